@@ -5,6 +5,7 @@ const store = process.env['DASH_STORE'] ?? 'ledger'
 
 export default defineConfig({
   dialect: 'sqlite',
-  schema: `./src/adapters/${store}/schema.ts`,
+  // drizzle-kit requires a schema, but `--custom` does not read it.
+  schema: './src/adapters/*/schema.ts',
   out: `./migrations/${store}`,
 })

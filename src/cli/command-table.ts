@@ -4,15 +4,15 @@ import type { LiveSort } from '../domain/feed/live-sort.ts'
 import { LIVE_SOURCES } from '../domain/feed/live-source.ts'
 import type { LiveSourceName } from '../domain/feed/live-source.ts'
 import type { Job } from '../domain/job-run.ts'
-import { Refusal } from '../domain/refusal.ts'
 import type { ChatFlags } from './commands/chat/chat.ts'
 import type { NewKeyFlags } from './commands/chat/chat-key.ts'
 import type { EvaluateFlags } from './commands/evaluate-models.ts'
+import type { ImportFlags } from './commands/import-lines.ts'
 import type { InitFlags } from './commands/init/init.ts'
 import type { ModelFlags } from './commands/model.ts'
 import type { PublishFlags } from './commands/publish-year.ts'
 import type { DigestFlags } from './commands/feed/digest.ts'
-import type { TopFlags, TopSort } from './commands/feed/top.ts'
+import type { TopFlags } from './commands/feed/top.ts'
 import type { SearchFlags } from './commands/search.ts'
 import type { HostLogFlags, VerifyFlags } from './commands/verify/verify-archive.ts'
 import type { BareContext, CommandContext } from './context.ts'
@@ -30,7 +30,7 @@ export interface SharedFlags extends ConfigFlags {
 /** Headings of the root help, in its order. */
 type CommandGroup = 'Start' | 'Data' | 'Publish' | 'Prove' | 'Models' | 'Chat' | 'Operate'
 
-/** One command: its description and flags, and the module that runs it, which is loaded when it runs. */
+/** One command: its description and flags, and the function that runs it, which is loaded when it runs. */
 export interface CommandSpec<Flags = object> {
   /** `collect`, or `import signals` below `import`. */
   name: string
@@ -42,12 +42,20 @@ export interface CommandSpec<Flags = object> {
   argument?: Argument
   options?: readonly Option[]
   /** The job whose runs are watched; null for a run that is none. */
-  job?(flags: Flags): Job | null
-  /** Absent for a command that only groups subcommands. */
-  run?(context: CommandContext, flags: Flags & SharedFlags, args: string[]): Promise<number>
-  /** In place of `run`: runs even when the configuration is invalid. */
-  runBare?(context: BareContext, flags: Flags, args: string[], program: Command): Promise<number>
+  job?: (flags: Flags) => Job | null
+  /** Loads the function that runs the command; absent for one that only groups subcommands. */
+  load?: () => Promise<Handler<CommandContext, Flags & SharedFlags>>
+  /** In place of `load`: the command runs even when the configuration is invalid. */
+  loadBare?: () => Promise<Handler<BareContext, Flags & SharedFlags>>
 }
+
+/** Runs a command and resolves with its exit code. */
+type Handler<Context, Flags> = (
+  context: Context,
+  flags: Flags,
+  args: string[],
+  program: Command,
+) => Promise<number>
 
 const option = (flags: string, description: string): Option => new Option(flags, description)
 const toggle = (flags: string, description: string): Option => option(flags, description).default(false)
@@ -69,11 +77,6 @@ export const sharedOptions = (): Option[] => [
 
 const demo = (): Option => toggle('--demo', 'run with a bundled sample in a temporary folder')
 
-function refuseFolderOfDemo({ demo: isDemo, dataDir }: { demo: boolean } & SharedFlags): void {
-  if (isDemo && dataDir !== undefined)
-    throw new Refusal('usage', '--demo uses a temporary folder; remove --data-dir')
-}
-
 /** Adds the names of `--source` of `collect`: after it, comma-separated, or with the option again. */
 function addLiveSources(value: string, before: LiveSourceName[] = []): LiveSourceName[] {
   const names = value.split(',')
@@ -94,7 +97,6 @@ const DIGEST_FORMATS = Object.keys({ text: 0, md: 0, markdown: 0, html: 0 } sati
   0
 >)
 
-type ImportFlags = { onError: 'abort' | 'skip'; titleProvenance?: string }
 const onError = (): Option =>
   choice('--on-error <what>', 'at a bad row: abort imports nothing of its file, skip omits the row', [
     'abort',
@@ -107,7 +109,7 @@ const hostLogOptions = (): Option[] => [
 const files = (): Argument => new Argument('<file...>', 'files to read')
 
 function spec<Flags extends object>(command: CommandSpec<Flags>): CommandSpec {
-  return command
+  return command as CommandSpec
 }
 
 /** Every command, in the order of the help. */
@@ -133,7 +135,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         'nothing',
       ]),
     ],
-    runBare: async (context, flags) => (await import('./commands/init/init.ts')).initCommand(context, flags),
+    loadBare: async () => (await import('./commands/init/init.ts')).initCommand,
   }),
   spec<{ demo: boolean }>({
     name: 'serve',
@@ -145,10 +147,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       settingOption('PORT', SETTING_FLAGS.PORT.help.replace(')', '; 0: any free port)')),
       demo(),
     ],
-    async run(context, flags) {
-      refuseFolderOfDemo(flags)
-      return (await import('./commands/serve.ts')).serve(context, flags.demo)
-    },
+    load: async () => (await import('./commands/serve.ts')).serveCommand,
   }),
   spec<{ offline: boolean }>({
     name: 'doctor',
@@ -157,8 +156,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'check configuration, stores, clock, permissions and services, and print how to fix each problem',
     example: 'dash doctor --offline',
     options: [toggle('--offline', 'contact no service')],
-    runBare: async (context, { offline }) =>
-      (await import('./commands/doctor/doctor.ts')).doctorCommand(context, offline),
+    loadBare: async () => (await import('./commands/doctor/doctor.ts')).doctorCommand,
   }),
   {
     name: 'import',
@@ -176,11 +174,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--title-provenance <value>', 'title provenance of rows without one, <source>:<channel>'),
     ],
     job: () => 'import-signals',
-    run: async (context, { onError: mode, titleProvenance = null }, names) =>
-      (await import('./commands/import-lines.ts')).importSignalsCommand(context, names, {
-        onError: mode,
-        titleProvenance,
-      }),
+    load: async () => (await import('./commands/import-lines.ts')).importSignalsCommand,
   }),
   spec<ImportFlags>({
     name: 'import articles',
@@ -189,8 +183,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     argument: files(),
     options: [onError()],
     job: () => 'import-articles',
-    run: async (context, { onError: mode }, names) =>
-      (await import('./commands/import-lines.ts')).importArticlesCommand(context, names, { onError: mode }),
+    load: async () => (await import('./commands/import-lines.ts')).importArticlesCommand,
   }),
   spec({
     name: 'import archive',
@@ -198,8 +191,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     example: 'dash import archive older-publications',
     argument: new Argument('<dir>', 'folder with manifests.ndjson and the files it names'),
     job: () => 'import-archive',
-    run: async (context, _flags, [folder = '']) =>
-      (await import('./commands/archive/import-archive.ts')).importArchiveCommand(context, folder),
+    load: async () => (await import('./commands/archive/import-archive.ts')).importArchiveCommand,
   }),
   spec<{ policy?: string }>({
     name: 'import mirror',
@@ -210,8 +202,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--policy <file>', 'policy file: the keys to trust (default: the stored one, else the log key)'),
     ],
     job: () => 'import-mirror',
-    run: async (context, { policy }, [source = '']) =>
-      (await import('./commands/archive/import-mirror.ts')).importMirrorCommand(context, source, policy),
+    load: async () => (await import('./commands/archive/copy-archive.ts')).importMirrorCommand,
   }),
   spec<{ source?: LiveSourceName[] }>({
     name: 'collect',
@@ -226,8 +217,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       ),
     ],
     job: () => 'collect',
-    run: async (context, { source = [] }) =>
-      (await import('./commands/collect.ts')).collectCommand(context, source),
+    load: async () => (await import('./commands/collect.ts')).collectCommand,
   }),
   spec<{ discardLater: boolean }>({
     name: 'snapshot',
@@ -238,7 +228,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       toggle('--discard-later', 'remove snapshots with a future date, left by a wrong clock or by damage'),
     ],
     job: () => 'snapshot',
-    run: async (context, flags) => (await import('./commands/collect.ts')).snapshotCommand(context, flags),
+    load: async () => (await import('./commands/collect.ts')).snapshotCommand,
   }),
   spec<SearchFlags>({
     name: 'search',
@@ -255,8 +245,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--to <day>', 'only items of this day or earlier (YYYY-MM-DD)'),
       option('--limit <n>', 'maximum number of items (1 to 100, default 20)'),
     ],
-    run: async (context, flags, words) =>
-      (await import('./commands/search.ts')).searchCommand(context, words, flags),
+    load: async () => (await import('./commands/search.ts')).searchCommand,
   }),
   spec<TopFlags>({
     name: 'top',
@@ -270,8 +259,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--limit <n>', 'maximum number of items (1 to 100, default 20)'),
       option('--url <base>', 'read the public API of another host instead of the data folder'),
     ],
-    run: async (context, flags, [sort]) =>
-      (await import('./commands/feed/top.ts')).topCommand(context, sort as TopSort | undefined, flags),
+    load: async () => (await import('./commands/feed/top.ts')).topCommand,
   }),
   spec<DigestFlags>({
     name: 'digest',
@@ -284,7 +272,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       choice('--format <format>', 'text, Markdown or a page of HTML', DIGEST_FORMATS).default('text'),
       option('--url <base>', 'read the public API of another host instead of the data folder'),
     ],
-    run: async (context, flags) => (await import('./commands/feed/digest.ts')).digestCommand(context, flags),
+    load: async () => (await import('./commands/feed/digest.ts')).digestCommand,
   }),
   spec({
     name: 'reindex',
@@ -292,7 +280,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     description: 'rebuild the search index; the old index serves searches until the new one is complete',
     example: 'dash reindex',
     job: () => 'reindex',
-    run: async (context) => (await import('./commands/collect.ts')).reindexCommand(context),
+    load: async () => (await import('./commands/collect.ts')).reindexCommand,
   }),
   spec<PublishFlags>({
     name: 'publish-year',
@@ -306,15 +294,14 @@ export const COMMANDS: readonly CommandSpec[] = [
       toggle('--allow-empty', 'publish even if every list is empty'),
     ],
     job: ({ dryRun }) => (dryRun ? null : 'publish-year'),
-    run: async (context, flags) =>
-      (await import('./commands/publish-year.ts')).publishYearCommand(context, flags),
+    load: async () => (await import('./commands/publish-year.ts')).publishYearCommand,
   }),
   spec({
     name: 'checkpoint',
     group: 'Publish',
     description: 'sign the checkpoint of the ledger unless publish-year already signed it',
     example: 'dash checkpoint --json',
-    run: async (context) => (await import('./commands/archive/checkpoint.ts')).checkpointCommand(context),
+    load: async () => (await import('./commands/archive/signed-log.ts')).checkpointCommand,
   }),
   {
     name: 'log-key',
@@ -329,8 +316,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     example: 'dash log-key new log.key',
     argument: new Argument('[file]', 'file to write (default: DASH_LOG_KEY_FILE)'),
     options: [option('--replaces <file>', 'key file whose keys sign too until you remove their lines')],
-    run: async (context, { replaces }, [file]) =>
-      (await import('./commands/archive/log-key.ts')).newLogKeyCommand(context, file, replaces),
+    load: async () => (await import('./commands/archive/signed-log.ts')).newLogKeyCommand,
   }),
   spec<{ page: boolean }>({
     name: 'export',
@@ -340,8 +326,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     argument: new Argument('<target>', 'a folder, or a bucket as s3://BUCKET/PREFIX?endpoint=URL'),
     options: [toggle('--page', 'also write a page that shows the history and needs no server')],
     job: () => 'export',
-    run: async (context, { page }, [target = '']) =>
-      (await import('./commands/archive/export.ts')).exportCommand(context, target, page),
+    load: async () => (await import('./commands/archive/export.ts')).exportCommand,
   }),
   spec<VerifyFlags>({
     name: 'verify-archive',
@@ -359,8 +344,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       toggle('--self-test', 'also damage a private archive in every known way and count the detected damage'),
     ],
     job: ({ url }) => (url === undefined ? 'verify-archive' : 'verify-host'),
-    run: async (context, flags) =>
-      (await import('./commands/verify/verify-archive.ts')).verifyArchiveCommand(context, flags),
+    load: async () => (await import('./commands/verify/verify-archive.ts')).verifyArchiveCommand,
   }),
   spec<HostLogFlags>({
     name: 'mirror',
@@ -373,8 +357,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     ),
     options: hostLogOptions(),
     job: () => 'mirror',
-    run: async (context, flags, names) =>
-      (await import('./commands/archive/mirror.ts')).mirrorCommand(context, names, flags),
+    load: async () => (await import('./commands/archive/mirror.ts')).mirrorCommand,
   }),
   spec<{ policy?: string }>({
     name: 'verify',
@@ -383,8 +366,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     example: 'dash verify year.json year.json.tlog-proof --policy policy',
     argument: new Argument('<files...>', 'the publication, then its proof file'),
     options: [option('--policy <file>', 'policy file: the keys whose signatures to require')],
-    runBare: async (context, { policy }, names) =>
-      (await import('./commands/verify/verify-proof.ts')).verifyProofCommand(context, names, policy),
+    loadBare: async () => (await import('./commands/verify/verify-proof.ts')).verifyProofCommand,
   }),
   spec<EvaluateFlags>({
     name: 'evaluate-models',
@@ -402,8 +384,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--why <model>', 'explain the rank of one model instead: every part of its score'),
     ],
     job: ({ dryRun, why }) => (dryRun || why !== undefined ? null : 'evaluate-models'),
-    run: async (context, flags) =>
-      (await import('./commands/evaluate-models.ts')).evaluateModelsCommand(context, flags),
+    load: async () => (await import('./commands/evaluate-models.ts')).evaluateModelsCommand,
   }),
   spec<ModelFlags>({
     name: 'model',
@@ -416,7 +397,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--needs <names>', 'choose the best model that supports all of these: tools,structured,…'),
       option('--url <base>', 'read the list of another host instead of the local store'),
     ],
-    run: async (context, flags) => (await import('./commands/model.ts')).modelCommand(context, flags),
+    load: async () => (await import('./commands/model.ts')).modelCommand,
   }),
   spec<ChatFlags>({
     name: 'chat',
@@ -434,8 +415,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       toggle('--demo', 'start a private server with the bundled sample and chat with it'),
       option('--no-history', 'do not save questions for the next run'),
     ],
-    run: async (context, flags, words) =>
-      (await import('./commands/chat/chat.ts')).chatCommand(context, words, flags),
+    load: async () => (await import('./commands/chat/chat.ts')).chatCommand,
   }),
   {
     name: 'chat-key',
@@ -453,15 +433,14 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--per-day <n>', 'answers of the key in one UTC day').makeOptionMandatory(),
       option('--per-minute <n>', 'answers of the key in 60 seconds').makeOptionMandatory(),
     ],
-    run: async (context, flags) =>
-      (await import('./commands/chat/chat-key.ts')).newChatKeyCommand(context, flags),
+    load: async () => (await import('./commands/chat/chat-key.ts')).newChatKeyCommand,
   }),
   spec({
     name: 'chat-key list',
     group: 'Chat',
     description: 'list all keys with their quotas and their use today',
     example: 'dash chat-key list --json',
-    run: async (context) => (await import('./commands/chat/chat-key.ts')).listChatKeysCommand(context),
+    load: async () => (await import('./commands/chat/chat-key.ts')).listChatKeysCommand,
   }),
   spec({
     name: 'chat-key revoke',
@@ -469,8 +448,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     description: 'end a key: no server admits another request with it',
     example: 'dash chat-key revoke open-webui',
     argument: new Argument('<name>', 'name of the key'),
-    run: async (context, _flags, [name = '']) =>
-      (await import('./commands/chat/chat-key.ts')).revokeChatKeyCommand(context, name),
+    load: async () => (await import('./commands/chat/chat-key.ts')).revokeChatKeyCommand,
   }),
   spec<{ demo: boolean }>({
     name: 'mcp',
@@ -478,10 +456,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     description: 'offer the read-only tools of the chat agent to an MCP client on standard input and output',
     example: 'dash mcp --demo',
     options: [demo()],
-    async run(context, flags) {
-      refuseFolderOfDemo(flags)
-      return (await import('./commands/mcp.ts')).mcpCommand(context, flags.demo)
-    },
+    load: async () => (await import('./commands/mcp.ts')).mcpCommand,
   }),
   spec({
     name: 'config',
@@ -489,8 +464,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     description: 'show every setting, its value and its origin; secrets stay hidden',
     example: 'dash config PORT DASH_DATA_DIR',
     argument: new Argument('[names...]', 'settings to show (default: all)'),
-    runBare: async (context, _flags, names) =>
-      (await import('./commands/config.ts')).configCommand(context, names),
+    loadBare: async () => (await import('./commands/config.ts')).configCommand,
   }),
   spec<{ url?: string }>({
     name: 'healthcheck',
@@ -498,8 +472,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     description: 'exit with 0 if a server is ready, with 69 if not',
     example: 'dash healthcheck --url http://127.0.0.1:3000',
     options: [option('--url <base>', 'server to check (default: HOST and PORT of this machine)')],
-    run: async (context, { url }) =>
-      (await import('./commands/healthcheck.ts')).healthcheckCommand(context, url),
+    load: async () => (await import('./commands/healthcheck.ts')).healthcheckCommand,
   }),
   spec<{ to: string[] }>({
     name: 'copy-archive',
@@ -513,8 +486,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       ).makeOptionMandatory(),
     ],
     job: () => 'copy-archive',
-    run: async (context, { to }) =>
-      (await import('./commands/archive/copy-archive.ts')).copyArchiveCommand(context, to),
+    load: async () => (await import('./commands/archive/copy-archive.ts')).copyArchiveCommand,
   }),
   spec({
     name: 'completion',
@@ -522,7 +494,6 @@ export const COMMANDS: readonly CommandSpec[] = [
     description: 'print a shell completion script',
     example: 'dash completion bash > ~/.local/share/bash-completion/completions/dash',
     argument: new Argument('<shell>', 'shell to print the script for').choices(['bash', 'zsh', 'fish']),
-    runBare: async (context, _flags, [shell = ''], program) =>
-      (await import('./commands/completion.ts')).completionCommand(context, program, shell),
+    loadBare: async () => (await import('./commands/completion.ts')).completionCommand,
   }),
 ]

@@ -1,4 +1,5 @@
 import type { Database } from '../adapters/sqlite/database.ts'
+import type { inspectDatabase } from '../adapters/sqlite/read-only-copy.ts'
 import type { WebhookMessage } from '../adapters/webhook.ts'
 import type { SourceClient, SourceMemory } from '../adapters/sources/source-client.ts'
 import { QUERY_TIMEOUT_MS, SEARCH_SLOTS } from '../domain/feed/search.ts'
@@ -31,7 +32,7 @@ import type { EvaluatePorts } from '../jobs/models/evaluation-run.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
 import type { AgentStores } from '../server/agent/tools.ts'
 import type { SignedLog } from '../jobs/sign-checkpoint.ts'
-import { isDeadProcess, pause, thisProcess } from './process-identity.ts'
+import { THIS_RUN, pause } from './process-identity.ts'
 import { listeningUrl, requireOrigin } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
 
@@ -344,8 +345,7 @@ export class Container {
 
   /** Sends probe requests to HTTP services. */
   readonly probe = once(async (): Promise<HttpProbe> => {
-    const { openHttpProbe: openReach } = await import('../adapters/http.ts')
-    return this.#closing(openReach())
+    return this.#closing((await import('../adapters/http.ts')).openHttpProbe())
   })
 
   /** Client of the job monitor at a URL. */
@@ -382,23 +382,16 @@ export class Container {
   // Read-only inspection of the databases, for `dash doctor`
 
   async inspectLedger(): Promise<Inspection<LedgerFacts>> {
-    const { inspectDatabase } = await import('../adapters/sqlite/read-only-copy.ts')
-    const { ledgerFacts } = await import('../adapters/ledger/auditor.ts')
-    return inspectDatabase(this.config.ledger, 'ledger', BUSY.inspection, ledgerFacts)
+    return this.#inspect('ledger', (await import('../adapters/ledger/auditor.ts')).ledgerFacts)
   }
 
   async inspectFeed(): Promise<Inspection<FeedFacts>> {
-    const { inspectDatabase } = await import('../adapters/sqlite/read-only-copy.ts')
     const { feedFacts } = await import('../adapters/feed/feed.ts')
-    return inspectDatabase(this.config.feed, 'feed', BUSY.inspection, (reader) =>
-      feedFacts(reader, Date.now()),
-    )
+    return this.#inspect('feed', (reader) => feedFacts(reader, Date.now()))
   }
 
   async inspectState(): Promise<Inspection<StateFacts>> {
-    const { inspectDatabase } = await import('../adapters/sqlite/read-only-copy.ts')
-    const { stateFacts } = await import('../adapters/state/job-log.ts')
-    return inspectDatabase(this.config.state, 'state', BUSY.inspection, stateFacts)
+    return this.#inspect('state', (await import('../adapters/state/job-log.ts')).stateFacts)
   }
 
   // Ports of jobs that more than one command runs
@@ -411,10 +404,9 @@ export class Container {
       feed: await this.feed(),
       titles: await this.titles(),
       log: await this.signedLog(),
+      ...THIS_RUN,
       clock,
       sleep: pause,
-      holder: thisProcess(),
-      isDead: isDeadProcess,
       onProgress,
     }
   }
@@ -429,8 +421,7 @@ export class Container {
     const { libsqlEvaluations } = await import('../adapters/state/evaluations.ts')
     const { makeLiteSuite } = await import('../jobs/models/lite-suite.ts')
     const { openRouterUrl, openRouterKey, publishedBaseUrl } = this.config
-    const clock = Date.now
-    const service = { base: openRouterUrl, key: openRouterKey, referer: this.#ownUrl(), clock }
+    const service = { base: openRouterUrl, key: openRouterKey, referer: this.#ownUrl(), clock: Date.now }
     const shell = this.#closing(memoryShell())
     const state = await (exists.state ? this.#stateDatabase() : this.#database('state', IN_MEMORY))
     return {
@@ -440,17 +431,23 @@ export class Container {
       changes: await this.#changeReceiver(),
       makeSuite: (day) => makeLiteSuite(day, shell),
       baseUrl: publishedBaseUrl,
-      clock,
+      ...THIS_RUN,
       monotonic: () => performance.now(),
       sleep: pause,
-      holder: thisProcess(),
-      isDead: isDeadProcess,
       onProgress,
       onNote,
     }
   }
 
   // Helpers
+
+  async #inspect<Facts>(
+    store: 'ledger' | 'feed' | 'state',
+    read: Parameters<typeof inspectDatabase<Facts>>[3],
+  ): Promise<Inspection<Facts>> {
+    const { inspectDatabase: inspect } = await import('../adapters/sqlite/read-only-copy.ts')
+    return inspect(this.config[store], store, BUSY.inspection, read)
+  }
 
   async #changeReceiver(): Promise<ChangeReceiver | null> {
     const { webhook } = this.config

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ED25519_KEY_BYTES } from '../domain/digest.ts'
 import type { Clock, InputLine, LineSource } from '../domain/ports.ts'
+import { Refusal } from '../domain/refusal.ts'
 import { addDays, DAY_MS, dayOf, formatInstant, startOfDay } from '../domain/time.ts'
 import type { Day } from '../domain/time.ts'
 import { lastCompleteDay } from '../domain/year/ledger.ts'
@@ -19,6 +20,7 @@ import { DEMO_MODELS, demoRouterApp, DEMO_SOURCE_PATHS, demoSourceApp } from '..
 import type { DemoTitles } from '../server/demo/router-app.ts'
 import { listenOn } from '../server/listen.ts'
 import type { RunningServer } from '../server/listen.ts'
+import type { Log } from '../server/route.ts'
 import { Container } from './container.ts'
 import { leaveAuditRecord } from './job-records.ts'
 import type { Config } from './settings/config.ts'
@@ -47,24 +49,23 @@ const RUN_AFTER_MIDNIGHT_MS = 600_000
 
 const SILENT = { onProgress: () => undefined, onNote: () => undefined }
 
-/** A demo installation in a temporary folder, which `close` deletes. */
-export interface Demo {
-  config: Config
-  close: () => Promise<void>
-}
-
 /**
- * Fills a temporary folder with the bundled sample, shifted by whole days so that it ends yesterday, and runs the
- * publish job for the last 30 days at the times it would have run. The live periods end with the sample, at the
+ * Runs a function with the configuration of a demo installation, which is deleted afterwards.
+ *
+ * A temporary folder is filled with the bundled sample, shifted by whole days so that it ends yesterday, and the
+ * publish job runs for the last 30 days at the times it would have run. The live periods end with the sample, at the
  * last millisecond of yesterday; `generatedAt` shows that time.
+ *
+ * @throws Refusal `usage` if a flag names a data folder
  */
-export async function openDemo({ config, terminal, signal, version }: CommandContext): Promise<Demo> {
+export async function withDemo<T>(
+  { config, flags, terminal, signal, version }: CommandContext,
+  run: (config: Config) => Promise<T>,
+): Promise<T> {
+  if (flags.dataDir !== undefined)
+    throw new Refusal('usage', '--demo uses a temporary folder; remove --data-dir')
   const folder = await mkdtemp(join(tmpdir(), 'dash-demo-'))
   const servers: RunningServer[] = []
-  const close = async (): Promise<void> => {
-    for (const server of servers) await server.close(0)
-    await rm(folder, { recursive: true, force: true })
-  }
   const listen = async (app: Parameters<typeof listenOn>[0]): Promise<string> => {
     const server = await listenOn(app, { ...LISTENING, isDraining: () => signal.aborted })
     servers.push(server)
@@ -79,27 +80,20 @@ export async function openDemo({ config, terminal, signal, version }: CommandCon
     const providerUrl = await listen(demoProviderApp())
     const demo = demoConfig(config, folder, { sourcesUrl, routerUrl, providerUrl })
     await fill(demo, version, signal, terminal)
-    return { config: demo, close }
-  } catch (error) {
-    await close()
-    throw error
+    return await run(demo)
+  } finally {
+    for (const server of servers) await server.close(0)
+    await rm(folder, { recursive: true, force: true })
   }
 }
 
-/** Runs a function in a demo, then deletes the demo. */
-export async function withDemo<T>(context: CommandContext, run: (config: Config) => Promise<T>): Promise<T> {
-  const { config, close } = await openDemo(context)
-  try {
-    return await run(config)
-  } finally {
-    await close()
-  }
-}
+/** Log of a server that is used by this process only. */
+export const NO_LOG: Log = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
 const LISTENING = {
   host: '127.0.0.1',
   port: 0,
-  log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+  log: NO_LOG,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 15_000,
   bodyMaxBytes: DEMO_REQUEST_MAX_BYTES,

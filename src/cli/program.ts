@@ -6,7 +6,7 @@ import type { Job } from '../domain/job-run.ts'
 import { COMMANDS, sharedOptions } from './command-table.ts'
 import type { CommandSpec, SharedFlags } from './command-table.ts'
 import { causesOf, describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
-import { openTerminal } from './terminal.ts'
+import { fail, openTerminal } from './terminal.ts'
 import type { BareContext, Run, ProcessContext } from './context.ts'
 import { STANDARD_HOST, STANDARD_PORT } from './settings/flags.ts'
 import type { Terminal } from './terminal.ts'
@@ -122,7 +122,7 @@ function addCommand(program: Command, spec: CommandSpec, run: (command: Command)
   if (spec.group) command.helpGroup(`${spec.group}:`)
   if (spec.argument) command.addArgument(spec.argument)
   for (const option of spec.options ?? []) command.addOption(option)
-  if (spec.run || spec.runBare) command.action(() => run(command))
+  if (spec.load || spec.loadBare) command.action(() => run(command))
   // Without a group: the one of the root is inherited.
   else command.helpCommand(HELP_COMMAND, HELP_DESCRIPTION)
   for (const option of sharedOptions()) command.addOption(option.hideHelp())
@@ -139,8 +139,8 @@ function runCommand(
   const { json = false, quiet = false, verbose = false, color = true } = flags
   const terminal = openTerminal({ json, quiet, verbose, color }, host)
   return runToEnd({ ...host, flags, terminal }, async (context) => {
-    if (spec.runBare) return spec.runBare(context, flags, args, program)
-    const run: Run = async (full) => (await spec.run?.(full, flags, args)) ?? EXIT.done
+    if (spec.loadBare) return (await spec.loadBare())(context, flags, args, program)
+    const run: Run = async (full) => (await spec.load?.())?.(full, flags, args, program) ?? EXIT.done
     return runConfigured(context, run, spec.job?.(flags) ?? null)
   })
 }
@@ -175,8 +175,7 @@ async function runToEnd(
     const isStop = wasStopped(error, signal)
     const exitCode = isStop ? exitCodeOfStop(signal) : exitCodeOf(error)
     const message = isStop ? 'stopped by a signal' : describeError(error)
-    terminal.error(message)
-    terminal.failure(message, exitCode, job)
+    fail(terminal, message, exitCode, job)
     if (!isStop) noteStack(error, exitCode, terminal)
     return exitCode
   }

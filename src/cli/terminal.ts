@@ -86,6 +86,18 @@ export function openTerminal(
   }
 }
 
+/** Reports the failure of a command and returns its exit code. */
+export function fail(
+  terminal: Pick<Terminal, 'error' | 'failure'>,
+  reason: string,
+  exitCode: number,
+  job: Job | null = null,
+): number {
+  terminal.error(reason)
+  terminal.failure(reason, exitCode, job)
+  return exitCode
+}
+
 /** Longest name or code that is shown whole. */
 const NAME_MAX_LENGTH = 100
 

@@ -14,7 +14,6 @@ export function sha256Hex(bytes: Uint8Array | string): string {
   return hash('sha256', bytes, 'hex')
 }
 
-/** Returns the SHA-256 of bytes: 32 bytes. */
 export function sha256(bytes: Uint8Array): Uint8Array {
   return hash('sha256', bytes, 'buffer')
 }
@@ -44,7 +43,6 @@ export function areSameBytes(left: Uint8Array, right: Uint8Array): boolean {
   return left.byteLength === right.byteLength && timingSafeEqual(left, right)
 }
 
-/** Encodes bytes in base64, with padding. */
 export function encodeBase64(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64')
 }
@@ -65,7 +63,6 @@ export const ED25519_KEY_BYTES = 32
 /** Length of an Ed25519 signature, in bytes. */
 export const ED25519_SIGNATURE_BYTES = 64
 
-/** Returns the Ed25519 public key of a seed of 32 bytes. */
 export function ed25519PublicKey(seed: Uint8Array): Uint8Array {
   const spki = createPublicKey(ed25519PrivateKey(seed)).export({ type: 'spki', format: 'der' })
   return spki.subarray(SPKI_PREFIX.length)
@@ -76,7 +73,6 @@ export function signEd25519(seed: Uint8Array, message: Uint8Array): Uint8Array {
   return sign(null, message, ed25519PrivateKey(seed))
 }
 
-/** Returns true if the signature of a message is valid for a public key. */
 export function isEd25519Signature(
   publicKey: Uint8Array,
   message: Uint8Array,

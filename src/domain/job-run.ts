@@ -33,7 +33,6 @@ export interface JobState extends JobRun {
   lastSuccessAt: Instant | null
 }
 
-/** The state of a job after a run. */
 export function jobStateAfter(run: JobRun, lastSuccessAt: Instant | null): JobState {
   return { ...run, lastSuccessAt: run.exitCode === 0 ? run.endedAt : lastSuccessAt }
 }

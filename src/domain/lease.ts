@@ -5,7 +5,6 @@ import type { Instant } from './time.ts'
 /** Lifetime of a lease without renewal (docs/publishing.md). */
 export const LEASE_MS = 600_000
 
-/** The holder of a lease. */
 export interface LeaseHolder {
   /** Human-readable: host and process. */
   name: string

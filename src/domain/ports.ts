@@ -166,7 +166,6 @@ export interface Objects {
    * Stores a head, durable on return. The same head again is a no-op; a different one for the same sequence is refused.
    */
   putHead(head: Head): Promise<void>
-  /** Change token of one object's bytes. */
   objectChangeToken(sha256: string): Promise<ChangeToken>
   /** Change token of `newestHead()`, given the head it returned last. */
   headChangeToken(newest: Head | null): Promise<ChangeToken>
@@ -223,7 +222,6 @@ export interface ChangeReceiver {
 }
 
 export interface ChangeDelivery {
-  /** Number of changes. */
   changes: number
   /** Number of changes that the receiver accepted. */
   delivered: number

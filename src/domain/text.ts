@@ -111,7 +111,6 @@ export function compareCodeUnits(a: string, b: string): number {
 
 const encoder = new TextEncoder()
 
-/** Length of a text in bytes of UTF-8. */
 export function byteLengthOf(text: string): number {
   return encoder.encode(text).byteLength
 }
@@ -123,4 +122,26 @@ export function parseJson(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Decodes UTF-8, and keeps a byte order mark; null for other bytes. */
+export function decodeUtf8(bytes: Uint8Array): string | null {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return null
+  }
+}
+
+/** Parses JSON in UTF-8; undefined for other bytes. */
+export function parseJsonBytes(bytes: Uint8Array): unknown {
+  const text = decodeUtf8(bytes)
+  return text === null ? undefined : parseJson(text)
+}
+
+/** The members of an object of JSON; null for any other value. `__proto__` is a member like others. */
+export function membersOf(value: unknown): Readonly<Record<string, unknown>> | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null
 }

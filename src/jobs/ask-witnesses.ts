@@ -112,26 +112,20 @@ interface Submission {
   cosigned: readonly number[]
 }
 
-/** Why a witness did not cosign, and whether it stated a second history. */
-interface Failure {
+/** Why a witness did not cosign, null if it did, and whether it stated a second history. */
+interface Outcome {
   reason: string | null
   isFork: boolean
 }
 
-const failure = (reason: string, isFork = false): Failure => ({ reason, isFork })
+const failure = (reason: string, isFork = false): Outcome => ({ reason: shorten(reason), isFork })
 
-async function askWitness(submission: Submission): Promise<Failure & { name: string }> {
-  const { name } = submission.key
-  try {
-    const { reason, isFork } = (await submit(submission)) ?? { reason: null, isFork: false }
-    return { name, reason: reason && shorten(reason), isFork }
-  } catch (error) {
-    return { name, reason: shorten(messageOf(error)), isFork: false }
-  }
+async function askWitness(submission: Submission): Promise<Outcome & { name: string }> {
+  const outcome = await submit(submission).catch((error: unknown) => failure(messageOf(error)))
+  return { name: submission.key.name, ...outcome }
 }
 
-/** Returns null if the witness cosigned. */
-async function submit(submission: Submission): Promise<Failure | null> {
+async function submit(submission: Submission): Promise<Outcome> {
   const { size, tree, cosigned } = submission
   const known = Math.max(0, ...cosigned.filter((each) => each <= size))
   const first = await send(submission, known)
@@ -156,7 +150,7 @@ function send({ client, url, tree, size, note }: Submission, older: number): Pro
 async function settle(
   { logFiles, clock, size, note, key }: Submission,
   response: WitnessResponse,
-): Promise<Failure | null> {
+): Promise<Outcome> {
   if (response.is === 'refused') return failure(response.reason)
   if (response.is === 'other-size') return failure(`it has cosigned size ${response.size}`)
   const read = readCosignature(note, response.lines, key, Math.floor(clock() / 1000))
@@ -164,5 +158,5 @@ async function settle(
   const file = { kind: 'cosignature', size, keyId: key.id, time: read.time } as const
   // After a crash before this line, the witness states its size to the next run.
   await logFiles.put(file, new TextEncoder().encode(read.line))
-  return null
+  return { reason: null, isFork: false }
 }

@@ -144,7 +144,6 @@ async function* rowBatches<Row>(
   if (batch.length > 0) yield batch
 }
 
-/** Parses a line to its JSON value, or to the problem. */
 export function decodeLine(line: InputLine): { value: unknown } | { problem: string } {
   if ('problem' in line) return line
   try {

@@ -1,3 +1,4 @@
+import { listedEvents } from '../domain/feed/columns.ts'
 import type { Objects, FeedStore, Ledger, TitleSource, YearReader } from '../domain/ports.ts'
 import { Refusal, messageOf } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
@@ -17,7 +18,7 @@ import {
   withoutProvenance,
 } from '../domain/year/plan.ts'
 import type { FoundWindow, PublicationPlan } from '../domain/year/plan.ts'
-import { coverageOf, listedEvents } from '../domain/year/rank.ts'
+import { coverageOf } from '../domain/year/rank.ts'
 import { shorten } from '../domain/text.ts'
 import { askWitnesses, NOT_ASKED, requireNoFork } from './ask-witnesses.ts'
 import type { AskedWitnesses } from './ask-witnesses.ts'
@@ -353,7 +354,7 @@ async function sealing(
   generatedAt: Instant,
 ): Promise<(publishedAt: Instant) => SealedYear> {
   const ranked = await rankWithTitles(run, events, titles)
-  if (listedEvents(ranked).length === 0 && !run.allowEmpty)
+  if (listedEvents([ranked]).length === 0 && !run.allowEmpty)
     throw new Error('the Year would be empty: no event has a title that its source confirms')
   const coverage = coverageOf(window, observed, ranked)
   return (publishedAt) => sealYear(window, ranked, coverage, generatedAt, publishedAt)

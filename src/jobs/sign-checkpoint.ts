@@ -1,3 +1,4 @@
+import { areSameBytes } from '../domain/digest.ts'
 import type { LogSigner, Objects, YearReader } from '../domain/ports.ts'
 import { storageDamaged } from '../domain/refusal.ts'
 import { headIsBehind } from '../domain/year/chain.ts'
@@ -11,7 +12,7 @@ import {
   readStoredNote,
 } from '../domain/year/log/log-history.ts'
 import type { LogFile } from '../domain/year/log/log-history.ts'
-import { parsePolicy } from '../domain/year/log/log-policy.ts'
+import { openTrusted, parsePolicy } from '../domain/year/log/log-policy.ts'
 import { rootAt } from '../domain/year/log/merkle-tree.ts'
 import { openCheckpoint } from '../domain/year/log/signed-note.ts'
 import type { Checkpoint } from '../domain/year/log/signed-note.ts'
@@ -117,13 +118,7 @@ async function lacksPolicy(
   const note = await textOf(logFiles, { kind: 'note', size: newestNoteSize(files) })
   if (openCheckpoint(note, keys).problem !== null) return false
   const parsed = parsePolicy(await textOf(logFiles, { kind: 'policy', number: newestPolicyNumber(files) }))
-  return (
-    parsed.problem !== null ||
-    openCheckpoint(
-      note,
-      parsed.policy.logs.map((each) => each.key),
-    ).problem !== null
-  )
+  return parsed.problem !== null || openTrusted(note, parsed.policy).problem !== null
 }
 
 async function textOf(logFiles: Objects['logFiles'], file: LogFile): Promise<string> {
@@ -138,7 +133,7 @@ async function storePolicy(
   const bytes = new TextEncoder().encode(policy)
   const number = newestPolicyNumber(files)
   const stored = number === 0 ? null : await logFiles.get({ kind: 'policy', number })
-  if (stored !== null && Buffer.compare(stored, bytes) === 0) return
+  if (stored !== null && areSameBytes(stored, bytes)) return
   await logFiles.put({ kind: 'policy', number: number + 1 }, bytes)
 }
 

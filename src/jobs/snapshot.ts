@@ -1,7 +1,8 @@
+import { listedEvents } from '../domain/feed/columns.ts'
 import type { LiveFeed } from '../domain/feed/live-items.ts'
 import { LIVE_SORTS } from '../domain/feed/live-sort.ts'
 import type { LiveSort } from '../domain/feed/live-sort.ts'
-import { listedEvents, rankLivePeriods } from '../domain/feed/rank-live.ts'
+import { rankLivePeriods } from '../domain/feed/rank-live.ts'
 import { sealSnapshot } from '../domain/feed/snapshot.ts'
 import type { Clock, FeedStore } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
@@ -68,7 +69,8 @@ export async function rankPeriods(
   const events = await feed.liveEvents(startedAt)
   signal.throwIfAborted()
   const ranked = rankLivePeriods(events, startedAt)
-  const details = await feed.details(listedEvents(ranked))
+  const listed = listedEvents(ranked.map(([, lists]) => lists))
+  const details = await feed.details(listed.map(({ event }) => event))
   signal.throwIfAborted()
   const sealed = sealSnapshot(ranked, details, startedAt)
   const saving = await feed.saveSnapshot(sealed, { discardLater })

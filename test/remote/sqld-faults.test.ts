@@ -288,7 +288,7 @@ describe('migrations on a server', () => {
       }))
       console.log('ready')
       await once(process.stdin, 'data')
-      const counts = await Promise.all(stores.map((store, index) => store.use(({ client }) =>
+      const counts = await Promise.all(stores.map((store, index) => store.use((client) =>
         client.execute('SELECT count(*) AS n FROM ' + ['entries', 'signals'][index]))))
       console.log(counts.map(({ rows }) => rows[0].n).join(' '))
       process.exit()`

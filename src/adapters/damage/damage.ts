@@ -227,19 +227,23 @@ export function damageLegacy(
   )
 }
 
-/** Changes one cell to an SQL value; `isUntyped` first makes the table accept values of any type. */
+/**
+ * Changes one cell to an SQL value.
+ *
+ * @param preparation statements that are executed first
+ */
 export function damageCell(
   table: typeof entries | typeof legacyPublications,
   rowNumber: number,
   column: string,
   description: string,
   value: string,
-  isUntyped = false,
+  preparation: readonly string[] = [],
 ): Damage {
   const { name, columns } = getTableConfig(table)
   const [key] = columns
   return damageLedger(`${name}/${rowNumber}: ${description} in ${column}`, ['row_tampered'], () => [
-    ...(isUntyped ? removeColumnTypes(name, columns) : []),
+    ...preparation,
     `UPDATE ${name} SET ${column} = ${value} WHERE ${key?.name} = ${rowNumber}`,
   ])
 }
@@ -276,23 +280,10 @@ function replaceRows(table: SQLiteTable, rows: readonly object[]): string[] {
   return [`DELETE FROM ${name}`, ...inserts]
 }
 
-function removeColumnTypes(table: string, columns: readonly { name: string }[]): string[] {
-  return [
-    `CREATE TABLE untyped (${columns.map(({ name }) => name).join(', ')})`,
-    `INSERT INTO untyped SELECT * FROM ${table}`,
-    `DROP TABLE ${table}`,
-    `ALTER TABLE untyped RENAME TO ${table}`,
-  ]
-}
-
 /** Returns a value as an SQL literal. */
 export function sqlLiteral(value: unknown): string {
   if (typeof value === 'number') return String(value)
   return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : 'NULL'
-}
-
-export function renumber(rows: readonly LedgerRow[]): LedgerRow[] {
-  return rows.map((row, index) => ({ ...row, seq: index + 1 }))
 }
 
 /** Returns the rows with one of them changed. */
@@ -316,8 +307,8 @@ export function reseal(row: LedgerRow): LedgerRow {
 /** Renumbers all entries and recomputes a consistent chain. */
 export function rechain(rows: readonly LedgerRow[]): LedgerRow[] {
   const chained: LedgerRow[] = []
-  for (const row of renumber(rows))
-    chained.push(reseal({ ...row, previousLeaf: chained.at(-1)?.leaf ?? GENESIS_LEAF }))
+  for (const [index, row] of rows.entries())
+    chained.push(reseal({ ...row, seq: index + 1, previousLeaf: chained.at(-1)?.leaf ?? GENESIS_LEAF }))
   return chained
 }
 

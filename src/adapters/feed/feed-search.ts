@@ -54,7 +54,7 @@ export function openFeedSearch(options: FeedSearchOptions): FeedSearch & { close
     if (!searcher)
       return withTimeout(
         timeoutMs,
-        database.use(({ client }) => runQuery(client, query)),
+        database.use((client) => runQuery(client, query)),
       )
     await database.use(() => Promise.resolve())
     return searcher.run(query)

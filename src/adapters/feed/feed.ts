@@ -27,7 +27,7 @@ export function libsqlFeed(database: Database): FeedStore {
   const withClient =
     <Args extends unknown[], T>(work: (client: StoreClient, ...args: Args) => Promise<T>) =>
     (...args: Args): Promise<T> =>
-      database.use(({ client }) => work(client, ...args))
+      database.use((client) => work(client, ...args))
   return {
     importSignals: withClient(importSignals),
     readWindow: withClient(readWindow),

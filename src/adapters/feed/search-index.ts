@@ -21,10 +21,10 @@ import type { IndexSet } from './search-documents.ts'
  */
 export function searchIndex(database: Database): Omit<FeedSearch, 'by'> {
   return {
-    isCurrent: () => database.use(async ({ client }) => (await readState(client)).format === INDEX_FORMAT),
-    refresh: () => database.use(({ client }) => refresh(client)),
-    beginRebuild: () => database.use(({ client }) => beginRebuild(client)),
-    rebuild: (build) => database.use(({ client }) => rebuild(client, build)),
+    isCurrent: () => database.use(async (client) => (await readState(client)).format === INDEX_FORMAT),
+    refresh: () => database.use(refresh),
+    beginRebuild: () => database.use(beginRebuild),
+    rebuild: (build) => database.use((client) => rebuild(client, build)),
   }
 }
 

@@ -1,7 +1,7 @@
-import type { Client, InStatement, InValue, Value } from '@libsql/client'
-import { and, eq, getTableColumns, isNull, max, sql } from 'drizzle-orm'
-import { getTableConfig } from 'drizzle-orm/sqlite-core'
-import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+import type { Client, InStatement, InValue, ResultSet, Value } from '@libsql/client'
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core/table'
+import { getTableName } from 'drizzle-orm/table'
+import { getTableColumns } from 'drizzle-orm/utils'
 import type { Clock, Ledger, Objects, YearReader } from '../../domain/ports.ts'
 import { GENESIS_LEAF } from '../../domain/year/chain.ts'
 import { proveLedger } from '../../domain/year/check.ts'
@@ -28,7 +28,7 @@ import { attempts, entries, founding, lease, legacyPublications, toFoundingMark 
 export function libsqlLedger(database: Database, fileClock: Clock = Date.now): Ledger {
   return {
     read: () =>
-      database.use(async ({ client }) => {
+      database.use(async (client) => {
         const [versioned, legacy, begun] = await client.batch(
           [
             selectAllAsJson(entries, 'seq'),
@@ -37,50 +37,41 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
           ],
           'read',
         )
-        if (!versioned || !legacy || !begun)
-          throw new Error('a batch of three statements returned fewer than three results')
         return {
-          rows: decodeJsonRows(versioned.rows[0]?.[0], 'the ledger').map(rowDecoder(entries)),
-          legacy: decodeJsonRows(legacy.rows[0]?.[0], 'the legacy ledger').map(
-            rowDecoder(legacyPublications),
-          ),
-          founding: toFoundingMark(
-            decodeJsonRows(begun.rows[0]?.[0], 'the founding').map(rowDecoder(founding))[0],
-          ),
+          rows: decodeRows(entries, versioned, 'the ledger'),
+          legacy: decodeRows(legacyPublications, legacy, 'the legacy ledger'),
+          founding: toFoundingMark(decodeRows(founding, begun, 'the founding')[0]),
         }
       }),
 
     changeToken: () => Promise.resolve(database.changeToken(fileClock)),
 
     attempts: (asOfDay) =>
-      database.use(({ orm }) => selectRows(orm, attempts, 'attempt', eq(attempts.asOfDay, asOfDay))),
+      database.use((client) => selectRows(client, attempts, 'attempt', 'as_of_day = ?', [asOfDay])),
 
     firstAttemptDay: () =>
-      database.use(async ({ orm }) => {
-        const first = sql`${attempts.asOfDay} = (SELECT min(as_of_day) FROM attempts)`
-        const [row] = await selectRows(orm, attempts, 'attempt', first)
+      database.use(async (client) => {
+        const first = 'as_of_day = (SELECT min(as_of_day) FROM attempts)'
+        const [row] = await selectRows(client, attempts, 'attempt', first)
         return row?.asOfDay ?? null
       }),
 
     ...leaseOn(database, lease),
 
     countAttempt: (asOfDay, attempt, startedAt, token) =>
-      database.use(async ({ client }) => {
+      database.use(async (client) => {
         const args = [asOfDay, attempt, startedAt, token]
         const counted = await client.execute({ sql: COUNT_ATTEMPT, args })
         return counted.rowsAffected === 1
       }),
 
     failAttempt: (asOfDay, attempt, failedAt, reason) =>
-      database.use(async ({ orm }) => {
-        await orm
-          .update(attempts)
-          .set({ failedAt, reason })
-          .where(and(eq(attempts.asOfDay, asOfDay), eq(attempts.attempt, attempt), isNull(attempts.failedAt)))
+      database.use(async (client) => {
+        await client.execute({ sql: FAIL_ATTEMPT, args: [asOfDay, attempt, failedAt, reason] })
       }),
 
     append: (row, { token, clock, withinMs }) =>
-      database.use(async ({ client }) => {
+      database.use(async (client) => {
         const now = clock()
         if (now < row.recordedAt) return 'clock-went-back'
         const leftMs = withinMs - (now - row.recordedAt)
@@ -96,26 +87,34 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
         }
       }),
 
-    beginFounding: (mark, guard) => database.use(({ client }) => beginFounding(client, mark, guard)),
+    beginFounding: (mark, guard) => database.use((client) => beginFounding(client, mark, guard)),
 
     commitFounding: (beginning, seal, guard) =>
-      database.use(({ client }) => found(client, beginning, seal, guard)),
+      database.use((client) => found(client, beginning, seal, guard)),
 
-    everyAttempt: () =>
-      database.use(async ({ client }) => {
-        const { rows } = await client.execute(selectAllAsJson(attempts, 'as_of_day, attempt'))
-        return decodeJsonRows(rows[0]?.[0], 'the attempts').map(rowDecoder(attempts))
-      }),
+    everyAttempt: () => database.use((client) => selectRows(client, attempts, 'as_of_day, attempt')),
 
     adopt: (contents, counted, before, guard) =>
-      database.use(({ client }) => adopt(client, contents, counted, before, guard)),
+      database.use((client) => adopt(client, contents, counted, before, guard)),
 
     ping: () =>
-      database.use(async ({ orm }) => {
-        await orm.select({ seq: max(entries.seq) }).from(entries)
+      database.use(async (client) => {
+        await client.execute('SELECT max(seq) FROM entries')
       }),
   }
 }
+
+function decodeRows<T extends SQLiteTable>(
+  table: T,
+  result: ResultSet | undefined,
+  label: string,
+): T['$inferSelect'][] {
+  return decodeJsonRows(result?.rows[0]?.[0], label).map(rowDecoder(table))
+}
+
+const FAIL_ATTEMPT = `
+  UPDATE attempts SET failed_at = ?3, reason = ?4
+  WHERE as_of_day = ?1 AND attempt = ?2 AND failed_at IS NULL`
 
 const COUNT_ATTEMPT = `
   INSERT INTO attempts (as_of_day, attempt, started_at) SELECT ?1, ?2, ?3
@@ -294,7 +293,7 @@ function insertAll(
   const names = columns.map(([, { name }]) => name).join(', ')
   const values = columns.map((_, index) => `json_extract(value, '$[${index}]')`).join(', ')
   return {
-    sql: `INSERT INTO ${getTableConfig(table).name} (${names})
+    sql: `INSERT INTO ${getTableName(table)} (${names})
       SELECT ${values} FROM json_each(?) WHERE ${condition} ORDER BY key`,
     args: [JSON.stringify(cells), ...args],
   }

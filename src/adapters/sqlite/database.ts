@@ -1,6 +1,3 @@
-import { drizzle } from 'drizzle-orm/libsql'
-import type { LibSQLDatabase } from 'drizzle-orm/libsql'
-import type { Client } from '@libsql/client'
 import type { Clock, ChangeToken } from '../../domain/ports.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
 import { engineOf, readOnlyClient } from './engine.ts'
@@ -32,18 +29,10 @@ export interface DatabaseOptions {
   fast?: boolean
 }
 
-/** Drizzle on a store's client, without interactive transactions: `StoreClient.batch` is a transaction. */
-export type Orm = Omit<LibSQLDatabase, 'transaction' | 'batch'>
-
-interface OpenDatabase {
-  client: StoreClient
-  orm: Orm
-}
-
 /** A database that is opened and migrated at its first use, and again after a failed attempt. */
 export interface Database {
   /** Runs `work` on the open database. Vendor errors become Refusals if the store is unavailable or damaged. */
-  use<T>(work: (open: OpenDatabase) => Promise<T>): Promise<T>
+  use<T>(work: (client: StoreClient) => Promise<T>): Promise<T>
   /**
    * Returns the change token of the whole database; always null if the engine has none.
    *
@@ -91,7 +80,7 @@ export function readOnlyDatabase(
 }
 
 function lazyDatabase(engine: Engine, openClient: () => Promise<StoreClient>): Database {
-  let opening: Promise<OpenDatabase> | null = null
+  let opening: Promise<StoreClient> | null = null
   let opened: StoreClient | null = null
 
   const reset = (): void => {
@@ -100,12 +89,10 @@ function lazyDatabase(engine: Engine, openClient: () => Promise<StoreClient>): D
     opening = null
   }
 
-  const open = async (): Promise<OpenDatabase> => {
-    const client = await openClient()
+  const open = async (): Promise<StoreClient> => {
+    opened = await openClient()
     engine.ready()
-    opened = client
-    // Drizzle only executes statements on it: `Orm` omits the methods that a store's client does not have.
-    return { client, orm: drizzle(client as unknown as Client) }
+    return opened
   }
 
   return {
@@ -115,8 +102,7 @@ function lazyDatabase(engine: Engine, openClient: () => Promise<StoreClient>): D
         if (opened && !engine.isCurrent()) reset()
         if (!opened) engine.requirePresent()
         opening ??= open()
-        const ready = await opening
-        return await work(ready)
+        return await work(await opening)
       } catch (error) {
         if (!opened) opening = null
         throw translateError(error, engine.name)

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { and, eq, gt } from 'drizzle-orm/sql/expressions/conditions'
 import { integer } from 'drizzle-orm/sqlite-core/columns/integer'
 import { text } from 'drizzle-orm/sqlite-core/columns/text'
 import { sqliteTable } from 'drizzle-orm/sqlite-core/table'
 import { getTableName } from 'drizzle-orm/table'
 import type { HeldLease, LeaseGrant, LeaseHolder } from '../../domain/lease.ts'
 import type { LeaseKeeper } from '../../domain/ports.ts'
-import type { Database, Orm } from './database.ts'
-import { rowDecoder, selectAllAsJson, selectJsonRows, selectRows } from './rows.ts'
+import type { Database } from './database.ts'
+import { selectRows } from './rows.ts'
 import type { SqlReader } from './rows.ts'
 
 type LeaseTable = ReturnType<typeof leaseTable>
@@ -17,71 +16,61 @@ const LEASE_ATTEMPTS = 10
 
 /** Keeps a lease in a table of a store. */
 export function leaseOn(database: Database, lease: LeaseTable): LeaseKeeper {
+  const table = getTableName(lease)
+  const change = (sql: string, args: (string | number)[]): Promise<boolean> =>
+    database.use(async (client) => (await client.execute({ sql, args })).rowsAffected === 1)
   return {
     takeLease: (holder, now, forMs, isDead) =>
-      database.use(async ({ orm }) => {
+      database.use(async (client) => {
         for (let attempt = 1; attempt <= LEASE_ATTEMPTS; attempt += 1) {
-          const grant = await tryLease(orm, lease, holder, now, forMs, isDead)
+          const grant = await tryLease(client, lease, holder, now, forMs, isDead)
           if (grant !== null) return grant
         }
         throw new Error(`the lease changed its holder ${LEASE_ATTEMPTS} times while this run requested it`)
       }),
 
     renewLease: (token, now, forMs) =>
-      database.use(async ({ orm }) => {
-        const renewed = await orm
-          .update(lease)
-          .set({ expiresAt: now + forMs })
-          .where(and(eq(lease.token, token), gt(lease.expiresAt, now)))
-        return renewed.rowsAffected === 1
-      }),
+      change(`UPDATE ${table} SET expires_at = ? WHERE token = ? AND expires_at > ?`, [
+        now + forMs,
+        token,
+        now,
+      ]),
 
-    releaseLease: (token) =>
-      database.use(async ({ orm }) => {
-        await orm.delete(lease).where(eq(lease.token, token))
-      }),
+    releaseLease: async (token) => void (await change(`DELETE FROM ${table} WHERE token = ?`, [token])),
   }
 }
 
 /** Tries once to take the lease; null if it changed between reading and taking it. */
 async function tryLease(
-  orm: Orm,
+  client: SqlReader,
   lease: LeaseTable,
-  holder: LeaseHolder,
+  { name, process }: LeaseHolder,
   now: number,
   forMs: number,
   isDead: (process: string) => boolean,
 ): Promise<LeaseGrant | null> {
-  const [held] = await selectRows(orm, lease, 'id', undefined)
+  const [held] = await selectRows(client, lease, 'id')
   // A lease whose end is too far ahead was taken with a wrong clock; twice the length allows for skew.
   const ended = !held || held.expiresAt <= now || held.expiresAt > now + 2 * forMs
   if (!ended && (held.process === null || !isDead(held.process))) {
     return { granted: false, heldBy: held.holder, since: held.takenAt, until: held.expiresAt }
   }
   const token = randomUUID()
-  const row = { token, holder: holder.name, process: holder.process, takenAt: now, expiresAt: now + forMs }
-  const taken = held
-    ? await orm
-        .update(lease)
-        .set(row)
-        .where(and(eq(lease.token, held.token), eq(lease.expiresAt, held.expiresAt)))
-    : await orm
-        .insert(lease)
-        .values({ id: 1, ...row })
-        .onConflictDoNothing()
+  const table = getTableName(lease)
+  const columns = '(token, holder, process, taken_at, expires_at, id)'
+  const sql = held
+    ? `UPDATE ${table} SET ${columns} = (?1, ?2, ?3, ?4, ?5, 1) WHERE token = ?6 AND expires_at = ?7`
+    : `INSERT INTO ${table} ${columns} VALUES (?1, ?2, ?3, ?4, ?5, 1) ON CONFLICT DO NOTHING`
+  const args = [token, name, process, now, now + forMs, ...(held ? [held.token, held.expiresAt] : [])]
+  const taken = await client.execute({ sql, args })
   return taken.rowsAffected === 1 ? { granted: true, token } : null
 }
 
 /** Reads the lease of a store that is opened read-only; null if it is free. */
 export async function readLease(reader: SqlReader, lease: LeaseTable): Promise<HeldLease | null> {
-  const [cells] = await selectJsonRows(
-    reader,
-    selectAllAsJson(lease, 'id'),
-    [],
-    `the table ${getTableName(lease)}`,
-  )
-  if (cells === undefined) return null
-  const { holder, process, takenAt, expiresAt } = rowDecoder(lease)(cells)
+  const [held] = await selectRows(reader, lease, 'id')
+  if (held === undefined) return null
+  const { holder, process, takenAt, expiresAt } = held
   return { holder, process, takenAt, expiresAt }
 }
 

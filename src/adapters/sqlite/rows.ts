@@ -1,8 +1,5 @@
 import type { InArgs, InStatement, ResultSet, TransactionMode, Value } from '@libsql/client'
 import { LibsqlError } from '@libsql/client/sqlite3'
-import type { LibSQLDatabase } from 'drizzle-orm/libsql'
-import { sql } from 'drizzle-orm/sql/sql'
-import type { SQL } from 'drizzle-orm/sql/sql'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core/table'
 import { getTableConfig } from 'drizzle-orm/sqlite-core/utils'
 import { getTableName } from 'drizzle-orm/table'
@@ -18,11 +15,7 @@ import { storageDamaged } from '../../domain/refusal.ts'
  * @param cells columns of the query in each row
  */
 export function asJsonRows(cells: string, query: string): string {
-  return `${jsonRows(cells)} (${query})`
-}
-
-function jsonRows(cells: string): string {
-  return `SELECT CAST(json_group_array(json_array(${cells})) AS BLOB) FROM`
+  return `SELECT CAST(json_group_array(json_array(${cells})) AS BLOB) FROM (${query})`
 }
 
 /**
@@ -72,26 +65,24 @@ export async function selectObjects<T>(
   return rows.map(([row]) => row as T)
 }
 
-/** Returns the statement that reads every row of a table as JSON in a BLOB, ordered by columns. */
-export function selectAllAsJson(table: SQLiteTable, orderBy: string): string {
-  return asJsonRows(columnsOf(table), `SELECT * FROM ${getTableName(table)} ORDER BY ${orderBy}`)
-}
-
-function columnsOf(table: SQLiteTable): string {
-  const { columns } = getTableConfig(table)
-  return columns.map(({ name }) => name).join(', ')
+/** Returns the statement that reads the rows of a table as JSON in a BLOB, ordered by columns. */
+export function selectAllAsJson(table: SQLiteTable, orderBy: string, where = 'true'): string {
+  const cells = getTableConfig(table).columns.map(({ name }) => name)
+  const query = `SELECT * FROM ${getTableName(table)} WHERE ${where} ORDER BY ${orderBy}`
+  return asJsonRows(cells.join(', '), query)
 }
 
 /** Selects the rows of a table that match a condition, and checks every cell. */
 export async function selectRows<T extends SQLiteTable>(
-  orm: Pick<LibSQLDatabase, 'values'>,
+  reader: SqlReader,
   table: T,
   orderBy: string,
-  where: SQL | undefined,
+  where?: string,
+  args: InArgs = [],
 ): Promise<T['$inferSelect'][]> {
-  const query = sql`SELECT * FROM ${table} WHERE ${where ?? sql`true`} ORDER BY ${sql.identifier(orderBy)}`
-  const [row] = await orm.values<[Value]>(sql`${sql.raw(jsonRows(columnsOf(table)))} (${query})`)
-  return decodeJsonRows(row?.[0], `the table ${getTableName(table)}`).map(rowDecoder(table))
+  const statement = selectAllAsJson(table, orderBy, where)
+  const rows = await selectJsonRows(reader, statement, args, `the table ${getTableName(table)}`)
+  return rows.map(rowDecoder(table))
 }
 
 /**

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LibsqlError } from '@libsql/client/sqlite3'
-import { DrizzleQueryError } from 'drizzle-orm/errors'
 import { Refusal, storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
 
 /**
@@ -9,7 +8,6 @@ import { Refusal, storageDamaged, storageUnavailable } from '../../domain/refusa
  */
 export function translateError(error: unknown, name: string): unknown {
   if (error instanceof Refusal || isBusy(error)) return error
-  if (error instanceof DrizzleQueryError && error.cause instanceof Refusal) return error.cause
   if (error instanceof Error && error.message.includes('ConnectionFailed')) {
     const fix = 'give this user read and write access to it and its folder'
     return storageUnavailable(`${name} cannot be opened; ${fix}`, error)

@@ -32,7 +32,7 @@ export function libsqlAnswerCache(
 ): State['answers'] {
   return {
     get: (key, now) =>
-      database.use(async ({ client }) => {
+      database.use(async (client) => {
         const { rows } = await client.execute({ sql: SELECT_ANSWER, args: [key, now - LIFETIME_MS] })
         const row = rows[0]
         if (!row) return null
@@ -42,7 +42,7 @@ export function libsqlAnswerCache(
       }),
 
     put: (key, { text, storedAt }) =>
-      database.use(async ({ client }) => {
+      database.use(async (client) => {
         const bytes = Buffer.from(text, 'utf8')
         if (bytes.byteLength > bounds.textBytes) return
         const digest = digestOf(key, storedAt, bytes)

@@ -1,4 +1,3 @@
-import { sql } from 'drizzle-orm'
 import { keyCaller } from '../../domain/agent/chat-key.ts'
 import type { State } from '../../domain/ports.ts'
 import type { Database } from '../sqlite/database.ts'
@@ -9,15 +8,15 @@ import { chatKeys } from './schema.ts'
 export function libsqlChatKeys(database: Database): State['chatKeys'] {
   return {
     create: ({ name, digest, perDay, perMinute, createdAt }) =>
-      database.use(async ({ client }) => {
+      database.use(async (client) => {
         const args = [name, digest, perDay, perMinute, createdAt]
         const [inserted] = await client.batch([{ sql: INSERT, args }], 'write')
         return inserted?.rowsAffected === 1
       }),
 
     list: (day) =>
-      database.use(async ({ client, orm }) => {
-        const rows = await selectRows(orm, chatKeys, 'id', undefined)
+      database.use(async (client) => {
+        const rows = await selectRows(client, chatKeys, 'id')
         const used = await client.execute({ sql: COUNT_TURNS, args: [day] })
         const turns = new Map(used.rows.map((row) => [row['address'], Number(row['turns'])]))
         return rows.map(({ id, digest: _digest, ...key }) => ({
@@ -27,15 +26,14 @@ export function libsqlChatKeys(database: Database): State['chatKeys'] {
       }),
 
     revoke: (name, at) =>
-      database.use(async ({ client }) => {
+      database.use(async (client) => {
         const [revoked] = await client.batch([{ sql: REVOKE, args: [name, at] }], 'write')
         return revoked?.rowsAffected === 1
       }),
 
     find: (digest) =>
-      database.use(async ({ orm }) => {
-        const isFound = sql`${chatKeys.digest} = ${digest} AND ${chatKeys.revokedAt} IS NULL`
-        const [row] = await selectRows(orm, chatKeys, 'id', isFound)
+      database.use(async (client) => {
+        const [row] = await selectRows(client, chatKeys, 'id', 'digest = ? AND revoked_at IS NULL', [digest])
         return row ? { id: row.id, perDay: row.perDay, perMinute: row.perMinute } : null
       }),
   }

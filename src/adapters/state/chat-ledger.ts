@@ -24,7 +24,7 @@ const TURN_ID_BYTES = 16
 export function libsqlChatLedger(database: Database): State['chat'] {
   const saltsByClient = new WeakMap<StoreClient, Map<Day, Uint8Array>>()
   const salt: State['chat']['salt'] = (day) =>
-    database.use(async ({ client }) => {
+    database.use(async (client) => {
       const cached = saltsByClient.get(client)?.get(day)
       if (cached) return cached
       const { rows } = await client.execute({ sql: SELECT_SALT, args: [day] })
@@ -42,7 +42,7 @@ export function libsqlChatLedger(database: Database): State['chat'] {
     salt,
     makeSalt: async (day, keepFrom) =>
       (await salt(day)) ??
-      (await database.use(async ({ client }) => {
+      (await database.use(async (client) => {
         const results = await client.batch(
           [
             { sql: 'DELETE FROM chat_salts WHERE day < ?', args: [keepFrom] },
@@ -56,20 +56,20 @@ export function libsqlChatLedger(database: Database): State['chat'] {
       })),
 
     admit: (claim) =>
-      database.use(async ({ client }) => {
+      database.use(async (client) => {
         const turn = randomBytes(TURN_ID_BYTES).toString('hex')
         const results = await client.batch(admissionStatements(claim, turn), 'write')
         return admissionFrom(results, claim, turn, client)
       }),
 
     extend: (extension) =>
-      database.use(async ({ client }) => {
+      database.use(async (client) => {
         const [extended] = await client.batch(extensionStatements(extension), 'write')
         return extended?.rows.length === 1
       }),
 
     settle: (turn, cost, at) =>
-      database.use(async ({ client }) => {
+      database.use(async (client) => {
         const [, settled] = await client.batch(
           [
             { sql: CHARGE, args: [turn, cost] },
@@ -81,7 +81,7 @@ export function libsqlChatLedger(database: Database): State['chat'] {
       }),
 
     sweep: (now, keepFrom) =>
-      database.use(async ({ client }) => {
+      database.use(async (client) => {
         forgetSalts(client, keepFrom)
         const statements = [...sweepStatements(now), ...forgetStatements(now, keepFrom)]
         const [, ended] = await client.batch(statements, 'write')
@@ -90,20 +90,20 @@ export function libsqlChatLedger(database: Database): State['chat'] {
       }),
 
     spending: (day) =>
-      database.use(async ({ client }) => {
+      database.use(async (client) => {
         const { rows } = await client.execute({ sql: SELECT_SPENDING, args: [day] })
         return { settled: Number(rows[0]?.['settled'] ?? 0), reserved: Number(rows[0]?.['reserved'] ?? 0) }
       }),
 
     countVerification: (address, now, limit) =>
-      database.use(async ({ client }) => {
+      database.use(async (client) => {
         const counted = { sql: COUNT_TRY, args: [address, now, limit] }
         const [, inserted] = await client.batch([forgetTries(now), counted], 'write')
         return inserted?.rowsAffected === 1
       }),
 
     ping: () =>
-      database.use(async ({ client }) => {
+      database.use(async (client) => {
         await client.batch(PROBE, 'write')
       }),
   }

@@ -1,6 +1,4 @@
-import type { InStatement, ResultSet } from '@libsql/client'
-import { and, eq, gte, isNotNull } from 'drizzle-orm'
-import type { SQL } from 'drizzle-orm'
+import type { InStatement, InValue, ResultSet } from '@libsql/client'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { z } from 'zod'
 import { RESPONSE_CLASSES, EVALUATIONS_KEPT_DAYS } from '../../domain/models/evaluation.ts'
@@ -33,7 +31,7 @@ const COUNTED_OF_DAY = `
 export function libsqlRouterAllowance(database: Database): State['allowance'] {
   return {
     countChatRequest: (model, sentAt, limit, turnShare) =>
-      database.use(async ({ client }) => {
+      database.use(async (client) => {
         const maxRequests = limit - RESERVED_REQUESTS
         const args = [
           dayOf(sentAt),
@@ -59,9 +57,9 @@ const COUNT_CHAT_REQUEST = `
 /** Creates the store of runs, attempts, scores and rejections on libSQL. */
 export function libsqlEvaluations(database: Database): State['evaluations'] {
   const write = (...statements: InStatement[]): Promise<ResultSet[]> =>
-    database.use(({ client }) => client.batch(statements, 'write'))
-  const selectWhere = <T extends SQLiteTable>(table: T, orderBy: string, where: SQL | undefined) =>
-    database.use(({ orm }) => selectRows(orm, table, orderBy, where))
+    database.use((client) => client.batch(statements, 'write'))
+  const selectWhere = <T extends SQLiteTable>(table: T, orderBy: string, where: string, arg: InValue) =>
+    database.use((client) => selectRows(client, table, orderBy, where, [arg]))
   return {
     ...leaseOn(database, evaluationLease),
 
@@ -120,15 +118,12 @@ export function libsqlEvaluations(database: Database): State['evaluations'] {
       return { refused: modelHasAttemptsLeft === 1 ? 'day_spent' : 'model_spent' }
     },
 
-    settleAttempt: (attempt, { asAsked, tasks, ...columns }) =>
-      database.use(async ({ orm }) => {
-        const end = {
-          ...columns,
-          asAsked: asAsked === null ? null : Number(asAsked),
-          tasks: tasks === null ? null : JSON.stringify(tasks),
-        }
-        await orm.update(evaluationAttempts).set(end).where(eq(evaluationAttempts.id, attempt))
-      }),
+    async settleAttempt(attempt, { settledAt, class: responseClass, status, latencyMs, asAsked, tasks }) {
+      const asked = asAsked === null ? null : Number(asAsked)
+      const tasksJson = tasks === null ? null : JSON.stringify(tasks)
+      const args = [attempt, settledAt, responseClass, status, latencyMs, asked, tasksJson]
+      await write({ sql: SETTLE_ATTEMPT, args })
+    },
 
     async saveScore({ model, day, evaluatedAt, complete, tasks }) {
       const points = tasks.reduce((sum, task) => sum + task.points, 0)
@@ -137,10 +132,10 @@ export function libsqlEvaluations(database: Database): State['evaluations'] {
     },
 
     attemptsSince: async (since) =>
-      (await selectWhere(evaluationAttempts, 'id', gte(evaluationAttempts.sentAt, since))).map(toAttempt),
+      (await selectWhere(evaluationAttempts, 'id', 'sent_at >= ?', since)).map(toAttempt),
 
     async scoresSince(since) {
-      const rows = await selectWhere(evaluationScores, 'day', gte(evaluationScores.day, since))
+      const rows = await selectWhere(evaluationScores, 'day', 'day >= ?', since)
       return rows.map(({ model, day, evaluatedAt, complete, tasks }) => ({
         model,
         day,
@@ -158,29 +153,29 @@ export function libsqlEvaluations(database: Database): State['evaluations'] {
     },
 
     async endpointsSince(since) {
-      const rows = await selectWhere(evaluationEndpoints, 'model', gte(evaluationEndpoints.checkedAt, since))
+      const rows = await selectWhere(evaluationEndpoints, 'model', 'checked_at >= ?', since)
       return rows.map((record) => ({ ...record, usable: record.usable === 1 }))
     },
 
     async chatRequestsSince(since) {
-      const rows = await selectWhere(chatRouterRequests, 'sent_at', gte(chatRouterRequests.sentAt, since))
+      const rows = await selectWhere(chatRouterRequests, 'sent_at', 'sent_at >= ?', since)
       return rows.map(({ sentAt }) => sentAt)
     },
 
     async lowestRateSince(since) {
-      const known = and(gte(evaluationRuns.startedAt, since), isNotNull(evaluationRuns.startsAMinute))
-      const [lowest] = await selectWhere(evaluationRuns, 'starts_a_minute', known)
+      const known = 'started_at >= ? AND starts_a_minute IS NOT NULL'
+      const [lowest] = await selectWhere(evaluationRuns, 'starts_a_minute', known, since)
       return lowest?.startsAMinute ?? null
     },
 
     async versionsOf(day) {
-      const ranked = and(eq(evaluationRuns.day, day), isNotNull(evaluationRuns.rankingVersion))
-      const rows = await selectWhere(evaluationRuns, 'id', ranked)
+      const ranked = 'day = ? AND ranking_version IS NOT NULL'
+      const rows = await selectWhere(evaluationRuns, 'id', ranked, day)
       return rows.flatMap(({ rankingVersion }) => rankingVersion ?? [])
     },
 
     ping: () =>
-      database.use(async ({ client }) => {
+      database.use(async (client) => {
         await client.execute('SELECT 1 FROM evaluation_runs LIMIT 1')
       }),
   }
@@ -211,6 +206,11 @@ const COUNT_ATTEMPT = `
   INSERT INTO evaluation_attempts (run, model, kind, day, sent_at) SELECT ?7, ?3, ?8, ?1, ?2
   WHERE ${HAS_LEASE} AND ${MODEL_HAS_ATTEMPTS_LEFT} AND (?6 IS NULL OR ${COUNTED_OF_DAY} <= ?6)
   RETURNING id`
+
+const SETTLE_ATTEMPT = `
+  UPDATE evaluation_attempts
+  SET settled_at = ?2, class = ?3, status = ?4, latency_ms = ?5, as_asked = ?6, tasks = ?7
+  WHERE id = ?1`
 
 const UPSERT_ENDPOINTS = `
   INSERT INTO evaluation_endpoints (model, checked_at, usable, latency_ms)

@@ -1,4 +1,3 @@
-import { sql } from 'drizzle-orm'
 import { JOBS } from '../../domain/job-run.ts'
 import type { Job } from '../../domain/job-run.ts'
 import type { State } from '../../domain/ports.ts'
@@ -14,14 +13,14 @@ import { audits, evaluationLease, jobs } from './schema.ts'
 export function libsqlJobLog(database: Database): State['jobs'] {
   return {
     record: ({ job, startedAt, endedAt, exitCode }) =>
-      database.use(async ({ client }) => {
+      database.use(async (client) => {
         const args = [job, startedAt, endedAt, exitCode, exitCode === 0 ? endedAt : null]
         await client.batch([{ sql: UPSERT, args }], 'write')
       }),
 
     states: () =>
-      database.use(async ({ orm }) => {
-        const rows = await selectRows(orm, jobs, 'job', undefined)
+      database.use(async (client) => {
+        const rows = await selectRows(client, jobs, 'job')
         // A later release may have recorded other jobs.
         return rows.flatMap(({ job, ...run }) => (isJob(job) ? [{ job, ...run }] : []))
       }),
@@ -48,7 +47,7 @@ const KEPT_AUDITS = 100
 export function libsqlAudits(database: Database): State['audits'] {
   return {
     record: ({ endedAt, ok, complete, whole, publications, objects, bytes, gaps, damage, head }) =>
-      database.use(async ({ client }) => {
+      database.use(async (client) => {
         const flags = [ok, complete, whole].map(Number)
         const args = [endedAt, ...flags, publications, objects, bytes, gaps, damage, head.seq, head.leaf]
         await client.batch(
@@ -61,9 +60,8 @@ export function libsqlAudits(database: Database): State['audits'] {
       }),
 
     newest: () =>
-      database.use(async ({ orm }) => {
-        const newest = sql`${audits.id} = (SELECT max(id) FROM ${audits})`
-        const [row] = await selectRows(orm, audits, 'id', newest)
+      database.use(async (client) => {
+        const [row] = await selectRows(client, audits, 'id', 'id = (SELECT max(id) FROM audits)')
         return row ? toAuditRecord(row) : null
       }),
   }

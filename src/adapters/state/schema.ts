@@ -1,7 +1,7 @@
-import { blob, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { leaseTable } from '../sqlite/lease.ts'
 
-/** Tables of the state database; migrations/state describes each column. */
+/** Tables of the state database that are read as whole rows; migrations/state describes all tables and columns. */
 
 export const evaluationRuns = sqliteTable('evaluation_runs', {
   id: integer('id').primaryKey({ autoIncrement: true }),
@@ -58,36 +58,7 @@ export const chatRouterRequests = sqliteTable('chat_router_requests', {
   turn: text('turn'),
 })
 
-export const evaluationRejections = sqliteTable(
-  'evaluation_rejections',
-  {
-    run: integer('run').notNull(),
-    model: text('model').notNull(),
-    reason: text('reason').notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.run, table.model] })],
-)
-
 export const evaluationLease = leaseTable('evaluation_lease')
-
-export const chatSalts = sqliteTable('chat_salts', {
-  day: text('day').primaryKey(),
-  salt: blob('salt').notNull(),
-})
-
-export const chatTurns = sqliteTable('chat_turns', {
-  id: text('id').primaryKey(),
-  session: text('session').notNull(),
-  address: text('address').notNull(),
-  server: text('server').notNull(),
-  day: text('day').notNull(),
-  admittedAt: integer('admitted_at').notNull(),
-  reserved: integer('reserved').notNull(),
-  leaseUntil: integer('lease_until').notNull(),
-  settledAt: integer('settled_at'),
-  cost: integer('cost'),
-  network: text('network'),
-})
 
 export const chatKeys = sqliteTable('chat_keys', {
   id: integer('id').primaryKey({ autoIncrement: true }),
@@ -97,26 +68,6 @@ export const chatKeys = sqliteTable('chat_keys', {
   perMinute: integer('per_minute').notNull(),
   createdAt: integer('created_at').notNull(),
   revokedAt: integer('revoked_at'),
-})
-
-export const chatDays = sqliteTable('chat_days', {
-  day: text('day').primaryKey(),
-  settled: integer('settled').notNull(),
-  reserved: integer('reserved').notNull(),
-})
-
-export const chatVerifications = sqliteTable('chat_verifications', {
-  id: integer('id').primaryKey(),
-  address: text('address').notNull(),
-  triedAt: integer('tried_at').notNull(),
-})
-
-export const chatAnswers = sqliteTable('chat_answers', {
-  key: text('key').primaryKey(),
-  storedAt: integer('stored_at').notNull(),
-  bytes: integer('bytes').notNull(),
-  digest: blob('digest').notNull(),
-  text: blob('text').notNull(),
 })
 
 export const audits = sqliteTable('audits', {

@@ -14,13 +14,12 @@ import type { Terminal } from '../terminal.ts'
  * `dash collect`: stores the items of the live sources, takes a snapshot, indexes new items and collects article
  * texts.
  *
- * @param chosen sources to read; empty for all
  * @returns 0 if every chosen source was read completely, else 69; 1 if no snapshot could be taken
  * @throws Refusals and faults of the stores; the signal's reason if the command is stopped
  */
 export async function collectCommand(
   { config, container, terminal, signal }: CommandContext,
-  chosen: readonly LiveSourceName[],
+  { source: chosen = [] }: { source?: LiveSourceName[] },
 ): Promise<number> {
   prepareFolders(config, true)
   const all = await container.liveSources()
@@ -111,12 +110,8 @@ function snapshotSummary(report: SnapshotReport): string {
  *
  * @throws Refusals and faults of the stores; the signal's reason if the command is stopped
  */
-export async function reindexCommand({
-  config,
-  container,
-  terminal,
-  signal,
-}: CommandContext): Promise<number> {
+export async function reindexCommand(context: CommandContext): Promise<number> {
+  const { config, container, terminal, signal } = context
   requireFeed(config)
   const search = await container.search()
   const started = performance.now()

@@ -134,8 +134,9 @@ ${NAMES.map((name) => `complete -c ${name} -f -a '(__dash_offers)'`).join('\n')}
 /** `dash completion`: prints a shell completion script, generated from the program's own description. */
 export async function completionCommand(
   { terminal }: BareContext,
+  _flags: object,
+  [shell = '']: readonly string[],
   program: Command,
-  shell: string,
 ): Promise<number> {
   const script = SHELLS[shell]?.(tableOf(program)) ?? ''
   terminal.result({ shell, script: `${script}\n` }, script)

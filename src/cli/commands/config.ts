@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import { Refusal } from '../../domain/refusal.ts'
-import { configOfSettings, listeningUrl } from '../settings/config.ts'
+import { configOf, listeningUrl } from '../settings/config.ts'
 import type { Config } from '../settings/config.ts'
 import { examineEnvironment, NOT_SHOWN, withoutSecrets } from '../settings/environment.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -30,17 +30,21 @@ interface ShownSetting {
  * @returns 0, or 78 if any value is invalid; all invalid values are reported
  * @throws Refusal `usage` for an unknown name
  */
-export async function configCommand(context: BareContext, names: readonly string[]): Promise<number> {
-  const { terminal, flags, env, cwd } = context
+export async function configCommand(
+  context: BareContext,
+  _flags: object,
+  names: readonly string[],
+): Promise<number> {
+  const { terminal, cwd } = context
   const unknown = names.find((name) => !namedVariables.some((variable) => variable.name === name))
   if (unknown !== undefined) {
     const advice = 'dash config lists all settings'
     throw new Refusal('usage', `unknown setting ${JSON.stringify(unknown)}; ${advice}`)
   }
-  const given = gatherSettings(flags, env, cwd)
+  const given = gatherSettings(context)
   const examined = examineEnvironment(given.values, cwd)
   const problems = examined.problems.map(({ message }) => message)
-  const derived = examined.settings === null ? {} : derivedValues(configOfSettings(examined.settings, cwd))
+  const derived = examined.settings === null ? {} : derivedValues(configOf(examined.settings, cwd))
   const settings = namedVariables
     .filter(({ name }) => names.length === 0 || names.includes(name))
     .map((variable) => ({

@@ -80,15 +80,8 @@ function deliverySummary({ changes, delivered }: NonNullable<EvaluationReport['w
   return `webhook accepted ${delivered} of ${counted(changes, 'change')}`
 }
 
-function explanationText({
-  model,
-  rejection,
-  rank,
-  ranked,
-  score,
-  components,
-  attempts,
-}: ModelExplanation): string {
+function explanationText(explanation: ModelExplanation): string {
+  const { model, rejection, rank, ranked, score, components, attempts } = explanation
   if (rejection) return `${escaped(model)} is not a candidate: ${rejection.reason}, ${rejection.meaning}`
   const width = Math.max(...components.map(({ name }) => name.length))
   const parts = components.map(({ name, points, most, evidence }) => {

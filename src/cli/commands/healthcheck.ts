@@ -11,13 +11,16 @@ import { escaped } from '../terminal.ts'
 const TIMEOUT_MS = 5_000
 
 /**
- * `dash healthcheck`: checks whether a server is ready, for containers and load balancers without `curl`.
+ * `dash healthcheck`: checks whether a server is ready, for containers and load balancers without `curl`. By default the server of these
+ * settings, on this machine.
  *
- * @param url base URL of the server; default: the server of these settings, on this machine
  * @returns 0 if ready; 69 if not ready, not reachable, or not a dash server
  * @throws Refusal `usage`
  */
-export async function healthcheckCommand(context: CommandContext, url: string | undefined): Promise<number> {
+export async function healthcheckCommand(
+  context: CommandContext,
+  { url }: { url?: string },
+): Promise<number> {
   const { terminal, signal, config, container } = context
   const readinessUrl = `${baseOf(url, config)}/readyz`
   const shown = withoutSecrets(readinessUrl)
@@ -43,10 +46,8 @@ function baseOf(url: string | undefined, config: Config): string {
     throw new Refusal('usage', 'PORT=0 gives no address to check; set one with --url')
   }
   if (isHttpUrl(url) && !/[?#]/.test(url)) return url.replace(/\/+$/, '')
-  throw new Refusal(
-    'usage',
-    `--url ${withoutSecrets(JSON.stringify(url))} must be an absolute http(s) URL without query or fragment`,
-  )
+  const shown = withoutSecrets(JSON.stringify(url))
+  throw new Refusal('usage', `--url ${shown} must be an absolute http(s) URL without query or fragment`)
 }
 
 /** Result of a request to `/readyz`. */

@@ -8,7 +8,6 @@ import { Refusal } from '../../domain/refusal.ts'
 import { importArticles, importSignals } from '../../jobs/import-lines.ts'
 import type {
   ArticleImportPorts,
-  ImportOptions,
   ImportPorts,
   ImportReport,
   LinesOptions,
@@ -24,6 +23,11 @@ import { EXIT } from '../exit-codes.ts'
 import { counted } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
 
+export interface ImportFlags {
+  onError: LinesOptions['onError']
+  titleProvenance?: string | null
+}
+
 type LinesPorts = ImportPorts & ArticleImportPorts
 type ShownReport = LinesReport & Partial<Pick<ImportReport, 'unknownSources'>>
 
@@ -32,13 +36,13 @@ const ERRORS_SHOWN = 10
 /** `dash import signals FILE… | -`; see {@link importLines}. */
 export async function importSignalsCommand(
   context: CommandContext,
+  { onError, titleProvenance = null }: ImportFlags,
   files: readonly string[],
-  options: Omit<ImportOptions, 'signal'>,
 ): Promise<number> {
-  requireProvenance(options.titleProvenance)
+  requireProvenance(titleProvenance)
   const { signal, container } = context
   return importLines(context, files, {
-    run: (ports, sources) => importSignals(ports, sources, { ...options, signal }),
+    run: (ports, sources) => importSignals(ports, sources, { onError, titleProvenance, signal }),
     rank: async () => takeSnapshot({ feed: await container.feed(), clock: Date.now }, signal),
   })
 }
@@ -46,12 +50,12 @@ export async function importSignalsCommand(
 /** `dash import articles FILE… | -`; see {@link importLines}. */
 export function importArticlesCommand(
   context: CommandContext,
+  { onError }: ImportFlags,
   files: readonly string[],
-  options: Omit<LinesOptions, 'signal'>,
 ): Promise<number> {
   const { signal } = context
   return importLines(context, files, {
-    run: (ports, sources) => importArticles(ports, sources, { ...options, signal }),
+    run: (ports, sources) => importArticles(ports, sources, { onError, signal }),
   })
 }
 
@@ -129,14 +133,8 @@ function showErrors(
     error(`${failedFiles} of ${counted(files, 'file')} not imported; --on-error skip imports their good rows`)
 }
 
-function summary({
-  files,
-  rows,
-  inserted,
-  replaced,
-  unchanged,
-  skipped,
-}: Omit<LinesReport, 'failedFiles'>): string {
+function summary(report: Omit<LinesReport, 'failedFiles'>): string {
+  const { files, rows, inserted, replaced, unchanged, skipped } = report
   const read = `${counted(rows, 'row')} of ${counted(files, 'file')}`
   return `${read}: ${inserted} inserted, ${replaced} replaced, ${unchanged} unchanged, ${skipped} skipped`
 }

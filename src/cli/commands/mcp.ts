@@ -14,7 +14,7 @@ import type { CommandContext } from '../context.ts'
  * @returns 0 when the client closes its input or a signal arrives
  * @throws Refusal `usage`, `input_unreadable`; refusals of the stores
  */
-export async function mcpCommand(context: CommandContext, demo: boolean): Promise<number> {
+export async function mcpCommand(context: CommandContext, { demo }: { demo: boolean }): Promise<number> {
   if (context.terminal.json) {
     throw new Refusal('usage', 'mcp writes protocol messages to standard output; remove --json')
   }

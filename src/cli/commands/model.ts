@@ -14,8 +14,8 @@ import { Refusal } from '../../domain/refusal.ts'
 import { hasStoreFolder } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
-import { flagValue, parseBase } from '../settings/environment.ts'
-import { escaped, shellWord } from '../terminal.ts'
+import { flagValue, hostFlag } from '../settings/environment.ts'
+import { escaped, fail, shellWord } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
 
 export interface ModelFlags {
@@ -42,9 +42,7 @@ export async function modelCommand(context: CommandContext, flags: ModelFlags): 
     const condition = needs.length > 0 ? ` that meets --needs ${needs.join(',')}` : ''
     const advice = needs.length > 0 ? 'drop a need, or use' : 'use'
     const reason = `the recommendation has no model${condition}; ${advice} the router ${shortlist.fallback.id}`
-    terminal.error(reason)
-    terminal.failure(reason, EXIT.failed)
-    return EXIT.failed
+    return fail(terminal, reason, EXIT.failed)
   }
   const { primary, recommendation } = pick
   warn(shortlist, flags.url, terminal)
@@ -67,7 +65,7 @@ async function ownShortlist({ config, container }: CommandContext): Promise<Shor
 }
 
 async function hostShortlist(url: string, { container, signal }: CommandContext): Promise<Shortlist> {
-  const base = flagValue('--url', url, 'an absolute http(s) URL', parseBase)
+  const base = hostFlag('--url', url)
   const host = await container.publishedShortlist(base)
   const shortlist = parseShortlist(await host.topModels(signal))
   if (shortlist !== null) return shortlist

@@ -30,8 +30,8 @@ const ADVICE: Readonly<Record<string, string>> = {
  */
 export async function searchCommand(
   { config, container, terminal }: CommandContext,
-  words: readonly string[],
   flags: SearchFlags,
+  words: readonly string[],
 ): Promise<number> {
   if (flags.source !== undefined) refuseSourceAsWord(words)
   const query = parseQuery(words, flags)

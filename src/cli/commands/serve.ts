@@ -13,7 +13,7 @@ import type { Terminal } from '../terminal.ts'
 const LOG_FLUSH_MS = 500
 
 /** `dash serve`: runs a server until a signal arrives. */
-export async function serve(context: CommandContext, demo: boolean): Promise<number> {
+export async function serveCommand(context: CommandContext, { demo }: { demo: boolean }): Promise<number> {
   const { host, port, originOf } = context.config
   try {
     // Checked before anything is created.

@@ -35,11 +35,8 @@ export function configFrom(
  *
  * @param cwd base folder of relative paths
  */
-export function configOfSettings(settings: Settings, cwd: string): Config {
-  return configOf(settings, cwd, inEnvironment)
-}
-
-const configOf = (settings: Settings, cwd: string, originOf: OriginOf) => ({
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- Config is the return type
+export const configOf = (settings: Settings, cwd: string, originOf: OriginOf = inEnvironment) => ({
   /** Returns the origin of a variable's value. */
   originOf,
   ...storesOf(settings, cwd),

@@ -192,7 +192,24 @@ export function flagValue<T>(flag: string, text: string, what: string, parse: (t
   return value
 }
 
-/** Returns the base URL of a host without a trailing slash; null for text that is not an http(s) URL. */
-export function parseBase(text: string): string | null {
-  return isHttpUrl(text) ? text.replace(/\/+$/, '') : null
+/**
+ * Parses a whole number that a flag gives.
+ *
+ * @throws Refusal `usage` if it is not from `least` to `most`
+ */
+export function wholeFlag(flag: string, text: string, least: number, most: number): number {
+  return flagValue(flag, text, `a whole number from ${least} to ${most}`, (digits) =>
+    /^\d{1,9}$/.test(digits) && Number(digits) >= least && Number(digits) <= most ? Number(digits) : null,
+  )
+}
+
+/**
+ * Returns the base URL of a host without a trailing slash.
+ *
+ * @throws Refusal `usage` if the text is not an http(s) URL
+ */
+export function hostFlag(flag: string, text: string): string {
+  return flagValue(flag, text, 'an absolute http(s) URL', (url) =>
+    isHttpUrl(url) ? url.replace(/\/+$/, '') : null,
+  )
 }

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { Refusal, messageOf } from '../../domain/refusal.ts'
 import type { StoreLocation } from '../../domain/refusal.ts'
+import type { BareContext } from '../context.ts'
 import { configFrom } from './config.ts'
 import type { Config } from './config.ts'
 import { withoutSecrets } from './environment.ts'
@@ -18,9 +19,12 @@ import type { ConfigFlags } from './flags.ts'
  * @throws Refusal `configuration` with all invalid values; `usage` if a flag gave one of them
  */
 export function readConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, cwd: string): Config {
-  const { values, originOf } = gatherSettings(flags, env, cwd)
+  const { values, originOf } = gatherSettings({ flags, env, cwd })
   return configFrom(values, cwd, originOf)
 }
+
+/** Where a command's settings come from; relative paths in them are relative to `cwd`. */
+type SettingSources = Pick<BareContext, 'flags' | 'env' | 'cwd'>
 
 /** All variables that are set, valid or not. */
 export interface GivenSettings {
@@ -37,9 +41,7 @@ export interface GivenSettings {
  * @throws Refusal `configuration` if the env file cannot be read; `usage` if --dotenv named it
  */
 export function gatherSettings(
-  flags: ConfigFlags,
-  env: NodeJS.ProcessEnv,
-  cwd: string,
+  { flags, env, cwd }: SettingSources,
   file = readDotenv(flags.dotenv, cwd),
 ): GivenSettings {
   const { values, originOf } = flagSettings(flags)
@@ -97,12 +99,7 @@ const ALL_LOCATIONS = [...LOCATIONS, 'DASH_LEDGER_URL', 'DASH_FEED_URL', 'DASH_S
  * @param targets a data folder, or a database URL and a store URL, or an env file that holds either
  * @throws Refusal `usage` if `targets` do not locate both ledger and objects, or locate one of them twice
  */
-export function readTargetConfig(
-  targets: readonly string[],
-  flags: ConfigFlags,
-  env: NodeJS.ProcessEnv,
-  cwd: string,
-): Config {
+export function readTargetConfig(targets: readonly string[], { flags, env, cwd }: SettingSources): Config {
   const [first = ''] = targets
   if (targets.length === 1 && statSync(resolve(cwd, first), { throwIfNoEntry: false })?.isFile())
     return targetFile(first, cwd)
@@ -135,15 +132,10 @@ export function readTargetConfig(
  * @param label of the target in messages
  * @throws Refusal `usage` if the URL is invalid
  */
-export function readTreeLocation(
-  target: string,
-  label: string,
-  flags: ConfigFlags,
-  env: NodeJS.ProcessEnv,
-  cwd: string,
-): StoreLocation {
+export function readTreeLocation(target: string, label: string, sources: SettingSources): StoreLocation {
+  const { cwd } = sources
   if (targetSetting(target) !== 'DASH_STORE_URL') return { kind: 'file', path: resolve(cwd, target) }
-  const { values, originOf } = gatherSettings(flags, env, cwd)
+  const { values, originOf } = gatherSettings(sources)
   return configFrom({ ...values, DASH_STORE_URL: target }, cwd, (name) =>
     name === 'DASH_STORE_URL' ? { flag: label, file: null } : originOf(name),
   ).store

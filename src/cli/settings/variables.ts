@@ -27,7 +27,7 @@ import {
   wholeNumber,
 } from './rules.ts'
 
-interface Variable<Rule extends z.ZodType = z.ZodType> {
+export interface Variable<Rule extends z.ZodType = z.ZodType> {
   rule: Rule
   /** Default in the form of an env file; null: unset. */
   standard: string | null

@@ -60,12 +60,6 @@ export function parseKeyName(name: string): string | null {
   return name.length <= CHAT_KEY_NAME_MAX_LENGTH && /^[\w.-]+$/.test(name) ? name : null
 }
 
-/** Returns the quota in a text: a whole number from 1 to {@link CHAT_KEY_QUOTA_MAX}; null for any other text. */
-export function parseKeyQuota(text: string): number | null {
-  const quota = /^\d{1,7}$/.test(text) ? Number(text) : 0
-  return quota >= 1 && quota <= CHAT_KEY_QUOTA_MAX ? quota : null
-}
-
 /** The caller that the turns of a key are counted by. No hash of an address has its form. */
 export function keyCaller(id: number): string {
   return `key:${id}`

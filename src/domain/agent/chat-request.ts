@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { LIVE_SORTS } from '../feed/live-sort.ts'
 import type { LiveSort } from '../feed/live-sort.ts'
-import { firstCodePoints, parseJson, strictLine, visibleText } from '../text.ts'
+import { firstCodePoints, membersOf, parseJson, strictLine, visibleText } from '../text.ts'
 import {
   INTERESTS_MAX,
   INTEREST_MAX_LENGTH,
@@ -116,11 +116,6 @@ function withPlainContent(message: unknown): unknown {
 }
 
 const textPartSchema = z.object({ type: z.literal('text'), text: z.string() })
-
-/** The members of an object; null for any other value. `__proto__` in a JSON text is a member like others. */
-function membersOf(value: unknown): Readonly<Record<string, unknown>> | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null
-}
 
 /** Every role except `assistant` is the user's. */
 const lenientMessage = z

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { COLUMN_NAMES } from '../feed/columns.ts'
 import { LIVE_SORTS } from '../feed/live-sort.ts'
 import { HYPE_PROVIDERS, NEWS_SOURCES, itemsOfKey } from '../feed/source.ts'
 import { parseJson } from '../text.ts'
@@ -10,15 +11,6 @@ import type { ToolCall, ToolDefinition, ToolName } from './model-call.ts'
 /** The six tools. Definitions, types and the parser of calls derive from one schema per tool (docs/agent-tools.md). */
 
 const TEXT_MAX_LENGTH = 200
-
-export const LISTS = [
-  'popular',
-  'hackerNews',
-  'lobsters',
-  'lessWrong',
-  'hypeReplicate',
-  'midjourney',
-] as const
 
 const SOURCES = [
   ...NEWS_SOURCES,
@@ -80,7 +72,7 @@ const TOOLS = {
           .enum(['day', 'week', 'month', 'year'])
           .describe('the last 24 hours, 7 days, 30 days or 365 days'),
         list: z
-          .enum(LISTS)
+          .enum(COLUMN_NAMES)
           .nullable()
           .describe('one source, or popular: the news sources merged; null: popular'),
         limit: limit(50),
@@ -138,10 +130,8 @@ const TOOLS = {
   },
 } satisfies Record<ToolName, { title: string; description: string; parameters: z.ZodObject }>
 
-/** The arguments of each tool. */
 export type Arguments = { [Name in ToolName]: z.infer<(typeof TOOLS)[Name]['parameters']> }
 
-/** A tool call with valid arguments. */
 export type KnownCall<Name extends ToolName = ToolName> = {
   [Each in Name]: { name: Each; arguments: Arguments[Each] }
 }[Name]

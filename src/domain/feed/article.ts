@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { LINE_ENDS, firstCodePoints } from '../text.ts'
+import { LINE_ENDS, firstCodePoints, membersOf } from '../text.ts'
 import { DAY_MS, parseInstant } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import { describeIssues, isNewsSource, itemsOfKey, readAs, rowText } from './source.ts'
@@ -90,9 +90,7 @@ function withoutSpans(text: string, opening: RegExp, closing: RegExp): string {
 }
 
 /** The text of an item, with its origin and time (docs/articles.md). */
-export interface Article {
-  source: string
-  sourceId: string
+export interface Article extends ItemRef {
   /** As {@link plainText} leaves it, and not empty. */
   text: string
   /** Origin of the text: `<where>:<how>`, and for a page its final URL after a space. */
@@ -101,7 +99,7 @@ export interface Article {
 }
 
 /** An article of an imported file. Its key may name several items, likeliest first; at least one. */
-export interface KeyedArticle extends Omit<Article, 'source' | 'sourceId'> {
+export interface KeyedArticle extends Omit<Article, keyof ItemRef> {
   items: readonly ItemRef[]
 }
 
@@ -133,9 +131,7 @@ const articleRow = z.object({
  * @param row the value JSON.parse gave for the line
  */
 export function parseArticle(row: unknown): ParsedArticle {
-  if (typeof row !== 'object' || row === null || Array.isArray(row)) {
-    return { kind: 'bad', reason: 'not a JSON object' }
-  }
+  if (membersOf(row) === null) return { kind: 'bad', reason: 'not a JSON object' }
   const parsed = articleRow.safeParse(row)
   if (!parsed.success) return { kind: 'bad', reason: describeIssues(parsed.error) }
   const { key: items, ...values } = parsed.data
@@ -156,9 +152,7 @@ export interface ArticleQuery {
   limit: number
 }
 
-export interface ItemWithoutText {
-  source: string
-  sourceId: string
+export interface ItemWithoutText extends ItemRef {
   /** Link of the item; null for a text post, and for a URL longer than {@link URL_MAX_LENGTH}. */
   url: string | null
   /** Number of failed attempts. */
@@ -166,9 +160,7 @@ export interface ItemWithoutText {
 }
 
 /** A failed attempt, as stored. */
-export interface FailedAttempt {
-  source: string
-  sourceId: string
+export interface FailedAttempt extends ItemRef {
   /** Attempts for the item so far. */
   tries: number
   reason: string

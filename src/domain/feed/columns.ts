@@ -1,6 +1,7 @@
 import { compareCodeUnits } from '../text.ts'
 import type { Instant } from '../time.ts'
-import { saveKey } from './source.ts'
+import { NEWS_SOURCES, saveKey } from './source.ts'
+import type { ItemRef, NewsSource } from './source.ts'
 
 /** The building blocks of every ranking: the percentile inside a source, and the orders over it (docs/ranking.md). */
 
@@ -34,7 +35,6 @@ export function groupBySource(events: readonly FeedEvent[]): Map<string, FeedEve
   return groups
 }
 
-/** Every event with its percentile among all of them. */
 export function scoreAmong(events: readonly FeedEvent[], compare: CompareEvents): Scored[] {
   const percentiles = midpointPercentiles(events, compare)
   return events.map((event) => ({
@@ -45,12 +45,12 @@ export function scoreAmong(events: readonly FeedEvent[], compare: CompareEvents)
 }
 
 /** The order of a column: points descending, comments descending, source id ascending in code-unit order. */
-export function compareInColumn(a: Scored, b: Scored): number {
+function compareInColumn(a: Scored, b: Scored): number {
   return comparePointsAndComments(b.event, a.event) || compareCodeUnits(a.event.sourceId, b.event.sourceId)
 }
 
 /** The order over hype cohorts: percentile descending, then source and source id ascending. */
-export function compareInHype(a: Scored, b: Scored): number {
+function compareInHype(a: Scored, b: Scored): number {
   return (
     b.percentile - a.percentile ||
     compareCodeUnits(a.event.source, b.event.source) ||
@@ -67,9 +67,80 @@ export function compareInPopular(a: Scored, b: Scored): number {
   )
 }
 
+type Order<T> = (a: T, b: T) => number
+
 /** The first events of a column in the given order. */
-export function topOf<T extends Scored>(scored: readonly T[], compare: (a: T, b: T) => number): T[] {
-  return [...scored].sort(compare).slice(0, COLUMN_LENGTH)
+function topOf<T>(scored: readonly T[], order: Order<T>): T[] {
+  return [...scored].sort(order).slice(0, COLUMN_LENGTH)
+}
+
+export interface RankedLists<T> {
+  columns: Record<NewsSource, T[]>
+  hype: T[]
+  popular: T[]
+  midjourney: T[]
+}
+
+/** The orders of the lists of a ranking. */
+export interface ListOrders<T> {
+  column: Order<T>
+  hype: Order<T>
+  popular: Order<T>
+}
+
+/** The orders of the Year, and of the live periods of a fixed length. */
+export const PERCENTILE_ORDERS: ListOrders<Scored> = {
+  column: compareInColumn,
+  hype: compareInHype,
+  popular: compareInPopular,
+}
+
+/**
+ * Creates the lists of a ranking: the top of each source, of all hype cohorts together, and of the news sources together
+ * without repeated URLs and titles.
+ *
+ * @param scoredOf the scored events of a source
+ * @param cohorts the sources of the hype column
+ * @param titleOf the title of an event that counts in `popular`; null while it is unknown
+ */
+export function rankLists<T extends Scored>(
+  scoredOf: (source: string) => readonly T[],
+  cohorts: readonly string[],
+  orders: ListOrders<T>,
+  titleOf: (scored: T) => string | null,
+): RankedLists<T> {
+  const news = NEWS_SOURCES.map((source) => [source, scoredOf(source)] as const)
+  const columns = news.map(([source, scored]) => [source, topOf(scored, orders.column)])
+  const merged = news.flatMap(([, scored]) => scored).sort(orders.popular)
+  return {
+    columns: Object.fromEntries(columns) as Record<NewsSource, T[]>,
+    hype: topOf(cohorts.flatMap(scoredOf), orders.hype),
+    popular: takeDistinct(merged, { urlOf: ({ event }) => event.url, titleOf }),
+    midjourney: topOf(scoredOf('midjourney'), orders.column),
+  }
+}
+
+/** Converts every item of the lists; `rank` is its rank in its list, from 1. */
+export function mapLists<T, U>(
+  { columns, hype, popular, midjourney }: RankedLists<T>,
+  convert: (item: T, rank: number) => U,
+): RankedLists<U> {
+  const converted = (list: readonly T[]): U[] => list.map((item, index) => convert(item, index + 1))
+  const entries = NEWS_SOURCES.map((source) => [source, converted(columns[source])])
+  return {
+    columns: Object.fromEntries(entries) as Record<NewsSource, U[]>,
+    hype: converted(hype),
+    popular: converted(popular),
+    midjourney: converted(midjourney),
+  }
+}
+
+/** Every listed item of some rankings, once. */
+export function listedEvents<T extends Pick<Scored, 'key'>>(rankings: readonly RankedLists<T>[]): T[] {
+  const listed = rankings.flatMap(({ columns, hype, popular, midjourney }) =>
+    [...Object.values(columns), hype, popular, midjourney].flat(),
+  )
+  return [...new Map(listed.map((item) => [item.key, item])).values()]
 }
 
 /** The URL and the title to compare; null while it is unknown, which equals no other. */
@@ -120,9 +191,7 @@ function midpointPercentiles<T>(members: readonly T[], compare: (a: T, b: T) => 
 }
 
 /** An event with the values of its latest signal up to a given day: published, with known points. */
-export interface FeedEvent {
-  source: string
-  sourceId: string
+export interface FeedEvent extends ItemRef {
   title: string
   url: string | null
   points: number

@@ -1,10 +1,9 @@
 import { z } from 'zod'
-import { formatInstant } from '../time.ts'
 import { COLUMN_LENGTH } from './columns.ts'
 import type { ItemDetails } from './live-source.ts'
 import { LIVE_SORTS } from './live-sort.ts'
+import { githubSchema, instantSchema, itemFields, listedItem, nonBlankText } from './listed-item.ts'
 import type { LiveEntry, RankedLive } from './rank-live.ts'
-import { discussionUrl, hypeProviderOf } from './source.ts'
 import type { NewsSource } from './source.ts'
 
 /**
@@ -15,28 +14,14 @@ import type { NewsSource } from './source.ts'
 /** Version of the rules and of this layout; change it with either of them. */
 export const LIVE_VERSION = 'live-v1'
 
-const instant = z.iso.datetime({ precision: 3 }).describe('ISO-8601 with milliseconds and Z')
-const text = z.string().regex(/\S/)
-const commentCount = z.int().nullable().describe('latest stored number of comments; null if unknown')
+const commentCount = itemFields.comments.describe('latest stored number of comments; null if unknown')
 
 const liveItemSchema = z
   .object({
-    key: z.string().min(1).describe('save key, `<prefix>-<sourceId>`'),
-    source: z.string().min(1).describe('`hn`, `lobsters`, `lesswrong`, `hype:<provider>` or `midjourney`'),
-    provider: z.string().optional().describe('hype items only: the provider cohort'),
-    sourceId: z.string().min(1).describe("the source's own id"),
-    rank: z.int().min(1).max(COLUMN_LENGTH).describe('rank in this list; 1 is first'),
-    title: text.describe('title as collected, or as its own source returned it'),
-    url: z.string().nullable().describe('link of the item; null for a text post'),
-    discussionUrl: z.string().nullable().describe('page of the discussion; null outside the news sources'),
-    points: z.int().describe('latest stored points, karma or provider unit'),
+    ...itemFields,
+    source: itemFields.source.describe('`hn`, `lobsters`, `lesswrong`, `hype:<provider>` or `midjourney`'),
+    title: nonBlankText.describe('title as collected, or as its own source returned it'),
     comments: commentCount,
-    publishedAt: instant.describe("the event's own publication time"),
-    percentile: z
-      .number()
-      .gt(0)
-      .lt(1)
-      .describe('midpoint percentile (L + E/2) / n inside its source or cohort'),
     agg_score: z
       .number()
       .min(0)
@@ -44,7 +29,9 @@ const liveItemSchema = z
         'trending: the trend, 1 / (1 - percentile) halved every six hours; day, week, month: 100 * percentile',
       ),
     event_title_verified: z.boolean().describe('true if the own source of the item confirmed the title'),
-    title_provenance: text.nullable().describe('channel of the source that confirmed the title, or null'),
+    title_provenance: nonBlankText
+      .nullable()
+      .describe('channel of the source that confirmed the title, or null'),
   })
   .meta({ id: 'LiveItem' })
 
@@ -63,7 +50,7 @@ const lobstersItemSchema = liveItemSchema
     comments_url: z.string().describe('page of the discussion'),
     score: z.int().describe('points'),
     comment_count: commentCount,
-    created_at: instant.describe('publication time'),
+    created_at: instantSchema.describe('publication time'),
     submitter_user: z.string().nullable().describe('account; null if unknown'),
     tags: z.array(z.string()),
   })
@@ -74,7 +61,7 @@ const lessWrongItemSchema = liveItemSchema
     author: z.string().nullable().describe('display name; null if unknown'),
     baseScore: z.int().describe('karma'),
     commentCount,
-    postedAt: instant.describe('publication time'),
+    postedAt: instantSchema.describe('publication time'),
   })
   .meta({ id: 'LiveLessWrongItem' })
 
@@ -85,13 +72,13 @@ const hypeItemSchema = liveItemSchema
     name: z.string().describe('name of the repository or model, or title of the post'),
     stars: z.int().describe('points in the unit of the provider'),
     description: z.string().nullable(),
-    created_at: instant.describe('publication time'),
+    created_at: instantSchema.describe('publication time'),
   })
   .meta({ id: 'LiveHypeItem' })
 
 export const liveFeedSchema = z
   .object({
-    generatedAt: instant.describe('time of the run, at which the period ends'),
+    generatedAt: instantSchema.describe('time of the run, at which the period ends'),
     algoVersion: z.literal(LIVE_VERSION),
     sortMode: z.enum(LIVE_SORTS),
     snapshotId: z
@@ -103,7 +90,7 @@ export const liveFeedSchema = z
     lessWrong: z.array(lessWrongItemSchema).max(COLUMN_LENGTH),
     hypeReplicate: z.array(hypeItemSchema).max(COLUMN_LENGTH).describe('every hype provider'),
     midjourney: z.array(liveItemSchema).max(COLUMN_LENGTH),
-    github: z.object({ status: z.literal('collecting'), items: z.array(z.never()).max(0) }),
+    github: githubSchema,
     popular: z
       .array(z.union([hackerNewsItemSchema, lobstersItemSchema, lessWrongItemSchema]))
       .max(COLUMN_LENGTH)
@@ -166,24 +153,13 @@ function hypeItem(item: LiveItem, details: ItemDetails | undefined): HypeItem {
 }
 
 /** An entry in the product's own fields alone. */
-function itemOf({ event, key, rank, percentile, aggScore }: LiveEntry): LiveItem {
-  const provider = hypeProviderOf(event.source)
+function itemOf(entry: LiveEntry): LiveItem {
+  const { titleProvenance } = entry.event
   return {
-    key,
-    source: event.source,
-    ...(provider === null ? {} : { provider }),
-    sourceId: event.sourceId,
-    rank,
-    title: event.title,
-    url: event.url,
-    discussionUrl: discussionUrl(event.source, event.sourceId),
-    points: event.points,
-    comments: event.comments,
-    publishedAt: formatInstant(event.publishedAt),
-    percentile,
-    agg_score: aggScore,
-    event_title_verified: event.titleProvenance !== null,
-    title_provenance: event.titleProvenance,
+    ...listedItem(entry, entry.rank),
+    agg_score: entry.aggScore,
+    event_title_verified: titleProvenance !== null,
+    title_provenance: titleProvenance,
   }
 }
 

@@ -2,6 +2,7 @@ import { Refusal } from '../refusal.ts'
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import type { Signal } from './signal.ts'
+import type { ItemRef } from './source.ts'
 
 /** The sources `dash collect` reads, in the order they are reported (docs/collecting.md). */
 export const LIVE_SOURCES = [
@@ -62,9 +63,7 @@ export interface KeptResponse {
 }
 
 /** Details of an item from its source; shown, but never used for ranking. */
-export interface ItemDetails {
-  source: string
-  sourceId: string
+export interface ItemDetails extends ItemRef {
   /** Name or account of the submitter or author; null when the source gives none. */
   author: string | null
   /** The source's own tags, as it spells them. */

@@ -1,20 +1,18 @@
 import type { Instant } from '../time.ts'
 import {
-  compareInColumn,
-  compareInHype,
+  PERCENTILE_ORDERS,
   compareInPopular,
   comparePoints,
   comparePointsAndComments,
   groupBySource,
+  mapLists,
+  rankLists,
   scoreAmong,
-  takeDistinct,
-  topOf,
 } from './columns.ts'
-import type { CompareEvents, FeedEvent, Scored } from './columns.ts'
+import type { CompareEvents, FeedEvent, ListOrders, RankedLists, Scored } from './columns.ts'
 import { LIVE_SORTS, PERIOD_MS } from './live-sort.ts'
 import type { LiveSort } from './live-sort.ts'
-import { HYPE_PROVIDERS, NEWS_SOURCES } from './source.ts'
-import type { NewsSource } from './source.ts'
+import { HYPE_SOURCES } from './source.ts'
 
 /** An event with its rank in one list of a live period. */
 export interface LiveEntry extends Scored {
@@ -24,12 +22,7 @@ export interface LiveEntry extends Scored {
 }
 
 /** The lists of one live period. */
-export interface RankedLive {
-  columns: Record<NewsSource, LiveEntry[]>
-  hype: LiveEntry[]
-  midjourney: LiveEntry[]
-  popular: LiveEntry[]
-}
+export type RankedLive = RankedLists<LiveEntry>
 
 /** The rule of a sort: comparison, weight and orders. */
 interface Rule {
@@ -38,14 +31,12 @@ interface Rule {
   weigh: (scored: Scored) => number
   /** Rounds a weight for publication. */
   round: (weight: number) => number
-  order: { column: Order; hype: Order; popular: Order }
+  orders: ListOrders<Weighted>
 }
 
 interface Weighted extends Scored {
   weight: number
 }
-
-type Order = (a: Weighted, b: Weighted) => number
 
 /**
  * Ranks a live period (docs/ranking.md). The result depends on the events and the instant alone, not on their order.
@@ -59,33 +50,17 @@ export function rankLive(sort: LiveSort, events: readonly FeedEvent[], now: Inst
     events.filter(({ publishedAt }) => publishedAt >= since && publishedAt <= now),
   )
   const rule = sort === 'trending' ? trendingRule(now) : PERIOD_RULE
-  const weighted = (source: string, compare = rule.compare): Weighted[] =>
-    scoreAmong(bySource.get(source) ?? [], compare).map((scored) => ({
-      ...scored,
-      weight: rule.weigh(scored),
-    }))
-  const listed = (ordered: readonly Weighted[]): LiveEntry[] =>
-    ordered.map(({ weight, ...scored }, index) => ({
-      ...scored,
-      rank: index + 1,
-      aggScore: rule.round(weight),
-    }))
-  const news = NEWS_SOURCES.map((source) => weighted(source))
-  const cohorts = HYPE_PROVIDERS.map((provider) => weighted(`hype:${provider}`, comparePoints))
-  const columns = Object.fromEntries(
-    NEWS_SOURCES.map((source, index) => [source, listed(topOf(news[index] ?? [], rule.order.column))]),
-  ) as Record<NewsSource, LiveEntry[]>
-  return {
-    columns,
-    hype: listed(topOf(cohorts.flat(), rule.order.hype)),
-    midjourney: listed(topOf(weighted('midjourney'), rule.order.column)),
-    popular: listed(takeDistinct(news.flat().sort(rule.order.popular), EVENT_IDENTITY)),
+  const weighted = (source: string): Weighted[] => {
+    const compare = HYPE_SOURCES.includes(source) ? comparePoints : rule.compare
+    const scored = scoreAmong(bySource.get(source) ?? [], compare)
+    return scored.map((each) => ({ ...each, weight: rule.weigh(each) }))
   }
-}
-
-const EVENT_IDENTITY = {
-  urlOf: ({ event }: Scored) => event.url,
-  titleOf: ({ event }: Scored) => event.title,
+  const lists = rankLists(weighted, HYPE_SOURCES, rule.orders, ({ event }) => event.title)
+  return mapLists(lists, ({ weight, ...scored }, rank) => ({
+    ...scored,
+    rank,
+    aggScore: rule.round(weight),
+  }))
 }
 
 /** Day, week and month: the Year's orders over a shorter window. */
@@ -93,7 +68,7 @@ const PERIOD_RULE: Rule = {
   compare: comparePointsAndComments,
   weigh: ({ percentile }) => percentile,
   round: (weight) => Math.round(weight * 10_000) / 100,
-  order: { column: compareInColumn, hype: compareInHype, popular: compareInPopular },
+  orders: PERCENTILE_ORDERS,
 }
 
 /** Significant digits of a published trend, which spans too many orders of magnitude for fixed decimals. */
@@ -101,13 +76,13 @@ const TREND_DIGITS = 6
 
 /** Trending: points alone among the source's events of a month, decaying with age, in one order for every list. */
 function trendingRule(now: Instant): Rule {
-  const order: Order = (a, b) =>
+  const order = (a: Weighted, b: Weighted): number =>
     b.weight - a.weight || b.event.publishedAt - a.event.publishedAt || compareInPopular(a, b)
   return {
     compare: comparePoints,
     weigh: ({ percentile, event }) => trendOf(percentile, now - event.publishedAt),
     round: (weight) => Number(weight.toPrecision(TREND_DIGITS)),
-    order: { column: order, hype: order, popular: order },
+    orders: { column: order, hype: order, popular: order },
   }
 }
 
@@ -132,12 +107,4 @@ export type RankedPeriods = readonly (readonly [LiveSort, RankedLive])[]
 /** Ranks every live period at one instant; see {@link rankLive}. */
 export function rankLivePeriods(events: readonly FeedEvent[], now: Instant): RankedPeriods {
   return LIVE_SORTS.map((sort) => [sort, rankLive(sort, events, now)] as const)
-}
-
-/** Every event of any list, each once. */
-export function listedEvents(ranked: RankedPeriods): FeedEvent[] {
-  const listed = ranked.flatMap(([, { columns, hype, midjourney, popular }]) =>
-    [...Object.values(columns), hype, midjourney, popular].flat(),
-  )
-  return [...new Map(listed.map(({ key, event }) => [key, event])).values()]
 }

@@ -62,7 +62,6 @@ export type FeedSearchRefusal = Extract<
   'invalid_cursor' | 'item_not_found' | 'search_limit' | 'search_busy'
 >
 
-/** Refusals of indexing. */
 export type SearchIndexRefusal = 'rebuild_superseded'
 
 // Queries
@@ -202,7 +201,6 @@ export function parseKey(params: URLSearchParams): string {
 
 // Callers
 
-/** The caller of a search. */
 export interface SearchCaller {
   /** The address as `clientAddress` returns it: it limits open queries, and addresses take turns. */
   address: string

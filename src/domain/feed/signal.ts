@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isHttpUrl } from '../address.ts'
+import { membersOf } from '../text.ts'
 import { parseDay, parseInstant } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import {
@@ -16,11 +17,10 @@ import {
   SAVE_KEY_MAX_LENGTH,
   saveKey,
 } from './source.ts'
+import type { ItemRef } from './source.ts'
 
 /** One observation of one event on one UTC day (docs/importing.md). */
-export interface Signal {
-  source: string
-  sourceId: string
+export interface Signal extends ItemRef {
   day: Day
   title: string
   url: string | null
@@ -65,32 +65,25 @@ const signalRow = z.object({
  * @param vouchedProvenance provenance for rows without their own, `<source>:<channel>`, or null
  */
 export function parseSignal(row: unknown, vouchedProvenance: string | null): ParsedSignal {
-  if (typeof row !== 'object' || row === null || Array.isArray(row)) {
-    return { kind: 'bad', reason: 'not a JSON object' }
-  }
-  const source = (row as { source?: unknown }).source
-  if (typeof source !== 'string' || source === '')
-    return { kind: 'bad', reason: 'source: must be a nonempty string' }
+  const bad = (reason: string): ParsedSignal => ({ kind: 'bad', reason })
+  const members = membersOf(row)
+  if (members === null) return bad('not a JSON object')
+  const { source } = members
+  if (typeof source !== 'string' || source === '') return bad('source: must be a nonempty string')
   if (!isKnownSource(source)) return { kind: 'unknown-source', source }
   const parsed = signalRow.safeParse(row)
-  if (!parsed.success) return { kind: 'bad', reason: describeIssues(parsed.error) }
+  if (!parsed.success) return bad(describeIssues(parsed.error))
   const { titleProvenance, ...values } = parsed.data
   const provenance = titleProvenance ?? vouchedProvenance
   if (provenance !== null && isTitleProvenanceTooLong(provenance))
-    return { kind: 'bad', reason: `titleProvenance: ${PROVENANCE_TOO_LONG}` }
-  if (provenance !== null && !vouchesFor(provenance, source)) {
-    return {
-      kind: 'bad',
-      reason: `titleProvenance: ${JSON.stringify(provenance)} must start with the source of the row, ${JSON.stringify(`${source}:`)}`,
-    }
-  }
+    return bad(`titleProvenance: ${PROVENANCE_TOO_LONG}`)
+  if (provenance !== null && !vouchesFor(provenance, source))
+    return bad(
+      `titleProvenance: ${JSON.stringify(provenance)} must start with the source of the row, ${JSON.stringify(`${source}:`)}`,
+    )
   const keyLength = Array.from(saveKey(source, values.sourceId)).length
-  if (keyLength > SAVE_KEY_MAX_LENGTH) {
-    return {
-      kind: 'bad',
-      reason: `sourceId: the save key has ${keyLength} characters; the maximum is ${SAVE_KEY_MAX_LENGTH}`,
-    }
-  }
+  if (keyLength > SAVE_KEY_MAX_LENGTH)
+    return bad(`sourceId: the save key has ${keyLength} characters; the maximum is ${SAVE_KEY_MAX_LENGTH}`)
   const vouched = titleProvenance === undefined && vouchedProvenance !== null
   return { kind: 'signal', signal: { source, ...values, titleProvenance: provenance }, vouched }
 }

@@ -9,7 +9,6 @@ import type { RankedPeriods } from './rank-live.ts'
 
 type SnapshotRefusal = 'snapshot_too_large'
 
-/** The feed of one sort in a snapshot. */
 export interface SnapshotFeed {
   sort: LiveSort
   /** Digest of the payload's bytes. */

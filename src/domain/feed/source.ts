@@ -15,7 +15,6 @@ export type HypeProvider = (typeof HYPE_PROVIDERS)[number]
 /** The sources of the ranked hype cohorts. */
 export const HYPE_SOURCES: readonly string[] = HYPE_PROVIDERS.map((provider) => `hype:${provider}`)
 
-/** Facts of a source. */
 interface SourceFacts {
   /** Name as people write it. */
   name: string

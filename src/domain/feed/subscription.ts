@@ -17,14 +17,10 @@ export interface SubscriptionItem extends LiveItem {
 }
 
 /** An item of any list, with the source's own member names. */
-type AnyItem = LiveItem & {
-  by?: string | null
-  submitter_user?: string | null
-  author?: string | null
-  username?: string | null
-  tags?: readonly string[]
-  description?: string | null
-}
+type AnyItem = LiveItem &
+  Partial<Record<'by' | 'submitter_user' | 'author' | 'username' | 'description', string | null>> & {
+    tags?: readonly string[]
+  }
 
 /**
  * The items of a subscription in one list by `agg_score`, then by save key, at most a hundred. Without a rule: `popular`,

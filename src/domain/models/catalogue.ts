@@ -21,7 +21,6 @@ export interface CatalogueModel {
   isRouterOrAlias: boolean
 }
 
-/** A catalogue. */
 export interface Catalogue {
   models: CatalogueModel[]
   /** Number of unreadable rows and of repeated ids. */

@@ -62,7 +62,6 @@ export const RESPONSE_CLASSES: Readonly<Record<ResponseClass, ClassTraits>> = CL
 /** The class of an ambiguous response after models of different vendors got it too. */
 export type CorrelatedFailure = 'account_minute' | 'account_key' | 'service_down'
 
-/** The classification of a response. */
 export interface Classification {
   class: ResponseClass
   /** The classification rule that applied. */

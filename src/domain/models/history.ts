@@ -55,7 +55,6 @@ export interface Measurements {
   failuresIn72h: number
 }
 
-/** The history of one model. */
 export interface ModelHistory extends Measurements {
   /** Requests recorded since midnight UTC, with any result. */
   sentToday: number

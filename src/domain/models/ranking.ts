@@ -1,3 +1,4 @@
+import { compareCodeUnits } from '../text.ts'
 import { DAY_MS, dayOf, formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import type { CatalogueModel } from './catalogue.ts'
@@ -20,7 +21,6 @@ export interface Candidate extends Measurements {
   model: CatalogueModel
 }
 
-/** A ranked candidate with the components of its score. */
 export interface Ranked extends Pick<ModelScore, 'components'> {
   model: RankedModel
   /** The evaluation, when at least one prompt has a response. */
@@ -37,7 +37,7 @@ function compareContenders(a: Contender, b: Contender): number {
     b.score - a.score ||
     b.liteEvalScore - a.liteEvalScore ||
     b.metadataScore - a.metadataScore ||
-    (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
+    compareCodeUnits(a.id, b.id)
   )
 }
 
@@ -124,14 +124,7 @@ export function claimsOf(
 /** The published form of a candidate; its rank is set after scoring. */
 function rankedModel(
   { model, health, toolUse }: Candidate,
-  {
-    score,
-    metadataScore,
-    healthScore,
-    latencyScore,
-    liteEvalScore,
-    instabilityPenalty,
-  }: Omit<ModelScore, 'components'>,
+  { score, instabilityPenalty, ...parts }: Omit<ModelScore, 'components'>,
   evalSummary: EvalSummary,
   previousRank: number | null,
 ): RankedModel {
@@ -140,10 +133,7 @@ function rankedModel(
     id: model.id,
     name: model.name,
     score,
-    metadataScore,
-    healthScore,
-    latencyScore,
-    liteEvalScore,
+    ...parts,
     // `rejectionOf` rejects models without one.
     contextLength: model.contextLength ?? 0,
     maxCompletionTokens: model.maxCompletionTokens,

@@ -27,7 +27,6 @@ export const CAPABILITIES = {
 } as const
 export type Capability = keyof typeof CAPABILITIES
 
-/** Maps every capability to a value, in order. */
 export function mapCapabilities<T>(
   valueOf: (capability: (typeof CAPABILITIES)[Capability]) => T,
 ): Record<Capability, T> {
@@ -121,6 +120,8 @@ const head = {
   createKeyUrl: z.url(),
   fallback: z.object({ id: modelId, reason: z.string() }),
 }
+
+export const HEAD_FIELDS = Object.keys(head) as (keyof typeof head)[]
 
 /** The last fields of both payloads. */
 const tail = {

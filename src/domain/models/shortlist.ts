@@ -4,7 +4,7 @@ import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { MODEL_ID_PATTERN, deprecationOf } from './catalogue.ts'
 import type { Deprecation } from './catalogue.ts'
-import { CAPABILITIES, rankedModelSchema } from './schema.ts'
+import { CAPABILITIES, HEAD_FIELDS, rankedModelSchema } from './schema.ts'
 import type {
   Capability,
   Health,
@@ -171,9 +171,7 @@ export function statusPayload(served: ServedRun, now: Instant): Status {
   return { ...healthPayload(served, now), service: 'free-llm', primary, rankingVersion, rankingConfidence }
 }
 
-/** Members of a stored run that no payload has. */
-type Unpublished = 'rejections' | 'explanations' | 'expirations'
-
+type Head = Pick<StoredRun, (typeof HEAD_FIELDS)[number]>
 type Tail = Pick<TopModels, 'notes' | 'seed' | 'stale' | 'ageHours' | 'nextUpdateAt'>
 
 /**
@@ -192,24 +190,14 @@ export function rankedModelDeprecation(
 }
 
 /** The first and the last fields of both payloads. They change at most once an hour. */
-function envelopeOf(
-  { run, seed }: ServedRun,
-  now: Instant,
-): { head: Omit<StoredRun, Unpublished | 'models' | 'notes'>; tail: Tail } {
-  const {
-    models: _models,
-    notes,
-    rejections: _rejections,
-    explanations: _explanations,
-    expirations: _expirations,
-    ...head
-  } = run
+function envelopeOf({ run, seed }: ServedRun, now: Instant): { head: Head; tail: Tail } {
+  const head = Object.fromEntries(HEAD_FIELDS.map((name) => [name, run[name]])) as Head
   const ageMs = ageOf(run, now)
   const ageHours = Math.floor(ageMs / HOUR_MS)
   const stale = !isFresh(ageMs)
   const ageNote = `This recommendation is ${ageHours} hours old; an update is due after ${MAX_FRESH_HOURS} hours.`
   const tail = {
-    notes: [...notes, ...(stale && !seed ? [ageNote] : [])],
+    notes: [...run.notes, ...(stale && !seed ? [ageNote] : [])],
     seed,
     stale,
     ageHours,

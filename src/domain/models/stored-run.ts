@@ -1,6 +1,7 @@
 import { sha256Hex } from '../digest.ts'
 import type { Refusal, StorageRefusal } from '../refusal.ts'
 import { OBJECT_MAX_BYTES, storageDamaged } from '../refusal.ts'
+import { decodeUtf8, parseJson } from '../text.ts'
 import { liteScoreOf } from './evaluation.ts'
 import { storedRunSchema, wellFormed } from './schema.ts'
 import type { StoredRun } from './schema.ts'
@@ -31,25 +32,18 @@ export function sealRun(run: StoredRun): Uint8Array {
  * @throws Refusal `storage_damaged` for any other bytes
  */
 export function proveRun(bytes: Uint8Array): StoredRun {
-  const text = orDamaged('is not UTF-8', () => decoder.decode(bytes))
+  const text = decodeUtf8(bytes)
+  if (text === null) throw damaged('is not UTF-8')
   const [, digest, inner] = SEALED.exec(text) ?? []
   if (inner === undefined) throw damaged('has no seal')
   if (sha256Hex(inner) !== digest) throw damaged('does not match its digest')
-  const { data, error } = storedRunSchema.safeParse(orDamaged('is not JSON', () => JSON.parse(inner)))
+  const run = parseJson(inner)
+  if (run === undefined) throw damaged('is not JSON')
+  const { data, error } = storedRunSchema.safeParse(run)
   if (error) throw damaged(`has an unexpected format at ${error.issues[0]?.path.join('.') ?? ''}`, error)
   const inconsistency = inconsistencyOf(data)
   if (inconsistency !== null) throw damaged(`is inconsistent: ${inconsistency}`)
   return data
-}
-
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-function orDamaged<T>(fault: string, read: () => T): T {
-  try {
-    return read()
-  } catch (error) {
-    throw damaged(fault, error)
-  }
 }
 
 function damaged(fault: string, cause?: unknown): Refusal<StorageRefusal> {

@@ -1,4 +1,5 @@
-import { byteLengthOf } from '../text.ts'
+import type { RankedModel } from '../models/schema.ts'
+import { byteLengthOf, membersOf } from '../text.ts'
 
 /** Largest body of a request to `/v1`, in bytes (docs/v1.md). */
 export const V1_BODY_MAX_BYTES = 4 * 1024 * 1024
@@ -99,7 +100,7 @@ type Fields = Readonly<Record<string, unknown>>
  * @param body the parsed JSON of the request
  */
 export function parseCompletionRequest(body: unknown): CompletionRequest | InvalidRequest {
-  const fields = asFields(body)
+  const fields = membersOf(body)
   if (fields === null) return invalid('the body is not a JSON object')
   const { model } = fields
   // The OpenAI API takes null for what is not given.
@@ -109,7 +110,7 @@ export function parseCompletionRequest(body: unknown): CompletionRequest | Inval
   if (typeof stream !== 'boolean') return invalid('`stream` is neither true nor false')
   const messages = parseMessages(fields['messages'])
   if ('problem' in messages) return messages
-  if (!Array.isArray(tools) || !tools.every((tool) => asFields(tool)?.['type'] === 'function'))
+  if (!Array.isArray(tools) || !tools.every((tool) => membersOf(tool)?.['type'] === 'function'))
     return invalid('`tools` is not a list of tools of the type `function`; other tools cost money')
   const passed = { ...pick(fields, FIELDS), messages, ...(tools.length > 0 ? { tools } : {}) }
   return {
@@ -125,7 +126,7 @@ function parseMessages(value: unknown): Fields[] | InvalidRequest {
   if (!Array.isArray(value) || value.length === 0) return invalid('`messages` is not a list of messages')
   const messages: Fields[] = []
   for (const [index, item] of value.entries()) {
-    const message = asFields(item)
+    const message = membersOf(item)
     if (message === null || typeof message['role'] !== 'string')
       return invalid(`\`messages[${index}]\` has no \`role\``)
     if (!isText(message['content']))
@@ -140,7 +141,7 @@ function parseMessages(value: unknown): Fields[] | InvalidRequest {
 /** True for text, for nothing, and for parts that are text. Files would be converted by plugins that cost money. */
 function isText(content: unknown): boolean {
   if (!Array.isArray(content)) return content === undefined || content === null || typeof content === 'string'
-  return content.every((part) => ['text', 'refusal'].includes(String(asFields(part)?.['type'])))
+  return content.every((part) => ['text', 'refusal'].includes(String(membersOf(part)?.['type'])))
 }
 
 function needsOf(
@@ -153,7 +154,7 @@ function needsOf(
   const input = byteLengthOf(JSON.stringify([messages, tools]))
   const output = Math.max(tokensOf(fields['max_tokens']), tokensOf(fields['max_completion_tokens']))
   const context = Math.ceil(input / BYTES_PER_TOKEN) + output
-  const json = jsonOf(asFields(fields['response_format'])?.['type'])
+  const json = jsonOf(membersOf(fields['response_format'])?.['type'])
   return {
     tools: named.tools ?? tools.length > 0,
     json: json === 'none' ? (named.json ?? 'none') : json,
@@ -163,10 +164,6 @@ function needsOf(
 
 export function isAuto(model: string): model is keyof typeof AUTO_MODELS {
   return Object.hasOwn(AUTO_MODELS, model)
-}
-
-function asFields(value: unknown): Fields | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
 }
 
 function jsonOf(type: unknown): CompletionNeeds['json'] {
@@ -185,4 +182,49 @@ function pick(fields: Fields, names: readonly string[]): Fields {
 
 function invalid(problem: string): InvalidRequest {
   return { problem }
+}
+
+/** Maximum number of models tried for one request: the caller's account has few requests a day. */
+const MAX_MODELS = 3
+
+/** The models for a request, best first, or the reason for each model that there is none. */
+export type Selection =
+  { models: readonly RankedModel[] } | { rejected: Readonly<Record<string, string>> } | { unknown: true }
+
+/**
+ * Selects the models for a request by measured capability (docs/v1.md).
+ *
+ * @param ranked the current ranking, best first
+ * @param model an `auto` model, or a ranked id, which is the only candidate then
+ * @param sticky the model of this conversation so far; it goes first if it is still a candidate
+ */
+export function selectModels(
+  ranked: readonly RankedModel[],
+  model: string,
+  needs: CompletionNeeds,
+  sticky: string | null,
+): Selection {
+  const considered = isAuto(model) ? ranked : ranked.filter(({ id }) => id === model)
+  if (considered.length === 0 && !isAuto(model)) return { unknown: true }
+  const rejected: Record<string, string> = {}
+  const fitting = considered.filter((each) => {
+    const reason = rejectionOf(each, needs)
+    if (reason !== null) rejected[each.id] = reason
+    return reason === null
+  })
+  if (fitting.length === 0) return { rejected }
+  const first = fitting.filter(({ id }) => id === sticky)
+  const others = fitting.filter(({ id }) => id !== sticky)
+  return { models: [...first, ...others].slice(0, MAX_MODELS) }
+}
+
+/** The first need that a model does not meet; null if it meets all. What was not measured is not assumed. */
+function rejectionOf(model: RankedModel, { tools, json, context }: CompletionNeeds): string | null {
+  if (tools && !(model.supportsTools && model.toolUse === 'proven')) return `tool use is ${model.toolUse}`
+  if (json === 'schema' && !model.supportsStructuredOutputs) return 'no structured outputs'
+  if (json === 'object' && !(model.supportsResponseFormat || model.supportsStructuredOutputs))
+    return 'no JSON response format'
+  if (model.contextLength < context)
+    return `a context of ${model.contextLength} tokens, but about ${context} are needed`
+  return null
 }

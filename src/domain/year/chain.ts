@@ -69,8 +69,14 @@ export function sealLegacy(legacy: readonly LegacyRow[]): { rows: number; digest
   return { rows: legacy.length, digest: sha256Hex(legacyText(legacy)) }
 }
 
-/** The content of a row; null when its columns fit no kind. */
-export function contentOf(row: LedgerRow): EntryContent | null {
+/** The entry in a row; null when its columns fit no kind. */
+export function entryOf(row: LedgerRow): LedgerEntry | null {
+  const content = contentOf(row)
+  const { seq, recordedAt, previousLeaf, leaf } = row
+  return content && { ...content, seq, recordedAt, previousLeaf, leaf }
+}
+
+function contentOf(row: LedgerRow): EntryContent | null {
   const { asOfDay, reason, attempts, legacyRows, legacyDigest } = row
   switch (row.kind) {
     case 'publication': {
@@ -139,10 +145,17 @@ export function headIsBehind(entries: readonly LedgerEntry[], head: Head | null)
   return entries.length > (head?.seq ?? 0)
 }
 
-/** Sorts publications of both ledgers into selection order. */
-export function timelineOf(items: readonly TimelineItem[]): TimelineItem[] {
+/** The publications of both ledgers in selection order. */
+export function timelineOf(entries: readonly LedgerEntry[], legacy: readonly LegacyRow[]): TimelineItem[] {
+  const preserved = legacy.flatMap((row): TimelineItem[] => {
+    const manifest = manifestOf(row)
+    return manifest ? [{ manifest, ledger: 'v1', seq: row.position }] : []
+  })
+  const versioned = entries.flatMap((entry): TimelineItem[] =>
+    entry.kind === 'publication' ? [{ manifest: entry.manifest, ledger: 'versioned', seq: entry.seq }] : [],
+  )
   const preference = { v1: 0, versioned: 1 }
-  return items.toSorted(
+  return [...preserved, ...versioned].sort(
     (a, b) =>
       a.manifest.publishedAt - b.manifest.publishedAt ||
       preference[a.ledger] - preference[b.ledger] ||

@@ -1,8 +1,9 @@
 import { storageDamaged } from '../refusal.ts'
-import { GENESIS_LEAF, contentOf, latestAt, leafOf, manifestOf, sealLegacy, timelineOf } from './chain.ts'
+import { GENESIS_LEAF, entryOf, latestAt, leafOf, manifestOf, sealLegacy, timelineOf } from './chain.ts'
 import type { ProvedLedger, TimelineItem } from './chain.ts'
 import { describeFinding, finding, formatTime } from './finding.ts'
 import type { Finding } from './finding.ts'
+import { sealOf } from './ledger.ts'
 import type {
   AuditedContents,
   FoundingMark,
@@ -11,7 +12,6 @@ import type {
   LedgerContents,
   LedgerEntry,
   LedgerRow,
-  Manifest,
 } from './ledger.ts'
 
 /**
@@ -91,33 +91,18 @@ function checkLedger(
   const unreadable = 'unreadable' in contents ? contents.unreadable : []
   const isComplete = (table: string): boolean => unreadable.every((row) => row.table !== table)
   const entriesByRow = rows.map(entryOf)
-  const manifests = legacy.map(manifestOf)
   const findings = [
     ...unreadable.map(({ table, at, problem, publicationId }) =>
       finding('row_tampered', `${table}/${at}`, null, problem, publicationId),
     ),
     ...checkChain(rows, entriesByRow, isComplete('entries')),
-    ...checkSeal(contents, manifests, isComplete('legacy_publications')),
+    ...checkSeal(contents, isComplete('legacy_publications')),
     ...checkFounding(rows, founding),
     ...checkTimes(contents),
     ...(knownHeads ? checkHeads(rows, knownHeads, founding) : []),
   ]
   const entries = entriesByRow.filter((entry) => entry !== null)
-  const versioned = entries.flatMap((entry): TimelineItem[] =>
-    entry.kind === 'publication' ? [{ manifest: entry.manifest, ledger: 'versioned', seq: entry.seq }] : [],
-  )
-  const preserved = legacy.flatMap(({ position: seq }, index): TimelineItem[] => {
-    const manifest = manifests[index]
-    return manifest ? [{ manifest, ledger: 'v1', seq }] : []
-  })
-  return { findings, entries, timeline: timelineOf([...preserved, ...versioned]) }
-}
-
-/** The entry in a row; null when its columns fit no kind. */
-function entryOf(row: LedgerRow): LedgerEntry | null {
-  const content = contentOf(row)
-  const { seq, recordedAt, previousLeaf, leaf } = row
-  return content && { ...content, seq, recordedAt, previousLeaf, leaf }
+  return { findings, entries, timeline: timelineOf(entries, legacy) }
 }
 
 /** @param isComplete false when rows are left out because they cannot be read: what they leave is no second finding */
@@ -151,11 +136,7 @@ function checkChain(
 }
 
 /** Checks that one seal covers the legacy ledger, whose rows are publications numbered from 1. */
-function checkSeal(
-  { rows, legacy }: LedgerContents,
-  manifests: readonly (Manifest | null)[],
-  isComplete: boolean,
-): Finding[] {
+function checkSeal({ rows, legacy }: LedgerContents, isComplete: boolean): Finding[] {
   const path = 'legacy_publications'
   const [seal, second] = rows.filter(({ kind }) => kind === 'legacy-seal')
   if (second) return [finding('chain_broken', path, 'one seal', `a second in entry ${second.seq}`)]
@@ -166,7 +147,7 @@ function checkSeal(
   if (count !== seal.legacyRows)
     return [finding('row_tampered', path, `${seal.legacyRows} rows`, `${count} rows`)]
   if (digest !== seal.legacyDigest) return [finding('row_tampered', path, seal.legacyDigest, digest)]
-  const wrong = legacy.filter((row, index) => row.position !== index + 1 || !manifests[index])
+  const wrong = legacy.filter((row, index) => row.position !== index + 1 || !manifestOf(row))
   return wrong.map(({ position, publicationId }) =>
     finding('row_tampered', `${path}/${position}`, 'a publication in its place', null, publicationId),
   )
@@ -188,7 +169,7 @@ function checkFounding(rows: readonly LedgerRow[], founding: FoundingMark | null
  */
 function checkTimes({ rows, legacy }: LedgerContents): Finding[] {
   const findings: Finding[] = []
-  const sealed = sealSeq(rows) ?? 0
+  const sealed = sealOf(rows)?.seq ?? 0
   let newest = Number.NEGATIVE_INFINITY
   let newestLegacy = newest
   for (const { publishedAt } of legacy) newestLegacy = Math.max(newestLegacy, publishedAt)
@@ -224,7 +205,7 @@ function checkHeads(
     return isFounding ? [] : checkPinned(rows, { ...head, path })
   })
   const present = new Set(heads.map(({ seq }) => seq))
-  const firstRequired = all ? (sealSeq(rows) ?? 1) - 1 : (heads[0]?.seq ?? 0) + 1
+  const firstRequired = all ? (sealOf(rows)?.seq ?? 1) - 1 : (heads[0]?.seq ?? 0) + 1
   const missing = rows.slice(0, -1).filter(({ seq }) => seq >= firstRequired && !present.has(seq))
   return [
     ...findings,
@@ -244,11 +225,6 @@ export function checkPinned(rows: readonly LedgerRow[], { seq, leaf, path }: Kep
 function entryAt(rows: readonly LedgerRow[], seq: number): LedgerRow | undefined {
   const row = rows[seq - 1]
   return row?.seq === seq ? row : rows.find((other) => other.seq === seq)
-}
-
-/** Number of the entry that seals the legacy ledger. */
-function sealSeq(rows: readonly LedgerRow[]): number | undefined {
-  return rows.find(({ kind }) => kind === 'legacy-seal')?.seq
 }
 
 /**

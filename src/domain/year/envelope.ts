@@ -1,5 +1,5 @@
 import { sha256Hex } from '../digest.ts'
-import { discussionUrl } from '../feed/source.ts'
+import { listedItem } from '../feed/listed-item.ts'
 import { storageDamaged } from '../refusal.ts'
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
@@ -105,13 +105,11 @@ export function examineWhole(manifest: Manifest, bytes: Uint8Array): ObjectProbl
   return [...problems, { code: 'envelope_invalid', difference: `is not ${valid}`, expected: valid, actual }]
 }
 
-/** Number of items in each list of a feed, by feed key. */
 export function countItems({ virality: _virality, github, ...lists }: YearFeed): Record<string, number> {
   const counted = Object.entries({ ...lists, github: github.items })
   return Object.fromEntries(counted.map(([name, items]) => [name, items.length]))
 }
 
-/** Number of distinct items of a feed. */
 export function countDistinctItems({ github, virality: _virality, ...lists }: YearFeed): number {
   return new Set([...Object.values(lists), github.items].flat().map(({ key }) => key)).size
 }
@@ -133,21 +131,11 @@ function feedOf(ranked: RankedYear): YearFeed {
   }
 }
 
-function itemOf({ event, key, provider, rank, percentile, title }: RankedEvent): YearItem {
+function itemOf(ranked: RankedEvent): YearItem {
+  const { title, provenance } = ranked.title
   return {
-    key,
-    source: event.source,
-    ...(provider === null ? {} : { provider }),
-    sourceId: event.sourceId,
-    rank,
-    title: title.title,
-    url: event.url,
-    discussionUrl: discussionUrl(event.source, event.sourceId),
-    points: event.points,
-    comments: event.comments,
-    publishedAt: formatInstant(event.publishedAt),
-    percentile,
+    ...listedItem(ranked, ranked.rank, title),
     event_title_verified: true,
-    title_provenance: title.provenance,
+    title_provenance: provenance,
   }
 }

@@ -1,4 +1,5 @@
 import { sha256Hex } from '../digest.ts'
+import { membersOf, parseJsonBytes } from '../text.ts'
 import { parseInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { finding } from './finding.ts'
@@ -88,7 +89,6 @@ export function examineReadObject(manifest: Manifest, read: ReadObject): ObjectO
   return problems && { found: 'bytes', byteSize: read.byteSize, problems }
 }
 
-/** Examines size and digest. */
 export function examineDigest(
   manifest: Manifest,
   { byteSize, sha256 }: Pick<BytesSummary, 'byteSize' | 'sha256'>,
@@ -123,15 +123,10 @@ export function parseEnvelope(bytes: Uint8Array): { members: EnvelopeMembers } |
   const invalid = (difference: string): { problem: ObjectProblem } => ({
     problem: { code: 'envelope_invalid', difference, expected: 'a JSON object', actual: null },
   })
-  let value: unknown
-  try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
-  } catch {
-    return invalid('is not UTF-8 JSON')
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return invalid('is not a JSON object')
-  return { members: value as EnvelopeMembers }
+  const value = parseJsonBytes(bytes)
+  if (value === undefined) return invalid('is not UTF-8 JSON')
+  const members = membersOf(value)
+  return members === null ? invalid('is not a JSON object') : { members }
 }
 
 /** Examines every identity field of an envelope (docs/api.md). */
@@ -151,29 +146,21 @@ export function examineIdentity(manifest: Manifest, members: EnvelopeMembers): O
   })
 }
 
-/** The members of an envelope that repeat its manifest; the last four are instants. */
+/** Members of an envelope that repeat its manifest, in their order: texts and numbers, then instants. */
+const IDENTITY_VALUES = ['schemaVersion', 'kind', 'publicationId', 'algorithmVersion', 'asOfDay'] as const
+const IDENTITY_INSTANTS = ['generatedAt', 'windowStart', 'windowEnd', 'archivedAt'] as const
+
 function identityOf(manifest: Manifest): Record<string, string | number> {
-  const { schemaVersion, kind, publicationId, algorithmVersion, asOfDay } = manifest
-  const { generatedAt, windowStart, windowEnd, publishedAt: archivedAt } = manifest
-  const values = { schemaVersion, kind, publicationId, algorithmVersion, asOfDay }
-  return { ...values, generatedAt, windowStart, windowEnd, archivedAt }
+  const members = { ...manifest, archivedAt: manifest.publishedAt }
+  return Object.fromEntries([...IDENTITY_VALUES, ...IDENTITY_INSTANTS].map((name) => [name, members[name]]))
 }
 
 /** The same members as {@link identityOf}, from the envelope. */
 function identityIn(members: EnvelopeMembers): Record<string, unknown> {
-  const { schemaVersion, kind, publicationId, algorithmVersion, asOfDay } = members
-  const { generatedAt, windowStart, windowEnd, archivedAt } = members
-  return {
-    schemaVersion,
-    kind,
-    publicationId,
-    algorithmVersion,
-    asOfDay,
-    generatedAt: instantOf(generatedAt),
-    windowStart: instantOf(windowStart),
-    windowEnd: instantOf(windowEnd),
-    archivedAt: instantOf(archivedAt),
-  }
+  return Object.fromEntries([
+    ...IDENTITY_VALUES.map((name) => [name, members[name]]),
+    ...IDENTITY_INSTANTS.map((name) => [name, instantOf(members[name])]),
+  ])
 }
 
 function instantOf(member: unknown): Instant | null {

@@ -29,7 +29,6 @@ export interface Finding {
   actual: string | number | null
 }
 
-/** Creates a finding. */
 export function finding(
   code: FindingCode,
   path: string | null,

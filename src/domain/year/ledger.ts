@@ -1,5 +1,5 @@
 import { isSha256Hex, sha256Hex } from '../digest.ts'
-import { parseJson } from '../text.ts'
+import { parseJson, parseJsonBytes } from '../text.ts'
 import { DAY_MS, addDays, dayOf, formatInstant, parseInstant, startOfDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 
@@ -51,7 +51,6 @@ interface CellTypes {
   'text?': string | null
 }
 
-/** A row with these columns. */
 type RowOf<C extends Columns> = { -readonly [Name in keyof C]: CellTypes[C[Name]] }
 
 /**
@@ -235,8 +234,6 @@ function parseArray(line: string): unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-
 /** The text of a head file: JSON and a newline (docs/publishing.md). */
 export function formatHead({ seq, leaf, time }: Head): string {
   return `${JSON.stringify({ seq, leaf, time: formatInstant(time) })}\n`
@@ -244,12 +241,7 @@ export function formatHead({ seq, leaf, time }: Head): string {
 
 /** Parses a head file; null when it is invalid. */
 export function parseHead(bytes: Uint8Array): Head | null {
-  let value: unknown
-  try {
-    value = JSON.parse(utf8.decode(bytes))
-  } catch {
-    return null
-  }
+  const value = parseJsonBytes(bytes)
   // Checked by hand for speed: an audit reads one head per entry, and a schema takes longer than reading the file.
   if (typeof value !== 'object' || value === null) return null
   const { seq, leaf, time: text, ...others } = value as Record<string, unknown>
@@ -257,6 +249,11 @@ export function parseHead(bytes: Uint8Array): Head | null {
   if (typeof leaf !== 'string' || !isSha256Hex(leaf)) return null
   const time = typeof text === 'string' ? parseInstant(text) : null
   return time === null || Object.keys(others).length > 0 ? null : { seq, leaf, time }
+}
+
+/** The entry that seals the legacy ledger. */
+export function sealOf<Row extends { kind: string }>(rows: readonly Row[]): Row | undefined {
+  return rows.find(({ kind }) => kind === 'legacy-seal')
 }
 
 /** The number of complete UTC days a Year covers (docs/ranking.md). */

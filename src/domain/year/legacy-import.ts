@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { isSha256Hex } from '../digest.ts'
 import { describeIssues, readAs } from '../feed/source.ts'
 import { OBJECT_MAX_BYTES } from '../refusal.ts'
+import { membersOf } from '../text.ts'
 import { dayOf, formatInstant, parseDay, parseInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { GENESIS_LEAF, sealEntry, sealLegacy } from './chain.ts'
@@ -95,9 +96,11 @@ export function parseManifestRow(
   line: number,
   now: Instant,
 ): ListedPublication | ImportRefusal {
-  const publicationId = idOf(row)
+  const members = membersOf(row)
+  const id = members?.['publicationId']
+  const publicationId = typeof id === 'string' ? id : null
   const refused = (reason: string): ImportRefusal => ({ publicationId, line, reason })
-  if (typeof row !== 'object' || row === null || Array.isArray(row)) return refused('not a JSON object')
+  if (members === null) return refused('not a JSON object')
   const parsed = manifestRow.safeParse(row)
   if (!parsed.success) return refused(describeIssues(parsed.error))
   const { ledger, file, ...manifest } = parsed.data
@@ -171,10 +174,4 @@ export function startsWithFounding(entries: readonly LedgerEntry[], { legacy, ro
 function isPathBelow(path: string): boolean {
   if (path === '' || path.startsWith('/') || path.includes('\0') || !path.isWellFormed()) return false
   return !path.split('/').includes('..')
-}
-
-/** The id in a line, even when the rest is invalid. */
-function idOf(row: unknown): string | null {
-  if (typeof row !== 'object' || row === null || !('publicationId' in row)) return null
-  return typeof row.publicationId === 'string' ? row.publicationId : null
 }

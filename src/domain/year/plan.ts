@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { listedEvents } from '../feed/columns.ts'
 import {
   TITLE_MAX_LENGTH,
   TITLE_PROVENANCE_MAX_LENGTH,
@@ -16,7 +17,7 @@ import type { ProvedLedger, TimelineItem } from './chain.ts'
 import { PublicationTooLarge, sealYear } from './envelope.ts'
 import { TARGET_DAYS } from './ledger.ts'
 import type { Attempt, GapReason, LedgerEntry, Manifest, YearWindow } from './ledger.ts'
-import { COHORT_MINIMUM, coverageOf, listedEvents, rankYear } from './rank.ts'
+import { COHORT_MINIMUM, coverageOf, rankYear } from './rank.ts'
 import type { RankedEvent, RankedYear, SourceObservation, VerifiedTitle, YearEvent } from './rank.ts'
 
 /** Attempts per as-of day, over all runs and machines (docs/publishing.md). */
@@ -131,7 +132,7 @@ export function windowProblem(
   { allowEmpty, now }: { allowEmpty: boolean; now: Instant },
 ): WindowProblem | null {
   const year = rankWithStoredTitles(found)
-  const listed = listedEvents(year)
+  const listed = listedEvents([year])
   if (listed.length === 0 && !allowEmpty) return { rows: [], message: () => emptyYear(found.observed) }
   return tooLongRows(listed) ?? sealingProblem(found, year, now)
 }
@@ -210,7 +211,7 @@ function sealingProblem(
 }
 
 function tooLarge(size: string, year: RankedYear): WindowProblem {
-  const largest = listedEvents(year)
+  const largest = listedEvents([year])
     .map(({ event, title }) => ({
       event,
       bytes: byteLengthOf(JSON.stringify([title.title, event.url, title.provenance])),

@@ -1,10 +1,17 @@
-import { auditLedger, checkPinned } from './check.ts'
+import type { z } from 'zod'
+import { sha256Hex } from '../digest.ts'
+import { decodeUtf8, parseJsonBytes } from '../text.ts'
+import { parseInstant } from '../time.ts'
+import type { ProvedLedger } from './chain.ts'
+import { auditLedger, checkPinned, proveLedger } from './check.ts'
 import type { LedgerAudit } from './check.ts'
 import type { BytesSummary } from './examine.ts'
 import { finding } from './finding.ts'
 import type { Finding } from './finding.ts'
-import { parseHead, parseLeafText, parseLegacyLine } from './ledger.ts'
+import { historyIndex, historyIndexSchema } from './history/history.ts'
+import { parseHead, parseLeafText, parseLegacyLine, sealOf } from './ledger.ts'
 import type { AuditedContents, Head, KeptHead, LedgerContents, LedgerRow, UnreadableRow } from './ledger.ts'
+import { STATIC_INDEX, STATIC_LEGACY_LEDGER } from './log/static-layout.ts'
 
 /** Audit rules for the ledgers that a host publishes (docs/auditing.md). */
 
@@ -156,7 +163,6 @@ function publishedContents(ledger: Uint8Array, legacy: Uint8Array | null): Audit
   return { rows: entries.rows, legacy: publications.rows, founding: null, unreadable: problems }
 }
 
-/** Returns the text of a ledger with these lines. */
 export function ledgerTextOf(lines: readonly Uint8Array[]): Uint8Array {
   const newline = Uint8Array.of(NEWLINE)
   return Buffer.concat(lines.flatMap((line) => [line, newline]))
@@ -189,18 +195,13 @@ function readLines<Row>(
 }
 
 function readLine<Row>(line: Uint8Array, parse: (line: string) => Row | null): Row | string {
-  try {
-    return parse(utf8.decode(line)) ?? 'not a valid ledger line'
-  } catch {
-    return 'not UTF-8'
-  }
+  const text = decodeUtf8(line)
+  return text === null ? 'not UTF-8' : (parse(text) ?? 'not a valid ledger line')
 }
 
 function unreadableRow(table: UnreadableRow['table'], at: number, problem: string): UnreadableRow {
   return { table, at, problem, publicationId: null }
 }
-
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * The ledger must contain the head from before it, and must not be more than one entry ahead of the newest head, as
@@ -264,4 +265,69 @@ function compareWithOwn(rows: readonly LedgerRow[], own: readonly LedgerRow[], m
       headMismatch(`entries/${ownLast.seq}`, ownLast.leaf, `the ledger of the host ends at entry ${last}`),
     )
   return findings
+}
+
+/** Audit rules for the files of a static host that are not part of the signed tree. */
+
+/**
+ * Compares the index of a static host with its ledger. The index is written before the checkpoint, so that it may list
+ * later entries.
+ *
+ * @param contents a ledger without findings
+ * @param bytes null if the host has no index
+ * @returns the findings, and the number of listed entries that are not in the ledger yet
+ */
+export function auditIndex(
+  contents: LedgerContents,
+  bytes: Uint8Array | null,
+): { findings: Finding[]; later: number } {
+  const index = bytes && parseIndex(bytes)
+  const isKnown = ({ seq, leaf }: { seq: number; leaf: string | null }): boolean =>
+    leaf === null || seq <= contents.rows.length
+  const publications = (index?.publications ?? []).filter(isKnown)
+  const gaps = (index?.gaps ?? []).filter(isKnown)
+  const listed = (index?.publications.length ?? 0) + (index?.gaps.length ?? 0)
+  const later = listed - publications.length - gaps.length
+  const head = bytes && headOfIndex(contents, bytes)
+  const expected = historyIndex(provedLedger(contents), head)
+  // The head of a later entry is not in the ledger either.
+  const known = { head: later > 0 ? expected.head : (index?.head ?? null), publications, gaps }
+  const isSame =
+    index !== null && JSON.stringify(known) === JSON.stringify(historyIndexSchema.parse(expected))
+  if (isSame) return { findings: [], later }
+  const actual = bytes && sha256Hex(bytes)
+  return {
+    findings: [finding('digest_mismatch', STATIC_INDEX, sha256Hex(JSON.stringify(expected)), actual)],
+    later: 0,
+  }
+}
+
+/** Returns a ledger without findings, which ends with its last entry. */
+export function provedLedger(contents: LedgerContents): ProvedLedger {
+  const last = contents.rows.at(-1)
+  return proveLedger(contents, last ? { seq: last.seq, leaf: last.leaf, time: last.recordedAt } : null)
+}
+
+function parseIndex(bytes: Uint8Array): z.infer<typeof historyIndexSchema> | null {
+  return historyIndexSchema.safeParse(parseJsonBytes(bytes)).data ?? null
+}
+
+/** Returns the head in the index of a host if the ledger contains it. The time of a head is in no ledger. */
+export function headOfIndex({ rows }: LedgerContents, bytes: Uint8Array): Head | null {
+  const { seq = 0, leaf, time = '' } = parseIndex(bytes)?.head ?? {}
+  const instant = parseInstant(time)
+  const isInLedger = leaf !== undefined && rows[seq - 1]?.leaf === leaf
+  return isInLedger && instant !== null ? { seq, leaf, time: instant } : null
+}
+
+/**
+ * Compares the legacy ledger of a static host with the seal.
+ *
+ * @param bytes null if the host has no legacy ledger
+ */
+export function auditLegacyFile({ rows }: Pick<LedgerContents, 'rows'>, bytes: Uint8Array | null): Finding[] {
+  const expected = sealOf(rows)?.legacyDigest ?? null
+  // An empty legacy ledger needs no file.
+  if (expected === null || sha256Hex(bytes ?? new Uint8Array()) === expected) return []
+  return [finding('digest_mismatch', STATIC_LEGACY_LEDGER, expected, bytes && sha256Hex(bytes))]
 }

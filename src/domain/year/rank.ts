@@ -1,24 +1,15 @@
 import {
-  compareInColumn,
-  compareInHype,
-  compareInPopular,
+  PERCENTILE_ORDERS,
   comparePoints,
   comparePointsAndComments,
   groupBySource,
+  listedEvents,
+  mapLists,
+  rankLists,
   scoreAmong,
-  takeDistinct,
-  topOf,
 } from '../feed/columns.ts'
-import type { FeedEvent, Scored } from '../feed/columns.ts'
-import {
-  HYPE_PROVIDERS,
-  NEWS_SOURCES,
-  hypeProviderOf,
-  isRankedProvider,
-  isTitleTooLong,
-  saveKey,
-} from '../feed/source.ts'
-import type { NewsSource } from '../feed/source.ts'
+import type { FeedEvent, RankedLists, Scored } from '../feed/columns.ts'
+import { HYPE_SOURCES, NEWS_SOURCES, hypeProviderOf, isTitleTooLong, saveKey } from '../feed/source.ts'
 import { compareCodeUnits } from '../text.ts'
 import { daysBetween } from '../time.ts'
 import type { Day } from '../time.ts'
@@ -45,20 +36,12 @@ export interface VerifiedTitle {
   provenance: string
 }
 
-export interface RankedEvent {
-  event: YearEvent
-  key: string
-  provider: string | null
+export interface RankedEvent extends Scored {
   rank: number
-  percentile: number
   title: VerifiedTitle
 }
 
-export interface RankedYear {
-  columns: Record<NewsSource, RankedEvent[]>
-  hype: RankedEvent[]
-  popular: RankedEvent[]
-  midjourney: RankedEvent[]
+export interface RankedYear extends RankedLists<RankedEvent> {
   excludedCohorts: { provider: string; eligibleEvents: number }[]
   /**
    * Number of events excluded for their title: hype and image events without provenance, and fetched titles that are
@@ -82,49 +65,28 @@ export function rankYear(
   events: readonly YearEvent[],
   hydrated: ReadonlyMap<string, VerifiedTitle>,
 ): RankOutcome {
-  const candidates = withoutOverlongTitles(events, hydrated)
-  const bySource = groupBySource(candidates.filter(isEligible))
-  const titles = (event: YearEvent, key: string): VerifiedTitle | null =>
+  const bySource = groupBySource(withoutOverlongTitles(events, hydrated).filter(isEligible))
+  const titleOf = ({ event, key }: Scored): VerifiedTitle | null =>
     event.titleProvenance === null
       ? (hydrated.get(key) ?? null)
       : { title: event.title, provenance: event.titleProvenance }
-
-  const missing = new Map<string, YearEvent>()
-  const titled = (scored: readonly Scored[]): RankedEvent[] =>
-    scored.flatMap(({ event, key, percentile }, index) => {
-      const title = titles(event, key)
-      if (title === null) {
-        missing.set(key, event)
-        return []
-      }
-      return [{ event, key, provider: hypeProviderOf(event.source), rank: index + 1, percentile, title }]
-    })
-
-  const news = NEWS_SOURCES.map((source) => scoreAmong(bySource.get(source) ?? [], comparePointsAndComments))
-  const columns = Object.fromEntries(
-    NEWS_SOURCES.map((source, index) => [source, titled(topOf(news[index] ?? [], compareInColumn))]),
-  ) as Record<NewsSource, RankedEvent[]>
-  const popular = walkPopular(news.flat(), titles, missing)
-  if (missing.size > 0) return { do: 'hydrate', events: [...missing.values()] }
-
-  const hype = rankHype(bySource)
-  const images = scoreAmong(bySource.get('midjourney') ?? [], comparePointsAndComments)
+  const scoredOf = (source: string): Scored[] => {
+    const compare = hypeProviderOf(source) === null ? comparePointsAndComments : comparePoints
+    return scoreAmong(bySource.get(source) ?? [], compare)
+  }
+  const { cohorts, excludedCohorts } = chooseCohorts(bySource)
+  // An unknown title keeps its position, so that one pass finds a whole batch of titles to fetch.
+  const lists = rankLists(scoredOf, cohorts, PERCENTILE_ORDERS, (scored) => titleOf(scored)?.title ?? null)
+  const missing = listedEvents([lists]).filter((scored) => titleOf(scored) === null)
+  if (missing.length > 0) return { do: 'hydrate', events: missing.map(({ event }) => event) }
+  const eligible = new Map([...bySource].map(([source, members]) => [source, members.length]))
   const year = {
-    columns,
-    hype: titled(hype.top),
-    popular,
-    midjourney: titled(topOf(images, compareInColumn)),
-    excludedCohorts: hype.excluded,
-    unverified: events.length - [...bySource.values()].flat().length,
-    eligible: new Map([...bySource].map(([source, members]) => [source, members.length])),
+    ...mapLists(lists, (scored, rank) => ({ ...scored, rank, title: titleOf(scored) as VerifiedTitle })),
+    excludedCohorts,
+    unverified: events.length - [...eligible.values()].reduce((sum, count) => sum + count, 0),
+    eligible,
   }
   return { do: 'ranked', year }
-}
-
-/** Every listed event, once. */
-export function listedEvents({ columns, hype, popular, midjourney }: RankedYear): RankedEvent[] {
-  const listed = [...Object.values(columns), hype, popular, midjourney].flat()
-  return [...new Map(listed.map((ranked) => [ranked.key, ranked])).values()]
 }
 
 /** Rule 7: an event is not eligible when its source's title is too long. */
@@ -145,49 +107,22 @@ function isEligible({ source, titleProvenance }: YearEvent): boolean {
   return titleProvenance !== null || (source !== 'midjourney' && hypeProviderOf(source) === null)
 }
 
-/** Rule 4: percentiles inside each large enough provider cohort, then one order over all of them. */
-function rankHype(bySource: ReadonlyMap<string, YearEvent[]>): {
-  top: Scored[]
-  excluded: { provider: string; eligibleEvents: number }[]
-} {
-  const scored: Scored[] = []
-  const excluded: { provider: string; eligibleEvents: number }[] = []
-  const unknown = [...bySource.keys()]
-    .flatMap((source) => hypeProviderOf(source) ?? [])
-    .filter((p) => !isRankedProvider(p))
-  for (const provider of [...HYPE_PROVIDERS, ...unknown].sort(compareCodeUnits)) {
-    const cohort = bySource.get(`hype:${provider}`) ?? []
-    if (cohort.length === 0) continue
-    if (!isRankedProvider(provider) || cohort.length < COHORT_MINIMUM) {
-      excluded.push({ provider, eligibleEvents: cohort.length })
-      continue
-    }
-    for (const one of scoreAmong(cohort, comparePoints)) scored.push(one)
+/** Rule 4: the ranked cohorts that are large enough; the others are left out and counted. */
+function chooseCohorts(
+  bySource: ReadonlyMap<string, YearEvent[]>,
+): { cohorts: string[] } & Pick<RankedYear, 'excludedCohorts'> {
+  const hype = [...bySource.keys()].filter((source) => hypeProviderOf(source) !== null).sort(compareCodeUnits)
+  const isRanked = (source: string): boolean =>
+    HYPE_SOURCES.includes(source) && (bySource.get(source)?.length ?? 0) >= COHORT_MINIMUM
+  return {
+    cohorts: hype.filter(isRanked),
+    excludedCohorts: hype
+      .filter((source) => !isRanked(source))
+      .map((source) => ({
+        provider: hypeProviderOf(source) ?? '',
+        eligibleEvents: bySource.get(source)?.length ?? 0,
+      })),
   }
-  return { top: topOf(scored, compareInHype), excluded }
-}
-
-/**
- * Rule 5: walks all news events in percentile order and skips an exact URL or title already taken. An event with an
- * unknown title is added to `missing` and keeps its position, so that one pass finds a whole batch of titles to fetch.
- */
-function walkPopular(
-  news: readonly Scored[],
-  titles: (event: YearEvent, key: string) => VerifiedTitle | null,
-  missing: Map<string, YearEvent>,
-): RankedEvent[] {
-  const order = [...news].sort(compareInPopular)
-  const taken = takeDistinct(order, {
-    urlOf: ({ event }) => event.url,
-    titleOf: ({ event, key }) => titles(event, key)?.title ?? null,
-  })
-  const popular: RankedEvent[] = []
-  for (const { event, key, percentile } of taken) {
-    const title = titles(event, key)
-    if (title === null) missing.set(key, event)
-    else popular.push({ event, key, provider: null, rank: popular.length + 1, percentile, title })
-  }
-  return popular
 }
 
 /** Observations of one source in a window. */

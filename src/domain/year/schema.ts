@@ -1,39 +1,24 @@
 import { z } from 'zod'
+import { githubSchema, instantSchema, itemFields, nonBlankText } from '../feed/listed-item.ts'
 
 /**
  * Wire schemas of the Year publication, version 3 (docs/ranking.md). The job seals valid data only, the server refuses
  * invalid archived bytes, and the OpenAPI document derives from them.
  */
 
-const instant = z.iso.datetime({ precision: 3 }).describe('ISO-8601 with milliseconds and Z')
 const day = z.iso.date().describe('UTC day')
 const count = z.int().min(0)
 
 const yearItemSchema = z
   .object({
-    key: z.string().min(1).describe('save key, `<prefix>-<sourceId>`'),
-    source: z
-      .string()
-      .min(1)
-      .describe(
-        'source as in the daily signals: `hn`, `lobsters`, `lesswrong`, `hype:<provider>`, `midjourney`',
-      ),
-    provider: z.string().optional().describe('hype items only: the provider cohort'),
-    sourceId: z.string().min(1).describe("the source's own id"),
-    rank: z.int().min(1).max(100).describe('rank in this list; 1 is first'),
-    title: z.string().regex(/\S/).describe('title as its own source returned it, not only white space'),
-    url: z.string().nullable().describe('link of the item; null for a text post'),
-    discussionUrl: z.string().nullable().describe('page of the discussion; null outside the news sources'),
-    points: z.int().describe('latest stored points, karma or provider unit'),
-    comments: z.int().nullable().describe('latest stored number of comments'),
-    publishedAt: instant.describe("the event's own publication time"),
-    percentile: z
-      .number()
-      .gt(0)
-      .lt(1)
-      .describe('midpoint percentile (L + E/2) / n inside its source or cohort'),
+    ...itemFields,
+    source: itemFields.source.describe(
+      'source as in the daily signals: `hn`, `lobsters`, `lesswrong`, `hype:<provider>`, `midjourney`',
+    ),
+    title: nonBlankText.describe('title as its own source returned it, not only white space'),
+    comments: itemFields.comments.describe('latest stored number of comments'),
     event_title_verified: z.literal(true),
-    title_provenance: z.string().regex(/\S/).describe('channel of the source that confirmed the title'),
+    title_provenance: nonBlankText.describe('channel of the source that confirmed the title'),
   })
   .meta({ id: 'YearItem' })
 
@@ -70,7 +55,7 @@ const yearFeedSchema = z
     hypeReplicate: column,
     popular: column.describe('merged top 100 of the three news sources'),
     midjourney: column,
-    github: z.object({ status: z.literal('collecting'), items: z.array(z.never()).max(0) }),
+    github: githubSchema,
     virality: z
       .record(z.string(), z.number().min(0).max(100))
       .describe('save key to 100 * percentile, two decimals'),
@@ -84,12 +69,12 @@ export const yearEnvelopeSchema = z
     publicationId: z.string().regex(/^top-year-v3-\d{4}-\d{2}-\d{2}$/),
     algorithmVersion: z.literal('top-year-v3'),
     asOfDay: day,
-    generatedAt: instant,
-    windowStart: instant,
-    windowEnd: instant.describe('exclusive'),
+    generatedAt: instantSchema,
+    windowStart: instantSchema,
+    windowEnd: instantSchema.describe('exclusive'),
     coverage: coverageSchema,
     feed: yearFeedSchema,
-    archivedAt: instant.describe('publication time, used for selection and Last-Modified'),
+    archivedAt: instantSchema.describe('publication time, used for selection and Last-Modified'),
   })
   .meta({ id: 'YearPublication' })
 

@@ -8,7 +8,7 @@ import { objectPath } from '../../domain/year/examine.ts'
 import { isDamage } from '../../domain/year/finding.ts'
 import type { Finding } from '../../domain/year/finding.ts'
 import { leafText, legacyText } from '../../domain/year/ledger.ts'
-import type { Head, LedgerContents, LedgerRow, Manifest } from '../../domain/year/ledger.ts'
+import type { Head, LedgerContents, LedgerRow } from '../../domain/year/ledger.ts'
 import { logFileName } from '../../domain/year/log/log-history.ts'
 import { COPY_CONCURRENCY, copyObjects } from './copy-objects.ts'
 import type { CopyCounts, ObjectProgress } from './copy-objects.ts'
@@ -54,7 +54,6 @@ export interface CopyPorts {
   onProgress: ObjectProgress
 }
 
-/** The ports of a copy, except its source. */
 export type CopyTargetPorts = Omit<CopyPorts, 'source'>
 
 /** The JSON result of `copy-archive` and `import mirror` (docs/backup.md). */
@@ -103,8 +102,8 @@ export async function copyFrom(
     // A crash in between leaves objects without a reference.
     const existing = new Set(await target.objects.keys('sha256'))
     const objectTarget = {
-      has: async ({ sha256 }: Manifest) => existing.has(objectPath(sha256)),
-      put: async ({ sha256 }: Manifest, bytes: Uint8Array) => target.objects.put(sha256, bytes),
+      has: async (sha256: string) => existing.has(objectPath(sha256)),
+      put: (sha256: string, bytes: Uint8Array) => target.objects.put(sha256, bytes),
     }
     const objects = await copyObjects(source.objects, timeline, objectTarget, ports.onProgress, signal)
     // A crash from here on leaves heads without entries: the target serves nothing.

@@ -1,7 +1,6 @@
 import type { Objects } from '../../domain/ports.ts'
 import type { TimelineItem } from '../../domain/year/chain.ts'
 import { proveBytes } from '../../domain/year/envelope.ts'
-import type { Manifest } from '../../domain/year/ledger.ts'
 
 /** Concurrent copies. */
 export const COPY_CONCURRENCY = 8
@@ -15,12 +14,12 @@ export interface CopyCounts {
 /** Destination of copied publications. */
 interface ObjectTarget {
   /**
-   * Returns true if the object of a manifest is stored already.
+   * Returns true if the object is stored already.
    *
    * @throws Refusal `storage_damaged` if other bytes are stored there
    */
-  has(manifest: Manifest): Promise<boolean>
-  put(manifest: Manifest, bytes: Uint8Array): Promise<void>
+  has(sha256: string): Promise<boolean>
+  put(sha256: string, bytes: Uint8Array): Promise<void>
 }
 
 export type ObjectProgress = (progress: { objects: number; ofObjects: number; bytes: number }) => void
@@ -41,12 +40,12 @@ export async function copyObjects(
 ): Promise<CopyCounts & { bytes: number }> {
   const result = { copied: 0, unchanged: 0, bytes: 0 }
   const copy = async ({ manifest }: TimelineItem): Promise<void> => {
-    if (await target.has(manifest)) {
+    if (await target.has(manifest.sha256)) {
       result.unchanged += 1
       return
     }
     const bytes = proveBytes(manifest, await source.get(manifest.sha256))
-    await target.put(manifest, bytes)
+    await target.put(manifest.sha256, bytes)
     result.copied += 1
     result.bytes += bytes.byteLength
   }

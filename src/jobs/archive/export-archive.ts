@@ -1,14 +1,10 @@
 import type { Clock, Objects, StaticTree, YearReader } from '../../domain/ports.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import type { StorageRefusal } from '../../domain/refusal.ts'
-import type { ProvedLedger } from '../../domain/year/chain.ts'
 import { proveLedger } from '../../domain/year/check.ts'
-import { historyIndex } from '../../domain/year/history/history.ts'
-import { legacyText, parseHead } from '../../domain/year/ledger.ts'
-import type { LedgerRow, Manifest } from '../../domain/year/ledger.ts'
-import { entryBytes, forkOf, ledgerTree } from '../../domain/year/log/log-history.ts'
+import { parseHead } from '../../domain/year/ledger.ts'
+import { forkOf, ledgerTree } from '../../domain/year/log/log-history.ts'
 import { lostWitness } from '../../domain/year/log/log-policy.ts'
-import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
 import { readCheckpoint } from '../../domain/year/log/signed-note.ts'
 import type { Checkpoint, Note } from '../../domain/year/log/signed-note.ts'
 import { STATIC_CHECKPOINT, staticObjectPath } from '../../domain/year/log/static-layout.ts'
@@ -24,8 +20,7 @@ export interface ExportPorts {
   objects: Pick<Objects, 'get' | 'headFile' | 'logFiles'>
   /** Opens the target, and creates a missing folder. */
   openTree: () => Promise<StaticTree>
-  /** Files of the page by path; empty for an export without a page. */
-  page: ReadonlyMap<string, Uint8Array>
+  page: StaticContent['page']
   clock: Clock
   onProgress: ObjectProgress
 }
@@ -67,15 +62,15 @@ export async function exportArchive(ports: ExportPorts, signal: AbortSignal): Pr
   if (obstacle !== null) throw checkpointRefused(obstacle)
   await requireOwnTree(tree)
   const target = {
-    has: async ({ sha256 }: Manifest) => hasObject(tree, sha256),
-    put: async ({ sha256 }: Manifest, bytes: Uint8Array) => tree.put(staticObjectPath(sha256), bytes),
+    has: (sha256: string) => hasObject(tree, sha256),
+    put: (sha256: string, bytes: Uint8Array) => tree.put(staticObjectPath(sha256), bytes),
   }
   // After a crash here, the tree has objects without tiles.
   const copied = await copyObjects(objects, archive.proved.timeline, target, ports.onProgress, signal)
   const counts = { tiles: noCounts(), bundles: noCounts(), others: noCounts() }
   const isWritten = await writeStaticFiles(
     tree,
-    contentOf(archive, ports.page),
+    { ...archive, page: ports.page, policy: archive.log.policy, note: archive.log.note },
     (path, isNew) => {
       counts[kindOf(path)][isNew ? 'copied' : 'unchanged'] += 1
     },
@@ -103,23 +98,8 @@ function kindOf(path: string): 'tiles' | 'bundles' | 'others' {
 }
 
 /** The archive up to its newest signed checkpoint. */
-interface SignedArchive {
+interface SignedArchive extends Pick<StaticContent, 'contents' | 'proved' | 'head' | 'tree'> {
   log: StoredLog
-  rows: readonly LedgerRow[]
-  tree: MerkleTree
-  proved: ProvedLedger
-  /** Text of the legacy ledger; empty without one. */
-  legacy: string
-  /** Text of the index. */
-  index: string
-}
-
-function contentOf(
-  { log, rows, tree, legacy, index }: SignedArchive,
-  page: ExportPorts['page'],
-): StaticContent {
-  const { checkpoint, note, policy } = log
-  return { tree, size: checkpoint.size, entries: rows.map(entryBytes), legacy, index, policy, page, note }
 }
 
 /** The refusal to export an archive without a signed checkpoint. */
@@ -137,16 +117,14 @@ async function readSignedArchive({ year, objects }: ExportPorts): Promise<Signed
   const log = openStoredLog(
     await Promise.all(files.map(async (file) => ({ file, bytes: await logFiles.get(file) }))),
   )
-  const { contents } = await year.read()
-  const tree = ledgerTree(contents.rows)
+  const read = await year.read()
+  const tree = ledgerTree(read.contents.rows)
   requireContinued(tree, log.checkpoint)
   const { size } = log.checkpoint
   const head = parseHead((await objects.headFile(size)) ?? new Uint8Array())
   if (head === null) throw storageDamaged(`head ${size} of the newest checkpoint is missing or invalid`)
-  const rows = contents.rows.slice(0, size)
-  const proved = proveLedger({ ...contents, rows }, head)
-  const index = JSON.stringify(historyIndex(proved, head))
-  return { log, rows, tree, proved, legacy: legacyText(contents.legacy), index }
+  const contents = { ...read.contents, rows: read.contents.rows.slice(0, size) }
+  return { log, contents, proved: proveLedger(contents, head), head, tree }
 }
 
 /** The checkpoint in the tree, not verified. */

@@ -6,7 +6,6 @@ import { isSound } from '../../domain/year/finding.ts'
 import { parseHead } from '../../domain/year/ledger.ts'
 import type { AuditedContents, Head } from '../../domain/year/ledger.ts'
 import type { TilesAudit } from '../../domain/year/log/audit-tiles.ts'
-import { auditIndex, auditLegacyFile, headOfIndex } from '../../domain/year/log/static-audit.ts'
 import { STATIC_INDEX, STATIC_LEGACY_LEDGER } from '../../domain/year/log/static-layout.ts'
 import {
   auditPublishedLedger,
@@ -19,6 +18,9 @@ import {
   PUBLISHED_LEDGER,
   PUBLISHED_LEGACY_LEDGER,
   publishedDocument,
+  auditIndex,
+  auditLegacyFile,
+  headOfIndex,
 } from '../../domain/year/published-ledger.ts'
 import type { PublishedDocument, Reference } from '../../domain/year/published-ledger.ts'
 import { auditHostTiles, mergeNote, readHostNote } from './host-log.ts'

@@ -10,7 +10,7 @@ import { openTrusted, parsePolicy } from '../../domain/year/log/log-policy.ts'
 import type { LogPolicy, TrustedNote } from '../../domain/year/log/log-policy.ts'
 import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
 import { readCheckpoint } from '../../domain/year/log/signed-note.ts'
-import type { Checkpoint } from '../../domain/year/log/signed-note.ts'
+import type { Checkpoint, Note } from '../../domain/year/log/signed-note.ts'
 import { STATIC_CHECKPOINT, STATIC_POLICY, staticTilePath } from '../../domain/year/log/static-layout.ts'
 import { tilesOfSize } from '../../domain/year/log/tiles.ts'
 import { LINES_MAX } from '../../domain/year/published-ledger.ts'
@@ -32,6 +32,7 @@ type Trust = 'policy' | 'kept' | 'first use'
 /** A checkpoint of a host that a trusted key signed. */
 export interface HostNote {
   text: string
+  parsedNote: Note
   checkpoint: Checkpoint
   trust: Trust
   /** Text of the trusted policy. */
@@ -105,7 +106,7 @@ export async function readHostNote(
   const ofHost = hostPolicy === null ? { problem: null } : openWith(hostPolicy, text)
   const isPolicyWrong = hostPolicy === null || ofHost.problem !== null
   return {
-    note: { text, checkpoint: opened.checkpoint, trust, policy, hostPolicy },
+    note: { text, parsedNote: opened.note, checkpoint: opened.checkpoint, trust, policy, hostPolicy },
     findings: isPolicyWrong ? [invalid(STATIC_POLICY, ofHost.problem)] : [],
   }
 }

@@ -11,7 +11,6 @@ import { readCosignature } from '../../domain/year/log/cosigning.ts'
 import { logFileName, newestPolicyNumber } from '../../domain/year/log/log-history.ts'
 import type { LogFile } from '../../domain/year/log/log-history.ts'
 import type { Checkpoint, VerifierKey } from '../../domain/year/log/signed-note.ts'
-import { provedLedger } from '../../domain/year/log/static-audit.ts'
 import {
   STATIC_CHECKPOINT,
   STATIC_LEGACY_LEDGER,
@@ -19,7 +18,7 @@ import {
   staticTilePath,
 } from '../../domain/year/log/static-layout.ts'
 import { tilesOfSize } from '../../domain/year/log/tiles.ts'
-import { auditPublishedLedger, ledgerTextOf } from '../../domain/year/published-ledger.ts'
+import { auditPublishedLedger, ledgerTextOf, provedLedger } from '../../domain/year/published-ledger.ts'
 import { copyFrom, copyRefused } from './copy-archive.ts'
 import type { CopyReport, CopySource, CopyTargetPorts } from './copy-archive.ts'
 import { openWith } from './host-log.ts'

@@ -3,16 +3,12 @@ import type { Clock, StaticTree } from '../../domain/ports.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import { isSound } from '../../domain/year/finding.ts'
 import type { Finding } from '../../domain/year/finding.ts'
-import { historyIndex } from '../../domain/year/history/history.ts'
-import { legacyText } from '../../domain/year/ledger.ts'
 import type { AuditedContents, Manifest } from '../../domain/year/ledger.ts'
-import { entryBytes, forkOf } from '../../domain/year/log/log-history.ts'
+import { forkOf } from '../../domain/year/log/log-history.ts'
 import { lostWitness, parsePolicy } from '../../domain/year/log/log-policy.ts'
 import { merkleTree, rootAt } from '../../domain/year/log/merkle-tree.ts'
 import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
-import { parseNote } from '../../domain/year/log/signed-note.ts'
-import type { Checkpoint } from '../../domain/year/log/signed-note.ts'
-import { provedLedger } from '../../domain/year/log/static-audit.ts'
+import type { Checkpoint, Note } from '../../domain/year/log/signed-note.ts'
 import {
   STATIC_CHECKPOINT,
   STATIC_POLICY,
@@ -20,6 +16,7 @@ import {
   staticTilePath,
 } from '../../domain/year/log/static-layout.ts'
 import { parseTile, tilesOfSize } from '../../domain/year/log/tiles.ts'
+import { provedLedger } from '../../domain/year/published-ledger.ts'
 import type { PublishedResponse } from '../../domain/year/published-ledger.ts'
 import { examineFile, fileWithoutResponse } from '../../domain/year/history/published-response.ts'
 import type { CopyCounts } from './copy-objects.ts'
@@ -30,7 +27,7 @@ import type { HostNote } from './host-log.ts'
 import { addFindings, sendAll } from './host-requests.ts'
 import type { CheckRound, HostCheck, HostRun } from './host-requests.ts'
 import type { VerifyReport, VerifyResult } from './verify-archive.ts'
-import { reportOf } from './verify-published.ts'
+import { auditHost } from './verify-published.ts'
 import { hasObject, requireOwnTree, writeStaticFiles } from './write-static.ts'
 
 export interface MirrorPorts extends HostLedgerPorts {
@@ -51,28 +48,23 @@ export type MirrorReport = VerifyReport & { files: CopyCounts }
  */
 export async function mirrorHost(
   ports: MirrorPorts,
-  { jobs, signal }: Pick<HostRun, 'jobs' | 'signal'>,
+  options: Pick<HostRun, 'jobs' | 'signal'>,
 ): Promise<VerifyResult & { report: MirrorReport }> {
-  const { published, clock, onProgress } = ports
-  const startedAt = clock()
-  const run: HostRun = { findings: [], objects: 0, bytes: 0, jobs, signal, onProgress }
+  const { published } = ports
   const files: CopyCounts = { copied: 0, unchanged: 0 }
-  let host: HostLedger | null = null
-  let cause: unknown = null
-  try {
-    const { status } = await published.file(`/${STATIC_CHECKPOINT}`, 0, signal)
+  const readLedger = async (run: HostRun): Promise<HostLedger> => {
+    const { status } = await published.file(`/${STATIC_CHECKPOINT}`, 0, run.signal)
     if (status === 404)
       throw new Refusal(
         'usage',
         `the host ${published.base} has no signed log to mirror (404 for /${STATIC_CHECKPOINT})`,
       )
-    host = await readHostLedger(ports, { own: null, expectedHead: null }, run)
-    if (isSound(run.findings)) await copyLog(ports, host, run, files)
-  } catch (error) {
-    if (error instanceof Refusal && error.code === 'usage') throw error
-    cause = error
+    return readHostLedger(ports, { own: null, expectedHead: null }, run)
   }
-  return { report: { ...reportOf(run, host, cause, clock() - startedAt), files }, cause }
+  const { report, cause } = await auditHost(ports, options, readLedger, async (run, host) => {
+    if (isSound(run.findings)) await copyLog(ports, host, run, files)
+  })
+  return { report: { ...report, files }, cause }
 }
 
 async function copyLog(
@@ -94,11 +86,10 @@ async function copyLog(
   await sendAll(run, rounds)
   if (!isSound(run.findings)) return
   const content = {
-    size: tree.size,
+    contents,
+    proved,
+    head: head?.seq === tree.size ? head : null,
     tree,
-    entries: contents.rows.map(entryBytes),
-    legacy: legacyText(contents.legacy),
-    index: JSON.stringify(historyIndex(proved, head?.seq === tree.size ? head : null)),
     policy: log.note.hostPolicy ?? log.note.policy,
     note: log.note.text,
     page: new Map<string, Uint8Array>(),
@@ -179,7 +170,7 @@ async function mayReplace(
       `the target has ${checkpoint.size} entries and ${ports.published.base} only ${tree.size}; nothing was changed`,
     )
   if (isNewer) return false
-  const lost = checkpoint.size === tree.size ? await witnessLost(ports.target, text, note) : null
+  const lost = checkpoint.size === tree.size ? await witnessLost(ports.target, opened.note, note) : null
   if (lost !== null)
     ports.onNote(
       `the target has a newer cosignature of ${lost} than ${ports.published.base}; nothing was changed`,
@@ -190,20 +181,17 @@ async function mayReplace(
 /** Name of a witness, of the trusted policy or the target's, whose newest cosignature only the target's note has. */
 async function witnessLost(
   target: StaticTree,
-  there: string,
-  { text, policy }: HostNote,
+  there: Note,
+  { parsedNote, policy }: HostNote,
 ): Promise<string | null> {
-  const [earlier, later] = [parseNote(there), parseNote(text)]
-  if (earlier === null || later === null) throw new Error('both notes were opened before')
   const own = new TextDecoder().decode((await target.get(STATIC_POLICY)) ?? new Uint8Array())
   const witnesses = [policy, own].flatMap((each) => {
     const parsed = parsePolicy(each)
     return parsed.problem === null ? parsed.policy.witnesses : []
   })
-  return lostWitness(earlier, later, { witnesses })
+  return lostWitness(there, parsedNote, { witnesses })
 }
 
-/** Reads the tree of the target's checkpoint. */
 async function treeIn(target: StaticTree, { size, root }: Checkpoint): Promise<MerkleTree> {
   const leaves: Uint8Array[] = []
   for (const tile of tilesOfSize(size).filter(({ level }) => level === 0)) {

@@ -16,7 +16,6 @@ import { chooseManifests } from '../../domain/year/sample.ts'
 import type { Sample } from '../../domain/year/sample.ts'
 import type { LogReport } from './host-log.ts'
 
-/** Ports of an audit. */
 export interface VerifyPorts extends Auditors {
   /** The checkpoint that the log key signed last, read before the ledger; null or undefined if no key is set. */
   lastSigned?: Checkpoint | null
@@ -27,7 +26,6 @@ export interface VerifyPorts extends Auditors {
   onNote: (message: string) => void
 }
 
-/** Options of an audit. */
 export interface VerifyOptions {
   sample: Sample | null
   since: Day | null
@@ -39,7 +37,6 @@ export interface VerifyOptions {
   signal: AbortSignal
 }
 
-/** Progress of an audit. */
 export interface VerifyProgress {
   objects: number
   ofObjects: number

@@ -19,7 +19,7 @@ import type { HostLedger, HostLedgerPorts } from './host-ledger.ts'
 import { sendAll } from './host-requests.ts'
 import type { CheckRound, HostCheck, HostRun } from './host-requests.ts'
 import { NOTHING_READ } from './verify-archive.ts'
-import type { VerifyResult } from './verify-archive.ts'
+import type { VerifyReport, VerifyResult } from './verify-archive.ts'
 
 export interface PublishedAuditPorts extends HostLedgerPorts {
   /** The auditor's own ledgers, or null. */
@@ -49,32 +49,38 @@ export async function verifyPublished(
   ports: PublishedAuditPorts,
   options: PublishedAuditOptions,
 ): Promise<VerifyResult> {
-  const { ledger: own, clock, onProgress } = ports
-  const { expectedHead, chosen, jobs, signal } = options
+  const { ledger: own } = ports
+  const { expectedHead, chosen } = options
+  return auditHost(
+    ports,
+    options,
+    (run) => readHostLedger(ports, { own, expectedHead }, run),
+    (run, host, startedAt) => sendAll(run, roundsOf(ports, host, chosen, startedAt)),
+  )
+}
+
+/** Reads the ledger of a host, then checks the rest, and reports both; an error that ends them early is the cause. */
+export async function auditHost(
+  { clock, onProgress }: Pick<PublishedAuditPorts, 'clock' | 'onProgress'>,
+  { jobs, signal }: Pick<HostRun, 'jobs' | 'signal'>,
+  readLedger: (run: HostRun) => Promise<HostLedger>,
+  check: (run: HostRun, host: HostLedger, startedAt: Instant) => Promise<void>,
+): Promise<VerifyResult> {
   const startedAt = clock()
   const run: HostRun = { findings: [], objects: 0, bytes: 0, jobs, signal, onProgress }
   let host: HostLedger | null = null
   let cause: unknown = null
   try {
-    host = await readHostLedger(ports, { own, expectedHead }, run)
-    await sendAll(run, roundsOf(ports, host, chosen, startedAt))
+    host = await readLedger(run)
+    await check(run, host, startedAt)
   } catch (error) {
     if (error instanceof Refusal && error.code === 'usage') throw error
     cause = error
   }
-  return { report: reportOf(run, host, cause, clock() - startedAt), cause }
-}
-
-/** Returns the report of an audit of a host; `host` is null if its ledger was not read. */
-export function reportOf(
-  { findings, objects, bytes }: HostRun,
-  host: HostLedger | null,
-  cause: unknown,
-  durationMs: number,
-): VerifyResult['report'] {
+  const { findings, objects, bytes } = run
   const { timeline, gaps, head } = host?.audit ?? NOTHING_READ
   const complete = cause === null
-  return {
+  const report: VerifyReport = {
     ok: complete && isSound(findings),
     complete,
     findings,
@@ -85,8 +91,9 @@ export function reportOf(
     head,
     comparedWith: host?.comparedWith ?? 'none',
     log: host?.log?.report ?? null,
-    durationMs,
+    durationMs: clock() - startedAt,
   }
+  return { report, cause }
 }
 
 function roundsOf(

@@ -2,6 +2,11 @@ import { areSameBytes, sha256Hex } from '../../domain/digest.ts'
 import type { StaticTree } from '../../domain/ports.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import type { StorageRefusal } from '../../domain/refusal.ts'
+import type { ProvedLedger } from '../../domain/year/chain.ts'
+import { historyIndex } from '../../domain/year/history/history.ts'
+import { legacyText } from '../../domain/year/ledger.ts'
+import type { Head, LedgerContents } from '../../domain/year/ledger.ts'
+import { entryBytes } from '../../domain/year/log/log-history.ts'
 import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
 import {
   STATIC_CHECKPOINT,
@@ -20,16 +25,15 @@ import { inBatches } from './copy-objects.ts'
 
 /** Everything in a tree of static files except the publications. */
 export interface StaticContent {
+  /** The ledgers up to the checkpoint, as stored and proved. */
+  contents: LedgerContents
+  proved: ProvedLedger
+  /** The head of the last entry; null if it is not known. */
+  head: Head | null
   /** Tree that begins with the entries of the checkpoint. */
   tree: MerkleTree
-  /** Number of entries of the checkpoint. */
-  size: number
-  entries: readonly Uint8Array[]
-  /** Text of the legacy ledger; empty without one. */
-  legacy: string
-  index: string
   policy: string
-  /** Files of the page by path. */
+  /** Files of the page by path; empty for an export without a page. */
   page: ReadonlyMap<string, Uint8Array>
   /** Signed checkpoint with its cosignatures. */
   note: string
@@ -80,10 +84,12 @@ export async function writeStaticFiles(
   mayReplace: () => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { tree, size, entries, legacy, index, policy, page, note } = content
+  const { contents, proved, head, tree, policy, page, note } = content
+  const entries = contents.rows.map(entryBytes)
+  const legacy = legacyText(contents.legacy)
   // After a crash from here on, the target has files without a checkpoint that covers them.
   await inBatches(
-    staticTiles(size),
+    staticTiles(entries.length),
     async (tile) => {
       const bytes = tileBytes(tree, tile, (bundle) => entriesOf(entries, bundle))
       await putOnce(target, staticTilePath(tile), bytes, onFile)
@@ -95,7 +101,7 @@ export async function writeStaticFiles(
   // The policy is the first of the files that change, because it marks the tree as an export.
   await replace(target, STATIC_POLICY, encode(policy), onFile)
   // After a crash from here on, the index may list publications after the checkpoint, whose objects are there.
-  await replace(target, STATIC_INDEX, encode(index), onFile)
+  await replace(target, STATIC_INDEX, encode(JSON.stringify(historyIndex(proved, head))), onFile)
   await replace(target, STATIC_HEADERS, encode(staticHeadersText()), onFile)
   // After a crash between files of the page, it may mix two releases until the next export.
   for (const [path, bytes] of page) await replace(target, path, bytes, onFile)

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import { filterCatalogue } from '../../domain/models/catalogue.ts'
 import { stepBetween } from '../../domain/models/changes.ts'
 import type { RunStep } from '../../domain/models/changes.ts'
@@ -239,16 +240,13 @@ async function probeEndpoints(
   signal: AbortSignal,
 ): Promise<void> {
   const records: EndpointRecord[] = []
-  const waiting = run.eligible.map(({ id }) => id)
-  const probe = async (): Promise<void> => {
-    for (let model = waiting.shift(); model !== undefined && !run.stop; model = waiting.shift()) {
-      const response = await router.endpoints(model, signal)
-      if ('failed' in response)
-        run.stop = { reason: 'account_key', resetAt: null, preview: response.failed.preview }
-      else if (response.facts) records.push(response.facts)
-    }
-  }
-  await Promise.all(Array.from({ length: PROBES_AT_ONCE }, probe))
+  await pLimit(PROBES_AT_ONCE).map(run.eligible, async ({ id }) => {
+    if (run.stop) return
+    const response = await router.endpoints(id, signal)
+    if ('failed' in response)
+      run.stop = { reason: 'account_key', resetAt: null, preview: response.failed.preview }
+    else if (response.facts) records.push(response.facts)
+  })
   await evaluations.saveEndpoints(records)
   run.probed = new Set(records.map(({ model }) => model))
   run.unfinished = new Set(run.eligible.map(({ id }) => id).filter((id) => !run.probed.has(id)))

@@ -61,7 +61,6 @@ export interface EvaluationRun extends Candidates {
   beganMs: number
   startedAt: Instant
   day: Day
-  /** The previous recommendation. */
   previous: StoredRun | null
   /** Notes for the recommendation. */
   notes: string[]
@@ -117,7 +116,6 @@ export interface EvaluationReport {
   webhook: ChangeDelivery | null
 }
 
-/** Creates the state of a new run. */
 export function newRun(
   { mode, dryRun }: Pick<EvaluationRun, 'mode' | 'dryRun'>,
   beganMs: number,
@@ -148,7 +146,6 @@ export function newRun(
   }
 }
 
-/** The report of a run that failed before its report. */
 export function failedReport(
   flags: Pick<EvaluateOptions, 'mode' | 'dryRun'>,
   durationMs: number,
@@ -158,7 +155,6 @@ export function failedReport(
   return reportOf(newRun(flags, 0, 0), end, [], durationMs)
 }
 
-/** Creates the report of a run. */
 export function reportOf(
   run: EvaluationRun,
   end: Pick<EvaluationReport, 'outcome' | 'rankingVersion' | 'primary' | 'ranked' | 'reason'>,

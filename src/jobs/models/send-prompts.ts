@@ -136,15 +136,12 @@ async function settleOrWait(
   const ms = Math.max(1, Math.ceil(next.until - monotonic()))
   if (ms > 2_000) onProgress(`waiting ${Math.round(ms / 1000)} s for the limit of requests per minute`)
   const waiting = new AbortController()
-  const stop = (): void => waiting.abort(signal.reason)
-  signal.addEventListener('abort', stop, { once: true })
-  const slept = sleep(ms, waiting.signal).catch((error: unknown) => {
+  const slept = sleep(ms, AbortSignal.any([signal, waiting.signal])).catch((error: unknown) => {
     if (signal.aborted) throw error
   })
   try {
     await Promise.race([slept, ...ended])
   } finally {
-    signal.removeEventListener('abort', stop)
     waiting.abort()
   }
 }

@@ -1,7 +1,9 @@
 import { CALL_TIMEOUT_MS, RESULT_MAX_BYTES } from '../../domain/agent/bounds.ts'
 import type { ToolCall, ToolName } from '../../domain/agent/model-call.ts'
 import { withoutMarkers } from '../../domain/agent/prompt.ts'
-import { LISTS, parseToolCall } from '../../domain/agent/tools.ts'
+import { parseToolCall } from '../../domain/agent/tools.ts'
+import { COLUMN_NAMES } from '../../domain/feed/columns.ts'
+import type { ColumnName } from '../../domain/feed/columns.ts'
 import type { FeedSearchRefusal, SearchCaller } from '../../domain/feed/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { UNTRUSTED, fitLists, fitText, toShownItem, shownLine } from '../../domain/agent/shown-data.ts'
@@ -190,7 +192,7 @@ const HANDLERS: {
 }
 
 async function yearTop(
-  list: keyof YearEnvelope['feed'] & (typeof LISTS)[number],
+  list: ColumnName,
   limit: number | null,
   at: string | null,
   { publication, clock }: CallerSources,
@@ -225,7 +227,7 @@ export function snapshotFacts({ snapshotId, generatedAt, sortMode }: LiveFeed): 
 
 /** The top of every list of a snapshot. */
 export function snapshotLists(feed: LiveFeed, limit: number): Record<string, object[]> {
-  return Object.fromEntries(LISTS.map((name) => [name, ranked(feed[name], limit)]))
+  return Object.fromEntries(COLUMN_NAMES.map((name) => [name, ranked(feed[name], limit)]))
 }
 
 function ranked(items: readonly (NamedItem & { rank: number })[], limit: number): object[] {

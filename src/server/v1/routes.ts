@@ -3,7 +3,6 @@ import type { RankedModel, StoredRun } from '../../domain/models/schema.ts'
 import type { ServedRun } from '../../domain/models/shortlist.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
-import { selectModels } from '../../domain/v1/candidates.ts'
 import type { CompletionNeeds } from '../../domain/v1/completion-request.ts'
 import { parseJson } from '../../domain/text.ts'
 import {
@@ -11,6 +10,7 @@ import {
   DASH_MODEL,
   V1_BODY_MAX_BYTES,
   parseCompletionRequest,
+  selectModels,
 } from '../../domain/v1/completion-request.ts'
 import { addressOf } from '../callers.ts'
 import type { ServedRecommendation } from '../models/routes.ts'

@@ -3,6 +3,7 @@ import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
+import { sealOf } from '../../domain/year/ledger.ts'
 import { entryBytes, LOG_PATH } from '../../domain/year/log/log-history.ts'
 import {
   asOfProofSchema,
@@ -11,7 +12,6 @@ import {
   parseProofQuery,
   proofQuerySchema,
   proveEntry,
-  sealOf,
 } from '../../domain/year/log/log-proof.ts'
 import type { AsOfProof, LogRefusal } from '../../domain/year/log/log-proof.ts'
 import { entriesOf, isTileWithin, parseTilePath, tileBytes } from '../../domain/year/log/tiles.ts'
@@ -79,7 +79,7 @@ function proofAt(log: ServedLog, at: number): PublishedBody {
   const selected = latestAt(log.proved.timeline, at) ?? notFound()
   if (selected.ledger === 'versioned') return publishedText(proofOf(log, selected.seq), CACHE)
   // A publication of the legacy ledger has no entry; the seal covers the text that lists it.
-  return publishedProofs(log, at, [sealOf(log.proved)?.seq ?? notFound()])
+  return publishedProofs(log, at, [sealOf(log.proved.entries)?.seq ?? notFound()])
 }
 
 function asOfProof(log: ServedLog, at: number): PublishedBody {
@@ -88,7 +88,7 @@ function asOfProof(log: ServedLog, at: number): PublishedBody {
 }
 
 function publishedProofs(log: ServedLog, at: number, seqs: readonly number[]): PublishedBody {
-  const sealed = sealOf(log.proved)?.seq
+  const sealed = sealOf(log.proved.entries)?.seq
   const isSealed = seqs.some((seq) => seq === sealed)
   const body: AsOfProof = {
     at: formatInstant(at),

@@ -1,7 +1,9 @@
+import { execFileSync } from 'node:child_process'
 import { renameSync, rmSync, mkdirSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { getTableColumns } from 'drizzle-orm'
+import { getTableConfig } from 'drizzle-orm/sqlite-core'
 import { formatPolicy } from '../../../src/domain/year/log/log-policy.ts'
 import {
   ENTRY,
@@ -28,7 +30,6 @@ import {
   publicationAt,
   publicationNamed,
   rechain,
-  renumber,
   reseal,
   rowAt,
   withFlippedBits,
@@ -38,14 +39,12 @@ import {
 import type { Damage, SampleContents } from '../../../src/adapters/damage/damage.ts'
 import {
   MUTATIONS,
-  gapAfter,
   publicationAfter,
   rollBackLedger,
   rollBackObjects,
-  swapRows,
 } from '../../../src/adapters/damage/mutations.ts'
 import { entries, legacyPublications } from '../../../src/adapters/ledger/schema.ts'
-import { sealEntry } from '../../../src/domain/year/chain.ts'
+import { GENESIS_LEAF, sealEntry } from '../../../src/domain/year/chain.ts'
 import { formatHead } from '../../../src/domain/year/ledger.ts'
 import type { Head, LedgerRow, LegacyRow } from '../../../src/domain/year/ledger.ts'
 import { formatInstant } from '../../../src/domain/time.ts'
@@ -70,14 +69,44 @@ export function everyMutation(sample: SampleContents): Damage[] {
 /** Every character of a note and of the policy changed by one bit. */
 function logFiles({ rows }: SampleContents): Damage[] {
   const texts = { [`${ENTRY.newest}`]: noteOf(rows), 'policy.1': formatPolicy([LOG_KEY], null) }
-  return Object.entries(texts).flatMap(([name, text]) =>
-    Array.from(text, (character, position) =>
-      damageLog(name, `character ${position} changed by a bit`, ['note_invalid', 'log_forked'], () => {
-        const other = String.fromCharCode((character.codePointAt(0) ?? 0) ^ 1)
-        return text.slice(0, position) + other + text.slice(position + 1)
-      }),
+  return [
+    damageLog(`${ENTRY.newest}`, 'the note of a shorter ledger', ['note_invalid'], () =>
+      noteOf(rows.slice(0, ENTRY.previous)),
     ),
-  )
+    ...Object.entries(texts).flatMap(([name, text]) =>
+      Array.from(text, (character, position) =>
+        damageLog(name, `character ${position} changed by a bit`, ['note_invalid', 'log_forked'], () => {
+          const other = String.fromCharCode((character.codePointAt(0) ?? 0) ^ 1)
+          return text.slice(0, position) + other + text.slice(position + 1)
+        }),
+      ),
+    ),
+  ]
+}
+
+/** A gap that continues the rows; another leaf than the last row's breaks the chain. */
+function gapAfter(rows: readonly LedgerRow[], previousLeaf = rows.at(-1)?.leaf ?? GENESIS_LEAF): LedgerRow {
+  const gap = { kind: 'gap', asOfDay: '2026-01-20', reason: 'missed', attempts: 0 } as const
+  return sealEntry(gap, rows.length + 1, rows.at(-1)?.recordedAt ?? 0, previousLeaf)
+}
+
+function renumber(rows: readonly LedgerRow[]): LedgerRow[] {
+  return rows.map((row, index) => ({ ...row, seq: index + 1 }))
+}
+
+function swapRows(rows: readonly LedgerRow[], first: number, second: number): LedgerRow[] {
+  return rows.with(first - 1, rowAt(rows, second)).with(second - 1, rowAt(rows, first))
+}
+
+/** Statements that make a table accept values of any type. */
+function withoutTypes(table: typeof entries | typeof legacyPublications): string[] {
+  const { name: tableName, columns } = getTableConfig(table)
+  return [
+    `CREATE TABLE untyped (${columns.map(({ name }) => name).join(', ')})`,
+    `INSERT INTO untyped SELECT * FROM ${tableName}`,
+    `DROP TABLE ${tableName}`,
+    `ALTER TABLE untyped RENAME TO ${tableName}`,
+  ]
 }
 
 const PUBLICATIONS = [
@@ -103,6 +132,24 @@ function objects({ legacy }: SampleContents): Damage[] {
     damageObject(ENTRY.newest, 'a byte appended', ['size_mismatch'], (_bytes, text) => `${text}\n`),
     damageObject(ENTRY.newest, 'its second half zeroed', ['digest_mismatch'], (bytes) =>
       Uint8Array.from(bytes).fill(0, bytes.byteLength >> 1),
+    ),
+    damageObject(
+      ENTRY.newest,
+      'another valid envelope of the same size',
+      ['digest_mismatch'],
+      (_bytes, text) => text.replace(/"title":"./, '"title":"X'),
+    ),
+    replaceObject(ENTRY.newest, 'moved to another name', ['object_missing'], (path, bytes) =>
+      overwrite(`${path}.moved`, bytes),
+    ),
+    replaceObject(
+      ENTRY.newest,
+      'a pipe in its place, not to be waited for',
+      ['object_unreadable'],
+      (path) => void execFileSync('mkfifo', [path]),
+    ),
+    damage('objects: all gone', ['object_missing'], ({ objectsPath }) =>
+      rmSync(join(objectsPath, 'sha256'), { recursive: true }),
     ),
     replaceObject(ENTRY.newest, 'a link to nothing', ['object_unreadable'], (path) =>
       symlinkSync(`${path}.nowhere`, path),
@@ -178,6 +225,11 @@ function heads(): Damage[] {
         mkdirSync(headFile(copy, seq))
       }),
     ]),
+    damage('heads: a link in the place of one', ['head_mismatch'], (copy) => {
+      const path = headFile(copy, ENTRY.previous)
+      renameSync(path, join(copy.folder, 'moved-head'))
+      symlinkSync(join(copy.folder, 'moved-head'), path)
+    }),
     damage('heads: two swapped', ['head_mismatch'], (copy) => {
       overwrite(headFile(copy, ENTRY.previous), formatHead(headAt(copy, ENTRY.newest)))
       overwrite(headFile(copy, ENTRY.newest), formatHead(headAt(copy, ENTRY.previous)))
@@ -263,7 +315,14 @@ function impossibleCells({ rows, legacy }: SampleContents): Damage[] {
         (['strict', 'loose'] as const).flatMap((typing) =>
           Object.entries(IMPOSSIBLE[kind][typing]).map(([what, value]) => {
             const sql = typeof value === 'string' ? value : value(name)
-            return damageCell(table, place, name, `${what} (${typing})`, sql, typing === 'loose')
+            return damageCell(
+              table,
+              place,
+              name,
+              `${what} (${typing})`,
+              sql,
+              typing === 'loose' ? withoutTypes(table) : [],
+            )
           }),
         ),
       )
@@ -301,6 +360,13 @@ function entryRows(): Damage[] {
     damageEntries('one inserted in the middle', ['chain_broken'], (rows) => renumber(inserted(rows))),
     damageEntries('one inserted in the middle, the chain recomputed', ['head_mismatch'], (rows) =>
       rechain(inserted(rows)),
+    ),
+    damageEntries('one inserted that does not continue the chain', ['chain_broken'], (rows) => [
+      ...rows,
+      gapAfter(rows, rowAt(rows, ENTRY.previous).leaf),
+    ]),
+    damageEntries('two gaps in each other’s place', ['chain_broken'], (rows) =>
+      renumber(swapRows(rows, ENTRY.missedGap, ENTRY.spentGap)),
     ),
     damageEntries('one inserted without its leaf', ['row_tampered'], (rows) => [
       ...rows,
@@ -511,6 +577,9 @@ function forgeries(): Damage[] {
     })),
     forge('a legacy row of another size', ['size_mismatch'], ({ legacy }) => ({
       legacy: editedLegacy({ byteSize: 1 })(legacy),
+    })),
+    forge('a path in a digest column', ['row_tampered'], ({ rows }) => ({
+      rows: changeRow(rows, newest, () => ({ sha256: '../../etc/passwd' })),
     })),
     forge('a path in a digest of a legacy row', ['row_tampered'], ({ legacy }) => ({
       legacy: editedLegacy({ sha256: '../../etc/passwd' })(legacy),

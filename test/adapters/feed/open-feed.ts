@@ -50,7 +50,7 @@ export const feedInFile: FeedOpener = { open: openFeed, factory: fileFactory }
 export const feedInMemory: FeedOpener = {
   async open() {
     const store = openStore('feed', ':memory:')
-    const client = await store.use(({ client: own }) => Promise.resolve(own as typeof own & RawClient))
+    const client = await store.use((own) => Promise.resolve(own as typeof own & RawClient))
     const search = searchOf(store, ':memory:')
     const same: OpenFeed = { ...storesIn(store), search, raw: () => client, another: () => same }
     return same

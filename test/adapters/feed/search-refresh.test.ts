@@ -12,8 +12,7 @@ function interrupted(real: Database, before: () => Promise<unknown>): Database {
   return {
     ...real,
     use: (work) =>
-      real.use((opened) => {
-        const { client } = opened
+      real.use((client) => {
         const batch: typeof client.batch = async (...args) => {
           if (!happened) {
             happened = true
@@ -21,7 +20,7 @@ function interrupted(real: Database, before: () => Promise<unknown>): Database {
           }
           return client.batch(...args)
         }
-        return work({ ...opened, client: { ...client, batch } })
+        return work({ ...client, batch })
       }),
   }
 }
@@ -50,8 +49,7 @@ function merging(real: Database, changes: number[], merged: string[]): Database 
   return {
     ...real,
     use: (work) =>
-      real.use((opened) => {
-        const { client } = opened
+      real.use((client) => {
         const batch: typeof client.batch = async (statements, mode) => {
           const results = await client.batch(statements, mode)
           const command = statements[1]
@@ -63,7 +61,7 @@ function merging(real: Database, changes: number[], merged: string[]): Database 
             return count === null ? result : { ...result, rows: [{ 0: count, changes: count, length: 1 }] }
           })
         }
-        return work({ ...opened, client: { ...client, batch } })
+        return work({ ...client, batch })
       }),
   }
 }

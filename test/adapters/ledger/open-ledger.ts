@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Client } from '@libsql/client'
+import { getTableColumns } from 'drizzle-orm'
 import { libsqlLedger } from '../../../src/adapters/ledger/ledger.ts'
 import { legacyPublications } from '../../../src/adapters/ledger/schema.ts'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
@@ -53,8 +54,14 @@ function ledgerOn(store: Database, fileClock?: Clock): Pick<OpenLedger, 'ledger'
   return {
     ledger: libsqlLedger(store, fileClock),
     addLegacy: (rows) =>
-      store.use(async ({ orm }) => {
-        for (const row of rows) await orm.insert(legacyPublications).values(row)
+      store.use(async (client) => {
+        const columns = Object.values(getTableColumns(legacyPublications)).map(({ name }) => name)
+        const properties = Object.keys(getTableColumns(legacyPublications))
+        const sql = `INSERT INTO legacy_publications (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
+        for (const row of rows) {
+          const cells = new Map<string, string | number | null>(Object.entries(row))
+          await client.execute({ sql, args: properties.map((property) => cells.get(property) ?? null) })
+        }
       }),
   }
 }

@@ -10,9 +10,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { eq } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
-import { verifiedTitles } from '../../../src/adapters/feed/schema.ts'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
 import { isBusy } from '../../../src/adapters/sqlite/vendor-errors.ts'
 import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
@@ -29,23 +27,17 @@ async function newPath(): Promise<string> {
   return join(await temporaryFolder(), 'feed.db')
 }
 
-const title = (sourceId: string): typeof verifiedTitles.$inferInsert => ({
-  source: 'hn',
-  sourceId,
-  title: `title of ${sourceId}`,
-  provenance: 'hn:test',
-  verifiedAt: 1,
-})
+const INSERT_TITLE = `
+  INSERT INTO verified_titles (source, source_id, title, provenance, verified_at) VALUES ('hn', ?1, 'title', 'hn:test', 1)`
 
 const save = (store: Database, sourceId: string): Promise<unknown> =>
-  store.use(({ orm }) => orm.insert(verifiedTitles).values(title(sourceId)))
+  store.use((client) => client.execute({ sql: INSERT_TITLE, args: [sourceId] }))
 
 const ids = (store: Database): Promise<string[]> =>
-  store.use(async ({ orm }) =>
-    (
-      await orm.select({ id: verifiedTitles.sourceId }).from(verifiedTitles).orderBy(verifiedTitles.sourceId)
-    ).map(({ id }) => id),
-  )
+  store.use(async (client) => {
+    const { rows } = await client.execute('SELECT source_id FROM verified_titles ORDER BY source_id')
+    return rows.map((row) => row['source_id'] as string)
+  })
 
 /** A new database that holds one title. */
 async function holding(sourceId: string): Promise<{ path: string; store: Database }> {
@@ -90,7 +82,7 @@ describe('a database', () => {
     const store = open(await newPath())
     for (const error of [storageUnavailable('elsewhere'), new TypeError('x'), new Error('no such luck')])
       await expect(store.use(() => Promise.reject(error))).rejects.toBe(error)
-    const nonsense = store.use(({ client }) => client.execute('not SQL'))
+    const nonsense = store.use((client) => client.execute('not SQL'))
     await expect(nonsense).rejects.toThrow('syntax error')
     await expect(nonsense).rejects.not.toMatchObject({ name: 'Refusal' })
   })
@@ -124,7 +116,7 @@ describe('migrations of a new database', () => {
       const store = database({ location: { url, authToken: null }, store: 'feed', nativeBusyMs: 10, retryMs: 15000 })
       console.log('ready')
       await once(process.stdin, 'data')
-      const result = await store.use(({ client }) => client.execute('SELECT count(*) AS n FROM signals'))
+      const result = await store.use((client) => client.execute('SELECT count(*) AS n FROM signals'))
       console.log(result.rows[0].n)
       store.close()
       process.exit()`
@@ -230,8 +222,8 @@ describe('a database that has changed', () => {
     await raw.execute('DROP TABLE verified_titles')
     for (const work of [
       () => ids(store),
-      () => store.use(({ client }) => client.batch(['SELECT * FROM verified_titles'], 'read')),
-      () => store.use(({ orm }) => orm.delete(verifiedTitles).where(eq(verifiedTitles.source, 'hn'))),
+      () => store.use((client) => client.batch(['SELECT * FROM verified_titles'], 'read')),
+      () => store.use((client) => client.execute("DELETE FROM verified_titles WHERE source = 'hn'")),
     ])
       await expect(work()).rejects.toMatchObject(DAMAGED)
     store.close()
@@ -243,6 +235,8 @@ describe('a database that has changed', () => {
   test('a database is damaged if a column is missing', async () => {
     const { path, store } = await holding('1')
     await rawClient(pathToFileURL(path).href).execute('ALTER TABLE verified_titles DROP COLUMN provenance')
-    await expect(store.use(({ orm }) => orm.select().from(verifiedTitles))).rejects.toMatchObject(DAMAGED)
+    await expect(
+      store.use((client) => client.execute('SELECT provenance FROM verified_titles')),
+    ).rejects.toMatchObject(DAMAGED)
   })
 })

@@ -52,9 +52,9 @@ describe('a query-only connection', () => {
 describe('a read-only handle', () => {
   test("the handle reads its owner's data", async () => {
     const { owner, reader } = await openBoth()
-    await owner.use(({ client }) => client.execute('UPDATE revision SET number = 41'))
+    await owner.use((client) => client.execute('UPDATE revision SET number = 41'))
     const sql = 'SELECT number FROM revision'
-    const results = await reader.use(async ({ client }) => [
+    const results = await reader.use(async (client) => [
       await client.execute(sql),
       (await client.batch([sql, { sql: 'SELECT ?', args: [1] }], 'read'))[0],
       await client.snapshot(sql, (each) => each.execute(sql)),
@@ -70,7 +70,7 @@ describe('a read-only handle', () => {
     'COMMIT',
   ])('the handle accepts nothing but SELECT statements: %s', async (sql) => {
     const { reader } = await openBoth()
-    await reader.use(async ({ client }) => {
+    await reader.use(async (client) => {
       await expect(client.execute(sql)).rejects.toThrow('is read-only and accepts only SELECT')
       await expect(client.execute({ sql, args: [] })).rejects.toThrow('is read-only and accepts only SELECT')
       await expect(client.batch(['SELECT 1', sql], 'write')).rejects.toThrow(

@@ -49,7 +49,7 @@ test('a power cut within the log leaves whole transactions, correct totals and n
   for (let part = 0; part <= 24; part += 1) {
     const { ledger: left, database } = await cut(Math.floor((size * part) / 24))
     const spent = await left.spending(DAY)
-    const { rows } = await database.use(({ client }) =>
+    const { rows } = await database.use((client) =>
       client.execute(
         `SELECT coalesce(sum(cost), 0) AS settled,
           coalesce(sum(CASE WHEN cost IS NULL THEN reserved END), 0) AS reserved FROM chat_turns`,
@@ -78,7 +78,7 @@ test('a long log is checkpointed by a sweep, once it has no reader', async () =>
   reading.close()
   await ledger.sweep(NOW + 1, DAY)
   expect(log()).toBe(0)
-  const { rows } = await database.use(({ client }) => client.execute('PRAGMA busy_timeout'))
+  const { rows } = await database.use((client) => client.execute('PRAGMA busy_timeout'))
   expect(rows[0]?.[0]).toBe(10)
   expect(await ledger.spending(DAY)).toEqual({ settled: 1_000, reserved: 0 })
 })
@@ -90,7 +90,7 @@ test("an evaluation's writes beside the chat are durable at once, and visible to
   await evaluations.beginRun({ day: DAY, refreshMode: 'fullEval', startedAt: NOW })
   const left = await cut(statSync(`${path}-wal`).size)
   expect(await left.ledger.spending(DAY)).toEqual({ settled: 0, reserved: 1_000 })
-  const { rows } = await left.database.use(({ client }) => client.execute('SELECT day FROM evaluation_runs'))
+  const { rows } = await left.database.use((client) => client.execute('SELECT day FROM evaluation_runs'))
   expect(rows).toHaveLength(1)
 })
 
@@ -202,7 +202,7 @@ async function takeSteps(
       sweep()
       await ledger.sweep(now, dayOf(now - 86_400_000))
     } else continue
-    const { rows } = await database.use(({ client }) => client.execute(SUMS))
+    const { rows } = await database.use((client) => client.execute(SUMS))
     for (const { day, settled, reserved } of rows)
       expect(await ledger.spending(day as string)).toEqual({ settled, reserved })
   }
@@ -241,7 +241,7 @@ test.each([
     await fc.assert(
       fc.asyncProperty(limitsOf, manySteps, async (limits, steps) => {
         const empty = ['DELETE FROM chat_turns', 'DELETE FROM chat_days']
-        await opened.database.use(({ client }) => client.batch(empty, 'write'))
+        await opened.database.use((client) => client.batch(empty, 'write'))
         await takeSteps(opened, limits, steps, done)
       }),
       { numRuns },

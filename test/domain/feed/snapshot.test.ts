@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { LIVE_SORTS } from '../../../src/domain/feed/live-sort.ts'
+import { listedEvents } from '../../../src/domain/feed/columns.ts'
 import type { FeedEvent } from '../../../src/domain/feed/columns.ts'
 import { liveFeedSchema } from '../../../src/domain/feed/live-items.ts'
 import type { LiveFeed } from '../../../src/domain/feed/live-items.ts'
 import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
-import { listedEvents, rankLivePeriods } from '../../../src/domain/feed/rank-live.ts'
+import { rankLivePeriods } from '../../../src/domain/feed/rank-live.ts'
 import { proveFeed, sealSnapshot } from '../../../src/domain/feed/snapshot.ts'
 import type { SealedSnapshot } from '../../../src/domain/feed/snapshot.ts'
 import { saveKey } from '../../../src/domain/feed/source.ts'
@@ -68,7 +69,8 @@ describe('a sealed snapshot', () => {
   })
 
   test('the listed events hold every event of any list once', () => {
-    const listed = listedEvents(rankLivePeriods(events, NOW))
+    const lists = rankLivePeriods(events, NOW).map(([, ranked]) => ranked)
+    const listed = listedEvents(lists).map(({ event }) => event)
     expect([listed.length, new Set(listed)]).toEqual([15, new Set(events)])
   })
 })

@@ -42,3 +42,48 @@ function subproof(m: number, entries: readonly Uint8Array[], b: boolean): Buffer
   if (m <= k(n)) return [...subproof(m, entries.slice(0, k(n)), b), naiveRoot(entries.slice(k(n)))]
   return [...subproof(m - k(n), entries.slice(k(n)), false), naiveRoot(entries.slice(0, k(n)))]
 }
+
+export interface TreeHead {
+  size: number
+  root: Uint8Array
+}
+
+const isSame = (one: Uint8Array, other: Uint8Array): boolean => Buffer.compare(one, other) === 0
+
+/** Returns true if a consistency proof shows that the newer tree begins with the older one. */
+export function isConsistent(older: TreeHead, newer: TreeHead, proof: readonly Uint8Array[]): boolean {
+  if (older.size > newer.size) return false
+  if (older.size === 0) return proof.length === 0 && isSame(older.root, sha256())
+  const roots = rootsOfConsistency(older.size, newer.size, proof, older.root)
+  return roots !== null && isSame(roots.older, older.root) && isSame(roots.newer, newer.root)
+}
+
+/** @param known root of the older tree, while the subtree can be all of it; otherwise null */
+function rootsOfConsistency(
+  older: number,
+  count: number,
+  proof: readonly Uint8Array[],
+  known: Uint8Array | null,
+): { older: Uint8Array; newer: Uint8Array } | null {
+  const last = proof.at(-1)
+  if (older === count) {
+    const root = known ?? last
+    return root !== undefined && proof.length === (known === null ? 1 : 0)
+      ? { older: root, newer: root }
+      : null
+  }
+  if (last === undefined) return null
+  const below = proof.slice(0, -1)
+  const left = k(count)
+  if (older <= left) {
+    const roots = rootsOfConsistency(older, left, below, known)
+    return roots && { older: roots.older, newer: sha256(Buffer.of(1), roots.newer, last) }
+  }
+  const roots = rootsOfConsistency(older - left, count - left, below, null)
+  return (
+    roots && {
+      older: sha256(Buffer.of(1), last, roots.older),
+      newer: sha256(Buffer.of(1), last, roots.newer),
+    }
+  )
+}

@@ -40,7 +40,6 @@ export function naiveRanking(
     places.map(({ event, percentile }, index) => ({
       event,
       key: naiveKey(event),
-      provider: providerOf(event),
       rank: index + 1,
       percentile,
       title: titleOf(event),

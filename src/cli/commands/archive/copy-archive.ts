@@ -2,26 +2,26 @@ import { Refusal } from '../../../domain/refusal.ts'
 import type { DatabaseLocation, StoreLocation } from '../../../domain/refusal.ts'
 import { copyArchive, emptyArchive } from '../../../jobs/archive/copy-archive.ts'
 import type { ArchiveStores, CopyReport, CopyTargetPorts } from '../../../jobs/archive/copy-archive.ts'
+import { importMirror } from '../../../jobs/archive/import-mirror.ts'
 import type { Container } from '../../container.ts'
-import { readTargetConfig } from '../../settings/read-config.ts'
+import { readTargetConfig, readTreeLocation } from '../../settings/read-config.ts'
 import { fileOf, isUnfounded, prepareFolders, realPath, requireFolders } from '../../data-folder.ts'
 import { EXIT } from '../../exit-codes.ts'
-import { isDeadProcess, thisProcess } from '../../process-identity.ts'
+import { THIS_RUN } from '../../process-identity.ts'
 import { counted } from '../../terminal.ts'
 import type { Terminal } from '../../terminal.ts'
 import type { CommandContext } from '../../context.ts'
+import { readPolicy } from '../verify/verify-proof.ts'
 
 /**
  * `dash copy-archive`: copies the archive to other stores and audits the copy.
- *
- * @param targets a data folder, or a database URL and a store URL, or an env file that holds them
  */
 export async function copyArchiveCommand(
   context: CommandContext,
-  targets: readonly string[],
+  { to: targets }: { to: string[] },
 ): Promise<number> {
-  const { config, container, terminal, signal, flags, env, cwd } = context
-  const targetConfig = readTargetConfig(targets, flags, env, cwd)
+  const { config, container, terminal, signal } = context
+  const targetConfig = readTargetConfig(targets, context)
   if (
     ledgerAddress(config.ledger) === ledgerAddress(targetConfig.ledger) ||
     storeAddress(config.store) === storeAddress(targetConfig.store)
@@ -47,13 +47,38 @@ export async function copyArchiveCommand(
   }
 }
 
+/**
+ * Runs `dash import mirror`: copies what the archive lost from a mirror or an export of it.
+ *
+ * @param source a folder, or the URL of a bucket
+ */
+export async function importMirrorCommand(
+  context: CommandContext,
+  { policy: policyFile }: { policy?: string },
+  [source = '']: readonly string[],
+): Promise<number> {
+  const { config, container, terminal, signal, cwd } = context
+  const location = readTreeLocation(source, 'the mirror', context)
+  const policy = policyFile === undefined ? null : readPolicy(policyFile, cwd).text
+  const report = await importMirror(
+    {
+      mirror: await container.staticTree(location),
+      ...(await targetPorts(container, terminal)),
+      policy,
+      keyPolicy: async () => (await container.signedLog())?.policy ?? null,
+      prepare: () => prepareFolders(config, true),
+    },
+    signal,
+  )
+  terminal.result(report, copySummary(report))
+  return EXIT.done
+}
+
 /** Opens the target of a copy. */
-export async function targetPorts(container: Container, terminal: Terminal): Promise<CopyTargetPorts> {
+async function targetPorts(container: Container, terminal: Terminal): Promise<CopyTargetPorts> {
   return {
     target: await archivePortsOf(container),
-    clock: Date.now,
-    holder: thisProcess(),
-    isDead: isDeadProcess,
+    ...THIS_RUN,
     onNote: terminal.note,
     onProgress: ({ objects, ofObjects }) => terminal.progress(`${objects} of ${ofObjects} objects`),
   }
@@ -81,7 +106,7 @@ function storeAddress(store: StoreLocation): string {
 }
 
 /** Summarizes a copy in one line. */
-export function copySummary({ objects, entries, legacy, head }: CopyReport): string {
+function copySummary({ objects, entries, legacy, head }: CopyReport): string {
   const rows = entries.copied + legacy.copied
   const there = objects.unchanged > 0 ? `, ${counted(objects.unchanged, 'object')} already present` : ''
   return `copied and audited: ${counted(objects.copied, 'object')}, ${counted(rows, 'ledger row')}${there}; head ${head.seq} ${head.leaf.slice(0, 16)}`

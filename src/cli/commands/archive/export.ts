@@ -14,15 +14,15 @@ import { counted } from '../../terminal.ts'
  * Runs `dash export`: writes the archive as static files.
  *
  * @param target a folder, or the URL of a bucket
- * @param withPage true to write the page too
  */
 export async function exportCommand(
-  { config, container, terminal, signal, flags, env, cwd }: CommandContext,
-  target: string,
-  withPage: boolean,
+  context: CommandContext,
+  { page }: { page: boolean },
+  [target = '']: readonly string[],
 ): Promise<number> {
+  const { config, container, terminal, signal } = context
   if (target === '') throw new Refusal('usage', 'the target must not be empty; name a folder or a bucket')
-  const location = readTreeLocation(target, 'the target', flags, env, cwd)
+  const location = readTreeLocation(target, 'the target', context)
   if (isUnfounded(config)) throw noCheckpoint()
   requireFolders(config)
   requireOutsideStore(location, config)
@@ -34,7 +34,7 @@ export async function exportCommand(
         if (location.kind === 'file') createPublicFolder(location.path)
         return container.staticTree(location)
       },
-      page: withPage ? pageFiles() : new Map(),
+      page: page ? pageFiles() : new Map(),
       clock: Date.now,
       onProgress: ({ objects, ofObjects }) => terminal.progress(`${objects} of ${ofObjects} objects`),
     },

@@ -3,7 +3,7 @@ import type { ArchiveImportReport } from '../../../jobs/import-archive.ts'
 import { prepareFolders } from '../../data-folder.ts'
 import { EXIT } from '../../exit-codes.ts'
 import type { CommandContext } from '../../context.ts'
-import { isDeadProcess, thisProcess } from '../../process-identity.ts'
+import { THIS_RUN } from '../../process-identity.ts'
 import type { Terminal } from '../../terminal.ts'
 
 const REFUSALS_SHOWN = 10
@@ -16,16 +16,15 @@ const REFUSALS_SHOWN = 10
  */
 export async function importArchiveCommand(
   { config, container, terminal, signal }: CommandContext,
-  folder: string,
+  _flags: object,
+  [folder = '']: readonly string[],
 ): Promise<number> {
   const report = await importArchive({
     folder: await container.archiveFolder(folder),
     ledger: await container.ledger(),
     objects: await container.objects(),
     year: await container.year(),
-    clock: Date.now,
-    holder: thisProcess(),
-    isDead: isDeadProcess,
+    ...THIS_RUN,
     onProgress: terminal.note,
     prepare: () => prepareFolders(config, true),
     onPublication: (step, count, of) => terminal.progress(`${count} of ${of} publications ${step}`),

@@ -5,7 +5,7 @@ import type { MirrorReport } from '../../../jobs/archive/mirror.ts'
 import type { CommandContext } from '../../context.ts'
 import { createPublicFolder, requireOutsideStore } from '../../data-folder.ts'
 import { describeError } from '../../exit-codes.ts'
-import { flagValue, parseBase } from '../../settings/environment.ts'
+import { hostFlag } from '../../settings/environment.ts'
 import { readTreeLocation } from '../../settings/read-config.ts'
 import { counted } from '../../terminal.ts'
 import { exitCode, hostPorts } from '../verify/verify-archive.ts'
@@ -20,15 +20,15 @@ import { forkText, showFindings, summarize } from '../verify/verify-output.ts'
  */
 export async function mirrorCommand(
   context: CommandContext,
-  names: readonly string[],
   flags: HostLogFlags,
+  names: readonly string[],
 ): Promise<number> {
-  const { config, container, terminal, signal, flags: configFlags, env, cwd } = context
+  const { config, container, terminal, signal } = context
   const [url, target, ...more] = names
   if (url === undefined || target === undefined || more.length > 0)
     throw new Refusal('usage', 'name the URL of a host, then a folder or a bucket for the mirror')
-  const base = flagValue('the host', url, 'an absolute http(s) URL', parseBase)
-  const location = readTreeLocation(target, 'the target', configFlags, env, cwd)
+  const base = hostFlag('the host', url)
+  const location = readTreeLocation(target, 'the target', context)
   requireOutsideStore(location, config)
   const host = await hostPorts(base, context, flags)
   if (location.kind === 'file') createPublicFolder(location.path)

@@ -6,7 +6,6 @@ import {
   digestOfKey,
   formatChatKey,
   parseKeyName,
-  parseKeyQuota,
 } from '../../../domain/agent/chat-key.ts'
 import type { StoredChatKey } from '../../../domain/agent/chat-key.ts'
 import { Refusal } from '../../../domain/refusal.ts'
@@ -14,7 +13,7 @@ import { dayOf, formatInstant } from '../../../domain/time.ts'
 import type { CommandContext } from '../../context.ts'
 import { existingStores, prepareFolders } from '../../data-folder.ts'
 import { EXIT } from '../../exit-codes.ts'
-import { flagValue } from '../../settings/environment.ts'
+import { flagValue, wholeFlag } from '../../settings/environment.ts'
 
 export interface NewKeyFlags {
   name: string
@@ -31,8 +30,8 @@ export interface NewKeyFlags {
 export async function newChatKeyCommand(context: CommandContext, flags: NewKeyFlags): Promise<number> {
   const { config, container, terminal } = context
   const name = nameOf('--name', flags.name)
-  const perDay = quotaOf('--per-day', flags.perDay)
-  const perMinute = quotaOf('--per-minute', flags.perMinute)
+  const perDay = wholeFlag('--per-day', flags.perDay, 1, CHAT_KEY_QUOTA_MAX)
+  const perMinute = wholeFlag('--per-minute', flags.perMinute, 1, CHAT_KEY_QUOTA_MAX)
   if (terminal.quiet && !terminal.json)
     throw new Refusal('usage', '--quiet would hide the key, which is shown only once; remove --quiet')
   prepareFolders(config, false)
@@ -65,7 +64,8 @@ export async function listChatKeysCommand({ config, container, terminal }: Comma
  */
 export async function revokeChatKeyCommand(
   { config, container, terminal }: CommandContext,
-  given: string,
+  _flags: object,
+  [given = '']: readonly string[],
 ): Promise<number> {
   const name = nameOf('name', given)
   const keys = existingStores(config).state ? await container.chatKeys() : null
@@ -80,10 +80,6 @@ export async function revokeChatKeyCommand(
 function nameOf(flag: string, text: string): string {
   const rule = `1 to ${CHAT_KEY_NAME_MAX_LENGTH} letters, digits, dots, hyphens or underscores`
   return flagValue(flag, text, rule, parseKeyName)
-}
-
-function quotaOf(flag: string, text: string): number {
-  return flagValue(flag, text, `a whole number from 1 to ${CHAT_KEY_QUOTA_MAX}`, parseKeyQuota)
 }
 
 function refused(detail: string): Refusal<'chat_key_refused'> {

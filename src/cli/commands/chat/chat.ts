@@ -6,11 +6,9 @@ import type { ServedConfig } from '../../../domain/agent/schema.ts'
 import type { PublicHost } from '../../../domain/ports.ts'
 import { HOW_TO_REACH, Refusal } from '../../../domain/refusal.ts'
 import type { CommandContext } from '../../context.ts'
-import type { StartedServer } from '../../running-server.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { localUrl } from '../../settings/config.ts'
-import type { Config } from '../../settings/config.ts'
-import { jsonLine } from '../../terminal.ts'
+import { fail, jsonLine } from '../../terminal.ts'
 import { replayNotes } from './show-turn.ts'
 import { Talk } from './talk.ts'
 import { openScreen, write } from './turn-screen.ts'
@@ -30,10 +28,11 @@ export interface ChatFlags {
   sort?: LiveSort
   demo: boolean
   history: boolean
-  dataDir?: string
 }
 
 const HOW_TO_START = 'start one with dash serve, choose another with --url, or run dash chat --demo'
+
+const HOW_TO_ASK = 'run dash chat "QUESTION", or echo QUESTION | dash chat'
 
 /**
  * `dash chat`: answers a question from the command line or a pipe, else runs a conversation on the terminal.
@@ -45,34 +44,31 @@ const HOW_TO_START = 'start one with dash serve, choose another with --url, or r
  */
 export async function chatCommand(
   context: CommandContext,
-  words: readonly string[],
   flags: ChatFlags,
+  words: readonly string[],
 ): Promise<number> {
   checkFlags(flags)
-  const { terminal, stdin, signal } = context
-  const isTalk = words.length === 0 && stdin.isTTY
-  if (isTalk && (terminal.json || !terminal.interactive)) {
-    throw new Refusal(
-      'usage',
-      terminal.json
-        ? '--json needs a question, on the command line or on standard input'
-        : 'dash chat without a question needs a terminal; run dash chat "QUESTION", or echo QUESTION | dash chat',
-    )
-  }
-  const question = isTalk ? null : await readQuestion(words, stdin, signal)
-  const server = flags.demo ? await startPrivate(context) : null
-  const api = await context.container.chatApi(server?.url ?? addressOf(flags, context.config))
-  const onDeclined = ({ text, exitCode }: RefusalMessage): number => {
-    terminal.error(text)
-    terminal.failure(text, exitCode)
-    return exitCode
-  }
+  const question = await questionOf(context, words)
+  if (flags.demo) return withPrivateServer(context, (url) => chatWith(context, url, question, flags))
+  const { baseUrl } = context.config
+  return chatWith(context, flags.url ?? baseUrl ?? localUrl(context.config), question, flags)
+}
+
+/** @param question null for a conversation */
+async function chatWith(
+  context: CommandContext,
+  url: string,
+  question: string | null,
+  flags: ChatFlags,
+): Promise<number> {
+  const { terminal, signal } = context
+  const api = await context.container.chatApi(url)
   try {
     terminal.progress(`connecting to ${api.base} …`)
     const config = await api.config(signal)
-    if (isTalk) terminal.progress('')
+    if (question === null) terminal.progress('')
     const problem = problemOf(config, api, flags)
-    if (problem) return onDeclined(problem)
+    if (problem) return fail(terminal, problem.text, problem.exitCode)
     const talk = new Talk(api, {
       itemKey: flags.item ?? null,
       sort: flags.sort ?? 'trending',
@@ -86,18 +82,15 @@ export async function chatCommand(
     signal.throwIfAborted()
     if (!isChatRefusal(error)) throw error
     const { text, exitCode } = refusalMessage(error, api.base, Date.now(), { isTalk: false, quota: null })
-    if (flags.demo || !error.code.startsWith('server_')) return onDeclined({ text, exitCode })
-    return onDeclined({ text: `${text}; ${flags.url === undefined ? HOW_TO_START : HOW_TO_REACH}`, exitCode })
-  } finally {
-    await server?.close()
+    const isElsewhere = !flags.demo && error.code.startsWith('server_')
+    const advice = flags.url === undefined ? HOW_TO_START : HOW_TO_REACH
+    return fail(terminal, isElsewhere ? `${text}; ${advice}` : text, exitCode)
   }
 }
 
-function checkFlags({ url, item, demo, dataDir }: ChatFlags): void {
+function checkFlags({ url, item, demo }: ChatFlags): void {
   if (demo && url !== undefined)
     throw new Refusal('usage', '--demo starts a private server; remove --url or --demo')
-  if (demo && dataDir !== undefined)
-    throw new Refusal('usage', '--demo uses a temporary folder; remove --data-dir')
   if (url !== undefined && (!isHttpUrl(url) || /[?#]/.test(url) || new URL(url).username !== ''))
     throw new Refusal(
       'usage',
@@ -105,11 +98,6 @@ function checkFlags({ url, item, demo, dataDir }: ChatFlags): void {
     )
   if (item !== undefined && !isItemKey(item))
     throw new Refusal('usage', `--item ${JSON.stringify(item)} must be a save key such as hn-29387264`)
-}
-
-/** Returns the base URL of `--url`, else that of the server of these settings. */
-function addressOf({ url }: ChatFlags, config: Config): string {
-  return url ?? config.baseUrl ?? localUrl(config)
 }
 
 /** Returns the reason why no conversation can start; null if one can. */
@@ -132,22 +120,23 @@ function problemOf(
 const QUESTION_MAX_BYTES = MESSAGE_MAX_LENGTH * 16
 
 /**
- * Returns the question from the command line, else from standard input.
+ * Returns the question from the command line, else from standard input; null for a conversation on the terminal.
  *
- * @throws Refusal `usage` if there is none; the signal's reason
+ * @throws Refusal `usage` if there is neither; the signal's reason
  */
-async function readQuestion(
+async function questionOf(
+  { terminal, stdin, signal }: CommandContext,
   words: readonly string[],
-  stdin: NodeJS.ReadStream,
-  signal: AbortSignal,
-): Promise<string> {
+): Promise<string | null> {
+  if (words.length === 0 && stdin.isTTY) {
+    if (terminal.json)
+      throw new Refusal('usage', '--json needs a question, on the command line or on standard input')
+    if (terminal.interactive) return null
+    throw new Refusal('usage', `dash chat without a question needs a terminal; ${HOW_TO_ASK}`)
+  }
   const question = (words.length > 0 ? words.join(' ') : await readAll(stdin, signal)).trim()
-  if (question === '')
-    throw new Refusal(
-      'usage',
-      'the question is empty; run dash chat "QUESTION", or echo QUESTION | dash chat',
-    )
-  return question
+  if (question !== '') return question
+  throw new Refusal('usage', `the question is empty; ${HOW_TO_ASK}`)
 }
 
 async function readAll(stdin: NodeJS.ReadStream, signal: AbortSignal): Promise<string> {
@@ -168,30 +157,22 @@ async function readAll(stdin: NodeJS.ReadStream, signal: AbortSignal): Promise<s
   return new TextDecoder().decode(Buffer.concat(chunks))
 }
 
-/** Starts a demo server on a free port of the loopback. It logs nothing; closing it deletes its folder. */
-async function startPrivate(
-  context: CommandContext,
-): Promise<Pick<StartedServer, 'url'> & { close(): Promise<void> }> {
-  const { openDemo } = await import('../../demo.ts')
+/** Runs a function with a demo server on a free port of the loopback, which logs nothing. */
+async function withPrivateServer<T>(context: CommandContext, run: (url: string) => Promise<T>): Promise<T> {
+  const { NO_LOG, withDemo } = await import('../../demo.ts')
   const { startServer } = await import('../../running-server.ts')
-  const demo = await openDemo(context)
   const { signal, version } = context
-  try {
-    const monitoring = { ...demo.config.monitoring, metrics: null }
-    const config = { ...demo.config, host: '127.0.0.1', port: 0, baseUrl: null, monitoring }
-    const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
-    const server = await startServer(config, { log, demo: true, version, isDraining: () => signal.aborted })
-    return {
-      url: server.url,
-      async close() {
-        await server.close(0)
-        await demo.close()
-      },
+  return withDemo(context, async (demo) => {
+    const monitoring = { ...demo.monitoring, metrics: null }
+    const config = { ...demo, host: '127.0.0.1', port: 0, baseUrl: null, monitoring }
+    const isDraining = (): boolean => signal.aborted
+    const server = await startServer(config, { log: NO_LOG, demo: true, version, isDraining })
+    try {
+      return await run(server.url)
+    } finally {
+      await server.close(0)
     }
-  } catch (error) {
-    await demo.close()
-    throw error
-  }
+  })
 }
 
 /**

@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import type { Replay } from '../../../domain/agent/conversation.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { inOneLine } from '../../terminal.ts'
 import { Keyboard } from './keyboard.ts'
@@ -7,8 +6,8 @@ import { readMessage } from './line-prompt.ts'
 import { openQuestionHistory } from './question-history.ts'
 import { showTurn } from './show-turn.ts'
 import type { ChatContext } from './show-turn.ts'
-import { runSlashCommand, searchHistory } from './slash-actions.ts'
-import { parseTypedLine } from './slash-commands.ts'
+import { searchQuestions } from './slash-actions.ts'
+import { parseTypedLine, runSlashCommand } from './slash-commands.ts'
 import { noteColumns, noteRows } from './wrap.ts'
 
 /** Path of the question history below the user's state folder. */
@@ -21,33 +20,30 @@ const QUESTIONS_FILE = join('dash', 'chat-history')
  * @throws the signal's reason
  */
 export async function converse(
-  talking: Omit<ChatContext, 'keyboard' | 'say'>,
+  talking: Pick<ChatContext, 'context' | 'talk' | 'api' | 'config'>,
   { isDemo, remember }: { isDemo: boolean; remember: boolean },
 ): Promise<number> {
   const { terminal, stdin, stderr, config, signal } = talking.context
   const keyboard = new Keyboard(stdin, stderr)
   const say = (text: string): void =>
     void stderr.write(`${noteRows(text, noteColumns(stderr), terminal.colored).join('\r\n')}\r\n`)
-  const chat: ChatContext = { ...talking, keyboard, say }
-  if (!terminal.quiet) say(greeting(chat, isDemo))
+  if (!terminal.quiet) say(greeting(talking, isDemo))
   const questions = openQuestionHistory(remember ? join(config.stateHome, QUESTIONS_FILE) : null, say)
+  const chat: ChatContext = { ...talking, keyboard, say, questions, last: null, draft: '' }
   keyboard.open()
   try {
-    let replay: Replay | null = null
     let wasInterrupted = false
-    let initial = ''
-    const search = (typed: string): Promise<string | null> => searchHistory(chat, questions.list(), typed)
     for (;;) {
       const entered = await readMessage({
         keyboard,
         screen: stderr,
         colored: terminal.colored,
         history: questions.list(),
-        initial,
-        search,
+        initial: chat.draft,
+        search: (typed) => searchQuestions(chat, typed),
         signal,
       })
-      initial = ''
+      chat.draft = ''
       if (entered.kind === 'end') return EXIT.done
       if (entered.kind === 'interrupt') {
         if (wasInterrupted && entered.wasEmpty) return EXIT.interrupted
@@ -61,29 +57,16 @@ export async function converse(
       // A search would find itself.
       if (typed.kind !== 'command' || typed.name !== 'history') questions.add(entered.text)
       if (typed.kind === 'unknown') say(`unknown command /${typed.name}; /help lists the commands`)
-      else if (typed.kind === 'question') replay = await showTurn(chat, typed.text, false, replay)
+      else if (typed.kind === 'question') await showTurn(chat, typed.text)
       else if (typed.name === 'quit') return EXIT.done
-      else if (typed.name === 'history') initial = (await search(typed.argument)) ?? ''
-      else if (typed.name === 'retry') replay = await retry(chat, replay)
-      else {
-        // A new conversation reports again what it leaves out.
-        if (typed.name === 'new' || typed.name === 'item') replay = null
-        await runSlashCommand(chat, typed)
-      }
+      else await runSlashCommand(chat, typed)
     }
   } finally {
     keyboard.close()
   }
 }
 
-async function retry(chat: ChatContext, last: Replay | null): Promise<Replay | null> {
-  const question = chat.talk.lastQuestion
-  if (question !== null) return showTurn(chat, question, true, last)
-  chat.say('no question to ask again yet')
-  return last
-}
-
-function greeting({ api, config, talk }: ChatContext, isDemo: boolean): string {
+function greeting({ api, config, talk }: Parameters<typeof converse>[0], isDemo: boolean): string {
   const model = config.model === '' ? '' : `, model ${inOneLine(config.model)}`
   const item = talk.preferences.itemKey === null ? '' : `, about ${talk.preferences.itemKey}`
   const label = isDemo ? 'DEMO: ' : ''

@@ -175,8 +175,14 @@ export class Keyboard {
 /** Keyboard input: keys, or pasted text. */
 export type Typed = { kind: 'keys'; text: string } | { kind: 'paste'; text: string }
 
-const PASTE_BEGINS = '\x1b[200~'
-const PASTE_ENDS = '\x1b[201~'
+const ESCAPE = '\x1b'
+const PASTE_BEGINS = `${ESCAPE}[200~`
+const PASTE_ENDS = `${ESCAPE}[201~`
+const PASTE_MARKS = new RegExp(`(${ESCAPE}\\[20[01]~)`)
+
+/** Matches the begin of a mark at the end of a text. Outside of a paste, a lone escape is a key. */
+const PARTIAL_BEGIN = new RegExp(`${ESCAPE}\\[(?:2(?:00?)?)?$`)
+const PARTIAL_END = new RegExp(`${ESCAPE}(?:\\[(?:2(?:01?)?)?)?$`)
 
 /** A longer paste counts as complete, because its end may never come. */
 const PASTE_MAX_LENGTH = 1_000_000
@@ -196,39 +202,24 @@ export function typedInput(): { push(chunk: string): Typed[] } {
     const ends: Typed[] = body.length < text.length ? [{ kind: 'keys', text: '\r' }] : []
     return [{ kind: 'paste', text: body }, ...ends]
   }
-
+  const take = (part: string): Typed[] => {
+    if (pasted === null) {
+      if (part !== PASTE_BEGINS) return keys(part)
+      pasted = ''
+      return []
+    }
+    const isEnd = part === PASTE_ENDS
+    const text: string = isEnd ? pasted : pasted + part
+    pasted = isEnd || text.length > PASTE_MAX_LENGTH ? null : text
+    return pasted === null ? [{ kind: 'paste', text }] : []
+  }
   return {
     push(chunk) {
-      let text = held + chunk
-      held = ''
-      const found: Typed[] = []
-      while (text !== '') {
-        const mark = pasted === null ? PASTE_BEGINS : PASTE_ENDS
-        const at = text.indexOf(mark)
-        const end = at === -1 ? text.length - partialMarkLength(text, mark) : at
-        const before = text.slice(0, end)
-        if (pasted === null) found.push(...keys(before))
-        else pasted += before
-        if (pasted !== null && (at !== -1 || pasted.length > PASTE_MAX_LENGTH)) {
-          found.push({ kind: 'paste', text: pasted })
-          pasted = null
-        } else if (at !== -1) pasted = ''
-        if (at === -1) {
-          held = text.slice(end)
-          break
-        }
-        text = text.slice(at + mark.length)
-      }
-      return found
+      const parts = (held + chunk).split(PASTE_MARKS)
+      const last = parts.pop() ?? ''
+      const found = parts.flatMap(take)
+      held = (pasted === null ? PARTIAL_BEGIN : PARTIAL_END).exec(last)?.[0] ?? ''
+      return [...found, ...take(last.slice(0, last.length - held.length))]
     },
   }
-}
-
-/** Returns the length of the end of `text` that may begin `mark`. Outside of a paste, a lone escape is a key. */
-function partialMarkLength(text: string, mark: string): number {
-  const least = mark === PASTE_ENDS ? 1 : 2
-  for (let length = Math.min(mark.length - 1, text.length); length >= least; length -= 1) {
-    if (text.endsWith(mark.slice(0, length))) return length
-  }
-  return 0
 }

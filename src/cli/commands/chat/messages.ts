@@ -1,5 +1,4 @@
-import type { AgentSession, LastEvent, ChatApiRefusal } from '../../../domain/agent/schema.ts'
-import { AGENT_ERRORS } from '../../../domain/agent/schema.ts'
+import type { AGENT_ERRORS, AgentSession, ChatApiRefusal, LastEvent } from '../../../domain/agent/schema.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { EXIT } from '../../exit-codes.ts'
@@ -24,16 +23,9 @@ export interface RefusalMessage {
 
 type Code = ChatApiRefusal | (typeof AGENT_ERRORS)[number]
 
-const CODES: ReadonlySet<string> = new Set<Code>([
-  'server_unreachable',
-  'server_foreign',
-  'answer_cut',
-  ...AGENT_ERRORS,
-])
-
 /** Returns true for a refusal that {@link refusalMessage} describes. */
 export function isChatRefusal(error: unknown): error is Refusal<Code> {
-  return error instanceof Refusal && CODES.has(error.code)
+  return error instanceof Refusal && (error.code === 'rate_limited' || Object.hasOwn(REFUSED, error.code))
 }
 
 /** Context in which a message is shown. */
@@ -42,6 +34,57 @@ export interface MessageSetting {
   isTalk: boolean
   /** Quota as the server last reported it; null before that. */
   quota: Quota | null
+}
+
+/** Meaning of a code: the message, the exit code, and whether the same request may not meet it again. */
+interface Refused {
+  exitCode: number
+  isTransient: boolean
+  text: (base: string, refusal: Refusal<Code>) => string
+}
+
+const endingWith =
+  (exitCode: number) =>
+  (text: Refused['text'], isTransient = false): Refused => ({ exitCode, isTransient, text })
+const unavailable = endingWith(EXIT.unavailable)
+const failed = endingWith(EXIT.failed)
+const disconnected = unavailable((_base, { code, detail }) => detail ?? code, true)
+const rejected = failed(
+  (base, { code }) => `the server ${base} rejected the question (${code}); it may run another version`,
+)
+
+const REFUSED: Readonly<Record<Exclude<Code, 'rate_limited'>, Refused>> = {
+  server_unreachable: disconnected,
+  server_foreign: disconnected,
+  answer_cut: disconnected,
+  disabled: unavailable(
+    (base) => `the chat of ${base} is switched off (disabled); only its operator can switch it on`,
+  ),
+  misconfigured: unavailable(
+    (base) =>
+      `the chat of ${base} is not set up (misconfigured); its operator finds the missing setting in the server log`,
+  ),
+  internal_error: unavailable(
+    (base) => `the server ${base} failed (internal_error); try again, or check its log if you run it`,
+    true,
+  ),
+  human_verification_failed: failed(verificationMessage),
+  forbidden_origin: failed(
+    (base) =>
+      `the server does not accept questions from ${new URL(base).origin} (forbidden_origin); use its public address ` +
+      'with --url, or ask its operator to add this origin to DASH_ALLOWED_ORIGINS',
+  ),
+  invalid_session: failed((base, { members: { reason } }) => {
+    const why = reason === undefined ? '' : `, ${reason}`
+    return (
+      `the server ${base} rejected its own new session (invalid_session${why}); your requests reach it from ` +
+      'different addresses, or several servers there use different secrets'
+    )
+  }, true),
+  payload_too_large: rejected,
+  invalid_json: rejected,
+  no_user_message: rejected,
+  not_found: rejected,
 }
 
 /**
@@ -55,46 +98,11 @@ export function refusalMessage(
   now: Instant,
   context: MessageSetting,
 ): RefusalMessage {
-  const { code, detail, members } = refusal
-  const unavailable = (text: string): RefusalMessage => ({ text, exitCode: EXIT.unavailable })
-  const failed = (text: string): RefusalMessage => ({ text, exitCode: EXIT.failed })
-  switch (code) {
-    case 'server_unreachable':
-    case 'server_foreign':
-    case 'answer_cut':
-      return unavailable(detail ?? code)
-    case 'rate_limited':
-      return unavailable(limitMessage(members, now, context))
-    case 'disabled':
-      return unavailable(`the chat of ${base} is switched off (disabled); only its operator can switch it on`)
-    case 'misconfigured':
-      return unavailable(
-        `the chat of ${base} is not set up (misconfigured); its operator finds the missing setting in the server log`,
-      )
-    case 'internal_error':
-      return unavailable(
-        `the server ${base} failed (internal_error); try again, or check its log if you run it`,
-      )
-    case 'human_verification_failed':
-      return failed(verificationMessage(base))
-    case 'forbidden_origin':
-      return failed(
-        `the server does not accept questions from ${new URL(base).origin} (forbidden_origin); use its public address ` +
-          'with --url, or ask its operator to add this origin to DASH_ALLOWED_ORIGINS',
-      )
-    case 'invalid_session': {
-      const reason = members['reason'] === undefined ? '' : `, ${members['reason']}`
-      return failed(
-        `the server ${base} rejected its own new session (invalid_session${reason}); your requests reach it from ` +
-          'different addresses, or several servers there use different secrets',
-      )
-    }
-    case 'payload_too_large':
-    case 'invalid_json':
-    case 'no_user_message':
-    case 'not_found':
-      return failed(`the server ${base} rejected the question (${code}); it may run another version`)
-  }
+  const { code, members } = refusal
+  if (code === 'rate_limited')
+    return { text: limitMessage(members, now, context), exitCode: EXIT.unavailable }
+  const { text, exitCode } = REFUSED[code]
+  return { text: text(base, refusal), exitCode }
 }
 
 /** Message about the human verification, which a terminal cannot show. */
@@ -102,18 +110,9 @@ export function verificationMessage(base: string): string {
   return `${base} requires human verification, which a terminal cannot show; open ${base}/ in a browser and chat there`
 }
 
-/** Codes of refusals that the same request may not meet again. */
-const TRANSIENT_CODES: ReadonlySet<string> = new Set<Code>([
-  'server_unreachable',
-  'server_foreign',
-  'answer_cut',
-  'internal_error',
-  'invalid_session',
-])
-
 /** Returns true if asking the same question again soon can succeed: no quota is used up and nothing is switched off. */
 export function canHelpAgain({ code, members }: Refusal<Code>, quota: Quota | null): boolean {
-  if (code !== 'rate_limited') return TRANSIENT_CODES.has(code)
+  if (code !== 'rate_limited') return REFUSED[code].isTransient
   const { scope, retryAfterSeconds } = members
   if (quota?.remaining.day === 0) return false
   if (scope === 'session' && quota !== null) return quota.remaining.session > 0
@@ -161,13 +160,10 @@ function limitOf(scope: string, isSoon: boolean): string {
 /** Returns the local time of day, with the date unless it is today: `14:05:09`, `22 Nov 01:00:00`. */
 export function clockTime(at: Instant, now: Instant): string {
   const date = new Date(at)
-  const pad = (value: number): string => String(value).padStart(2, '0')
-  const time = `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`
-  if (date.toDateString() === new Date(now).toDateString()) return time
-  return `${date.getDate()} ${MONTHS[date.getMonth()]} ${time}`
+  const time = date.toTimeString().slice(0, 8)
+  const [, month, day] = date.toDateString().split(' ')
+  return date.toDateString() === new Date(now).toDateString() ? time : `${Number(day)} ${month} ${time}`
 }
-
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
 /** Describes an error event of the stream. */
 export function failureMessage(

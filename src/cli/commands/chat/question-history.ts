@@ -1,4 +1,12 @@
-import { appendFileSync, chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { messageOf } from '../../../domain/refusal.ts'
 
@@ -51,8 +59,8 @@ export function openQuestionHistory(
 
 /** Reads the questions of a file, and rewrites it when it has grown to twice the kept number. */
 function readHistoryFile(path: string): string[] {
-  const lines = readIfExists(path)?.split('\n')
-  if (!lines) return []
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) return []
+  const lines = readFileSync(path, 'utf8').split('\n')
   chmodSync(path, OWNER_ONLY)
   const questions = lastOf(lines.flatMap(parseLine))
   if (lines.length > 2 * QUESTIONS_KEPT) {
@@ -61,15 +69,6 @@ function readHistoryFile(path: string): string[] {
     renameSync(temporary, path)
   }
   return questions
-}
-
-function readIfExists(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
-    throw error
-  }
 }
 
 /** Returns each question at its last use, limited to the newest. */

@@ -4,6 +4,7 @@ import type { ServedConfig } from '../../../domain/agent/schema.ts'
 import type { PublicHost } from '../../../domain/ports.ts'
 import type { CommandContext } from '../../context.ts'
 import type { Keyboard } from './keyboard.ts'
+import type { QuestionHistory } from './question-history.ts'
 import type { Talk } from './talk.ts'
 import { openScreen } from './turn-screen.ts'
 import {
@@ -24,6 +25,11 @@ export interface ChatContext {
   config: ServedConfig
   /** Prints a line beside the answers. */
   say: (text: string) => void
+  questions: QuestionHistory
+  /** Content of the last request; null in a new conversation, which notes again what is left out. */
+  last: Replay | null
+  /** Initial text of the next prompt. */
+  draft: string
 }
 
 /**
@@ -31,19 +37,12 @@ export interface ChatContext {
  * conversation.
  *
  * @param again true to replace the answer to the last question
- * @param last content of the request before; null before the first
- * @returns content of this request
  * @throws the signal's reason if the program ends; every error that is not a refusal
  */
-export async function showTurn(
-  chat: ChatContext,
-  question: string,
-  again: boolean,
-  last: Replay | null,
-): Promise<Replay> {
-  const { context, talk, api, say } = chat
-  const replay = talk.replay(question, again)
-  for (const note of replayNotes(replay, last)) say(note)
+export async function showTurn(chat: ChatContext, question: string, again = false): Promise<void> {
+  const { context, talk, api, say, last } = chat
+  chat.last = talk.replay(question, again)
+  for (const note of replayNotes(chat.last, last)) say(note)
   const interrupt = interruptible(chat)
   const screen = openScreen(context, true, interrupt.signal)
   const after: string[] = []
@@ -68,7 +67,6 @@ export async function showTurn(
   context.signal.throwIfAborted()
   for (const line of after) say(line)
   if (talk.quota && !context.terminal.quiet) say(`${quotaMessage(talk.quota)} left`)
-  return replay
 }
 
 /** Returns a signal that aborts on Ctrl-C or when the program ends, until it is released. */

@@ -7,72 +7,36 @@ import { messageOf } from '../../../domain/refusal.ts'
 import { knowsHyperlinks } from '../../hyperlink.ts'
 import { inOneLine } from '../../terminal.ts'
 import { KeyStream } from './keyboard.ts'
-import { markdownRows } from './markdown.ts'
-import { interruptible } from './show-turn.ts'
+import { Sources, markdownRows } from './markdown.ts'
+import { interruptible, showTurn } from './show-turn.ts'
 import type { ChatContext } from './show-turn.ts'
-import { LANGUAGE, SORT, TONE, helpText } from './slash-commands.ts'
-import type { TalkOption, TypedLine } from './slash-commands.ts'
 import { clockTime, refusalMessage, isChatRefusal, quotaMessage } from './messages.ts'
-import { Sources } from './sources.ts'
 import { noteColumns } from './wrap.ts'
 
 /** Most bytes that terminals accept for their clipboard. */
 const CLIPBOARD_MAX_BYTES = 50_000
 
-/**
- * Runs a slash command, except /history, /quit and /retry.
- *
- * @throws the signal's reason
- */
-export async function runSlashCommand(
-  chat: ChatContext,
-  { name, argument }: TypedLine & { kind: 'command' },
-): Promise<void> {
-  const { talk, say } = chat
-  const { settings, sort } = talk.preferences
-  switch (name) {
-    case 'help':
-      return say(helpText(noteColumns(chat.context.stderr)))
-    case 'new':
-      talk.forget()
-      return say('new conversation; earlier messages are no longer sent')
-    case 'sources':
-      return sources(chat)
-    case 'copy':
-      return copy(chat)
-    case 'save':
-      return save(chat, argument)
-    case 'lang':
-      return choose(chat, LANGUAGE, argument, settings.preferredLanguage, (preferredLanguage) => ({
-        settings: { ...settings, preferredLanguage },
-      }))
-    case 'tone':
-      return choose(chat, TONE, argument, settings.tone, (tone) => ({ settings: { ...settings, tone } }))
-    case 'sort':
-      return choose(chat, SORT, argument, sort, (chosen) => ({ sort: chosen }))
-    case 'item':
-      return setItem(chat, argument)
-    case 'quota':
-      return quota(chat)
-    case 'history':
-    case 'retry':
-    case 'quit':
-  }
+/** Option of a conversation, with its choices. */
+export interface Preference<Choice extends string> {
+  name: string
+  about: string
+  choices: readonly Choice[]
+  of: (preferences: TurnOptions) => Choice
+  changes: (chosen: Choice, preferences: TurnOptions) => Partial<TurnOptions>
 }
 
-/** Sets an option to one of its choices, given or picked from a list. An unknown choice changes nothing. */
-async function choose<Choice extends string>(
+/** Sets a preference to one of its choices, given or picked from a list. An unknown choice changes nothing. */
+export async function choose<Choice extends string>(
   chat: ChatContext,
-  { name, about, choices }: TalkOption<Choice>,
+  { name, about, choices, of, changes }: Preference<Choice>,
   argument: string,
-  current: Choice,
-  optionsOf: (chosen: Choice) => Partial<TurnOptions>,
 ): Promise<void> {
   const { talk, say } = chat
-  const picked = argument === '' ? await pick(chat, about, choices, current) : argument.toLowerCase()
+  const { preferences } = talk
+  const picked = argument === '' ? await pick(chat, about, choices, of(preferences)) : argument.toLowerCase()
   const chosen = choices.find((choice) => choice === picked)
   if (chosen !== undefined) {
-    talk.preferences = { ...talk.preferences, ...optionsOf(chosen) }
+    talk.preferences = { ...preferences, ...changes(chosen, preferences) }
     say(`${name}: ${chosen}`)
   } else if (argument !== '')
     say(`unknown ${name} ${JSON.stringify(argument)}; choose from ${choices.join(', ')}`)
@@ -97,16 +61,12 @@ const QUESTIONS_SHOWN = 8
 /**
  * Searches the question history: a list of the questions with all typed words, the newest first.
  *
- * @param questions oldest first
  * @param typed initial words
  * @returns the chosen question; null if none was chosen
  * @throws the signal's reason
  */
-export async function searchHistory(
-  chat: ChatContext,
-  questions: readonly string[],
-  typed: string,
-): Promise<string | null> {
+export async function searchQuestions(chat: ChatContext, typed: string): Promise<string | null> {
+  const questions = chat.questions.list()
   if (questions.length === 0) {
     chat.say('no earlier questions yet')
     return null
@@ -149,8 +109,20 @@ async function fromKeyboard(
   return typeof value === 'string' ? value : null
 }
 
+/** Drops the earlier messages; the next request reports again what it leaves out. */
+export function startOver(chat: ChatContext): void {
+  chat.last = null
+  chat.talk.forget()
+  chat.say('new conversation; earlier messages are no longer sent')
+}
+
+export function retry(chat: ChatContext): Promise<void> | void {
+  const question = chat.talk.lastQuestion
+  return question === null ? chat.say('no question to ask again yet') : showTurn(chat, question, true)
+}
+
 /** Lists the sources of the last answer again. */
-function sources({ context, talk, say }: ChatContext): void {
+export function sources({ context, talk, say }: ChatContext): void {
   const { stderr, env, terminal } = context
   const answer = talk.turns.at(-1)?.answer
   if (answer === undefined) return say('no answer yet')
@@ -167,7 +139,7 @@ function sources({ context, talk, say }: ChatContext): void {
 }
 
 /** Copies the last answer through the terminal (OSC 52), which works over ssh too and starts no program. */
-function copy({ context, talk, say }: ChatContext): void {
+export function copy({ context, talk, say }: ChatContext): void {
   const answer = talk.turns.at(-1)?.answer
   if (answer === undefined) return say('no answer to copy yet')
   const bytes = Buffer.from(answer)
@@ -179,7 +151,7 @@ function copy({ context, talk, say }: ChatContext): void {
   )
 }
 
-async function save({ context, talk, say }: ChatContext, named: string): Promise<void> {
+export async function save({ context, talk, say }: ChatContext, named: string): Promise<void> {
   if (talk.turns.length === 0) return say('nothing to save yet')
   const stamp = new Date().toISOString().replaceAll(/[-:]/g, '').slice(0, 15)
   // No shell expands `~` here.
@@ -201,7 +173,9 @@ function markdownOf(turns: readonly Turn[]): string {
     .join('\n')
 }
 
-function setItem({ talk, config, say }: ChatContext, key: string): void {
+export function setItem(chat: ChatContext, key: string): void {
+  const { talk, config, say } = chat
+  chat.last = null
   if (key === '') {
     talk.preferences = { ...talk.preferences, itemKey: null }
     return say('chatting about the whole site')
@@ -212,7 +186,7 @@ function setItem({ talk, config, say }: ChatContext, key: string): void {
   say(`chatting about the item ${key}; if the server does not know the key, the chat is about the whole site`)
 }
 
-async function quota(chat: ChatContext): Promise<void> {
+export async function quota(chat: ChatContext): Promise<void> {
   const { context, talk, api, say } = chat
   const interrupt = interruptible(chat)
   try {

@@ -23,8 +23,9 @@ export class Talk {
   readonly #api: PublicHost['chat']
   #session: Pick<AgentSession, 'sessionToken' | 'quotas'> | null = null
   readonly #wait: typeof pause
-  #turns: Turn[] = []
-  #lastQuestion: string | null = null
+  turns: readonly Turn[] = []
+  /** The last question, answered or not. */
+  lastQuestion: string | null = null
   /** True if the last question belongs to the last turn. */
   #lastAnswered = false
   preferences: TurnOptions
@@ -36,15 +37,6 @@ export class Talk {
     this.#api = api
     this.#wait = wait
     this.preferences = preferences
-  }
-
-  get turns(): readonly Turn[] {
-    return this.#turns
-  }
-
-  /** The last question, answered or not. */
-  get lastQuestion(): string | null {
-    return this.#lastQuestion
   }
 
   /** Returns the content of the next request with this question. */
@@ -62,7 +54,7 @@ export class Talk {
     const { body } = this.replay(question, again)
     const before = this.#before(again)
     const { itemKey } = this.preferences
-    this.#lastQuestion = question
+    this.lastQuestion = question
     if (!again) this.#lastAnswered = false
     const text = cleaningFilter()
     let answer = ''
@@ -80,7 +72,7 @@ export class Talk {
       yield* take(text.end())
     } finally {
       if (answer.trim() !== '') {
-        this.#turns = [...before, { itemKey, question, answer }]
+        this.turns = [...before, { itemKey, question, answer }]
         this.#lastAnswered = true
       }
     }
@@ -88,14 +80,14 @@ export class Talk {
 
   /** Drops the turns and the session; the last question can still be asked again. */
   forget(): void {
-    this.#turns = []
+    this.turns = []
     this.#lastAnswered = false
     this.#session = null
     this.quota = null
   }
 
-  #before(again: boolean): Turn[] {
-    return again && this.#lastAnswered ? this.#turns.slice(0, -1) : this.#turns
+  #before(again: boolean): readonly Turn[] {
+    return again && this.#lastAnswered ? this.turns.slice(0, -1) : this.turns
   }
 
   /**

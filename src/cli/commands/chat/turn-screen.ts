@@ -1,8 +1,7 @@
 import type { ToolName } from '../../../domain/agent/model-call.ts'
 import type { CommandContext } from '../../context.ts'
 import { knowsHyperlinks } from '../../hyperlink.ts'
-import { faintRow, markdownRows } from './markdown.ts'
-import { Sources } from './sources.ts'
+import { Sources, faintRow, markdownRows } from './markdown.ts'
 import type { Row } from './wrap.ts'
 
 /** Display of an answer while it streams. */

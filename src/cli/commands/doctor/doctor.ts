@@ -4,7 +4,7 @@ import { Container } from '../../container.ts'
 import type { BareContext } from '../../context.ts'
 import { EXIT, describeError } from '../../exit-codes.ts'
 import { chatSetup, chatWarnings } from '../../settings/chat-checks.ts'
-import { configOfSettings } from '../../settings/config.ts'
+import { configOf } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
 import { examineEnvironment } from '../../settings/environment.ts'
 import type { ExaminedSettings } from '../../settings/environment.ts'
@@ -20,19 +20,22 @@ import { inspectStores } from './stores.ts'
 
 /**
  * `dash doctor`: checks everything an installation needs, and prints remedies. It changes nothing: it creates no
- * folder or file, applies no migration, and sends no request that costs anything.
+ * folder or file, applies no migration, and sends no request that costs anything; with
+ * `--offline`, none at all.
  *
- * @param offline true to send no requests to services
  * @returns 0 without a problem, else the exit code of the first one to repair: 78, 74, 65, 69 or 1
  */
-export async function doctorCommand(context: BareContext, offline: boolean): Promise<number> {
+export async function doctorCommand(
+  context: BareContext,
+  { offline }: { offline: boolean },
+): Promise<number> {
   const { terminal, env, cwd, signal, version } = context
   const { given, unread } = settingsOf(context)
   const examined = examineEnvironment(given.values, cwd)
   const settings = checkSettings(given, examined)
   const findings = [...unread, ...settings, ...checkName(env['PATH']), ...checkSecretFiles(given, cwd)]
   if (examined.settings !== null) {
-    const container = new Container({ config: configOfSettings(examined.settings, cwd), version })
+    const container = new Container({ config: configOf(examined.settings, cwd), version })
     try {
       findings.push(...(await checkInstallation(container, offline, signal)))
     } finally {
@@ -46,15 +49,15 @@ export async function doctorCommand(context: BareContext, offline: boolean): Pro
 }
 
 /** Reads the settings. An unreadable env file becomes a finding, and everything else is checked without it. */
-function settingsOf({ flags, env, cwd }: BareContext): { given: GivenSettings; unread: Check[] } {
+function settingsOf(context: BareContext): { given: GivenSettings; unread: Check[] } {
   try {
-    return { given: gatherSettings(flags, env, cwd), unread: [] }
+    return { given: gatherSettings(context), unread: [] }
   } catch (error) {
     if (!(error instanceof Refusal && (error.code === 'configuration' || error.code === 'usage'))) throw error
     const detail = `${describeError(error)}; the other checks run without it`
     const mend = 'make it readable for this user, correct --dotenv, or create one with dash init'
     return {
-      given: gatherSettings(flags, env, cwd, null),
+      given: gatherSettings(context, null),
       unread: found('configuration.file', problem(detail, mend, EXIT.configuration)),
     }
   }

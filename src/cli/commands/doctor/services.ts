@@ -100,63 +100,51 @@ function serverProbe(config: Config): ServiceProbe {
 
 function modelProbes({ openRouterUrl, openRouterKey, chat }: Config): ServiceProbe[] {
   const { model, url, key } = chat.provider
-  const router: ModelService = {
-    name: `the routing service at ${openRouterUrl}`,
-    keyName: 'OPENROUTER_API_KEY',
-    urlName: 'OPENROUTER_BASE_URL',
-    isUsed: openRouterKey !== null || model === 'auto',
-  }
-  const provider: ModelService = {
-    name: `the chat's provider at ${url}`,
-    keyName: 'OPENAI_API_KEY',
-    urlName: 'OPENAI_BASE_URL',
-    isUsed: true,
-  }
-  const routerProbe: ServiceProbe = {
+  const isRouterUsed = openRouterKey !== null || model === 'auto'
+  const router: ServiceProbe = {
     check: 'router',
     url: `${openRouterUrl}/${openRouterKey === null ? 'models' : 'key'}`,
     method: 'GET',
     key: openRouterKey,
-    judge: (response) => judgeModelService(router, response),
+    judge: (response) =>
+      judgeModelService(`the routing service at ${openRouterUrl}`, 'OPENROUTER', isRouterUsed, response),
   }
-  if (model === null || model === 'auto' || chat.disabled) return [routerProbe]
+  if (model === null || model === 'auto' || chat.disabled) return [router]
   const judge: ServiceProbe['judge'] = (response) => {
-    const judged = judgeModelService(provider, response)
+    const judged = judgeModelService(`the chat's provider at ${url}`, 'OPENAI', true, response)
     const listed = judged.verdict === 'ok' && 'body' in response ? modelIds(response.body) : null
     if (listed === null || listed.includes(model)) return judged
     const mend = `correct DASH_CHAT_MODEL; it lists ${listed.slice(0, 5).join(', ') || 'none'}`
     return warning(`${url} does not list the model ${model}`, mend)
   }
-  return [routerProbe, { check: 'provider', url: `${url}/models`, method: 'GET', key, judge }]
+  return [router, { check: 'provider', url: `${url}/models`, method: 'GET', key, judge }]
 }
 
-interface ModelService {
-  /** Label in messages, with the address. */
-  name: string
-  /** Variables of its key and its address. */
-  keyName: string
-  urlName: string
-  /** False if only the evaluation of models needs it. */
-  isUsed: boolean
-}
-
+/**
+ * @param name label in messages, with the address
+ * @param prefix of the variables of its key and its address
+ * @param isUsed false if only the evaluation of models needs it
+ */
 function judgeModelService(
-  { name, keyName, urlName, isUsed }: ModelService,
+  name: string,
+  prefix: 'OPENAI' | 'OPENROUTER',
+  isUsed: boolean,
   response: ProbeResult | { unreachable: string },
 ): Judgement {
+  const baseUrl = `${prefix}_BASE_URL`
   if ('unreachable' in response) {
     const detail = `${name} does not respond (${response.unreachable})`
-    const mend = `check the network and ${urlName}`
+    const mend = `check the network and ${baseUrl}`
     return isUsed ? problem(detail, mend, EXIT.unavailable) : warning(detail, mend)
   }
   const { status } = response
   if (status === 401 || status === 403)
-    return problem(`${name} rejects the key (${status})`, `correct ${keyName}`, EXIT.configuration)
+    return problem(`${name} rejects the key (${status})`, `correct ${prefix}_API_KEY`, EXIT.configuration)
   if (status >= 500)
     return warning(`${name} responds with ${status}`, 'try again later; the service itself fails')
   return status === 200
     ? ok(`${name} responds`)
-    : note(`${name} responds with ${status} and lists no models`, `check that ${urlName} is its API base`)
+    : note(`${name} responds with ${status} and lists no models`, `check that ${baseUrl} is its API base`)
 }
 
 /** Returns the IDs of a list of models; null for another body. */

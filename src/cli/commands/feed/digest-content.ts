@@ -1,3 +1,4 @@
+import { COLUMN_NAMES } from '../../../domain/feed/columns.ts'
 import type { ColumnName } from '../../../domain/feed/columns.ts'
 import type { LiveSort } from '../../../domain/feed/live-sort.ts'
 import { DAY_MS, addDays, formatInstant } from '../../../domain/time.ts'
@@ -46,7 +47,7 @@ export async function digestSince(news: NewsReader, begin: Instant, now: Instant
   return {
     since: formatInstant(begin),
     until: formatInstant(now),
-    year: { before: before && named(before), after: after && named(after), gaps, changes },
+    year: { before, after, gaps, changes },
     live: feed && {
       sort: feed.sortMode,
       snapshotId: feed.snapshotId,
@@ -57,21 +58,8 @@ export async function digestSince(news: NewsReader, begin: Instant, now: Instant
 }
 
 function firstItems(feed: Readonly<Record<ColumnName, readonly NewsItem[]>>): Record<ColumnName, NewsItem[]> {
-  const { popular, hackerNews, lobsters, lessWrong, hypeReplicate, midjourney } = feed
-  const first = (list: readonly NewsItem[]): NewsItem[] => list.slice(0, LIVE_ITEMS)
-  return {
-    popular: first(popular),
-    hackerNews: first(hackerNews),
-    lobsters: first(lobsters),
-    lessWrong: first(lessWrong),
-    hypeReplicate: first(hypeReplicate),
-    midjourney: first(midjourney),
-  }
-}
-
-/** Leaves out the members that only the local index has. */
-function named({ publicationId, asOfDay, publishedAt, sha256 }: Publication): Publication {
-  return { publicationId, asOfDay, publishedAt, sha256 }
+  const lists = COLUMN_NAMES.map((name) => [name, feed[name].slice(0, LIVE_ITEMS)])
+  return Object.fromEntries(lists) as Record<ColumnName, NewsItem[]>
 }
 
 async function changesOf(

@@ -23,18 +23,13 @@ interface Section {
   rows: readonly { mark: string; item: NewsItem }[]
 }
 
-/** Writes a digest. The terminal matters for text alone. */
-type Writer = (digest: Digest, layout: Layout) => string
+const WRITERS = { text: textOf, md: markdownOf, markdown: markdownOf, html: htmlOf }
+export type DigestFormat = keyof typeof WRITERS
 
-const writeMarkdown: Writer = (digest) => markdownOf(outlineOf(digest))
-
-export const DIGEST_FORMATS = {
-  text: (digest, layout) => textOf(outlineOf(digest), layout),
-  md: writeMarkdown,
-  markdown: writeMarkdown,
-  html: (digest) => htmlOf(outlineOf(digest)),
-} satisfies Record<string, Writer>
-export type DigestFormat = keyof typeof DIGEST_FORMATS
+/** @param layout terminal of the format `text` */
+export function formatDigest(digest: Digest, format: DigestFormat, layout: Layout): string {
+  return WRITERS[format](outlineOf(digest), layout)
+}
 
 function outlineOf({ since, until, year, live }: Digest): Outline {
   return {
@@ -80,33 +75,24 @@ function gapsFact({ before, gaps }: Digest['year']): string {
 
 function yearSections({ changes, ...compared }: Digest['year']): Section[] {
   if (changes === null || compared.before?.sha256 === compared.after?.sha256) return []
-  const { newFirst, entered, left, moved } = changes
-  const section = (heading: string, empty: string, rows: Section['rows']): Section => ({
-    heading: rows.length > 0 ? `${heading} (${rows.length})` : heading,
-    empty,
+  const { newFirst } = changes
+  const entered = changes.entered.map((item) => ({ mark: `#${item.rank}`, item }))
+  const left = changes.left.map((item) => ({ mark: `was #${item.rank}`, item }))
+  const moved = changes.moved.map(({ after: item, rose }) => ({
+    mark: `${rose > 0 ? '▲' : '▼'} ${Math.abs(rose)} to #${item.rank}`,
+    item,
+  }))
+  const section = (what: string, rows: Section['rows']): Section => ({
+    heading: `${what.charAt(0).toUpperCase()}${what.slice(1)}${rows.length > 0 ? ` (${rows.length})` : ''}`,
+    empty: `Nothing ${what}.`,
     rows,
   })
   const first = newFirst === null ? [] : [{ mark: '#1', item: newFirst }]
   return [
     { heading: 'New number 1', empty: 'Number 1 is the same.', rows: first },
-    section(
-      'Entered',
-      'Nothing entered.',
-      entered.map((item) => ({ mark: `#${item.rank}`, item })),
-    ),
-    section(
-      'Left',
-      'Nothing left.',
-      left.map((item) => ({ mark: `was #${item.rank}`, item })),
-    ),
-    section(
-      'Moved by 10 ranks or more',
-      'Nothing moved by 10 ranks or more.',
-      moved.map(({ after, rose }) => ({
-        mark: `${rose > 0 ? '▲' : '▼'} ${Math.abs(rose)} to #${after.rank}`,
-        item: after,
-      })),
-    ),
+    section('entered', entered),
+    section('left', left),
+    section('moved by 10 ranks or more', moved),
   ]
 }
 

@@ -4,8 +4,9 @@ import type { Instant } from '../../../domain/time.ts'
 import type { CommandContext } from '../../context.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { flagValue } from '../../settings/environment.ts'
+import { fail } from '../../terminal.ts'
 import { digestSince } from './digest-content.ts'
-import { DIGEST_FORMATS } from './digest-formats.ts'
+import { formatDigest } from './digest-formats.ts'
 import type { DigestFormat } from './digest-formats.ts'
 import { layoutOf } from './item-lines.ts'
 import { openNews } from './reader.ts'
@@ -36,11 +37,9 @@ export async function digestCommand(
   const digest = await digestSince(news, begin, now)
   if (digest.year.after === null && digest.live === null) {
     const reason = 'nothing is published or ranked yet; dash publish-year and dash snapshot do it'
-    terminal.error(reason)
-    terminal.failure(reason, EXIT.failed)
-    return EXIT.failed
+    return fail(terminal, reason, EXIT.failed)
   }
-  terminal.result(digest, DIGEST_FORMATS[format](digest, layoutOf(context)), true)
+  terminal.result(digest, formatDigest(digest, format, layoutOf(context)), true)
   return EXIT.done
 }
 

@@ -13,7 +13,7 @@ import { once } from '../../../server/single-flight.ts'
 import { provedPublications } from '../../../server/year/proved-publications.ts'
 import type { CommandContext } from '../../context.ts'
 import { existingStores, requireFeed } from '../../data-folder.ts'
-import { flagValue, parseBase } from '../../settings/environment.ts'
+import { hostFlag } from '../../settings/environment.ts'
 
 /** A publication of the history. */
 export type Publication = ReadableIndex['publications'][number]
@@ -75,7 +75,7 @@ async function ownNews({ config, container }: CommandContext): Promise<NewsReade
 
 /** Reads the public API of another host. Every publication must have the digest that the host's index names. */
 async function hostNews({ container, signal }: CommandContext, url: string): Promise<NewsReader> {
-  const base = flagValue('--url', url, 'an absolute http(s) URL', parseBase)
+  const base = hostFlag('--url', url)
   const feeds = await container.publishedFeeds(base)
   const published = await container.publishedHistory(base)
   const unusable = (what: string): Refusal =>
@@ -112,7 +112,13 @@ function parseYear(bytes: Uint8Array): YearEnvelope | null {
   return yearEnvelopeSchema.safeParse(parseJson(new TextDecoder().decode(bytes))).data ?? null
 }
 
-/** The publication that is current at a time: the last one published by then; null before the first. */
+/**
+ * The publication that is current at a time: the last one published by then, without the members that only the local
+ * index has; null before the first.
+ */
 export function publicationAt({ publications }: ReadableIndex, at: number): Publication | null {
-  return publications.findLast(({ publishedAt }) => Date.parse(publishedAt) <= at) ?? null
+  const current = publications.findLast(({ publishedAt }) => Date.parse(publishedAt) <= at)
+  if (current === undefined) return null
+  const { publicationId, asOfDay, publishedAt, sha256 } = current
+  return { publicationId, asOfDay, publishedAt, sha256 }
 }

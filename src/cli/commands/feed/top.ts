@@ -6,13 +6,12 @@ import type { Instant } from '../../../domain/time.ts'
 import { parsePastInstant } from '../../../domain/year/history/history.ts'
 import type { CommandContext } from '../../context.ts'
 import { EXIT } from '../../exit-codes.ts'
-import { flagValue } from '../../settings/environment.ts'
+import { flagValue, wholeFlag } from '../../settings/environment.ts'
+import { fail } from '../../terminal.ts'
 import { layoutOf, rankingLines } from './item-lines.ts'
 import type { NewsItem } from './item-lines.ts'
 import { openNews, publicationAt } from './reader.ts'
 import type { NewsReader, Publication } from './reader.ts'
-
-export type TopSort = LiveSort | 'year'
 
 export interface TopFlags {
   at?: string
@@ -43,23 +42,20 @@ const LIMIT_MAX = 100
  */
 export async function topCommand(
   context: CommandContext,
-  sort: TopSort = 'trending',
   { at, source, limit = String(LIMIT_DEFAULT), url }: TopFlags,
+  [named = 'trending']: readonly string[],
 ): Promise<number> {
   const { terminal } = context
+  const sort = named as LiveSort | 'year'
   if (at !== undefined && sort !== 'year')
     throw new Refusal('usage', `--at needs the Year: dash top year --at ${at}; no older ${sort} is kept`)
   const now = Date.now()
   const moment = at === undefined ? now : flagValue('--at', at, AT_FORM, (text) => parseMoment(text, now))
-  const count = flagValue('--limit', limit, `a whole number from 1 to ${LIMIT_MAX}`, parseLimit)
+  const count = wholeFlag('--limit', limit, 1, LIMIT_MAX)
   const news = await openNews(context, url)
   const ranking = sort === 'year' ? await yearAt(news, moment) : await liveRanking(news, sort)
-  if (typeof ranking === 'string') {
-    terminal.error(ranking)
-    terminal.failure(ranking, EXIT.failed)
-    return EXIT.failed
-  }
-  const list = listOf(source)
+  if (typeof ranking === 'string') return fail(terminal, ranking, EXIT.failed)
+  const list = source === undefined ? 'popular' : (LISTS[source] ?? 'hypeReplicate')
   const items = ranking.lists[list].filter((item) => isOf(item, source)).slice(0, count)
   const { caption, publication, snapshot } = ranking
   const lines = rankingLines(items, ranking.now, layoutOf(context))
@@ -81,27 +77,12 @@ function parseMoment(text: string, now: Instant): Instant | null {
   return startOfDay(day) <= now ? Math.min(now, startOfDay(addDays(day, 1)) - 1) : null
 }
 
-function parseLimit(text: string): number | null {
-  const limit = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  return limit >= 1 && limit <= LIMIT_MAX ? limit : null
-}
-
-/** The list of a source; `popular` without one. */
-function listOf(source: string | undefined): ColumnName {
-  switch (source) {
-    case undefined:
-      return 'popular'
-    case 'hn':
-      return 'hackerNews'
-    case 'lobsters':
-      return 'lobsters'
-    case 'lesswrong':
-      return 'lessWrong'
-    case 'midjourney':
-      return 'midjourney'
-    default:
-      return 'hypeReplicate'
-  }
+/** Lists of sources; all others are in the list of the hype sources. */
+const LISTS: Readonly<Record<string, ColumnName>> = {
+  hn: 'hackerNews',
+  lobsters: 'lobsters',
+  lesswrong: 'lessWrong',
+  midjourney: 'midjourney',
 }
 
 /** Only the list of the hype sources has items of several sources. */
@@ -124,7 +105,7 @@ async function yearAt(news: NewsReader, at: Instant): Promise<Ranking | string> 
     lists: envelope.feed,
     caption: `Top Year up to ${asOfDay}, published ${publishedAt}, SHA-256 ${sha256}`,
     now: Date.parse(publishedAt),
-    publication: { publicationId, asOfDay, publishedAt, sha256 },
+    publication,
     snapshot: null,
   }
 }

@@ -2,7 +2,7 @@ import { parseEnv } from 'node:util'
 import { isCancel, password, select, text } from '@clack/prompts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { VARIABLES, inGroups, namedVariables } from '../../settings/variables.ts'
-import type { NamedVariable, VariableName } from '../../settings/variables.ts'
+import type { NamedVariable, Variable, VariableName } from '../../settings/variables.ts'
 
 const HEADER = `# Settings of dash, written by "dash init". Flags and environment variables override this file.
 # "dash config" shows the effective values, "dash doctor" checks them. Keep this file private: it contains secrets.
@@ -55,35 +55,30 @@ export interface PromptContext {
 }
 
 /** Thrown when the user cancels a prompt. */
-class Cancelled extends Error {}
+export class Cancelled extends Error {}
 
 /**
  * Prompts for settings that no flag gave. Every prompt has a default, and every value is checked by the rule of its
  * variable.
  *
  * @param known settings from flags, for which there is no prompt
- * @returns null if the user cancelled
+ * @throws Cancelled
  */
 export async function promptForSettings(
   known: ChosenSettings,
   dataDir: string,
   prompts: PromptContext,
-): Promise<ChosenSettings | null> {
+): Promise<ChosenSettings> {
   const choices = { ...known }
-  try {
-    await promptFor('DASH_DATA_DIR', choices, prompts, dataDir)
-    await promptFor('DASH_BASE_URL', choices, prompts)
-    if (choices['DASH_CHAT_MODEL'] === undefined) await promptForChat(choices, prompts)
-    await promptFor('OPENROUTER_API_KEY', choices, prompts)
-    return choices
-  } catch (error) {
-    if (error instanceof Cancelled) return null
-    throw error
-  }
+  await promptFor('DASH_DATA_DIR', choices, prompts, dataDir)
+  await promptFor('DASH_BASE_URL', choices, prompts)
+  if (choices['DASH_CHAT_MODEL'] === undefined) await promptForChat(choices, prompts)
+  await promptFor('OPENROUTER_API_KEY', choices, prompts)
+  return choices
 }
 
-/** @returns null if the user cancelled */
-export async function promptForOutputs(prompts: PromptContext): Promise<OutputKind | null> {
+/** @throws Cancelled */
+export async function promptForOutputs(prompts: PromptContext): Promise<OutputKind> {
   const answer = await select<OutputKind>({
     message: 'How will you run dash?',
     options: [
@@ -94,11 +89,17 @@ export async function promptForOutputs(prompts: PromptContext): Promise<OutputKi
     ],
     ...prompts,
   })
-  return isCancel(answer) ? null : answer
+  return answered(answer)
+}
+
+/** Returns the answer to a prompt. @throws Cancelled */
+function answered<T>(answer: T): Exclude<T, symbol> {
+  if (isCancel(answer)) throw new Cancelled()
+  return answer as Exclude<T, symbol>
 }
 
 async function promptForChat(choices: ChosenSettings, prompts: PromptContext): Promise<void> {
-  const kind = await select({
+  const answer = await select({
     message: 'Which model should the chat use?',
     options: [
       { value: 'none', label: 'none, no chat for now' },
@@ -107,7 +108,7 @@ async function promptForChat(choices: ChosenSettings, prompts: PromptContext): P
     ],
     ...prompts,
   })
-  if (isCancel(kind)) throw new Cancelled()
+  const kind = answered(answer)
   if (kind === 'auto') choices['DASH_CHAT_MODEL'] = 'auto'
   if (kind !== 'own') return
   await promptFor('OPENAI_BASE_URL', choices, prompts)
@@ -126,16 +127,14 @@ async function promptFor(
   prompts: PromptContext,
   suggested?: string,
 ): Promise<void> {
-  const variable = namedVariables.find((each) => each.name === name)
-  if (variable === undefined || choices[name] !== undefined) return
-  const { question: message = name, suggestion, standard } = variable
+  if (choices[name] !== undefined) return
+  const { rule, secret, question: message = name, suggestion, standard }: Variable = VARIABLES[name]
   const initialValue = suggestion ?? suggested ?? standard ?? ''
-  const validate = (value: string | undefined): string | undefined => {
-    return value ? VARIABLES[name].rule.safeParse(value).error?.issues[0]?.message : undefined
-  }
-  const answer = variable.secret
-    ? await password({ message, mask: '*', validate, ...prompts })
-    : await text({ message, initialValue, validate, ...prompts })
-  if (isCancel(answer)) throw new Cancelled()
-  if (answer) choices[name] = answer
+  const validate = (value: string | undefined): string | undefined =>
+    value ? rule.safeParse(value).error?.issues[0]?.message : undefined
+  const answer = secret
+    ? password({ message, mask: '*', validate, ...prompts })
+    : text({ message, initialValue, validate, ...prompts })
+  const value = answered(await answer)
+  if (value) choices[name] = value
 }

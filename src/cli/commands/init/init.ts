@@ -24,7 +24,8 @@ import { badValue, parseEnvironment } from '../../settings/environment.ts'
 import { SETTING_FLAGS } from '../../settings/flags.ts'
 import type { ConfigFlags } from '../../settings/flags.ts'
 import { dotenvPath, flagSettings, readConfig } from '../../settings/read-config.ts'
-import { envFile } from './env-file.ts'
+import { fail } from '../../terminal.ts'
+import { Cancelled, envFile, promptForOutputs, promptForSettings } from './env-file.ts'
 import type { PromptContext, ChosenSettings, OutputKind } from './env-file.ts'
 import { containerCommands, crontab, systemdUnits } from './units.ts'
 import type { Installation, Unit } from './units.ts'
@@ -52,12 +53,13 @@ const SECRET_BYTES = 64
 export async function initCommand(context: BareContext, flags: InitFlags): Promise<number> {
   const { terminal, cwd, env, signal } = context
   const dotenv = dotenvPath(flags.dotenv, cwd)
-  const choices = await choose(context, flags, dotenv)
+  const choices = await choose(context, flags, dotenv).catch((error: unknown) => {
+    if (error instanceof Cancelled) return null
+    throw error
+  })
   if (choices === null) {
     signal.throwIfAborted()
-    terminal.error('cancelled; nothing was written')
-    terminal.failure('cancelled; nothing was written', EXIT.interrupted)
-    return EXIT.interrupted
+    return fail(terminal, 'cancelled; nothing was written', EXIT.interrupted)
   }
   const { chosen, kinds } = choices
   const config = chosen
@@ -98,21 +100,16 @@ interface InitChoices {
 /**
  * Collects settings and forms of output from flags, and from prompts on a terminal.
  *
- * @returns null if the user cancelled
+ * @throws Cancelled
  */
-async function choose(context: BareContext, flags: InitFlags, dotenv: string): Promise<InitChoices | null> {
+async function choose(context: BareContext, flags: InitFlags, dotenv: string): Promise<InitChoices> {
   const { terminal, stdin, stderr, cwd, signal } = context
   const isInteractive = stdin.isTTY && terminal.interactive && !terminal.json && !flags.yes
   const prompts: PromptContext | null = isInteractive ? { output: stderr, signal } : null
   const known = flags.env ? knownSettings(context, flags, dotenv) : null
   const dataDir = resolve(cwd, 'dash-data')
-  const settings =
-    known && prompts
-      ? await (await import('./env-file.ts')).promptForSettings(known, dataDir, prompts)
-      : known
-  if (known && !settings) return null
+  const settings = known && prompts ? await promptForSettings(known, dataDir, prompts) : known
   const kinds = await kindsPrinted(flags, prompts)
-  if (kinds === null) return null
   const chosen = settings && {
     ...settings,
     DASH_DATA_DIR: resolve(cwd, settings['DASH_DATA_DIR'] ?? dataDir),
@@ -137,16 +134,10 @@ function knownSettings({ cwd, env }: BareContext, flags: InitFlags, dotenv: stri
   return known
 }
 
-/** @returns null if the user cancelled */
-async function kindsPrinted(
-  { print }: InitFlags,
-  prompts: PromptContext | null,
-): Promise<OutputKind[] | null> {
+async function kindsPrinted({ print }: InitFlags, prompts: PromptContext | null): Promise<OutputKind[]> {
   if (print !== undefined) return [print]
-  // It is unknown which of the two this host uses.
-  if (prompts === null) return ['systemd', 'cron']
-  const answer = await (await import('./env-file.ts')).promptForOutputs(prompts)
-  return answer && [answer]
+  // Without a prompt it is unknown which of the two this host uses.
+  return prompts === null ? ['systemd', 'cron'] : [await promptForOutputs(prompts)]
 }
 
 function installationOf(

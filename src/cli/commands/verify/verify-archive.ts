@@ -16,9 +16,9 @@ import type { CommandContext } from '../../context.ts'
 import { isUnfounded, requireFolders } from '../../data-folder.ts'
 import { EXIT, describeError, exitCodeOf } from '../../exit-codes.ts'
 import { leaveAuditRecord } from '../../job-records.ts'
-import { flagValue, parseBase } from '../../settings/environment.ts'
+import { flagValue, hostFlag, wholeFlag } from '../../settings/environment.ts'
 import type { Terminal } from '../../terminal.ts'
-import { readPolicy } from './policy-file.ts'
+import { readPolicy } from './verify-proof.ts'
 import type { TestedAudit } from './self-test.ts'
 import {
   describeProgress,
@@ -43,11 +43,13 @@ export interface VerifyFlags {
 
 const JOBS_MOST = 64
 
+const SAMPLE_FORM = 'a share (5%), a size (500M) or a bucket (2/7)'
+
 /** `dash verify-archive`: audits the archive, or another host with `--url`. */
 export async function verifyArchiveCommand(context: CommandContext, flags: VerifyFlags): Promise<number> {
   const { config, container, terminal, signal, cwd } = context
   const options = parseFlags(flags, cwd, signal)
-  const base = required(flags.url ?? null, '--url', 'an absolute http(s) URL', parseBase)
+  const base = flags.url === undefined ? null : hostFlag('--url', flags.url)
   const misplaced = (['policy', 'state'] as const).find((name) => base === null && flags[name] !== undefined)
   if (misplaced !== undefined)
     throw new Refusal(
@@ -159,30 +161,15 @@ async function readOwnLedger(container: Container): Promise<AuditedContents | nu
 }
 
 function parseFlags(flags: VerifyFlags, cwd: string, signal: AbortSignal): VerifyOptions {
-  const { sample = null, since = null, expectHead = null, jobs = null, payloads } = flags
+  const { sample, since, expectHead, jobs, payloads } = flags
   return {
-    sample: required(sample, '--sample', 'a share (5%), a size (500M) or a bucket (2/7)', parseSample),
-    since: required(since, '--since', 'a day such as 2026-01-31', parseDay),
-    expectedHead: expectHead === null ? null : readExpectedHead(expectHead, cwd),
-    jobs:
-      required(jobs, '--jobs', `a whole number from 1 to ${JOBS_MOST}`, parseJobs) ?? availableParallelism(),
+    sample: sample === undefined ? null : flagValue('--sample', sample, SAMPLE_FORM, parseSample),
+    since: since === undefined ? null : flagValue('--since', since, 'a day such as 2026-01-31', parseDay),
+    expectedHead: expectHead === undefined ? null : readExpectedHead(expectHead, cwd),
+    jobs: jobs === undefined ? availableParallelism() : wholeFlag('--jobs', jobs, 1, JOBS_MOST),
     payloads,
     signal,
   }
-}
-
-function required<T>(
-  text: string | null,
-  flag: string,
-  what: string,
-  parse: (text: string) => T | null,
-): T | null {
-  return text === null ? null : flagValue(flag, text, what, parse)
-}
-
-function parseJobs(text: string): number | null {
-  const jobs = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  return jobs >= 1 && jobs <= JOBS_MOST ? jobs : null
 }
 
 /** Reads the head file. An unreadable head is refused: it must not count as confirmed. */

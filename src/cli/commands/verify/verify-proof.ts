@@ -1,22 +1,25 @@
-import { Refusal } from '../../../domain/refusal.ts'
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { Refusal, messageOf } from '../../../domain/refusal.ts'
+import { parsePolicy } from '../../../domain/year/log/log-policy.ts'
+import type { LogPolicy } from '../../../domain/year/log/log-policy.ts'
 import { verifyPublication } from '../../../domain/year/log/verify-proof.ts'
 import type { BareContext } from '../../context.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { escaped } from '../../terminal.ts'
-import { readFile, readPolicy } from './policy-file.ts'
 
 /**
- * Runs `dash verify`: verifies a publication against its proof file.
+ * Runs `dash verify`: verifies a publication against its proof file. Without a policy, any signer is accepted and the
+ * result is not verified.
  *
  * @param files paths of the publication and of its proof file
- * @param policyFile path of the policy; without it, any signer is accepted and the result is not verified
  * @returns the exit code
  * @throws Refusal `usage` if a file is not named, cannot be read or is not a policy
  */
 export async function verifyProofCommand(
   { terminal, cwd }: BareContext,
+  { policy: policyFile }: { policy?: string },
   files: readonly string[],
-  policyFile: string | undefined,
 ): Promise<number> {
   const [publication, proof, ...more] = files
   if (publication === undefined || proof === undefined || more.length > 0)
@@ -33,4 +36,30 @@ export async function verifyProofCommand(
   terminal.result({ verified, problem, proved, notProved }, lines.map(escaped).join('\n'))
   if (problem !== null) return EXIT.damaged
   return verified ? EXIT.done : EXIT.failed
+}
+
+/**
+ * Reads a file that a command line names.
+ *
+ * @throws Refusal `usage` if it cannot be read
+ */
+function readFile(file: string, cwd: string): Buffer {
+  try {
+    return readFileSync(resolve(cwd, file))
+  } catch (error) {
+    throw new Refusal('usage', `${JSON.stringify(file)} cannot be read (${messageOf(error)})`)
+  }
+}
+
+/**
+ * Reads the policy file of `--policy`.
+ *
+ * @throws Refusal `usage` if it cannot be read or is not a policy
+ */
+export function readPolicy(file: string, cwd: string): { text: string; policy: LogPolicy } {
+  const text = readFile(file, cwd).toString('utf8')
+  const parsed = parsePolicy(text)
+  if (parsed.problem !== null)
+    throw new Refusal('usage', `--policy ${JSON.stringify(file)} is not a valid policy: ${parsed.problem}`)
+  return { text, policy: parsed.policy }
 }

@@ -247,7 +247,6 @@ interface WrittenFiles {
   unsafePaths: number
 }
 
-/** Applies the calls of a response to a map. */
 export function writeFiles({ toolCalls }: Pick<ModelResponse, 'toolCalls'>): WrittenFiles {
   const files = new Map<string, string>()
   const counts = { unknownName: 0, invalidJson: 0, schemaMismatch: 0, unsafePaths: 0 }
@@ -293,7 +292,6 @@ const CALLS_AS_TEXT = [
   /\bwrite_file\s*\(/,
 ]
 
-/** True for text that looks like a tool call. */
 export function looksLikeCall(text: string): boolean {
   return CALLS_AS_TEXT.some((form) => form.test(text))
 }

@@ -28,7 +28,6 @@ export const SHELL_LIMITS: ShellLimits = { timeMs: 10_000, outputBytes: 65_536 }
 /** The run of a command on each of a job's trees. */
 export type ShellRuns = Readonly<Record<ShellCaseName, ShellRun>>
 
-/** Creates the text prompt: the shell job and the clock in one request. */
 export function textPrompt(job: ShellJob, clock: ClockItem): LitePrompt {
   const files = [...job.cases.shown.files].map(([path, content]) => `--- ${path}\n${content}`).join('')
   const content = `Two short tasks that have nothing to do with each other.

@@ -173,7 +173,6 @@ export function compareLists<T extends RankedEntry>(
   }
 }
 
-/** Ranks of an item in one Year. */
 export interface YearPosition {
   /** Rank in the column of the item's source; null for an item that only `popular` lists. */
   rank: number | null

@@ -5,6 +5,7 @@ import { Refusal } from '../../refusal.ts'
 import { formatInstant, parseInstant } from '../../time.ts'
 import type { Instant } from '../../time.ts'
 import type { ProvedLedger } from '../chain.ts'
+import { sealOf } from '../ledger.ts'
 import type { Head } from '../ledger.ts'
 
 /** Most milliseconds that `at` may be ahead of now, inclusive (docs/api.md). */
@@ -134,7 +135,7 @@ export function parseHistoryIndex(json: unknown): ReadableIndex | null {
 export function historyIndex(proved: ProvedLedger, head: Head | null): HistoryIndex {
   const { entries } = proved
   // Imported entries end with the seal.
-  const sealSeq = entries.find(({ kind }) => kind === 'legacy-seal')?.seq ?? 0
+  const sealSeq = sealOf(entries)?.seq ?? 0
   return {
     head: head && { seq: head.seq, leaf: head.leaf, time: formatInstant(head.time) },
     publications: proved.timeline.map(({ manifest, ledger, seq: entrySeq }) => ({
@@ -150,19 +151,10 @@ export function historyIndex(proved: ProvedLedger, head: Head | null): HistoryIn
       seq: entrySeq,
       leaf: ledger === 'versioned' ? (entries[entrySeq - 1]?.leaf ?? null) : null,
     })),
-    gaps: entries.flatMap((entry) =>
-      entry.kind === 'gap'
-        ? [
-            {
-              asOfDay: entry.asOfDay,
-              reason: entry.reason,
-              attempts: entry.attempts,
-              recordedAt: formatInstant(entry.recordedAt),
-              seq: entry.seq,
-              leaf: entry.leaf,
-            },
-          ]
-        : [],
-    ),
+    gaps: entries.flatMap((entry) => {
+      if (entry.kind !== 'gap') return []
+      const { asOfDay, reason, attempts, recordedAt, seq: entrySeq, leaf } = entry
+      return [{ asOfDay, reason, attempts, recordedAt: formatInstant(recordedAt), seq: entrySeq, leaf }]
+    }),
   }
 }

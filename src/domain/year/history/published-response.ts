@@ -41,11 +41,9 @@ export function queriesAbout(
   if (latestAt(timeline, publishedAt) !== item) return { queries: [], findings: [] }
   const limit = now + FUTURE_TOLERANCE_MS
   if (publishedAt > limit) {
-    const reason = `${READ_ERROR}its time, ${formatTime(publishedAt)}, is later than this clock`
-    return {
-      queries: [],
-      findings: [unreadable({ at: publishedAt, expected: item.manifest, held: [] }, reason)],
-    }
+    const query = { at: publishedAt, expected: item.manifest, held: [] }
+    const reason = `its time, ${formatTime(publishedAt)}, is later than this clock`
+    return { queries: [], findings: [withoutResponse(query, reason)] }
   }
   const before = latestAt(timeline, publishedAt - 1)?.manifest ?? null
   const after = latestAt(timeline, publishedAt + 1)?.manifest ?? null
@@ -86,17 +84,13 @@ export function examineResponse(query: SelectionQuery, response: PublishedRespon
       return query.expected === null ? [] : [missing(query, query.expected, response)]
     default: {
       const refusal = describeStatus(response)
-      return [
-        unreadable(
-          query,
-          admitsDamage(response) ? refusal : `${READ_ERROR}the host responded with ${refusal}`,
-        ),
-      ]
+      return admitsDamage(response)
+        ? [unreadable(query, refusal)]
+        : [withoutResponse(query, `the host responded with ${refusal}`)]
     }
   }
 }
 
-/** The finding for a query without a response. */
 export function withoutResponse(query: SelectionQuery, reason: string): Finding {
   return unreadable(query, `${READ_ERROR}${reason}`)
 }
@@ -113,7 +107,6 @@ export function examineFile(manifest: Manifest, response: PublishedResponse): Fi
     : fileFindings(manifest, { found: 'bytes', byteSize: summary.byteSize, problems })
 }
 
-/** The finding for the file of a publication without a response. */
 export function fileWithoutResponse(manifest: Manifest, reason: string): Finding[] {
   return fileFindings(manifest, { found: 'something else', why: `${READ_ERROR}${reason}` })
 }
@@ -128,7 +121,7 @@ function examineBody(query: SelectionQuery, response: PublishedResponse): Findin
   const { sha256: digest, byteSize } = response.summary
   if (expected === null) return [otherSelection(query, digest)]
   const problems = examineObject(expected, response)
-  if (problems === null) return [unreadable(query, `${READ_ERROR}${byteSize} bytes are too large to parse`)]
+  if (problems === null) return [withoutResponse(query, `${byteSize} bytes are too large to parse`)]
   if (problems.length > 0) {
     if (held.length > 0) return [otherSelection(query, digest)]
     return objectFindings(expected, { found: 'bytes', byteSize, problems })

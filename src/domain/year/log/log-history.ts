@@ -33,7 +33,6 @@ export type LogFile =
   /** Policy for readers: the keys to trust. The policy with the greatest number is in force. */
   | { kind: 'policy'; number: number }
 
-/** Returns the name of a log file. */
 export function logFileName(file: LogFile): string {
   switch (file.kind) {
     case 'note':

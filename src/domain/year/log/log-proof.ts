@@ -5,7 +5,7 @@ import { Refusal } from '../../refusal.ts'
 import type { Instant } from '../../time.ts'
 import type { ProvedLedger, TimelineItem } from '../chain.ts'
 import { historyQuerySchema, isPast } from '../history/history.ts'
-import type { LedgerEntry } from '../ledger.ts'
+import { sealOf } from '../ledger.ts'
 import { openTrusted } from './log-policy.ts'
 import type { LogPolicy, TrustedNote } from './log-policy.ts'
 import { HASH_BYTES, inclusionProof, leafHash, rootOfInclusion } from './merkle-tree.ts'
@@ -89,11 +89,6 @@ function openUntrusted(text: string): ReturnType<typeof openTrusted> {
   return read.problem === null ? { ...read, cosigners: [], hasQuorum: true } : read
 }
 
-/** Returns the entry that seals the legacy ledger. */
-export function sealOf({ entries }: Pick<ProvedLedger, 'entries'>): LedgerEntry | undefined {
-  return entries.find(({ kind }) => kind === 'legacy-seal')
-}
-
 /**
  * Returns the entries that prove that a publication was the newest until the next one: from its own entry to the next
  * publication, or to the end of the tree. The entries of a founding import are not in order of time, so all of them are
@@ -107,7 +102,7 @@ export function entriesUntilNext(
   { ledger, seq }: Pick<TimelineItem, 'ledger' | 'seq'>,
   size: number,
 ): number[] | null {
-  const sealed = sealOf(proved)?.seq ?? 0
+  const sealed = sealOf(proved.entries)?.seq ?? 0
   const isFounding = ledger === 'v1' || seq < sealed
   const [first, own] = isFounding ? [1, sealed] : [seq, seq]
   if (own > size) return null

@@ -1,4 +1,4 @@
-import { areSameBytes, sha256 } from '../../digest.ts'
+import { sha256 } from '../../digest.ts'
 
 /**
  * The Merkle tree of RFC 6962 over the lines of the ledger, and its proofs. Entry `seq - 1` of the tree is the line of
@@ -13,7 +13,6 @@ export const HASH_BYTES = 32
 const LEAF_PREFIX = Uint8Array.of(0)
 const NODE_PREFIX = Uint8Array.of(1)
 
-/** Returns the leaf hash of an entry. */
 export function leafHash(entry: Uint8Array): Hash {
   return sha256(Buffer.concat([LEAF_PREFIX, entry]))
 }
@@ -27,7 +26,6 @@ function nodeHash(left: Hash, right: Hash): Hash {
  * grows with the logarithm of the size.
  */
 export interface MerkleTree {
-  /** Number of leaves. */
   readonly size: number
   /** `levels[h][i]` is the root over the leaves from `i * 2 ** h` up to, not including, `(i + 1) * 2 ** h`. */
   readonly levels: readonly (readonly Hash[])[]
@@ -146,43 +144,4 @@ export function rootOfInclusion(
       : rootOfInclusion(leaf, index - left, size - left, below)
   if (child === null) return null
   return index < left ? nodeHash(child, sibling) : nodeHash(sibling, child)
-}
-
-/** Size and root of a tree. */
-export interface TreeHead {
-  size: number
-  root: Hash
-}
-
-/** Returns true if a consistency proof shows that the newer tree begins with the older one. */
-export function isConsistent(older: TreeHead, newer: TreeHead, proof: readonly Hash[]): boolean {
-  if (older.size > newer.size) return false
-  if (older.size === 0) return proof.length === 0 && areSameBytes(older.root, rootAt(merkleTree([]), 0))
-  const roots = rootsOfConsistency(older.size, newer.size, proof, older.root)
-  return roots !== null && areSameBytes(roots.older, older.root) && areSameBytes(roots.newer, newer.root)
-}
-
-/** @param known root of the older tree, while the subtree can be all of it; otherwise null */
-function rootsOfConsistency(
-  older: number,
-  count: number,
-  proof: readonly Hash[],
-  known: Hash | null,
-): { older: Hash; newer: Hash } | null {
-  const last = proof.at(-1)
-  if (older === count) {
-    const root = known ?? last
-    return root !== undefined && proof.length === (known === null ? 1 : 0)
-      ? { older: root, newer: root }
-      : null
-  }
-  if (last === undefined) return null
-  const below = proof.slice(0, -1)
-  const left = leftCount(count)
-  if (older <= left) {
-    const roots = rootsOfConsistency(older, left, below, known)
-    return roots && { older: roots.older, newer: nodeHash(roots.newer, last) }
-  }
-  const roots = rootsOfConsistency(older - left, count - left, below, null)
-  return roots && { older: nodeHash(last, roots.older), newer: nodeHash(last, roots.newer) }
 }

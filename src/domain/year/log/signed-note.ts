@@ -9,7 +9,7 @@ import {
   signEd25519,
 } from '../../digest.ts'
 import { HASH_BYTES } from './merkle-tree.ts'
-import type { TreeHead } from './merkle-tree.ts'
+import type { Hash } from './merkle-tree.ts'
 
 /**
  * Signed notes, checkpoints and cosignatures (C2SP signed-note 1.0, tlog-checkpoint 1.0, tlog-cosignature 1.0). Every
@@ -202,8 +202,10 @@ function cosignedAt(text: string, { publicKey }: VerifierKey, bytes: Uint8Array)
 }
 
 /** Origin of a log, and size and root of its tree, as the log states them. */
-export interface Checkpoint extends TreeHead {
+export interface Checkpoint {
   origin: string
+  size: number
+  root: Hash
 }
 
 /** Formats the text of a checkpoint, without signatures. */

@@ -14,7 +14,6 @@ const LEVEL_MAX = 63
 /** Length of the longest entry that a bundle can hold. */
 export const ENTRY_MAX_BYTES = 65_535
 
-/** One tile or bundle. */
 export interface Tile {
   /** `entries` for a bundle. */
   level: number | 'entries'

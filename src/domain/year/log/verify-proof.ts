@@ -1,14 +1,14 @@
 import { sha256Hex } from '../../digest.ts'
-import { parseJson } from '../../text.ts'
+import { decodeUtf8, parseJson } from '../../text.ts'
 import { formatInstant, parseInstant } from '../../time.ts'
 import type { Instant } from '../../time.ts'
-import { manifestOf, timelineOf } from '../chain.ts'
+import { entryOf, timelineOf } from '../chain.ts'
 import type { TimelineItem } from '../chain.ts'
 import { ALGORITHM_VERSION } from '../envelope.ts'
 import { examineBytes } from '../examine.ts'
 import { formatTime } from '../finding.ts'
-import { parseLeafText, parseLegacyLine } from '../ledger.ts'
-import type { LedgerRow, Manifest } from '../ledger.ts'
+import { parseLeafText, parseLegacyLine, sealOf } from '../ledger.ts'
+import type { LedgerRow, LegacyRow, Manifest } from '../ledger.ts'
 import type { LogPolicy } from './log-policy.ts'
 import { asOfProofSchema, parseLogProof, verifyLogProof } from './log-proof.ts'
 import type { LogProof, ProofVerdict } from './log-proof.ts'
@@ -68,8 +68,6 @@ interface ReadProofs {
   at: Instant | null
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
 /** @returns the proofs, or a problem as text if they cannot be parsed or do not belong together */
 function readProofs(text: string): ReadProofs | string {
   const single = parseLogProof(text)
@@ -78,7 +76,7 @@ function readProofs(text: string): ReadProofs | string {
   if (proofs.length === 0 || !proofs.every((proof) => proof !== null)) return 'it is not a proof file'
   const rows: LedgerRow[] = []
   for (const { entry, index, checkpoint } of proofs) {
-    const row = parseEntry(entry)
+    const row = parseLeafText(decodeUtf8(entry) ?? '')
     if (row === null) return `entry ${index} is not a line of a ledger`
     if (row.seq !== index + 1) return `the proof of entry ${index + 1} contains the line of entry ${row.seq}`
     if (rows.length > 0 && row.seq !== (rows.at(-1)?.seq ?? 0) + 1) return 'its entries are not consecutive'
@@ -87,37 +85,17 @@ function readProofs(text: string): ReadProofs | string {
   }
   const legacy = readLegacy(rows, several?.legacy ?? null)
   if (typeof legacy === 'string') return legacy
-  const own = rows.flatMap((row): TimelineItem[] => {
-    const manifest = row.kind === 'publication' ? manifestOf(row) : null
-    return manifest ? [{ manifest, ledger: 'versioned', seq: row.seq }] : []
-  })
-  const timeline = timelineOf([...legacy.items, ...own])
-  return { proofs, rows, timeline, hasLegacy: legacy.isSealed, at: several ? parseInstant(several.at) : null }
+  const entries = rows.map(entryOf).filter((entry) => entry !== null)
+  const timeline = timelineOf(entries, legacy ?? [])
+  return { proofs, rows, timeline, hasLegacy: legacy !== null, at: several ? parseInstant(several.at) : null }
 }
 
-function parseEntry(entry: Uint8Array): LedgerRow | null {
-  try {
-    return parseLeafText(utf8.decode(entry))
-  } catch {
-    return null
-  }
-}
-
-/** Reads the legacy ledger, whose SHA-256 must be that of the seal among the entries. */
-function readLegacy(
-  rows: readonly LedgerRow[],
-  text: string | null,
-): { items: TimelineItem[]; isSealed: boolean } | string {
-  const seal = rows.find(({ kind }) => kind === 'legacy-seal')
-  if (text === null && seal === undefined) return { items: [], isSealed: false }
-  if (text === null) return 'it has the seal of the legacy ledger without its text'
+/** Reads the legacy ledger, whose SHA-256 must be that of the seal among the entries; null if both are missing. */
+function readLegacy(rows: readonly LedgerRow[], text: string | null): LegacyRow[] | string | null {
+  const seal = sealOf(rows)
+  if (text === null) return seal ? 'it has the seal of the legacy ledger without its text' : null
   if (seal?.legacyDigest !== sha256Hex(text)) return 'its legacy ledger does not match the seal'
-  const items = text.split('\n').flatMap((line): TimelineItem[] => {
-    const row = parseLegacyLine(line)
-    const manifest = row && manifestOf(row)
-    return row && manifest ? [{ manifest, ledger: 'v1', seq: row.position }] : []
-  })
-  return { items, isSealed: true }
+  return text.split('\n').flatMap((line) => parseLegacyLine(line) ?? [])
 }
 
 /** Finds the publication with these bytes in the proof; returns a problem as text if there is none. */

@@ -4,7 +4,7 @@ import { formatInstant } from '../../../domain/time.ts'
 import type { ProvedLedger, TimelineItem } from '../../../domain/year/chain.ts'
 import type { Head } from '../../../domain/year/ledger.ts'
 import { LOG_PATH } from '../../../domain/year/log/log-history.ts'
-import { sealOf } from '../../../domain/year/log/log-proof.ts'
+import { sealOf } from '../../../domain/year/ledger.ts'
 import { staticObjectPath } from '../../../domain/year/log/static-layout.ts'
 import { mementoPath } from '../../../domain/year/history/memento.ts'
 import { codeOf } from '../../route.ts'
@@ -100,7 +100,7 @@ function position({ ledger, seq }: TimelineItem, proved: ProvedLedger): Html {
   const { entries } = proved
   if (ledger === 'versioned')
     return html`entry ${seq} of ${entries.length}, leaf <code>${entries[seq - 1]?.leaf ?? ''}</code>`
-  const seal = sealOf(proved)
+  const seal = sealOf(proved.entries)
   return html`row ${seq} of the legacy ledger, sealed by entry ${seal?.seq ?? 0}, leaf
     <code>${seal?.leaf ?? ''}</code>`
 }
@@ -125,7 +125,7 @@ function logFiles(
     </p>`
   if ('refused' in log)
     return html`<p class="refusal">The signed log cannot be shown: <code>${log.refused}</code>.</p>`
-  const entry = ledger === 'versioned' ? seq : (sealOf(proved)?.seq ?? Infinity)
+  const entry = ledger === 'versioned' ? seq : (sealOf(proved.entries)?.seq ?? Infinity)
   if (entry > log.checkpoint.size)
     return html`<p class="as-of">No signed checkpoint contains this publication yet.</p>`
   const object = `/${staticObjectPath(manifest.sha256)}`

@@ -1,8 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { markdownRows } from '../../../../src/cli/commands/chat/markdown.ts'
-import { Sources } from '../../../../src/cli/commands/chat/sources.ts'
+import { Sources, markdownRows } from '../../../../src/cli/commands/chat/markdown.ts'
 
 const painted = (text: string, columns = 40, linked = false): string[] => {
   const sources = new Sources()

@@ -5,14 +5,13 @@ import { sha256Hex } from '../../../../src/domain/digest.ts'
 import {
   consistencyProof,
   inclusionProof,
-  isConsistent,
   leafHash,
   merkleTree,
   rootAt,
   rootOfInclusion,
 } from '../../../../src/domain/year/log/merkle-tree.ts'
 import type { Hash, MerkleTree } from '../../../../src/domain/year/log/merkle-tree.ts'
-import { naivePath, naiveProof, naiveRoot } from '../naive-merkle-tree.ts'
+import { isConsistent, naivePath, naiveProof, naiveRoot } from '../naive-merkle-tree.ts'
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
 const hex = (bytes: Uint8Array | null): string | null => bytes && Buffer.from(bytes).toString('hex')

@@ -1,9 +1,13 @@
+import { randomBytes } from 'node:crypto'
+import { resolve } from 'node:path'
+import { ED25519_KEY_BYTES } from '../../../domain/digest.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { signLedger } from '../../../jobs/sign-checkpoint.ts'
 import type { CommandContext } from '../../context.ts'
 import { prepareFolders } from '../../data-folder.ts'
 import { EXIT } from '../../exit-codes.ts'
-import { isDeadProcess, thisProcess } from '../../process-identity.ts'
+import { requireOrigin } from '../../settings/config.ts'
+import { THIS_RUN } from '../../process-identity.ts'
 
 /**
  * Runs `dash checkpoint`: signs the checkpoint of the ledger.
@@ -24,14 +28,33 @@ export async function checkpointCommand({ config, container, terminal }: Command
     year: await container.year(),
     objects: await container.objects(),
     log,
-    clock: Date.now,
-    holder: thisProcess(),
-    isDead: isDeadProcess,
+    ...THIS_RUN,
     onProgress: terminal.note,
   })
   const { outcome, reason, origin, size, root } = report
   const entries = size === 1 ? '1 entry' : `${size} entries`
   const signed = `${outcome.replace('-', ' ')}: ${origin}, ${entries}, root ${root.slice(0, 16)}`
   terminal.result(report, reason === null ? signed : `nothing was signed: ${reason}`)
+  return EXIT.done
+}
+
+/**
+ * Runs `dash log-key new`: creates a key file.
+ *
+ * @param file path of the key file; undefined uses `DASH_LOG_KEY_FILE`
+ * @returns the exit code
+ * @throws Refusal `usage` if there is no path or the file exists, `configuration` if the log has no name
+ */
+export async function newLogKeyCommand(
+  { config, container, cwd, terminal }: CommandContext,
+  { replaces }: { replaces?: string },
+  [file]: readonly string[],
+): Promise<number> {
+  const origin = requireOrigin(config)
+  const path = file === undefined ? config.log.keyFile : resolve(cwd, file)
+  if (path === null) throw new Refusal('usage', 'no key file given; name one or set DASH_LOG_KEY_FILE')
+  const replaced = replaces === undefined ? null : resolve(cwd, replaces)
+  const verifierKey = await container.newLogKey(path, origin, randomBytes(ED25519_KEY_BYTES), replaced)
+  terminal.result({ path, origin, verifierKey }, `created ${path}; its verifier key is ${verifierKey}`)
   return EXIT.done
 }
