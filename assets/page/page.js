@@ -2,7 +2,6 @@ import { setUpChat } from './chat.js'
 import { setUpCopyButtons } from './copy.js'
 import { setUpHidden } from './hidden.js'
 import { setUpKeys } from './keys.js'
-import { setUpMenus } from './menus.js'
 import { setUpProofChecks } from './proof.js'
 import { setUpSections } from './sections.js'
 import { setUpSince } from './since.js'
@@ -17,3 +16,22 @@ setUpChat()
 setUpSince()
 setUpTimeline()
 setUpProofChecks()
+
+/** Closes an open menu of the header by a click elsewhere and by Escape. */
+function setUpMenus() {
+  document.addEventListener('click', ({ target }) => {
+    const menu = openMenu()
+    if (menu && target instanceof Node && !menu.contains(target)) menu.open = false
+  })
+  document.addEventListener('keydown', ({ key }) => {
+    const menu = openMenu()
+    if (key !== 'Escape' || !menu) return
+    menu.open = false
+    menu.querySelector('summary')?.focus()
+  })
+}
+
+function openMenu() {
+  const menu = document.querySelector('details.menu[open]')
+  return menu instanceof HTMLDetailsElement ? menu : null
+}

@@ -124,7 +124,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   const host = (): FeedHost => ({ baseUrl: baseUrl(), demo })
   const live = liveRoutes(snapshots, host)
   const year = [
-    historyRoute(publications, clock, { baseUrl, demo }),
+    historyRoute(publications, clock, host),
     ...ledgerRoutes(publications),
     ...publicationRoutes(publications, baseUrl),
     ...changesRoutes({ publications, lists, clock, host }),

@@ -262,7 +262,7 @@ function hostLines(rawHeaders: readonly string[]): number {
 }
 
 /** Refuses a request and closes its connection, since the start of the next request is unknown. */
-function refuseFraming(response: ServerResponse, { status, error }: FramingFault, requestId: string): void {
+function refuseFraming(response: ServerResponse, { status, error }: FramingFault, id: string): void {
   const body = JSON.stringify({ error })
   notesOf(response).code = error
   response.shouldKeepAlive = false
@@ -271,7 +271,7 @@ function refuseFraming(response: ServerResponse, { status, error }: FramingFault
     connection: 'close',
     'content-length': Buffer.byteLength(body),
     'content-type': 'application/json; charset=utf-8',
-    'x-request-id': requestId,
+    'x-request-id': id,
   })
   response.end(body)
 }

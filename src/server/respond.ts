@@ -131,13 +131,22 @@ function respondWith(
   return new PlainResponse(status, headers, body)
 }
 
-/** Makes a streamed response, without a length. */
-export function respondStream(
-  event: H3Event,
-  headers: Readonly<Record<string, string>>,
-  body: Readable,
-): Response {
-  return new FastResponse(body, { status: 200, headers: { ...headers, 'x-request-id': note(event, null) } })
+/** Bytes of a stream that are buffered for a slow client. */
+export const STREAM_BUFFER_MAX_BYTES = 16 * 1024
+
+/** Headers of a stream that proxies must not cache, transform or buffer. */
+const STREAM_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store, no-transform',
+  'x-accel-buffering': 'no',
+}
+
+/** Makes a response of server-sent events, without a length. */
+export function respondStream(event: H3Event, headers: HeaderValues, body: Readable): Response {
+  // A client that disconnects is not an error.
+  body.on('error', () => undefined)
+  const all = { ...headers, ...STREAM_HEADERS, 'x-request-id': note(event, null) }
+  return new FastResponse(body, { status: 200, headers: all })
 }
 
 function isBodyLeft(event: H3Event): boolean {

@@ -266,6 +266,11 @@ export const RETRYABLE = {
   memberSchemas: { retryAfterSeconds: { type: 'integer', minimum: 1 } },
 } as const satisfies Partial<RefusalContract>
 
+/** A refusal with `retryAfterSeconds`. */
+export function retryLater<Code extends string>(code: Code, retryAfterSeconds: number): Refusal<Code> {
+  return new Refusal(code, undefined, { members: { retryAfterSeconds } })
+}
+
 /** Structured log lines: codes, ids, counts and durations; never message text, tokens or addresses. */
 export interface Log {
   info(fields: Record<string, unknown>, message: string): void

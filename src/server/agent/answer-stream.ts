@@ -1,10 +1,7 @@
 import { Readable } from 'node:stream'
 import type { H3Event } from 'h3'
 import type { AgentEvent, LastEvent } from '../../domain/agent/schema.ts'
-import { notesOf, respondStream } from '../respond.ts'
-
-/** Bytes buffered for a slow client before `send` waits. */
-const BUFFER_MAX_BYTES = 16 * 1024
+import { STREAM_BUFFER_MAX_BYTES, notesOf, respondStream } from '../respond.ts'
 
 /** Longest text of one event, in UTF-16 code units; it bounds the buffer when a model sends a large delta. */
 const DELTA_MAX_LENGTH = 4_096
@@ -35,13 +32,6 @@ export type OpenOutput = (options: AnswerStreamOptions, turn: string) => AnswerO
 /** Serialises an event of a stream; empty if the form has no record for it. */
 export type FrameEvent = (event: AgentEvent) => string
 
-/** Headers of a stream that proxies must not cache, transform or buffer. */
-const STREAM_HEADERS = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-store, no-transform',
-  'x-accel-buffering': 'no',
-}
-
 export interface AnswerStreamOptions {
   /** Interval of comment lines, in milliseconds; one also follows the first event. */
   pingMs: number
@@ -69,38 +59,29 @@ export class AnswerStream implements AnswerOutput {
     const { pingMs, socket } = options
     this.#options = options
     this.#frame = frame
-    this.body = new Readable({ highWaterMark: BUFFER_MAX_BYTES, read: () => this.#drain() })
+    this.body = new Readable({ highWaterMark: STREAM_BUFFER_MAX_BYTES, read: () => this.#drain() })
     this.#pings = setInterval(() => this.#ping(), pingMs)
     socket?.once('close', () => this.#close())
     this.body.once('close', () => {
       if (this.isOpen || !socket) this.#close()
     })
-    // A client that disconnects is not an error.
-    this.body.on('error', () => undefined)
   }
 
-  /** False after the client disconnected or the terminal event was sent. */
   get isOpen(): boolean {
     return this.#state === 'open'
   }
 
-  /** True if the server cut the connection, for example because the client stopped reading. */
   get wasCut(): boolean {
     return this.#wasCut
   }
 
-  /** Sends an event immediately; resolves when the buffer can take more or the client is gone. */
   async send(event: AgentEvent): Promise<void> {
     if (event.event !== 'delta') return this.#write(this.#frame(event))
     for (const text of chunksOf(event.data.text))
       await this.#write(this.#frame({ event: 'delta', data: { text } }))
   }
 
-  /**
-   * Sends the terminal event. Nothing follows it, not even a ping.
-   *
-   * @param heldUntil the stream stays open until this settles
-   */
+  /** Nothing follows the terminal event, not even a ping. */
   end(event: LastEvent, heldUntil?: Promise<void>): void {
     if (!this.isOpen) return
     void this.#write(this.#frame(event))
@@ -112,7 +93,7 @@ export class AnswerStream implements AnswerOutput {
   }
 
   respond(event: H3Event, headers: Readonly<Record<string, string>>): Response {
-    return respondStream(event, { ...headers, ...STREAM_HEADERS }, this.body)
+    return respondStream(event, headers, this.body)
   }
 
   async #write(frame: string): Promise<void> {

@@ -47,7 +47,7 @@ export interface Prompt {
   withTools: boolean
 }
 
-const NO_USAGE: Usage = { in: 0, out: 0, cached: 0 }
+export const NO_USAGE: Usage = { in: 0, out: 0, cached: 0 }
 
 /** Consumption of an answer so far; valid at any time, however the answer ends. */
 export class Tally {

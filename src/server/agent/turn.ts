@@ -12,7 +12,7 @@ import { TURN_MESSAGE } from '../route.ts'
 import { abortable } from '../single-flight.ts'
 import { admitTurn, rateLimited } from './admit-turn.ts'
 import type { AdmittedTurn, CheckedRequest } from './admit-turn.ts'
-import { Tally, generateAnswer } from './answer.ts'
+import { NO_USAGE, Tally, generateAnswer } from './answer.ts'
 import type { AnswerPorts, Prompt } from './answer.ts'
 import type { AnswerOutput, OpenOutput, TurnOutcome } from './answer-stream.ts'
 import { readGrounding } from './grounding.ts'
@@ -194,8 +194,6 @@ async function answerTurn(ports: AgentPorts, answers: SharedAnswers, turn: Turn)
 
 /** Length of the random token that marks the end of a turn's stored data, in bytes. */
 const MARKER_TOKEN_BYTES = 16
-
-const NO_USAGE = { in: 0, out: 0, cached: 0 }
 
 /**
  * Sends an answer event by event, as fast as the client reads.

@@ -9,7 +9,7 @@ import { Refusal } from '../../domain/refusal.ts'
 import { openCallers, rateLimiter } from '../callers.ts'
 import type { CallerSettings } from '../callers.ts'
 import { NO_STORE, respond, respondText } from '../respond.ts'
-import { RETRYABLE, readBody, restrictedAccess, route } from '../route.ts'
+import { RETRYABLE, readBody, retryLater, restrictedAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import type { ToolServerPorts } from './tool-server.ts'
 
@@ -46,10 +46,11 @@ export function mcpRoute(ports: McpPorts): Route {
     if (event.req.headers.has('origin')) callers.requireOrigin(event)
     const address = callers.address(event)
     const waitSeconds = countRequest(address)
-    if (waitSeconds !== null) throw refusal('rate_limited', waitSeconds)
+    if (waitSeconds !== null) throw retryLater<McpRefusal>('rate_limited', waitSeconds)
     const message = await readMessage(event)
     const admission = slots.enter(address)
-    if (admission !== 'admitted') throw refusal(admission === 'all_full' ? 'busy' : 'rate_limited', 1)
+    if (admission !== 'admitted')
+      throw retryLater<McpRefusal>(admission === 'all_full' ? 'busy' : 'rate_limited', 1)
     try {
       const { handleMessage } = await import('./tool-server.ts')
       const { status, body } = await handleMessage(event.req, message, { ...ports, address })
@@ -65,18 +66,13 @@ export function mcpRoute(ports: McpPorts): Route {
 
 async function readMessage(event: H3Event): Promise<unknown> {
   const text = await readBody(event, BODY_MAX_BYTES, {
-    tooLarge: () => refusal('payload_too_large'),
-    malformed: () => refusal('invalid_json'),
+    tooLarge: () => new Refusal<McpRefusal>('payload_too_large'),
+    malformed: () => new Refusal<McpRefusal>('invalid_json'),
   })
   const message = parseJson(text)
-  if (message === undefined) throw refusal('invalid_json')
-  if (Array.isArray(message)) throw refusal('batch_not_supported')
+  if (message === undefined) throw new Refusal<McpRefusal>('invalid_json')
+  if (Array.isArray(message)) throw new Refusal<McpRefusal>('batch_not_supported')
   return message
-}
-
-function refusal(code: McpRefusal, retryAfterSeconds?: number): Refusal<McpRefusal> {
-  const members = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
-  return new Refusal<McpRefusal>(code, undefined, { members })
 }
 
 /** Path of the page that documents this interface. */

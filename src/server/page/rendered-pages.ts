@@ -12,7 +12,7 @@ import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { addressOf, rateLimiter } from '../callers.ts'
 import { NO_STORE, respond, respondCompressed } from '../respond.ts'
-import { delayRefusal, retryAfter } from '../route.ts'
+import { delayRefusal, retryAfter, retryLater } from '../route.ts'
 import { singleFlight, once } from '../single-flight.ts'
 import { NOTHING, codeSpans, html } from './html.ts'
 import { HTML_TYPE, PAGE_HEADERS, layout, pageQuery } from './layout.ts'
@@ -100,9 +100,7 @@ export function openRenderQueue(clock: Clock, pause: (ms: number) => Promise<unk
   }
 }
 
-function pageLimit(retryAfterSeconds: number): Refusal {
-  return new Refusal('page_limit', undefined, { members: { retryAfterSeconds } })
-}
+const pageLimit = (seconds: number): Refusal => retryLater('page_limit', seconds)
 
 /** True for the refusal of a render, whose members include `retryAfterSeconds`. */
 function isPageLimit(error: unknown): error is Refusal {

@@ -7,7 +7,14 @@ import type { CompletionRequest } from '../../domain/v1/completion-request.ts'
 import { BrokenStream, errorOf, limitHeaders, mayFailOver } from '../../domain/v1/failures.ts'
 import type { RankedModel, StoredRun } from '../../domain/models/schema.ts'
 import { firstCodePoints } from '../../domain/text.ts'
-import { markBodyRead, NO_STORE, JSON_TYPE, respond, respondStream } from '../respond.ts'
+import {
+  JSON_TYPE,
+  NO_STORE,
+  STREAM_BUFFER_MAX_BYTES,
+  markBodyRead,
+  respond,
+  respondStream,
+} from '../respond.ts'
 import { deprecationHeaders } from '../models/routes.ts'
 import { V1Refusal } from './errors.ts'
 import type { V1Limits, StickyModels } from './limits.ts'
@@ -67,7 +74,7 @@ export async function complete(
     ...attemptHeaders(model.id, rankingVersion, attempts),
     ...deprecationHeaders(run, model.id, ports.clock()),
   }
-  if (request.stream) return respondStream(event, { ...headers, ...STREAM_HEADERS }, streamOf(chunks, open))
+  if (request.stream) return respondStream(event, headers, streamOf(chunks, open))
   const parts: Uint8Array[] = []
   for await (const chunk of chunks) parts.push(chunk)
   open.release()
@@ -75,22 +82,11 @@ export async function complete(
   return respond(event, 200, { ...headers, 'content-type': JSON_TYPE }, Buffer.concat(parts))
 }
 
-const STREAM_HEADERS = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-store, no-transform',
-  'x-accel-buffering': 'no',
-}
-
-/** Bytes buffered for a slow client before the next chunk is awaited. */
-const BUFFER_MAX_BYTES = 16 * 1024
-
 function streamOf(chunks: AsyncIterable<Uint8Array>, open: OpenRequest): Readable {
   const body = Readable.from(untilBroken(chunks, open), {
     objectMode: false,
-    highWaterMark: BUFFER_MAX_BYTES,
+    highWaterMark: STREAM_BUFFER_MAX_BYTES,
   })
-  // A client that disconnects is not an error.
-  body.on('error', () => undefined)
   body.once('close', () => open.release())
   return body
 }

@@ -228,7 +228,7 @@ export function itemChartSvg({ title, columns, series, theme, prefix }: ItemChar
   const worst = Math.max(5, ...ranks)
   const width = (ITEM_PLOT.right - ITEM_PLOT.left) / Math.max(1, columns.length)
   const xOf = (index: number): number => ITEM_PLOT.left + (index + 0.5) * width
-  const yOf = (rank: number): number =>
+  const rankY = (rank: number): number =>
     round(ITEM_PLOT.top + ((rank - 1) * (ITEM_PLOT.bottom - ITEM_PLOT.top)) / Math.max(1, worst - 1))
   const name = prefix + shortTitle(title, ITEM_TITLE_MAX)
   const ticks = TICKS.filter((tick) => tick <= worst)
@@ -238,9 +238,9 @@ export function itemChartSvg({ title, columns, series, theme, prefix }: ItemChar
 ${series.map((each, index) => legend(each.name, index, palette.lines[index] ?? palette.ink, palette.soft))}
 ${columns.map((column, index) => gapBand(column, { x: xOf(index), width, top: ITEM_PLOT.top, height: ITEM_PLOT.bottom - ITEM_PLOT.top }))}
 <g fill="${palette.soft}" font-size="11" transform="translate(0 ${ITEM_PLOT.top - 28})">${dayLabels(columns, xOf)}</g>
-<g stroke="${palette.line}">${ticks.map((tick) => xml`<path d="M${ITEM_PLOT.left} ${yOf(tick)}H${ITEM_PLOT.right}"/>`)}</g>
-<g fill="${palette.soft}" text-anchor="end">${ticks.map((tick) => xml`<text x="${ITEM_PLOT.left - 8}" y="${yOf(tick) + 4}">#${tick}</text>`)}</g>
-${series.map((each, index) => linePath(each.ranks, palette.lines[index] ?? palette.ink, xOf, yOf))}`,
+<g stroke="${palette.line}">${ticks.map((tick) => xml`<path d="M${ITEM_PLOT.left} ${rankY(tick)}H${ITEM_PLOT.right}"/>`)}</g>
+<g fill="${palette.soft}" text-anchor="end">${ticks.map((tick) => xml`<text x="${ITEM_PLOT.left - 8}" y="${rankY(tick) + 4}">#${tick}</text>`)}</g>
+${series.map((each, index) => linePath(each.ranks, palette.lines[index] ?? palette.ink, xOf, rankY))}`,
   )
 }
 

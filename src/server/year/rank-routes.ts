@@ -82,13 +82,12 @@ interface Range {
 
 /** Routes of the ranks over publications: as JSON and as a chart (docs/api.md). */
 export function rankRoutes({ publications, lists, clock, host }: RankPorts): Route[] {
-  const stopsOf = onceFor((proved: ProvedLedger) => timelineStops(proved))
   const bodies = new LRUCache<string, PublishedBody>({ max: BODIES_MAX })
   const prefix = (): string => (host().demo ? 'DEMO: ' : '')
 
   const readRange = async (at: Instant, count: number): Promise<Range> => {
     const proved = await publications.entries()
-    const stops = stopsOf(proved)
+    const stops = stopsOnce(proved)
     const { stopIndex } = momentAt(proved.timeline, stops, at)
     const withPrevious = lastStops(stops, stopIndex, count + 1)
     const shown = lastStops(stops, stopIndex, count)
@@ -180,6 +179,9 @@ export function pastOr(at: Instant | undefined, now: Instant): Instant {
   if (at !== undefined && !isPast(at, now)) throw new Refusal<RankRefusal>('invalid_at')
   return at ?? now
 }
+
+/** The stops of a verified ledger, computed once per ledger. */
+export const stopsOnce = onceFor((proved: ProvedLedger): readonly TimelineStop[] => timelineStops(proved))
 
 /** The publications of stops. */
 export function manifestsOf(stops: readonly TimelineStop[]): Manifest[] {

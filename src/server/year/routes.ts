@@ -24,33 +24,23 @@ import {
   PUBLISHED_LEDGER,
   PUBLISHED_LEGACY_LEDGER,
 } from '../../domain/year/published-ledger.ts'
+import type { FeedHost } from '../feed/feeds.ts'
 import { IMMUTABLE, JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
 import { METHOD_NOT_ALLOWED, publicAccess, publishedHeaders, publishedRoute, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import { onceFor } from '../single-flight.ts'
 import type { ProvedPublication, ProvedPublications } from './proved-publications.ts'
 
-/** The server that a history belongs to. */
-export interface HistoryHost {
-  /** Public URL of the server, without a trailing slash; called once the server listens. */
-  baseUrl: () => string
-  /** True for the demo, whose history ends with the server. */
-  demo: boolean
-}
-
 /** `GET /api/feed/history`: parses the query, verifies the publication and serves its archived bytes. */
-export function historyRoute(
-  publications: ProvedPublications,
-  clock: Clock,
-  { baseUrl, demo }: HistoryHost,
-): Route {
+export function historyRoute(publications: ProvedPublications, clock: Clock, host: () => FeedHost): Route {
   return route(historyContract, async (event) => {
     const params = event.url.searchParams
     const { at } = parseHistoryQuery(params, clock())
     const publication = (await publications.latestAt(at)) ?? notFound()
-    // A response without `at`, or for a time after the newest publication, changes with the next one.
+    const { baseUrl, demo } = host()
+    // The history of the demo ends with the server. A response without `at`, or for a time after the newest publication, changes with the next one.
     const isFinal = params.has('at') && publication.isFinal && !demo
-    const headers = { ...historyContract.headers, link: linksOf(publication, isFinal, baseUrl()) }
+    const headers = { ...historyContract.headers, link: linksOf(publication, isFinal, baseUrl) }
     const requestHeaders = {
       'x-year-history-requested-at': formatInstant(at),
       ...(isFinal && mementoHeaders(publication)),

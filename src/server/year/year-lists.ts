@@ -4,12 +4,11 @@ import pLimit from 'p-limit'
 import { COLUMN_NAMES } from '../../domain/feed/columns.ts'
 import type { ColumnName } from '../../domain/feed/columns.ts'
 import type { ChangeToken, Objects } from '../../domain/ports.ts'
-import { Refusal } from '../../domain/refusal.ts'
 import { ALGORITHM_VERSION } from '../../domain/year/envelope.ts'
 import type { Ranks } from '../../domain/year/history/rank-history.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
 import type { YearFeed, YearItem } from '../../domain/year/schema.ts'
-import { RETRYABLE } from '../route.ts'
+import { RETRYABLE, retryLater } from '../route.ts'
 import type { ProvedPublications } from './proved-publications.ts'
 
 /** Most publications that a feed, a chart or a period of the timeline covers. */
@@ -91,8 +90,7 @@ export function yearListReader(
       return lists
     }
     if (isCached) return readAll()
-    if (limit.pendingCount >= WAITING_MAX)
-      throw new Refusal('year_history_busy', undefined, { members: { retryAfterSeconds: RETRY_SECONDS } })
+    if (limit.pendingCount >= WAITING_MAX) throw retryLater('year_history_busy', RETRY_SECONDS)
     return limit(readAll)
   }
 }

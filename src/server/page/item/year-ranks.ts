@@ -12,7 +12,7 @@ import { trendContract } from '../../feed/search-routes.ts'
 import { codeOf } from '../../route.ts'
 import { onceFor } from '../../single-flight.ts'
 import type { ProvedPublication } from '../../year/proved-publications.ts'
-import { ITEM_CHART_PATH, manifestsOf } from '../../year/rank-routes.ts'
+import { ITEM_CHART_PATH, manifestsOf, stopsOnce } from '../../year/rank-routes.ts'
 import { PUBLICATIONS_MAX } from '../../year/year-lists.ts'
 import type { ListsByDigest } from '../../year/year-lists.ts'
 import { NOTHING, html } from '../html.ts'
@@ -20,9 +20,9 @@ import type { Html } from '../html.ts'
 import { ITEM_PATH } from '../layout.ts'
 import type { PageQuery, Panel } from '../layout.ts'
 import { withQuery } from '../share/preview.ts'
-import { daysOf, parseTime, refusalOfYear, stopsOnce } from '../year/time-travel.ts'
+import { daysOf, parseTime, refusalOfYear } from '../year/time-travel.ts'
 import { shareBox } from '../year/year-chart.ts'
-import { stayNote } from '../year/year-view.ts'
+import { ranksByDay, stayNote } from '../year/year-view.ts'
 import { chartTable } from './chart-table.ts'
 import type { ChartRow } from './chart-table.ts'
 /** Publications and gaps per page: each publication is verified. */
@@ -68,11 +68,7 @@ function staysIn(
   isStart: boolean,
 ): readonly Html[] {
   return COLUMN_NAMES.flatMap((name) => {
-    const years = manifests.map(({ asOfDay, sha256 }) => ({
-      asOfDay,
-      ranks: lists.get(sha256)?.ranks[name] ?? null,
-    }))
-    const stay = staysAt(years, isStart).get(key)
+    const stay = staysAt(ranksByDay(manifests, lists, name), isStart).get(key)
     return stay ? [html`<p class="stay">${COLUMNS[name]}: ${stayNote(stay)}</p>`] : []
   })
 }

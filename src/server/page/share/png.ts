@@ -2,10 +2,10 @@ import { fileURLToPath } from 'node:url'
 import { LRUCache } from 'lru-cache'
 import pLimit from 'p-limit'
 import { sha256Hex } from '../../../domain/digest.ts'
-import { Refusal } from '../../../domain/refusal.ts'
+import type { Refusal } from '../../../domain/refusal.ts'
 import { publishedBody } from '../../respond.ts'
 import type { PublishedBody } from '../../respond.ts'
-import { RETRYABLE } from '../../route.ts'
+import { RETRYABLE, retryLater } from '../../route.ts'
 
 /** Cards kept: each has up to 100 KB. */
 const CARDS_MAX = 64
@@ -25,9 +25,7 @@ export const CARD_BUSY = {
 } as const
 
 /** The refusal of a card while too many are asked for, with `retryAfterSeconds`. */
-export function cardBusy(): Refusal {
-  return new Refusal('card_busy', undefined, { members: { retryAfterSeconds: RETRY_SECONDS } })
-}
+export const cardBusy = (): Refusal => retryLater('card_busy', RETRY_SECONDS)
 
 export const CARD_CACHE = 'public, max-age=300'
 

@@ -1,12 +1,10 @@
 import { Refusal } from '../../../domain/refusal.ts'
 import { parseDay } from '../../../domain/time.ts'
 import type { Day, Instant } from '../../../domain/time.ts'
-import { atOfDay, firstDayOf, lastDayOf, timelineStops } from '../../../domain/year/history/calendar.ts'
+import { atOfDay, firstDayOf, lastDayOf } from '../../../domain/year/history/calendar.ts'
 import type { GapStop, Moment, TimelineStop } from '../../../domain/year/history/calendar.ts'
-import type { ProvedLedger } from '../../../domain/year/chain.ts'
 import { parsePastInstant } from '../../../domain/year/history/history.ts'
 import { lastCompleteDay } from '../../../domain/year/ledger.ts'
-import { onceFor } from '../../single-flight.ts'
 import { historyContract } from '../../year/routes.ts'
 import { NOTHING, formatCounted, html, instantOf } from '../html.ts'
 import type { Html } from '../html.ts'
@@ -194,6 +192,3 @@ export function daysOf(stop: TimelineStop): string {
   const [first, last] = [firstDayOf(stop), lastDayOf(stop)]
   return first === last ? first : `${first} to ${last}`
 }
-
-/** The stops of a verified ledger, computed once per ledger. */
-export const stopsOnce = onceFor((proved: ProvedLedger): readonly TimelineStop[] => timelineStops(proved))

@@ -13,9 +13,10 @@ import type { Stay, TimelinePeriod } from '../../../domain/year/history/rank-his
 import { mementoPath } from '../../../domain/year/history/memento.ts'
 import { yearEnvelopeSchema } from '../../../domain/year/schema.ts'
 import type { YearEnvelope } from '../../../domain/year/schema.ts'
+import type { Manifest } from '../../../domain/year/ledger.ts'
 import { codeOf } from '../../route.ts'
 import type { ProvedPublication } from '../../year/proved-publications.ts'
-import { manifestsOf, ranksContract } from '../../year/rank-routes.ts'
+import { manifestsOf, ranksContract, stopsOnce } from '../../year/rank-routes.ts'
 import { PUBLICATIONS_MAX } from '../../year/year-lists.ts'
 import type { ListsByDigest } from '../../year/year-lists.ts'
 import { feedColumns, isEmptyFeed, titleOf } from '../feed-items.ts'
@@ -30,7 +31,7 @@ import { NEW, rankChange, yearComparison } from './comparison.ts'
 import { proofPanel } from './proof-panel.ts'
 import type { Evidence } from './proof-panel.ts'
 import { publicationsOfPeriod, timeline } from './timeline.ts'
-import { addressOfDays, dayForms, gapNotice, parseMoments, stopsOnce } from './time-travel.ts'
+import { addressOfDays, dayForms, gapNotice, parseMoments } from './time-travel.ts'
 import type { Moments } from './time-travel.ts'
 import { parseChartCount, yearChart } from './year-chart.ts'
 
@@ -244,10 +245,7 @@ function notesOf({ shown, stops }: Frame, lists: ListsByDigest): RowNotes {
   const isStart = manifestsOf(stops)[0] === manifests[0]
   const staysByColumn = new Map<ColumnName, ReadonlyMap<string, Stay>>()
   const staysOf = (column: ColumnName): ReadonlyMap<string, Stay> => {
-    const years = manifests.map(({ asOfDay, sha256 }) => ({
-      asOfDay,
-      ranks: lists.get(sha256)?.ranks[column] ?? null,
-    }))
+    const years = ranksByDay(manifests, lists, column)
     const stays = staysByColumn.get(column) ?? staysAt(years, isStart)
     staysByColumn.set(column, stays)
     return stays
@@ -265,6 +263,18 @@ function notesOf({ shown, stops }: Frame, lists: ListsByDigest): RowNotes {
 function markOf(before: number | undefined, rank: number): Html {
   if (before === undefined) return NEW
   return before === rank ? NOTHING : rankChange(before - rank)
+}
+
+/** The ranks of a list in each publication; null for an older layout. */
+export function ranksByDay(
+  manifests: readonly Manifest[],
+  lists: ListsByDigest,
+  column: ColumnName,
+): Parameters<typeof staysAt>[0] {
+  return manifests.map(({ asOfDay, sha256 }) => ({
+    asOfDay,
+    ranks: lists.get(sha256)?.ranks[column] ?? null,
+  }))
 }
 
 /** The best rank of an item in a list, and how long it has stayed there. */
