@@ -8,7 +8,7 @@ import type { RankedModel, StoredRun } from '../../domain/models/schema.ts'
 import { firstCodePoints } from '../../domain/text.ts'
 import { markBodyRead, NO_STORE, JSON_TYPE, respond, respondStream } from '../respond.ts'
 import { deprecationHeaders } from '../models/deprecation.ts'
-import { V1Refusal } from './errors.ts'
+import { NO_RETRY, V1Refusal } from './errors.ts'
 import type { V1Limits, StickyModels } from './limits.ts'
 import type { OpenRequest } from './open-request.ts'
 import type { V1Ports } from './ports.ts'
@@ -143,6 +143,8 @@ async function firstCompletion(
     const headers = {
       ...attemptHeaders(model.id, run.rankingVersion, attempts),
       ...limitHeaders(sent, ports.clock()),
+      // A repetition would cost the caller's account up to three more requests.
+      ...NO_RETRY,
     }
     throw new V1Refusal(errorOf(sent, model.id), {}, headers)
   }

@@ -10,6 +10,8 @@ export const V1_DOCS = '/docs/api/v1'
 
 type Refusals = Contract<string>['refusals']
 
+const NO_RETRY_HEADER = { 'X-Should-Retry': '`false`: a repetition would cost the account further requests' }
+
 /** Refusals of this server by code. */
 function refusalsOf(codes: readonly V1Code[]): Refusals {
   return Object.fromEntries(
@@ -97,7 +99,10 @@ const completionsContract: Contract<string> = {
   refusals: {
     ...refusalsOf(completionCodes),
     ...Object.fromEntries(
-      upstreamErrors().map(({ code, status, message }) => [code, { status, when: message }]),
+      upstreamErrors().map(({ code, status, message }) => [
+        code,
+        { status, when: message, headers: NO_RETRY_HEADER },
+      ]),
     ),
   },
 }

@@ -60,6 +60,12 @@ function typeOf(status: number): V1Error['type'] {
   return status === 401 ? 'authentication_error' : 'invalid_request_error'
 }
 
+/** Clients of OpenAI's libraries repeat a failed request after any wait that `Retry-After` names, unless told not to. */
+export const NO_RETRY = { 'x-should-retry': 'false' }
+
+/** Longest wait, in seconds, after which a client should repeat a request by itself. */
+const RETRY_MAX_SECONDS = 60
+
 interface RefusalDetails {
   /** Replaces the message of the code. */
   message?: string
@@ -78,10 +84,12 @@ export class V1Refusal extends Error {
   constructor(reason: V1Code | V1Error, details: RefusalDetails = {}, headers = {}) {
     const error: V1Error = typeof reason === 'string' ? { ...V1_REFUSALS[reason], code: reason } : reason
     super(error.code)
+    const { retryAfterSeconds } = details
     this.error = { ...error, message: details.message ?? error.message }
     this.headers = {
       ...headers,
-      ...(details.retryAfterSeconds && retryAfter({ retryAfterSeconds: details.retryAfterSeconds })),
+      ...(retryAfterSeconds && retryAfter({ retryAfterSeconds })),
+      ...(retryAfterSeconds && retryAfterSeconds > RETRY_MAX_SECONDS && NO_RETRY),
     }
     this.#details = details
   }

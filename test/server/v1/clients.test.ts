@@ -1,8 +1,8 @@
-import { APIError } from 'openai'
+import { APIError, OpenAI } from 'openai'
 import { expect, test } from 'vitest'
-import type { ModelOutput } from '../../support/provider-wire.ts'
+import type { Behaviour, ModeName, ModelOutput } from '../../support/provider-wire.ts'
 import { dayOf } from '../../../src/domain/time.ts'
-import { CALLER_KEY, V1_RUN, json, startV1, wholeCompletion } from '../../support/v1.ts'
+import { CALLER_KEY, V1_RUN, errorBody, json, startV1, wholeCompletion } from '../../support/v1.ts'
 
 const messages = [{ role: 'user' as const, content: 'Hello?' }]
 const tools = [
@@ -126,6 +126,31 @@ test('the openai client throws an error when a stream breaks off', async () => {
   expect(error).toBeInstanceOf(APIError)
   expect([text, (error as APIError).code]).toEqual(['Hello ', 'truncated'])
 })
+
+test.each<[string, Behaviour | ModeName, number, string, number]>([
+  ['a daily limit', json(errorBody(429, 'free-models-per-day'), 429), 429, 'account_daily_limit', 1],
+  [
+    'limits of three models',
+    json(errorBody(429, 'Busy', { provider_name: 'P' }), 429),
+    429,
+    'model_rate_limited',
+    3,
+  ],
+  ['failures of three models', '500 with HTML', 502, 'upstream_error', 3],
+  ['HTML', 'HTML 200', 502, 'invalid_upstream_response', 1],
+])(
+  'the openai client with its default retries throws at once after %s',
+  async (_name, behaviour, status, code, sent) => {
+    const { url, upstream } = await startV1()
+    upstream.behave(behaviour)
+    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: CALLER_KEY })
+    const error = await client.chat.completions
+      .create({ model: 'auto', messages })
+      .catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ status, code })
+    expect(upstream.requests).toHaveLength(sent)
+  },
+)
 
 test('a conversation keeps its model after that model was rate-limited once', async () => {
   const { upstream, post } = await startV1()

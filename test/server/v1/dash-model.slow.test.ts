@@ -139,7 +139,10 @@ describe('the openai client', () => {
       settings: { turnMs: 100 },
     })
     expect(await errorOf(whole(client))).toMatchObject({ status: 504, code: 'timeout' })
+    const failed = await errorOf(whole(client.withOptions({ maxRetries: 2 })))
+    expect(failed.code).toBe('timeout')
     await server.settled()
+    expect(server.turns()).toHaveLength(2)
     expect((await server.spending()).reserved).toBe(0)
   })
 
@@ -280,6 +283,13 @@ describe('a key', () => {
       { name: 'small', usedToday: 2 },
       { name: 'other', usedToday: 1 },
     ])
+  })
+
+  test('whose day is used up is refused at once by a client with its default retries', async () => {
+    const server = await startAgent()
+    const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: await keyOf(server, { perDay: 1 }) })
+    await whole(client)
+    expect(await errorOf(whole(client))).toMatchObject({ status: 429, code: 'rate_limited' })
   })
 
   test('shares the budget of the day, of which it may hold and spend the share of an address', async () => {
