@@ -259,8 +259,10 @@ function failureOf(response: Partial<RouterResponse>, clock: Clock): UpstreamFai
     endedAt: clock(),
     ...response,
   } as const
-  const { class: kind, status, retryAt, resetAt, limit, remaining } = classifyResponse(whole)
-  return { class: kind, status, retryAt, resetAt, limit, remaining }
+  const { class: kind, correlated, status, retryAt, resetAt, limit, remaining } = classifyResponse(whole)
+  // One request has no other model to compare with: a 429 that names no owner counts as the account's.
+  const owned = correlated === 'account_minute' ? correlated : kind
+  return { class: owned, status, retryAt, resetAt, limit, remaining }
 }
 
 function isNetworkError(error: unknown): boolean {

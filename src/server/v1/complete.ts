@@ -138,15 +138,16 @@ async function firstCompletion(
       open,
     )
     if ('chunks' in sent) return { chunks: sent.chunks, model, attempts }
-    if (sent.status === 401) limits.countRejectedKey(address)
     if (attempts < models.length && mayFailOver(sent)) continue
+    const error = errorOf(sent, model.id)
+    if (error.status === 401) limits.countRejectedKey(address)
     const headers = {
       ...attemptHeaders(model.id, run.rankingVersion, attempts),
       ...limitHeaders(sent, ports.clock()),
       // A repetition would cost the caller's account up to three more requests.
       ...NO_RETRY,
     }
-    throw new V1Refusal(errorOf(sent, model.id), {}, headers)
+    throw new V1Refusal(error, {}, headers)
   }
   throw new Error('no model was selected')
 }

@@ -127,8 +127,11 @@ test('the openai client throws an error when a stream breaks off', async () => {
   expect([text, (error as APIError).code]).toEqual(['Hello ', 'truncated'])
 })
 
+const RESET = { 'x-ratelimit-reset': String(Date.now() + 3_600_000) }
+
 test.each<[string, Behaviour | ModeName, number, string, number]>([
   ['a daily limit', json(errorBody(429, 'free-models-per-day'), 429), 429, 'account_daily_limit', 1],
+  ['a reset in an hour', json(errorBody(429, 'Slow down'), 429, RESET), 429, 'account_daily_limit', 1],
   [
     'limits of three models',
     json(errorBody(429, 'Busy', { provider_name: 'P' }), 429),

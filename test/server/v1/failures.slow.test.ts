@@ -60,6 +60,21 @@ describe('before the first data line', () => {
   const daily = json(errorBody(429, 'Rate limit exceeded: free-models-per-day. '), 429, limitHeaders)
   test.each<[string, ModeName | Behaviour, number, string]>([
     ['a daily limit of the account', daily, 429, 'account_daily_limit'],
+    [
+      'a reset without a limit',
+      json(errorBody(429, 'Rate limit exceeded'), 429, { 'x-ratelimit-reset': String(RESET_AT) }),
+      429,
+      'account_daily_limit',
+    ],
+    ['a 429 without an owner', json(errorBody(429, 'SECRET'), 429), 429, 'account_minute_limit'],
+    ['a 403 without a reason', json(errorBody(403, 'SECRET'), 403), 403, 'forbidden'],
+    ['a 403 without a body', { response: { status: 403, type: 'text/html', body: '' } }, 403, 'forbidden'],
+    [
+      'a 401 with HTML',
+      { response: { status: 401, type: 'text/html', body: '<html>' } },
+      401,
+      'invalid_api_key',
+    ],
     ['a rejected key', json(errorBody(401, 'No auth credentials found'), 401), 401, 'invalid_api_key'],
     ['an empty balance', json(errorBody(402, 'Insufficient credits'), 402), 402, 'insufficient_balance'],
     ['a data policy', json(errorBody(404, 'No endpoints: data policy'), 404), 403, 'account_data_policy'],
