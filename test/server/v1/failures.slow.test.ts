@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { localSource } from '../../support/local-source.ts'
 import type { Behaviour, ModeName } from '../../support/provider-wire.ts'
 import { CALLER_KEY, errorBody, json, startV1 } from '../../support/v1.ts'
 
@@ -97,6 +98,34 @@ describe('before the first data line', () => {
     expect(text).not.toContain(CALLER_KEY)
   })
 
+  test.each([
+    ['reset after the headers', true, '', 'destroy'],
+    ['reset after a comment', true, ': processing\n\n', 'destroy'],
+    ['closed after a comment', true, ': processing\n\n', 'end'],
+    ['reset within a whole completion', false, '{"choices":', 'destroy'],
+  ] as const)('a connection that is %s ends the request at once', async (_name, stream, text, ending) => {
+    const upstream = await localSource(async (_request, response) => {
+      response.writeHead(200, { 'content-type': stream ? 'text/event-stream' : 'application/json' })
+      response.flushHeaders()
+      await new Promise((resolve) => response.write(text, resolve))
+      response[ending]()
+    })
+    const { post } = await startV1({ base: upstream.url })
+    const response = await post({ ...REQUEST, stream })
+    expect([response.status, await response.json()]).toMatchObject([
+      502,
+      { error: { code: 'invalid_upstream_response' } },
+    ])
+    expect(upstream.requests).toHaveLength(1)
+  })
+
+  test('an empty data line counts as a comment', async () => {
+    const { upstream, post } = await startV1()
+    const body = 'data:\n\ndata: {"choices":[]}\n\ndata: [DONE]\n\n'
+    upstream.behave({ response: { status: 200, type: 'text/event-stream', body } })
+    expect(await (await post(REQUEST)).text()).toBe(body.replace('data:\n\n', ''))
+  })
+
   test('a limit of the account carries its reset time', async () => {
     const { upstream, post } = await startV1()
     upstream.behave(daily)
@@ -150,6 +179,28 @@ describe('after the first data line', () => {
     const { upstream, post } = await startV1({ ports: { turnMs: 200 } })
     upstream.behave('silence after first event')
     expect(await (await post(REQUEST)).text()).toContain('"code":"total"')
+  })
+
+  const END = 'data: {"choices":[]}\n\ndata: [DONE]\n\n'
+  const COMMENT = `: ${'bye '.repeat(30)}\n\n`
+  test.each([
+    ['with it', END + COMMENT, ''],
+    ['after it', END, COMMENT],
+  ])('a comment that arrives %s, after the end mark, passes without an error', async (_name, first, rest) => {
+    let end: () => unknown = () => undefined
+    const upstream = await localSource((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(first)
+      end = () => response.end(rest)
+    })
+    const { post } = await startV1({ base: upstream.url })
+    const { body } = await post(REQUEST)
+    let text = ''
+    for await (const chunk of body ?? []) {
+      text += Buffer.from(chunk).toString()
+      if (text === first) end()
+    }
+    expect(text).toBe(END + COMMENT)
   })
 
   test('a stream that is held open after its end mark ends', async () => {
