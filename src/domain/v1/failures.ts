@@ -28,14 +28,14 @@ export interface V1Error {
 }
 
 /** Failures that always belong to one model. */
-const OWN_FAILURES: readonly UpstreamFailure['class'][] = ['model_rate_limit', 'provider_down', 'model_gone']
+const OWN_FAILURES = new Set<UpstreamFailure['class']>(['model_rate_limit', 'provider_down', 'model_gone'])
 
 /**
  * True if the next model may be tried: a rate limit, a missing endpoint or a server error of the model itself, or no
  * response. Limits of the account, declined requests and exceeded time limits apply to every model.
  */
 export function mayFailOver({ class: kind, status }: UpstreamFailure): boolean {
-  if (OWN_FAILURES.includes(kind)) return true
+  if (OWN_FAILURES.has(kind)) return true
   if (RESPONSE_CLASSES[kind].scope === 'account') return false
   return status === null ? kind === 'ambiguous' : status === 404 || status >= 500
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, test, vi } from 'vitest'
+import { candidate, catalogueModel, sampleRun } from '../../support/free-models.ts'
 import { localSource } from '../../support/local-source.ts'
 import type { V1Server } from '../../support/v1.ts'
 import { CALLER_KEY, errorBody, json, startV1, wholeCompletion } from '../../support/v1.ts'
@@ -62,6 +63,56 @@ test('only allowed fields pass, at a price of zero', async () => {
   })
 })
 
+test('only allowed members of nested objects pass', async () => {
+  const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }
+  const tool = { type: 'function', function: { name: 'f', parameters: { models: 1 }, strict: true } }
+  const allowed = {
+    messages: [
+      { role: 'user', content: [{ type: 'text', text: 'a' }] },
+      { role: 'assistant', content: null, tool_calls: [call] },
+    ],
+    tools: [tool],
+    tool_choice: { type: 'function', function: { name: 'f' } },
+    response_format: { type: 'json_schema', json_schema: { name: 'n', schema: { route: 1 } } },
+    reasoning: { effort: 'low' },
+    stream_options: { include_usage: true },
+  }
+  const more = { file: {}, image_url: {}, cache_control: {}, web_search: {}, plugins: [1], models: ['m'] }
+  const run = sampleRun({
+    candidates: [
+      candidate('maker/all:free', {
+        model: catalogueModel('maker/all:free', {
+          supportedParameters: ['tools', 'tool_choice', 'structured_outputs', 'response_format'],
+        }),
+      }),
+    ],
+  })
+  const { upstream, post } = await startV1({ run })
+  await post({
+    model: 'auto',
+    stream: true,
+    messages: [
+      { role: 'user', content: [{ type: 'text', text: 'a', ...more }] },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ ...call, ...more, function: { ...call.function, ...more } }],
+      },
+    ],
+    tools: [{ ...tool, ...more, function: { ...tool.function, ...more } }],
+    tool_choice: { ...allowed.tool_choice, ...more },
+    response_format: { ...allowed.response_format, ...more },
+    reasoning: { ...allowed.reasoning, ...more },
+    stream_options: { ...allowed.stream_options, ...more, route: 'fallback' },
+  })
+  expect(upstream.requests[0]?.body).toEqual({
+    model: 'maker/all:free',
+    stream: true,
+    ...allowed,
+    provider: FREE,
+  })
+})
+
 test('a field that is null counts as not given', async () => {
   const { upstream, post } = await startV1()
   await post({ model: 'auto', messages, stream: null, tools: null, max_tokens: null })
@@ -76,13 +127,20 @@ test('a field that is null counts as not given', async () => {
 
 test.each([
   ['a server tool', { tools: [{ type: 'openrouter:web_search' }], messages }],
+  ['a server tool as the choice', { tool_choice: { type: 'web_search' }, messages }],
+  ['a deep response format', { response_format: 'nested 5000', messages }],
+  ['a deep tool', { tools: [{ type: 'function', function: 'nested 20000' }], messages }],
   ['a file', { messages: [{ role: 'user', content: [{ type: 'file', file: {} }] }] }],
   ['an image', { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: {} }] }] }],
   ['no messages', {}],
   ['a message without a role', { messages: [{}] }],
 ])('%s is invalid', async (_name, body) => {
   const { upstream, post } = await startV1()
-  expect(await codeOf(await post({ model: 'auto', ...body }))).toEqual([400, 'invalid_request'])
+  const text = JSON.stringify({ model: 'auto', ...body }).replace(
+    /"nested (\d+)"/,
+    (_text, levels) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`,
+  )
+  expect(await codeOf(await post(text))).toEqual([400, 'invalid_request'])
   expect(upstream.requests).toEqual([])
 })
 
