@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { H3Event } from 'h3'
 import type { PassThrough } from '../../domain/ports.ts'
 import { selectModels } from '../../domain/v1/candidates.ts'
+import { isAuto } from '../../domain/v1/completion-request.ts'
 import type { CompletionRequest } from '../../domain/v1/completion-request.ts'
 import { BrokenStream, errorOf, limitHeaders, mayFailOver } from '../../domain/v1/failures.ts'
 import type { RankedModel, StoredRun } from '../../domain/models/schema.ts'
@@ -16,7 +17,7 @@ import type { V1Ports } from './ports.ts'
 /** What a completion needs beside its request. */
 export interface CompletionContext {
   ports: Pick<V1Ports, 'passThrough' | 'clock'>
-  limits: Pick<V1Limits, 'countRejectedKey'>
+  limits: Pick<V1Limits, 'tryKey'>
   sticky: StickyModels
   address: string
   key: string
@@ -45,7 +46,7 @@ export async function complete(
   const { rankingVersion } = run
   const completion = await firstCompletion(request, modelsFor(request, context), context)
   const { chunks, model, attempts } = completion
-  sticky.keep(key, request.opening, model.id)
+  if (isAuto(request.model)) sticky.keep(key, request.opening, model.id)
   const headers = {
     ...NO_STORE,
     ...attemptHeaders(model.id, rankingVersion, attempts),
@@ -130,26 +131,32 @@ async function firstCompletion(
   models: readonly RankedModel[],
   { ports, limits, address, key, run, open }: CompletionContext,
 ): Promise<Completion> {
-  for (const [index, model] of models.entries()) {
-    const attempts = index + 1
-    const sent = await send(
-      ports.passThrough,
-      { key, body: request.bodyFor(model.id), stream: request.stream },
-      open,
-    )
-    if ('chunks' in sent) return { chunks: sent.chunks, model, attempts }
-    if (attempts < models.length && mayFailOver(sent)) continue
-    const error = errorOf(sent, model.id)
-    if (error.status === 401) limits.countRejectedKey(address)
-    const headers = {
-      ...attemptHeaders(model.id, run.rankingVersion, attempts),
-      ...limitHeaders(sent, ports.clock()),
-      // A repetition would cost the caller's account up to three more requests.
-      ...NO_RETRY,
+  const endUse = limits.tryKey(address)
+  let isRejected = false
+  try {
+    for (const [index, model] of models.entries()) {
+      const attempts = index + 1
+      const sent = await send(
+        ports.passThrough,
+        { key, body: request.bodyFor(model.id), stream: request.stream },
+        open,
+      )
+      if ('chunks' in sent) return { chunks: sent.chunks, model, attempts }
+      if (attempts < models.length && mayFailOver(sent)) continue
+      const error = errorOf(sent, model.id)
+      isRejected = error.status === 401
+      const headers = {
+        ...attemptHeaders(model.id, run.rankingVersion, attempts),
+        ...limitHeaders(sent, ports.clock()),
+        // A repetition would cost the caller's account up to three more requests.
+        ...NO_RETRY,
+      }
+      throw new V1Refusal(error, {}, headers)
     }
-    throw new V1Refusal(error, {}, headers)
+    throw new Error('no model was selected')
+  } finally {
+    endUse(isRejected)
   }
-  throw new Error('no model was selected')
 }
 
 type Sent = Awaited<ReturnType<PassThrough['send']>>

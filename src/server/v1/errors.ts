@@ -36,7 +36,8 @@ export const V1_REFUSALS = {
   too_many_streams: { ...limit, message: 'this address has 25 open requests, the maximum' },
   too_many_rejected_keys: {
     ...limit,
-    message: 'ten keys of this address were rejected; it is closed for a minute',
+    message:
+      'ten keys of this address were rejected, or are in use after a rejected one; try again in a minute',
   },
   busy: { status: 503, type: 'api_error', message: '100 requests are open, the maximum; try again shortly' },
   no_ranking: {

@@ -177,6 +177,17 @@ test('a conversation keeps its model after that model was rate-limited once', as
   expect(await modelOf({ messages: [{ role: 'user', content: 'Another one' }] })).toBe('maker/first:free')
 })
 
+test('a request for a ranked id does not change the model of auto', async () => {
+  const { post } = await startV1()
+  const models = []
+  for (const model of ['auto', 'maker/talker:free', 'auto']) {
+    const response = await post({ model, messages, stream: true })
+    await response.text()
+    models.push(response.headers.get('x-dash-model'))
+  }
+  expect(models).toEqual(['maker/first:free', 'maker/talker:free', 'maker/first:free'])
+})
+
 test('a model that ends within 14 days is announced by Deprecation and Sunset, and no other', async () => {
   const end = dayOf(Date.now() + 5 * 86_400_000)
   const { client } = await startV1({ run: { ...V1_RUN, expirations: { 'maker/first:free': end } } })

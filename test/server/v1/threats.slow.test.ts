@@ -279,6 +279,17 @@ test('a thousand wrong keys reach the routing service ten times, and close the a
   expect((await post({ model: 'auto', messages, stream: true })).status).toBe(200)
 })
 
+test('after a rejected key, wrong keys that are sent together reach the routing service ten times', async () => {
+  const { upstream, post } = await startV1()
+  upstream.behave(json(errorBody(401, 'No auth credentials found'), 401))
+  const send = (index: number) =>
+    post({ model: 'auto', messages }, { authorization: `Bearer wrong-${index}` })
+  await send(0)
+  const responses = await Promise.all(Array.from({ length: 25 }, (_, index) => send(index)))
+  expect(responses.filter(({ status }) => status === 401)).toHaveLength(9)
+  expect(upstream.requests).toHaveLength(10)
+})
+
 test('an address has 60 requests a minute', async () => {
   const now = Date.UTC(2026, 7, 22, 12)
   const { post } = await startV1({ ports: { clock: () => now } })
