@@ -15,7 +15,7 @@ export const V1_REFUSALS = {
   missing_api_key: {
     ...authentication,
     message:
-      'send your own key of the routing service as `Authorization: Bearer KEY`; keys in the URL are ignored',
+      'send a key as `Authorization: Bearer KEY`: your own key of the routing service, or for the model `dash` a key of this server; keys in the URL are ignored',
   },
   wrong_kind_of_key: {
     ...authentication,
@@ -109,6 +109,14 @@ export class V1Refusal extends Error {
       },
     }
   }
+}
+
+/** The caller's key, from `Authorization` alone. @throws V1Refusal `missing_api_key` */
+export function keyIn(event: H3Event): string {
+  const header = event.req.headers.get('authorization') ?? ''
+  const key = /^Bearer +([\x21-\x7e]{1,512}) *$/i.exec(header)?.[1]
+  if (key === undefined) throw new V1Refusal('missing_api_key', {}, { 'www-authenticate': 'Bearer' })
+  return key
 }
 
 /** Binds a handler to a path of `/v1`. Errors become responses only here; no response has CORS headers. */

@@ -1,6 +1,6 @@
-import type { H3Event } from 'h3'
 import type { IpRange } from '../../domain/address.ts'
 import type { Clock, PassThrough } from '../../domain/ports.ts'
+import type { AnswerAsDash } from './dash-model.ts'
 
 /** What the OpenAI-compatible interface needs from outside. */
 export interface V1Ports {
@@ -11,10 +11,6 @@ export interface V1Ports {
   clock: Clock
   /** Random secret of this process. */
   secret: Uint8Array
-  /**
-   * Answers a chat completion for the model `dash`; absent while the chat is not set up. It checks the key itself.
-   *
-   * @param body the parsed JSON of the request
-   */
-  answerAsDash?: (event: H3Event, body: unknown) => Promise<Response>
+  /** Answers chat completions for the model `dash`; absent while the chat is not set up. */
+  answerAsDash?: AnswerAsDash
 }

@@ -34,8 +34,17 @@ test('the openai client lists auto models first, then ranked ids with their meas
   })
 })
 
+test('the openai client retrieves every model that it lists', async () => {
+  const { client, url } = await startV1()
+  const { data } = await client.models.list()
+  for (const model of data) expect(await client.models.retrieve(model.id)).toEqual(model)
+  expect(await (await fetch(`${url}/v1/models/maker/first:free`)).json()).toEqual(data[4])
+  for (const path of ['maker/other:free', 'dash', '%FF', ''])
+    expect((await fetch(`${url}/v1/models/${path}`)).status).toBe(404)
+})
+
 test('the model dash is listed only if the chat is set up', async () => {
-  const answerAsDash = () => Promise.resolve(new Response('dash'))
+  const answerAsDash = () => Promise.resolve(() => Promise.resolve(new Response('dash')))
   const { client } = await startV1({ ports: { answerAsDash } })
   expect((await client.models.list()).data[0]?.id).toBe('dash')
 })

@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
+import { request } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
@@ -358,6 +361,17 @@ describe('a key', () => {
     const key = await keyOf(server)
     const other = await post(server, { ...bearer(key), ...from('192.0.2.2') })
     expect(other.status).toBe(200)
+  })
+
+  test('that is wrong is refused before the body is read', async () => {
+    const { url } = await startAgent()
+    const headers = { ...bearer(`dck_${'A'.repeat(43)}`), 'content-length': 1_000_000 }
+    const sent = request(`${url}/v1/chat/completions`, { method: 'POST', headers })
+    sent.on('error', () => undefined)
+    sent.flushHeaders()
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    sent.destroy()
+    expect(response.statusCode).toBe(401)
   })
 
   test('stands in no log line, metric, error or database file', async () => {

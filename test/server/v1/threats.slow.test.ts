@@ -205,12 +205,27 @@ test('the model dash without a chat is not found', async () => {
 })
 
 test('the model dash gets the parsed request', async () => {
-  const answerAsDash = (_event: unknown, body: unknown) => Promise.resolve(Response.json({ body }))
+  const answerAsDash = () => Promise.resolve((body: unknown) => Promise.resolve(Response.json({ body })))
   const { post, upstream } = await startV1({ ports: { answerAsDash } })
   const headers = { authorization: 'Bearer dck_0123456789' }
   const response = await post({ model: 'dash', messages }, headers)
   expect(await response.json()).toEqual({ body: { model: 'dash', messages } })
   expect(upstream.requests).toEqual([])
+})
+
+const answerAsAny = () => Promise.resolve(() => Promise.resolve(new Response('dash')))
+test.each([
+  ['dash without a chat', 'dash', {}, 404],
+  ['another model with a key of this server', 'auto', { answerAsDash: answerAsAny }, 401],
+])('requests for %s count by their address', async (_name, model, ports, status) => {
+  const now = Date.UTC(2026, 7, 22, 12)
+  const { post } = await startV1({ ports: { clock: () => now, ...ports } })
+  const statuses = []
+  for (let index = 0; index < 61; index += 1) {
+    const headers = { authorization: `Bearer dck_${String(index).padStart(43, 'A')}` }
+    statuses.push((await post({ model, messages }, headers)).status)
+  }
+  expect(statuses).toEqual([...Array<number>(60).fill(status), 429])
 })
 
 test('a request that no model fits gets the reason for each model', async () => {
