@@ -14,6 +14,7 @@ export interface PassThroughOptions extends IdleTimeouts {
   base: string
   /** Identifies the product to the service: the URL under which it is used. */
   referer: string
+  userAgent: string
   clock: Clock
 }
 
@@ -95,7 +96,7 @@ class Exchange {
 
 function sendCall(
   http: HttpClient,
-  { base, referer }: PassThroughOptions,
+  { base, referer, userAgent }: PassThroughOptions,
   { key, body, stream }: PassedCall,
   signal: AbortSignal,
 ): Promise<HttpResponse> {
@@ -106,7 +107,7 @@ function sendCall(
       authorization: `Bearer ${key}`,
       'content-type': 'application/json',
       'content-length': String(Buffer.byteLength(body)),
-      'user-agent': 'dash (AI and trends dashboard)',
+      'user-agent': userAgent,
       'http-referer': referer,
       'x-openrouter-title': 'dash',
     },

@@ -100,7 +100,8 @@ export function v1Routes(ports: V1Ports, stored: ServedRecommendation): Route[] 
 
   const model = async (event: H3Event): Promise<Response> => {
     limits.countRequest(addressIn(event))
-    const id = idIn(event.url.pathname)
+    // Clients encode the slash of an id.
+    const id = decodeURIComponent(event.url.pathname.slice(MODEL_PATH.length))
     const found = (await listed()).find((each) => each.id === id)
     if (found === undefined) throw new V1Refusal('model_not_found')
     return respondJson(event, 200, NO_STORE, found)
@@ -112,15 +113,6 @@ export function v1Routes(ports: V1Ports, stored: ServedRecommendation): Route[] 
     v1Route('/v1/chat/completions', 'POST', completions),
     v1Route('/v1/**', null, () => Promise.reject(new V1Refusal('not_found'))),
   ]
-}
-
-/** The id at the end of a path; clients encode its slash. Empty for a path that is not encoded correctly. */
-function idIn(pathname: string): string {
-  try {
-    return decodeURIComponent(pathname.slice(MODEL_PATH.length))
-  } catch {
-    return ''
-  }
 }
 
 async function readJson(event: H3Event): Promise<object> {

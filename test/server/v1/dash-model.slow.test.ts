@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
-import { request } from 'node:http'
+import { request as sendRequest } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import OpenAI from 'openai'
@@ -366,7 +366,7 @@ describe('a key', () => {
   test('that is wrong is refused before the body is read', async () => {
     const { url } = await startAgent()
     const headers = { ...bearer(`dck_${'A'.repeat(43)}`), 'content-length': 1_000_000 }
-    const sent = request(`${url}/v1/chat/completions`, { method: 'POST', headers })
+    const sent = sendRequest(`${url}/v1/chat/completions`, { method: 'POST', headers })
     sent.on('error', () => undefined)
     sent.flushHeaders()
     const [response] = (await once(sent, 'response')) as [IncomingMessage]
