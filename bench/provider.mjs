@@ -77,6 +77,7 @@ function open(url, model) {
   return openChatModel({
     base: `${url}/v1`,
     key: 'bench',
+    userAgent: 'dash/bench',
     model,
     api: 'responses',
     firstEventMs: 60_000,

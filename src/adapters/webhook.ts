@@ -131,5 +131,5 @@ function isRefused(error: unknown): boolean {
 function reasonOf(error: unknown): string {
   if (error instanceof TimeLimitExceeded) return `gave ${error.message}`
   if (!isRefused(error)) return `cannot be reached (${networkReason(error)})`
-  return `is refused: ${asPageProblem(error, '').message}; see DASH_FREE_LLM_WEBHOOK_ALLOW_PRIVATE`
+  return `is refused: ${asPageProblem(error, '').message}; see DASH_MODEL_WEBHOOK_ALLOW_PRIVATE`
 }

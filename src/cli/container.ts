@@ -255,9 +255,12 @@ export class Container {
   async chatModel(): Promise<ChatModel> {
     const { provider, firstEventMs, idleMs, limits } = this.config.chat
     const { url: base, key, model, api } = provider
+    const userAgent = this.#userAgent()
     if (model !== 'auto') {
       const { openChatModel } = await import('../adapters/provider/chat-model.ts')
-      return this.#closing(openChatModel({ base, key, model: model ?? '', api, firstEventMs, idleMs }))
+      return this.#closing(
+        openChatModel({ base, key, userAgent, model: model ?? '', api, firstEventMs, idleMs }),
+      )
     }
     const { openAutoModel } = await import('../adapters/provider/auto-model.ts')
     const { libsqlRouterAllowance } = await import('../adapters/state/evaluations.ts')
@@ -265,6 +268,7 @@ export class Container {
       base: this.config.openRouterUrl,
       key: this.config.openRouterKey ?? '',
       referer: this.#ownUrl(),
+      userAgent,
       recommendations: await this.recommendations(),
       allowance: libsqlRouterAllowance(await this.#stateDatabase()),
       requestShare: limits.budgetShare,
@@ -280,8 +284,8 @@ export class Container {
     const { openPassThrough } = await import('../adapters/provider/pass-through.ts')
     const { openRouterUrl: base, chat } = this.config
     const { firstEventMs, idleMs } = chat
-    const referer = this.#ownUrl()
-    return this.#closing(openPassThrough({ base, referer, firstEventMs, idleMs, clock: Date.now }))
+    const identity = { referer: this.#ownUrl(), userAgent: this.#userAgent() }
+    return this.#closing(openPassThrough({ base, ...identity, firstEventMs, idleMs, clock: Date.now }))
   }
 
   async humanVerifier(verification: NonNullable<Config['chat']['verification']>): Promise<HumanVerifier> {
@@ -421,7 +425,9 @@ export class Container {
     const { libsqlEvaluations } = await import('../adapters/state/evaluations.ts')
     const { makeLiteSuite } = await import('../jobs/models/lite-suite.ts')
     const { openRouterUrl, openRouterKey, publishedBaseUrl } = this.config
-    const service = { base: openRouterUrl, key: openRouterKey, referer: this.#ownUrl(), clock: Date.now }
+    const clock = Date.now
+    const identity = { referer: this.#ownUrl(), userAgent: this.#userAgent() }
+    const service = { base: openRouterUrl, key: openRouterKey, ...identity, clock }
     const shell = this.#closing(memoryShell())
     const state = await (exists.state ? this.#stateDatabase() : this.#database('state', IN_MEMORY))
     return {

@@ -154,7 +154,7 @@ test.each(['127.0.0.1', 'localhost'])(
     const { delivered, failure, pauses } = await send(`${address}/a-key`, { allowed: [] })
     expect([delivered, pauses, requests.length]).toEqual([0, [], 0])
     expect(failure).toMatch(
-      /is refused: .+ is not a public web address; see DASH_FREE_LLM_WEBHOOK_ALLOW_PRIVATE \(1 try\)$/,
+      /is refused: .+ is not a public web address; see DASH_MODEL_WEBHOOK_ALLOW_PRIVATE \(1 try\)$/,
     )
   },
 )

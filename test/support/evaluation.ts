@@ -117,6 +117,7 @@ async function benchIn(
     base: service.url,
     key,
     referer: 'http://127.0.0.1:3000',
+    userAgent: 'dash/test',
     clock: time.clock,
     chatTimeoutMs: options.chatTimeoutMs ?? 20_000,
   })

@@ -38,6 +38,7 @@ export function modelAt(base: string, changes: Partial<ChatModelOptions> = {}): 
   const options: ChatModelOptions = {
     base,
     key: 'test-key',
+    userAgent: 'dash/test',
     model: 'model-1',
     api: 'responses',
     firstEventMs: 5_000,

@@ -69,7 +69,8 @@ export async function startV1(options: V1Options = {}): Promise<V1Server> {
   const upstream = await startProvider()
   const clock = Date.now
   const { base = upstream.url } = options
-  const passThrough = openPassThrough({ base, referer: 'http://dash.test', firstEventMs, idleMs, clock })
+  const identity = { referer: 'http://dash.test', userAgent: 'dash/test' }
+  const passThrough = openPassThrough({ base, ...identity, firstEventMs, idleMs, clock })
   onTestFinished(() => passThrough.close())
   const lines: string[] = []
   const write = (fields: Record<string, unknown>, message: string): void =>

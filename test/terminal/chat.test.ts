@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { readdir, readFile, stat, watch } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { openChatModel } from '../../src/adapters/provider/chat-model.ts'
+import { describe, expect, test } from 'vitest'
 import { PRICES, startAgent } from '../support/agent.ts'
 import type { AgentServer, AgentServerOptions } from '../support/agent.ts'
+import { modelAt } from '../support/model-turns.ts'
 import { refresh } from '../support/signals.ts'
 import { startGatedProvider } from '../support/synthetic-provider.ts'
 import type { GatedProvider } from '../support/synthetic-provider.ts'
@@ -20,9 +20,7 @@ async function startGated(
   options: AgentServerOptions = {},
 ): Promise<{ server: AgentServer; model: GatedProvider }> {
   const gate = await startGatedProvider()
-  const times = { firstEventMs: 60_000, idleMs: 60_000 }
-  const model = openChatModel({ base: gate.url, key: 'k', model: 'gated', api: 'responses', ...times })
-  onTestFinished(() => model.close())
+  const model = modelAt(gate.url, { model: 'gated', firstEventMs: 60_000, idleMs: 60_000 })
   const ports = { provider: { model, prices: PRICES }, modelName: () => model.name(), ...options.ports }
   return { server: await startAgent({ ...options, ports }), model: gate }
 }

@@ -21,6 +21,7 @@ export interface AutoModelOptions extends IdleTimeouts {
   key: string
   /** Identifies the product to the service: the URL under which it is used. */
   referer: string
+  userAgent: string
   recommendations: Pick<Objects['recommendations'], 'current'>
   /** Shared with the evaluation of models; each request is counted before it is sent. */
   allowance: State['allowance']
@@ -45,10 +46,10 @@ const THINKING_MAX_TOKENS = 3_000
  * limit applies to all models.
  */
 export function openAutoModel(options: AutoModelOptions): ChatModel {
-  const { base, key, referer, clock, allowance } = options
+  const { base, key, referer, userAgent, clock, allowance } = options
   const headers = { 'http-referer': referer, 'x-openrouter-title': 'dash' }
-  const upstream = openUpstream({ base, key, headers })
-  const router = openRouter({ base, key, referer, clock })
+  const upstream = openUpstream({ base, key, userAgent, headers })
+  const router = openRouter({ base, key, referer, userAgent, clock })
   const limit = dailyLimit(router, clock)
   const recommended = recommendedModels(options.recommendations, clock)
   const busyUntil = new Map<string, Instant>()

@@ -14,6 +14,7 @@ export interface ChatModelOptions extends IdleTimeouts {
   base: string
   /** Null for a provider without authentication. */
   key: string | null
+  userAgent: string
   model: string
   api: 'responses' | 'chat'
 }

@@ -1,4 +1,3 @@
-import { DataLines, firstDataLine } from '../../domain/v1/data-lines.ts'
 import { BrokenStream } from '../../domain/v1/failures.ts'
 import type { UpstreamFailure } from '../../domain/v1/failures.ts'
 import type { Clock, PassThrough, PassedCall } from '../../domain/ports.ts'
@@ -14,6 +13,7 @@ import {
 import type { HttpClient, HttpResponse } from '../http.ts'
 import { classifyResponse } from '../router/classify.ts'
 import type { RouterResponse } from '../router/classify.ts'
+import { DataLines, firstDataLine } from './data-lines.ts'
 import type { IdleTimeouts } from './provider-stream.ts'
 import { readError, singleUseBody } from './upstream.ts'
 
@@ -22,6 +22,7 @@ export interface PassThroughOptions extends IdleTimeouts {
   base: string
   /** Identifies the product to the service: the URL under which it is used. */
   referer: string
+  userAgent: string
   clock: Clock
 }
 
@@ -42,14 +43,18 @@ export function openPassThrough(options: PassThroughOptions): PassThrough {
     async send(call, signal) {
       signal.throwIfAborted()
       const exchange = new Exchange(signal, call.stream ? options.firstEventMs : null)
+      let status: number | null = null
       try {
         const response = await sendCall(http, options, call, exchange.signal)
+        status = response.statusCode
         return await readResponse(response, call.stream, exchange, options)
       } catch (error) {
         signal.throwIfAborted()
         exchange.end()
-        if (!exchange.isLate && !isNetworkError(error)) throw error
-        return failureOf({ ending: exchange.isLate ? 'timeout' : 'unreachable' }, options.clock)
+        if (exchange.isLate) return failureOf({ ending: 'timeout' }, options.clock)
+        if (!isNetworkError(error)) throw error
+        // A response that began may have cost the account a request.
+        return failureOf({ status, ending: status === null ? 'unreachable' : 'cut' }, options.clock)
       }
     },
     close: () => http.close(),
@@ -99,7 +104,7 @@ class Exchange {
 
 function sendCall(
   http: HttpClient,
-  { base, referer }: PassThroughOptions,
+  { base, referer, userAgent }: PassThroughOptions,
   { key, body, stream }: PassedCall,
   signal: AbortSignal,
 ): Promise<HttpResponse> {
@@ -110,7 +115,7 @@ function sendCall(
       authorization: `Bearer ${key}`,
       'content-type': 'application/json',
       'content-length': String(Buffer.byteLength(body)),
-      'user-agent': 'dash (AI and trends dashboard)',
+      'user-agent': userAgent,
       'http-referer': referer,
       'x-openrouter-title': 'dash',
     },
@@ -204,9 +209,6 @@ async function readFirstLine(
   }
 }
 
-const END_MARK = /(?:^|[\r\n])data: ?\[DONE\]\s*$/
-const TAIL_BYTES = 64
-
 /**
  * Passes a stream on. The next chunk is read when the caller has taken the last one.
  *
@@ -219,25 +221,22 @@ async function* passOn(
   idleMs: number,
 ): AsyncGenerator<Uint8Array> {
   const lines = new DataLines(LINE_MAX_BYTES)
-  let tail = Buffer.alloc(0)
   let idleLeft = idleMs
-  let isDone = false
   try {
     for (let chunk: Uint8Array | null = first; chunk !== null;) {
       const hasData = lines.push(chunk)
       if (hasData === null) throw new BrokenStream('invalid_stream')
-      tail = Buffer.concat([tail, chunk]).subarray(-TAIL_BYTES)
-      isDone = END_MARK.test(tail.toString('latin1'))
       yield chunk
-      if (hasData) idleLeft = idleMs
+      if (lines.isDone) idleLeft = Math.min(idleLeft, END_MS)
+      else if (hasData) idleLeft = idleMs
       const waitedSince = performance.now()
-      exchange.limit(isDone ? END_MS : idleLeft)
-      chunk = await nextChunk(chunks, exchange, isDone)
+      exchange.limit(idleLeft)
+      chunk = await nextChunk(chunks, exchange, lines.isDone)
       exchange.unlimit()
-      // Comments do not prolong the time until the next event.
+      // Comments do not prolong the time until the next event, or until the end.
       idleLeft = Math.max(1, idleLeft - (performance.now() - waitedSince))
     }
-    if (!isDone) throw new BrokenStream('truncated')
+    if (!lines.isDone) throw new BrokenStream('truncated')
   } finally {
     exchange.end()
   }
@@ -267,8 +266,10 @@ function failureOf(response: Partial<RouterResponse>, clock: Clock): UpstreamFai
     endedAt: clock(),
     ...response,
   } as const
-  const { class: kind, status, retryAt, resetAt, limit, remaining } = classifyResponse(whole)
-  return { class: kind, status, retryAt, resetAt, limit, remaining }
+  const { class: kind, correlated, status, retryAt, resetAt, limit, remaining } = classifyResponse(whole)
+  // One request has no other model to compare with: a 429 that names no owner counts as the account's.
+  const owned = correlated === 'account_minute' ? correlated : kind
+  return { class: owned, status, retryAt, resetAt, limit, remaining }
 }
 
 function isNetworkError(error: unknown): boolean {

@@ -9,6 +9,7 @@ export interface UpstreamOptions {
   base: string
   /** Null for requests without authentication. */
   key: string | null
+  userAgent: string
   /** Additional headers of every request. */
   headers?: Readonly<Record<string, string>>
 }
@@ -38,14 +39,14 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1
  * the headers and the streams (`ProviderStream`); nothing is retried and no redirect is followed
  * (docs/decisions/0029).
  */
-export function openUpstream({ base, key, headers = {} }: UpstreamOptions): Upstream {
+export function openUpstream({ base, key, userAgent, headers = {} }: UpstreamOptions): Upstream {
   const http = openHttpClient({ connect: { timeout: 10_000 } })
   const bodies = new WeakMap<Response, ResponseBody>()
   const requestHeaders = {
     ...headers,
     accept: 'text/event-stream',
     'content-type': 'application/json',
-    'user-agent': 'dash (AI and trends dashboard)',
+    'user-agent': userAgent,
     ...(key === null ? {} : { authorization: `Bearer ${key}` }),
   }
   const client = new OpenAI({

@@ -236,8 +236,8 @@ const LONGEST_MINUTE_WAIT_MS = 120_000
 
 /** Classifies by the limit headers of the service, which does not forward those of providers. */
 function decideByHeaders({ fromProvider, limit, status, resetInMs }: ErrorContext): Decision | null {
-  if (status !== 429 || limit === null || fromProvider) return null
-  const daily = resetInMs === null ? limit >= SMALLEST_DAILY_LIMIT : resetInMs > LONGEST_MINUTE_WAIT_MS
+  if (status !== 429 || fromProvider || (limit === null && resetInMs === null)) return null
+  const daily = resetInMs === null ? (limit ?? 0) >= SMALLEST_DAILY_LIMIT : resetInMs > LONGEST_MINUTE_WAIT_MS
   return { class: daily ? 'account_daily' : 'account_minute', rule: 'headers of a limit' }
 }
 

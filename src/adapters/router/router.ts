@@ -14,6 +14,7 @@ export interface RouterOptions {
   key: string | null
   /** Identifies the product to the service: the URL under which it is used. */
   referer: string
+  userAgent: string
   clock: Clock
   /** Time limit of a model's whole response, in milliseconds. */
   chatTimeoutMs?: number
@@ -35,7 +36,7 @@ export function openRouter(options: RouterOptions): ModelRouter & { close: () =>
   const http = openHttpClient({ connect: { timeout: 10_000 } })
   const headers: Record<string, string> = {
     accept: 'application/json',
-    'user-agent': 'dash (AI and trends dashboard)',
+    'user-agent': options.userAgent,
     'http-referer': options.referer,
     'x-openrouter-title': 'dash',
     ...(key === null ? {} : { authorization: `Bearer ${key}` }),

@@ -119,8 +119,8 @@ const logOf = (settings: Settings, cwd: string) => {
 }
 
 const webhookOf = (settings: Settings) => {
-  const { DASH_FREE_LLM_WEBHOOK: url, DASH_FREE_LLM_WEBHOOK_SECRET: key } = settings
-  const allowed = settings.DASH_FREE_LLM_WEBHOOK_ALLOW_PRIVATE ?? []
+  const { DASH_MODEL_WEBHOOK_URL: url, DASH_MODEL_WEBHOOK_SECRET: key } = settings
+  const allowed = settings.DASH_MODEL_WEBHOOK_ALLOW_PRIVATE ?? []
   return url === undefined || key === undefined ? null : { url, key, allowed }
 }
 

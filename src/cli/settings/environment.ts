@@ -132,7 +132,7 @@ export function examineEnvironment(
 const PAIRS = [
   ['DASH_VERIFICATION_SITE_KEY', 'DASH_VERIFICATION_SECRET'],
   ['DASH_CHAT_PRICE_INPUT', 'DASH_CHAT_PRICE_OUTPUT'],
-  ['DASH_FREE_LLM_WEBHOOK', 'DASH_FREE_LLM_WEBHOOK_SECRET'],
+  ['DASH_MODEL_WEBHOOK_URL', 'DASH_MODEL_WEBHOOK_SECRET'],
 ] as const
 
 function problemsTogether(values: Readonly<Record<string, string>>): SettingProblem[] {

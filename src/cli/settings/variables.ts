@@ -226,17 +226,17 @@ const models = {
     'address published with a recommendation, to which readers send their keys; `OPENROUTER_BASE_URL` is never published',
     { page: 'docs/free-models.md' },
   ),
-  DASH_FREE_LLM_WEBHOOK: secret(
+  DASH_MODEL_WEBHOOK_URL: secret(
     webhookUrl,
-    'address to which `evaluate-models` posts each change of the ranking; needs `DASH_FREE_LLM_WEBHOOK_SECRET`',
+    'address to which `evaluate-models` posts each change of the ranking; needs `DASH_MODEL_WEBHOOK_SECRET`',
     { page: 'docs/free-models.md#webhook' },
   ),
-  DASH_FREE_LLM_WEBHOOK_SECRET: secret(
+  DASH_MODEL_WEBHOOK_SECRET: secret(
     webhookSecret,
     'secret that signs these requests as in Standard Webhooks: `whsec_` and 24 to 64 bytes in base64',
     { page: 'docs/free-models.md#webhook' },
   ),
-  DASH_FREE_LLM_WEBHOOK_ALLOW_PRIVATE: optional(
+  DASH_MODEL_WEBHOOK_ALLOW_PRIVATE: optional(
     addressRanges,
     'addresses and ranges (CIDR), comma-separated, of private networks that the webhook may reach, on any port',
     { page: 'docs/free-models.md#webhook' },

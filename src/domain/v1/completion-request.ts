@@ -52,42 +52,57 @@ export interface InvalidRequest {
   problem: string
 }
 
-/** Fields of a request that are passed on; every other one is removed. */
-const FIELDS = [
-  'stream',
-  'stream_options',
-  'max_tokens',
-  'max_completion_tokens',
-  'temperature',
-  'top_p',
-  'top_k',
-  'min_p',
-  'frequency_penalty',
-  'presence_penalty',
-  'repetition_penalty',
-  'seed',
-  'stop',
-  'logit_bias',
-  'logprobs',
-  'top_logprobs',
-  'tool_choice',
-  'parallel_tool_calls',
-  'response_format',
-  'reasoning',
-  'reasoning_effort',
-] as const
+/** Members of an object that are passed on; of a list, those of each item. `true` passes any value. */
+interface Members {
+  readonly [name: string]: Members | true
+}
 
-/** Fields of a message that are passed on. */
-const MESSAGE_FIELDS = [
-  'role',
-  'content',
-  'name',
-  'tool_calls',
-  'tool_call_id',
-  'refusal',
-  'reasoning',
-  'reasoning_details',
-] as const
+/** Fields of a request that are passed on; every other one is removed. */
+const FIELDS: Members = {
+  stream: true,
+  stream_options: { include_usage: true, include_obfuscation: true },
+  max_tokens: true,
+  max_completion_tokens: true,
+  temperature: true,
+  top_p: true,
+  top_k: true,
+  min_p: true,
+  frequency_penalty: true,
+  presence_penalty: true,
+  repetition_penalty: true,
+  seed: true,
+  stop: true,
+  logit_bias: true,
+  logprobs: true,
+  top_logprobs: true,
+  tool_choice: { type: true, function: { name: true } },
+  parallel_tool_calls: true,
+  response_format: {
+    type: true,
+    json_schema: { name: true, description: true, schema: true, strict: true },
+  },
+  reasoning: { effort: true, max_tokens: true, exclude: true, enabled: true, summary: true },
+  reasoning_effort: true,
+}
+
+const TOOL_FIELDS: Members = {
+  type: true,
+  function: { name: true, description: true, parameters: true, strict: true },
+}
+
+const MESSAGE_FIELDS: Members = {
+  role: true,
+  content: { type: true, text: true, refusal: true },
+  name: true,
+  tool_calls: { index: true, id: true, type: true, function: { name: true, arguments: true } },
+  tool_call_id: true,
+  refusal: true,
+  reasoning: true,
+  reasoning_details: true,
+}
+
+/** Most levels of objects and lists in a request; a serialiser that recurses needs a bound. */
+const LEVELS_MAX = 128
 
 /** A price above zero is refused by the routing service. */
 const FREE_ONLY = { max_price: { prompt: 0, completion: 0, request: 0, image: 0 } }
@@ -102,6 +117,7 @@ type Fields = Readonly<Record<string, unknown>>
 export function parseCompletionRequest(body: unknown): CompletionRequest | InvalidRequest {
   const fields = membersOf(body)
   if (fields === null) return invalid('the body is not a JSON object')
+  if (isDeeper(body, LEVELS_MAX)) return invalid(`the body has more than ${LEVELS_MAX} levels`)
   const { model } = fields
   // The OpenAI API takes null for what is not given.
   const stream = fields['stream'] ?? false
@@ -112,11 +128,18 @@ export function parseCompletionRequest(body: unknown): CompletionRequest | Inval
   if ('problem' in messages) return messages
   if (!Array.isArray(tools) || !tools.every((tool) => membersOf(tool)?.['type'] === 'function'))
     return invalid('`tools` is not a list of tools of the type `function`; other tools cost money')
-  const passed = { ...pick(fields, FIELDS), messages, ...(tools.length > 0 ? { tools } : {}) }
+  if ((membersOf(fields['tool_choice'])?.['type'] ?? 'function') !== 'function')
+    return invalid('`tool_choice` is not of the type `function`; other tools cost money')
+  const functions = tools.map((tool) => pickIn(tool, TOOL_FIELDS))
+  const passed = {
+    ...pick(fields, FIELDS),
+    messages,
+    ...(functions.length > 0 ? { tools: functions } : {}),
+  }
   return {
     model,
     stream,
-    needs: needsOf(fields, model, messages, tools),
+    needs: needsOf(fields, model, messages, functions),
     opening: messages.slice(0, 2).map((message) => JSON.stringify(message)),
     bodyFor: (id) => JSON.stringify({ ...passed, stream, model: id, provider: FREE_ONLY }),
   }
@@ -162,7 +185,7 @@ function needsOf(
   }
 }
 
-function isAuto(model: string): model is keyof typeof AUTO_MODELS {
+export function isAuto(model: string): model is keyof typeof AUTO_MODELS {
   return Object.hasOwn(AUTO_MODELS, model)
 }
 
@@ -175,9 +198,23 @@ function tokensOf(value: unknown): number {
   return typeof value === 'number' && value > 0 ? Math.min(Math.ceil(value), Number.MAX_SAFE_INTEGER) : 0
 }
 
-function pick(fields: Fields, names: readonly string[]): Fields {
-  const known = names.filter((name) => Object.hasOwn(fields, name))
-  return Object.fromEntries(known.map((name) => [name, fields[name]]))
+function pick(fields: Fields, members: Members): Fields {
+  const known = Object.entries(members).filter(([name]) => Object.hasOwn(fields, name))
+  return Object.fromEntries(
+    known.map(([name, inner]) => [name, inner === true ? fields[name] : pickIn(fields[name], inner)]),
+  )
+}
+
+/** Picks the members of a value that may be an object, a list, or neither. */
+function pickIn(value: unknown, members: Members): unknown {
+  if (Array.isArray(value)) return value.map((item: unknown) => pickIn(item, members))
+  const fields = membersOf(value)
+  return fields === null ? value : pick(fields, members)
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1))
 }
 
 function invalid(problem: string): InvalidRequest {

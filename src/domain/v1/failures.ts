@@ -27,16 +27,17 @@ export interface V1Error {
   message: string
 }
 
+/** Failures that always belong to one model. */
+const OWN_FAILURES = new Set<UpstreamFailure['class']>(['model_rate_limit', 'provider_down', 'model_gone'])
+
 /**
  * True if the next model may be tried: a rate limit, a missing endpoint or a server error of the model itself, or no
- * connection. Limits of the account, declined requests and exceeded time limits apply to every model.
+ * response. Limits of the account, declined requests and exceeded time limits apply to every model.
  */
 export function mayFailOver({ class: kind, status }: UpstreamFailure): boolean {
-  const { scope } = RESPONSE_CLASSES[kind]
-  if (scope === 'account') return false
-  if (kind === 'model_rate_limit' || kind === 'provider_down' || kind === 'model_gone') return true
-  if (kind === 'ambiguous') return status === null || status === 429 || status >= 500
-  return status !== null && (status === 404 || status >= 500)
+  if (OWN_FAILURES.has(kind)) return true
+  if (RESPONSE_CLASSES[kind].scope === 'account') return false
+  return status === null ? kind === 'ambiguous' : status === 404 || status >= 500
 }
 
 /**
@@ -45,22 +46,13 @@ export function mayFailOver({ class: kind, status }: UpstreamFailure): boolean {
  * @param model the model that failed last
  */
 export function errorOf({ class: kind, status }: UpstreamFailure, model: string): V1Error {
-  const known = status === 401 ? ERRORS.account_key : ERRORS[kind]
+  const known = ERRORS[kind] ?? (kind === 'ambiguous' && status !== null ? UNEXPLAINED[status] : undefined)
   if (known) return { ...known, message: `${model}: ${known.message}` }
   const response = status === null ? 'no connection' : `status ${status}`
-  return status === 429
-    ? { ...MODEL_LIMIT, message: `${model}: ${MODEL_LIMIT.message}` }
-    : { ...UPSTREAM, message: `${model}: the routing service failed (${response}); try again later` }
+  return { ...UPSTREAM, message: `${model}: the routing service failed (${response}); try again later` }
 }
 
 const UPSTREAM = { status: 502, type: 'api_error', code: 'upstream_error' } as const
-
-const MODEL_LIMIT: V1Error = {
-  status: 429,
-  type: 'rate_limit_error',
-  code: 'model_rate_limited',
-  message: 'the model or its provider is rate-limited; try again later, or use another model',
-}
 
 const limitError = (code: string, message: string): V1Error => ({
   status: 429,
@@ -73,20 +65,33 @@ const limitError = (code: string, message: string): V1Error => ({
 export function upstreamErrors(): readonly V1Error[] {
   return [
     ...Object.values(ERRORS),
+    FORBIDDEN,
     { ...UPSTREAM, message: 'the routing service cannot be reached, or fails' },
   ]
 }
+
+const REJECTED_KEY: V1Error = {
+  status: 401,
+  type: 'authentication_error',
+  code: 'invalid_api_key',
+  message: 'the routing service rejects your key; check it at the service',
+}
+
+const FORBIDDEN: V1Error = {
+  status: 403,
+  type: 'invalid_request_error',
+  code: 'forbidden',
+  message: 'the routing service forbids the request without a reason; check your key and your account there',
+}
+
+/** Errors of responses by their status, if nothing else in them explains it. */
+const UNEXPLAINED: Partial<Record<number, V1Error>> = { 401: REJECTED_KEY, 403: FORBIDDEN }
 
 const ERRORS: Partial<Record<UpstreamFailure['class'], V1Error>> = {
   account_daily: limitError('account_daily_limit', 'your account has used its free requests of this day'),
   account_minute: limitError('account_minute_limit', 'your account has used its requests of this minute'),
   account_busy: limitError('account_busy', 'your account has too many open requests; try again shortly'),
-  account_key: {
-    status: 401,
-    type: 'authentication_error',
-    code: 'invalid_api_key',
-    message: 'the routing service rejects your key; check it at the service',
-  },
+  account_key: REJECTED_KEY,
   account_key_limit: {
     status: 402,
     type: 'invalid_request_error',
@@ -105,7 +110,10 @@ const ERRORS: Partial<Record<UpstreamFailure['class'], V1Error>> = {
     code: 'account_data_policy',
     message: 'the data policy of your account forbids free models; allow them at the routing service',
   },
-  model_rate_limit: MODEL_LIMIT,
+  model_rate_limit: limitError(
+    'model_rate_limited',
+    'the model or its provider is rate-limited; try again later, or use another model',
+  ),
   model_gone: {
     status: 404,
     type: 'invalid_request_error',

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type { H3Event } from 'h3'
 import type { IpRange } from '../../domain/address.ts'
 import type { Clock, PassThrough } from '../../domain/ports.ts'
-import { selectModels } from '../../domain/v1/completion-request.ts'
+import { isAuto, selectModels } from '../../domain/v1/completion-request.ts'
 import type { CompletionRequest } from '../../domain/v1/completion-request.ts'
 import { BrokenStream, errorOf, limitHeaders, mayFailOver } from '../../domain/v1/failures.ts'
 import type { RankedModel, StoredRun } from '../../domain/models/schema.ts'
@@ -16,7 +16,8 @@ import {
   respondStream,
 } from '../respond.ts'
 import { deprecationHeaders } from '../models/routes.ts'
-import { V1Refusal } from './errors.ts'
+import type { AnswerAsDash } from './dash-model.ts'
+import { NO_RETRY, V1Refusal } from './errors.ts'
 import type { V1Limits, StickyModels } from './limits.ts'
 
 /** What the OpenAI-compatible interface needs from outside. */
@@ -28,18 +29,14 @@ export interface V1Ports {
   clock: Clock
   /** Random secret of this process. */
   secret: Uint8Array
-  /**
-   * Answers a chat completion for the model `dash`; absent while the chat is not set up. It checks the key itself.
-   *
-   * @param body the parsed JSON of the request
-   */
-  answerAsDash?: (event: H3Event, body: unknown) => Promise<Response>
+  /** Answers chat completions for the model `dash`; absent while the chat is not set up. */
+  answerAsDash?: AnswerAsDash
 }
 
 /** What a completion needs beside its request. */
 export interface CompletionContext {
   ports: Pick<V1Ports, 'passThrough' | 'clock'>
-  limits: Pick<V1Limits, 'countRejectedKey'>
+  limits: Pick<V1Limits, 'tryKey'>
   sticky: StickyModels
   address: string
   key: string
@@ -68,7 +65,7 @@ export async function complete(
   const { rankingVersion } = run
   const completion = await firstCompletion(request, modelsFor(request, context), context)
   const { chunks, model, attempts } = completion
-  sticky.keep(key, request.opening, model.id)
+  if (isAuto(request.model)) sticky.keep(key, request.opening, model.id)
   const headers = {
     ...NO_STORE,
     ...attemptHeaders(model.id, rankingVersion, attempts),
@@ -142,23 +139,32 @@ async function firstCompletion(
   models: readonly RankedModel[],
   { ports, limits, address, key, run, open }: CompletionContext,
 ): Promise<Completion> {
-  for (const [index, model] of models.entries()) {
-    const attempts = index + 1
-    const sent = await send(
-      ports.passThrough,
-      { key, body: request.bodyFor(model.id), stream: request.stream },
-      open,
-    )
-    if ('chunks' in sent) return { chunks: sent.chunks, model, attempts }
-    if (sent.status === 401) limits.countRejectedKey(address)
-    if (attempts < models.length && mayFailOver(sent)) continue
-    const headers = {
-      ...attemptHeaders(model.id, run.rankingVersion, attempts),
-      ...limitHeaders(sent, ports.clock()),
+  const endUse = limits.tryKey(address)
+  let isRejected = false
+  try {
+    for (const [index, model] of models.entries()) {
+      const attempts = index + 1
+      const sent = await send(
+        ports.passThrough,
+        { key, body: request.bodyFor(model.id), stream: request.stream },
+        open,
+      )
+      if ('chunks' in sent) return { chunks: sent.chunks, model, attempts }
+      if (attempts < models.length && mayFailOver(sent)) continue
+      const error = errorOf(sent, model.id)
+      isRejected = error.status === 401
+      const headers = {
+        ...attemptHeaders(model.id, run.rankingVersion, attempts),
+        ...limitHeaders(sent, ports.clock()),
+        // A repetition would cost the caller's account up to three more requests.
+        ...NO_RETRY,
+      }
+      throw new V1Refusal(error, {}, headers)
     }
-    throw new V1Refusal(errorOf(sent, model.id), {}, headers)
+    throw new Error('no model was selected')
+  } finally {
+    endUse(isRejected)
   }
-  throw new Error('no model was selected')
 }
 
 type Sent = Awaited<ReturnType<PassThrough['send']>>

@@ -5,7 +5,7 @@ import type { AnswerOutput, AnswerStreamOptions, FrameEvent } from '../agent/ans
 import { NO_STORE, notesOf, respondJson } from '../respond.ts'
 import { DASH_MODEL } from '../../domain/v1/completion-request.ts'
 import type { V1Error } from '../../domain/v1/failures.ts'
-import { V1Refusal, v1Error } from './errors.ts'
+import { NO_RETRY, V1Refusal, v1Error } from './errors.ts'
 
 /** Answers of the chat as chat completions (docs/agent-chat.md#keys-for-servers). */
 
@@ -104,7 +104,8 @@ export class WholeCompletion implements AnswerOutput {
   async respond(event: H3Event, headers: Readonly<Record<string, string>>): Promise<Response> {
     const last = await this.#last
     if (last === null) throw new V1Refusal(v1Error(499, 'gone', 'the client disconnected'))
-    if (last.event === 'error') throw new V1Refusal(errorOf(last))
+    // A repetition would count against the key's quota.
+    if (last.event === 'error') throw new V1Refusal(errorOf(last), {}, NO_RETRY)
     return respondJson(event, 200, { ...headers, ...NO_STORE }, this.#document(last))
   }
 

@@ -10,6 +10,8 @@ export const V1_DOCS = '/docs/api/v1'
 
 type Refusals = Contract<string>['refusals']
 
+const NO_RETRY_HEADER = { 'X-Should-Retry': '`false`: a repetition would cost the account further requests' }
+
 /** Refusals of this server by code. */
 function refusalsOf(codes: readonly V1Code[]): Refusals {
   return Object.fromEntries(
@@ -45,6 +47,8 @@ const modelSchema = z.object({
     .describe('measurements; ranked ids only'),
 })
 
+export type ListedModel = z.infer<typeof modelSchema>
+
 /** `GET /v1/models` (docs/v1.md). */
 const modelsContract: Contract<string> = {
   ...COMMON,
@@ -57,6 +61,26 @@ const modelsContract: Contract<string> = {
   successDescription: 'The models',
   successHeaders: { 'Cache-Control': '`no-store`' },
   refusals: refusalsOf(['rate_limited', 'too_many_rejected_keys', 'method_not_allowed', 'internal_error']),
+}
+
+/** `GET /v1/models/<id>` (docs/v1.md). */
+const modelContract: Contract<string> = {
+  ...COMMON,
+  path: '/v1/models/{model}',
+  pathRest: { name: 'model', description: 'an id of `/v1/models`; its slash may be encoded' },
+  operationId: 'retrieveModel',
+  summary: 'Get a model',
+  description: 'The entry of one model in `/v1/models`. Exists only if `DASH_V1` is set.',
+  success: modelSchema,
+  successDescription: 'The model',
+  successHeaders: { 'Cache-Control': '`no-store`' },
+  refusals: refusalsOf([
+    'model_not_found',
+    'rate_limited',
+    'too_many_rejected_keys',
+    'method_not_allowed',
+    'internal_error',
+  ]),
 }
 
 const completionCodes = Object.keys(V1_REFUSALS).filter((code) => code !== 'not_found') as V1Code[]
@@ -96,10 +120,13 @@ const completionsContract: Contract<string> = {
   refusals: {
     ...refusalsOf(completionCodes),
     ...Object.fromEntries(
-      upstreamErrors().map(({ code, status, message }) => [code, { status, when: message }]),
+      upstreamErrors().map(({ code, status, message }) => [
+        code,
+        { status, when: message, headers: NO_RETRY_HEADER },
+      ]),
     ),
   },
 }
 
 /** Every contract of the interface, as its document lists them. */
-export const V1_CONTRACTS = [modelsContract, completionsContract] as const
+export const V1_CONTRACTS = [modelsContract, modelContract, completionsContract] as const

@@ -16,7 +16,7 @@ import { addressLimit, addressOf } from '../callers.ts'
 import { requestId } from '../respond.ts'
 import { codeOf } from '../route.ts'
 import { WholeCompletion, chunkFrames, completionHead } from './completion-output.ts'
-import { V1Refusal, v1Error } from './errors.ts'
+import { V1Refusal, keyIn, v1Error } from './errors.ts'
 
 /** Returns the active key of a text; null if it is no key, unknown or revoked. */
 export type FindKey = (key: string) => Promise<ChatKey | null>
@@ -30,12 +30,12 @@ export function findKeyIn(keys: Pick<State['chatKeys'], 'find'>): FindKey {
 }
 
 /**
- * Answers a request of chat completions for the model `dash`.
+ * Verifies the key of a request of chat completions for the model `dash`, before its body is read.
  *
- * @param body the body as parsed JSON; members other than `messages` and `stream` are ignored
- * @throws V1Refusal
+ * @returns a function that answers the request; of its body, parsed as JSON, it reads `messages` and `stream`
+ * @throws V1Refusal, as the function does
  */
-export type AnswerAsDash = (event: H3Event, body: unknown) => Promise<Response>
+export type AnswerAsDash = (event: H3Event) => Promise<(body: unknown) => Promise<Response>>
 
 /** Wrong keys that one address may send in a minute; then no key of the address is looked up until the minute ends. */
 const WRONG_KEYS_PER_MINUTE = 10
@@ -43,19 +43,25 @@ const WRONG_KEYS_PER_MINUTE = 10
 /** The grounded chat for callers with a key (docs/agent-chat.md#keys-for-servers). */
 export function dashModel(ports: AgentPorts, handle: Turns['handle'], findKey: FindKey): AnswerAsDash {
   const verifyKey = keyVerifier(ports, findKey)
-  const answer: AnswerAsDash = async (event, body) => {
+  const admit: AnswerAsDash = async (event) => {
     const { provider } = await requireRunnable(ports)
     const key = await verifyKey(event)
-    const parsed = readCompletionRequest(body)
-    if (!parsed.ok) throw new Refusal<AgentRefusal>(parsed.code)
-    const { request } = parsed
-    const checked: CheckedRequest = { request, address: keyCaller(key.id), caller: { key }, provider }
-    return handle(event, checked, isStreamed(body) ? openStream(ports) : openWhole(ports), {})
+    const answer = async (body: unknown): Promise<Response> => {
+      const parsed = readCompletionRequest(body)
+      if (!parsed.ok) throw new Refusal<AgentRefusal>(parsed.code)
+      const { request } = parsed
+      const checked: CheckedRequest = { request, address: keyCaller(key.id), caller: { key }, provider }
+      return handle(event, checked, isStreamed(body) ? openStream(ports) : openWhole(ports), {})
+    }
+    return (body) => answer(body).catch(refuseWith(ports, event))
   }
-  return (event, body) =>
-    answer(event, body).catch((error: unknown) => {
-      throw refusalFor(ports, event, error)
-    })
+  return (event) => admit(event).catch(refuseWith(ports, event))
+}
+
+function refuseWith(ports: AgentPorts, event: H3Event): (error: unknown) => never {
+  return (error) => {
+    throw refusalFor(ports, event, error)
+  }
 }
 
 function isStreamed(body: unknown): boolean {
@@ -91,8 +97,7 @@ function keyVerifier(
   return async (event) => {
     const address = addressOf(event, settings.trustedProxies)
     requireNoWait(wrongKeys.wait(address))
-    const [, given] = /^Bearer +(\S.*)$/i.exec(event.req.headers.get('authorization') ?? '') ?? []
-    const key = given === undefined ? null : await fromQuotaStore(findKey(given))
+    const key = await fromQuotaStore(findKey(keyIn(event)))
     if (key !== null) return key
     // Requests that were sent together are counted one by one.
     requireNoWait(wrongKeys.count(address))
@@ -104,8 +109,7 @@ function keyVerifier(
 function refusalFor({ log }: AgentPorts, event: H3Event, error: unknown): V1Refusal {
   if (error instanceof V1Refusal) return error
   if (error instanceof Refusal && error.code === ('invalid_api_key' satisfies KeyRefusal)) {
-    const message =
-      'the key is missing, unknown or revoked; send a key of dash chat-key new as Authorization: Bearer'
+    const message = 'the key is unknown or revoked; send a key of dash chat-key new as Authorization: Bearer'
     return new V1Refusal(v1Error(401, error.code, message), {}, { 'www-authenticate': 'Bearer' })
   }
   const code = codeOf(chatContract, error)

@@ -11,7 +11,7 @@ export const V1_REFUSALS = {
   missing_api_key: {
     status: 401,
     message:
-      'send your own key of the routing service as `Authorization: Bearer KEY`; keys in the URL are ignored',
+      'send a key as `Authorization: Bearer KEY`: your own key of the routing service, or for the model `dash` a key of this server; keys in the URL are ignored',
   },
   wrong_kind_of_key: {
     status: 401,
@@ -31,7 +31,8 @@ export const V1_REFUSALS = {
   too_many_streams: { status: 429, message: 'this address has 25 open requests, the maximum' },
   too_many_rejected_keys: {
     status: 429,
-    message: 'ten keys of this address were rejected; it is closed for a minute',
+    message:
+      'ten keys of this address were rejected, or are in use after a rejected one; try again in a minute',
   },
   busy: { status: 503, message: '100 requests are open, the maximum; try again shortly' },
   no_ranking: {
@@ -59,6 +60,12 @@ function typeOf(status: number): V1Error['type'] {
   return status === 401 ? 'authentication_error' : 'invalid_request_error'
 }
 
+/** Clients of OpenAI's libraries repeat a failed request after any wait that `Retry-After` names, unless told not to. */
+export const NO_RETRY = { 'x-should-retry': 'false' }
+
+/** Longest wait, in seconds, after which a client should repeat a request by itself. */
+const RETRY_MAX_SECONDS = 60
+
 interface RefusalDetails {
   /** Replaces the message of the code. */
   message?: string
@@ -77,10 +84,12 @@ export class V1Refusal extends Error {
   constructor(reason: V1Code | V1Error, details: RefusalDetails = {}, headers = {}) {
     const error = typeof reason === 'string' ? refusalOf(reason) : reason
     super(error.code)
+    const { retryAfterSeconds } = details
     this.error = { ...error, message: details.message ?? error.message }
     this.headers = {
       ...headers,
-      ...(details.retryAfterSeconds && retryAfter({ retryAfterSeconds: details.retryAfterSeconds })),
+      ...(retryAfterSeconds && retryAfter({ retryAfterSeconds })),
+      ...(retryAfterSeconds && retryAfterSeconds > RETRY_MAX_SECONDS && NO_RETRY),
     }
     this.#details = details
   }
@@ -99,6 +108,14 @@ export class V1Refusal extends Error {
       },
     }
   }
+}
+
+/** The caller's key, from `Authorization` alone. @throws V1Refusal `missing_api_key` */
+export function keyIn(event: H3Event): string {
+  const header = event.req.headers.get('authorization') ?? ''
+  const key = /^Bearer +([\x21-\x7e]{1,512}) *$/i.exec(header)?.[1]
+  if (key === undefined) throw new V1Refusal('missing_api_key', {}, { 'www-authenticate': 'Bearer' })
+  return key
 }
 
 /** Binds a handler to a path of `/v1`. Errors become responses only here; no response has CORS headers. */

@@ -30,19 +30,36 @@ export interface V1Limits {
    * @throws V1Refusal `too_many_streams` or `busy`
    */
   enter(address: string): () => void
-  /** Counts a key that the routing service rejected; at ten the address is closed for a minute. */
-  countRejectedKey(address: string): void
+  /**
+   * Begins the use of a key. Ten keys that the routing service rejects close an address for a minute; after the first
+   * one, keys in use count too, so that requests sent together do not reach more.
+   *
+   * @returns a function that ends the use
+   * @throws V1Refusal `too_many_rejected_keys`
+   */
+  tryKey(address: string): (isRejected: boolean) => void
 }
 
 export function openLimits(clock: Clock): V1Limits {
   const countOf = rateLimiter(V1_LIMITS.requestsPerMinute, clock)
   const slots = openSlots({ perAddress: PER_ADDRESS, perNetwork: PER_ADDRESS, all: V1_LIMITS.streams })
   const rejected = new LRUCache<string, { count: number; until: number }>({ max: ADDRESSES_MAX })
+  const inUse = new Map<string, number>()
+  const requireOpen = (address: string, using: number): void => {
+    const last = rejected.get(address)
+    if (last === undefined || clock() >= last.until || last.count + using < V1_LIMITS.rejectedKeys) return
+    throw new V1Refusal('too_many_rejected_keys', { retryAfterSeconds: secondsUntil(last.until, clock) })
+  }
+  const countRejected = (address: string): void => {
+    const last = rejected.get(address)
+    const count = last !== undefined && clock() < last.until ? last.count + 1 : 1
+    // The tenth one begins the minute for which the address is closed.
+    const until = count > 1 && count !== V1_LIMITS.rejectedKeys && last ? last.until : clock() + MINUTE_MS
+    rejected.set(address, { count, until })
+  }
   return {
     countRequest(address) {
-      const { count = 0, until = 0 } = rejected.get(address) ?? {}
-      if (count >= V1_LIMITS.rejectedKeys && clock() < until)
-        throw new V1Refusal('too_many_rejected_keys', { retryAfterSeconds: secondsUntil(until, clock) })
+      requireOpen(address, 0)
       const wait = countOf(address)
       if (wait !== null) throw new V1Refusal('rate_limited', { retryAfterSeconds: wait })
     },
@@ -56,12 +73,16 @@ export function openLimits(clock: Clock): V1Limits {
         isHeld = false
       }
     },
-    countRejectedKey(address) {
-      const last = rejected.get(address)
-      const count = last !== undefined && clock() < last.until ? last.count + 1 : 1
-      // The tenth one begins the minute for which the address is closed.
-      const until = count > 1 && count !== V1_LIMITS.rejectedKeys && last ? last.until : clock() + MINUTE_MS
-      rejected.set(address, { count, until })
+    tryKey(address) {
+      const using = inUse.get(address) ?? 0
+      requireOpen(address, using)
+      inUse.set(address, using + 1)
+      return (isRejected) => {
+        const others = (inUse.get(address) ?? 0) - 1
+        if (others > 0) inUse.set(address, others)
+        else inUse.delete(address)
+        if (isRejected) countRejected(address)
+      }
     },
   }
 }

@@ -19,8 +19,13 @@ import { readBody } from '../route.ts'
 import type { Route } from '../route.ts'
 import { complete, openRequest } from './complete.ts'
 import type { V1Ports } from './complete.ts'
-import { V1Refusal, v1Route } from './errors.ts'
+import type { ListedModel } from './contracts.ts'
+import type { AnswerAsDash } from './dash-model.ts'
+import { V1Refusal, keyIn, v1Route } from './errors.ts'
 import { openLimits, openStickyModels } from './limits.ts'
+
+/** Path of one model, before its id. */
+const MODEL_PATH = '/v1/models/'
 
 /** Keys of this server begin so; they must never reach the routing service. */
 const DASH_KEY_PREFIX = 'dck_'
@@ -48,19 +53,28 @@ export function v1Routes(ports: V1Ports, stored: ServedRecommendation): Route[] 
   const sticky = openStickyModels(ports.secret, ports.clock)
   const addressIn = (event: H3Event): string => addressOf(event, ports.trustedProxies)
 
+  const verified = (event: H3Event, address: string): ReturnType<AnswerAsDash> | undefined =>
+    ports.answerAsDash?.(event).catch((error: unknown) => {
+      limits.countRequest(address)
+      throw error
+    })
+
   const completions = async (event: H3Event): Promise<Response> => {
     const key = keyIn(event)
     const address = addressIn(event)
     const isDashKey = key.startsWith(DASH_KEY_PREFIX)
-    if (!isDashKey) limits.countRequest(address)
+    // A key of this server has its own quota once it is verified; every other request counts by its address.
+    const answer = isDashKey ? await verified(event, address) : undefined
+    if (answer === undefined) limits.countRequest(address)
     const open = openRequest(event, ports.turnMs, limits.enter(address))
     let isStreamed = false
     try {
       const body = await readJson(event)
       if (modelIn(body) === DASH_MODEL) {
         open.release()
-        return await answerAsDash(ports, event, body)
+        return await (answer ?? (await answerAsDash(ports, event)))(body)
       }
+      if (answer !== undefined) limits.countRequest(address)
       if (isDashKey) throw new V1Refusal('wrong_kind_of_key')
       const request = parseCompletionRequest(body)
       if ('problem' in request) throw new V1Refusal('invalid_request', { message: request.problem })
@@ -73,26 +87,31 @@ export function v1Routes(ports: V1Ports, stored: ServedRecommendation): Route[] 
     }
   }
 
+  const listed = async (): Promise<ListedModel[]> => {
+    const { run, seed } = await recommendation()
+    return modelList(run, seed, ports.answerAsDash !== undefined)
+  }
+
   const models = async (event: H3Event): Promise<Response> => {
     limits.countRequest(addressIn(event))
-    const { run, seed } = await recommendation()
-    const data = modelList(run, seed, ports.answerAsDash !== undefined)
-    return respondJson(event, 200, NO_STORE, { object: 'list', data })
+    return respondJson(event, 200, NO_STORE, { object: 'list', data: await listed() })
+  }
+
+  const model = async (event: H3Event): Promise<Response> => {
+    limits.countRequest(addressIn(event))
+    // Clients encode the slash of an id.
+    const id = decodeURIComponent(event.url.pathname.slice(MODEL_PATH.length))
+    const found = (await listed()).find((each) => each.id === id)
+    if (found === undefined) throw new V1Refusal('model_not_found')
+    return respondJson(event, 200, NO_STORE, found)
   }
 
   return [
     v1Route('/v1/models', 'GET', models),
+    v1Route(`${MODEL_PATH}**`, 'GET', model),
     v1Route('/v1/chat/completions', 'POST', completions),
     v1Route('/v1/**', null, () => Promise.reject(new V1Refusal('not_found'))),
   ]
-}
-
-/** The caller's key. @throws V1Refusal `missing_api_key` */
-function keyIn(event: H3Event): string {
-  const header = event.req.headers.get('authorization') ?? ''
-  const key = /^Bearer +([\x21-\x7e]{1,512}) *$/i.exec(header)?.[1]
-  if (key === undefined) throw new V1Refusal('missing_api_key', {}, { 'www-authenticate': 'Bearer' })
-  return key
 }
 
 async function readJson(event: H3Event): Promise<object> {
@@ -111,8 +130,8 @@ function modelIn(body: object): unknown {
   return 'model' in body ? body.model : undefined
 }
 
-function answerAsDash(ports: V1Ports, event: H3Event, body: unknown): Promise<Response> {
-  if (ports.answerAsDash) return ports.answerAsDash(event, body)
+function answerAsDash(ports: V1Ports, event: H3Event): ReturnType<AnswerAsDash> {
+  if (ports.answerAsDash) return ports.answerAsDash(event)
   const message = 'the chat of this server is not set up, so that there is no model "dash"'
   throw new V1Refusal('model_not_found', { message })
 }
@@ -125,18 +144,18 @@ async function storedRun(recommendation: ServedRecommendation): Promise<StoredRu
 }
 
 /** Every model: the chat, the `auto` models, and the ranked ids in order of rank. */
-function modelList({ models, updatedAt }: StoredRun, seed: boolean, hasDash: boolean): object[] {
+function modelList({ models, updatedAt }: StoredRun, seed: boolean, hasDash: boolean): ListedModel[] {
   const created = Math.floor(Date.parse(updatedAt) / 1000)
   const ranked = seed ? [] : models
-  const dash = { id: DASH_MODEL, object: 'model', created, owned_by: 'dash' }
+  const dash = { id: DASH_MODEL, object: 'model', created, owned_by: 'dash' } as const
   return [
     ...(hasDash ? [dash] : []),
     ...Object.entries(AUTO_MODELS).map(([id, needs]) => ({ ...dash, id, ...contextOf(ranked, id, needs) })),
     ...ranked.map(({ id, contextLength, rank, score, toolUse, checkedAt }) => ({
       id,
-      object: 'model',
+      object: 'model' as const,
       created,
-      owned_by: id.split('/', 1)[0],
+      owned_by: id.replace(/\/.*/, ''),
       context_length: contextLength,
       dash: { rank, score, toolUse, checkedAt },
     })),

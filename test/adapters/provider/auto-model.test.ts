@@ -55,6 +55,7 @@ async function bench(changes: Partial<AutoModelOptions> & { room?: number } = {}
     base: provider.url,
     key: 'test-key',
     referer: 'http://127.0.0.1:3000',
+    userAgent: 'dash/test',
     recommendations: { current: () => Promise.resolve(sealRun(RUN)) },
     allowance: {
       countChatRequest(id, _sentAt, limit) {

@@ -153,6 +153,14 @@ export const ANSWER_SHAPES: readonly AnswerShape[] = [
     headers: limitHeaders(20, ANSWERED_AT + 12_000),
     wait: 12,
   }),
+  failed('429, only a reset at midnight', 'Rate limit exceeded', 'account_daily', {
+    headers: { 'x-ratelimit-reset': String(MIDNIGHT) },
+    ...tomorrow,
+  }),
+  failed('429, only a reset soon', 'Rate limit exceeded', 'account_minute', {
+    headers: { 'x-ratelimit-reset': String(ANSWERED_AT + 12_000) },
+    wait: 12,
+  }),
   failed('402, `limit_source` `openrouter_in_flight_budget`', 'Too many requests in flight', 'account_busy', {
     metadata: { limit_source: 'openrouter_in_flight_budget' },
     headers: { 'retry-after': '3' },

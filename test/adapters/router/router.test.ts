@@ -27,6 +27,7 @@ function routerAt(base: string, changes: Partial<RouterOptions> = {}): ModelRout
     base,
     key: 'secret',
     referer: 'http://127.0.0.1:3000',
+    userAgent: 'dash/test',
     clock: () => NOW,
     ...changes,
   })

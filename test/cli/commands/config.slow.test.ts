@@ -74,7 +74,7 @@ test('no secret and no length of a secret is shown, whatever its origin', async 
             /_(URL|WEBHOOK)$/.test(name) ? `https://check.example/${secret}` : secret,
           ]),
         ),
-        DASH_FREE_LLM_WEBHOOK_SECRET: `whsec_${secret}`,
+        DASH_MODEL_WEBHOOK_SECRET: `whsec_${secret}`,
         DASH_VERIFICATION_SITE_KEY: 'site-key',
         DASH_DATABASE_URL: `libsql://user:${secret}@db.example/?authToken=${secret}`,
       }

@@ -181,9 +181,9 @@ test('a changed ranking is posted to the webhook as in the feed, and its failure
   const env = {
     ...first.env,
     DASH_BASE_URL: 'http://dash.test',
-    DASH_FREE_LLM_WEBHOOK: `${accepting.url}/hook/a-key`,
-    DASH_FREE_LLM_WEBHOOK_SECRET: `whsec_${WEBHOOK_KEY.toString('base64')}`,
-    DASH_FREE_LLM_WEBHOOK_ALLOW_PRIVATE: '127.0.0.1',
+    DASH_MODEL_WEBHOOK_URL: `${accepting.url}/hook/a-key`,
+    DASH_MODEL_WEBHOOK_SECRET: `whsec_${WEBHOOK_KEY.toString('base64')}`,
+    DASH_MODEL_WEBHOOK_ALLOW_PRIVATE: '127.0.0.1',
   }
   const founding = await dash(['evaluate-models', '--json'], { env })
   expect(parsed(founding.stdout)).toMatchObject({ outcome: 'complete', webhook: null })
@@ -216,7 +216,7 @@ test('a changed ranking is posted to the webhook as in the feed, and its failure
 
   const refusing = await localSource((_request, response) => response.writeHead(403).end())
   const refused = await dash(['evaluate-models'], {
-    env: { ...env, DASH_FREE_LLM_WEBHOOK: `${refusing.url}/hook/a-key` },
+    env: { ...env, DASH_MODEL_WEBHOOK_URL: `${refusing.url}/hook/a-key` },
   })
   expect(refused).toMatchObject({
     code: 0,
@@ -229,12 +229,12 @@ test('a changed ranking is posted to the webhook as in the feed, and its failure
 test('a webhook without its secret ends with 78 before a model receives a request', async () => {
   const { env, service } = await prepare()
   const ended = await dash(['evaluate-models'], {
-    env: { ...env, DASH_FREE_LLM_WEBHOOK: 'https://hooks.example/a-key' },
+    env: { ...env, DASH_MODEL_WEBHOOK_URL: 'https://hooks.example/a-key' },
   })
   expect(ended).toMatchObject({
     code: 78,
     stderr: expect.stringContaining(
-      'DASH_FREE_LLM_WEBHOOK and DASH_FREE_LLM_WEBHOOK_SECRET need each other',
+      'DASH_MODEL_WEBHOOK_URL and DASH_MODEL_WEBHOOK_SECRET need each other',
     ) as string,
   })
   expect(ended.stderr).not.toContain('a-key')

@@ -70,7 +70,7 @@ test.each([
 })
 
 describe('the webhook', () => {
-  const URL_SETTING = { DASH_FREE_LLM_WEBHOOK: 'https://hooks.example/a-key/?b=c' }
+  const URL_SETTING = { DASH_MODEL_WEBHOOK_URL: 'https://hooks.example/a-key/?b=c' }
 
   test.each([
     ['not-a-secret'],
@@ -81,12 +81,12 @@ describe('the webhook', () => {
     [`whsec_${Buffer.alloc(32, 255).toString('base64url')}`],
   ])('the secret %s is refused without repeating it', (secret) => {
     const { problems } = examineEnvironment(
-      { ...URL_SETTING, DASH_FREE_LLM_WEBHOOK_SECRET: secret },
+      { ...URL_SETTING, DASH_MODEL_WEBHOOK_SECRET: secret },
       process.cwd(),
     )
     expect(problems.map(({ message }) => message)).toEqual([
       expect.stringMatching(
-        /^DASH_FREE_LLM_WEBHOOK_SECRET=\(not shown\) must be whsec_ and 24 to 64 bytes in base64/,
+        /^DASH_MODEL_WEBHOOK_SECRET=\(not shown\) must be whsec_ and 24 to 64 bytes in base64/,
       ),
     ])
   })
@@ -95,23 +95,23 @@ describe('the webhook', () => {
     const key = Buffer.alloc(length, 9)
     const secret = `whsec_${key.toString('base64')}`
     const { settings } = examineEnvironment(
-      { ...URL_SETTING, DASH_FREE_LLM_WEBHOOK_SECRET: secret },
+      { ...URL_SETTING, DASH_MODEL_WEBHOOK_SECRET: secret },
       process.cwd(),
     )
-    expect(settings?.DASH_FREE_LLM_WEBHOOK_SECRET).toEqual(key)
-    expect(settings?.DASH_FREE_LLM_WEBHOOK).toBe(URL_SETTING.DASH_FREE_LLM_WEBHOOK)
+    expect(settings?.DASH_MODEL_WEBHOOK_SECRET).toEqual(key)
+    expect(settings?.DASH_MODEL_WEBHOOK_URL).toBe(URL_SETTING.DASH_MODEL_WEBHOOK_URL)
   })
 
   test.each(['ftp://hooks.example', 'https://user@hooks.example/', 'https://hooks.example/#a-key'])(
     'the address %s is refused without repeating it',
     (address) => {
       const given = {
-        DASH_FREE_LLM_WEBHOOK: address,
-        DASH_FREE_LLM_WEBHOOK_SECRET: `whsec_${'A'.repeat(32)}`,
+        DASH_MODEL_WEBHOOK_URL: address,
+        DASH_MODEL_WEBHOOK_SECRET: `whsec_${'A'.repeat(32)}`,
       }
       const [problem] = examineEnvironment(given, process.cwd()).problems
       expect(problem?.message).toBe(
-        'DASH_FREE_LLM_WEBHOOK=(not shown) must be an absolute http(s) URL without user or fragment',
+        'DASH_MODEL_WEBHOOK_URL=(not shown) must be an absolute http(s) URL without user or fragment',
       )
     },
   )

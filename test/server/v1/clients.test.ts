@@ -1,8 +1,8 @@
-import { APIError } from 'openai'
+import { APIError, OpenAI } from 'openai'
 import { expect, test } from 'vitest'
-import type { ModelOutput } from '../../support/provider-wire.ts'
+import type { Behaviour, ModeName, ModelOutput } from '../../support/provider-wire.ts'
 import { dayOf } from '../../../src/domain/time.ts'
-import { CALLER_KEY, V1_RUN, json, startV1, wholeCompletion } from '../../support/v1.ts'
+import { CALLER_KEY, V1_RUN, errorBody, json, startV1, wholeCompletion } from '../../support/v1.ts'
 
 const messages = [{ role: 'user' as const, content: 'Hello?' }]
 const tools = [
@@ -34,8 +34,17 @@ test('the openai client lists auto models first, then ranked ids with their meas
   })
 })
 
+test('the openai client retrieves every model that it lists', async () => {
+  const { client, url } = await startV1()
+  const { data } = await client.models.list()
+  for (const model of data) expect(await client.models.retrieve(model.id)).toEqual(model)
+  expect(await (await fetch(`${url}/v1/models/maker/first:free`)).json()).toEqual(data[4])
+  for (const path of ['maker/other:free', 'dash', '%25FF'])
+    expect((await fetch(`${url}/v1/models/${path}`)).status).toBe(404)
+})
+
 test('the model dash is listed only if the chat is set up', async () => {
-  const answerAsDash = () => Promise.resolve(new Response('dash'))
+  const answerAsDash = () => Promise.resolve(() => Promise.resolve(new Response('dash')))
   const { client } = await startV1({ ports: { answerAsDash } })
   expect((await client.models.list()).data[0]?.id).toBe('dash')
 })
@@ -127,6 +136,34 @@ test('the openai client throws an error when a stream breaks off', async () => {
   expect([text, (error as APIError).code]).toEqual(['Hello ', 'truncated'])
 })
 
+const RESET = { 'x-ratelimit-reset': String(Date.now() + 3_600_000) }
+
+test.each<[string, Behaviour | ModeName, number, string, number]>([
+  ['a daily limit', json(errorBody(429, 'free-models-per-day'), 429), 429, 'account_daily_limit', 1],
+  ['a reset in an hour', json(errorBody(429, 'Slow down'), 429, RESET), 429, 'account_daily_limit', 1],
+  [
+    'limits of three models',
+    json(errorBody(429, 'Busy', { provider_name: 'P' }), 429),
+    429,
+    'model_rate_limited',
+    3,
+  ],
+  ['failures of three models', '500 with HTML', 502, 'upstream_error', 3],
+  ['HTML', 'HTML 200', 502, 'invalid_upstream_response', 1],
+])(
+  'the openai client with its default retries throws at once after %s',
+  async (_name, behaviour, status, code, sent) => {
+    const { url, upstream } = await startV1()
+    upstream.behave(behaviour)
+    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: CALLER_KEY })
+    const error = await client.chat.completions
+      .create({ model: 'auto', messages })
+      .catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ status, code })
+    expect(upstream.requests).toHaveLength(sent)
+  },
+)
+
 test('a conversation keeps its model after that model was rate-limited once', async () => {
   const { upstream, post } = await startV1()
   const limited = json(
@@ -147,6 +184,17 @@ test('a conversation keeps its model after that model was rate-limited once', as
     'maker/second:free',
   )
   expect(await modelOf({ messages: [{ role: 'user', content: 'Another one' }] })).toBe('maker/first:free')
+})
+
+test('a request for a ranked id does not change the model of auto', async () => {
+  const { post } = await startV1()
+  const models = []
+  for (const model of ['auto', 'maker/talker:free', 'auto']) {
+    const response = await post({ model, messages, stream: true })
+    await response.text()
+    models.push(response.headers.get('x-dash-model'))
+  }
+  expect(models).toEqual(['maker/first:free', 'maker/talker:free', 'maker/first:free'])
 })
 
 test('a model that ends within 14 days is announced by Deprecation and Sunset, and no other', async () => {

@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
+import { request as sendRequest } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
@@ -139,7 +142,10 @@ describe('the openai client', () => {
       settings: { turnMs: 100 },
     })
     expect(await errorOf(whole(client))).toMatchObject({ status: 504, code: 'timeout' })
+    const failed = await errorOf(whole(client.withOptions({ maxRetries: 2 })))
+    expect(failed.code).toBe('timeout')
     await server.settled()
+    expect(server.turns()).toHaveLength(2)
     expect((await server.spending()).reserved).toBe(0)
   })
 
@@ -282,6 +288,13 @@ describe('a key', () => {
     ])
   })
 
+  test('whose day is used up is refused at once by a client with its default retries', async () => {
+    const server = await startAgent()
+    const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: await keyOf(server, { perDay: 1 }) })
+    await whole(client)
+    expect(await errorOf(whole(client))).toMatchObject({ status: 429, code: 'rate_limited' })
+  })
+
   test('shares the budget of the day, of which it may hold and spend the share of an address', async () => {
     const server = await startAgent({
       provider: 'silence after first event',
@@ -348,6 +361,17 @@ describe('a key', () => {
     const key = await keyOf(server)
     const other = await post(server, { ...bearer(key), ...from('192.0.2.2') })
     expect(other.status).toBe(200)
+  })
+
+  test('that is wrong is refused before the body is read', async () => {
+    const { url } = await startAgent()
+    const headers = { ...bearer(`dck_${'A'.repeat(43)}`), 'content-length': 1_000_000 }
+    const sent = sendRequest(`${url}/v1/chat/completions`, { method: 'POST', headers })
+    sent.on('error', () => undefined)
+    sent.flushHeaders()
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    sent.destroy()
+    expect(response.statusCode).toBe(401)
   })
 
   test('stands in no log line, metric, error or database file', async () => {

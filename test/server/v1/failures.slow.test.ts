@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { localSource } from '../../support/local-source.ts'
 import type { Behaviour, ModeName } from '../../support/provider-wire.ts'
 import { CALLER_KEY, errorBody, json, startV1 } from '../../support/v1.ts'
 
@@ -60,6 +61,21 @@ describe('before the first data line', () => {
   const daily = json(errorBody(429, 'Rate limit exceeded: free-models-per-day. '), 429, limitHeaders)
   test.each<[string, ModeName | Behaviour, number, string]>([
     ['a daily limit of the account', daily, 429, 'account_daily_limit'],
+    [
+      'a reset without a limit',
+      json(errorBody(429, 'Rate limit exceeded'), 429, { 'x-ratelimit-reset': String(RESET_AT) }),
+      429,
+      'account_daily_limit',
+    ],
+    ['a 429 without an owner', json(errorBody(429, 'SECRET'), 429), 429, 'account_minute_limit'],
+    ['a 403 without a reason', json(errorBody(403, 'SECRET'), 403), 403, 'forbidden'],
+    ['a 403 without a body', { response: { status: 403, type: 'text/html', body: '' } }, 403, 'forbidden'],
+    [
+      'a 401 with HTML',
+      { response: { status: 401, type: 'text/html', body: '<html>' } },
+      401,
+      'invalid_api_key',
+    ],
     ['a rejected key', json(errorBody(401, 'No auth credentials found'), 401), 401, 'invalid_api_key'],
     ['an empty balance', json(errorBody(402, 'Insufficient credits'), 402), 402, 'insufficient_balance'],
     ['a data policy', json(errorBody(404, 'No endpoints: data policy'), 404), 403, 'account_data_policy'],
@@ -80,6 +96,34 @@ describe('before the first data line', () => {
     expect(upstream.requests).toHaveLength(1)
     expect(text).not.toContain('SECRET')
     expect(text).not.toContain(CALLER_KEY)
+  })
+
+  test.each([
+    ['reset after the headers', true, '', 'destroy'],
+    ['reset after a comment', true, ': processing\n\n', 'destroy'],
+    ['closed after a comment', true, ': processing\n\n', 'end'],
+    ['reset within a whole completion', false, '{"choices":', 'destroy'],
+  ] as const)('a connection that is %s ends the request at once', async (_name, stream, text, ending) => {
+    const upstream = await localSource(async (_request, response) => {
+      response.writeHead(200, { 'content-type': stream ? 'text/event-stream' : 'application/json' })
+      response.flushHeaders()
+      await new Promise((resolve) => response.write(text, resolve))
+      response[ending]()
+    })
+    const { post } = await startV1({ base: upstream.url })
+    const response = await post({ ...REQUEST, stream })
+    expect([response.status, await response.json()]).toMatchObject([
+      502,
+      { error: { code: 'invalid_upstream_response' } },
+    ])
+    expect(upstream.requests).toHaveLength(1)
+  })
+
+  test('an empty data line counts as a comment', async () => {
+    const { upstream, post } = await startV1()
+    const body = 'data:\n\ndata: {"choices":[]}\n\ndata: [DONE]\n\n'
+    upstream.behave({ response: { status: 200, type: 'text/event-stream', body } })
+    expect(await (await post(REQUEST)).text()).toBe(body.replace('data:\n\n', ''))
   })
 
   test('a limit of the account carries its reset time', async () => {
@@ -135,6 +179,28 @@ describe('after the first data line', () => {
     const { upstream, post } = await startV1({ ports: { turnMs: 200 } })
     upstream.behave('silence after first event')
     expect(await (await post(REQUEST)).text()).toContain('"code":"total"')
+  })
+
+  const END = 'data: {"choices":[]}\n\ndata: [DONE]\n\n'
+  const COMMENT = `: ${'bye '.repeat(30)}\n\n`
+  test.each([
+    ['with it', END + COMMENT, ''],
+    ['after it', END, COMMENT],
+  ])('a comment that arrives %s, after the end mark, passes without an error', async (_name, first, rest) => {
+    let end: () => unknown = () => undefined
+    const upstream = await localSource((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(first)
+      end = () => response.end(rest)
+    })
+    const { post } = await startV1({ base: upstream.url })
+    const { body } = await post(REQUEST)
+    let text = ''
+    for await (const chunk of body ?? []) {
+      text += Buffer.from(chunk).toString()
+      if (text === first) end()
+    }
+    expect(text).toBe(END + COMMENT)
   })
 
   test('a stream that is held open after its end mark ends', async () => {

@@ -49,10 +49,10 @@ test('an address and an IPv6 /48 have 25 open requests, and all together 100', (
 test('ten rejected keys within a minute close an address for the next minute', () => {
   let now = 1_000_000
   const limits = openLimits(() => now)
-  for (let index = 0; index < 9; index += 1) limits.countRejectedKey('192.0.2.1')
+  for (let index = 0; index < 9; index += 1) limits.tryKey('192.0.2.1')(true)
   expect(codeOf(() => limits.countRequest('192.0.2.1'))).toBeNull()
   now += 59_000
-  limits.countRejectedKey('192.0.2.1')
+  limits.tryKey('192.0.2.1')(true)
   now += 59_000
   expect(codeOf(() => limits.countRequest('192.0.2.1'))).toBe('too_many_rejected_keys')
   expect(codeOf(() => limits.countRequest('192.0.2.2'))).toBeNull()
@@ -64,8 +64,20 @@ test('nine rejected keys a minute do not close an address', () => {
   let now = 1_000_000
   const limits = openLimits(() => now)
   for (let minute = 0; minute < 3; minute += 1) {
-    for (let index = 0; index < 9; index += 1) limits.countRejectedKey('192.0.2.1')
+    for (let index = 0; index < 9; index += 1) limits.tryKey('192.0.2.1')(true)
     now += 60_001
   }
   expect(codeOf(() => limits.countRequest('192.0.2.1'))).toBeNull()
+})
+
+test('after a rejected key, keys in use count as rejected until their responses', () => {
+  const limits = openLimits(() => 1_000_000)
+  const tryKey = (): ((isRejected: boolean) => void) => limits.tryKey('192.0.2.1')
+  const before = Array.from({ length: 25 }, tryKey)
+  for (const endUse of before) endUse(false)
+  tryKey()(true)
+  const uses = Array.from({ length: 9 }, tryKey)
+  expect(codeOf(tryKey)).toBe('too_many_rejected_keys')
+  uses[0]?.(false)
+  expect(codeOf(tryKey)).toBeNull()
 })

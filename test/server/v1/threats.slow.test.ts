@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, test, vi } from 'vitest'
+import { candidate, catalogueModel, sampleRun } from '../../support/free-models.ts'
 import { localSource } from '../../support/local-source.ts'
 import type { V1Server } from '../../support/v1.ts'
 import { CALLER_KEY, errorBody, json, startV1, wholeCompletion } from '../../support/v1.ts'
@@ -62,6 +63,56 @@ test('only allowed fields pass, at a price of zero', async () => {
   })
 })
 
+test('only allowed members of nested objects pass', async () => {
+  const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }
+  const tool = { type: 'function', function: { name: 'f', parameters: { models: 1 }, strict: true } }
+  const allowed = {
+    messages: [
+      { role: 'user', content: [{ type: 'text', text: 'a' }] },
+      { role: 'assistant', content: null, tool_calls: [call] },
+    ],
+    tools: [tool],
+    tool_choice: { type: 'function', function: { name: 'f' } },
+    response_format: { type: 'json_schema', json_schema: { name: 'n', schema: { route: 1 } } },
+    reasoning: { effort: 'low' },
+    stream_options: { include_usage: true },
+  }
+  const more = { file: {}, image_url: {}, cache_control: {}, web_search: {}, plugins: [1], models: ['m'] }
+  const run = sampleRun({
+    candidates: [
+      candidate('maker/all:free', {
+        model: catalogueModel('maker/all:free', {
+          supportedParameters: ['tools', 'tool_choice', 'structured_outputs', 'response_format'],
+        }),
+      }),
+    ],
+  })
+  const { upstream, post } = await startV1({ run })
+  await post({
+    model: 'auto',
+    stream: true,
+    messages: [
+      { role: 'user', content: [{ type: 'text', text: 'a', ...more }] },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ ...call, ...more, function: { ...call.function, ...more } }],
+      },
+    ],
+    tools: [{ ...tool, ...more, function: { ...tool.function, ...more } }],
+    tool_choice: { ...allowed.tool_choice, ...more },
+    response_format: { ...allowed.response_format, ...more },
+    reasoning: { ...allowed.reasoning, ...more },
+    stream_options: { ...allowed.stream_options, ...more, route: 'fallback' },
+  })
+  expect(upstream.requests[0]?.body).toEqual({
+    model: 'maker/all:free',
+    stream: true,
+    ...allowed,
+    provider: FREE,
+  })
+})
+
 test('a field that is null counts as not given', async () => {
   const { upstream, post } = await startV1()
   await post({ model: 'auto', messages, stream: null, tools: null, max_tokens: null })
@@ -76,13 +127,20 @@ test('a field that is null counts as not given', async () => {
 
 test.each([
   ['a server tool', { tools: [{ type: 'openrouter:web_search' }], messages }],
+  ['a server tool as the choice', { tool_choice: { type: 'web_search' }, messages }],
+  ['a deep response format', { response_format: 'nested 5000', messages }],
+  ['a deep tool', { tools: [{ type: 'function', function: 'nested 20000' }], messages }],
   ['a file', { messages: [{ role: 'user', content: [{ type: 'file', file: {} }] }] }],
   ['an image', { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: {} }] }] }],
   ['no messages', {}],
   ['a message without a role', { messages: [{}] }],
 ])('%s is invalid', async (_name, body) => {
   const { upstream, post } = await startV1()
-  expect(await codeOf(await post({ model: 'auto', ...body }))).toEqual([400, 'invalid_request'])
+  const text = JSON.stringify({ model: 'auto', ...body }).replace(
+    /"nested (\d+)"/,
+    (_text, levels) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`,
+  )
+  expect(await codeOf(await post(text))).toEqual([400, 'invalid_request'])
   expect(upstream.requests).toEqual([])
 })
 
@@ -147,12 +205,27 @@ test('the model dash without a chat is not found', async () => {
 })
 
 test('the model dash gets the parsed request', async () => {
-  const answerAsDash = (_event: unknown, body: unknown) => Promise.resolve(Response.json({ body }))
+  const answerAsDash = () => Promise.resolve((body: unknown) => Promise.resolve(Response.json({ body })))
   const { post, upstream } = await startV1({ ports: { answerAsDash } })
   const headers = { authorization: 'Bearer dck_0123456789' }
   const response = await post({ model: 'dash', messages }, headers)
   expect(await response.json()).toEqual({ body: { model: 'dash', messages } })
   expect(upstream.requests).toEqual([])
+})
+
+const answerAsAny = () => Promise.resolve(() => Promise.resolve(new Response('dash')))
+test.each([
+  ['dash without a chat', 'dash', {}, 404],
+  ['another model with a key of this server', 'auto', { answerAsDash: answerAsAny }, 401],
+])('requests for %s count by their address', async (_name, model, ports, status) => {
+  const now = Date.UTC(2026, 7, 22, 12)
+  const { post } = await startV1({ ports: { clock: () => now, ...ports } })
+  const statuses = []
+  for (let index = 0; index < 61; index += 1) {
+    const headers = { authorization: `Bearer dck_${String(index).padStart(43, 'A')}` }
+    statuses.push((await post({ model, messages }, headers)).status)
+  }
+  expect(statuses).toEqual([...Array<number>(60).fill(status), 429])
 })
 
 test('a request that no model fits gets the reason for each model', async () => {
@@ -219,6 +292,17 @@ test('a thousand wrong keys reach the routing service ten times, and close the a
   upstream.behave('answer')
   now += 61_000
   expect((await post({ model: 'auto', messages, stream: true })).status).toBe(200)
+})
+
+test('after a rejected key, wrong keys that are sent together reach the routing service ten times', async () => {
+  const { upstream, post } = await startV1()
+  upstream.behave(json(errorBody(401, 'No auth credentials found'), 401))
+  const send = (index: number) =>
+    post({ model: 'auto', messages }, { authorization: `Bearer wrong-${index}` })
+  await send(0)
+  const responses = await Promise.all(Array.from({ length: 25 }, (_, index) => send(index)))
+  expect(responses.filter(({ status }) => status === 401)).toHaveLength(9)
+  expect(upstream.requests).toHaveLength(10)
 })
 
 test('an address has 60 requests a minute', async () => {

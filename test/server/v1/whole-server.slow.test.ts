@@ -77,6 +77,14 @@ test('a key is in no response, log line, metric or file', async () => {
   expect([...keys]).toEqual([`Bearer ${CALLER_KEY}`])
 })
 
+test('the routing service learns the version and the address of this installation', async () => {
+  const upstream = await startProvider()
+  const { url } = await serve(['maker/first:free'], { DASH_V1: '1', OPENROUTER_BASE_URL: upstream.url })
+  await (await post(url, CALLER_KEY)).text()
+  const { 'user-agent': agent, 'http-referer': referer } = upstream.requests[0]?.headers ?? {}
+  expect(agent).toBe(`dash/1.2.3 (+${String(referer)})`)
+})
+
 test('/v1 does not exist unless it is set', async () => {
   const { url } = await serve(['maker/first:free'], {})
   for (const path of ['/v1/models', '/v1/chat/completions'])

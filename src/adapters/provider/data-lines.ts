@@ -2,15 +2,26 @@ const LF = 0x0a
 const CR = 0x0d
 const DATA = 'data:'
 
-/** Finds the data lines of an event stream in bytes that are passed on unchanged; keeps nothing but counters. */
+/** The last event of a stream, however much of its line end is missing. */
+const END_MARK = /^data: ?\[DONE\]\s*$/
+/** More bytes of a line than its field name and the end mark have. */
+const HEAD_BYTES = 16
+
+/** Finds the data lines of an event stream in bytes that are passed on unchanged; keeps the beginning of one line. */
 export class DataLines {
   readonly #maxLineBytes: number
   #lineBytes = 0
-  /** Number of characters of `data:` at the beginning of the current line; -1 for another line. */
-  #matched = 0
+  /** First bytes of the current line. */
+  #head = ''
+  #isDone = false
 
   constructor(maxLineBytes: number) {
     this.#maxLineBytes = maxLineBytes
+  }
+
+  /** True once the stream contained its end mark. */
+  get isDone(): boolean {
+    return this.#isDone
   }
 
   /**
@@ -23,7 +34,10 @@ export class DataLines {
       const end = lineEnd(chunk, from)
       found = this.#read(chunk, from, end) || found
       if (this.#lineBytes > this.#maxLineBytes) return null
-      if (end < chunk.length) this.#lineBytes = this.#matched = 0
+      if (end < chunk.length) {
+        this.#lineBytes = 0
+        this.#head = ''
+      }
       from = end + 1
     }
     return found
@@ -32,9 +46,10 @@ export class DataLines {
   /** Reads a part of a line. */
   #read(chunk: Uint8Array, from: number, to: number): boolean {
     this.#lineBytes += to - from
-    for (let at = from; at < to && this.#matched >= 0 && this.#matched < DATA.length; at += 1)
-      this.#matched = chunk[at] === DATA.charCodeAt(this.#matched) ? this.#matched + 1 : -1
-    return this.#matched === DATA.length && to > from
+    const missing = HEAD_BYTES - this.#head.length
+    this.#head += String.fromCharCode(...chunk.subarray(from, Math.min(to, from + missing)))
+    this.#isDone ||= END_MARK.test(this.#head)
+    return this.#head.startsWith(DATA) && to > from
   }
 }
 
@@ -47,7 +62,7 @@ function lineEnd(chunk: Uint8Array, from: number): number {
 }
 
 /**
- * The first data line of a stream so far.
+ * The first data line of a stream so far. Empty ones do not count.
  *
  * @param bytes the stream from its beginning
  * @returns the place of its first byte, and its data; null if it is not complete yet
@@ -57,7 +72,8 @@ export function firstDataLine(bytes: Uint8Array): { start: number; data: string 
     const end = lineEnd(bytes, from)
     if (end === bytes.length) return null
     const line = new TextDecoder().decode(bytes.subarray(from, end))
-    if (line.startsWith(DATA)) return { start: from, data: line.slice(DATA.length).trim() }
+    const data = line.startsWith(DATA) ? line.slice(DATA.length).trim() : ''
+    if (data !== '') return { start: from, data }
     from = end + 1
   }
   return null
