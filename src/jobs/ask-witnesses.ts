@@ -19,7 +19,7 @@ export interface LogWitnesses {
 export interface WitnessReport {
   /** Name of the witness's key. */
   name: string
-  result: 'cosigned' | 'failed'
+  outcome: 'cosigned' | 'failed'
   /** Reason of a failure; null for a stored cosignature. */
   reason: string | null
 }
@@ -78,7 +78,7 @@ export async function askWitnesses(
     size,
     reports: results.map(({ name, reason }) => ({
       name,
-      result: reason === null ? 'cosigned' : 'failed',
+      outcome: reason === null ? 'cosigned' : 'failed',
       reason,
     })),
     fork: fork ? `${fork.name} reports a second history: ${fork.reason}` : null,

@@ -4,6 +4,7 @@ import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import type { StorageRefusal } from '../../domain/refusal.ts'
 import type { TimelineItem } from '../../domain/year/chain.ts'
 import { auditLedger } from '../../domain/year/check.ts'
+import { proveBytes } from '../../domain/year/envelope.ts'
 import { objectPath } from '../../domain/year/examine.ts'
 import { isDamage } from '../../domain/year/finding.ts'
 import type { Finding } from '../../domain/year/finding.ts'
@@ -106,7 +107,9 @@ export async function copyFrom(
       has: async ({ sha256 }: Manifest) => existing.has(objectPath(sha256)),
       put: async ({ sha256 }: Manifest, bytes: Uint8Array) => target.objects.put(sha256, bytes),
     }
-    const objects = await copyObjects(source.objects, timeline, objectTarget, ports.onProgress, signal)
+    const read = async (manifest: Manifest): Promise<Uint8Array> =>
+      proveBytes(manifest, await source.objects.get(manifest.sha256))
+    const objects = await copyObjects(read, timeline, objectTarget, ports.onProgress, signal)
     // A crash from here on leaves heads without entries: the target serves nothing.
     const heads = await copyHeads(sourceHeads, target.objects)
     const attempts = await source.everyAttempt()

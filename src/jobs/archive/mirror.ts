@@ -22,7 +22,6 @@ import {
 import { parseTile, tilesOfSize } from '../../domain/year/log/tiles.ts'
 import type { PublishedResponse } from '../../domain/year/published-ledger.ts'
 import { examineFile, fileWithoutResponse } from '../../domain/year/history/published-response.ts'
-import type { CopyCounts } from './copy-objects.ts'
 import { readHostLedger } from './host-ledger.ts'
 import type { HostLedger, HostLedgerPorts, HostLog } from './host-ledger.ts'
 import { openWith, reportFork } from './host-log.ts'
@@ -31,7 +30,8 @@ import { addFindings, sendAll } from './host-requests.ts'
 import type { CheckRound, HostCheck, HostRun } from './host-requests.ts'
 import type { VerifyReport, VerifyResult } from './verify-archive.ts'
 import { reportOf } from './verify-published.ts'
-import { hasObject, requireOwnTree, writeStaticFiles } from './write-static.ts'
+import { countFile, hasObject, requireOwnTree, writeStaticFiles } from './write-static.ts'
+import type { FileCounts } from './write-static.ts'
 
 export interface MirrorPorts extends HostLedgerPorts {
   target: StaticTree
@@ -39,8 +39,13 @@ export interface MirrorPorts extends HostLedgerPorts {
   onProgress: HostRun['onProgress']
 }
 
-/** The JSON result of `mirror` (docs/backup.md): that of an audit, and the numbers of files in the target. */
-export type MirrorReport = VerifyReport & { files: CopyCounts }
+/** The JSON result of `mirror` (docs/backup.md): that of an audit, with the files of the target. */
+export interface MirrorReport extends VerifyReport, FileCounts {
+  /** Sum of the bytes written to the target. */
+  bytes: number
+  /** The checkpoint of the host; null if the host is not sound. */
+  checkpoint: Pick<Checkpoint, 'origin' | 'size'> | null
+}
 
 /**
  * Copies the signed log of a host, its ledger and its publications to a tree of static files. The log is audited first;
@@ -56,7 +61,7 @@ export async function mirrorHost(
   const { published, clock, onProgress } = ports
   const startedAt = clock()
   const run: HostRun = { findings: [], objects: 0, bytes: 0, jobs, signal, onProgress }
-  const files: CopyCounts = { copied: 0, unchanged: 0 }
+  const counts: FileCounts = { files: 0, written: 0, unchanged: 0, bytes: 0 }
   let host: HostLedger | null = null
   let cause: unknown = null
   try {
@@ -67,19 +72,28 @@ export async function mirrorHost(
         `the host ${published.base} has no signed log to mirror (404 for /${STATIC_CHECKPOINT})`,
       )
     host = await readHostLedger(ports, { own: null, expectedHead: null }, run)
-    if (isSound(run.findings)) await copyLog(ports, host, run, files)
+    if (isSound(run.findings)) await copyLog(ports, host, run, counts)
   } catch (error) {
     if (error instanceof Refusal && error.code === 'usage') throw error
     cause = error
   }
-  return { report: { ...reportOf(run, host, cause, clock() - startedAt), files }, cause }
+  const report = reportOf(run, host, cause, clock() - startedAt)
+  const checkpoint = report.ok ? (host?.log?.note.checkpoint ?? null) : null
+  return {
+    report: {
+      ...report,
+      ...counts,
+      checkpoint: checkpoint && { origin: checkpoint.origin, size: checkpoint.size },
+    },
+    cause,
+  }
 }
 
 async function copyLog(
   ports: MirrorPorts,
   { contents: all, head, isStatic, log }: HostLedger,
   run: HostRun,
-  files: CopyCounts,
+  counts: FileCounts,
 ): Promise<void> {
   const { target } = ports
   const tree = log?.tiles.tree ?? null
@@ -90,7 +104,7 @@ async function copyLog(
   // A server may have published more since its checkpoint.
   const contents: AuditedContents = { ...all, rows: all.rows.slice(0, tree.size) }
   const proved = provedLedger(contents)
-  const rounds = proved.timeline.map(({ manifest }) => objectRound(ports, manifest, isStatic, files))
+  const rounds = proved.timeline.map(({ manifest }) => objectRound(ports, manifest, isStatic, counts))
   await sendAll(run, rounds)
   if (!isSound(run.findings)) return
   const content = {
@@ -106,9 +120,7 @@ async function copyLog(
   await writeStaticFiles(
     target,
     content,
-    (_path, isWritten) => {
-      files[isWritten ? 'copied' : 'unchanged'] += 1
-    },
+    counts,
     async () => mayReplace(ports, { ...log, tree }, run),
     run.signal,
   )
@@ -119,7 +131,7 @@ function objectRound(
   { published, target }: MirrorPorts,
   manifest: Manifest,
   isStatic: boolean,
-  files: CopyCounts,
+  counts: FileCounts,
 ): CheckRound {
   const path = staticObjectPath(manifest.sha256)
   const check: HostCheck = {
@@ -133,14 +145,14 @@ function objectRound(
       if (findings.length > 0) return findings
       if (response.bytes === null) return fileWithoutResponse(manifest, 'the response is too large')
       await target.put(path, response.bytes)
-      files.copied += 1
+      countFile(counts, response.bytes)
       return []
     },
     withoutResponse: (reason) => fileWithoutResponse(manifest, reason),
   }
   return async () => {
     const isStored = await hasObject(target, manifest.sha256)
-    if (isStored) files.unchanged += 1
+    if (isStored) countFile(counts, null)
     return { checks: isStored ? [] : [check], findings: [] }
   }
 }

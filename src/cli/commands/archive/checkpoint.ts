@@ -29,9 +29,14 @@ export async function checkpointCommand({ config, container, terminal }: Command
     isDead: isDeadProcess,
     onProgress: terminal.note,
   })
-  const { outcome, reason, origin, size, root } = report
+  const { signed, reason, origin, size, root } = report
   const entries = size === 1 ? '1 entry' : `${size} entries`
-  const signed = `${outcome.replace('-', ' ')}: ${origin}, ${entries}, root ${root.slice(0, 16)}`
-  terminal.result(report, reason === null ? signed : `nothing was signed: ${reason}`)
+  const outcome = signed ? 'signed' : 'already signed'
+  terminal.result(
+    report,
+    reason === null
+      ? `${outcome}: ${origin}, ${entries}, root ${root.slice(0, 16)}`
+      : `nothing was signed: ${reason}`,
+  )
   return EXIT.done
 }

@@ -23,7 +23,7 @@ export async function newLogKeyCommand(
   const path = file === undefined ? config.log.keyFile : resolve(cwd, file)
   if (path === null) throw new Refusal('usage', 'no key file given; name one or set DASH_LOG_KEY_FILE')
   const replaced = replaces === undefined ? null : resolve(cwd, replaces)
-  const verifierKey = await container.newLogKey(path, origin, randomBytes(ED25519_KEY_BYTES), replaced)
-  terminal.result({ path, origin, verifierKey }, `created ${path}; its verifier key is ${verifierKey}`)
+  const vkey = await container.newLogKey(path, origin, randomBytes(ED25519_KEY_BYTES), replaced)
+  terminal.result({ vkey, path, origin }, `created ${path}; its verifier key is ${vkey}`)
   return EXIT.done
 }

@@ -24,13 +24,17 @@ export async function verifyProofCommand(
   const policy = policyFile === undefined ? null : readPolicy(policyFile, cwd).policy
   const bytes = readFile(publication, cwd)
   const verdict = verifyPublication(bytes, readFile(proof, cwd).toString('utf8'), policy)
-  const { verified, problem, proved, notProved } = verdict
-  const lines = [
-    problem === null ? (verified ? 'verified' : 'NOT VERIFIED') : `WRONG: ${problem}`,
-    ...proved.map((sentence) => `  proved: ${sentence}`),
-    ...notProved.map((sentence) => `  not proved: ${sentence}`),
+  const { ok, problem, entry } = verdict
+  const sentences = [
+    ...verdict.proved.map(({ text }) => `proved: ${text}`),
+    ...verdict.notProved.map(({ text }) => `not proved: ${text}`),
   ]
-  terminal.result({ verified, problem, proved, notProved }, lines.map(escaped).join('\n'))
-  if (problem !== null) return EXIT.damaged
-  return verified ? EXIT.done : EXIT.failed
+  const outcome = problem === null ? (ok ? 'verified' : 'NOT VERIFIED') : `WRONG: ${problem}`
+  const proved = verdict.proved.map(({ code }) => code)
+  const notProved = verdict.notProved.map(({ code }) => code)
+  terminal.result(
+    { ok, proved, notProved, entry, problem, sentences },
+    [outcome, ...sentences.map((sentence) => `  ${sentence}`)].map(escaped).join('\n'),
+  )
+  return ok ? EXIT.done : EXIT.damaged
 }

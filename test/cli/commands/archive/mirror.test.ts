@@ -60,7 +60,18 @@ describe('a mirror', () => {
     const objects = new Map([...files].filter(([path]) => path.startsWith('objects/')))
     const { url } = await serveInstead(openSampleApp(archive, {}, logFilesOf(archive)), objects)
     const { code, found, report } = await mirror(url, home)
-    expect([code, found, report.files.copied]).toEqual([0, [], files.size])
+    const bytes = [...files.values()].reduce((sum, { byteLength }) => sum + byteLength, 0)
+    expect([code, found, report]).toMatchObject([
+      0,
+      [],
+      {
+        files: files.size,
+        written: files.size,
+        unchanged: 0,
+        bytes,
+        checkpoint: { origin: 'dash.example/tlog/year', size },
+      },
+    ])
     expect(filesOfFolder(join(home, 'mirror'))).toEqual(base64(files))
   })
 
@@ -87,7 +98,7 @@ describe('a mirror', () => {
     const { code, found, report } = await mirror(host.url, home)
     const hidden = staticObjectPath(archive.contents.legacy[1]?.sha256 ?? '')
     expect([code, found]).toEqual([65, expect.arrayContaining([`digest_mismatch ${hidden}`])])
-    expect(report.files.copied).toBe(6)
+    expect(report).toMatchObject({ files: 6, written: 6, checkpoint: null })
     expect(readdirSync(join(home, 'mirror'))).toEqual(['objects'])
   })
 
@@ -98,7 +109,7 @@ describe('a mirror', () => {
     expect([first.code, first.found, first.report]).toMatchObject([
       0,
       [],
-      { files: { copied: files.size, unchanged: 0 } },
+      { files: files.size, written: files.size, unchanged: 0 },
     ])
     expect(filesOfFolder(join(home, 'mirror'))).toEqual(base64(files))
     const other = temporaryFolder()
@@ -130,7 +141,10 @@ describe('a mirror', () => {
       host.requests.map(({ target }) => target).filter((target) => target.includes('/objects/'))
     const before = requestsOfObjects().length
     expect((await mirror(host.url, home)).report).toMatchObject({
-      files: { copied: 0, unchanged: older.size },
+      files: older.size,
+      written: 0,
+      unchanged: older.size,
+      bytes: 0,
     })
     expect(requestsOfObjects()).toHaveLength(before)
     for (const [path, bytes] of files) changing.set(path, bytes)

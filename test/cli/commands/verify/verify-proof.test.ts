@@ -39,15 +39,42 @@ test('verify proves the files of a host offline and prints what is not proved', 
   }
 })
 
-test('verify ends with 1 without a policy, because no trusted key is known', async () => {
+test('verify prints codes of what is proved and not proved, and the entry, as JSON', async () => {
+  const cwd = await savedFiles()
+  const { code, stdout } = await run(
+    ['verify', 'year.json', 'year.json.tlog-proof', '--policy', 'policy', '--json'],
+    { cwd },
+  )
+  expect([code, JSON.parse(stdout)]).toEqual([
+    0,
+    {
+      ok: true,
+      proved: ['digest', 'inclusion', 'identity', 'log', 'newest'],
+      notProved: ['witnesses'],
+      entry: { seq: 1, publicationId: 'top-year-v3-2026-03-01', asOfDay: '2026-03-01' },
+      problem: null,
+      sentences: expect.arrayContaining([
+        'proved: it was the newest while the log had 1 entry',
+        'not proved: that other readers see the same log: no witness signed it',
+      ]) as unknown,
+    },
+  ])
+})
+
+test('verify ends with 65 without a policy, because no trusted key is known', async () => {
   const cwd = await savedFiles()
   const { code, stdout } = await run(['verify', 'year.json', 'year.json.tlog-proof', '--json'], { cwd })
-  expect([code, JSON.parse(stdout)]).toMatchObject([1, { verified: false, problem: null }])
+  expect([code, JSON.parse(stdout)]).toMatchObject([
+    65,
+    { ok: false, proved: ['digest', 'identity'], notProved: ['log', 'inclusion', 'newest', 'witnesses'] },
+  ])
 })
 
 test('verify ends with 65 for a changed file', async () => {
   const cwd = await savedFiles()
   writeFileSync(join(cwd, 'year.json'), '{}')
+  const json = await run(['verify', 'year.json', 'year.json.tlog-proof', '--json'], { cwd })
+  expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, proved: [], notProved: [], entry: null })
   const { code, stdout, stderr } = await run(
     ['verify', 'year.json', 'year.json.tlog-proof', '--policy', 'policy'],
     { cwd },
