@@ -9,6 +9,7 @@ import { examineBytes } from '../examine.ts'
 import { formatTime } from '../finding.ts'
 import { parseLeafText, parseLegacyLine } from '../ledger.ts'
 import type { LedgerRow, Manifest } from '../ledger.ts'
+import { evaluatePolicy } from './log-policy.ts'
 import type { LogPolicy } from './log-policy.ts'
 import { asOfProofSchema, parseLogProof, verifyLogProof } from './log-proof.ts'
 import type { LogProof, ProofVerdict } from './log-proof.ts'
@@ -150,7 +151,7 @@ function describe(
   const { origin, size } = verdict.checkpoint
   const { manifest, ledger, seq } = selected
   const { publicationId, asOfDay, publishedAt } = manifest
-  const newest = newestWhile(read, selected, verdict)
+  const newest = newestWhile(read, selected, verdict, policy)
   if (newest === 'contradiction')
     return wrong(`${idOf(manifest)} was not the newest publication at ${formatTime(read.at ?? 0)}`)
   const seal = read.rows.find(({ kind }) => kind === 'legacy-seal')
@@ -211,14 +212,15 @@ function witnessed({ cosigners, hasQuorum }: ValidProof): Statements {
 function newestWhile(
   { rows, timeline, hasLegacy, at }: ReadProofs,
   selected: TimelineItem,
-  { checkpoint: { size }, cosigners, hasQuorum }: ValidProof,
+  verdict: ValidProof,
+  policy: LogPolicy | null,
 ): 'contradiction' | Statements {
   const { algorithmVersion, publishedAt } = selected.manifest
   // Entries of a founding import are not in order of time: all of them and the legacy ledger are needed.
   const isOwn = algorithmVersion === ALGORITHM_VERSION
   const isWhole = isOwn || (hasLegacy && rows[0]?.seq === 1)
   const next = timeline[timeline.indexOf(selected) + 1]
-  if (!isWhole || (next === undefined && rows.at(-1)?.seq !== size)) {
+  if (!isWhole || (next === undefined && rows.at(-1)?.seq !== verdict.checkpoint.size)) {
     const text = 'how long it was the newest publication: request the proof with until=next'
     return { proved: [], notProved: [{ code: 'newest', text }] }
   }
@@ -227,17 +229,20 @@ function newestWhile(
     code: 'newest',
     text: next
       ? `it was the newest until ${formatTime(next.manifest.publishedAt)}, when ${next.manifest.publicationId} followed`
-      : `it was the newest while the log had ${entryCount(size)}`,
+      : `it was the newest while the log had ${entryCount(verdict.checkpoint.size)}`,
   }
   if (at === null) return { proved: [period], notProved: [] }
   const wasNewest = `it was the newest at ${formatTime(at)}`
-  const wasSeenLater = hasQuorum && cosigners.some(({ time }) => time * 1000 >= at)
-  return next || wasSeenLater
-    ? { proved: [period, { code: 'newest_at', text: wasNewest }], notProved: [] }
-    : {
-        proved: [period],
-        notProved: [{ code: 'newest_at', text: `that ${wasNewest}: no witness saw the log then or later` }],
-      }
+  if (next) return { proved: [period, { code: 'newest_at', text: wasNewest }], notProved: [] }
+  const later = verdict.cosigners.filter(({ time }) => time * 1000 >= at).map(({ name }) => name)
+  const seen = policy && later.length > 0 ? evaluatePolicy(policy, verdict.note, at / 1000) : null
+  if (seen?.problem === null && seen.hasQuorum) {
+    const by = policy?.quorum === null ? ` by the word of ${later.join(', ')}` : ''
+    return { proved: [period, { code: 'newest_at', text: `${wasNewest}${by}` }], notProved: [] }
+  }
+  const few = later.length > 0 ? `too few witnesses (${later.join(', ')})` : 'no witness'
+  const text = `that ${wasNewest}: ${few} saw the log then or later`
+  return { proved: [period], notProved: [{ code: 'newest_at', text }] }
 }
 
 const entryCount = (size: number): string => (size === 1 ? '1 entry' : `${size} entries`)

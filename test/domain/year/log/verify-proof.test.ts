@@ -154,6 +154,31 @@ describe('valid proofs', () => {
     }
   })
 
+  test('the witnesses that saw the log at a time or later must meet the quorum by themselves', () => {
+    const at = 1_792_800_601
+    const [a, b, c] = ['w1', 'w2', 'w3'].map((name, index) => testWitness(name, 3 + index))
+    if (!a || !b || !c) throw new Error('three witnesses')
+    const lines = [a, b, c].map(({ vkey }, index) => `witness w${index + 1} ${vkey}\n`).join('')
+    const two = policyOf(`${LOG_LINE}${lines}group g 2 w1 w2 w3\nquorum g\n`)
+    const none = policyOf(`${LOG_LINE}${lines}quorum none\n`)
+    const verdictOf = (policy: LogPolicy, times: number[]): ReturnType<typeof verifyPublication> => {
+      const signed = [a, b, c]
+        .slice(0, times.length)
+        .map(({ cosign }, index) => `${cosign(TEXT, times[index] ?? 0)}\n`)
+      const text = severalOf([6], null, formatInstant(at * 1000), `${NOTE}${signed.join('')}`)
+      return verifyPublication(publicationAt(6), text, policy)
+    }
+    const one = verdictOf(two, [at + 100, at - 50_000])
+    expect([one.ok, codesOf(one.proved)]).toEqual([true, expect.not.arrayContaining(['newest_at'])])
+    expect(textsOf(one.notProved)).toEqual([
+      `that it was the newest at ${formatInstant(at * 1000)}: too few witnesses (w1.example) saw the log then or later`,
+    ])
+    expect(codesOf(verdictOf(two, [at + 100, at - 50_000, at]).proved)).toContain('newest_at')
+    expect(textsOf(verdictOf(none, [at + 100, at - 50_000]).proved).at(-1)).toBe(
+      `it was the newest at ${formatInstant(at * 1000)} by the word of w1.example`,
+    )
+  })
+
   test('a proof of a legacy publication proves it by the sealed text and names its successor', () => {
     const bytes = bytesOf(legacy[0]?.sha256)
     const at = formatInstant(legacy[0]?.publishedAt ?? 0)
