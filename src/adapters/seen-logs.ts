@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { utf8Text } from '../domain/text.ts'
 import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { areSameBytes, sha256Hex } from '../domain/digest.ts'
@@ -82,8 +83,8 @@ function versionsIn(folder: string): number[] {
 }
 
 function readVersion(folder: string, origin: string, version: number): SeenLog {
-  const note = readState(folder, NOTE).toString('utf8')
-  const policy = readState(folder, POLICY).toString('utf8')
+  const note = utf8Text(readState(folder, NOTE))
+  const policy = utf8Text(readState(folder, POLICY))
   const parsed = parsePolicy(policy)
   if (parsed.problem !== null) throw damaged(folder, POLICY, parsed.problem)
   const opened = openCheckpoint(

@@ -124,3 +124,18 @@ export function parseJson(text: string): unknown {
     return undefined
   }
 }
+
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/**
+ * Decodes a text that must be UTF-8 to the last byte, such as a signed one. A byte order mark is a character of it.
+ *
+ * @returns an empty text, which no signed format accepts, for other or no bytes
+ */
+export function utf8Text(bytes: Uint8Array | null | undefined): string {
+  try {
+    return bytes ? strictUtf8.decode(bytes) : ''
+  } catch {
+    return ''
+  }
+}

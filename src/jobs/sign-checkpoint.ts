@@ -1,4 +1,5 @@
 import type { LogSigner, Objects, YearReader } from '../domain/ports.ts'
+import { utf8Text } from '../domain/text.ts'
 import { storageDamaged } from '../domain/refusal.ts'
 import { headIsBehind } from '../domain/year/chain.ts'
 import type { LedgerRow } from '../domain/year/ledger.ts'
@@ -127,7 +128,7 @@ async function lacksPolicy(
 }
 
 async function textOf(logFiles: Objects['logFiles'], file: LogFile): Promise<string> {
-  return new TextDecoder().decode((await logFiles.get(file)) ?? undefined)
+  return utf8Text(await logFiles.get(file))
 }
 
 async function storePolicy(

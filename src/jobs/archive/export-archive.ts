@@ -1,4 +1,5 @@
 import type { Clock, Objects, StaticTree, YearReader } from '../../domain/ports.ts'
+import { utf8Text } from '../../domain/text.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import type { StorageRefusal } from '../../domain/refusal.ts'
 import type { ProvedLedger } from '../../domain/year/chain.ts'
@@ -157,7 +158,7 @@ type CheckpointThere = { checkpoint: Checkpoint; note: Note } | 'invalid' | null
 async function checkpointIn(tree: StaticTree, { log }: SignedArchive): Promise<CheckpointThere> {
   const bytes = await tree.get(STATIC_CHECKPOINT)
   if (bytes === null) return null
-  const read = readCheckpoint(new TextDecoder().decode(bytes))
+  const read = readCheckpoint(utf8Text(bytes))
   if (read.problem !== null) return 'invalid'
   const { origin } = read.checkpoint
   const own = log.checkpoint.origin

@@ -1,4 +1,5 @@
 import { encodeBase64 } from '../../domain/digest.ts'
+import { utf8Text } from '../../domain/text.ts'
 import type { PublicHost, SeenLog, SeenLogs } from '../../domain/ports.ts'
 import { storageUnavailable } from '../../domain/refusal.ts'
 import { READ_ERROR, finding } from '../../domain/year/finding.ts'
@@ -120,7 +121,7 @@ async function readText(
   if (response.status === 404) return null
   if (response.error === ADMITTED) return ADMITTED
   if (response.status !== 200) throw unexpectedResponse(published.base, `/${path}`, response)
-  return new TextDecoder().decode(response.bytes ?? new Uint8Array())
+  return utf8Text(response.bytes)
 }
 
 async function trustedPolicy(

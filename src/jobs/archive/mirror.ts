@@ -1,4 +1,5 @@
 import { areSameBytes } from '../../domain/digest.ts'
+import { utf8Text } from '../../domain/text.ts'
 import type { Clock, StaticTree } from '../../domain/ports.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import { isSound } from '../../domain/year/finding.ts'
@@ -171,7 +172,7 @@ async function mayReplace(
 ): Promise<boolean> {
   const bytes = await ports.target.get(STATIC_CHECKPOINT)
   if (bytes === null) return true
-  const text = new TextDecoder().decode(bytes)
+  const text = utf8Text(bytes)
   const opened = openWith(note.policy, text)
   if (opened.problem !== null)
     throw storageDamaged(
@@ -207,7 +208,7 @@ async function witnessLost(
 ): Promise<string | null> {
   const [earlier, later] = [parseNote(there), parseNote(text)]
   if (earlier === null || later === null) throw new Error('both notes were opened before')
-  const own = new TextDecoder().decode((await target.get(STATIC_POLICY)) ?? new Uint8Array())
+  const own = utf8Text(await target.get(STATIC_POLICY))
   const witnesses = [policy, own].flatMap((each) => {
     const parsed = parsePolicy(each)
     return parsed.problem === null ? parsed.policy.witnesses : []

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { utf8Text } from '../../../domain/text.ts'
 import { resolve } from 'node:path'
 import { Refusal, messageOf } from '../../../domain/refusal.ts'
 import { parsePolicy } from '../../../domain/year/log/log-policy.ts'
@@ -23,7 +24,7 @@ export function readFile(file: string, cwd: string): Buffer {
  * @throws Refusal `usage` if it cannot be read or is not a policy
  */
 export function readPolicy(file: string, cwd: string): { text: string; policy: LogPolicy } {
-  const text = readFile(file, cwd).toString('utf8')
+  const text = utf8Text(readFile(file, cwd))
   const parsed = parsePolicy(text)
   if (parsed.problem !== null)
     throw new Refusal('usage', `--policy ${JSON.stringify(file)} is not a valid policy: ${parsed.problem}`)

@@ -1,4 +1,5 @@
 import { Refusal } from '../../../domain/refusal.ts'
+import { utf8Text } from '../../../domain/text.ts'
 import { verifyPublication } from '../../../domain/year/log/verify-proof.ts'
 import type { BareContext } from '../../context.ts'
 import { EXIT } from '../../exit-codes.ts'
@@ -23,7 +24,7 @@ export async function verifyProofCommand(
     throw new Refusal('usage', 'name two files: the publication, then its proof file')
   const policy = policyFile === undefined ? null : readPolicy(policyFile, cwd).policy
   const bytes = readFile(publication, cwd)
-  const verdict = verifyPublication(bytes, readFile(proof, cwd).toString('utf8'), policy)
+  const verdict = verifyPublication(bytes, utf8Text(readFile(proof, cwd)), policy)
   const { ok, problem, entry } = verdict
   const sentences = [
     ...verdict.proved.map(({ text }) => `proved: ${text}`),

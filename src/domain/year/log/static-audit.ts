@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { sha256Hex } from '../../digest.ts'
-import { parseJson } from '../../text.ts'
+import { parseJson, utf8Text } from '../../text.ts'
 import { parseInstant } from '../../time.ts'
 import type { ProvedLedger } from '../chain.ts'
 import { proveLedger } from '../check.ts'
@@ -52,7 +52,7 @@ export function provedLedger(contents: LedgerContents): ProvedLedger {
 }
 
 function parseIndex(bytes: Uint8Array): z.infer<typeof historyIndexSchema> | null {
-  return historyIndexSchema.safeParse(parseJson(new TextDecoder().decode(bytes))).data ?? null
+  return historyIndexSchema.safeParse(parseJson(utf8Text(bytes))).data ?? null
 }
 
 /** Returns the head in the index of a host if the ledger contains it. The time of a head is in no ledger. */

@@ -1,5 +1,5 @@
 import { sha256Hex } from '../../digest.ts'
-import { parseJson } from '../../text.ts'
+import { parseJson, utf8Text } from '../../text.ts'
 import { formatInstant, parseInstant } from '../../time.ts'
 import type { Day, Instant } from '../../time.ts'
 import { manifestOf, timelineOf } from '../chain.ts'
@@ -47,7 +47,7 @@ export function verifyPublication(
 ): PublicationVerdict {
   const read = readProofs(text)
   if (typeof read === 'string') {
-    const isSwapped = typeof readProofs(new TextDecoder().decode(bytes)) !== 'string'
+    const isSwapped = typeof readProofs(utf8Text(bytes)) !== 'string'
     return wrong(isSwapped ? 'the first file is a proof; name the publication first, then its proof' : read)
   }
   const selected = selectedBy(read, bytes)
@@ -78,8 +78,6 @@ interface ReadProofs {
   at: Instant | null
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
 /** @returns the proofs, or a problem as text if they cannot be parsed or do not belong together */
 function readProofs(text: string): ReadProofs | string {
   const single = parseLogProof(text)
@@ -107,7 +105,7 @@ function readProofs(text: string): ReadProofs | string {
 
 function parseEntry(entry: Uint8Array): LedgerRow | null {
   try {
-    return parseLeafText(utf8.decode(entry))
+    return parseLeafText(utf8Text(entry))
   } catch {
     return null
   }

@@ -264,6 +264,22 @@ describe('a damaged server', () => {
     ])
   })
 
+  test.each([
+    ['with a byte order mark', Buffer.from(`\uFEFF${noteOf(archive)}`)],
+    [
+      'with a signature line that is not UTF-8',
+      Buffer.concat([
+        Buffer.from(`${noteOf(archive)}\u2014 na`),
+        Uint8Array.of(0xff),
+        Buffer.from('me AAAAAAAAAAA=\n'),
+      ]),
+    ],
+  ])('a checkpoint %s is not valid, as in other implementations', async (_what, note) => {
+    const files = new Map([...staticFiles(archive), ['tlog/year/checkpoint', note]])
+    const { code, found } = await audit((await serveFiles(files)).url, temporaryFolder())
+    expect([code, found]).toEqual([65, ['note_invalid tlog/year/checkpoint']])
+  })
+
   test('a server that finds its log damaged is not sound', async () => {
     const broken = openSampleApp(rewritten(archive, 3, { attempts: 4 }), {}, logFilesOf(archive))
     const { code, found } = await audit((await listenLocally(broken)).url, temporaryFolder())

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openApp } from '../../../support/api-client.ts'
@@ -83,6 +83,21 @@ test('verify ends with 65 for a changed file', async () => {
   expect(stdout).toMatch(
     /^WRONG: the file has the SHA-256 [0-9a-f]{64}; the proof is of top-year-v3-2026-03-01, /,
   )
+})
+
+test('verify refuses a proof that is not UTF-8 or begins with a byte order mark', async () => {
+  const cwd = await savedFiles()
+  const proof = readFileSync(join(cwd, 'year.json.tlog-proof'))
+  const line = Buffer.concat([
+    Buffer.from('\u2014 na'),
+    Uint8Array.of(0xff),
+    Buffer.from('me AAAAAAAAAAA=\n'),
+  ])
+  for (const changed of [Buffer.concat([proof, line]), Buffer.concat([Buffer.from('\uFEFF'), proof])]) {
+    writeFileSync(join(cwd, 'changed'), changed)
+    const { code, stdout } = await run(['verify', 'year.json', 'changed', '--policy', 'policy'], { cwd })
+    expect([code, stdout]).toEqual([65, 'WRONG: it is not a proof file\n'])
+  }
 })
 
 test('verify says that its two files are in the wrong order', async () => {
