@@ -20,13 +20,29 @@ const POLICY = 'policy'
  * Opens the folder of seen logs. The folder of a log is the SHA-256 of its origin in hexadecimal. It has one folder
  * for each version, with the note (`latest`), the policy, and the hashes of all entries as tiles of level 0. A version
  * is written under a temporary name and renamed: of two processes that replace the same version, the second fails. The
- * greatest number is in force; the one before it is kept for processes that are reading it.
+ * greatest number is in force; the one before it is kept for processes that are reading it. The origin of the log of a
+ * host is in `hosts`, in a file named after the SHA-256 of its base URL.
  *
  * @param root the folder; created with the first version
  */
 export function openSeenLogs(root: string): SeenLogs {
   const folderOf = (origin: string): string => join(root, sha256Hex(origin))
+  const originOf = async (base: string): Promise<string | null> => {
+    try {
+      return readFileSync(join(root, 'hosts', sha256Hex(base)), 'utf8')
+    } catch (error) {
+      if (isMissing(error)) return null
+      throw storageUnavailable(`the state folder ${root} cannot be read (${messageOf(error)})`, error)
+    }
+  }
   return {
+    originOf,
+
+    async rememberHost(base, origin) {
+      if ((await originOf(base)) !== origin)
+        storing(root, () => write(join(root, 'hosts', sha256Hex(base)), origin, true))
+    },
+
     async read(origin) {
       const folder = folderOf(origin)
       for (;;) {
@@ -127,9 +143,9 @@ function damaged(folder: string, path: string, problem: string): Refusal {
   )
 }
 
-function write(path: string, content: Uint8Array | string): void {
+function write(path: string, content: Uint8Array | string, replace = false): void {
   mkdirSync(dirname(path), { recursive: true })
-  storeFile(path, typeof content === 'string' ? new TextEncoder().encode(content) : content, false)
+  storeFile(path, typeof content === 'string' ? new TextEncoder().encode(content) : content, replace)
 }
 
 /** Renames a folder; false if the target already exists. */
