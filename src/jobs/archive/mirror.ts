@@ -11,7 +11,7 @@ import { entryBytes, forkOf } from '../../domain/year/log/log-history.ts'
 import { lostWitness, parsePolicy } from '../../domain/year/log/log-policy.ts'
 import { merkleTree, rootAt } from '../../domain/year/log/merkle-tree.ts'
 import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
-import { parseNote } from '../../domain/year/log/signed-note.ts'
+import { formatVerifierKey, parseNote } from '../../domain/year/log/signed-note.ts'
 import type { Checkpoint } from '../../domain/year/log/signed-note.ts'
 import { provedLedger } from '../../domain/year/log/static-audit.ts'
 import {
@@ -101,6 +101,7 @@ async function copyLog(
   if (all === null || log === null || tree === null)
     throw new Error('a sound host with a checkpoint has a ledger and a tree')
   if (!(await mayReplace(ports, { ...log, tree }, run))) return
+  noteOtherKeys(ports, log.note)
   await requireOwnTree(target)
   // A server may have published more since its checkpoint.
   const contents: AuditedContents = { ...all, rows: all.rows.slice(0, tree.size) }
@@ -114,7 +115,7 @@ async function copyLog(
     entries: contents.rows.map(entryBytes),
     legacy: legacyText(contents.legacy),
     index: JSON.stringify(historyIndex(proved, head?.seq === tree.size ? head : null)),
-    policy: log.note.hostPolicy ?? log.note.policy,
+    policy: log.note.policy,
     note: log.note.text,
     page: new Map<string, Uint8Array>(),
   }
@@ -125,6 +126,23 @@ async function copyLog(
     async () => mayReplace(ports, { ...log, tree }, run),
     run.signal,
   )
+}
+
+/** Notes the keys of the host's policy that are not in the trusted one, which the mirror gets. */
+function noteOtherKeys({ published, onNote }: MirrorPorts, { policy, hostPolicy }: HostNote): void {
+  const trusted = keysOf(policy)
+  const others = keysOf(hostPolicy ?? policy).filter((key) => !trusted.includes(key))
+  if (others.length > 0)
+    onNote(
+      `the mirror has the trusted policy; that of ${published.base} also has the keys ${others.join(' and ')}`,
+    )
+}
+
+function keysOf(policy: string): string[] {
+  const parsed = parsePolicy(policy)
+  return parsed.problem === null
+    ? [...parsed.policy.logs, ...parsed.policy.witnesses].map(({ key }) => formatVerifierKey(key))
+    : []
 }
 
 /** Requests a publication that the target does not have, and writes it. */

@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync 
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { addDays } from '../../../../src/domain/time.ts'
+import { formatVerifierKey, signerKey } from '../../../../src/domain/year/log/signed-note.ts'
 import { staticObjectPath } from '../../../../src/domain/year/log/static-layout.ts'
 import type { MirrorReport } from '../../../../src/jobs/archive/mirror.ts'
 import { listenLocally } from '../../../support/api-client.ts'
@@ -129,6 +130,17 @@ describe('a mirror', () => {
     const { url } = await serveFiles(join(home, 'mirror'))
     const audited = await run(['verify-archive', '--url', url, '--state', 'state'], { cwd: home })
     expect([audited.code, audited.stdout]).toEqual([0, expect.stringMatching(/^sound: 2 publications, /)])
+  })
+
+  test('a mirror has the trusted policy, and a note names keys that only the policy of the host has', async () => {
+    const home = temporaryFolder()
+    const stranger = formatVerifierKey(signerKey('stranger.example', new Uint8Array(32).fill(9)))
+    const policy = HOST_POLICY.replace('quorum', `log ${stranger}\nquorum`)
+    const host = await serveFiles(new Map([...files, ['tlog/year/policy', Buffer.from(policy)]]))
+    writeFileSync(join(home, 'policy'), HOST_POLICY)
+    const { code, stderr } = await mirror(host.url, home, '--policy', 'policy')
+    expect([code, stderr]).toEqual([0, expect.stringContaining(`also has the keys ${stranger}`)])
+    expect(readFileSync(join(home, 'mirror', 'tlog/year/policy'), 'utf8')).toBe(HOST_POLICY)
   })
 
   test('a repeated mirror requests no publication again, and follows the host', async () => {
@@ -268,7 +280,8 @@ describe('a mirror that is not written', () => {
       await hostWith(files, noteOf(archive)),
     ]
     for (const url of hosts) {
-      rmSync(join(home, 'state'), { recursive: true })
+      // A checkpoint without its quorum is not kept.
+      rmSync(join(home, 'state'), { recursive: true, force: true })
       const { code, found, stderr } = await mirror(url, home)
       expect([code, found, stderr]).toEqual([
         0,
