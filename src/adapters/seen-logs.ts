@@ -66,7 +66,13 @@ export function openSeenLogs(root: string): SeenLogs {
           write(join(temporary, POLICY), policy)
           for (const tile of hashTiles(checkpoint.size))
             write(join(temporary, tilePath(tile)), tileOf(tree, tile))
-          if (!renamed(temporary, join(folder, `${before + 1}`))) return false
+          const next = join(folder, `${before + 1}`)
+          if (!renamed(temporary, next)) return false
+          // Processes that wrote later versions may have removed this number before.
+          if (versionsIn(folder)[0] !== before + 1) {
+            rmSync(next, { recursive: true, force: true })
+            return false
+          }
           syncFolder(folder)
         } finally {
           rmSync(temporary, { recursive: true, force: true })
