@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { isHttpUrl } from '../domain/address.ts'
 import type { WitnessClient, WitnessResponse } from '../domain/ports.ts'
 import { Refusal, messageOf, networkReason } from '../domain/refusal.ts'
-import { utf8Text } from '../domain/text.ts'
 import { parsePolicy } from '../domain/year/log/log-policy.ts'
 import type { LogPolicy } from '../domain/year/log/log-policy.ts'
 import { parseDecimal } from '../domain/year/log/signed-note.ts'
@@ -57,7 +56,7 @@ function refused(reason: string, inconsistent = false): WitnessResponse {
 async function readResponse({ statusCode, headers, body }: HttpResponse): Promise<WitnessResponse> {
   const bytes = await readBody(body, RESPONSE_MAX_BYTES)
   if (bytes === null) return refused(`its response has more than ${RESPONSE_MAX_BYTES} bytes`)
-  const text = utf8Text(bytes)
+  const text = new TextDecoder().decode(bytes)
   if (statusCode === 200) return { is: 'cosigned', lines: text }
   const size = SIZE_TYPE.test(String(headers['content-type'])) ? parseDecimal(text.replace(/\n$/, '')) : null
   if (statusCode === 409 && size !== null) return { is: 'other-size', size }
