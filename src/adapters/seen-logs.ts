@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { utf8Text } from '../domain/text.ts'
 import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { areSameBytes, sha256Hex } from '../domain/digest.ts'
@@ -19,13 +20,29 @@ const POLICY = 'policy'
  * Opens the folder of seen logs. The folder of a log is the SHA-256 of its origin in hexadecimal. It has one folder
  * for each version, with the note (`latest`), the policy, and the hashes of all entries as tiles of level 0. A version
  * is written under a temporary name and renamed: of two processes that replace the same version, the second fails. The
- * greatest number is in force; the one before it is kept for processes that are reading it.
+ * greatest number is in force; the one before it is kept for processes that are reading it. The origin of the log of a
+ * host is in `hosts`, in a file named after the SHA-256 of its base URL.
  *
  * @param root the folder; created with the first version
  */
 export function openSeenLogs(root: string): SeenLogs {
   const folderOf = (origin: string): string => join(root, sha256Hex(origin))
+  const originOf = async (base: string): Promise<string | null> => {
+    try {
+      return readFileSync(join(root, 'hosts', sha256Hex(base)), 'utf8')
+    } catch (error) {
+      if (errorCode(error) === 'ENOENT') return null
+      throw storageUnavailable(`the state folder ${root} cannot be read (${messageOf(error)})`, error)
+    }
+  }
   return {
+    originOf,
+
+    async rememberHost(base, origin) {
+      if ((await originOf(base)) !== origin)
+        storing(root, () => write(join(root, 'hosts', sha256Hex(base)), origin, true))
+    },
+
     async read(origin) {
       const folder = folderOf(origin)
       for (;;) {
@@ -49,7 +66,13 @@ export function openSeenLogs(root: string): SeenLogs {
           write(join(temporary, POLICY), policy)
           for (const tile of hashTiles(checkpoint.size))
             write(join(temporary, tilePath(tile)), tileOf(tree, tile))
-          if (!renamed(temporary, join(folder, `${before + 1}`))) return false
+          const next = join(folder, `${before + 1}`)
+          if (!renamed(temporary, next)) return false
+          // Processes that wrote later versions may have removed this number before.
+          if (versionsIn(folder)[0] !== before + 1) {
+            rmSync(next, { recursive: true, force: true })
+            return false
+          }
           syncFolder(folder)
         } finally {
           rmSync(temporary, { recursive: true, force: true })
@@ -82,8 +105,8 @@ function versionsIn(folder: string): number[] {
 }
 
 function readVersion(folder: string, origin: string, version: number): SeenLog {
-  const note = readState(folder, NOTE).toString('utf8')
-  const policy = readState(folder, POLICY).toString('utf8')
+  const note = utf8Text(readState(folder, NOTE))
+  const policy = utf8Text(readState(folder, POLICY))
   const parsed = parsePolicy(policy)
   if (parsed.problem !== null) throw damaged(folder, POLICY, parsed.problem)
   const opened = openCheckpoint(
@@ -126,9 +149,9 @@ function damaged(folder: string, path: string, problem: string): Refusal {
   )
 }
 
-function write(path: string, content: Uint8Array | string): void {
+function write(path: string, content: Uint8Array | string, replace = false): void {
   mkdirSync(dirname(path), { recursive: true })
-  storeFile(path, typeof content === 'string' ? new TextEncoder().encode(content) : content, false)
+  storeFile(path, typeof content === 'string' ? new TextEncoder().encode(content) : content, replace)
 }
 
 /** Renames a folder; false if the target already exists. */

@@ -29,6 +29,7 @@ export const EXIT_OF_SIGNAL = {
 const REFUSALS: readonly (readonly [exitCode: number, codes: string])[] = [
   [EXIT.configuration, 'configuration'],
   [EXIT.usage, 'usage'],
+  [EXIT.damaged, 'archive_damaged'],
   [EXIT.storage, 'storage_unavailable storage_damaged snapshot_damaged'],
   [EXIT.leaseHeld, 'lease_held lease_lost rebuild_superseded'],
   [EXIT.unavailable, 'port_taken address_unavailable source_unavailable search_limit search_busy'],

@@ -699,6 +699,10 @@ export interface SeenLogs {
    * @returns false if another process replaced that version
    */
   replace(before: number, seen: Pick<SeenLog, 'note' | 'policy' | 'checkpoint' | 'tree'>): Promise<boolean>
+  /** Returns the origin of the log that a host had at its last sound audit; null if there was none. */
+  originOf(base: string): Promise<string | null>
+  /** Stores the origin of the log of a host, durable on return. */
+  rememberHost(base: string, origin: string): Promise<void>
   /** Stores one of two notes that contradict each other, as evidence; returns its path. */
   keepFork(origin: string, note: string): Promise<string>
 }

@@ -135,6 +135,15 @@ export function decodeUtf8(bytes: Uint8Array): string | null {
   }
 }
 
+/**
+ * Decodes a text that must be UTF-8 to the last byte, such as a signed one. A byte order mark is a character of it.
+ *
+ * @returns an empty text, which no signed format accepts, for other or no bytes
+ */
+export function utf8Text(bytes: Uint8Array | null | undefined): string {
+  return bytes ? (decodeUtf8(bytes) ?? '') : ''
+}
+
 /** Parses JSON in UTF-8; undefined for other bytes. */
 export function parseJsonBytes(bytes: Uint8Array): unknown {
   const text = decodeUtf8(bytes)

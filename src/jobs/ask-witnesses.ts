@@ -1,6 +1,6 @@
 import type { Clock, Objects, WitnessClient, WitnessResponse } from '../domain/ports.ts'
 import { messageOf, storageDamaged } from '../domain/refusal.ts'
-import { shorten } from '../domain/text.ts'
+import { shorten, utf8Text } from '../domain/text.ts'
 import type { LedgerRow } from '../domain/year/ledger.ts'
 import { cosignedSizes, formatAddCheckpoint, readCosignature } from '../domain/year/log/cosigning.ts'
 import { ledgerTree, newestNoteSize } from '../domain/year/log/log-history.ts'
@@ -19,7 +19,7 @@ export interface LogWitnesses {
 export interface WitnessReport {
   /** Name of the witness's key. */
   name: string
-  result: 'cosigned' | 'failed'
+  outcome: 'cosigned' | 'failed'
   /** Reason of a failure; null for a stored cosignature. */
   reason: string | null
 }
@@ -61,7 +61,7 @@ export async function askWitnesses(
   const files = await logFiles.list()
   const size = newestNoteSize(files)
   if (size === before.size) return before
-  const note = new TextDecoder().decode((await logFiles.get({ kind: 'note', size })) ?? undefined)
+  const note = utf8Text(await logFiles.get({ kind: 'note', size }))
   // The newest note can be that of an abandoned log, which this one replaces.
   if (openCheckpoint(note, log.signer.keys).problem !== null) return before
   const { client, parties } = log.witnesses
@@ -78,7 +78,7 @@ export async function askWitnesses(
     size,
     reports: results.map(({ name, reason }) => ({
       name,
-      result: reason === null ? 'cosigned' : 'failed',
+      outcome: reason === null ? 'cosigned' : 'failed',
       reason,
     })),
     fork: fork ? `${fork.name} reports a second history: ${fork.reason}` : null,

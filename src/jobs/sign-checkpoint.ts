@@ -1,5 +1,6 @@
 import { areSameBytes } from '../domain/digest.ts'
 import type { LogSigner, Objects, YearReader } from '../domain/ports.ts'
+import { utf8Text } from '../domain/text.ts'
 import { storageDamaged } from '../domain/refusal.ts'
 import { headIsBehind } from '../domain/year/chain.ts'
 import type { LedgerRow } from '../domain/year/ledger.ts'
@@ -122,7 +123,7 @@ async function lacksPolicy(
 }
 
 async function textOf(logFiles: Objects['logFiles'], file: LogFile): Promise<string> {
-  return new TextDecoder().decode((await logFiles.get(file)) ?? undefined)
+  return utf8Text(await logFiles.get(file))
 }
 
 async function storePolicy(
@@ -145,13 +146,13 @@ export interface CheckpointPorts extends LeasePorts {
 
 /** The JSON result of `checkpoint` (docs/operations.md). */
 export interface CheckpointReport {
-  /** `already-signed`: a note of this size was stored before. */
-  outcome: 'signed' | 'already-signed' | 'not-signed'
-  /** Why nothing was signed; null for other outcomes. */
-  reason: string | null
   origin: string
   /** Number of entries of the log; 0 if there is nothing to sign yet. */
   size: number
+  /** True if this run signed the checkpoint. */
+  signed: boolean
+  /** Why nothing could be signed; null if this or an earlier run signed it. */
+  reason: string | null
   /** Root of the tree in hex. */
   root: string
   /** Results of the witnesses that were asked; empty without witnesses. */
@@ -168,23 +169,22 @@ export async function signLedger(ports: CheckpointPorts): Promise<CheckpointRepo
   const { objects, year, log, clock } = ports
   // After a crash from here on, the lease expires.
   return withPublisherLease(ports, async () => {
-    const signed = await readSigned(ports)
+    const signedBefore = await readSigned(ports)
     const { contents, proved, head } = await year.read()
     const { rows } = contents
-    requireOneHistory(signed, rows)
+    requireOneHistory(signedBefore, rows)
     const before = await askWitnesses(ports, rows, NOT_ASKED)
     requireNoFork(before)
     // Write the head that a crash after a commit left out.
     if (headIsBehind(proved.entries, head))
       await objects.putHead({ seq: rows.length, leaf: proved.lastLeaf, time: clock() })
-    const isSigned = await signCheckpoint(ports, rows)
+    const signed = await signCheckpoint(ports, rows)
     const asked = await askWitnesses(ports, rows, before)
     requireNoFork(asked)
     const root = Buffer.from(rootAt(ledgerTree(rows), rows.length)).toString('hex')
     const { name: origin } = log.signer.key
-    const reason = isSigned ? null : whyNotSigned(origin, rows, signed)
-    const outcome = isSigned ? 'signed' : reason === null ? 'already-signed' : 'not-signed'
-    return { outcome, reason, origin, size: rows.length, root, witnesses: asked.reports }
+    const reason = signed ? null : whyNotSigned(origin, rows, signedBefore)
+    return { origin, size: rows.length, root, signed, reason, witnesses: asked.reports }
   })
 }
 

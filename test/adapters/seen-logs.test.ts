@@ -46,6 +46,16 @@ describe('seen logs', () => {
     expect(readdirSync(join(folder, sha256Hex(LOG_NAME))).sort()).toEqual(['1', '2'])
   })
 
+  test('a process that read a version long ago changes nothing, although its number is free again', async () => {
+    const folder = await temporaryFolder()
+    const [slow, other] = [openSeenLogs(folder), openSeenLogs(folder)]
+    for (const version of [0, 1, 2, 3]) await other.replace(version, seenAt(3 + version))
+    expect(readdirSync(join(folder, sha256Hex(LOG_NAME))).sort()).toEqual(['3', '4'])
+    expect(await slow.replace(1, seenAt(9))).toBe(false)
+    expect(readdirSync(join(folder, sha256Hex(LOG_NAME))).sort()).toEqual(['3', '4'])
+    expect(await slow.read(LOG_NAME)).toMatchObject({ version: 4, checkpoint: { size: 6 } })
+  })
+
   test('an unfinished version of a killed process is ignored, and old versions are removed', async () => {
     const folder = await temporaryFolder()
     const logs = openSeenLogs(folder)

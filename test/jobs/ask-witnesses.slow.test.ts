@@ -116,7 +116,7 @@ describe('witnesses of a log', () => {
     for (const day of [0, 1]) {
       const { report, cause } = await publishDay(at, day)
       expect([report.witnesses, cause]).toEqual([
-        ['w1.example', 'w2.example'].map((name) => ({ name, result: 'cosigned', reason: null })),
+        ['w1.example', 'w2.example'].map((name) => ({ name, outcome: 'cosigned', reason: null })),
         null,
       ])
     }
@@ -140,9 +140,9 @@ describe('witnesses of a log', () => {
     await publishDay(at, 0)
     expect((await publishDay(at, 0, 1)).report).toMatchObject({
       outcome: 'already-published',
-      witnesses: [{ result: 'cosigned' }],
+      witnesses: [{ outcome: 'cosigned' }],
     })
-    expect((await sign(at, 0, 2)).witnesses).toMatchObject([{ result: 'cosigned' }])
+    expect((await sign(at, 0, 2)).witnesses).toMatchObject([{ outcome: 'cosigned' }])
     expect(await cosignatures(at)).toEqual(['1 0', '1 3600', '1 7200'])
   })
 
@@ -173,7 +173,7 @@ describe('witnesses of a log', () => {
     const { report, cause } = await publishDay(at, 0, 0, fullStore)
     expect([report.outcome, report.witnesses, cause]).toEqual([
       'published',
-      [{ name: 'w1.example', result: 'failed', reason: 'no room' }],
+      [{ name: 'w1.example', outcome: 'failed', reason: 'no room' }],
       null,
     ])
     await publishDay(at, 1)
@@ -185,7 +185,7 @@ describe('witnesses of a log', () => {
     const at = await scene()
     for (const day of [0, 1]) await publishDay(at, day)
     for (const witness of at.witnesses) witness.latest = null
-    expect((await publishDay(at, 1, 1)).report.witnesses).toMatchObject([{ result: 'cosigned' }])
+    expect((await publishDay(at, 1, 1)).report.witnesses).toMatchObject([{ outcome: 'cosigned' }])
     expect(olds(at.witnesses[0]).slice(-2)).toEqual(['old 2', 'old 0'])
   })
 
@@ -200,7 +200,7 @@ describe('witnesses of a log', () => {
       response.writeHead(409, { 'content-type': 'text/x.tlog.size' }).end(`${(size += 1)}\n`)
     expect((await publishDay(at, 1, 1)).report).toMatchObject({
       outcome: 'already-published',
-      witnesses: [{ result: 'failed', reason: 'it has cosigned size 2' }],
+      witnesses: [{ outcome: 'failed', reason: 'it has cosigned size 2' }],
     })
     expect(olds(witness)).toEqual(['old 2', 'old 1'])
   })
@@ -220,8 +220,8 @@ describe('witnesses of a log', () => {
           outcome: 'published',
           reason: null,
           witnesses: [
-            { name: 'w1.example', result: 'failed', reason: expect.stringMatching(reason) as string },
-            { name: 'w2.example', result: 'cosigned', reason: null },
+            { name: 'w1.example', outcome: 'failed', reason: expect.stringMatching(reason) as string },
+            { name: 'w2.example', outcome: 'cosigned', reason: null },
           ],
         },
         null,
@@ -319,7 +319,7 @@ describe('a restored machine, whose ledger, objects and record of the key are on
     for (const witness of at.witnesses) witness.behaviour = MISBEHAVIOURS['responds with 500'][0]
     expect((await publishDay(at, 1, 1)).report).toMatchObject({
       outcome: 'published',
-      witnesses: [{ result: 'failed' }, { result: 'failed' }],
+      witnesses: [{ outcome: 'failed' }, { outcome: 'failed' }],
     })
     for (const witness of at.witnesses) witness.behaviour = null
     await expect(publishDay(at, 2)).rejects.toMatchObject({
@@ -346,7 +346,7 @@ describe('a restored machine, whose ledger, objects and record of the key are on
     expect(report).toMatchObject({
       outcome: 'published',
       reason: expect.stringContaining('it has cosigned size 2, which the ledger does not continue') as string,
-      witnesses: [{ result: 'failed' }, { result: 'failed' }],
+      witnesses: [{ outcome: 'failed' }, { outcome: 'failed' }],
     })
     expect(cause).toMatchObject(DAMAGED)
   })
@@ -360,6 +360,6 @@ test('a witness that refuses a checkpoint which it has cosigned does not end the
   witness.latest = { size: 1, root: new Uint8Array(32) }
   expect((await publishDay(at, 0, 1)).report).toMatchObject({
     outcome: 'already-published',
-    witnesses: [{ result: 'failed', reason: 'it responded with 409' }],
+    witnesses: [{ outcome: 'failed', reason: 'it responded with 409' }],
   })
 })

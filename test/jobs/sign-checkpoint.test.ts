@@ -253,7 +253,7 @@ describe('the checkpoint job', () => {
   test('the job signs nothing if the ledger is empty', async () => {
     const { workspace, log } = await signedWorkspace()
     expect(await signLedger(checkpointPorts(workspace, log))).toMatchObject({
-      outcome: 'not-signed',
+      signed: false,
       reason: 'the ledger has no entries yet',
       origin: LOG_NAME,
       size: 0,
@@ -267,7 +267,7 @@ describe('the checkpoint job', () => {
     const report = await signLedger(checkpointPorts(workspace, log))
     const [stored] = await storedCheckpoints(workspace.objects, log.signer.key)
     expect(report).toEqual({
-      outcome: 'signed',
+      signed: true,
       reason: null,
       origin: LOG_NAME,
       size: 1,
@@ -277,7 +277,7 @@ describe('the checkpoint job', () => {
     const files = await workspace.objects.logFiles.list()
     expect(await signLedger(checkpointPorts(workspace, log))).toEqual({
       ...report,
-      outcome: 'already-signed',
+      signed: false,
     })
     expect(await workspace.objects.logFiles.list()).toEqual(files)
   })
@@ -288,7 +288,7 @@ describe('the checkpoint job', () => {
     rmSync(join(workspace.folder, 'key'), { recursive: true })
     const other = signedLogIn(workspace.folder, 'dash.example/tlog/year-2')
     expect(await signLedger(checkpointPorts(workspace, other))).toMatchObject({
-      outcome: 'not-signed',
+      signed: false,
       reason: `the note tlog/year/1 is of the log ${LOG_NAME}; dash.example/tlog/year-2 signs with the next entry`,
     })
     expect((await workspace.objects.logFiles.list()).map(logFileName).sort()).toEqual(['1', 'policy.1'])
@@ -310,7 +310,7 @@ describe('the checkpoint job', () => {
     if (what === 'without the key of the log') writeFileSync(path, `log ${other}\nquorum none\n`)
     const number = kept.length + 1
     for (const _run of [1, 2]) {
-      expect(await signLedger(checkpointPorts(workspace, log))).toMatchObject({ outcome: 'already-signed' })
+      expect(await signLedger(checkpointPorts(workspace, log))).toMatchObject({ signed: false, reason: null })
       const files = (await workspace.objects.logFiles.list()).map(logFileName).sort()
       expect(files).toEqual(['1', ...kept, `policy.${number}`])
     }

@@ -212,10 +212,8 @@ test('a stranger can check a served archive with Go alone', async () => {
   const { url } = await serve([], { env })
   const proof = await (await fetch(`${url}/tlog/year/proof`)).text()
   const file = write(await temporaryFolder(), 'newest.tlog-proof', proof)
-  const { verifierKey } = JSON.parse(key.stdout) as { verifierKey: string }
-  expect(await go.accept([verifierKey, `${url}/tlog/year`, file])).toContain(
-    'ok entries: all 1 are in the tree',
-  )
+  const { vkey } = JSON.parse(key.stdout) as { vkey: string }
+  expect(await go.accept([vkey, `${url}/tlog/year`, file])).toContain('ok entries: all 1 are in the tree')
 })
 
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'

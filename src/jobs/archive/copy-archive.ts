@@ -4,11 +4,12 @@ import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import type { StorageRefusal } from '../../domain/refusal.ts'
 import type { TimelineItem } from '../../domain/year/chain.ts'
 import { auditLedger } from '../../domain/year/check.ts'
+import { proveBytes } from '../../domain/year/envelope.ts'
 import { objectPath } from '../../domain/year/examine.ts'
 import { isDamage } from '../../domain/year/finding.ts'
 import type { Finding } from '../../domain/year/finding.ts'
 import { leafText, legacyText } from '../../domain/year/ledger.ts'
-import type { Head, LedgerContents, LedgerRow } from '../../domain/year/ledger.ts'
+import type { Head, LedgerContents, LedgerRow, Manifest } from '../../domain/year/ledger.ts'
 import { logFileName } from '../../domain/year/log/log-history.ts'
 import { COPY_CONCURRENCY, copyObjects } from './copy-objects.ts'
 import type { CopyCounts, ObjectProgress } from './copy-objects.ts'
@@ -105,7 +106,9 @@ export async function copyFrom(
       has: async (sha256: string) => existing.has(objectPath(sha256)),
       put: (sha256: string, bytes: Uint8Array) => target.objects.put(sha256, bytes),
     }
-    const objects = await copyObjects(source.objects, timeline, objectTarget, ports.onProgress, signal)
+    const read = async (manifest: Manifest): Promise<Uint8Array> =>
+      proveBytes(manifest, await source.objects.get(manifest.sha256))
+    const objects = await copyObjects(read, timeline, objectTarget, ports.onProgress, signal)
     // A crash from here on leaves heads without entries: the target serves nothing.
     const heads = await copyHeads(sourceHeads, target.objects)
     const attempts = await source.everyAttempt()

@@ -1,6 +1,5 @@
-import type { Objects } from '../../domain/ports.ts'
 import type { TimelineItem } from '../../domain/year/chain.ts'
-import { proveBytes } from '../../domain/year/envelope.ts'
+import type { Manifest } from '../../domain/year/ledger.ts'
 
 /** Concurrent copies. */
 export const COPY_CONCURRENCY = 8
@@ -25,14 +24,14 @@ interface ObjectTarget {
 export type ObjectProgress = (progress: { objects: number; ofObjects: number; bytes: number }) => void
 
 /**
- * Copies the objects of publications, {@link COPY_CONCURRENCY} at a time. Each is verified before it is written. After
- * a crash, the objects that were written stay, and the next copy continues.
+ * Copies the objects of publications, {@link COPY_CONCURRENCY} at a time. After a crash, the objects that were written
+ * stay, and the next copy continues.
  *
+ * @param read returns the bytes of a publication, verified
  * @returns counts, and the sum of the copied bytes
- * @throws Refusal `storage_damaged` for an object that is not the publication of its manifest
  */
 export async function copyObjects(
-  source: Pick<Objects, 'get'>,
+  read: (manifest: Manifest) => Promise<Uint8Array>,
   timeline: readonly TimelineItem[],
   target: ObjectTarget,
   onProgress: ObjectProgress,
@@ -44,7 +43,7 @@ export async function copyObjects(
       result.unchanged += 1
       return
     }
-    const bytes = proveBytes(manifest, await source.get(manifest.sha256))
+    const bytes = await read(manifest)
     await target.put(manifest.sha256, bytes)
     result.copied += 1
     result.bytes += bytes.byteLength

@@ -1,8 +1,11 @@
 import type { Clock, Objects, StaticTree, YearReader } from '../../domain/ports.ts'
+import { utf8Text } from '../../domain/text.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import type { StorageRefusal } from '../../domain/refusal.ts'
 import { proveLedger } from '../../domain/year/check.ts'
+import { proveBytes } from '../../domain/year/envelope.ts'
 import { parseHead } from '../../domain/year/ledger.ts'
+import type { Manifest } from '../../domain/year/ledger.ts'
 import { forkOf, ledgerTree } from '../../domain/year/log/log-history.ts'
 import { lostWitness } from '../../domain/year/log/log-policy.ts'
 import { readCheckpoint } from '../../domain/year/log/signed-note.ts'
@@ -11,9 +14,9 @@ import { STATIC_CHECKPOINT, staticObjectPath } from '../../domain/year/log/stati
 import { newestLogFiles, openStoredLog, requireContinued } from '../../domain/year/log/stored-log.ts'
 import type { StoredLog } from '../../domain/year/log/stored-log.ts'
 import { copyObjects } from './copy-objects.ts'
-import type { CopyCounts, ObjectProgress } from './copy-objects.ts'
+import type { ObjectProgress } from './copy-objects.ts'
 import { hasObject, requireOwnTree, writeStaticFiles } from './write-static.ts'
-import type { StaticContent } from './write-static.ts'
+import type { FileCounts, StaticContent } from './write-static.ts'
 
 export interface ExportPorts {
   year: YearReader
@@ -26,36 +29,29 @@ export interface ExportPorts {
 }
 
 /** The JSON result of `export` (docs/static-hosting.md). */
-export interface ExportReport {
-  origin: string
-  /** Number of entries of the exported checkpoint. */
-  size: number
+export interface ExportReport extends FileCounts {
+  /** The exported checkpoint. */
+  checkpoint: Pick<Checkpoint, 'origin' | 'size'>
   /** Root of its tree in hex. */
   root: string
-  /** Written files by kind; `unchanged` ones were already there with the same bytes. */
-  objects: CopyCounts & { bytes: number }
-  tiles: CopyCounts
-  bundles: CopyCounts
-  /** Legacy ledger, index, policy, headers, page and checkpoint. */
-  others: CopyCounts
   durationMs: number
 }
 
-type ExportRefusal = 'copy_refused' | 'configuration' | StorageRefusal
+type ExportRefusal = 'archive_damaged' | 'copy_refused' | 'configuration' | StorageRefusal
 
 /**
  * Writes the archive up to its newest signed checkpoint as a tree of static files (docs/static-hosting.md). Files that
  * never change come first and the checkpoint comes last: a reader never sees a checkpoint whose files are missing. A
  * repeated export continues an interrupted one. It is safe during a publication and during another export.
  *
- * @throws Refusal `configuration` if no checkpoint is signed; `copy_refused` if the tree belongs to another log or is
- *   not an export; `storage_damaged` if the archive cannot be proved, a file that never changes differs, or the
- *   checkpoint there is not an older one of this log
+ * @throws Refusal `configuration` if no checkpoint is signed; `archive_damaged` if the archive does not verify;
+ *   `copy_refused` if the tree belongs to another log or is not an export; `storage_damaged` if a file there that never
+ *   changes differs, or the checkpoint there is not an older one of this log
  */
 export async function exportArchive(ports: ExportPorts, signal: AbortSignal): Promise<ExportReport> {
   const { objects, clock } = ports
   const startedAt = clock()
-  const archive = await readSignedArchive(ports)
+  const archive = await verified(() => readSignedArchive(ports))
   // After a crash here, the target is an empty folder.
   const tree = await ports.openTree()
   const obstacle = obstacleTo(archive, await checkpointIn(tree, archive))
@@ -65,36 +61,43 @@ export async function exportArchive(ports: ExportPorts, signal: AbortSignal): Pr
     has: (sha256: string) => hasObject(tree, sha256),
     put: (sha256: string, bytes: Uint8Array) => tree.put(staticObjectPath(sha256), bytes),
   }
+  const read = (manifest: Manifest): Promise<Uint8Array> =>
+    verified(async () => proveBytes(manifest, await objects.get(manifest.sha256)))
   // After a crash here, the tree has objects without tiles.
-  const copied = await copyObjects(objects, archive.proved.timeline, target, ports.onProgress, signal)
-  const counts = { tiles: noCounts(), bundles: noCounts(), others: noCounts() }
+  const copied = await copyObjects(read, archive.proved.timeline, target, ports.onProgress, signal)
+  const counts = {
+    files: copied.copied + copied.unchanged,
+    written: copied.copied,
+    unchanged: copied.unchanged,
+    bytes: copied.bytes,
+  }
   const isWritten = await writeStaticFiles(
     tree,
     { ...archive, page: ports.page, policy: archive.log.policy, note: archive.log.note },
-    (path, isNew) => {
-      counts[kindOf(path)][isNew ? 'copied' : 'unchanged'] += 1
-    },
+    counts,
     async () => obstacleTo(archive, await checkpointIn(tree, archive)) === null,
     signal,
   )
   // Another export wrote a larger checkpoint meanwhile: start again from the newest note.
   if (!isWritten) return exportArchive(ports, signal)
   const { origin, size, root } = archive.log.checkpoint
+  const checkpoint = { origin, size }
   return {
-    origin,
-    size,
-    root: Buffer.from(root).toString('hex'),
-    objects: copied,
     ...counts,
+    checkpoint,
+    root: Buffer.from(root).toString('hex'),
     durationMs: clock() - startedAt,
   }
 }
 
-const noCounts = (): CopyCounts => ({ copied: 0, unchanged: 0 })
-
-function kindOf(path: string): 'tiles' | 'bundles' | 'others' {
-  if (path.includes('/tile/entries/')) return 'bundles'
-  return path.includes('/tile/') ? 'tiles' : 'others'
+/** Reads a part of the archive; damage of the archive is not damage of the target. */
+async function verified<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read()
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'storage_damaged') throw error
+    throw new Refusal<ExportRefusal>('archive_damaged', error.detail, { cause: error })
+  }
 }
 
 /** The archive up to its newest signed checkpoint. */
@@ -134,7 +137,7 @@ type CheckpointThere = { checkpoint: Checkpoint; note: Note } | 'invalid' | null
 async function checkpointIn(tree: StaticTree, { log }: SignedArchive): Promise<CheckpointThere> {
   const bytes = await tree.get(STATIC_CHECKPOINT)
   if (bytes === null) return null
-  const read = readCheckpoint(new TextDecoder().decode(bytes))
+  const read = readCheckpoint(utf8Text(bytes))
   if (read.problem !== null) return 'invalid'
   const { origin } = read.checkpoint
   const own = log.checkpoint.origin

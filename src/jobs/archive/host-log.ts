@@ -1,4 +1,5 @@
 import { encodeBase64 } from '../../domain/digest.ts'
+import { utf8Text } from '../../domain/text.ts'
 import type { PublicHost, SeenLog, SeenLogs } from '../../domain/ports.ts'
 import { storageUnavailable } from '../../domain/refusal.ts'
 import { READ_ERROR, finding } from '../../domain/year/finding.ts'
@@ -39,6 +40,8 @@ export interface HostNote {
   policy: string
   /** Text of the host's own policy; null if it has none. */
   hostPolicy: string | null
+  /** True if the cosignatures meet the quorum of the trusted policy. */
+  hasQuorum: boolean
 }
 
 /** A note and the file that holds it. */
@@ -72,18 +75,20 @@ const ADMITTED = 'year_log_archive_corrupt'
 /**
  * Reads the checkpoint of a host and verifies it with the trusted policy.
  *
- * @returns null if the host has no checkpoint; `note` is null if the checkpoint is not valid, as a finding says
+ * @returns null if the host has no checkpoint and none is expected: no policy is given, and no earlier audit saw a log
+ *   there. `note` is null if the checkpoint is not valid, as a finding says
  */
 export async function readHostNote(
   ports: HostLogPorts,
   signal: AbortSignal,
 ): Promise<{ note: HostNote | null; findings: Finding[] } | null> {
   const text = await readText(ports, STATIC_CHECKPOINT, signal)
-  if (text === null) return null
   const refuse = (path: string, actual: string | null): { note: null; findings: Finding[] } => ({
     note: null,
     findings: [invalid(path, actual)],
   })
+  const known = await ports.seenLogs.originOf(ports.published.base)
+  if (text === null) return ports.policy !== null || known !== null ? refuse(STATIC_CHECKPOINT, null) : null
   if (text === ADMITTED) return refuse(STATIC_CHECKPOINT, `503 ${ADMITTED}`)
   const read = readCheckpoint(text)
   if (read.problem !== null) return refuse(STATIC_CHECKPOINT, read.problem)
@@ -91,6 +96,8 @@ export async function readHostNote(
   const hostPolicy = await readText(ports, STATIC_POLICY, signal)
   const { policy, trust } = await trustedPolicy(ports, origin, hostPolicy)
   if (policy === null) return refuse(STATIC_POLICY, null)
+  if (trust === 'first use' && known !== null && known !== origin)
+    return refuse(STATIC_CHECKPOINT, `a checkpoint of ${origin}; earlier, the host had the log ${known}`)
   const opened = openWith(policy, text)
   if (opened.problem !== null) return refuse(opened.path, opened.problem)
   if (size > LINES_MAX)
@@ -101,14 +108,32 @@ export async function readHostNote(
     ports.onNote(
       `the key of the log ${origin} is trusted on first use, as ${ports.published.base} names it; to verify it, give a policy from another source with --policy`,
     )
-  if (!opened.hasQuorum)
-    ports.onNote(`the checkpoint of ${origin} has fewer cosignatures than the quorum of the policy requires`)
+  const unmet = opened.hasQuorum ? [] : [withoutQuorum(opened)]
+  // The quorum of the host's own policy is not what the reader requires.
+  if (trust === 'first use')
+    for (const { actual } of unmet) ports.onNote(`the checkpoint of ${origin} has ${actual}`)
   const ofHost = hostPolicy === null ? { problem: null } : openWith(hostPolicy, text)
   const isPolicyWrong = hostPolicy === null || ofHost.problem !== null
+  const { checkpoint, hasQuorum } = opened
   return {
-    note: { text, parsedNote: opened.note, checkpoint: opened.checkpoint, trust, policy, hostPolicy },
-    findings: isPolicyWrong ? [invalid(STATIC_POLICY, ofHost.problem)] : [],
+    note: { text, parsedNote: opened.note, checkpoint, trust, policy, hostPolicy, hasQuorum },
+    findings: [
+      ...(trust === 'first use' ? [] : unmet),
+      ...(isPolicyWrong ? [invalid(STATIC_POLICY, ofHost.problem)] : []),
+    ],
   }
+}
+
+function withoutQuorum({ policy: { witnesses }, cosigners }: OpenedNote): Finding {
+  const missing = witnesses
+    .map(({ key }) => key.name)
+    .filter((name) => !cosigners.some((cosigner) => cosigner.name === name))
+  return finding(
+    'note_invalid',
+    STATIC_CHECKPOINT,
+    'cosignatures that meet the quorum of the policy',
+    `too few cosignatures for the quorum of the policy; those of ${missing.join(', ')} are missing`,
+  )
 }
 
 /** Reads a text of the log; null for a 404, and {@link ADMITTED} if the host admits damage. */
@@ -121,7 +146,7 @@ async function readText(
   if (response.status === 404) return null
   if (response.error === ADMITTED) return ADMITTED
   if (response.status !== 200) throw unexpectedResponse(published.base, `/${path}`, response)
-  return new TextDecoder().decode(response.bytes ?? new Uint8Array())
+  return utf8Text(response.bytes)
 }
 
 async function trustedPolicy(
@@ -223,7 +248,13 @@ export async function mergeNote(
     fork: null,
   }
   for (let merges = 0; merges < MERGES_MAX; merges += 1) {
-    const kept = await seenLogs.read(origin)
+    const seen = await seenLogs.read(origin)
+    // A note of another key is no evidence: another host may have shown it at first use.
+    const kept = seen && openWith(note.policy, seen.note).problem === null ? seen : null
+    if (seen !== null && kept === null)
+      onNote(
+        `the checkpoint of ${origin} seen earlier is not signed by a key of the policy and proves nothing`,
+      )
     if (kept && isForked(kept, note, tree)) {
       const { findings, fork } = await reportFork(ports, origin, kept.note, note.text)
       return { findings, report: { ...report, fork } }
@@ -232,10 +263,11 @@ export async function mergeNote(
     if (behind > 0)
       onNote(`${published.base} is ${behind} entries behind the newest checkpoint that was seen of ${origin}`)
     const isNew = kept === null || kept.checkpoint.size < size || kept.policy !== note.policy
-    if (behind > 0 || !isNew || !isSound || tree === null)
-      return { findings: [], report: { ...report, behind } }
-    const seen = { note: note.text, policy: note.policy, checkpoint: note.checkpoint, tree }
-    if (await seenLogs.replace(kept?.version ?? 0, seen)) return { findings: [], report }
+    const mayKeep = isSound && note.hasQuorum && tree !== null
+    if (mayKeep) await seenLogs.rememberHost(published.base, origin)
+    if (behind > 0 || !isNew || !mayKeep) return { findings: [], report: { ...report, behind } }
+    const newest = { note: note.text, policy: note.policy, checkpoint: note.checkpoint, tree }
+    if (await seenLogs.replace(seen?.version ?? 0, newest)) return { findings: [], report }
   }
   throw storageUnavailable(
     `other processes keep replacing the newest checkpoint of ${origin}; run the audit again`,

@@ -1,4 +1,5 @@
 import type { Auditors, StaticTree } from '../../domain/ports.ts'
+import { utf8Text } from '../../domain/text.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import type { StorageRefusal } from '../../domain/refusal.ts'
 import type { Instant } from '../../domain/time.ts'
@@ -75,7 +76,7 @@ export async function importMirror(ports: MirrorImportPorts, signal: AbortSignal
 }
 
 async function readText(mirror: StaticTree, path: string): Promise<string> {
-  return new TextDecoder().decode((await mirror.get(path)) ?? undefined)
+  return utf8Text(await mirror.get(path))
 }
 
 /** The policy to verify the mirror with. */
@@ -91,7 +92,7 @@ async function trustedPolicy({ target, policy, keyPolicy }: MirrorImportPorts): 
   const number = newestPolicyNumber(await logFiles.list())
   if (number > 0) {
     const stored = await logFiles.get({ kind: 'policy', number })
-    return { policy: new TextDecoder().decode(stored ?? undefined), isStored: true }
+    return { policy: utf8Text(stored), isStored: true }
   }
   const given = policy ?? (await keyPolicy())
   if (given !== null) return { policy: given, isStored: false }

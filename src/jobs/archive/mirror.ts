@@ -1,4 +1,5 @@
 import { areSameBytes } from '../../domain/digest.ts'
+import { utf8Text } from '../../domain/text.ts'
 import type { Clock, StaticTree } from '../../domain/ports.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import { isSound } from '../../domain/year/finding.ts'
@@ -8,6 +9,7 @@ import { forkOf } from '../../domain/year/log/log-history.ts'
 import { lostWitness, parsePolicy } from '../../domain/year/log/log-policy.ts'
 import { merkleTree, rootAt } from '../../domain/year/log/merkle-tree.ts'
 import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
+import { formatVerifierKey } from '../../domain/year/log/signed-note.ts'
 import type { Checkpoint, Note } from '../../domain/year/log/signed-note.ts'
 import {
   STATIC_CHECKPOINT,
@@ -19,7 +21,6 @@ import { parseTile, tilesOfSize } from '../../domain/year/log/tiles.ts'
 import { provedLedger } from '../../domain/year/published-ledger.ts'
 import type { PublishedResponse } from '../../domain/year/published-ledger.ts'
 import { examineFile, fileWithoutResponse } from '../../domain/year/history/published-response.ts'
-import type { CopyCounts } from './copy-objects.ts'
 import { readHostLedger } from './host-ledger.ts'
 import type { HostLedger, HostLedgerPorts, HostLog } from './host-ledger.ts'
 import { openWith, reportFork } from './host-log.ts'
@@ -28,7 +29,8 @@ import { addFindings, sendAll } from './host-requests.ts'
 import type { CheckRound, HostCheck, HostRun } from './host-requests.ts'
 import type { VerifyReport, VerifyResult } from './verify-archive.ts'
 import { auditHost } from './verify-published.ts'
-import { hasObject, requireOwnTree, writeStaticFiles } from './write-static.ts'
+import { countFile, hasObject, requireOwnTree, writeStaticFiles } from './write-static.ts'
+import type { FileCounts } from './write-static.ts'
 
 export interface MirrorPorts extends HostLedgerPorts {
   target: StaticTree
@@ -36,8 +38,13 @@ export interface MirrorPorts extends HostLedgerPorts {
   onProgress: HostRun['onProgress']
 }
 
-/** The JSON result of `mirror` (docs/backup.md): that of an audit, and the numbers of files in the target. */
-export type MirrorReport = VerifyReport & { files: CopyCounts }
+/** The JSON result of `mirror` (docs/backup.md): that of an audit, with the files of the target. */
+export interface MirrorReport extends VerifyReport, FileCounts {
+  /** Sum of the bytes written to the target. */
+  bytes: number
+  /** The checkpoint of the host; null if the host is not sound. */
+  checkpoint: Pick<Checkpoint, 'origin' | 'size'> | null
+}
 
 /**
  * Copies the signed log of a host, its ledger and its publications to a tree of static files. The log is audited first;
@@ -51,7 +58,8 @@ export async function mirrorHost(
   options: Pick<HostRun, 'jobs' | 'signal'>,
 ): Promise<VerifyResult & { report: MirrorReport }> {
   const { published } = ports
-  const files: CopyCounts = { copied: 0, unchanged: 0 }
+  const counts: FileCounts = { files: 0, written: 0, unchanged: 0, bytes: 0 }
+  let checkpoint: MirrorReport['checkpoint'] = null
   const readLedger = async (run: HostRun): Promise<HostLedger> => {
     const { status } = await published.file(`/${STATIC_CHECKPOINT}`, 0, run.signal)
     if (status === 404)
@@ -62,27 +70,31 @@ export async function mirrorHost(
     return readHostLedger(ports, { own: null, expectedHead: null }, run)
   }
   const { report, cause } = await auditHost(ports, options, readLedger, async (run, host) => {
-    if (isSound(run.findings)) await copyLog(ports, host, run, files)
+    if (!isSound(run.findings) || host.log === null) return
+    await copyLog(ports, host, run, counts)
+    const { origin, size } = host.log.note.checkpoint
+    checkpoint = { origin, size }
   })
-  return { report: { ...report, files }, cause }
+  return { report: { ...report, ...counts, checkpoint: report.ok ? checkpoint : null }, cause }
 }
 
 async function copyLog(
   ports: MirrorPorts,
   { contents: all, head, isStatic, log }: HostLedger,
   run: HostRun,
-  files: CopyCounts,
+  counts: FileCounts,
 ): Promise<void> {
   const { target } = ports
   const tree = log?.tiles.tree ?? null
   if (all === null || log === null || tree === null)
     throw new Error('a sound host with a checkpoint has a ledger and a tree')
   if (!(await mayReplace(ports, { ...log, tree }, run))) return
+  noteOtherKeys(ports, log.note)
   await requireOwnTree(target)
   // A server may have published more since its checkpoint.
   const contents: AuditedContents = { ...all, rows: all.rows.slice(0, tree.size) }
   const proved = provedLedger(contents)
-  const rounds = proved.timeline.map(({ manifest }) => objectRound(ports, manifest, isStatic, files))
+  const rounds = proved.timeline.map(({ manifest }) => objectRound(ports, manifest, isStatic, counts))
   await sendAll(run, rounds)
   if (!isSound(run.findings)) return
   const content = {
@@ -90,19 +102,34 @@ async function copyLog(
     proved,
     head: head?.seq === tree.size ? head : null,
     tree,
-    policy: log.note.hostPolicy ?? log.note.policy,
+    policy: log.note.policy,
     note: log.note.text,
     page: new Map<string, Uint8Array>(),
   }
   await writeStaticFiles(
     target,
     content,
-    (_path, isWritten) => {
-      files[isWritten ? 'copied' : 'unchanged'] += 1
-    },
+    counts,
     async () => mayReplace(ports, { ...log, tree }, run),
     run.signal,
   )
+}
+
+/** Notes the keys of the host's policy that are not in the trusted one, which the mirror gets. */
+function noteOtherKeys({ published, onNote }: MirrorPorts, { policy, hostPolicy }: HostNote): void {
+  const trusted = keysOf(policy)
+  const others = keysOf(hostPolicy ?? policy).filter((key) => !trusted.includes(key))
+  if (others.length > 0)
+    onNote(
+      `the mirror has the trusted policy; that of ${published.base} also has the keys ${others.join(' and ')}`,
+    )
+}
+
+function keysOf(policy: string): string[] {
+  const parsed = parsePolicy(policy)
+  return parsed.problem === null
+    ? [...parsed.policy.logs, ...parsed.policy.witnesses].map(({ key }) => formatVerifierKey(key))
+    : []
 }
 
 /** Requests a publication that the target does not have, and writes it. */
@@ -110,7 +137,7 @@ function objectRound(
   { published, target }: MirrorPorts,
   manifest: Manifest,
   isStatic: boolean,
-  files: CopyCounts,
+  counts: FileCounts,
 ): CheckRound {
   const path = staticObjectPath(manifest.sha256)
   const check: HostCheck = {
@@ -124,14 +151,14 @@ function objectRound(
       if (findings.length > 0) return findings
       if (response.bytes === null) return fileWithoutResponse(manifest, 'the response is too large')
       await target.put(path, response.bytes)
-      files.copied += 1
+      countFile(counts, response.bytes)
       return []
     },
     withoutResponse: (reason) => fileWithoutResponse(manifest, reason),
   }
   return async () => {
     const isStored = await hasObject(target, manifest.sha256)
-    if (isStored) files.unchanged += 1
+    if (isStored) countFile(counts, null)
     return { checks: isStored ? [] : [check], findings: [] }
   }
 }
@@ -150,7 +177,7 @@ async function mayReplace(
 ): Promise<boolean> {
   const bytes = await ports.target.get(STATIC_CHECKPOINT)
   if (bytes === null) return true
-  const text = new TextDecoder().decode(bytes)
+  const text = utf8Text(bytes)
   const opened = openWith(note.policy, text)
   if (opened.problem !== null)
     throw storageDamaged(
@@ -184,7 +211,7 @@ async function witnessLost(
   there: Note,
   { parsedNote, policy }: HostNote,
 ): Promise<string | null> {
-  const own = new TextDecoder().decode((await target.get(STATIC_POLICY)) ?? new Uint8Array())
+  const own = utf8Text(await target.get(STATIC_POLICY))
   const witnesses = [policy, own].flatMap((each) => {
     const parsed = parsePolicy(each)
     return parsed.problem === null ? parsed.policy.witnesses : []

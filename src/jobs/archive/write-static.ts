@@ -39,8 +39,22 @@ export interface StaticContent {
   note: string
 }
 
-/** Counts a file; `isWritten` is false if it was there with the same bytes. */
-type OnFile = (path: string, isWritten: boolean) => void
+/** Number of files in the target: all, those that were written, and those that were there with the same bytes. */
+export interface FileCounts {
+  files: number
+  written: number
+  unchanged: number
+  /** Sum of the written bytes. */
+  bytes: number
+}
+
+/** @param bytes bytes of a file that was written; null for one that was there */
+export function countFile(counts: FileCounts, bytes: Uint8Array | null): void {
+  counts.files += 1
+  counts.written += bytes === null ? 0 : 1
+  counts.unchanged += bytes === null ? 1 : 0
+  counts.bytes += bytes?.byteLength ?? 0
+}
 
 /**
  * Refuses a tree that has a file of a changing name but no policy, so that no other site is overwritten.
@@ -73,6 +87,7 @@ export async function hasObject(target: StaticTree, sha256: string): Promise<boo
  * Writes all files except the publications, which must be there already. The checkpoint is the last one: a reader never
  * sees a checkpoint whose files are missing.
  *
+ * @param counts to which each file is added
  * @param mayReplace false if the files that change must stay, because another process wrote a newer checkpoint
  * @returns false if `mayReplace` returned false
  * @throws Refusal `storage_damaged` if a file that never changes has other bytes
@@ -80,7 +95,7 @@ export async function hasObject(target: StaticTree, sha256: string): Promise<boo
 export async function writeStaticFiles(
   target: StaticTree,
   content: StaticContent,
-  onFile: OnFile,
+  counts: FileCounts,
   mayReplace: () => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -92,40 +107,50 @@ export async function writeStaticFiles(
     staticTiles(entries.length),
     async (tile) => {
       const bytes = tileBytes(tree, tile, (bundle) => entriesOf(entries, bundle))
-      await putOnce(target, staticTilePath(tile), bytes, onFile)
+      await putOnce(target, staticTilePath(tile), bytes, counts)
     },
     signal,
   )
-  if (legacy !== '') await putOnce(target, STATIC_LEGACY_LEDGER, encode(legacy), onFile)
+  if (legacy !== '') await putOnce(target, STATIC_LEGACY_LEDGER, encode(legacy), counts)
   if (!(await mayReplace())) return false
   // The policy is the first of the files that change, because it marks the tree as an export.
-  await replace(target, STATIC_POLICY, encode(policy), onFile)
+  await replace(target, STATIC_POLICY, encode(policy), counts)
   // After a crash from here on, the index may list publications after the checkpoint, whose objects are there.
-  await replace(target, STATIC_INDEX, encode(JSON.stringify(historyIndex(proved, head))), onFile)
-  await replace(target, STATIC_HEADERS, encode(staticHeadersText()), onFile)
+  await replace(target, STATIC_INDEX, encode(JSON.stringify(historyIndex(proved, head))), counts)
+  await replace(target, STATIC_HEADERS, encode(staticHeadersText()), counts)
   // After a crash between files of the page, it may mix two releases until the next export.
-  for (const [path, bytes] of page) await replace(target, path, bytes, onFile)
+  for (const [path, bytes] of page) await replace(target, path, bytes, counts)
   if (!(await mayReplace())) return false
-  await replace(target, STATIC_CHECKPOINT, encode(note), onFile)
+  await replace(target, STATIC_CHECKPOINT, encode(note), counts)
   return true
 }
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 /** Stores a file that never changes. */
-async function putOnce(target: StaticTree, path: string, bytes: Uint8Array, onFile: OnFile): Promise<void> {
+async function putOnce(
+  target: StaticTree,
+  path: string,
+  bytes: Uint8Array,
+  counts: FileCounts,
+): Promise<void> {
   const stored = await target.get(path)
   if (stored !== null && !areSameBytes(stored, bytes)) throw differing(path)
   if (stored === null) await target.put(path, bytes)
-  onFile(path, stored === null)
+  countFile(counts, stored === null ? bytes : null)
 }
 
 /** Stores a file that changes; the same bytes are not written again. */
-async function replace(target: StaticTree, path: string, bytes: Uint8Array, onFile: OnFile): Promise<void> {
+async function replace(
+  target: StaticTree,
+  path: string,
+  bytes: Uint8Array,
+  counts: FileCounts,
+): Promise<void> {
   const stored = await target.get(path)
   const isUnchanged = stored !== null && areSameBytes(stored, bytes)
   if (!isUnchanged) await target.replace(path, bytes)
-  onFile(path, !isUnchanged)
+  countFile(counts, isUnchanged ? null : bytes)
 }
 
 function differing(path: string): Refusal<StorageRefusal> {

@@ -58,7 +58,6 @@ function pageFiles(): Map<string, Uint8Array> {
   ])
 }
 
-function summary({ origin, size, objects, tiles, bundles, others }: ExportReport): string {
-  const written = [objects, tiles, bundles, others].reduce((sum, { copied }) => sum + copied, 0)
+function summary({ checkpoint: { origin, size }, written }: ExportReport): string {
   return `exported: ${origin}, ${counted(size, 'entry', 'entries')}; ${counted(written, 'file')} written`
 }

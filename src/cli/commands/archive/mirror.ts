@@ -40,6 +40,6 @@ export async function mirrorCommand(
 }
 
 function summary(report: MirrorReport): string {
-  const { copied, unchanged } = report.files
-  return `${counted(copied, 'file')} written, ${unchanged} unchanged; ${summarize(report, false)}${forkText(report)}`
+  const { written, unchanged } = report
+  return `${counted(written, 'file')} written, ${unchanged} unchanged; ${summarize(report, false)}${forkText(report)}`
 }

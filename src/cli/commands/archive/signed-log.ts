@@ -31,10 +31,11 @@ export async function checkpointCommand({ config, container, terminal }: Command
     ...THIS_RUN,
     onProgress: terminal.note,
   })
-  const { outcome, reason, origin, size, root } = report
+  const { signed, reason, origin, size, root } = report
   const entries = counted(size, 'entry', 'entries')
-  const signed = `${outcome.replace('-', ' ')}: ${origin}, ${entries}, root ${root.slice(0, 16)}`
-  terminal.result(report, reason === null ? signed : `nothing was signed: ${reason}`)
+  const outcome = signed ? 'signed' : 'already signed'
+  const text = `${outcome}: ${origin}, ${entries}, root ${root.slice(0, 16)}`
+  terminal.result(report, reason === null ? text : `nothing was signed: ${reason}`)
   return EXIT.done
 }
 
@@ -53,7 +54,7 @@ export async function newLogKeyCommand(
   const path = file === undefined ? config.log.keyFile : resolve(cwd, file)
   if (path === null) throw new Refusal('usage', 'no key file given; name one or set DASH_LOG_KEY_FILE')
   const replaced = replaces === undefined ? null : resolve(cwd, replaces)
-  const verifierKey = await container.newLogKey(path, origin, randomBytes(ED25519_KEY_BYTES), replaced)
-  terminal.result({ path, origin, verifierKey }, `created ${path}; its verifier key is ${verifierKey}`)
+  const vkey = await container.newLogKey(path, origin, randomBytes(ED25519_KEY_BYTES), replaced)
+  terminal.result({ vkey, path, origin }, `created ${path}; its verifier key is ${vkey}`)
   return EXIT.done
 }

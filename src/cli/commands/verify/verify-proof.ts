@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Refusal, messageOf } from '../../../domain/refusal.ts'
+import { utf8Text } from '../../../domain/text.ts'
 import { parsePolicy } from '../../../domain/year/log/log-policy.ts'
 import type { LogPolicy } from '../../../domain/year/log/log-policy.ts'
 import { verifyPublication } from '../../../domain/year/log/verify-proof.ts'
@@ -25,16 +26,20 @@ export async function verifyProofCommand(
     throw new Refusal('usage', 'name two files: the publication, then its proof file')
   const policy = policyFile === undefined ? null : readPolicy(policyFile, cwd).policy
   const bytes = readFile(publication, cwd)
-  const verdict = verifyPublication(bytes, readFile(proof, cwd).toString('utf8'), policy)
-  const { verified, problem, proved, notProved } = verdict
-  const lines = [
-    problem === null ? (verified ? 'verified' : 'NOT VERIFIED') : `WRONG: ${problem}`,
-    ...proved.map((sentence) => `  proved: ${sentence}`),
-    ...notProved.map((sentence) => `  not proved: ${sentence}`),
+  const verdict = verifyPublication(bytes, utf8Text(readFile(proof, cwd)), policy)
+  const { ok, problem, entry } = verdict
+  const sentences = [
+    ...verdict.proved.map(({ text }) => `proved: ${text}`),
+    ...verdict.notProved.map(({ text }) => `not proved: ${text}`),
   ]
-  terminal.result({ verified, problem, proved, notProved }, lines.map(escaped).join('\n'))
-  if (problem !== null) return EXIT.damaged
-  return verified ? EXIT.done : EXIT.failed
+  const outcome = problem === null ? (ok ? 'verified' : 'NOT VERIFIED') : `WRONG: ${problem}`
+  const proved = verdict.proved.map(({ code }) => code)
+  const notProved = verdict.notProved.map(({ code }) => code)
+  terminal.result(
+    { ok, proved, notProved, entry, problem, sentences },
+    [outcome, ...sentences.map((sentence) => `  ${sentence}`)].map(escaped).join('\n'),
+  )
+  return ok ? EXIT.done : EXIT.damaged
 }
 
 /**
@@ -56,7 +61,7 @@ function readFile(file: string, cwd: string): Buffer {
  * @throws Refusal `usage` if it cannot be read or is not a policy
  */
 export function readPolicy(file: string, cwd: string): { text: string; policy: LogPolicy } {
-  const text = readFile(file, cwd).toString('utf8')
+  const text = utf8Text(readFile(file, cwd))
   const parsed = parsePolicy(text)
   if (parsed.problem !== null)
     throw new Refusal('usage', `--policy ${JSON.stringify(file)} is not a valid policy: ${parsed.problem}`)

@@ -1,4 +1,5 @@
 import { finding } from '../finding.ts'
+import { utf8Text } from '../../text.ts'
 import type { Finding } from '../finding.ts'
 import type { LedgerRow } from '../ledger.ts'
 import { forkOf, ledgerTree, logFileName } from './log-history.ts'
@@ -46,7 +47,7 @@ export function auditLog(
 }
 
 function auditFiles(tree: MerkleTree, files: readonly AuditedLogFile[]): Finding[] {
-  const texts = new Map(files.map(({ file, bytes }) => [logFilePath(file), textOf(bytes)]))
+  const texts = new Map(files.map(({ file, bytes }) => [logFilePath(file), utf8Text(bytes)]))
   const policies: LogPolicy[] = []
   const findings: Finding[] = []
   for (const { file } of files) {
@@ -68,10 +69,6 @@ function auditFiles(tree: MerkleTree, files: readonly AuditedLogFile[]): Finding
     }
   }
   return findings
-}
-
-function textOf(bytes: Uint8Array | null): string {
-  return bytes === null ? '' : new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
 }
 
 function invalid(file: LogFile, expected: string, actual: string): Finding {

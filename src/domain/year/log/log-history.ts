@@ -1,4 +1,5 @@
 import { areSameBytes } from '../../digest.ts'
+import { utf8Text } from '../../text.ts'
 import { leafText } from '../ledger.ts'
 import type { LedgerRow } from '../ledger.ts'
 import { leafHash, merkleTree, rootAt } from './merkle-tree.ts'
@@ -87,7 +88,7 @@ export function readStoredNote(
   size: number,
   keys: readonly VerifierKey[],
 ): { problem: string } | { problem: null; checkpoint: Checkpoint } {
-  const note = bytes === null ? null : parseNote(new TextDecoder().decode(bytes))
+  const note = parseNote(utf8Text(bytes))
   const checkpoint = note && parseCheckpoint(note.text)
   if (!note || !checkpoint) return { problem: 'is not a signed checkpoint' }
   if (checkpoint.size !== size) return { problem: `is a checkpoint of ${checkpoint.size} entries` }

@@ -171,8 +171,10 @@ export type PolicyVerdict = { problem: string } | { problem: null; cosigners: Co
 /**
  * Verifies the cosignatures of a note against the witnesses and the quorum of a policy. The signature of the log is not
  * verified here.
+ *
+ * @param since only cosignatures of this time or later count for the quorum, in seconds since 1970
  */
-export function evaluatePolicy({ witnesses, quorum }: LogPolicy, note: Note): PolicyVerdict {
+export function evaluatePolicy({ witnesses, quorum }: LogPolicy, note: Note, since = 0): PolicyVerdict {
   const times = new Map<VerifierKey, number>()
   for (const { key } of witnesses) {
     const verdict = verifyNote(note, key)
@@ -180,7 +182,9 @@ export function evaluatePolicy({ witnesses, quorum }: LogPolicy, note: Note): Po
     if (verdict.is === 'valid') times.set(key, Math.max(...verdict.times))
   }
   const isMet = (rule: Quorum): boolean =>
-    'witness' in rule ? times.has(rule.witness) : rule.of.filter(isMet).length >= rule.atLeast
+    'witness' in rule
+      ? (times.get(rule.witness) ?? -1) >= since
+      : rule.of.filter(isMet).length >= rule.atLeast
   const cosigners = [...times].map(([{ name }, time]) => ({ name, time }))
   return { problem: null, cosigners, hasQuorum: quorum === null || isMet(quorum) }
 }

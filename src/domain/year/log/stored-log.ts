@@ -1,4 +1,5 @@
 import { storageDamaged } from '../../refusal.ts'
+import { utf8Text } from '../../text.ts'
 import { logFilePath } from './check-log.ts'
 import type { AuditedLogFile } from './check-log.ts'
 import { forkOf, newestCosignatures, newestNoteSize, newestPolicyNumber } from './log-history.ts'
@@ -66,14 +67,12 @@ export function openStoredLog(files: readonly AuditedLogFile[]): StoredLog {
 }
 
 function cosignaturesOf(files: readonly AuditedLogFile[]): string[] {
-  return files.flatMap(({ file, bytes }) =>
-    file.kind === 'cosignature' && bytes !== null ? [new TextDecoder().decode(bytes)] : [],
-  )
+  return files.flatMap(({ file, bytes }) => (file.kind === 'cosignature' ? [utf8Text(bytes)] : []))
 }
 
 function requireText({ file, bytes }: AuditedLogFile): string {
   if (bytes === null) throw storageDamaged(`${logFilePath(file)} is missing`)
-  return new TextDecoder().decode(bytes)
+  return utf8Text(bytes)
 }
 
 /**

@@ -1,7 +1,7 @@
 import { sha256Hex } from '../../digest.ts'
-import { decodeUtf8, parseJson } from '../../text.ts'
+import { parseJson, utf8Text } from '../../text.ts'
 import { formatInstant, parseInstant } from '../../time.ts'
-import type { Instant } from '../../time.ts'
+import type { Day, Instant } from '../../time.ts'
 import { entryOf, timelineOf } from '../chain.ts'
 import type { TimelineItem } from '../chain.ts'
 import { ALGORITHM_VERSION } from '../envelope.ts'
@@ -9,18 +9,28 @@ import { examineBytes } from '../examine.ts'
 import { formatTime } from '../finding.ts'
 import { parseLeafText, parseLegacyLine, sealOf } from '../ledger.ts'
 import type { LedgerRow, LegacyRow, Manifest } from '../ledger.ts'
+import { evaluatePolicy } from './log-policy.ts'
 import type { LogPolicy } from './log-policy.ts'
 import { asOfProofSchema, parseLogProof, verifyLogProof } from './log-proof.ts'
 import type { LogProof, ProofVerdict } from './log-proof.ts'
 
-/** Result of verifying a publication against a proof file (docs/proof.md), in sentences for a person. */
+/** A fact about a publication, and the sentence about it for a person (docs/proof.md#verifying-a-publication). */
+export interface Statement {
+  code: 'digest' | 'identity' | 'inclusion' | 'log' | 'witnesses' | 'newest' | 'newest_at'
+  text: string
+}
+
+/** Result of verifying a publication against a proof file. */
 export interface PublicationVerdict {
+  /** True if a policy was given and all its requirements are met. */
+  ok: boolean
   /** Why the proof is invalid; null if it is valid. */
   problem: string | null
-  proved: string[]
-  notProved: string[]
-  /** True if a policy was given and all its requirements are met. */
-  verified: boolean
+  /** Each code is in one of the lists at most. */
+  proved: Statement[]
+  notProved: Statement[]
+  /** The publication, and its entry of the log; for one of the legacy ledger, the seal. Null if the proof is invalid. */
+  entry: { seq: number; publicationId: string; asOfDay: Day } | null
 }
 
 /**
@@ -37,7 +47,7 @@ export function verifyPublication(
 ): PublicationVerdict {
   const read = readProofs(text)
   if (typeof read === 'string') {
-    const isSwapped = typeof readProofs(new TextDecoder().decode(bytes)) !== 'string'
+    const isSwapped = typeof readProofs(utf8Text(bytes)) !== 'string'
     return wrong(isSwapped ? 'the first file is a proof; name the publication first, then its proof' : read)
   }
   const selected = selectedBy(read, bytes)
@@ -53,7 +63,7 @@ export function verifyPublication(
 type ValidProof = Extract<ProofVerdict, { problem: null }>
 
 function wrong(problem: string): PublicationVerdict {
-  return { problem, proved: [], notProved: [], verified: false }
+  return { ok: false, problem, proved: [], notProved: [], entry: null }
 }
 
 /** Parsed proofs of consecutive entries, ascending, under one checkpoint. */
@@ -76,7 +86,7 @@ function readProofs(text: string): ReadProofs | string {
   if (proofs.length === 0 || !proofs.every((proof) => proof !== null)) return 'it is not a proof file'
   const rows: LedgerRow[] = []
   for (const { entry, index, checkpoint } of proofs) {
-    const row = parseLeafText(decodeUtf8(entry) ?? '')
+    const row = parseLeafText(utf8Text(entry))
     if (row === null) return `entry ${index} is not a line of a ledger`
     if (row.seq !== index + 1) return `the proof of entry ${index + 1} contains the line of entry ${row.seq}`
     if (rows.length > 0 && row.seq !== (rows.at(-1)?.seq ?? 0) + 1) return 'its entries are not consecutive'
@@ -116,67 +126,101 @@ function describe(
   verdict: ValidProof,
   policy: LogPolicy | null,
 ): PublicationVerdict {
-  const { checkpoint, cosigners, hasQuorum } = verdict
-  const { origin, size } = checkpoint
+  const { origin, size } = verdict.checkpoint
   const { manifest, ledger, seq } = selected
-  const place =
-    ledger === 'v1' ? 'listed in the legacy ledger that is sealed in' : `entry ${seq} of ${size} of`
-  const newest = newestWhile(read, selected, verdict)
+  const { publicationId, asOfDay, publishedAt } = manifest
+  const newest = newestWhile(read, selected, verdict, policy)
   if (newest === 'contradiction')
     return wrong(`${idOf(manifest)} was not the newest publication at ${formatTime(read.at ?? 0)}`)
-  const placed = `it is ${place} the log ${origin}, with ${formatTime(manifest.publishedAt)} as its time of publication`
+  const seal = read.rows.find(({ kind }) => kind === 'legacy-seal')
+  const entry = { seq: ledger === 'v1' ? (seal?.seq ?? 0) : seq, publicationId, asOfDay }
+  const place =
+    ledger === 'v1' ? 'listed in the legacy ledger that is sealed in' : `entry ${seq} of ${size} of`
+  const placed: Statement = {
+    code: 'inclusion',
+    text: `it is ${place} the log ${origin}, with ${formatTime(publishedAt)} as its time of publication`,
+  }
+  const identity: Statement = { code: 'identity', text: 'it has the id, day and times of that entry' }
   if (policy === null) {
-    const notProved = [
-      'who signed the log: no policy was given, so anyone can have written this proof file',
-      ...[placed, ...newest.proved].map((statement) => `what the proof file says: ${statement}`),
+    const notProved: Statement[] = [
+      {
+        code: 'log',
+        text: 'who signed the log: no policy was given, so anyone can have written this proof file',
+      },
+      ...[placed, ...newest.proved].map(({ code, text }) => ({
+        code,
+        text: `what the proof file says: ${text}`,
+      })),
+      { code: 'witnesses', text: 'that other readers see the same log: no policy names a witness' },
       ...newest.notProved,
     ]
-    const proved = [`the proof file is about this file: ${idOf(manifest)}`]
-    return { problem: null, proved, notProved, verified: false }
+    const digest: Statement = { code: 'digest', text: `the proof file is about this file: ${idOf(manifest)}` }
+    return { ok: false, problem: null, proved: [digest, identity], notProved, entry }
   }
-  const proved = [
-    `the file is ${idOf(manifest)}, byte for byte`,
+  const witnesses = witnessed(verdict)
+  const proved: Statement[] = [
+    { code: 'digest', text: `the file is ${idOf(manifest)}, byte for byte` },
     placed,
-    `the key of ${origin} signed this log of ${entryCount(size)}`,
-    ...cosigners.map(({ name, time }) => `witness ${name} saw this log at ${formatSeconds(time)}`),
+    identity,
+    { code: 'log', text: `the key of ${origin} signed this log of ${entryCount(size)}` },
+    ...witnesses.proved,
     ...newest.proved,
   ]
-  const notProved = [
-    ...(hasQuorum ? [] : ['that enough witnesses saw this log: the quorum of the policy is not met']),
-    ...(cosigners.length > 0 ? [] : ['that other readers see the same log: no witness signed it']),
-    ...newest.notProved,
-  ]
-  return { problem: null, proved, notProved, verified: hasQuorum }
+  const notProved = [...witnesses.notProved, ...newest.notProved]
+  return { ok: verdict.hasQuorum, problem: null, proved, notProved, entry }
+}
+
+type Statements = Pick<PublicationVerdict, 'proved' | 'notProved'>
+
+/** Returns the sentence on who saw the log. */
+function witnessed({ cosigners, hasQuorum }: ValidProof): Statements {
+  const seen = cosigners
+    .map(({ name, time }) => `witness ${name} saw this log at ${formatSeconds(time)}`)
+    .join('; ')
+  const only = seen === '' ? '' : `; only ${seen}`
+  const text = hasQuorum
+    ? 'that other readers see the same log: no witness signed it'
+    : `that enough witnesses saw this log: the quorum of the policy is not met${only}`
+  return hasQuorum && seen !== ''
+    ? { proved: [{ code: 'witnesses', text: seen }], notProved: [] }
+    : { proved: [], notProved: [{ code: 'witnesses', text }] }
 }
 
 /** Returns sentences on how long the publication was the newest, and whether it was at the time of the proof. */
 function newestWhile(
   { rows, timeline, hasLegacy, at }: ReadProofs,
   selected: TimelineItem,
-  { checkpoint: { size }, cosigners, hasQuorum }: ValidProof,
-): 'contradiction' | { proved: string[]; notProved: string[] } {
+  verdict: ValidProof,
+  policy: LogPolicy | null,
+): 'contradiction' | Statements {
   const { algorithmVersion, publishedAt } = selected.manifest
   // Entries of a founding import are not in order of time: all of them and the legacy ledger are needed.
   const isOwn = algorithmVersion === ALGORITHM_VERSION
   const isWhole = isOwn || (hasLegacy && rows[0]?.seq === 1)
   const next = timeline[timeline.indexOf(selected) + 1]
-  if (!isWhole || (next === undefined && rows.at(-1)?.seq !== size))
-    return {
-      proved: [],
-      notProved: ['how long it was the newest publication: request the proof with until=next'],
-    }
+  if (!isWhole || (next === undefined && rows.at(-1)?.seq !== verdict.checkpoint.size)) {
+    const text = 'how long it was the newest publication: request the proof with until=next'
+    return { proved: [], notProved: [{ code: 'newest', text }] }
+  }
   if (at !== null && (at < publishedAt || (next && at >= next.manifest.publishedAt))) return 'contradiction'
-  const period = next
-    ? `it was the newest until ${formatTime(next.manifest.publishedAt)}, when ${next.manifest.publicationId} followed`
-    : `it was the newest while the log had ${entryCount(size)}`
+  const period: Statement = {
+    code: 'newest',
+    text: next
+      ? `it was the newest until ${formatTime(next.manifest.publishedAt)}, when ${next.manifest.publicationId} followed`
+      : `it was the newest while the log had ${entryCount(verdict.checkpoint.size)}`,
+  }
   if (at === null) return { proved: [period], notProved: [] }
-  const wasSeenLater = hasQuorum && cosigners.some(({ time }) => time * 1000 >= at)
-  return next || wasSeenLater
-    ? { proved: [period, `it was the newest at ${formatTime(at)}`], notProved: [] }
-    : {
-        proved: [period],
-        notProved: [`that it was the newest at ${formatTime(at)}: no witness saw the log then or later`],
-      }
+  const wasNewest = `it was the newest at ${formatTime(at)}`
+  if (next) return { proved: [period, { code: 'newest_at', text: wasNewest }], notProved: [] }
+  const later = verdict.cosigners.filter(({ time }) => time * 1000 >= at).map(({ name }) => name)
+  const seen = policy && later.length > 0 ? evaluatePolicy(policy, verdict.note, at / 1000) : null
+  if (seen?.problem === null && seen.hasQuorum) {
+    const by = policy?.quorum === null ? ` by the word of ${later.join(', ')}` : ''
+    return { proved: [period, { code: 'newest_at', text: `${wasNewest}${by}` }], notProved: [] }
+  }
+  const few = later.length > 0 ? `too few witnesses (${later.join(', ')})` : 'no witness'
+  const text = `that ${wasNewest}: ${few} saw the log then or later`
+  return { proved: [period], notProved: [{ code: 'newest_at', text }] }
 }
 
 const entryCount = (size: number): string => (size === 1 ? '1 entry' : `${size} entries`)

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { addDays } from '../../../../src/domain/time.ts'
@@ -48,10 +48,12 @@ test('an export creates its folder, and all users may read it whatever the umask
   ])
   const again = await exportOf(workspace, [site, '--page', '--json'])
   expect(JSON.parse(again.stdout)).toMatchObject({
-    size: 2,
-    objects: { copied: 0, unchanged: 2 },
-    others: { copied: 0 },
-  } satisfies Partial<Record<keyof ExportReport, unknown>>)
+    files: 17,
+    written: 0,
+    unchanged: 17,
+    bytes: 0,
+    checkpoint: { origin: 'dash.example/tlog/year', size: 2 },
+  } satisfies Partial<ExportReport>)
 })
 
 test('the page of an export names only files of the export', async () => {
@@ -81,6 +83,19 @@ test('an archive without a signed checkpoint ends with 78, says what to do and c
     expect.stringContaining('dash log-key new, set DASH_LOG_KEY_FILE to its path and run dash checkpoint'),
   ])
   expect(existsSync(site)).toBe(false)
+})
+
+test('an archive with a damaged publication ends with 65, names it and has no checkpoint in the target', async () => {
+  const workspace = await signedWorkspace([AS_OF])
+  const { rows } = await workspace.ledger.read()
+  const [sha256 = ''] = rows.map((row) => row.sha256 ?? '')
+  const path = join(workspace.objectsPath, 'sha256', sha256.slice(0, 2), sha256)
+  chmodSync(path, 0o600)
+  writeFileSync(path, '{}')
+  const site = temporaryFolder()
+  const { code, stderr } = await exportOf(workspace, [site])
+  expect([code, stderr]).toEqual([65, expect.stringContaining(sha256)])
+  expect(existsSync(join(site, 'tlog'))).toBe(false)
 })
 
 test('a target that overlaps the object store is refused', async () => {

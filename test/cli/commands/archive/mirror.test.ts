@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync 
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { addDays } from '../../../../src/domain/time.ts'
+import { formatVerifierKey, signerKey } from '../../../../src/domain/year/log/signed-note.ts'
 import { staticObjectPath } from '../../../../src/domain/year/log/static-layout.ts'
 import type { MirrorReport } from '../../../../src/jobs/archive/mirror.ts'
 import { listenLocally } from '../../../support/api-client.ts'
@@ -60,7 +61,18 @@ describe('a mirror', () => {
     const objects = new Map([...files].filter(([path]) => path.startsWith('objects/')))
     const { url } = await serveInstead(openSampleApp(archive, {}, logFilesOf(archive)), objects)
     const { code, found, report } = await mirror(url, home)
-    expect([code, found, report.files.copied]).toEqual([0, [], files.size])
+    const bytes = [...files.values()].reduce((sum, { byteLength }) => sum + byteLength, 0)
+    expect([code, found, report]).toMatchObject([
+      0,
+      [],
+      {
+        files: files.size,
+        written: files.size,
+        unchanged: 0,
+        bytes,
+        checkpoint: { origin: 'dash.example/tlog/year', size },
+      },
+    ])
     expect(filesOfFolder(join(home, 'mirror'))).toEqual(base64(files))
   })
 
@@ -87,7 +99,7 @@ describe('a mirror', () => {
     const { code, found, report } = await mirror(host.url, home)
     const hidden = staticObjectPath(archive.contents.legacy[1]?.sha256 ?? '')
     expect([code, found]).toEqual([65, expect.arrayContaining([`digest_mismatch ${hidden}`])])
-    expect(report.files.copied).toBe(6)
+    expect(report).toMatchObject({ files: 6, written: 6, checkpoint: null })
     expect(readdirSync(join(home, 'mirror'))).toEqual(['objects'])
   })
 
@@ -98,7 +110,7 @@ describe('a mirror', () => {
     expect([first.code, first.found, first.report]).toMatchObject([
       0,
       [],
-      { files: { copied: files.size, unchanged: 0 } },
+      { files: files.size, written: files.size, unchanged: 0 },
     ])
     expect(filesOfFolder(join(home, 'mirror'))).toEqual(base64(files))
     const other = temporaryFolder()
@@ -120,6 +132,17 @@ describe('a mirror', () => {
     expect([audited.code, audited.stdout]).toEqual([0, expect.stringMatching(/^sound: 2 publications, /)])
   })
 
+  test('a mirror has the trusted policy, and a note names keys that only the policy of the host has', async () => {
+    const home = temporaryFolder()
+    const stranger = formatVerifierKey(signerKey('stranger.example', new Uint8Array(32).fill(9)))
+    const policy = HOST_POLICY.replace('quorum', `log ${stranger}\nquorum`)
+    const host = await serveFiles(new Map([...files, ['tlog/year/policy', Buffer.from(policy)]]))
+    writeFileSync(join(home, 'policy'), HOST_POLICY)
+    const { code, stderr } = await mirror(host.url, home, '--policy', 'policy')
+    expect([code, stderr]).toEqual([0, expect.stringContaining(`also has the keys ${stranger}`)])
+    expect(readFileSync(join(home, 'mirror', 'tlog/year/policy'), 'utf8')).toBe(HOST_POLICY)
+  })
+
   test('a repeated mirror requests no publication again, and follows the host', async () => {
     const home = temporaryFolder()
     const older = staticFiles(archive, size - 2)
@@ -130,7 +153,10 @@ describe('a mirror', () => {
       host.requests.map(({ target }) => target).filter((target) => target.includes('/objects/'))
     const before = requestsOfObjects().length
     expect((await mirror(host.url, home)).report).toMatchObject({
-      files: { copied: 0, unchanged: older.size },
+      files: older.size,
+      written: 0,
+      unchanged: older.size,
+      bytes: 0,
     })
     expect(requestsOfObjects()).toHaveLength(before)
     for (const [path, bytes] of files) changing.set(path, bytes)
@@ -254,7 +280,8 @@ describe('a mirror that is not written', () => {
       await hostWith(files, noteOf(archive)),
     ]
     for (const url of hosts) {
-      rmSync(join(home, 'state'), { recursive: true })
+      // A checkpoint without its quorum is not kept.
+      rmSync(join(home, 'state'), { recursive: true, force: true })
       const { code, found, stderr } = await mirror(url, home)
       expect([code, found, stderr]).toEqual([
         0,

@@ -16,7 +16,7 @@ const ORIGIN = 'dash.example/tlog/year'
 
 interface NewKey {
   path: string
-  verifierKey: string
+  vkey: string
   env: Record<string, string>
 }
 
@@ -25,8 +25,8 @@ async function newKey(): Promise<NewKey> {
   const path = join(temporaryFolder(), 'log.key')
   const { code, stdout } = await dash(['log-key', 'new', path, '--json'], { env: BASE })
   expect(code).toBe(0)
-  const { verifierKey } = JSON.parse(stdout) as NewKey
-  return { path, verifierKey, env: { ...BASE, DASH_LOG_KEY_FILE: path } }
+  const { vkey } = JSON.parse(stdout) as NewKey
+  return { path, vkey, env: { ...BASE, DASH_LOG_KEY_FILE: path } }
 }
 
 /** Names of the stored notes: their sizes. */
@@ -35,8 +35,8 @@ const notesIn = (data: string): string[] =>
 
 describe('log-key new', () => {
   test('log-key new creates a key that only its owner can read, and prints its verifier key', async () => {
-    const { path, verifierKey } = await newKey()
-    const key = parseVerifierKey(verifierKey)
+    const { path, vkey } = await newKey()
+    const key = parseVerifierKey(vkey)
     expect(key).toMatchObject({ name: ORIGIN, type: 'log' })
     for (const file of [path, `${path}.signed`]) expect(statSync(file).mode & 0o777).toBe(0o400)
     expect(readFileSync(path, 'utf8')).toMatch(
@@ -70,22 +70,22 @@ describe('checkpoint', () => {
   test('checkpoint signs a ledger that was published without a key, and a second run changes nothing', async () => {
     const data = await filledFolder()
     expect((await run(['publish-year', '--data-dir', data])).code).toBe(0)
-    const { env, verifierKey } = await newKey()
+    const { env, vkey } = await newKey()
     const first = await run(['checkpoint', '--data-dir', data, '--json'], { env })
     expect(first).toMatchObject({ code: 0, stderr: '' })
     const report = JSON.parse(first.stdout) as CheckpointReport
     const note = readFileSync(join(data, 'objects', 'tlog', 'year', '1'), 'utf8')
-    const opened = openCheckpoint(note, [parseVerifierKey(verifierKey) as VerifierKey])
+    const opened = openCheckpoint(note, [parseVerifierKey(vkey) as VerifierKey])
     expect(opened).toMatchObject({ problem: null, checkpoint: { origin: ORIGIN, size: 1 } })
     expect(report).toMatchObject({
-      outcome: 'signed',
+      signed: true,
       reason: null,
       origin: ORIGIN,
       size: 1,
       root: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
     })
     const policy = readFileSync(join(data, 'objects', 'tlog', 'year', 'policy.1'), 'utf8')
-    expect(policy).toBe(`log ${verifierKey} https://dash.example/tlog/year\nquorum none\n`)
+    expect(policy).toBe(`log ${vkey} https://dash.example/tlog/year\nquorum none\n`)
     const again = await run(['checkpoint', '--data-dir', data], { env })
     expect(again).toMatchObject({
       code: 0,
@@ -142,14 +142,14 @@ describe('witnesses', () => {
   /** A folder with signals, and a log with a witness. */
   async function witnessedFolder(policy = policyOf): Promise<WitnessedFolder> {
     const data = await filledFolder()
-    const { verifierKey, env } = await newKey()
-    const witness = await localWitness(parseVerifierKey(verifierKey) as VerifierKey)
+    const { vkey, env } = await newKey()
+    const witness = await localWitness(parseVerifierKey(vkey) as VerifierKey)
     const path = join(temporaryFolder(), 'witnesses')
     writeFileSync(path, policy(witness))
     return { data, witness, env: { ...env, DASH_LOG_WITNESSES: path } }
   }
 
-  const cosigned = [{ name: 'w1.example', result: 'cosigned', reason: null }]
+  const cosigned = [{ name: 'w1.example', outcome: 'cosigned', reason: null }]
 
   test('publish-year and checkpoint report each witness, and the stored policy names it', async () => {
     const { data, witness, env } = await witnessedFolder()
@@ -172,7 +172,7 @@ describe('witnesses', () => {
     const reason: unknown = expect.stringContaining('ECONNREFUSED')
     expect([code, JSON.parse(stdout)]).toMatchObject([
       0,
-      { outcome: 'published', reason: null, witnesses: [{ name: 'w1.example', result: 'failed', reason }] },
+      { outcome: 'published', reason: null, witnesses: [{ name: 'w1.example', outcome: 'failed', reason }] },
     ])
     expect(stderr).toMatch(
       /^the witness w1\.example did not cosign tlog\/year\/1: [^\n]*ECONNREFUSED[^\n]*\n$/,

@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../../src/domain/digest.ts'
@@ -6,6 +6,7 @@ import { formatHead, leafText } from '../../../../src/domain/year/ledger.ts'
 import { formatPolicy } from '../../../../src/domain/year/log/log-policy.ts'
 import { signNote, signerKey } from '../../../../src/domain/year/log/signed-note.ts'
 import type { VerifyReport } from '../../../../src/jobs/archive/verify-archive.ts'
+import { testWitness } from '../../../domain/year/log-vectors.ts'
 import { headAt } from '../../../domain/year/ledger-rows.ts'
 import { listenLocally } from '../../../support/api-client.ts'
 import { run, temporaryFolder } from '../../../support/dash.ts'
@@ -264,6 +265,22 @@ describe('a damaged server', () => {
     ])
   })
 
+  test.each([
+    ['with a byte order mark', Buffer.from(`\uFEFF${noteOf(archive)}`)],
+    [
+      'with a signature line that is not UTF-8',
+      Buffer.concat([
+        Buffer.from(`${noteOf(archive)}\u2014 na`),
+        Uint8Array.of(0xff),
+        Buffer.from('me AAAAAAAAAAA=\n'),
+      ]),
+    ],
+  ])('a checkpoint %s is not valid, as in other implementations', async (_what, note) => {
+    const files = new Map([...staticFiles(archive), ['tlog/year/checkpoint', note]])
+    const { code, found } = await audit((await serveFiles(files)).url, temporaryFolder())
+    expect([code, found]).toEqual([65, ['note_invalid tlog/year/checkpoint']])
+  })
+
   test('a server that finds its log damaged is not sound', async () => {
     const broken = openSampleApp(rewritten(archive, 3, { attempts: 4 }), {}, logFilesOf(archive))
     const { code, found } = await audit((await listenLocally(broken)).url, temporaryFolder())
@@ -345,6 +362,75 @@ describe('checkpoints seen earlier', () => {
     expect((await audit(url, home, '--policy', 'policy')).found).toEqual([
       'note_invalid tlog/year/checkpoint',
     ])
+  })
+
+  test.each([[['--policy', 'policy']], [[]]])(
+    'a host whose signed log vanishes or gets another name is not sound, with the flags %j after an earlier audit',
+    async (flags) => {
+      const home = temporaryFolder()
+      writeFileSync(join(home, 'policy'), HOST_POLICY)
+      const signed = openSampleApp(archive, {}, logFilesOf(archive))
+      let app = signed
+      const changing: Pick<typeof app, 'request'> = { request: (...args) => app.request(...args) }
+      const files = new Map<string, Uint8Array>()
+      const { url } = await serveInstead(changing, files)
+      expect((await audit(url, home)).code).toBe(0)
+      app = openSampleApp(archive)
+      const vanished = await audit(url, home, ...flags)
+      expect([vanished.code, vanished.found]).toEqual([65, ['note_invalid tlog/year/checkpoint']])
+      expect(vanished.report.findings[0]?.actual).toBeNull()
+      app = signed
+      const other = signerKey('other.example/tlog/year', new Uint8Array(32).fill(9))
+      files.set('tlog/year/checkpoint', encode(noteOf(archive, size, other)))
+      files.set('tlog/year/policy', encode(formatPolicy([other], null)))
+      expect((await audit(url, home, ...flags)).found).toEqual(['note_invalid tlog/year/checkpoint'])
+    },
+  )
+
+  test('a host without the signed log of a given policy is not sound', async () => {
+    const home = temporaryFolder()
+    writeFileSync(join(home, 'policy'), HOST_POLICY)
+    const { url } = await listenLocally(openSampleApp(archive))
+    expect((await audit(url, home)).code).toBe(0)
+    expect((await audit(url, home, '--policy', 'policy')).found).toEqual([
+      'note_invalid tlog/year/checkpoint',
+    ])
+  })
+
+  test('a checkpoint of another key that an earlier audit kept accuses no host of the given policy', async () => {
+    const home = temporaryFolder()
+    const files = staticFiles(forked)
+    files.set('tlog/year/checkpoint', encode(noteOf(forked, size, OTHER_KEY)))
+    files.set('tlog/year/policy', encode(OTHER_POLICY))
+    expect((await audit((await serveFiles(files)).url, home)).code).toBe(0)
+    writeFileSync(join(home, 'policy'), HOST_POLICY)
+    const { url } = await serveFiles(staticFiles(archive))
+    const { code, found, stderr } = await audit(url, home, '--policy', 'policy')
+    expect([code, found, stderr]).toEqual([0, [], expect.stringContaining('proves nothing')])
+    expect(readFileSync(join(stateOf(home), '2', 'latest'), 'utf8')).toBe(noteOf(archive))
+    expect((await audit(url, home)).stderr).toBe('')
+  })
+
+  test('a checkpoint without the quorum of the trusted policy is not sound, kept or mirrored', async () => {
+    const { vkey } = testWitness('w1', 3)
+    const policy = `${HOST_POLICY.replace('quorum none\n', '')}witness w1 ${vkey}\nquorum w1\n`
+    const home = temporaryFolder()
+    writeFileSync(join(home, 'policy'), policy)
+    const { url } = await serveFiles(staticFiles(archive))
+    const { code, found, report } = await audit(url, home, '--policy', 'policy')
+    expect([code, found]).toEqual([65, ['note_invalid tlog/year/checkpoint']])
+    expect(report.findings[0]?.actual).toMatch(/too few cosignatures .* w1\.example are missing/)
+    const mirrored = await run(['mirror', url, 'mirror', '--policy', 'policy', '--state', 'state'], {
+      cwd: home,
+    })
+    expect(mirrored.code).toBe(65)
+    expect(existsSync(join(home, 'mirror', 'tlog'))).toBe(false)
+    expect(existsSync(join(home, 'state'))).toBe(false)
+    // At first use, the quorum is the host's own claim.
+    const files = new Map([...staticFiles(archive), ['tlog/year/policy', encode(policy)]])
+    const first = await audit((await serveFiles(files)).url, home)
+    expect([first.code, first.stderr]).toEqual([0, expect.stringContaining('has too few cosignatures')])
+    expect(existsSync(join(home, 'state'))).toBe(false)
   })
 
   test.each(['latest', 'policy', 'tile/0/000.p/7'])(

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openApp } from '../../../support/api-client.ts'
@@ -39,15 +39,42 @@ test('verify proves the files of a host offline and prints what is not proved', 
   }
 })
 
-test('verify ends with 1 without a policy, because no trusted key is known', async () => {
+test('verify prints codes of what is proved and not proved, and the entry, as JSON', async () => {
+  const cwd = await savedFiles()
+  const { code, stdout } = await run(
+    ['verify', 'year.json', 'year.json.tlog-proof', '--policy', 'policy', '--json'],
+    { cwd },
+  )
+  expect([code, JSON.parse(stdout)]).toEqual([
+    0,
+    {
+      ok: true,
+      proved: ['digest', 'inclusion', 'identity', 'log', 'newest'],
+      notProved: ['witnesses'],
+      entry: { seq: 1, publicationId: 'top-year-v3-2026-03-01', asOfDay: '2026-03-01' },
+      problem: null,
+      sentences: expect.arrayContaining([
+        'proved: it was the newest while the log had 1 entry',
+        'not proved: that other readers see the same log: no witness signed it',
+      ]) as unknown,
+    },
+  ])
+})
+
+test('verify ends with 65 without a policy, because no trusted key is known', async () => {
   const cwd = await savedFiles()
   const { code, stdout } = await run(['verify', 'year.json', 'year.json.tlog-proof', '--json'], { cwd })
-  expect([code, JSON.parse(stdout)]).toMatchObject([1, { verified: false, problem: null }])
+  expect([code, JSON.parse(stdout)]).toMatchObject([
+    65,
+    { ok: false, proved: ['digest', 'identity'], notProved: ['log', 'inclusion', 'newest', 'witnesses'] },
+  ])
 })
 
 test('verify ends with 65 for a changed file', async () => {
   const cwd = await savedFiles()
   writeFileSync(join(cwd, 'year.json'), '{}')
+  const json = await run(['verify', 'year.json', 'year.json.tlog-proof', '--json'], { cwd })
+  expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, proved: [], notProved: [], entry: null })
   const { code, stdout, stderr } = await run(
     ['verify', 'year.json', 'year.json.tlog-proof', '--policy', 'policy'],
     { cwd },
@@ -56,6 +83,21 @@ test('verify ends with 65 for a changed file', async () => {
   expect(stdout).toMatch(
     /^WRONG: the file has the SHA-256 [0-9a-f]{64}; the proof is of top-year-v3-2026-03-01, /,
   )
+})
+
+test('verify refuses a proof that is not UTF-8 or begins with a byte order mark', async () => {
+  const cwd = await savedFiles()
+  const proof = readFileSync(join(cwd, 'year.json.tlog-proof'))
+  const line = Buffer.concat([
+    Buffer.from('\u2014 na'),
+    Uint8Array.of(0xff),
+    Buffer.from('me AAAAAAAAAAA=\n'),
+  ])
+  for (const changed of [Buffer.concat([proof, line]), Buffer.concat([Buffer.from('\uFEFF'), proof])]) {
+    writeFileSync(join(cwd, 'changed'), changed)
+    const { code, stdout } = await run(['verify', 'year.json', 'changed', '--policy', 'policy'], { cwd })
+    expect([code, stdout]).toEqual([65, 'WRONG: it is not a proof file\n'])
+  }
 })
 
 test('verify says that its two files are in the wrong order', async () => {

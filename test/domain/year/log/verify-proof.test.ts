@@ -16,6 +16,7 @@ import {
   signerKey,
 } from '../../../../src/domain/year/log/signed-note.ts'
 import { verifyPublication } from '../../../../src/domain/year/log/verify-proof.ts'
+import type { Statement } from '../../../../src/domain/year/log/verify-proof.ts'
 import { sampleArchive } from '../../../support/sample-archive.ts'
 import { LOG_SEED, testWitness } from '../log-vectors.ts'
 
@@ -50,66 +51,89 @@ const severalOf = (seqs: number[], text: string | null = null, at = timeAt(4), n
 /** Time of publication of an entry. */
 const timeAt = (seq: number): string => formatInstant(rows[seq - 1]?.publishedAt ?? 0)
 
+const textsOf = (statements: readonly Statement[]): string[] => statements.map(({ text }) => text)
+
+const codesOf = (statements: readonly Statement[]): string[] => statements.map(({ code }) => code)
+
 const bytesOf = (sha256: string | null | undefined): Uint8Array =>
   objects.get(sha256 ?? '') ?? new Uint8Array()
 
 const publicationAt = (seq: number): Uint8Array => bytesOf(rows[seq - 1]?.sha256)
+
+const ID = 'top-year-v3-2026-01-05'
 
 describe('valid proofs', () => {
   test('a proof proves the bytes, the place in the log and the signer of a publication', () => {
     const bytes = publicationAt(4)
     const verdict = verifyPublication(bytes, proofOf(4), LOG_ALONE)
     expect(verdict).toEqual({
-      verified: true,
+      ok: true,
       problem: null,
       proved: [
-        `the file is top-year-v3-2026-01-05, SHA-256 ${sha256Hex(bytes)}, byte for byte`,
-        expect.stringMatching(
-          /^it is entry 4 of 6 of the log dash\.example\/tlog\/year, with .*Z as its time of publication$/,
-        ),
-        'the key of dash.example/tlog/year signed this log of 6 entries',
+        { code: 'digest', text: `the file is ${ID}, SHA-256 ${sha256Hex(bytes)}, byte for byte` },
+        {
+          code: 'inclusion',
+          text: expect.stringMatching(
+            /^it is entry 4 of 6 of the log dash\.example\/tlog\/year, with .*Z as its time of publication$/,
+          ) as unknown,
+        },
+        { code: 'identity', text: 'it has the id, day and times of that entry' },
+        { code: 'log', text: 'the key of dash.example/tlog/year signed this log of 6 entries' },
       ],
       notProved: [
-        'that other readers see the same log: no witness signed it',
-        'how long it was the newest publication: request the proof with until=next',
+        { code: 'witnesses', text: 'that other readers see the same log: no witness signed it' },
+        { code: 'newest', text: 'how long it was the newest publication: request the proof with until=next' },
       ],
+      entry: { seq: 4, publicationId: ID, asOfDay: '2026-01-05' },
     })
   })
 
   test('verification names the witnesses that signed, and fails if the quorum is not met', () => {
     const seen = verifyPublication(publicationAt(4), proofOf(4, COSIGNED), WITH_WITNESS)
-    expect(seen.proved).toContain(
+    expect(textsOf(seen.proved)).toContain(
       `witness w1.example saw this log at ${new Date(1_792_800_601_000).toISOString()}`,
     )
-    expect(seen.verified).toBe(true)
+    expect([seen.ok, codesOf(seen.proved)]).toEqual([
+      true,
+      ['digest', 'inclusion', 'identity', 'log', 'witnesses'],
+    ])
     const unseen = verifyPublication(publicationAt(4), proofOf(4), WITH_WITNESS)
-    expect([unseen.verified, unseen.problem]).toEqual([false, null])
-    expect(unseen.notProved).toContain(
+    expect([unseen.ok, unseen.problem, codesOf(unseen.notProved)]).toEqual([
+      false,
+      null,
+      ['witnesses', 'newest'],
+    ])
+    expect(textsOf(unseen.notProved)).toContain(
       'that enough witnesses saw this log: the quorum of the policy is not met',
     )
   })
 
   test('without a policy, only the digest of the file is proved', () => {
     const bytes = publicationAt(4)
-    expect(verifyPublication(bytes, severalOf([4, 5]), null)).toEqual({
-      verified: false,
-      problem: null,
-      proved: [`the proof file is about this file: top-year-v3-2026-01-05, SHA-256 ${sha256Hex(bytes)}`],
-      notProved: [
-        'who signed the log: no policy was given, so anyone can have written this proof file',
-        expect.stringMatching(/^what the proof file says: it is entry 4 of 6 of the log /),
-        expect.stringMatching(/^what the proof file says: it was the newest until /),
-        expect.stringMatching(/^what the proof file says: it was the newest at /),
-      ],
-    })
+    const { ok, problem, proved, notProved } = verifyPublication(bytes, severalOf([4, 5]), null)
+    expect([ok, problem, codesOf(proved), codesOf(notProved)]).toEqual([
+      false,
+      null,
+      ['digest', 'identity'],
+      ['log', 'inclusion', 'newest', 'newest_at', 'witnesses'],
+    ])
+    expect(textsOf(proved)[0]).toBe(`the proof file is about this file: ${ID}, SHA-256 ${sha256Hex(bytes)}`)
+    expect(textsOf(notProved).slice(0, 4)).toEqual([
+      'who signed the log: no policy was given, so anyone can have written this proof file',
+      expect.stringMatching(/^what the proof file says: it is entry 4 of 6 of the log /),
+      expect.stringMatching(/^what the proof file says: it was the newest until /),
+      expect.stringMatching(/^what the proof file says: it was the newest at /),
+    ])
   })
 
   test('a proof with the next entries proves how long the publication was the newest, and that it was at the time of the proof', () => {
     const next = `${rows[4]?.publicationId} followed`
-    const { proved } = verifyPublication(publicationAt(4), severalOf([4, 5]), LOG_ALONE)
+    const verdict = verifyPublication(publicationAt(4), severalOf([4, 5]), LOG_ALONE)
+    expect(codesOf(verdict.proved).slice(-2)).toEqual(['newest', 'newest_at'])
+    const proved = textsOf(verdict.proved)
     expect(proved.at(-2)).toMatch(new RegExp(`^it was the newest until .*Z, when ${next}$`))
     expect(proved.at(-1)).toBe(`it was the newest at ${timeAt(4)}`)
-    expect(verifyPublication(publicationAt(6), proofOf(6), LOG_ALONE).proved.at(-1)).toBe(
+    expect(textsOf(verifyPublication(publicationAt(6), proofOf(6), LOG_ALONE).proved).at(-1)).toBe(
       'it was the newest while the log had 6 entries',
     )
   })
@@ -118,27 +142,56 @@ describe('valid proofs', () => {
     const seenAt = 1_792_800_601_000
     const verdictAt = (at: number, note: string): ReturnType<typeof verifyPublication> =>
       verifyPublication(publicationAt(6), severalOf([6], null, formatInstant(at), note), WITH_WITNESS)
-    expect(verdictAt(seenAt, COSIGNED).proved.at(-1)).toBe(`it was the newest at ${formatInstant(seenAt)}`)
+    expect(textsOf(verdictAt(seenAt, COSIGNED).proved).at(-1)).toBe(
+      `it was the newest at ${formatInstant(seenAt)}`,
+    )
     for (const { proved, notProved } of [verdictAt(seenAt + 1, COSIGNED), verdictAt(seenAt, NOTE)]) {
-      expect(proved.at(-1)).not.toContain('newest at')
-      expect(notProved.at(-1)).toMatch(
+      expect(codesOf(proved)).not.toContain('newest_at')
+      expect(codesOf(notProved)).toContain('newest_at')
+      expect(textsOf(notProved).at(-1)).toMatch(
         /^that it was the newest at .*Z: no witness saw the log then or later$/,
       )
     }
+  })
+
+  test('the witnesses that saw the log at a time or later must meet the quorum by themselves', () => {
+    const at = 1_792_800_601
+    const [a, b, c] = ['w1', 'w2', 'w3'].map((name, index) => testWitness(name, 3 + index))
+    if (!a || !b || !c) throw new Error('three witnesses')
+    const lines = [a, b, c].map(({ vkey }, index) => `witness w${index + 1} ${vkey}\n`).join('')
+    const two = policyOf(`${LOG_LINE}${lines}group g 2 w1 w2 w3\nquorum g\n`)
+    const none = policyOf(`${LOG_LINE}${lines}quorum none\n`)
+    const verdictOf = (policy: LogPolicy, times: number[]): ReturnType<typeof verifyPublication> => {
+      const signed = [a, b, c]
+        .slice(0, times.length)
+        .map(({ cosign }, index) => `${cosign(TEXT, times[index] ?? 0)}\n`)
+      const text = severalOf([6], null, formatInstant(at * 1000), `${NOTE}${signed.join('')}`)
+      return verifyPublication(publicationAt(6), text, policy)
+    }
+    const one = verdictOf(two, [at + 100, at - 50_000])
+    expect([one.ok, codesOf(one.proved)]).toEqual([true, expect.not.arrayContaining(['newest_at'])])
+    expect(textsOf(one.notProved)).toEqual([
+      `that it was the newest at ${formatInstant(at * 1000)}: too few witnesses (w1.example) saw the log then or later`,
+    ])
+    expect(codesOf(verdictOf(two, [at + 100, at - 50_000, at]).proved)).toContain('newest_at')
+    expect(textsOf(verdictOf(none, [at + 100, at - 50_000]).proved).at(-1)).toBe(
+      `it was the newest at ${formatInstant(at * 1000)} by the word of w1.example`,
+    )
   })
 
   test('a proof of a legacy publication proves it by the sealed text and names its successor', () => {
     const bytes = bytesOf(legacy[0]?.sha256)
     const at = formatInstant(legacy[0]?.publishedAt ?? 0)
     const verdict = verifyPublication(bytes, severalOf([1, 2, 3, 4], LEGACY, at), LOG_ALONE)
-    expect(verdict).toMatchObject({ verified: true, problem: null })
-    expect(verdict.proved[1]).toMatch(/^it is listed in the legacy ledger that is sealed in the log /)
-    expect(verdict.proved.at(-2)).toMatch(
+    const seal = { seq: 2, publicationId: legacy[0]?.publicationId, asOfDay: legacy[0]?.asOfDay }
+    expect(verdict).toMatchObject({ ok: true, problem: null, entry: seal })
+    expect(verdict.proved[1]?.text).toMatch(/^it is listed in the legacy ledger that is sealed in the log /)
+    expect(verdict.proved.at(-2)?.text).toMatch(
       /^it was the newest until .*, when top-year-v1-2026-01-02 followed$/,
     )
     const sealAlone = verifyPublication(bytes, severalOf([2], LEGACY, at), LOG_ALONE)
-    expect(sealAlone).toMatchObject({ verified: true, problem: null })
-    expect(sealAlone.notProved.at(-1)).toMatch(/^how long it was the newest/)
+    expect(sealAlone).toMatchObject({ ok: true, problem: null })
+    expect(sealAlone.notProved.at(-1)?.text).toMatch(/^how long it was the newest/)
   })
 
   test('a proof without some of its entries or its legacy ledger never proves another successor', () => {
@@ -149,7 +202,7 @@ describe('valid proofs', () => {
       const bytes = bytesOf(sha256)
       const at = formatInstant(publishedAt ?? 0)
       const periodIn = (seqs: number[], text: string | null): string | undefined =>
-        verifyPublication(bytes, severalOf(seqs, text, at), LOG_ALONE).proved.find((sentence) =>
+        textsOf(verifyPublication(bytes, severalOf(seqs, text, at), LOG_ALONE).proved).find((sentence) =>
           sentence.startsWith('it was the newest until'),
         )
       const whole = periodIn(all, LEGACY)
@@ -202,7 +255,7 @@ describe('invalid proofs', () => {
     ],
   ])('a proof %s is refused', (_what, text, problem) => {
     const verdict = verifyPublication(bytes, text, LOG_ALONE)
-    expect(verdict).toMatchObject({ verified: false, proved: [], notProved: [] })
+    expect(verdict).toMatchObject({ ok: false, proved: [], notProved: [], entry: null })
     expect(verdict.problem).toMatch(problem)
   })
 
@@ -216,8 +269,8 @@ describe('invalid proofs', () => {
     const proof = Buffer.from(proofOf(4, COSIGNED))
     fc.assert(
       fc.property(fc.nat(), (bit) => {
-        expect(verifyPublication(flip(bytes, bit), proof.toString(), WITH_WITNESS).verified).toBe(false)
-        expect(verifyPublication(bytes, flip(proof, bit).toString(), WITH_WITNESS).verified).toBe(false)
+        expect(verifyPublication(flip(bytes, bit), proof.toString(), WITH_WITNESS).ok).toBe(false)
+        expect(verifyPublication(bytes, flip(proof, bit).toString(), WITH_WITNESS).ok).toBe(false)
       }),
       { numRuns: 300 },
     )
