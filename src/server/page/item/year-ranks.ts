@@ -22,7 +22,7 @@ import type { PageQuery, Panel } from '../layout.ts'
 import { withQuery } from '../share/preview.ts'
 import { daysOf, parseTime, refusalOfYear, stopsOnce } from '../year/time-travel.ts'
 import { shareBox } from '../year/year-chart.ts'
-import { stayNote } from '../year/year-view.ts'
+import { stayText } from '../year/year-view.ts'
 import { chartTable } from './chart-table.ts'
 import type { ChartRow } from './chart-table.ts'
 /** Publications and gaps per page: each publication is verified. */
@@ -73,7 +73,7 @@ function staysIn(
       ranks: lists.get(sha256)?.ranks[name] ?? null,
     }))
     const stay = staysAt(years, isStart).get(key)
-    return stay ? [html`<p class="stay">${COLUMNS[name]}: ${stayNote(stay)}</p>`] : []
+    return stay ? [html`<p class="stay">${COLUMNS[name]}: ${stayText(stay)}</p>`] : []
   })
 }
 
