@@ -20,6 +20,7 @@ export function setUpKeys() {
     const { key, target } = event
     const isTyping =
       target instanceof Element && target.closest('input, textarea, select, [contenteditable], dialog')
+    if (key === 'Escape' && target instanceof HTMLElement && target.matches('#q')) target.blur()
     const used = KEYS[key]
     if (!used || isTyping || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return
     event.preventDefault()
@@ -47,7 +48,7 @@ function move(by) {
 
 /** @param {Element | undefined} item */
 function focusItem(item) {
-  const link = item?.querySelector('.title a, a.rank')
+  const link = item?.querySelector('.title a') ?? item?.querySelector('a.rank')
   if (!(link instanceof HTMLElement)) return
   link.focus({ preventScroll: true })
   item?.scrollIntoView({ block: 'nearest' })

@@ -101,10 +101,9 @@ class YearTimeline extends HTMLElement {
     if (!list || (!isMoved && this.#original === null)) return
     const rows = lists.get(day)
     this.#original ??= [...list.children]
-    list.closest('.columns-frame')?.classList.toggle('travelling', isMoved)
+    this.closest('#feed')?.classList.toggle('travelling', isMoved)
     if (!isMoved) reorder(list, this.#original)
-    else if (rows)
-      reorder(list, elementsOf(rows.slice(0, this.#original.length), lists.get(this.#dayBefore(day))))
+    else if (rows) reorder(list, elementsOf(rows, this.#original.length, lists.get(this.#dayBefore(day))))
   }
 
   /** The last published day before a day. @param {string} day */
@@ -124,8 +123,9 @@ class YearTimeline extends HTMLElement {
     const state =
       publishedAt === null ? 'a gap' : `published ${publishedAt.slice(0, 16).replace('T', ' ')} UTC`
     slider.setAttribute('aria-valuetext', `${day}, ${state}`)
-    const output = this.querySelector('output')
-    if (output) output.textContent = `${day}, ${state}`
+    const [dayPart, statePart] = this.querySelector('output')?.children ?? []
+    if (dayPart) showText(dayPart, day)
+    if (statePart) showText(statePart, `, ${state}`)
     const share = Number(slider.value) / Number(this.dataset['days'] ?? 1)
     this.querySelector('.chosen')?.setAttribute('x', `${share * 100}%`)
   }
@@ -194,21 +194,66 @@ const elements = new Map()
 
 /**
  * @param {Row[]} rows
+ * @param {number} count rows to show
  * @param {Row[] | undefined} before rows of the publication before
  */
-function elementsOf(rows, before) {
+function elementsOf(rows, count, before) {
   if (elements.size > ELEMENTS_MAX) elements.clear()
   const ranks = before && new Map(before.map(({ item }, index) => [item.key, index + 1]))
-  return rows.map((row, index) => {
-    const element = elements.get(row.item.key) ?? elementOf(row.item)
-    elements.set(row.item.key, element)
-    const [rank, mark, , about] = element.children
-    if (rank) showText(rank, String(index + 1))
-    if (mark) showMark(mark, index + 1, ranks && (ranks.get(row.item.key) ?? null))
-    const comments = row.comments === null ? '' : ` · ${row.comments.toLocaleString('en')} comments`
-    if (about) showText(about, `${nameOf(row.item)} · ${row.points.toLocaleString('en')} points${comments}`)
-    return element
-  })
+  return storiesOf(rows)
+    .slice(0, count)
+    .map(({ rank: place, rows: [row, ...others] }) => {
+      const { key } = row.item
+      const element = elements.get(key) ?? elementOf(row.item)
+      elements.set(key, element)
+      const [rank, mark, , about] = element.children
+      if (rank) showText(rank, String(place))
+      if (mark) showMark(mark, place, ranks && (ranks.get(key) ?? null))
+      const [, , points, comments] = about?.children ?? []
+      if (points) showText(points, row.points.toLocaleString('en'))
+      if (comments) showText(comments, row.comments?.toLocaleString('en') ?? '')
+      showOthers(about, others)
+      return element
+    })
+}
+
+/**
+ * Rows by story, as the server groups them: items with equal addresses stand once, where the first of them ranks.
+ *
+ * @param {Row[]} rows
+ */
+function storiesOf(rows) {
+  /** @type {Map<string, { rank: number, rows: [Row, ...Row[]] }>} */
+  const stories = new Map()
+  for (const [index, row] of rows.entries()) {
+    const { key, url, source } = row.item
+    const { host, pathname, search } = new URL(url !== null && URL.canParse(url) ? url : `key:${key}`)
+    const name = host.replace(/^www\./, '') + pathname.replace(/\/$/, '') + search
+    const story = stories.get(name)
+    if (!story) stories.set(name, { rank: index + 1, rows: [row] })
+    else if (story.rows.every(({ item }) => item.source !== source)) story.rows.push(row)
+  }
+  return [...stories.values()]
+}
+
+/**
+ * @param {Element | undefined} about
+ * @param {Row[]} others rows of the same story on other sources
+ */
+function showOthers(about, others) {
+  const shown = [...(about?.children ?? [])].slice(4)
+  if (shown.length === 0 && others.length === 0) return
+  for (const old of shown) old.remove()
+  for (const { item, points } of others)
+    about?.append(
+      make(
+        'span',
+        { className: 'other' },
+        make('span', { className: 'source' }, nameOf(item)),
+        ' ',
+        make('span', { className: 'points' }, points.toLocaleString('en')),
+      ),
+    )
 }
 
 /**
@@ -221,32 +266,38 @@ function showText(element, text) {
   if (element.textContent !== text) element.textContent = text
 }
 
-/** @param {Item} item */
-function elementOf({ key, title, url, discussionUrl }) {
+/** An element with the parts of a row of the server, so that the page keeps its height. @param {Item} item */
+function elementOf(item) {
+  const { key, title, url, discussionUrl } = item
   const rank = make('a', { className: 'rank', href: `/item?${new URLSearchParams({ key })}` })
-  const href = [url, discussionUrl].find((each) => each !== null && /^https?:\/\//i.test(each))
+  const [href, discussion] = [url, discussionUrl].map((each) => /^https?:\/\//i.test(each ?? '') && each)
+  const rel = 'noopener noreferrer nofollow ugc'
   const text = make('bdi', {}, title)
-  const link =
-    typeof href === 'string' ? make('a', { href, rel: 'noopener noreferrer nofollow ugc' }, text) : text
+  const address = href || discussion
+  const link = address ? make('a', { href: address, rel }, text) : text
+  const comments = discussion
+    ? make('a', { className: 'comments', href: discussion, rel })
+    : make('span', { className: 'comments' })
+  const about = make(
+    'p',
+    { className: 'about' },
+    make('span', { className: 'source' }, nameOf(item)),
+    make('span', { className: 'host' }, href ? new URL(href).hostname.replace(/^www\./, '') : ''),
+    make('span', { className: 'points' }),
+    comments,
+  )
   const heading = make('p', { className: 'title' }, link)
-  const about = make('p', { className: 'about' })
   const element = make('li', { className: 'item' }, rank, make('span', {}), heading, about)
   element.dataset['key'] = key
   return element
 }
 
-/** Name of the source and host of an item. @param {Item} item */
-function nameOf({ source, url }) {
-  const host = url !== null && URL.canParse(url) ? new URL(url).hostname.replace(/^www\./, '') : ''
-  const name =
-    source === 'hn'
-      ? 'HN'
-      : source === 'lesswrong'
-        ? 'LessWrong'
-        : source === 'lobsters'
-          ? 'Lobsters'
-          : source
-  return host === '' ? name : `${name} · ${host}`
+/** @type {Readonly<Record<string, string>>} */
+const NAMES = { hn: 'HN', lesswrong: 'LessWrong', lobsters: 'Lobsters' }
+
+/** Name of the source of an item. @param {Item} item */
+function nameOf({ source }) {
+  return NAMES[source] ?? source
 }
 
 const REDUCED = matchMedia('(prefers-reduced-motion: reduce)')

@@ -52,7 +52,7 @@ const OVERPRINTS = `(() => {
     if (text.data.trim() === '' || !element.checkVisibility({ opacityProperty: true })) continue
     const box = element.getBoundingClientRect()
     const isCut = getComputedStyle(element).overflow !== 'visible'
-    if (box.width <= 1 || element.closest('.unseen, .skip')) continue
+    if (box.width <= 1 || element.closest('.unseen, .roomy, .skip')) continue
     const range = document.createRange()
     range.selectNodeContents(text)
     // What a scrolled table hides is not printed.
@@ -88,13 +88,34 @@ test('the first story is on the first screen of a phone under two header rows', 
   expect(firstStory).toBeLessThanOrEqual(160)
 })
 
-test('a row has two lines: its title, and one line about it', async () => {
-  const { page } = await visit(`${demo.url}/?sort=week&column=hackerNews`, { viewport: DESKTOP })
-  const heights = await page.evaluate<number[]>(
-    `[...document.querySelectorAll('.item')].map((item) => item.getBoundingClientRect().height)`,
-  )
-  expect(heights.length).toBe(100)
-  expect(heights.filter((height) => height > 60)).toEqual([])
+/** Rows whose second part is more than one line, or in which anything but the host is cut off. */
+const BROKEN_ROWS = `[...document.querySelectorAll('.item .about')]
+  .filter((about) => {
+    const box = about.getBoundingClientRect()
+    const parts = [...about.children].filter((part) => part.checkVisibility())
+    const isCut = (part) => !part.matches('.host') && part.scrollWidth > part.clientWidth + 1
+    return box.height > 26 || parts.some((part) => part.getBoundingClientRect().right > box.right + 1 || isCut(part))
+  })
+  .map((about) => about.textContent.replace(/\\s+/g, ' '))`
+
+test.each([DESKTOP, PHONE, SMALL_PHONE])(
+  'a row is its title and one line about it, in which the host alone is cut off, on $width pixels',
+  async (viewport) => {
+    const { page } = await visit(demo.url, { viewport })
+    for (const path of ['/', '/?sort=year', '/?sort=week&column=hackerNews', '/search?q=rust']) {
+      await page.goto(demo.url + path)
+      expect(await page.evaluate<string[]>(BROKEN_ROWS)).toEqual([])
+    }
+  },
+)
+
+test('the best rank and the stay of a story stand short in its row, with the sentence for all readers', async () => {
+  const { page } = await visit(`${demo.url}/?sort=year`, { viewport: DESKTOP })
+  const stay = page.locator('#column-popular .stay').first()
+  expect(await stay.locator('[aria-hidden]').textContent()).toMatch(/^#\d+ · >?\d+ d$/)
+  const sentence = await stay.getAttribute('title')
+  expect(sentence).toMatch(/^highest #\d+, (over )?\d+ days?, (entered|before) /)
+  expect(await stay.locator('.unseen').textContent()).toBe(sentence)
 })
 
 describe.each([
@@ -137,4 +158,51 @@ test('the button of an item appears under the pointer, with the focus, and by a 
   const tapped = phone.page.locator('.item').nth(2)
   await tapped.locator('.age').tap()
   expect(await opacity(tapped)).toBe('1')
+})
+
+test('the first story of the Year stands high, under one header row beside the open chat too', async () => {
+  const { page } = await visit(`${demo.url}/?sort=year`, { viewport: DESKTOP })
+  expect((await measuresOf(page)).firstStory).toBeLessThanOrEqual(164)
+  await page.locator('.ask').click()
+  await page.locator('#chat-sheet[open]').waitFor()
+  expect((await measuresOf(page)).header).toBeLessThanOrEqual(56)
+  const phone = await visit(`${demo.url}/?sort=year`, { viewport: PHONE })
+  expect((await measuresOf(phone.page)).firstStory).toBeLessThanOrEqual(230)
+})
+
+test('seal and links are dimmed while the slider is moved, and rows keep their line', async () => {
+  const { page } = await visit(`${demo.url}/?sort=year`, { viewport: DESKTOP })
+  await page.locator('#slider').focus()
+  await page.evaluate(`(() => {
+    const slider = document.getElementById('slider')
+    slider.value = String(Number(slider.value) - 3)
+    slider.dispatchEvent(new Event('input', { bubbles: true }))
+  })()`)
+  await page.locator('#feed.travelling').waitFor()
+  await expect
+    .poll(() => page.evaluate(`getComputedStyle(document.querySelector('.seal')).opacity`))
+    .toBe('0.35')
+  expect(await page.evaluate<string[]>(BROKEN_ROWS)).toEqual([])
+})
+
+test('an item that entered Popular is marked NEW in its list', async () => {
+  const { page } = await visit(`${demo.url}/?sort=year&column=popular`, { viewport: DESKTOP })
+  const entered = /(\d+) entered/.exec((await page.locator('#since summary').textContent()) ?? '')?.[1]
+  expect(await page.locator('.rose.new').count()).toBe(Number(entered))
+})
+
+test('Escape leaves the search field, and j focuses a title', async () => {
+  const { page } = await visit(demo.url, { viewport: DESKTOP })
+  await page.keyboard.press('/')
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('j')
+  expect(await page.evaluate(`document.activeElement.matches('.title a')`)).toBe(true)
+})
+
+test('a page that does not exist offers the search and shows no code', async () => {
+  const { page } = await visit(`${demo.url}/nothing`, { viewport: DESKTOP })
+  expect(await page.locator('main code').count()).toBe(0)
+  await page.locator('main [type="search"]').fill('rust')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/search\?q=rust/)
 })

@@ -48,6 +48,8 @@ interface ListContext {
   at: Instant
   query: PageQuery
   notes: RowNotes
+  /** Small print beside the first heading. */
+  about: Html
 }
 
 /** The part of a list that the overview shows. */
@@ -118,24 +120,12 @@ export function storyRow(
     <a class="rank" href="${itemHref(key)}">${rank ?? '#'}<span class="unseen">: rank over time</span></a>
     ${mark} ${linkedTitle(item)}
     <p class="about">
-      <span class="facts-line">
-        ${showsSource ? sourceName(item) : NOTHING}${
-          url !== null && isHttpUrl(url) ? html`<span class="host">${hostOf(url)}</span> ` : NOTHING
-        }${numbers(item)}${
-          publishedAt === null
-            ? NOTHING
-            : html`<span class="age">${ageAt(Date.parse(publishedAt), at)}</span>`
-        }
-      </span>
-      ${
-        others.length > 0
-          ? html`<span class="others"
-              >also on
-              ${others.map((other) => html`<span class="other">${sourceName(other)}${numbers(other)}</span> `)}</span
-            >`
-          : NOTHING
-      }
-      ${explains && item.percentile !== undefined ? standing(item.percentile) : NOTHING} ${note}
+      ${showsSource ? sourceName(item) : NOTHING}
+      ${url !== null && isHttpUrl(url) ? html`<span class="host">${hostOf(url)}</span>` : NOTHING}
+      ${pointsOf(item)} ${discussion(item)}
+      ${publishedAt === null ? NOTHING : html`<span class="age">${ageAt(Date.parse(publishedAt), at)}</span>`}
+      ${others.map(alsoOn)} ${explains && item.percentile !== undefined ? standing(item.percentile) : NOTHING}
+      ${note}
     </p>
     <button type="button" class="discuss" data-discuss="${key}">
       Ask<span class="unseen"> about ${title}</span>
@@ -170,17 +160,25 @@ function sourceName({ source }: PageItem): Html {
   return html`<span class="source">${SHORT_NAMES[source] ?? nameOfSource(source)}</span> `
 }
 
-/** Points and comments; the stylesheet shows symbols for their units. */
-function numbers({ source, points, comments, discussionUrl }: PageItem): Html {
-  return html`${points === null ? NOTHING : html`<span class="points">${counted(points, unitOf(source))}</span>`}
-  ${discussion(discussionUrl, comments)} `
+/** The stylesheet shows symbols for the units of points and comments. */
+function pointsOf({ source, points }: PageItem): Html {
+  return points === null ? NOTHING : html`<span class="points">${counted(points, unitOf(source))}</span>`
 }
 
-function discussion(url: string | null, comments: number | null): Html {
-  const text =
-    comments === null ? html`<span class="unseen">discussion</span>` : counted(comments, 'comments')
-  if (url !== null && isHttpUrl(url)) return untrustedLink(url, text, html`class="comments"`)
+function discussion({ discussionUrl: url, comments }: PageItem): Html {
+  const text = comments === null ? html`discuss` : counted(comments, 'comments')
+  const kind = comments === null ? 'comments uncounted' : 'comments'
+  if (url !== null && isHttpUrl(url)) return untrustedLink(url, text, html`class="${kind}"`)
   return comments === null ? NOTHING : html`<span class="comments">${text}</span>`
+}
+
+/** The same story on another source: its points, which link to the discussion there. */
+function alsoOn(other: PageItem): Html {
+  const { discussionUrl: url } = other
+  const text = html`<span class="unseen">also on </span>${sourceName(other)} ${pointsOf(other)}`
+  return url !== null && isHttpUrl(url)
+    ? untrustedLink(url, text, html`class="other"`)
+    : html`<span class="other">${text}</span>`
 }
 
 /** A number with its unit for screen readers only. */
@@ -222,8 +220,9 @@ export function feedColumns(
   at: Instant,
   query: PageQuery,
   notes: RowNotes = () => NO_NOTE,
+  about = NOTHING,
 ): Html {
-  const context = { at, query, notes }
+  const context = { at, query, notes, about }
   return only === null ? overview(overviewOf(lists), context) : wholeColumn(only, lists[only], context)
 }
 
@@ -234,7 +233,7 @@ function wholeColumn(name: ColumnName, items: readonly PageItem[], context: List
     items.length > 0
       ? storyList(name, stories, context)
       : html`<p class="empty">${COLUMNS[name]} is empty.</p>`
-  return column(name, 'alone', html`${foot} ${content}`)
+  return column(name, 'alone', context.about, html`${foot} ${content}`)
 }
 
 /** Most stories of a column that shares its cell of the overview. */
@@ -259,11 +258,12 @@ function overviewColumn({ name, stories, total }: OverviewColumn, context: ListC
   const all = context.query.sectionLink('feed', { column: name }, `All ${total} of ${COLUMNS[name]}`)
   const above = stories.length === 0 ? html`<p class="empty">All of them stand above.</p>` : NOTHING
   const foot = stories.length < total ? html`<p class="more">${all}</p>` : NOTHING
+  const isLead = name === 'popular'
   return column(
     name,
-    name === 'popular' ? 'lead' : 'beyond',
-    html`${above} ${storyList(name, stories, context)} ${foot}
-    ${name === 'popular' ? ORDER_OF_POPULAR : NOTHING}`,
+    isLead ? 'lead' : 'beyond',
+    isLead ? context.about : html`<small>beyond Popular</small>`,
+    html`${above} ${storyList(name, stories, context)} ${foot} ${isLead ? ORDER_OF_POPULAR : NOTHING}`,
   )
 }
 
@@ -285,11 +285,9 @@ function emptyColumns(columns: readonly OverviewColumn[], query: PageQuery): Htm
 }
 
 /** @param kind class of the column: `beyond` shows only what no column before it has */
-function column(name: ColumnName, kind: 'lead' | 'beyond' | 'alone', content: Html): Html {
+function column(name: ColumnName, kind: 'lead' | 'beyond' | 'alone', about: Html, content: Html): Html {
   return html`<section class="column ${kind}" id="column-${name}" aria-labelledby="column-${name}-title">
-    <h3 id="column-${name}-title">
-      ${COLUMNS[name]}${kind === 'beyond' ? html` <small>beyond Popular</small>` : NOTHING}
-    </h3>
+    <h3 id="column-${name}-title">${COLUMNS[name]} ${about}</h3>
     ${content}
   </section>`
 }

@@ -39,7 +39,7 @@ const SECTIONS = [
 export function pageHeader(demo: boolean, tabs: Html): Html {
   return html`<header class="top">
     <a class="brand" href="/">dash</a>
-    ${demo ? DEMO_PILL : NOTHING} ${tabs} ${SEARCH}
+    ${demo ? DEMO_PILL : NOTHING} ${tabs} ${searchForm('q')}
     <a class="ask" href="/chat" data-chat="open">Ask</a>
     <nav class="sections" aria-label="Sections">
       <ul>
@@ -59,16 +59,25 @@ const DEMO_PILL = html`<details class="menu demo" name="menu">
 /** Path of the search results. */
 export const SEARCH_PATH = '/search'
 
-const SEARCH = html`<form class="search" role="search" action="${SEARCH_PATH}" method="get">
-  <label class="unseen" for="q">Search</label>
-  <input type="search" id="q" name="q" placeholder="Search" required />
-  <button type="submit">
-    <svg viewBox="0 0 16 16" aria-hidden="true">
-      <circle cx="7" cy="7" r="4.5" />
-      <path d="m10.5 10.5 4 4" /></svg
-    ><span class="unseen">Search</span>
-  </button>
-</form>`
+/** @param id id of the field, unique on the page */
+export function searchForm(id: string): Html {
+  return html`<form
+    class="search"
+    role="search"
+    action="${SEARCH_PATH}"
+    method="get"
+    aria-labelledby="${id}-label"
+  >
+    <label class="unseen" for="${id}" id="${id}-label">Search${id === 'q' ? '' : ' again'}</label>
+    <input type="search" id="${id}" name="q" placeholder="Search" required />
+    <button type="submit">
+      <svg viewBox="0 0 16 16" aria-hidden="true">
+        <circle cx="7" cy="7" r="4.5" />
+        <path d="m10.5 10.5 4 4" /></svg
+      ><span class="unseen">Search</span>
+    </button>
+  </form>`
+}
 
 /** The switch works with CSS alone; a script only stores the choice. */
 const THEME_SWITCH = html`<details class="menu theme" name="menu">

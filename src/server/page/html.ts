@@ -102,9 +102,9 @@ export function ageOf(at: Instant, now: Instant): Html {
   return timed(at, `${formatAge(now - at)} ago`)
 }
 
-/** The time from an instant to a later one, `7 h`, with the first instant in `datetime` and `title`. */
+/** The time from an instant to a later one in short, `7 h` or `5 mo`, with the first instant in `datetime` and `title`. */
 export function ageAt(at: Instant, later: Instant): Html {
-  return timed(at, formatAge(later - at))
+  return timed(at, formatAge(later - at).replace('months', 'mo'))
 }
 
 function timed(at: Instant, text: string): Html {

@@ -14,6 +14,7 @@ import { addressOf, rateLimiter } from '../callers.ts'
 import { NO_STORE, respond, respondCompressed } from '../respond.ts'
 import { delayRefusal, retryAfter, retryLater } from '../route.ts'
 import { singleFlight, once } from '../single-flight.ts'
+import { searchForm } from './header.ts'
 import { NOTHING, codeSpans, html } from './html.ts'
 import { HTML_TYPE, PAGE_HEADERS, layout, pageQuery } from './layout.ts'
 import type { Frame, PageQuery, QueryRules } from './layout.ts'
@@ -171,7 +172,12 @@ export function refusalPage(frame: Frame, code: keyof typeof REFUSALS) {
   const { status, title, when } = REFUSALS[code]
   const body = once(() => {
     const main = html`<h1>${title}</h1>
-      <p class="refusal" role="alert"><code>${code}</code>: ${codeSpans(when)}.</p>
+      ${
+        code === 'not_found'
+          ? html`<p>Search for it, or read what is here.</p>
+              ${searchForm('search-again')}`
+          : html`<p class="refusal" role="alert"><code>${code}</code>: ${codeSpans(when)}.</p>`
+      }
       <p><a href="/">The start page</a></p>`
     return Buffer.from(layout(frame, { title, head: NOTHING, main }))
   })

@@ -96,7 +96,10 @@ function summaryOf(facts: readonly LabelledFact[]): Html {
   const poor = [...ofLevel('bad'), ...ofLevel('attention')]
   const [worst] = poor
   const feed = facts.find(({ label }) => label === feedFact.label)
-  if (!worst) return html`${MARKS.good}Up to date · newest snapshot ${feed?.value ?? NOTHING}`
+  if (!worst)
+    return html`${MARKS.good}Up to date<span class="roomy">
+        · newest snapshot ${feed?.value ?? NOTHING}</span
+      >`
   const { level, label, value } = worst
   const more = poor.length > 1 ? html` · ${poor.length - 1} more` : NOTHING
   return html`<span class="${level}">${MARKS[level]}</span>${label}: ${value}${more}`

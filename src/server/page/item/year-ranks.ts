@@ -22,7 +22,7 @@ import type { PageQuery, Panel } from '../layout.ts'
 import { withQuery } from '../share/preview.ts'
 import { daysOf, parseTime, refusalOfYear } from '../year/time-travel.ts'
 import { shareBox } from '../year/year-chart.ts'
-import { ranksByDay, stayNote } from '../year/year-view.ts'
+import { ranksByDay, stayText } from '../year/year-view.ts'
 import { chartTable } from './chart-table.ts'
 import type { ChartRow } from './chart-table.ts'
 /** Publications and gaps per page: each publication is verified. */
@@ -69,7 +69,7 @@ function staysIn(
 ): readonly Html[] {
   return COLUMN_NAMES.flatMap((name) => {
     const stay = staysAt(ranksByDay(manifests, lists, name), isStart).get(key)
-    return stay ? [html`<p class="stay">${COLUMNS[name]}: ${stayNote(stay)}</p>`] : []
+    return stay ? [html`<p class="stay">${COLUMNS[name]}: ${stayText(stay)}</p>`] : []
   })
 }
 

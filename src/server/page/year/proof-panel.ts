@@ -49,8 +49,9 @@ export function proofPanel(item: TimelineItem, { proved, log, baseUrl }: Evidenc
   return html`<div class="seal">
     <details class="proof" id="${id}">
       <summary>
-        <span class="good"><span aria-hidden="true">✓ </span>Verified</span> ·
-        ${manifest.sha256.slice(0, 8)}…<span class="unseen">, open the proof</span>
+        <span class="good"><span aria-hidden="true">✓ </span>Verified</span
+        ><span class="roomy"> · ${manifest.sha256.slice(0, 8)}…</span
+        ><span class="unseen">, open the proof</span>
       </summary>
       <dl>
         <dt>Publication</dt>

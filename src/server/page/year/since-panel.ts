@@ -102,9 +102,11 @@ function countOf({ entered, moved, newFirst }: YearChanges<ListedItem>): number 
   return new Set(newFirst ? [...keys, newFirst.key] : keys).size
 }
 
-function countsOf({ entered, left, moved, newFirst }: YearChanges<ListedItem>): string {
+function countsOf({ entered, left, moved, newFirst }: YearChanges<ListedItem>): Html {
   const first = newFirst ? 'new #1, ' : ''
-  return `${first}${entered.length} entered, ${left.length} left, ${moved.length} moved`
+  return html`${first}${entered.length} entered, ${left.length} left<span class="roomy"
+      >, ${moved.length} moved</span
+    >`
 }
 
 function contentOf(base: TimelineItem, newest: TimelineItem, changes: YearChanges<ListedItem> | null): Html {

@@ -30,25 +30,22 @@ export function publicationsOfPeriod({ before, stops }: TimelinePeriod): Manifes
 }
 
 /**
- * Renders the period as bars, one a day with its turnover and gaps hatched; with scripts a slider lies over them. Links
- * lead to the neighbouring days and periods.
+ * Renders the period as bars, one a day with its turnover and gaps hatched; with scripts a slider lies over them. The shown
+ * day, links to the neighbouring days and periods, and the seal stand in a row above.
  */
-export function timeline(state: TimelineState): Html {
+export function timeline(state: TimelineState, seal: Html): Html {
   const { moment, period, stops, query, now } = state
   const current = stops[moment.stopIndex]
   const linkTo: LinkTo = (at, text, attributes) => {
     const changes = { ...NO_MOMENTS, sort: 'year', at, with: query.params.get('with') }
     return query.sectionLink('feed', changes, text, attributes)
   }
-  return html`<nav class="travel" aria-label="Time travel">
-    ${slider(state, current)}
-    <p class="steps">
-      ${step('previous', stops[moment.stopIndex - 1], linkTo, now)}
-      ${step('next', stops[moment.stopIndex + 1], linkTo, now)}
-      ${linkTo(null, html`Newest`, html`id="newest"`)} ${periodLink('Earlier', period.before, linkTo, now)}
-      ${periodLink('Later', period.after, linkTo, now)}
-    </p>
+  const steps = html`<nav class="steps" aria-label="Time travel">
+    ${step('previous', stops[moment.stopIndex - 1], linkTo, now)}
+    ${step('next', stops[moment.stopIndex + 1], linkTo, now)} ${linkTo(null, html`Newest`, html`id="newest"`)}
+    ${periodLink('Earlier', period.before, linkTo, now)} ${periodLink('Later', period.after, linkTo, now)}
   </nav>`
+  return slider(state, current, html`${steps} ${seal}`)
 }
 
 /** Makes a link to the Year of another time; null is the newest. */
@@ -73,8 +70,11 @@ function step(
   const isBack = direction === 'previous'
   const [before, after] = isBack ? [ARROW_BACK, NOTHING] : [NOTHING, ARROW_ON]
   const name = isBack ? 'Previous' : 'Next'
-  if (!stop) return html`<span class="empty">${before}${name}: none${after}</span>`
-  const text = html`${before}${name}: ${daysOf(stop)}${stop.kind === 'gap' ? ', a gap' : ''}${after}`
+  const word = html`<span class="roomy">${name}</span>`
+  if (!stop)
+    return html`<span class="empty">${before}${word}<span class="unseen">: none</span>${after}</span>`
+  const days = `${daysOf(stop)}${stop.kind === 'gap' ? ', a gap' : ''}`
+  const text = html`${before}${word}<span class="unseen">: ${days}</span>${after}`
   return linkTo(atOfStop(stop, now), text, html`id="${direction}" rel="${isBack ? 'prev' : 'next'}"`)
 }
 
@@ -84,28 +84,38 @@ const ARROW_ON = html`<span aria-hidden="true"> →</span>`
 /** Publications per request of the slider's script. */
 const PART = 30
 
-function slider({ period, lists, query }: TimelineState, current: TimelineStop | undefined): Html {
+function slider(
+  { period, lists, query }: TimelineState,
+  current: TimelineStop | undefined,
+  controls: Html,
+): Html {
   const { firstDay, lastDay, stops } = period
   const last = dayNumber(firstDay, lastDay)
   const shownDay = current ? lastDayOf(current) : firstDay
   const value = Math.min(last, Math.max(0, dayNumber(firstDay, shownDay)))
   // Must match the text that the slider's script shows.
-  const valueText = current ? `${lastDayOf(current)}, ${stopText(current)}` : `before ${firstDay}`
+  const [dayText, state] = current
+    ? [lastDayOf(current), `, ${stopText(current)}`]
+    : [`before ${firstDay}`, '']
   const gaps = stops.filter((stop) => stop.kind === 'gap')
   // Only an unfiltered list can be reordered by the script.
   const isReordered =
     lists !== null && !query.params.has('with') && !FILTERS.some((name) => query.params.has(name))
+  const legend = `${firstDay} to ${lastDay}. Bars: items new in Popular.${
+    gaps.length > 0 ? ` Hatched: ${formatCounted(gaps.length, 'gaps')}.` : ''
+  }`
   return html`<year-timeline
     data-first-day="${firstDay}"
     data-days="${last + 1}"
     ${isReordered && !query.params.has('at') ? html`data-shows-newest` : NOTHING}
     ${isReordered ? html`data-ranks="${ranksContract.path}" data-parts="${partsOf(period)}"` : NOTHING}
   >
-    <p class="timeline-day">
+    <div class="travel">
       <label for="slider" class="unseen needs-script">Day of the history</label>
-      <output id="slider-day" for="slider">${valueText}</output>
-    </p>
-    <div class="timeline">
+      <output id="slider-day" for="slider"><span>${dayText}</span><span class="roomy">${state}</span></output>
+      ${controls}
+    </div>
+    <div class="timeline" title="${legend}">
       ${bars(period, lists, value)}
       <input
         type="range"
@@ -115,13 +125,10 @@ function slider({ period, lists, query }: TimelineState, current: TimelineStop |
         max="${last}"
         step="1"
         value="${value}"
-        aria-valuetext="${valueText}"
+        aria-valuetext="${dayText + state}"
       />
     </div>
-    <p class="as-of">
-      <span class="period">${firstDay} to ${lastDay}. </span>Bars: items new in Popular.
-      ${gaps.length > 0 ? `Hatched: ${formatCounted(gaps.length, 'gaps')}.` : ''}
-    </p>
+    <p class="unseen">${legend}</p>
   </year-timeline>`
 }
 

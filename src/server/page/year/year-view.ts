@@ -120,11 +120,10 @@ export function yearView(baseUrl: () => string): YearView {
     const { query, now } = view
     // Without a requested time, a newest day that is not published yet is not a gap.
     const notice = query.params.has('at') || moment.due.is === 'gap' ? gapNotice(moment) : NOTHING
-    const controls = timelineOf(frame, moment)
     if (!publication || !moment.selected)
-      return { status: 404, content: html`${controls} ${BEFORE_FIRST} ${forms}` }
+      return { status: 404, content: html`${timelineOf(frame, moment)} ${BEFORE_FIRST} ${forms}` }
     const envelope = envelopeOf(publication)
-    const content = html`${controls} ${proofPanel(moment.selected, evidence)} ${notice}
+    const content = html`${timelineOf(frame, moment, proofPanel(moment.selected, evidence))} ${notice}
     ${envelope ? listsOf(frame, envelope, publication) : olderLayout(publication)}
     ${'refused' in history ? withoutHistory(history.refused) : chartOf(frame, history)} ${forms}
     ${publicationLine(publication, now)} ${envelope ? coverageLine(envelope) : NOTHING}`
@@ -214,9 +213,10 @@ function withoutHistory(code: string): Html {
   return html`<p class="refusal">Earlier publications cannot be shown: <code>${code}</code>.</p>`
 }
 
-function timelineOf({ view, stops, period, history }: Frame, moment: Moment): Html {
+function timelineOf({ view, stops, period, history }: Frame, moment: Moment, seal = NOTHING): Html {
   const { query, now } = view
-  return timeline({ moment, period, stops, lists: 'lists' in history ? history.lists : null, query, now })
+  const lists = 'lists' in history ? history.lists : null
+  return timeline({ moment, period, stops, lists, query, now }, seal)
 }
 
 function chartOf({ shown, chartCount, view, evidence }: Frame, { lists }: { lists: ListsByDigest }): Html {
@@ -231,8 +231,12 @@ function listsOf(frame: Frame, envelope: YearEnvelope, { manifest }: ProvedPubli
   const feed = rule === null ? envelope.feed : applyRule(envelope.feed, rule)
   if (rule !== null && isEmptyFeed(feed)) return NO_MATCH
   const notes = 'lists' in history ? notesOf(frame, history.lists) : undefined
-  return feedColumns(feed, column, manifest.publishedAt, view.query, notes)
+  return feedColumns(feed, column, manifest.publishedAt, view.query, notes, ABOUT_YEAR)
 }
+
+const ABOUT_YEAR = html`<small
+  >as published on this day, byte for byte<span class="needs-script">; drag to replay</span></small
+>`
 
 function ruleText(rule: FeedRule | null): string {
   return rule === null ? '' : `: ${describeRule(rule)}`
@@ -277,12 +281,22 @@ export function ranksByDay(
   }))
 }
 
-/** The best rank of an item in a list, and how long it has stayed there. */
-export function stayNote({ peak, days, entered, isWhole }: Stay): Html {
+/** The best rank of an item in a list, and how long it has stayed there, in a sentence. */
+export function stayText({ peak, days, entered, isWhole }: Stay): string {
   const [stay, since] = isWhole
     ? [formatCounted(days, 'days'), `entered ${longDay(entered)}`]
     : [`over ${formatCounted(days, 'days')}`, `before ${longDay(entered)}`]
-  return html`<span class="stay">highest #${peak}, ${stay}, ${since}</span>`
+  return `highest #${peak}, ${stay}, ${since}`
+}
+
+/** The stay of an item in short, for its row. */
+function stayNote(stay: Stay): Html {
+  const text = stayText(stay)
+  const { peak, days, isWhole } = stay
+  return html`<span class="stay" title="${text}"
+    ><span aria-hidden="true">#${peak} · ${isWhole ? '' : '>'}${days} d</span
+    ><span class="unseen">${text}</span></span
+  >`
 }
 
 const LONG_DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', timeZone: 'UTC' })

