@@ -6,6 +6,7 @@ import { isHttpUrl } from '../../domain/address.ts'
 import type { Instant } from '../../domain/time.ts'
 import { NOTHING, ageAt, formatCount, html } from './html.ts'
 import type { Html } from './html.ts'
+import { CHAT_PATH } from './header.ts'
 import { itemHref } from './layout.ts'
 import type { PageQuery } from './layout.ts'
 
@@ -137,10 +138,18 @@ export function storyRow(
       }
       ${explains && item.percentile !== undefined ? standing(item.percentile) : NOTHING} ${note}
     </p>
-    <button type="button" class="discuss" data-discuss="${key}">
-      Ask<span class="unseen"> about ${title}</span>
-    </button>
+    ${askLink(key, html`Ask<span class="unseen"> about ${title}</span>`)}
   </li>`
+}
+
+/** A link to the chat about an item, which the script opens on the same page where it can. @param key save key */
+export function askLink(key: string, text: Html): Html {
+  return html`<a
+    class="discuss"
+    href="${CHAT_PATH}?${String(new URLSearchParams({ key }))}"
+    data-discuss="${key}"
+    >${text}</a
+  >`
 }
 
 /** The share of its source's items that an item is at the top of: what lists of several sources compare. */
