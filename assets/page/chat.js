@@ -8,37 +8,40 @@ function panel() {
 }
 
 /**
- * Opens the chat from its buttons, from the header, and from the "Ask" button of an item, with that item. On its own page
- * the chat is open from the start.
+ * Opens the chat from its buttons, from the header, and from the "Ask" link of an item, with that item. On its own page
+ * the chat is open from the start. On pages without the chat the links lead to its page.
  */
 export function setUpChat() {
   const sheet = document.getElementById('chat-sheet')
-  if (!sheet) return
-  document.documentElement.classList.toggle('item-chat', sheet.dataset['items'] !== undefined)
   document.addEventListener('click', (event) => {
     const target = event.target instanceof Element ? event.target : null
     const discuss = target?.closest('[data-discuss]')
     const opener = target?.closest('[data-chat="open"]')
     showAskButton(target?.closest('.item') ?? null)
-    if (!discuss && !opener) return
+    if (!sheet || (!discuss && !opener)) return
     event.preventDefault()
     void panel().then((chat) => {
       if (discuss instanceof HTMLElement) chat.discuss(itemOf(discuss))
       chat.open()
     })
   })
-  if (sheet.classList.contains('inside')) void panel().then((chat) => chat.open())
+  if (!sheet?.classList.contains('inside')) return
+  void panel().then((chat) => {
+    const { key, title = '' } = sheet.dataset
+    if (key !== undefined) chat.discuss({ key, title })
+    chat.open()
+  })
 }
 
-/** Shows the "Ask" button of a tapped item only: a touch screen has no hover. @param {Element | null} item */
+/** Shows the "Ask" link of a tapped item only: a touch screen has no hover. @param {Element | null} item */
 function showAskButton(item) {
   for (const tapped of document.querySelectorAll('.item.tapped')) tapped.classList.remove('tapped')
   item?.classList.add('tapped')
 }
 
-/** @param {HTMLElement} button */
-function itemOf(button) {
-  const key = button.dataset['discuss'] ?? ''
-  const title = button.closest('[data-key]')?.querySelector('.title bdi')?.textContent ?? key
+/** @param {HTMLElement} link */
+function itemOf(link) {
+  const key = link.dataset['discuss'] ?? ''
+  const title = link.closest('[data-key]')?.querySelector('.title bdi')?.textContent ?? key
   return { key, title: title.trim() }
 }

@@ -23,6 +23,7 @@ import { feedPanel } from './page/feed-panel.ts'
 import { mountItemPage } from './page/item/item-page.ts'
 import { cardRoutes } from './page/share/card-routes.ts'
 import { mountEmbed } from './page/share/embed.ts'
+import { CHAT_PATH } from './page/header.ts'
 import { pageHeaders } from './page/layout.ts'
 import { MODELS_PATH, modelsPanel, modelsSummary } from './page/models-panel.ts'
 import { mountHome, mountPanels } from './page/panel-pages.ts'
@@ -116,7 +117,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   mountPanels(pages, { path: SINCE_PATH, panels: [sincePanel('page')] })
   mountPanels(pages, { path: '/status', panels: [statusPanel(log, demo)] })
   const chatPage = chatPanel(frame.assets, widgetUrl, 'page')
-  mountPanels(pages, { path: '/chat', panels: [chatPage], headers: chatHeaders })
+  mountPanels(pages, { path: CHAT_PATH, panels: [chatPage], headers: chatHeaders })
   mountEmbed(app, pages, widgetUrl, ports.embedOrigins)
   mountItemPage(pages)
   mountSearchPage(pages)

@@ -73,7 +73,7 @@ test('a chat about an item shows its title, sends its key, and can return to the
   const title = (await card.locator('.title bdi').textContent()) ?? ''
   const key = await card.getAttribute('data-key')
   await card.hover()
-  await card.getByRole('button', { name: 'Ask about' }).click()
+  await card.getByRole('link', { name: 'Ask about' }).click()
   await page.getByRole('dialog', { name: 'Chat' }).waitFor()
   expect(await page.locator('#chat-scope bdi').textContent()).toBe(title)
   const sent = async (question: string): Promise<unknown> => {
@@ -98,6 +98,30 @@ test('a chat about an item shows its title, sends its key, and can return to the
   expect(problems).toEqual([])
 })
 
+test.each([
+  { from: 'its page', path: '/item?key=', name: 'Ask about it' },
+  { from: 'the search', path: '/search?q=', name: 'Ask about' },
+])('Ask leads from $from to the chat about the item', async ({ path, name }) => {
+  const response = await fetch(`${demo.url}/api/feed?sort=week`)
+  const { popular } = (await response.json()) as { popular: { key: string; title: string }[] }
+  const { key = '', title = '' } = popular[0] ?? {}
+  const opened = await visit(`${demo.url}${path}${encodeURIComponent(path.endsWith('key=') ? key : title)}`, {
+    viewport: WIDE,
+  })
+  const { page } = opened
+  const row = page.locator(`[data-key="${key}"]`)
+  await row.hover()
+  const link = row.getByRole('link', { name })
+  expect(await link.isVisible()).toBe(true)
+  await link.click()
+  await page.waitForURL(`${demo.url}/chat?key=${key}`)
+  await expect.poll(() => page.locator('#chat-scope bdi').textContent()).toBe(title)
+  const request = page.waitForRequest(/agent\/chat$/)
+  await ask(page, 'What is this about?')
+  expect((await request).postDataJSON()).toMatchObject({ scope: { type: 'item', key } })
+  expect(await flawsOf(opened)).toEqual([])
+})
+
 test('turns about an item and turns about the site are not mixed in requests', async () => {
   const provider = await startProvider()
   const { url } = await serveChat(provider.url)
@@ -111,7 +135,7 @@ test('turns about an item and turns about the site are not mixed in requests', a
   await page.getByRole('button', { name: 'Open the chat' }).click()
   await page.getByRole('dialog', { name: 'Chat' }).waitFor()
   expect(await questions('site 1')).toEqual(['site 1'])
-  await page.getByRole('button', { name: 'Ask about' }).first().click()
+  await page.getByRole('link', { name: 'Ask about' }).first().click()
   expect(await questions('item 1')).toEqual(['item 1'])
   expect(await questions('item 2')).toEqual(['item 1', 'item 2'])
   await page.getByRole('button', { name: 'Whole site' }).click()
@@ -264,7 +288,7 @@ test('the panel without scripts names its requirement and the alternatives', asy
     '/docs/api/agent-chat',
   )
   expect(await page.getByRole('button', { name: 'Open the chat' }).isVisible()).toBe(false)
-  expect(await page.getByRole('button', { name: 'Ask about' }).count()).toBe(0)
+  expect(await page.getByRole('link', { name: 'Ask about' }).count()).toBe(0)
   expect(await page.locator('#status').textContent()).toContain('20 messages per session, 60 per day')
   await page.getByRole('link', { name: 'Ask', exact: true }).click()
   await page.waitForURL(/\/chat$/)

@@ -56,7 +56,7 @@ export type RuleParam = keyof FeedRule
 export const RULE_PARAMS = Object.keys(ruleFields) as RuleParam[]
 
 /**
- * Parses the rule of a request.
+ * Parses the rule of a request. Empty values count as absent, as a form sends them.
  *
  * @returns null when the request has none
  * @throws Refusal `invalid_rule` with the first invalid `parameter` and its `value`
@@ -67,7 +67,8 @@ export function parseRule(params: URLSearchParams): FeedRule | null {
     return new Refusal('invalid_rule', undefined, { members: { parameter, value } })
   }
   const codes = { q: refuse, source: refuse, minPoints: refuse, minComments: refuse, top: refuse }
-  return RULE_PARAMS.some((name) => params.has(name)) ? parseQuery(ruleSchema, params, codes) : null
+  const given = new URLSearchParams([...params].filter(([, value]) => value !== ''))
+  return RULE_PARAMS.some((name) => given.has(name)) ? parseQuery(ruleSchema, given, codes) : null
 }
 
 /** The query parameters of a rule, in a fixed order. */

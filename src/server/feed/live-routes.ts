@@ -92,7 +92,7 @@ const REFUSALS = {
   invalid_rule: {
     status: 400,
     when:
-      '`q`, `source`, `minPoints`, `minComments` or `top` is given twice, empty or outside its bounds: ' +
+      '`q`, `source`, `minPoints`, `minComments` or `top` is given twice or outside its bounds: ' +
       `\`q\` has at most ${RULE_QUERY_MAX_LENGTH} characters, \`source\` known names, ` +
       `the minima are integers from 0 to ${RULE_MINIMUM_MAX}, \`top\` from 1 to ${COLUMN_LENGTH}`,
     memberSchemas: {

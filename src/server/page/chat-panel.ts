@@ -1,6 +1,9 @@
 import { INTERESTS_MAX, PRE_PROMPT_MAX_LENGTH } from '../../domain/agent/bounds.ts'
 import type { LANGUAGES, TONES } from '../../domain/agent/chat-request.ts'
+import { parseKey } from '../../domain/feed/search.ts'
+import type { ItemTrend } from '../../domain/feed/search.ts'
 import { AGENT_DOCS, configContract } from '../agent/contracts.ts'
+import { trendContract } from '../feed/search-routes.ts'
 import type { Assets } from './assets.ts'
 import type { PolicyAdditions, Panel } from './layout.ts'
 import { html, NOTHING } from './html.ts'
@@ -27,10 +30,15 @@ export function chatPanel(assets: Assets, widgetUrl: string | null, place: 'shee
     id: 'chat',
     title: 'Chat',
     ...(isPage && { headingLevel: 1 }),
-    params: [],
-    refusalOf: refusalsOf(configContract),
-    async render({ sources }) {
-      const { enabled, itemChat, model } = await sources.agent.config()
+    params: isPage ? ['key'] : [],
+    refusalOf: refusalsOf({
+      ...configContract,
+      refusals: { ...trendContract.refusals, ...configContract.refusals },
+    }),
+    async render({ sources, query }) {
+      const { enabled, model } = await sources.agent.config()
+      const item =
+        isPage && query.params.has('key') ? await sources.search.itemTrend(parseKey(query.params)) : null
       return html`<link rel="stylesheet" href="${assets.href('chat.css')}" />
         <p>
           Ask about what is stored here, in your own words. Answers are written by
@@ -46,7 +54,7 @@ export function chatPanel(assets: Assets, widgetUrl: string | null, place: 'shee
         <p class="needs-script">
           <button type="button" data-chat="open">Open the chat</button>
         </p>
-        ${sheet(enabled && itemChat, widgetUrl, isPage)}`
+        ${sheet(item, widgetUrl, isPage)}`
     },
   }
 }
@@ -60,12 +68,12 @@ const SUGGESTIONS = [
   'How often is Rust mentioned?',
 ]
 
-function sheet(hasItemChat: boolean, widgetUrl: string | null, isPage: boolean): Html {
+function sheet(item: ItemTrend | null, widgetUrl: string | null, isPage: boolean): Html {
   return html`<dialog
     id="chat-sheet"
     class="chat${isPage ? ' inside' : ''}"
     aria-labelledby="chat-sheet-title"
-    ${hasItemChat ? html`data-items` : NOTHING}
+    ${item === null ? NOTHING : html`data-key="${item.key}" data-title="${item.title}"`}
     ${widgetUrl === null ? NOTHING : html`data-widget="${widgetUrl}"`}
   >
     <header>

@@ -6,6 +6,7 @@ import { isHttpUrl } from '../../domain/address.ts'
 import type { Instant } from '../../domain/time.ts'
 import { NOTHING, ageAt, formatCount, html } from './html.ts'
 import type { Html } from './html.ts'
+import { CHAT_PATH } from './header.ts'
 import { itemHref } from './layout.ts'
 import type { PageQuery } from './layout.ts'
 
@@ -15,6 +16,8 @@ interface PageItem extends NamedItem {
   rank?: number
   /** Midpoint percentile among the items of its source; undefined for a result of the search. */
   percentile?: number
+  /** The trend in a list of Trending. */
+  agg_score?: number
 }
 
 /** The lists of a live period or of a Year. */
@@ -46,6 +49,7 @@ const NO_NOTE: RowNote = { mark: NOTHING, note: NOTHING }
 interface ListContext {
   /** Time of the lists, from which ages count. */
   at: Instant
+  order: Order
   query: PageQuery
   notes: RowNotes
   /** Small print beside the first heading. */
@@ -106,14 +110,14 @@ function storyOf({ key, url }: PageItem): string {
  *
  * @param at time of the list, from which ages count
  * @param showsSource whether the source is shown, for lists of several sources
- * @param explains whether the item's place among its source is shown, which decides its rank in a mixed list
+ * @param standing why the item stands where it stands in a list of several sources; null if it is not shown
  */
 export function storyRow(
   { item, others }: Story,
   at: Instant,
   showsSource: boolean,
   { mark, note } = NO_NOTE,
-  explains = false,
+  standing: string | null = null,
 ): Html {
   const { key, rank, title, url, publishedAt } = item
   return html`<li class="item" data-key="${key}">
@@ -124,19 +128,21 @@ export function storyRow(
       ${url !== null && isHttpUrl(url) ? html`<span class="host">${hostOf(url)}</span>` : NOTHING}
       ${pointsOf(item)} ${discussion(item)}
       ${publishedAt === null ? NOTHING : html`<span class="age">${ageAt(Date.parse(publishedAt), at)}</span>`}
-      ${others.map(alsoOn)} ${explains && item.percentile !== undefined ? standing(item.percentile) : NOTHING}
+      ${others.map(alsoOn)} ${standing === null ? NOTHING : html`<span class="standing">${standing}</span>`}
       ${note}
     </p>
-    <button type="button" class="discuss" data-discuss="${key}">
-      Ask<span class="unseen"> about ${title}</span>
-    </button>
+    ${askLink(key, html`Ask<span class="unseen"> about ${title}</span>`)}
   </li>`
 }
 
-/** The share of its source's items that an item is at the top of: what lists of several sources compare. */
-function standing(percentile: number): Html {
-  const percent = Math.max(0.1, (1 - percentile) * 100)
-  return html`<span class="standing">top ${percent.toFixed(percent < 10 ? 1 : 0)} %</span>`
+/** A link to the chat about an item, which the script opens on the same page where it can. @param key save key */
+export function askLink(key: string, text: Html): Html {
+  return html`<a
+    class="discuss"
+    href="${CHAT_PATH}?${String(new URLSearchParams({ key }))}"
+    data-discuss="${key}"
+    >${text}</a
+  >`
 }
 
 type TitledItem = Pick<PageItem, 'title' | 'url' | 'discussionUrl'>
@@ -201,11 +207,48 @@ export function titleOf(only: ColumnName | null, period: string): string {
   return only === null ? period : `${COLUMNS[only]}, ${period}`
 }
 
-/** Why Popular has its order, below it. */
-const ORDER_OF_POPULAR = html`<p class="as-of">
-  <a href="/docs/ranking">Why this order</a>: Popular compares sources by the share of its source that a story
-  is at the top of, so that 28 points can stand above 978.
-</p>`
+/** How a feed orders Popular: what the rows say of it, and what stands below the list. */
+export interface Order {
+  /** Null if it would say nothing. */
+  standingOf: (item: PageItem) => string | null
+  note: Html
+}
+
+/** The share of its source's items that an item is at the top of, in percent; null below the middle. */
+function shareOf({ percentile = 0 }: PageItem): number | null {
+  const percent = Math.max(SHARE_MIN, (1 - percentile) * 100)
+  return percent <= 50 ? percent : null
+}
+
+/** Smallest share that is shown, in percent. */
+const SHARE_MIN = 0.1
+
+function shareText(percent: number | null): string | null {
+  return percent === null ? null : `top ${percent.toFixed(percent < 10 ? 1 : 0)} %`
+}
+
+const SHARE_NOTE = html`Popular compares sources by the share of its source that a story is at the top of, so
+that 28 points can stand above 978.`
+
+const TREND_FORMAT = new Intl.NumberFormat('en', { maximumSignificantDigits: 2 })
+
+/** The orders of Trending, of the other live periods, and of the Year, where nearly every item is among the top 0.1 %. */
+export const ORDERS = {
+  trend: {
+    standingOf: ({ agg_score: trend }) =>
+      trend === undefined ? null : `trend ${TREND_FORMAT.format(trend)}`,
+    note: html`the trend is 50 for a story with more points than all but one in 50 of its source, and halves
+    every six hours after its publication.`,
+  },
+  share: { standingOf: (item) => shareText(shareOf(item)), note: SHARE_NOTE },
+  year: {
+    standingOf(item) {
+      const share = shareOf(item)
+      return share === SHARE_MIN ? null : shareText(share)
+    },
+    note: SHARE_NOTE,
+  },
+} as const satisfies Record<string, Order>
 
 const MIXED_COLUMNS: ReadonlySet<ColumnName> = new Set(['popular', 'hypeReplicate'])
 
@@ -218,11 +261,12 @@ export function feedColumns(
   lists: PageLists,
   only: ColumnName | null,
   at: Instant,
+  order: Order,
   query: PageQuery,
   notes: RowNotes = () => NO_NOTE,
   about = NOTHING,
 ): Html {
-  const context = { at, query, notes, about }
+  const context = { at, order, query, notes, about }
   return only === null ? overview(overviewOf(lists), context) : wholeColumn(only, lists[only], context)
 }
 
@@ -263,8 +307,13 @@ function overviewColumn({ name, stories, total }: OverviewColumn, context: ListC
     name,
     isLead ? 'lead' : 'beyond',
     isLead ? context.about : html`<small>beyond Popular</small>`,
-    html`${above} ${storyList(name, stories, context)} ${foot} ${isLead ? ORDER_OF_POPULAR : NOTHING}`,
+    html`${above} ${storyList(name, stories, context)} ${foot}
+    ${isLead ? whyThisOrder(context.order) : NOTHING}`,
   )
+}
+
+function whyThisOrder({ note }: Order): Html {
+  return html`<p class="as-of"><a href="/docs/ranking">Why this order</a>: ${note}</p>`
 }
 
 /** Links to the other columns, for narrow screens. */
@@ -292,11 +341,12 @@ function column(name: ColumnName, kind: 'lead' | 'beyond' | 'alone', about: Html
   </section>`
 }
 
-function storyList(name: ColumnName, stories: readonly Story[], { at, notes }: ListContext): Html {
+function storyList(name: ColumnName, stories: readonly Story[], { at, order, notes }: ListContext): Html {
   return html`<ol class="items">
     ${stories.map((story) => {
       const showsSource = MIXED_COLUMNS.has(name) || story.others.length > 0
-      return storyRow(story, at, showsSource, notes(name, story.item), name === 'popular')
+      const standing = name === 'popular' ? order.standingOf(story.item) : null
+      return storyRow(story, at, showsSource, notes(name, story.item), standing)
     })}
   </ol>`
 }

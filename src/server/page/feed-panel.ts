@@ -10,7 +10,7 @@ import { Refusal } from '../../domain/refusal.ts'
 import { dayOf } from '../../domain/time.ts'
 import { liveContract } from '../feed/live-routes.ts'
 import { parseFeed } from '../feed/proved-snapshots.ts'
-import { feedColumns, isEmptyFeed, titleOf } from './feed-items.ts'
+import { ORDERS, feedColumns, isEmptyFeed, titleOf } from './feed-items.ts'
 import { NO_MATCH, alternateLinks, viewMenu } from './feed-rule.ts'
 import { PERIOD_TITLES, periodTabs } from './header.ts'
 import { NOTHING, ageOf, html, instantOf } from './html.ts'
@@ -60,10 +60,11 @@ export function feedPanel(baseUrl: () => string): Panel {
       if (!proved) return NO_SNAPSHOT
       const { generatedAt, id } = proved.snapshot
       const feed = rule === null ? parseFeed(proved) : applyRule(parseFeed(proved), rule)
+      const order = sort === 'trending' ? ORDERS.trend : ORDERS.share
       const json = String(new URLSearchParams([['sort', sort], ...paramsOfRule(rule)]))
       const period = PERIOD_TITLES[sort] + (rule === null ? '' : `: ${describeRule(rule)}`)
       const content = html`${
-          rule !== null && isEmptyFeed(feed) ? NO_MATCH : feedColumns(feed, column, generatedAt, query)
+          rule !== null && isEmptyFeed(feed) ? NO_MATCH : feedColumns(feed, column, generatedAt, order, query)
         }
         <p class="as-of" data-announce="Feed ${PERIOD_TITLES[sort]} is shown.">
           ${PERIOD_TITLES[sort]}: ${PERIOD_ABOUT[sort]}, as of ${instantOf(generatedAt)}

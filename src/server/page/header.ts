@@ -35,12 +35,15 @@ const SECTIONS = [
   { href: '/docs', title: 'Docs' },
 ]
 
+/** Path of the page of the chat. */
+export const CHAT_PATH = '/chat'
+
 /** The header of every page: name, periods, search, chat and colours. */
 export function pageHeader(demo: boolean, tabs: Html): Html {
   return html`<header class="top">
     <a class="brand" href="/">dash</a>
     ${demo ? DEMO_PILL : NOTHING} ${tabs} ${searchForm('q')}
-    <a class="ask" href="/chat" data-chat="open">Ask</a>
+    <a class="ask" href="${CHAT_PATH}" data-chat="open">Ask</a>
     <nav class="sections" aria-label="Sections">
       <ul>
         ${SECTIONS.map(({ href, title }) => html`<li><a href="${href}">${title}</a></li>`)}
@@ -110,7 +113,7 @@ export const PAGE_FOOTER = html`<footer class="foot">
     <ul>
       <li><a href="/models">Free models</a></li>
       <li><a href="/status">Status</a></li>
-      <li><a href="/chat">Chat</a></li>
+      <li><a href="${CHAT_PATH}">Chat</a></li>
       <li><a href="/docs">Documentation</a></li>
       <li><a href="/api/rss">RSS</a></li>
       <li><a href="/api/atom">Atom</a></li>

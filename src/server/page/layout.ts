@@ -29,6 +29,8 @@ export interface PageContent {
   main: Html
   /** Null or absent: a general description. */
   preview?: Preview | null
+  /** True if the chat answers about single items. */
+  itemChat?: boolean
   /** Set for a frame on the page of another site: its colours, without header and footer. */
   embedded?: 'auto' | 'light' | 'dark'
 }
@@ -36,11 +38,15 @@ export interface PageContent {
 /** Renders a whole page around its content: skip link, header, landmarks, footer. */
 export function layout(
   { assets, demo, baseUrl }: Frame,
-  { title, head, tabs = TABS_TO_HOME, main, preview = null, embedded }: PageContent,
+  { title, head, tabs = TABS_TO_HOME, main, preview = null, itemChat = false, embedded }: PageContent,
 ): string {
   const name = demo ? `DEMO: ${title}` : title
   return html`<!doctype html>
-    <html lang="en" ${embedded === undefined ? NOTHING : themeOf(embedded)}>
+    <html
+      lang="en"
+      ${itemChat ? html`class="item-chat"` : NOTHING}
+      ${embedded === undefined ? NOTHING : themeOf(embedded)}
+    >
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />

@@ -5,6 +5,7 @@ import { NOTHING, codeSpans, html } from './html.ts'
 import type { Html } from './html.ts'
 import { HTML_TYPE, PAGE_HEADERS, layout } from './layout.ts'
 import type { Frame, PageContent, Panel, PanelRefusal, View } from './layout.ts'
+import type { PageSources } from './page-sources.ts'
 import type { MountPage } from './rendered-pages.ts'
 import type { Preview } from './share/preview.ts'
 
@@ -71,7 +72,10 @@ export function mountPanels({ mount, frame, log }: PanelPages, page: PanelPage):
       if (redirect !== null) return { status: 303, headers: { ...headers, location: redirect }, text: '' }
       const onFault = (panel: Panel, code: string, err: unknown): void =>
         log.error({ requestId: requestId(event.req.headers), code, panel: panel.id, err }, 'panel refused')
-      const rendered = await Promise.all(panels.map((panel) => renderPanel(panel, view, onFault)))
+      const [itemChat, ...rendered] = await Promise.all([
+        hasItemChat(sources),
+        ...panels.map((panel) => renderPanel(panel, view, onFault)),
+      ])
       const leading = rendered.find(({ panel }) => panel === lead)
       const { status = 200, headers: refusalHeaders } = firstClientError(rendered) ?? leading ?? {}
       const sections = rendered.map(sectionOf)
@@ -81,11 +85,22 @@ export function mountPanels({ mount, frame, log }: PanelPages, page: PanelPage):
         head: html`${panels.map((panel) => panel.head?.(view) ?? NOTHING)}`,
         main: html`${sections}`,
         preview,
+        itemChat,
         ...content?.(view, { sections, title, preview }),
       })
       return { status, headers: { ...headers, ...refusalHeaders, 'content-type': HTML_TYPE }, text }
     },
   })
+}
+
+/** True if the chat answers about single items; false if that cannot be read. */
+async function hasItemChat({ agent }: PageSources): Promise<boolean> {
+  try {
+    const { enabled, itemChat } = await agent.config()
+    return enabled && itemChat
+  } catch {
+    return false
+  }
 }
 
 async function renderPanel(

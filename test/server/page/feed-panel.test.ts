@@ -94,3 +94,20 @@ test('the tabs keep the rule, also that of the Year', async () => {
   expect(page).toContain('href="/?sort=year&amp;q=rust#feed" data-section="feed"')
   expect(page).toContain('href="/?sort=week&amp;q=rust#feed"')
 })
+
+test('each period shows by what Popular is ordered, where that says something', async () => {
+  const app = await openFeed()
+  const standings = async (path: string): Promise<string[]> => {
+    const { page } = await pageOf(app, path)
+    return Array.from(page.matchAll(/class="standing">([^<]*)</g), ([, text = '']) => text)
+  }
+  const { popular } = (await (await app.request('http://dash.test/api/feed?sort=trending')).json()) as {
+    popular: { agg_score: number }[]
+  }
+  const trends = (await standings('/')).map((text) => Number(text.replace('trend ', '')))
+  expect(trends).toEqual(popular.map(({ agg_score }) => Number(agg_score.toPrecision(2))))
+  expect(trends).toEqual(trends.toSorted((a, b) => b - a))
+  expect((await pageOf(app, '/')).text).toContain('halves every six hours')
+  expect(await standings('/?sort=day')).toEqual(['top 25 %', 'top 50 %'])
+  expect((await pageOf(app, '/?sort=day')).text).toContain('Popular compares sources by the share')
+})

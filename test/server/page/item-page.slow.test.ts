@@ -117,3 +117,13 @@ describe('the page of an item', () => {
     expect(rowsOf(page, 'daily-ranks')).toHaveLength(3)
   })
 })
+
+test.each([
+  ['/chat?key=hn-999999999', 404, 'item_not_found'],
+  ['/chat?key=%3Cscript%3E', 400, 'invalid_key'],
+])('the page of the chat responds to %s with %i and %s', async (path, status, code) => {
+  const { workspace } = await observed()
+  const response = await get(workspace, path)
+  expect(response.status).toBe(status)
+  expect(response.page).toContain(`<code>${code}</code>`)
+})

@@ -6,7 +6,7 @@ import { nameOfSource, unitOf } from '../../../domain/feed/subscription.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { addDays } from '../../../domain/time.ts'
 import { similarContract, trendContract } from '../../feed/search-routes.ts'
-import { hostOf, storyRow, untrustedLink } from '../feed-items.ts'
+import { askLink, hostOf, storyRow, untrustedLink } from '../feed-items.ts'
 import { NOTHING, formatCounted, html } from '../html.ts'
 import type { Html } from '../html.ts'
 import { ITEM_PATH, itemHref, refusalsOf } from '../layout.ts'
@@ -59,7 +59,7 @@ const ITEM_PANEL: Panel = {
     const content = html`<div class="item-links" data-key="${trend.key}">
         ${itemLinks(trend, discussionUrl(source, sourceId))}
         <span class="title unseen" aria-hidden="true"><bdi>${trend.title}</bdi></span>
-        <button type="button" class="discuss needs-script" data-discuss="${trend.key}">Ask about it</button>
+        ${askLink(trend.key, html`Ask about it`)}
       </div>
       ${shown.length === 0 ? NOTHING : html`${bestDay(shown, source)} ${observationTable(shown, source)}`}
       ${truncationNote(trend.days.length, shown.length)}

@@ -19,7 +19,7 @@ import type { ProvedPublication } from '../../year/proved-publications.ts'
 import { manifestsOf, ranksContract, stopsOnce } from '../../year/rank-routes.ts'
 import { PUBLICATIONS_MAX } from '../../year/year-lists.ts'
 import type { ListsByDigest } from '../../year/year-lists.ts'
-import { feedColumns, isEmptyFeed, titleOf } from '../feed-items.ts'
+import { ORDERS, feedColumns, isEmptyFeed, titleOf } from '../feed-items.ts'
 import type { RowNotes } from '../feed-items.ts'
 import { NO_MATCH } from '../feed-rule.ts'
 import { NOTHING, ageOf, formatCounted, html, instantOf } from '../html.ts'
@@ -231,7 +231,7 @@ function listsOf(frame: Frame, envelope: YearEnvelope, { manifest }: ProvedPubli
   const feed = rule === null ? envelope.feed : applyRule(envelope.feed, rule)
   if (rule !== null && isEmptyFeed(feed)) return NO_MATCH
   const notes = 'lists' in history ? notesOf(frame, history.lists) : undefined
-  return feedColumns(feed, column, manifest.publishedAt, view.query, notes, ABOUT_YEAR)
+  return feedColumns(feed, column, manifest.publishedAt, ORDERS.year, view.query, notes, ABOUT_YEAR)
 }
 
 const ABOUT_YEAR = html`<small
