@@ -7,6 +7,7 @@ import { Refusal, StorageFault } from '../../src/domain/refusal.ts'
 /** Exit codes of commands by refusal code. */
 const OF_REFUSAL: Record<string, number> = {
   address_unavailable: 69,
+  archive_damaged: 65,
   clock_behind: 1,
   configuration: 78,
   copy_refused: 1,
