@@ -117,7 +117,7 @@ describe('a server that stops', () => {
     loseResponse('INSERT INTO signals')
     await expect(feed.importSignals([signal()])).rejects.toMatchObject(UNAVAILABLE)
     expect(await feed.importSignals([signal()])).toEqual({ inserted: 0, replaced: 0, unchanged: 1 })
-    loseResponse('delete from')
+    loseResponse('DELETE FROM')
     await expect(ledger.releaseLease(token)).rejects.toMatchObject(UNAVAILABLE)
     await ledger.releaseLease(token)
     expect(await anyLease(ledger)).not.toBe(token)
