@@ -164,7 +164,9 @@ describe('the page', () => {
     async (path) => {
       const { status, page } = await get(await filled(), path)
       expect(status).toBe(200)
-      expect(page).toMatch(/aria-label="Periods".*<form\s+class="search"\s+role="search"\s+action="\/search"/s)
+      expect(page).toMatch(
+        /aria-label="Periods".*<form\s+class="search"\s+role="search"\s+action="\/search"/s,
+      )
       expect(page).toContain('href="/?sort=year')
       expect(page).toContain('<a class="ask" href="/chat"')
     },
