@@ -238,8 +238,13 @@ export interface StaticTree {
   get(path: string): Promise<Uint8Array | null>
   /** Stores a file, durable and verified on return. The same bytes again are a no-op; other bytes are refused. */
   put(path: string, bytes: Uint8Array): Promise<void>
-  /** Replaces a file in one atomic step, durable and verified on return. */
-  replace(path: string, bytes: Uint8Array): Promise<void>
+  /**
+   * Replaces a file in one atomic step, durable on return, if it still has the bytes that were read before.
+   *
+   * @param before null if the file was missing
+   * @returns false if another process changed the file since
+   */
+  replace(path: string, before: Uint8Array | null, bytes: Uint8Array): Promise<boolean>
   /** Paths of every file below a folder, in no order; empty if there is no such folder. */
   list(folder: string): Promise<string[]>
 }

@@ -61,13 +61,23 @@ staticTreeContract('an S3 server', () => {
   return Promise.resolve(tree)
 })
 
+test('a replacement whose response is lost is not repeated and counts as done', async () => {
+  const prefix = nextPrefix()
+  const tree = openStaticTree(s3.location({ prefix }))
+  onTestFinished(() => tree.close())
+  await tree.replace('index.json', null, Uint8Array.of(1))
+  s3.fail('PUT', /index\.json/, 'lost-answer')
+  expect(await tree.replace('index.json', Uint8Array.of(1), Uint8Array.of(2))).toBe(true)
+  expect([...((await tree.get('index.json')) ?? [])]).toEqual([2])
+})
+
 test('a bucket stores each file of a static tree with its content type and cache time', async () => {
   const prefix = nextPrefix()
   const tree = openStaticTree(s3.location({ prefix }))
   onTestFinished(() => tree.close())
   s3.reset()
   await tree.put('tlog/year/tile/0/000.p/1', Uint8Array.of(1))
-  await tree.replace('tlog/year/checkpoint', Uint8Array.of(2))
+  await tree.replace('tlog/year/checkpoint', null, Uint8Array.of(2))
   const headersOf = (path: string) =>
     s3.requests.find(({ method, target }) => method === 'PUT' && target.endsWith(`${prefix}/${path}`))
       ?.headers

@@ -42,7 +42,7 @@ interface S3Response {
 export type S3Fault = S3Response | 'reset' | 'lost-answer' | 'silence' | 'cut' | 'drip' | 'unmeasured'
 
 export interface S3Server {
-  /** Base URL of an S3 server that honours `If-None-Match: *`, verifies requests and can inject faults. */
+  /** Base URL of an S3 server that honours `If-None-Match: *` and `If-Match`, verifies requests and can inject faults. */
   url: string
   /** Base URL of the same store without all that. */
   bareUrl: string
@@ -191,7 +191,7 @@ async function respondTo(s3Request: S3Request, bareUrl: string): Promise<S3Respo
   if (method === 'PUT')
     mustBeSigned.push(
       'x-amz-checksum-sha256',
-      ...(headers['if-none-match'] === undefined ? [] : ['if-none-match']),
+      ...['if-none-match', 'if-match'].filter((name) => headers[name] !== undefined),
     )
   if (!mustBeSigned.every((name) => signed.includes(name))) return s3Error(403, 'AccessDenied')
   const digest = createHash('sha256').update(body).digest()
@@ -199,12 +199,16 @@ async function respondTo(s3Request: S3Request, bareUrl: string): Promise<S3Respo
     return s3Error(400, 'XAmzContentSHA256Mismatch')
   if (method === 'PUT' && headers['x-amz-checksum-sha256'] !== digest.toString('base64'))
     return s3Error(400, 'BadDigest')
-  if (method === 'PUT' && headers['if-none-match'] === '*') {
+  const { 'if-none-match': ifNoneMatch, 'if-match': ifMatch } = headers
+  if (method === 'PUT' && (ifNoneMatch === '*' || ifMatch !== undefined)) {
     const present = await forward(
       { ...s3Request, method: 'HEAD', headers: {}, body: Buffer.alloc(0) },
       bareUrl,
     )
-    if (present.status === 200) return s3Error(412, 'PreconditionFailed')
+    if (present.status === 200 && ifNoneMatch === '*') return s3Error(412, 'PreconditionFailed')
+    if (present.status !== 200 && ifMatch !== undefined) return s3Error(404, 'NoSuchKey')
+    if (ifMatch !== undefined && ifMatch !== present.headers?.['etag'])
+      return s3Error(412, 'PreconditionFailed')
   }
   return forward(s3Request, bareUrl)
 }
@@ -219,10 +223,13 @@ async function forward({ method, target, headers, body }: S3Request, bareUrl: st
     body: method === 'PUT' ? body : null,
   })
   const bytes = Buffer.from(await response.body.arrayBuffer())
-  const type = response.headers['content-type']
+  const kept = ['content-type', 'etag'].flatMap((name) => {
+    const value = response.headers[name]
+    return typeof value === 'string' ? [[name, value]] : []
+  })
   return {
     status: response.statusCode,
-    headers: typeof type === 'string' ? { 'content-type': type } : {},
+    headers: Object.fromEntries(kept) as Record<string, string>,
     body: bytes,
   }
 }

@@ -85,14 +85,7 @@ export const immutableFiles = defineDriver(({ root, fileClock, isPublic = false 
     value: Uint8Array,
     { replace = false }: TransactionOptions = {},
   ): Promise<void> {
-    requireRoot(root)
-    const path = pathOf(root, key)
-    try {
-      makeFolders(root, dirname(path), isPublic)
-    } catch (error) {
-      throw accessError(dirname(path), error)
-    }
-    storeFile(path, value, replace, isPublic)
+    storeFile(preparedPath(root, key, isPublic), value, replace, isPublic)
   },
 
   /** Returns the paths of the files below a base, `a/b/c` relative to the root, without temporary files. */
@@ -146,24 +139,66 @@ export function requireWritableRoot(root: string): void {
 }
 
 /**
+ * Replaces a public file whole, durable and read back on return. The comparison and the replacement are two system calls
+ * without a pause between them.
+ *
+ * @param before the bytes that the file must have; null if it must be missing
+ * @returns false if it has other bytes
+ */
+export function replaceFile(
+  root: string,
+  key: string,
+  before: Uint8Array | null,
+  bytes: Uint8Array,
+): boolean {
+  return storeFile(preparedPath(root, key, true), bytes, (path) => hasBytes(path, before), true)
+}
+
+/** Creates the folders of a file and returns its path. */
+function preparedPath(root: string, key: string, isPublic: boolean): string {
+  requireRoot(root)
+  const path = pathOf(root, key)
+  try {
+    makeFolders(root, dirname(path), isPublic)
+  } catch (error) {
+    throw accessError(dirname(path), error)
+  }
+  return path
+}
+
+function hasBytes(path: string, bytes: Uint8Array | null): boolean {
+  const stat = lstatSync(path, { throwIfNoEntry: false })
+  if (stat === undefined || bytes === null) return stat === undefined && bytes === null
+  return stat.isFile() && Buffer.compare(readFileSync(path), bytes) === 0
+}
+
+/**
  * Writes a file whole, durable and read back on return.
  *
- * @param replace false: a file that is there must hold the same bytes
+ * @param replace false: a file that is there must hold the same bytes; a function: it decides, just before the file is
+ *   replaced, whether it is
  * @param isPublic true if every user may read the file, whatever the umask is
+ * @returns false if the function decided against it
  */
-export function storeFile(path: string, bytes: Uint8Array, replace: boolean, isPublic = false): void {
+export function storeFile(
+  path: string,
+  bytes: Uint8Array,
+  replace: boolean | ((path: string) => boolean),
+  isPublic = false,
+): boolean {
   const temporary = join(dirname(path), `${TEMPORARY_PREFIX}${process.pid}-${randomUUID()}`)
   try {
     writeDurably(temporary, bytes, isPublic)
+    if (typeof replace === 'function' && !replace(path)) return false
     if (replace) renameOver(temporary, path)
     else linkIfAbsent(temporary, path)
   } finally {
     unlinkIfPresent(temporary)
   }
   syncFolder(dirname(path))
-  if (!lstatSync(path).isFile() || Buffer.compare(readFileSync(path), bytes) !== 0) {
+  if (!hasBytes(path, bytes))
     throw storageDamaged(`${path} does not contain the bytes that were written to it`)
-  }
+  return true
 }
 
 function isFolder(path: string): boolean {

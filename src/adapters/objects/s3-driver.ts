@@ -23,6 +23,16 @@ export interface S3Engine {
    * @throws Refusal `storage_unavailable`
    */
   prepare: () => Promise<void>
+  /**
+   * Replaces an object if it still has the bytes that were read before; null if it was missing. Returns false if another
+   * process changed it since. `headers` are stored with the object.
+   */
+  replace: (
+    key: string,
+    before: Uint8Array | null,
+    bytes: Uint8Array,
+    headers: Record<string, string>,
+  ) => Promise<boolean>
 }
 
 /**
@@ -38,7 +48,21 @@ export function s3Objects(location: S3Location, retryPolicy: S3RetryPolicy = S3_
 
   const read = async (key: string): Promise<Buffer | null> => {
     const result = await client.send({ method: 'GET', key })
-    return typeof result === 'string' ? null : result
+    return typeof result === 'string' ? null : result.body
+  }
+
+  const replace: S3Engine['replace'] = async (key, before, bytes, headers) => {
+    const path = pathOf(key)
+    const found = await client.send({ method: 'GET', key: path })
+    const stored = typeof found === 'string' ? null : found
+    if (before === null ? stored !== null : stored === null || Buffer.compare(stored.body, before) !== 0)
+      return false
+    if (stored?.etag === null)
+      throw new Error(`the object store sent no ETag with ${location.bucket}/${path}`)
+    // Also read after a refusal: the response of a write that succeeded can be lost, and the repeated one is refused.
+    await putIf(client, path, bytes, headers, stored?.etag)
+    const after = await read(path)
+    return after !== null && Buffer.compare(after, bytes) === 0
   }
 
   const prepare = once(async () => {
@@ -72,7 +96,7 @@ export function s3Objects(location: S3Location, retryPolicy: S3RetryPolicy = S3_
       const path = pathOf(key)
       const { replace = false, headers = {} } = options
       if (replace) await client.send({ method: 'PUT', key: path, body: value, headers })
-      else await putIfAbsent(client, path, value, headers)
+      else await putIf(client, path, value, headers)
       const stored = await read(path)
       if (stored === null || Buffer.compare(stored, value) !== 0)
         throw storageDamaged(
@@ -99,7 +123,7 @@ export function s3Objects(location: S3Location, retryPolicy: S3RetryPolicy = S3_
 
     dispose: () => client.close(),
   }))(undefined)
-  return { driver, prepare }
+  return { driver, prepare, replace }
 }
 
 /** Runs a check until it has succeeded once. Concurrent calls share one run. */
@@ -115,24 +139,27 @@ function once(check: () => Promise<void>): () => Promise<void> {
 }
 
 /**
- * Writes an object.
+ * Writes an object that is missing or, with an entity tag, has that one.
  *
- * @returns false if the key exists already
+ * @returns false if the condition is not met
  */
-async function putIfAbsent(
+async function putIf(
   client: S3Client,
   key: string,
   body: Uint8Array,
   headers: Record<string, string> = {},
+  etag?: string,
 ): Promise<boolean> {
-  const conditional = { ...headers, 'if-none-match': '*' }
-  return (await client.send({ method: 'PUT', key, body, headers: conditional })) !== 'exists'
+  const condition = etag === undefined ? { 'if-none-match': '*' } : { 'if-match': etag }
+  return (
+    (await client.send({ method: 'PUT', key, body, headers: { ...headers, ...condition } })) !== 'refused'
+  )
 }
 
 /** Checks conditional writes. A probe object of an earlier process counts, if the server refuses to overwrite it. */
 async function probe(client: S3Client, key: string, endpoint: string): Promise<void> {
-  if (!(await putIfAbsent(client, key, PROBE_BYTES))) return
-  if (!(await putIfAbsent(client, key, PROBE_BYTES))) return
+  if (!(await putIf(client, key, PROBE_BYTES))) return
+  if (!(await putIf(client, key, PROBE_BYTES))) return
   throw conditionalWriteRefusal(endpoint)
 }
 
@@ -140,7 +167,7 @@ async function listPage(client: S3Client, prefix: string, options: Record<string
   const query = { 'list-type': '2', 'encoding-type': 'url', prefix, ...options }
   const result = await client.send({ method: 'GET', key: '', query })
   if (typeof result === 'string') throw new Error('the object store responded to a listing with NoSuchKey')
-  const page = parseListing(result)
+  const page = parseListing(result.body)
   const foreignKey = page.keys.find((key) => !key.startsWith(prefix))
   if (foreignKey !== undefined)
     throw new Error(

@@ -67,9 +67,10 @@ async function sendOnce(
   const signed = await sign(location, request)
   try {
     return await http.exchange({ ...signed, method, body, timeoutMs }, async (response) => {
-      const { statusCode: status } = response
+      const { statusCode: status, headers } = response
       const bytes = await readComplete(response, targetName(request, location))
-      return { status, body: bytes, code: status < 300 ? null : errorCodeOf(bytes) }
+      const etag = headers['etag']?.toString() ?? null
+      return { status, etag, body: bytes, code: status < 300 ? null : errorCodeOf(bytes) }
     })
   } catch (error) {
     if (error instanceof Refusal) throw error
@@ -146,16 +147,17 @@ interface S3Request {
 }
 
 /**
- * The body of a success; `absent` if S3 itself responds that the key does not exist; `exists` if the key of a
- * conditional write exists.
+ * The body of a success with its entity tag; `absent` if S3 itself responds that the key does not exist; `refused` if the
+ * condition of a write is not met.
  */
-type S3Result = Buffer | 'absent' | 'exists'
+type S3Result = { body: Buffer; etag: string | null } | 'absent' | 'refused'
 
 /** A complete response, or the error if there is none. */
 type S3Response = CompleteResponse | { failure: unknown }
 
 interface CompleteResponse {
   status: number
+  etag: string | null
   code: string | null
   body: Buffer
 }
@@ -172,12 +174,12 @@ function isTransient({ status, code }: CompleteResponse): boolean {
  * @throws Refusal `storage_unavailable` naming the setting to check; StorageFault for an unexpected response
  */
 function toResult(response: CompleteResponse, request: S3Request, location: S3Location): S3Result {
-  const { status, code, body } = response
+  const { status, code, body, etag } = response
   const { endpoint, bucket, region } = location
   const statusMessage = `responded with ${status} ${code ?? 'without a code'} to ${request.method} ${targetName(request, location)}`
-  if (status === 200 || (status === 204 && request.method === 'PUT')) return body
-  if (status === 412 && request.method === 'PUT') return 'exists'
-  if (status === 404 && code === 'NoSuchKey' && request.method === 'GET') return 'absent'
+  if (status === 200 || (status === 204 && request.method === 'PUT')) return { body, etag }
+  if (status === 412 && request.method === 'PUT') return 'refused'
+  if (status === 404 && code === 'NoSuchKey') return request.method === 'GET' ? 'absent' : 'refused'
   if (status === 404 && (code === 'NoSuchBucket' || request.method === 'PUT'))
     throw storageUnavailable(
       `the bucket ${bucket} does not exist (the object store ${endpoint} ${statusMessage}); create it, or check DASH_STORE_URL`,

@@ -54,7 +54,7 @@ export async function exportArchive(ports: ExportPorts, signal: AbortSignal): Pr
   const archive = await verified(() => readSignedArchive(ports))
   // After a crash here, the target is an empty folder.
   const tree = await ports.openTree()
-  const obstacle = obstacleTo(archive, await checkpointIn(tree, archive))
+  const obstacle = obstacleTo(archive, checkpointOf(await tree.get(STATIC_CHECKPOINT), archive))
   if (obstacle !== null) throw checkpointRefused(obstacle)
   await requireOwnTree(tree)
   const target = {
@@ -75,7 +75,7 @@ export async function exportArchive(ports: ExportPorts, signal: AbortSignal): Pr
     tree,
     { ...archive, page: ports.page, policy: archive.log.policy, note: archive.log.note },
     counts,
-    async () => obstacleTo(archive, await checkpointIn(tree, archive)) === null,
+    async (there) => obstacleTo(archive, checkpointOf(there, archive)) === null,
     signal,
   )
   // Another export wrote a larger checkpoint meanwhile: start again from the newest note.
@@ -134,8 +134,7 @@ async function readSignedArchive({ year, objects }: ExportPorts): Promise<Signed
 type CheckpointThere = { checkpoint: Checkpoint; note: Note } | 'invalid' | null
 
 /** @throws Refusal `copy_refused` if it belongs to another log */
-async function checkpointIn(tree: StaticTree, { log }: SignedArchive): Promise<CheckpointThere> {
-  const bytes = await tree.get(STATIC_CHECKPOINT)
+function checkpointOf(bytes: Uint8Array | null, { log }: SignedArchive): CheckpointThere {
   if (bytes === null) return null
   const read = readCheckpoint(utf8Text(bytes))
   if (read.problem !== null) return 'invalid'

@@ -88,7 +88,7 @@ async function copyLog(
   const tree = log?.tiles.tree ?? null
   if (all === null || log === null || tree === null)
     throw new Error('a sound host with a checkpoint has a ledger and a tree')
-  if (!(await mayReplace(ports, { ...log, tree }, run))) return
+  if (!(await mayReplace(ports, { ...log, tree }, run, await target.get(STATIC_CHECKPOINT)))) return
   noteOtherKeys(ports, log.note)
   await requireOwnTree(target)
   // A server may have published more since its checkpoint.
@@ -110,7 +110,7 @@ async function copyLog(
     target,
     content,
     counts,
-    async () => mayReplace(ports, { ...log, tree }, run),
+    (there) => mayReplace(ports, { ...log, tree }, run, there),
     run.signal,
   )
 }
@@ -166,6 +166,7 @@ function objectRound(
 /**
  * Compares the checkpoint of the target with the log of the host.
  *
+ * @param bytes the checkpoint of the target; null if it has none
  * @returns false if the target is newer or has newer cosignatures, as a note says, or if the log is forked, as a finding says
  * @throws Refusal `storage_damaged` if the target's checkpoint or tiles are damaged, `copy_refused` if the target holds
  *   another log
@@ -174,8 +175,8 @@ async function mayReplace(
   ports: MirrorPorts,
   { note, tree, report }: HostLog & { tree: MerkleTree },
   run: HostRun,
+  bytes: Uint8Array | null,
 ): Promise<boolean> {
-  const bytes = await ports.target.get(STATIC_CHECKPOINT)
   if (bytes === null) return true
   const text = utf8Text(bytes)
   const opened = openWith(note.policy, text)

@@ -88,15 +88,16 @@ export async function hasObject(target: StaticTree, sha256: string): Promise<boo
  * sees a checkpoint whose files are missing.
  *
  * @param counts to which each file is added
- * @param mayReplace false if the files that change must stay, because another process wrote a newer checkpoint
+ * @param mayReplace receives the checkpoint of the target, or null; false if the files that change must stay
  * @returns false if `mayReplace` returned false
- * @throws Refusal `storage_damaged` if a file that never changes has other bytes
+ * @throws Refusal `storage_damaged` if a file that never changes has other bytes, or if the files that change do not stay
+ *   as they are written
  */
 export async function writeStaticFiles(
   target: StaticTree,
   content: StaticContent,
   counts: FileCounts,
-  mayReplace: () => Promise<boolean>,
+  mayReplace: (checkpoint: Uint8Array | null) => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { contents, proved, head, tree, policy, page, note } = content
@@ -112,16 +113,58 @@ export async function writeStaticFiles(
     signal,
   )
   if (legacy !== '') await putOnce(target, STATIC_LEGACY_LEDGER, encode(legacy), counts)
-  if (!(await mayReplace())) return false
-  // The policy is the first of the files that change, because it marks the tree as an export.
-  await replace(target, STATIC_POLICY, encode(policy), counts)
-  // After a crash from here on, the index may list publications after the checkpoint, whose objects are there.
-  await replace(target, STATIC_INDEX, encode(JSON.stringify(historyIndex(proved, head))), counts)
-  await replace(target, STATIC_HEADERS, encode(staticHeadersText()), counts)
-  // After a crash between files of the page, it may mix two releases until the next export.
-  for (const [path, bytes] of page) await replace(target, path, bytes, counts)
-  if (!(await mayReplace())) return false
-  await replace(target, STATIC_CHECKPOINT, encode(note), counts)
+  const changing = new Map([
+    // The policy is the first of the files that change, because it marks the tree as an export.
+    [STATIC_POLICY, encode(policy)],
+    // After a crash from here on, the index may list publications after the checkpoint, whose objects are there.
+    [STATIC_INDEX, encode(JSON.stringify(historyIndex(proved, head)))],
+    [STATIC_HEADERS, encode(staticHeadersText())],
+    // After a crash between files of the page, it may mix two releases until the next export.
+    ...page,
+    [STATIC_CHECKPOINT, encode(note)],
+  ])
+  for (let pass = 1; pass <= PASSES_MAX; pass += 1) {
+    const before = await readAll(target, [...changing.keys()])
+    // The checkpoint is compared after all files are read: what another process writes from here on is not replaced.
+    if (!(await mayReplace(before.get(STATIC_CHECKPOINT) ?? null))) return false
+    if (await replaceAll(target, before, changing, counts)) return true
+  }
+  throw storageDamaged(
+    'the files in the target do not stay as they are written; check what else writes there',
+  )
+}
+
+/** Most attempts to replace the files that change while other processes write them. */
+const PASSES_MAX = 10
+
+async function readAll(
+  target: StaticTree,
+  paths: readonly string[],
+): Promise<ReadonlyMap<string, Uint8Array | null>> {
+  const files = new Map<string, Uint8Array | null>()
+  for (const path of paths) files.set(path, await target.get(path))
+  return files
+}
+
+/**
+ * Replaces the files that differ, in order.
+ *
+ * @returns false if one of them is not as it was read, which ends the replacement
+ */
+async function replaceAll(
+  target: StaticTree,
+  before: ReadonlyMap<string, Uint8Array | null>,
+  files: ReadonlyMap<string, Uint8Array>,
+  counts: FileCounts,
+): Promise<boolean> {
+  const written = new Map<string, Uint8Array | null>()
+  for (const [path, bytes] of files) {
+    const stored = before.get(path) ?? null
+    const isUnchanged = stored !== null && areSameBytes(stored, bytes)
+    if (!isUnchanged && !(await target.replace(path, stored, bytes))) return false
+    written.set(path, isUnchanged ? null : bytes)
+  }
+  for (const bytes of written.values()) countFile(counts, bytes)
   return true
 }
 
@@ -138,19 +181,6 @@ async function putOnce(
   if (stored !== null && !areSameBytes(stored, bytes)) throw differing(path)
   if (stored === null) await target.put(path, bytes)
   countFile(counts, stored === null ? bytes : null)
-}
-
-/** Stores a file that changes; the same bytes are not written again. */
-async function replace(
-  target: StaticTree,
-  path: string,
-  bytes: Uint8Array,
-  counts: FileCounts,
-): Promise<void> {
-  const stored = await target.get(path)
-  const isUnchanged = stored !== null && areSameBytes(stored, bytes)
-  if (!isUnchanged) await target.replace(path, bytes)
-  countFile(counts, isUnchanged ? null : bytes)
 }
 
 function differing(path: string): Refusal<StorageRefusal> {

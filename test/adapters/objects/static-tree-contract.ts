@@ -33,9 +33,31 @@ export function staticTreeContract(engine: string, open: () => Promise<StaticTre
 
     test('a file can be replaced, whether it exists or not', async () => {
       const tree = await open()
-      await tree.replace('index.json', utf8('first'))
-      await tree.replace('index.json', utf8('a longer second'))
+      expect(await tree.replace('index.json', null, utf8('first'))).toBe(true)
+      expect(await tree.replace('index.json', utf8('first'), utf8('a longer second'))).toBe(true)
       expect(textOf(await tree.get('index.json'))).toBe('a longer second')
+    })
+
+    test('a file that changed since it was read is not replaced', async () => {
+      const tree = await open()
+      expect(await tree.replace('index.json', utf8('removed'), utf8('second'))).toBe(false)
+      expect(await tree.get('index.json')).toBeNull()
+      await tree.replace('index.json', null, utf8('first'))
+      for (const before of [null, utf8('other'), utf8('')])
+        expect(await tree.replace('index.json', before, utf8('second'))).toBe(false)
+      expect(textOf(await tree.get('index.json'))).toBe('first')
+    })
+
+    test('of processes that replace the same file at the same time, one succeeds', async () => {
+      const tree = await open()
+      await tree.replace('index.json', null, utf8('first'))
+      const texts = ['a', 'b', 'c', 'd', 'e']
+      const replaced = await Promise.all(
+        texts.map((text) => tree.replace('index.json', utf8('first'), utf8(text))),
+      )
+      const winners = texts.filter((_, index) => replaced[index])
+      expect(winners).toHaveLength(1)
+      expect(textOf(await tree.get('index.json'))).toBe(winners[0])
     })
 
     test('the files below a folder are listed with their paths', async () => {

@@ -23,7 +23,7 @@ describe('a static tree in a folder', () => {
     const umask = process.umask(0o077)
     onTestFinished(() => void process.umask(umask))
     await tree.put('tlog/year/tile/0/000.p/1', Uint8Array.of(1))
-    await tree.replace('index.json', Uint8Array.of(2))
+    await tree.replace('index.json', null, Uint8Array.of(2))
     expect(modeOf(join(path, 'tlog'))).toBe('755')
     expect(modeOf(join(path, 'tlog/year/tile/0/000.p'))).toBe('755')
     expect(modeOf(join(path, 'tlog/year/tile/0/000.p/1'))).toBe('444')

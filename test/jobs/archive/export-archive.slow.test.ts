@@ -251,6 +251,37 @@ describe('an export', () => {
     expect(readText(path, CHECKPOINT)).toBe(newest)
   })
 
+  test.each(['tlog/year/policy', 'index.json', CHECKPOINT])(
+    'an export that is slow before it replaces %s does not take a newer export back',
+    async (slow) => {
+      const workspace = await signedWorkspace(DAYS.slice(0, 2))
+      const { path, tree } = exportFolder(workspace)
+      // Only the first export writes the policy.
+      if (slow !== 'tlog/year/policy') await exportTo(workspace, tree)
+      await publishSigned(workspace, [NEXT_DAY])
+      const older = await workspace.objects.logFiles.list()
+      await publishSigned(workspace, [addDays(NEXT_DAY, 1)])
+      let newest: Record<string, string> | null = null
+      const paused: StaticTree = {
+        ...tree,
+        async replace(name, before, bytes) {
+          if (name === slow && newest === null) {
+            await exportTo(workspace, tree)
+            newest = filesOfFolder(path)
+          }
+          return tree.replace(name, before, bytes)
+        },
+      }
+      const smaller = older.filter((file) => file.kind === 'policy' || file.size <= 5)
+      await expect(exportTo(withLogFiles(workspace, smaller), paused)).rejects.toMatchObject({
+        code: 'storage_damaged',
+        detail: expect.stringMatching(/^tlog\/year\/checkpoint in the target has \d+ entries/) as unknown,
+      })
+      expect(newest).not.toBeNull()
+      expect(filesOfFolder(path)).toEqual(newest)
+    },
+  )
+
   test.each(['lost', 'done-but-reported-lost'] satisfies FaultKind[])(
     'an export whose writes are %s at any effect has no checkpoint without its files, and continues when repeated',
     async (kind) => {
@@ -317,7 +348,7 @@ describe('the tiles of an export', () => {
       const tree: StaticTree = {
         get: (name) => Promise.resolve(files.get(name) ?? null),
         put: (name, bytes) => Promise.resolve(void files.set(name, bytes)),
-        replace: (name, bytes) => Promise.resolve(void files.set(name, bytes)),
+        replace: (name, _before, bytes) => Promise.resolve(files.set(name, bytes).size > 0),
         list: () => Promise.resolve([...files.keys()]),
       }
       // The publication is there already, so that its content is not examined.
