@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { startProvider } from '../support/synthetic-provider.ts'
 import { NARROW, picture, seriousFindings, visit } from './browser.ts'
-import { answers, ask, openChat, serveChat, status, troubles } from './chat-server.ts'
+import { ask, openChat, serveChat, status, troubles } from './chat-server.ts'
 import { startChallenge } from './stand-in-challenge.ts'
 import type { StandInChallenge } from './stand-in-challenge.ts'
 
@@ -89,7 +89,7 @@ test('a turn that waits for the challenge can be stopped', async () => {
   await page.locator('.trouble', { hasText: 'Stopped.' }).waitFor()
   await page.getByRole('button', { name: 'I am human' }).click()
   await page.getByRole('button', { name: 'Retry' }).click()
-  await expect.poll(() => answers(page).textContent()).toContain('Hello')
+  await page.locator('.answer', { hasText: 'Hello' }).waitFor()
 })
 
 test('a new conversation requires a new verification', async () => {

@@ -82,7 +82,7 @@ test.each(['/', '/item?key=hn-1', '/docs', '/search?q=rust'])(
   async (path) => {
     const { page } = await openPage(await indexed(), path)
     expect(page).toMatch(
-      /<form class="search" role="search" action="\/search" method="get">.*?<input type="search" id="q" name="q"/s,
+      /<form\s+class="search"\s+role="search"\s+action="\/search"\s+method="get".*?<input\s+type="search"\s+id="q"\s+name="q"/s,
     )
   },
 )
