@@ -25,7 +25,7 @@ sed '1,3d; /^$/,$d' proof > hashes
 sed '1,/^$/d' proof > note
 sed '/^$/,$d' note > text
 origin=$(sed -n 1p text) size=$(sed -n 2p text) root=$(sed -n 3p text)
-case $index:$size in *[!0-9:]* | :* | *:) fail 'the index or the size of the tree is not a number' ;; esac
+case $index:$size in *[!0-9:]* | :* | *: | 0[0-9]* | *:0*) fail 'the index or the size of the tree is not a number' ;; esac
 [ "$index" -lt "$size" ] || fail "a tree of $size entries has no entry $index"
 
 # 1. The entry contains the SHA-256 and the size of the file.

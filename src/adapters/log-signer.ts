@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { areSameBytes } from '../domain/digest.ts'
 import type { LogSigner } from '../domain/ports.ts'
 import { Refusal, messageOf, storageDamaged, storageUnavailable } from '../domain/refusal.ts'
@@ -105,7 +106,7 @@ function readRecord(path: string): string {
  * @param seed 32 random bytes
  * @param replaced path of the key file that this one replaces; its keys sign too, and its record is continued
  * @returns the verifier key as text
- * @throws Refusal `usage` if the key or its record already exists
+ * @throws Refusal `usage` if the key or its record already exists, or their folder does not
  */
 export function createLogKey(
   path: string,
@@ -124,6 +125,11 @@ export function createLogKey(
     throw new Refusal(
       'usage',
       `${taken} already exists, and keys are never overwritten; choose another file name`,
+    )
+  if (!existsSync(dirname(path)))
+    throw new Refusal(
+      'usage',
+      `the folder ${dirname(path)} does not exist; create it, or choose another path`,
     )
   // The record is written first, so that a crash never leaves a key without a record.
   const record = replaced === null ? signNote(checkpointText(nothing), key) : readRecord(recordPath(replaced))

@@ -104,6 +104,11 @@ export function openPublishedHistory(
         return await http.exchange(request, (response) => readResponse(response, limits))
       } catch (error) {
         signal.throwIfAborted()
+        if (error instanceof BodyTooLong)
+          throw new Refusal<PublishedRefusal>(
+            'source_unavailable',
+            `the host ${root} sent more than ${limits.max} bytes for ${path}, which is not a response of a dash server; ${HOW_TO_REACH}`,
+          )
         if (attempt < ATTEMPTS) continue
         throw new Refusal<PublishedRefusal>(
           'source_unavailable',
@@ -139,6 +144,9 @@ function requestHeaders(ifNoneMatch: string): Record<string, string> {
   }
 }
 
+/** A body has more bytes than any response of its kind. */
+class BodyTooLong extends Error {}
+
 async function readResponse(
   { statusCode, headers, body }: HttpResponse,
   limits: BodyLimits,
@@ -149,7 +157,7 @@ async function readResponse(
   if (encoding !== null && encoding !== 'identity') {
     throw new Error(`the response is compressed with ${encoding}, which was not requested`)
   }
-  if (read === null && !isRefusal) throw new Error(`the response is larger than ${limits.max} bytes`)
+  if (read === null && !isRefusal) throw new BodyTooLong()
   const { bytes, summary } = read ?? { bytes: null, summary: summarizeBytes(new Uint8Array()) }
   return {
     status: statusCode,

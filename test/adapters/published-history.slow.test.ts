@@ -166,7 +166,7 @@ describe('the size limit of a body', () => {
     expect((await ask(history)).bytes?.byteLength).toBe(what === 'publication' ? undefined : bound)
     await expect(ask(history)).rejects.toMatchObject({
       ...SOURCE_UNAVAILABLE,
-      detail: expect.stringContaining(`the response is larger than ${bound} bytes`),
+      detail: expect.stringContaining(`sent more than ${bound} bytes for /`),
     })
   })
 

@@ -90,6 +90,7 @@ test('a turn that waits for the challenge can be stopped', async () => {
   await page.getByRole('button', { name: 'I am human' }).click()
   await page.getByRole('button', { name: 'Retry' }).click()
   await page.locator('.answer', { hasText: 'Hello' }).waitFor()
+  expect(await page.locator('.question').allTextContents()).toEqual(['You: Hello?'])
 })
 
 test('a new conversation requires a new verification', async () => {

@@ -94,8 +94,8 @@ export function s3Objects(location: S3Location, retryPolicy: S3RetryPolicy = S3_
     async setItemRaw(key: string, value: Uint8Array, options: WriteOptions = {}): Promise<void> {
       await prepare()
       const path = pathOf(key)
-      const { replace = false, headers = {} } = options
-      if (replace) await client.send({ method: 'PUT', key: path, body: value, headers })
+      const { headers = {} } = options
+      if (options.replace) await client.send({ method: 'PUT', key: path, body: value, headers })
       else await putIf(client, path, value, headers)
       const stored = await read(path)
       if (stored === null || Buffer.compare(stored, value) !== 0)

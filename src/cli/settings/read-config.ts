@@ -134,7 +134,11 @@ export function readTargetConfig(targets: readonly string[], { flags, env, cwd }
  */
 export function readTreeLocation(target: string, label: string, sources: SettingSources): StoreLocation {
   const { cwd } = sources
-  if (targetSetting(target) !== 'DASH_STORE_URL') return { kind: 'file', path: resolve(cwd, target) }
+  if (targetSetting(target) !== 'DASH_STORE_URL') {
+    if (/^[a-z][a-z\d+.-]*:\/\//i.test(target))
+      throw usage(`${label} ${JSON.stringify(target)} is neither a folder nor a bucket (s3://…)`)
+    return { kind: 'file', path: resolve(cwd, target) }
+  }
   const { values, originOf } = gatherSettings(sources)
   return configFrom({ ...values, DASH_STORE_URL: target }, cwd, (name) =>
     name === 'DASH_STORE_URL' ? { flag: label, file: null } : originOf(name),

@@ -42,6 +42,8 @@ export const PUBLISHED_HEAD = '/api/feed/history/head'
 export interface Reference {
   /** The auditor's own ledgers; null without any. */
   own: LedgerContents | null
+  /** The newest signed note of the own log; null without one. */
+  ownNote: string | null
   /** A head that was kept earlier. */
   expectedHead: KeptHead | null
 }

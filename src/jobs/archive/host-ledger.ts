@@ -6,7 +6,7 @@ import { isSound } from '../../domain/year/finding.ts'
 import { parseHead } from '../../domain/year/ledger.ts'
 import type { AuditedContents, Head } from '../../domain/year/ledger.ts'
 import type { TilesAudit } from '../../domain/year/log/audit-tiles.ts'
-import { STATIC_INDEX, STATIC_LEGACY_LEDGER } from '../../domain/year/log/static-layout.ts'
+import { STATIC_HEADERS, STATIC_INDEX, STATIC_LEGACY_LEDGER } from '../../domain/year/log/static-layout.ts'
 import {
   auditPublishedLedger,
   hasTooManyLines,
@@ -23,9 +23,9 @@ import {
   headOfIndex,
 } from '../../domain/year/published-ledger.ts'
 import type { PublishedDocument, Reference } from '../../domain/year/published-ledger.ts'
-import { auditHostTiles, mergeNote, readHostNote } from './host-log.ts'
+import { auditHostTiles, mergeNote, olderTileChecks, ownLog, readHostNote } from './host-log.ts'
 import type { HostLogPorts, HostNote, LogReport } from './host-log.ts'
-import { addFindings, unavailable, unexpectedResponse } from './host-requests.ts'
+import { addFindings, sendAll, unavailable, unexpectedResponse } from './host-requests.ts'
 import type { HostRun } from './host-requests.ts'
 import { NOTHING_READ } from './verify-archive.ts'
 
@@ -124,6 +124,17 @@ async function readStaticLedger(
     laterHead: null,
   }
   const read = await auditTexts(ports, texts, { note, tiles, isStatic }, reference, run)
+  if (tiles.tree !== null && tiles.isWhole)
+    await sendAll(
+      { ...run, onProgress: () => undefined },
+      olderTileChecks(ports, tiles.tree, tiles.entries).map((check) => () => ({
+        checks: [check],
+        findings: [],
+      })),
+    )
+  ports.onNote(
+    `${STATIC_HEADERS} and the page of ${ports.published.base} are not signed and were not checked`,
+  )
   if (read.contents === null) return read
   addFindings(run, auditLegacyFile(read.contents, texts.legacy))
   const indexBytes = await readFile(ports, STATIC_INDEX, run.signal)
@@ -170,7 +181,8 @@ async function auditTexts(
   const comparedWith = reference.own === null || isOwnUnrelated ? 'none' : 'own'
   const ledger = { ...NO_LEDGER, audit, contents, isStatic, comparedWith } as const
   if (note === null || tiles === null) return ledger
-  const { findings, report } = await mergeNote(ports, note, tiles.tree, isSound(run.findings))
+  const own = ownLog(reference, note.policy)
+  const { findings, report } = await mergeNote(ports, note, tiles.tree, isSound(run.findings), own)
   addFindings(run, findings)
   return { ...ledger, log: { note, tiles, report } }
 }

@@ -1,4 +1,4 @@
-import { encodeBase64 } from '../../domain/digest.ts'
+import { areSameBytes, encodeBase64 } from '../../domain/digest.ts'
 import { utf8Text } from '../../domain/text.ts'
 import type { PublicHost, SeenLog, SeenLogs } from '../../domain/ports.ts'
 import { storageUnavailable } from '../../domain/refusal.ts'
@@ -6,17 +6,25 @@ import { READ_ERROR, finding } from '../../domain/year/finding.ts'
 import type { Finding } from '../../domain/year/finding.ts'
 import { auditTiles } from '../../domain/year/log/audit-tiles.ts'
 import type { PublishedTile, TilesAudit } from '../../domain/year/log/audit-tiles.ts'
-import { forkOf } from '../../domain/year/log/log-history.ts'
+import { forkOf, ledgerTree } from '../../domain/year/log/log-history.ts'
 import { openTrusted, parsePolicy } from '../../domain/year/log/log-policy.ts'
 import type { LogPolicy, TrustedNote } from '../../domain/year/log/log-policy.ts'
 import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
 import { readCheckpoint } from '../../domain/year/log/signed-note.ts'
 import type { Checkpoint, Note } from '../../domain/year/log/signed-note.ts'
-import { STATIC_CHECKPOINT, STATIC_POLICY, staticTilePath } from '../../domain/year/log/static-layout.ts'
-import { tilesOfSize } from '../../domain/year/log/tiles.ts'
+import {
+  STATIC_CHECKPOINT,
+  STATIC_INDEX,
+  STATIC_POLICY,
+  staticTilePath,
+  staticTiles,
+} from '../../domain/year/log/static-layout.ts'
+import { entriesOf, tileBytes, tilePath, tilesOfSize } from '../../domain/year/log/tiles.ts'
 import { LINES_MAX } from '../../domain/year/published-ledger.ts'
 import { describeStatus } from '../../domain/year/history/published-response.ts'
+import type { PublishedResponse, Reference } from '../../domain/year/published-ledger.ts'
 import { unavailable, unexpectedResponse } from './host-requests.ts'
+import type { HostCheck } from './host-requests.ts'
 
 export interface HostLogPorts {
   published: Pick<PublicHost['history'], 'base' | 'file'>
@@ -75,8 +83,8 @@ const ADMITTED = 'year_log_archive_corrupt'
 /**
  * Reads the checkpoint of a host and verifies it with the trusted policy.
  *
- * @returns null if the host has no checkpoint and none is expected: no policy is given, and no earlier audit saw a log
- *   there. `note` is null if the checkpoint is not valid, as a finding says
+ * @returns null if the host has no checkpoint and none is expected: no policy is given, no earlier audit saw a log there,
+ *   and it has no index of an export. `note` is null if the checkpoint is not valid, as a finding says
  */
 export async function readHostNote(
   ports: HostLogPorts,
@@ -88,7 +96,10 @@ export async function readHostNote(
     findings: [invalid(path, actual)],
   })
   const known = await ports.seenLogs.originOf(ports.published.base)
-  if (text === null) return ports.policy !== null || known !== null ? refuse(STATIC_CHECKPOINT, null) : null
+  if (text === null) {
+    const isExpected = ports.policy !== null || known !== null || (await hasIndex(ports, signal))
+    return isExpected ? refuse(STATIC_CHECKPOINT, null) : null
+  }
   if (text === ADMITTED) return refuse(STATIC_CHECKPOINT, `503 ${ADMITTED}`)
   const read = readCheckpoint(text)
   if (read.problem !== null) return refuse(STATIC_CHECKPOINT, read.problem)
@@ -122,6 +133,11 @@ export async function readHostNote(
       ...(isPolicyWrong ? [invalid(STATIC_POLICY, ofHost.problem)] : []),
     ],
   }
+}
+
+/** Returns true for a host of static files, which only an export or a mirror has. */
+async function hasIndex({ published }: HostLogPorts, signal: AbortSignal): Promise<boolean> {
+  return (await published.file(`/${STATIC_INDEX}`, 0, signal)).status === 200
 }
 
 function withoutQuorum({ policy: { witnesses }, cosigners }: OpenedNote): Finding {
@@ -208,25 +224,55 @@ export async function auditHostTiles(
       )
     if (status === 200) remaining -= summary.byteSize
     if (status === 200 || status === 404) files.push({ tile, bytes: status === 200 ? bytes : null })
-    else
-      unread.push(
-        finding(
-          'object_unreadable',
-          path,
-          null,
-          `${READ_ERROR}the host responded with ${describeStatus(response)}`,
-        ),
-      )
+    else unread.push(unreadable(path, `the host responded with ${describeStatus(response)}`))
   }
   const audit = auditTiles(checkpoint, files, ledger)
   return { ...audit, findings: [...unread, ...audit.findings] }
+}
+
+/**
+ * Creates the checks of the partial tiles and bundles that an export keeps for readers of older checkpoints.
+ *
+ * @param tree tree of the host's checkpoint
+ * @param entries all entries of the tree
+ */
+export function olderTileChecks(
+  { published }: Pick<HostLogPorts, 'published'>,
+  tree: MerkleTree,
+  entries: readonly Uint8Array[],
+): HostCheck[] {
+  const current = new Set(tilesOfSize(tree.size).map(tilePath))
+  return staticTiles(tree.size)
+    .filter((tile) => !current.has(tilePath(tile)))
+    .map((tile) => {
+      const path = staticTilePath(tile)
+      const expected = tileBytes(tree, tile, (bundle) => entriesOf(entries, bundle))
+      return {
+        send: (signal) => published.file(`/${path}`, expected.byteLength, signal),
+        examine: (response) => auditOlderTile(path, expected, response),
+        withoutResponse: (reason) => [unreadable(path, reason)],
+      }
+    })
+}
+
+function auditOlderTile(path: string, expected: Uint8Array, response: PublishedResponse): Finding[] {
+  const { status, bytes, summary } = response
+  if (status === 200 && bytes !== null && areSameBytes(bytes, expected)) return []
+  if (status !== 200 && status !== 404)
+    return [unreadable(path, `the host responded with ${describeStatus(response)}`)]
+  const actual = status === 404 ? null : `${summary.byteSize} other bytes`
+  return [finding('tile_mismatch', path, `the ${expected.byteLength} bytes of the signed tree`, actual)]
+}
+
+function unreadable(path: string, reason: string): Finding {
+  return finding('object_unreadable', path, null, `${READ_ERROR}${reason}`)
 }
 
 /** Most times that another process may store a checkpoint of the same log meanwhile. */
 const MERGES_MAX = 100
 
 /**
- * Compares the checkpoint of a host with the one that was seen earlier, and stores the newer one.
+ * Compares the checkpoint of a host with the own one and the one that was seen earlier, and stores the newer one.
  *
  * @param tree tree of the host's checkpoint; null if the host does not have it
  * @param isSound true if the host had no finding; otherwise nothing is stored
@@ -236,6 +282,7 @@ export async function mergeNote(
   note: HostNote,
   tree: MerkleTree | null,
   isSound: boolean,
+  own: EarlierNote | null,
 ): Promise<{ findings: Finding[]; report: LogReport }> {
   const { published, seenLogs, onNote } = ports
   const { origin, size, root } = note.checkpoint
@@ -255,8 +302,9 @@ export async function mergeNote(
       onNote(
         `the checkpoint of ${origin} seen earlier is not signed by a key of the policy and proves nothing`,
       )
-    if (kept && isForked(kept, note, tree)) {
-      const { findings, fork } = await reportFork(ports, origin, kept.note, note.text)
+    const other = [kept, own].find((each) => each && isForked(each, note, tree))
+    if (other) {
+      const { findings, fork } = await reportFork(ports, origin, other.note, note.text)
       return { findings, report: { ...report, fork } }
     }
     const behind = Math.max(0, (kept?.checkpoint.size ?? 0) - size)
@@ -274,8 +322,21 @@ export async function mergeNote(
   )
 }
 
+/** Returns the newest checkpoint of the own archive, whose tree is the own ledger; null if the policy does not trust it. */
+export function ownLog({ own, ownNote }: Reference, policy: string): EarlierNote | null {
+  if (own === null || ownNote === null) return null
+  const opened = openWith(policy, ownNote)
+  const tree = ledgerTree(own.rows)
+  // The note of a damaged ledger cannot be compared with another one.
+  if (opened.problem !== null || forkOf(tree, opened.checkpoint) !== null) return null
+  return { note: ownNote, checkpoint: opened.checkpoint, tree }
+}
+
+/** A checkpoint of the log that was signed earlier, and a tree that continues it. */
+type EarlierNote = Pick<SeenLog, 'note' | 'checkpoint' | 'tree'>
+
 /** Without the host's tree, a larger checkpoint cannot be compared; the missing tree is a finding already. */
-function isForked(kept: SeenLog, { checkpoint }: HostNote, tree: MerkleTree | null): boolean {
+function isForked(kept: EarlierNote, { checkpoint }: HostNote, tree: MerkleTree | null): boolean {
   if (checkpoint.size <= kept.checkpoint.size) return forkOf(kept.tree, checkpoint) !== null
   return tree !== null && forkOf(tree, kept.checkpoint) !== null
 }

@@ -127,7 +127,7 @@ async function readLedger(mirror: StaticTree, checkpoint: Checkpoint): Promise<L
   return audit.contents
 }
 
-const NO_REFERENCE = { own: null, expectedHead: null }
+const NO_REFERENCE = { own: null, ownNote: null, expectedHead: null }
 
 function damaged([first]: readonly Finding[]): Refusal<StorageRefusal> {
   const what = first === undefined ? 'its entries do not give the signed root' : describeFinding(first)

@@ -33,9 +33,15 @@ import { countFile, hasObject, requireOwnTree, writeStaticFiles } from './write-
 import type { FileCounts } from './write-static.ts'
 
 export interface MirrorPorts extends HostLedgerPorts {
-  target: StaticTree
+  /** Opens the target, and creates a missing folder. */
+  openTree: () => Promise<StaticTree>
   clock: Clock
   onProgress: HostRun['onProgress']
+}
+
+/** The host and the target of a mirror. */
+interface CopyPorts extends HostLedgerPorts {
+  target: StaticTree
 }
 
 /** The JSON result of `mirror` (docs/backup.md): that of an audit, with the files of the target. */
@@ -67,11 +73,11 @@ export async function mirrorHost(
         'usage',
         `the host ${published.base} has no signed log to mirror (404 for /${STATIC_CHECKPOINT})`,
       )
-    return readHostLedger(ports, { own: null, expectedHead: null }, run)
+    return readHostLedger(ports, { own: null, ownNote: null, expectedHead: null }, run)
   }
   const { report, cause } = await auditHost(ports, options, readLedger, async (run, host) => {
     if (!isSound(run.findings) || host.log === null) return
-    await copyLog(ports, host, run, counts)
+    await copyLog({ ...ports, target: await ports.openTree() }, host, run, counts)
     const { origin, size } = host.log.note.checkpoint
     checkpoint = { origin, size }
   })
@@ -79,7 +85,7 @@ export async function mirrorHost(
 }
 
 async function copyLog(
-  ports: MirrorPorts,
+  ports: CopyPorts,
   { contents: all, head, isStatic, log }: HostLedger,
   run: HostRun,
   counts: FileCounts,
@@ -116,7 +122,7 @@ async function copyLog(
 }
 
 /** Notes the keys of the host's policy that are not in the trusted one, which the mirror gets. */
-function noteOtherKeys({ published, onNote }: MirrorPorts, { policy, hostPolicy }: HostNote): void {
+function noteOtherKeys({ published, onNote }: CopyPorts, { policy, hostPolicy }: HostNote): void {
   const trusted = keysOf(policy)
   const others = keysOf(hostPolicy ?? policy).filter((key) => !trusted.includes(key))
   if (others.length > 0)
@@ -134,7 +140,7 @@ function keysOf(policy: string): string[] {
 
 /** Requests a publication that the target does not have, and writes it. */
 function objectRound(
-  { published, target }: MirrorPorts,
+  { published, target }: CopyPorts,
   manifest: Manifest,
   isStatic: boolean,
   counts: FileCounts,
@@ -172,7 +178,7 @@ function objectRound(
  *   another log
  */
 async function mayReplace(
-  ports: MirrorPorts,
+  ports: CopyPorts,
   { note, tree, report }: HostLog & { tree: MerkleTree },
   run: HostRun,
   bytes: Uint8Array | null,

@@ -24,6 +24,8 @@ import type { VerifyReport, VerifyResult } from './verify-archive.ts'
 export interface PublishedAuditPorts extends HostLedgerPorts {
   /** The auditor's own ledgers, or null. */
   ledger: LedgerContents | null
+  /** The newest signed note of the auditor's own log, or null. */
+  ownNote: string | null
   clock: Clock
   onProgress: (done: number, total: number) => void
 }
@@ -49,12 +51,12 @@ export async function verifyPublished(
   ports: PublishedAuditPorts,
   options: PublishedAuditOptions,
 ): Promise<VerifyResult> {
-  const { ledger: own } = ports
+  const { ledger: own, ownNote } = ports
   const { expectedHead, chosen } = options
   return auditHost(
     ports,
     options,
-    (run) => readHostLedger(ports, { own, expectedHead }, run),
+    (run) => readHostLedger(ports, { own, ownNote, expectedHead }, run),
     (run, host, startedAt) => sendAll(run, roundsOf(ports, host, chosen, startedAt)),
   )
 }

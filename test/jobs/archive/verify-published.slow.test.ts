@@ -21,6 +21,8 @@ import { openApp, publishedBy, refusalResponse, listenLocally } from '../../supp
 import type { Lie } from '../../support/api-client.ts'
 import { openSampleApp, rewritten, sampleArchive } from '../../support/sample-archive.ts'
 import type { SampleArchive } from '../../support/sample-archive.ts'
+import { logFilesOf, noteOf } from '../../support/static-host.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 
 /** One audit of a host, and why it ended early. */
@@ -33,6 +35,7 @@ function audit(
     {
       published,
       ledger: null,
+      ownNote: null,
       seenLogs: openSeenLogs('/nowhere'),
       policy: null,
       clock: Date.now,
@@ -370,6 +373,25 @@ describe('a damaged host', () => {
     expect(await findingsOf(honestly, {}, other)).toEqual([])
     expect(await found(2)).toEqual([])
     for (const seq of [3, 4, rows.length]) expect(await found(seq)).toEqual(['head_mismatch kept.json'])
+  })
+
+  test('a host whose signed log contradicts the own one is forked, and the report has both notes', async () => {
+    const forked = rewritten(archive, 3, { attempts: 3, reason: 'attempts_spent' })
+    const sizes = [
+      [rows.length, rows.length],
+      [rows.length - 1, rows.length],
+      [rows.length, rows.length - 1],
+    ] as const
+    for (const [ownSize, hostSize] of sizes) {
+      const own = { ledger: ownLedger(archive.contents), ownNote: noteOf(archive, ownSize) }
+      const seenLogs = openSeenLogs(await temporaryFolder())
+      const published = publishedBy(openSampleApp(forked, {}, logFilesOf(forked, hostSize)))
+      const report = await verify(published, {}, { ...own, seenLogs })
+      expect(linesOf(report)).toEqual(['chain_broken entries/3', 'log_forked tlog/year/checkpoint'])
+      expect(report.log?.fork?.map(({ note }) => note)).toEqual([own.ownNote, noteOf(forked, hostSize)])
+      const sound = publishedBy(openSampleApp(archive, {}, logFilesOf(archive, hostSize)))
+      expect((await verify(sound, {}, { ...own, seenLogs })).findings).toEqual([])
+    }
   })
 
   test.each<[what: string, other: SampleArchive, found: string]>([

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import type { StaticTree } from '../../../domain/ports.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { mirrorHost } from '../../../jobs/archive/mirror.ts'
 import type { MirrorReport } from '../../../jobs/archive/mirror.ts'
@@ -30,9 +31,11 @@ export async function mirrorCommand(
   const location = readTreeLocation(target, 'the target', context)
   requireOutsideStore(location, config)
   const host = await hostPorts(base, context, flags)
-  if (location.kind === 'file') createPublicFolder(location.path)
-  const ports = { ...host, target: await container.staticTree(location) }
-  const result = await mirrorHost(ports, { jobs: availableParallelism(), signal })
+  const openTree = (): Promise<StaticTree> => {
+    if (location.kind === 'file') createPublicFolder(location.path)
+    return container.staticTree(location)
+  }
+  const result = await mirrorHost({ ...host, openTree }, { jobs: availableParallelism(), signal })
   showFindings(result, terminal)
   const reason = result.cause === null ? null : describeError(result.cause)
   terminal.result({ ...result.report, reason }, summary(result.report))

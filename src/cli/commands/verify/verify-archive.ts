@@ -2,10 +2,12 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { messageOf, Refusal } from '../../../domain/refusal.ts'
+import { utf8Text } from '../../../domain/text.ts'
 import { parseDay } from '../../../domain/time.ts'
 import { isDamage } from '../../../domain/year/finding.ts'
 import { parseHead } from '../../../domain/year/ledger.ts'
 import type { AuditedContents, Manifest } from '../../../domain/year/ledger.ts'
+import { newestNoteSize } from '../../../domain/year/log/log-history.ts'
 import type { Checkpoint } from '../../../domain/year/log/signed-note.ts'
 import { chooseManifests, parseSample } from '../../../domain/year/sample.ts'
 import { verifyArchive } from '../../../jobs/archive/verify-archive.ts'
@@ -121,7 +123,7 @@ async function auditHost(
   const { verifyPublished } = await import('../../../jobs/archive/verify-published.ts')
   const host = await hostPorts(base, context, flags)
   const ledger = await readOwnLedger(container)
-  const ports = { ...host, ledger }
+  const ports = { ...host, ledger, ownNote: ledger && (await readOwnNote(container)) }
   const chosen = (manifests: readonly Manifest[]): Manifest[] =>
     chooseManifests(manifests, options, Math.random)
   const result = await verifyPublished(ports, { ...options, chosen })
@@ -136,7 +138,7 @@ export async function hostPorts(
   base: string,
   { config, container, terminal, cwd }: CommandContext,
   { policy, state }: HostLogFlags,
-): Promise<Omit<PublishedAuditPorts, 'ledger'>> {
+): Promise<Omit<PublishedAuditPorts, 'ledger' | 'ownNote'>> {
   const showProgress = throttled((text: string) => terminal.progress(text))
   return {
     published: await container.publishedHistory(base),
@@ -158,6 +160,13 @@ async function readOwnLedger(container: Container): Promise<AuditedContents | nu
   const { ledger } = await container.auditors()
   const own = await ledger.read()
   return own && own.rows.length + own.unreadable.length > 0 ? own : null
+}
+
+/** Reads the newest signed note of the local archive; null without one. */
+async function readOwnNote(container: Container): Promise<string | null> {
+  const { logFiles } = (await container.auditors()).objects
+  const size = newestNoteSize(await logFiles.list())
+  return size === 0 ? null : utf8Text(await logFiles.get({ kind: 'note', size }))
 }
 
 function parseFlags(flags: VerifyFlags, cwd: string, signal: AbortSignal): VerifyOptions {

@@ -96,7 +96,7 @@ function readLine(draft: Draft, line: string): Problem {
     case 'quorum':
       return setQuorum(draft, items)
     default:
-      return `begins with ${JSON.stringify(keyword)}; expected log, witness, group or quorum`
+      return `begins with ${JSON.stringify(keyword.slice(0, 40))}; expected log, witness, group or quorum`
   }
 }
 

@@ -117,6 +117,16 @@ test('a folder without permission is refused with 74 and names the folder', asyn
   expect([below.code, below.stderr]).toEqual([64, expect.stringContaining('cannot be created')])
 })
 
+test('a target with an unknown scheme is refused and creates nothing', async () => {
+  const workspace = await signedWorkspace([AS_OF])
+  const cwd = temporaryFolder()
+  for (const target of ['http://x/', 'https://x/y', 'ftp://x', 'S3://bucket']) {
+    const { code, stderr } = await exportOf(workspace, [target], { cwd })
+    expect([code, stderr]).toEqual([64, expect.stringContaining('is neither a folder nor a bucket')])
+  }
+  expect(readdirSync(cwd)).toEqual([])
+})
+
 test('two exports that run at once both succeed', async () => {
   const workspace: SignedWorkspace = await signedWorkspace(DAYS)
   const site = temporaryFolder()

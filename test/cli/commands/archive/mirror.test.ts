@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { addDays } from '../../../../src/domain/time.ts'
@@ -196,7 +196,7 @@ describe('a mirror that is not written', () => {
     const { code, found } = await mirror((await serveFiles(damaged)).url, home)
     expect(code).toBe(65)
     expect(found[0]).toMatch(new RegExp(`^\\w+ (${path}|legacy_publications/1)$`))
-    expect(filesOfFolder(join(home, 'mirror'))).toEqual({})
+    expect(existsSync(join(home, 'mirror'))).toBe(false)
   })
 
   test('a host without a signed log is not mirrored', async () => {
@@ -204,6 +204,12 @@ describe('a mirror that is not written', () => {
     const { url } = await listenLocally(openSampleApp(archive))
     const { code, stderr } = await mirror(url, home)
     expect([code, stderr]).toEqual([64, expect.stringContaining('has no signed log to mirror')])
+  })
+
+  test('a host that cannot be reached leaves no folder', async () => {
+    const home = temporaryFolder()
+    const { code } = await mirror('http://127.0.0.1:9', home)
+    expect([code, readdirSync(home)]).toEqual([69, []])
   })
 
   test('a file of the mirror that differs is not overwritten', async () => {

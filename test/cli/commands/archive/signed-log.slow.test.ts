@@ -58,6 +58,7 @@ describe('log-key new', () => {
 
   test.each([
     [64, BASE, [], 'no key file given'],
+    [64, BASE, ['missing/x.key'], 'missing does not exist; create it, or choose another path'],
     [78, {}, ['x.key'], 'set DASH_BASE_URL or DASH_LOG_ORIGIN'],
     [78, { DASH_LOG_ORIGIN: 'https://dash.example' }, ['x.key'], 'without scheme'],
   ])('log-key new ends with %i for the settings %j and the arguments %j', async (code, env, args, says) => {
