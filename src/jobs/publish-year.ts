@@ -27,7 +27,7 @@ import type { LeasePorts } from './lease.ts'
 import { contentFacts, describeGap, manifestFacts, publishReport } from './publish-report.ts'
 import type { PublishReport } from './publish-report.ts'
 import { rankWithTitles } from './rank-with-titles.ts'
-import { readSigned, requireOneHistory, signCheckpoint } from './sign-checkpoint.ts'
+import { readContinued, signCheckpoint } from './sign-checkpoint.ts'
 import type { SignPorts } from './sign-checkpoint.ts'
 
 export interface PublishPorts extends LeasePorts, SignPorts {
@@ -88,9 +88,7 @@ interface Run extends PublishPorts, PublishOptions {
 export async function publishYear(ports: PublishPorts, options: PublishOptions): Promise<PublishResult> {
   const startedAt = ports.clock()
   const begin = async (token: string): Promise<Run> => {
-    const signed = await readSigned(ports)
-    const { proved, contents, head } = await ports.year.read()
-    requireOneHistory(signed, contents.rows)
+    const { proved, contents, head } = await readContinued(ports)
     const asOfDay = lastCompleteDay(startedAt)
     const facts = { startedAt, asOfDay, token, proved, rows: contents.rows, head, end: endOf(proved) }
     return { ...ports, ...options, ...facts, asked: NOT_ASKED, sealed: null, reportedReason: null }

@@ -41,13 +41,30 @@ export interface SignPorts {
 export type SignedBefore = { checkpoint: Checkpoint; where: string }[]
 
 /**
+ * Reads the ledger, which must continue every signed checkpoint; one that does not must not grow.
+ *
+ * @throws Refusal `storage_damaged` if it does not, or a checkpoint is invalid; `storage_unavailable` if the record of the
+ *   key is missing
+ */
+export async function readContinued(
+  ports: SignPorts & { year: YearReader },
+): Promise<Awaited<ReturnType<YearReader['read']>> & { signed: SignedBefore }> {
+  // The ledger is read after the checkpoints, so that it is at least as long.
+  const signed = await readSigned(ports)
+  const read = await ports.year.read()
+  const other = secondHistory(signed, read.contents.rows)
+  if (other !== null) throw storageDamaged(`${other}; ${SECOND_HISTORY_ADVICE}`)
+  return { ...read, signed }
+}
+
+/**
  * Reads the checkpoint in the key's record and the newest stored one. Call it before reading the ledger, so that the
  * ledger is at least as long.
  *
  * @returns no checkpoint if no key is set
  * @throws Refusal `storage_damaged` if one of them is invalid, `storage_unavailable` if the record is missing
  */
-export async function readSigned({ objects, log }: SignPorts): Promise<SignedBefore> {
+async function readSigned({ objects, log }: SignPorts): Promise<SignedBefore> {
   if (log === null) return []
   const { keys } = log.signer
   const last = { checkpoint: await log.signer.lastSigned(), where: LOG_RECORD }
@@ -72,16 +89,6 @@ export function secondHistory(signed: SignedBefore, rows: readonly LedgerRow[]):
     if (fork !== null) return `the ledger does not continue the tree in ${where}: ${fork}`
   }
   return null
-}
-
-/**
- * Checks that the ledger continues every signed checkpoint; one that does not must not grow.
- *
- * @throws Refusal `storage_damaged`
- */
-export function requireOneHistory(signed: SignedBefore, rows: readonly LedgerRow[]): void {
-  const other = secondHistory(signed, rows)
-  if (other !== null) throw storageDamaged(`${other}; ${SECOND_HISTORY_ADVICE}`)
 }
 
 /**
@@ -166,13 +173,11 @@ export interface CheckpointReport {
  *   signed checkpoint or a witness states so
  */
 export async function signLedger(ports: CheckpointPorts): Promise<CheckpointReport> {
-  const { objects, year, log, clock } = ports
+  const { objects, log, clock } = ports
   // After a crash from here on, the lease expires.
   return withPublisherLease(ports, async () => {
-    const signedBefore = await readSigned(ports)
-    const { contents, proved, head } = await year.read()
+    const { signed: signedBefore, contents, proved, head } = await readContinued(ports)
     const { rows } = contents
-    requireOneHistory(signedBefore, rows)
     const before = await askWitnesses(ports, rows, NOT_ASKED)
     requireNoFork(before)
     // Write the head that a crash after a commit left out.
