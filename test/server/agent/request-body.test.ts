@@ -4,7 +4,7 @@ import { INSTRUCTIONS, turnInput } from '../../../src/domain/agent/prompt.ts'
 import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 import type { ModelCall } from '../../../src/domain/agent/model-call.ts'
 import { readGrounding } from '../../../src/server/agent/grounding.ts'
-import { readAsAgent, settle } from '../../support/agent-reads.ts'
+import { LONG_MS, readAsAgent, settle } from '../../support/agent-reads.ts'
 import { collectEvents, modelAt } from '../../support/model-turns.ts'
 import { signal as signalOf } from '../../support/signals.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
@@ -45,7 +45,7 @@ test.each(['responses', 'chat'] as const)(
     const fail = (error: unknown): never => {
       throw error
     }
-    const grounding = await readGrounding(parsed.request, sources, '192.0.2.1', living, fail, 600_000)
+    const grounding = await readGrounding(parsed.request, sources, '192.0.2.1', living, fail, LONG_MS)
     const asked: ModelCall = {
       instructions: INSTRUCTIONS,
       input: turnInput(parsed.request, grounding, TOKEN),
