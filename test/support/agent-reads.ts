@@ -13,11 +13,8 @@ import type { Signal } from '../../src/domain/feed/signal.ts'
 import type { FeedSearch } from '../../src/domain/ports.ts'
 import type { Instant } from '../../src/domain/time.ts'
 import { refresh } from './signals.ts'
-import { openWorkspace, SEARCH_WORKER } from './workspace.ts'
+import { LONG_MS, openWorkspace, SEARCH_WORKER } from './workspace.ts'
 import type { Workspace } from './workspace.ts'
-
-/** The time limit of reads in tests, however busy the machine is. */
-export const LONG_MS = 600_000
 
 /** Opens a workspace for the agent, through read-only handles. */
 export function readAsAgent(
@@ -41,6 +38,7 @@ export function readAsAgent(
     database: feed,
     bounds: SEARCH_SLOTS,
     timeoutMs: LONG_MS,
+    startTimeoutMs: LONG_MS,
     script: SEARCH_WORKER,
   })
   onTestFinished(() => search.close())

@@ -8,9 +8,9 @@ import type { SearchCaller } from '../../../src/domain/feed/search.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { readGrounding } from '../../../src/server/agent/grounding.ts'
 import type { AgentSources } from '../../../src/server/agent/tools.ts'
-import { LONG_MS, readAsAgent, settle, settledWorkspace } from '../../support/agent-reads.ts'
+import { readAsAgent, settle, settledWorkspace } from '../../support/agent-reads.ts'
 import { signal as signalOf } from '../../support/signals.ts'
-import { AS_OF, openWorkspace, RUN_AT, sampleSignals } from '../../support/workspace.ts'
+import { AS_OF, LONG_MS, openWorkspace, RUN_AT, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 
 const NOW = RUN_AT + 3_600_000

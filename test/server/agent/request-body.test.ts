@@ -4,11 +4,11 @@ import { INSTRUCTIONS, turnInput } from '../../../src/domain/agent/prompt.ts'
 import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 import type { ModelCall } from '../../../src/domain/agent/model-call.ts'
 import { readGrounding } from '../../../src/server/agent/grounding.ts'
-import { LONG_MS, readAsAgent, settle } from '../../support/agent-reads.ts'
+import { readAsAgent, settle } from '../../support/agent-reads.ts'
 import { collectEvents, modelAt } from '../../support/model-turns.ts'
 import { signal as signalOf } from '../../support/signals.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
-import { AS_OF, openWorkspace, RUN_AT } from '../../support/workspace.ts'
+import { AS_OF, LONG_MS, openWorkspace, RUN_AT } from '../../support/workspace.ts'
 
 const NOW = RUN_AT + 3_600_000
 const TOKEN = 'a1b2c3d4e5f60718293a4b5c'

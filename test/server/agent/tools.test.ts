@@ -6,9 +6,9 @@ import { Refusal } from '../../../src/domain/refusal.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import { runCall } from '../../../src/server/agent/tools.ts'
 import type { ToolRun, AgentSources } from '../../../src/server/agent/tools.ts'
-import { LONG_MS, readAsAgent, settledWorkspace } from '../../support/agent-reads.ts'
+import { readAsAgent, settledWorkspace } from '../../support/agent-reads.ts'
 import { signal as signalOf } from '../../support/signals.ts'
-import { AS_OF, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
+import { AS_OF, LONG_MS, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 
 const never = new AbortController().signal
