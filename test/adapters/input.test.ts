@@ -10,6 +10,7 @@ import { sha256Hex } from '../../src/domain/digest.ts'
 import type { InputLine, LineSource } from '../../src/domain/ports.ts'
 import { temporaryFolder, openDescriptors } from '../support/temporary-folder.ts'
 import { UNREADABLE } from '../support/refusals.ts'
+import { anyText } from '../support/any-text.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -82,7 +83,7 @@ describe('the lines of a file', () => {
   test('the lines of a file agree with a plain split for any content, plain or gzip', async () => {
     const path = join(await temporaryFolder(), 'any')
     const part = fc.oneof(
-      fc.string({ unit: 'binary' }),
+      anyText(),
       fc.constantFrom('\n', '\n\n', '\r\n', ' ', '\uFEFF', '😀'),
       fc.nat({ max: 4 }).map((count) => 'long'.repeat(count * 40_000)),
     )

@@ -5,7 +5,7 @@ import { libsqlFeed } from '../../src/adapters/feed/feed.ts'
 import { libsqlLedger, yearReader } from '../../src/adapters/ledger/ledger.ts'
 import { database, readOnlyDatabase } from '../../src/adapters/sqlite/database.ts'
 import type { Database } from '../../src/adapters/sqlite/database.ts'
-import { QUERY_TIMEOUT_MS, SEARCH_SLOTS } from '../../src/domain/feed/search.ts'
+import { SEARCH_SLOTS } from '../../src/domain/feed/search.ts'
 import { rankPeriods } from '../../src/jobs/snapshot.ts'
 import { agentSources } from '../../src/server/agent/tools.ts'
 import type { AgentStores, AgentSources } from '../../src/server/agent/tools.ts'
@@ -13,7 +13,7 @@ import type { Signal } from '../../src/domain/feed/signal.ts'
 import type { FeedSearch } from '../../src/domain/ports.ts'
 import type { Instant } from '../../src/domain/time.ts'
 import { refresh } from './signals.ts'
-import { openWorkspace, SEARCH_WORKER } from './workspace.ts'
+import { LONG_MS, openWorkspace, SEARCH_WORKER } from './workspace.ts'
 import type { Workspace } from './workspace.ts'
 
 /** Opens a workspace for the agent, through read-only handles. */
@@ -37,7 +37,8 @@ export function readAsAgent(
     location: locationOf(feedPath),
     database: feed,
     bounds: SEARCH_SLOTS,
-    timeoutMs: QUERY_TIMEOUT_MS,
+    timeoutMs: LONG_MS,
+    startTimeoutMs: LONG_MS,
     script: SEARCH_WORKER,
   })
   onTestFinished(() => search.close())

@@ -46,6 +46,9 @@ export interface Workspace {
 /** The compiled worker, because a thread cannot read TypeScript. */
 export const SEARCH_WORKER = new URL(builtModule('adapters/feed/search-worker.js'))
 
+/** The time limit of reads and of a process's start in tests, however busy the machine is. */
+export const LONG_MS = 600_000
+
 /** The day that the tests publish, ten minutes after its end. */
 export const AS_OF: Day = '2026-03-01'
 
@@ -81,7 +84,8 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
     location,
     database: feedDatabase,
     bounds: { perAddress: 16, perNetwork: 16, all: 8 },
-    timeoutMs: 10_000,
+    timeoutMs: LONG_MS,
+    startTimeoutMs: LONG_MS,
     script: SEARCH_WORKER,
   })
   onTestFinished(() => search.close())

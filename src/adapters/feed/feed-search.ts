@@ -27,6 +27,8 @@ export interface FeedSearchOptions {
   bounds: SlotBounds
   /** Time limit of a query in milliseconds, from its turn on. */
   timeoutMs: number
+  /** Time limit in milliseconds until the search process has started. */
+  startTimeoutMs?: number
   /** The program of the search process; default: that of the build. */
   script?: URL
 }
@@ -46,10 +48,10 @@ const SERVER_CONCURRENCY = 4
  * (docs/decisions/0047-search-fairness.md).
  */
 export function openFeedSearch(options: FeedSearchOptions): FeedSearch & { close: () => Promise<void> } {
-  const { location, database, timeoutMs } = options
+  const { location, database, timeoutMs, startTimeoutMs = START_TIMEOUT_MS } = options
   const script = options.script ?? new URL('./search-worker.js', import.meta.url)
   const searcher = location.url.startsWith('file:')
-    ? searchProcess(script, { url: location.url, ...PROCESS_BUSY_OPTIONS }, timeoutMs)
+    ? searchProcess(script, { url: location.url, ...PROCESS_BUSY_OPTIONS }, timeoutMs, startTimeoutMs)
     : null
   const run = async (query: FeedQuery): Promise<FeedResult> => {
     if (!searcher)
@@ -115,11 +117,16 @@ const START_TIMEOUT_MS = 10_000
  *
  * @param timeoutMs time limit of a query in a started process
  */
-export function searchProcess(script: URL, workerData: SearchWorkerData, timeoutMs: number): SearchProcess {
+export function searchProcess(
+  script: URL,
+  workerData: SearchWorkerData,
+  timeoutMs: number,
+  startMs = START_TIMEOUT_MS,
+): SearchProcess {
   const searcher = workerProcess(script, {
     name: 'search process',
     args: [JSON.stringify(workerData)],
-    startMs: START_TIMEOUT_MS,
+    startMs,
     execArgv: [MEMORY],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })

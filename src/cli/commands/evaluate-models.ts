@@ -60,10 +60,10 @@ async function orFailedReport<T>(
   }
 }
 
-function exitCode({ report, misconfigured, unavailable }: EvaluateResult): number {
+function exitCode({ report, blame }: EvaluateResult): number {
   if (report.outcome !== 'failed') return EXIT.done
-  if (misconfigured) return EXIT.configuration
-  return unavailable ? EXIT.unavailable : EXIT.failed
+  if (blame === 'settings') return EXIT.configuration
+  return blame === 'service' ? EXIT.unavailable : EXIT.failed
 }
 
 function summary(report: EvaluationReport): string {

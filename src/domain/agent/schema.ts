@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { countField, instantField } from '../wire-fields.ts'
 import { TOOL_NAMES } from './model-call.ts'
 
 /**
@@ -6,12 +7,10 @@ import { TOOL_NAMES } from './model-call.ts'
  * request is in `chat-request.ts`.
  */
 
-const count = z.int().min(0)
-
 const quotasSchema = z
   .object({
-    messagesPerSession: count,
-    messagesPerDay: count.describe('per address (stored as a salted hash) and UTC day'),
+    messagesPerSession: countField,
+    messagesPerDay: countField.describe('per address (stored as a salted hash) and UTC day'),
   })
   .meta({ id: 'AgentQuotas' })
 
@@ -38,7 +37,7 @@ export const sessionRequestSchema = z
 export const sessionSchema = z
   .object({
     sessionToken: z.string().describe('opaque; sent in `X-Agent-Session`, never a cookie'),
-    expiresAt: z.iso.datetime({ precision: 3 }),
+    expiresAt: instantField,
     tier: z.literal('free'),
     quotas: quotasSchema,
   })
@@ -55,11 +54,11 @@ export const statusSchema = z
 
 /** Payload of each event of an answer; no other events exist. */
 export const EVENT_SCHEMAS = {
-  meta: z.object({ remaining: z.object({ session: count, day: count }), tier: z.literal('free') }),
+  meta: z.object({ remaining: z.object({ session: countField, day: countField }), tier: z.literal('free') }),
   tool: z.object({ name: z.enum(TOOL_NAMES), status: z.enum(['start', 'done']) }),
   delta: z.object({ text: z.string() }),
   done: z.object({
-    usage: z.object({ in: count, out: count, cached: count }),
+    usage: z.object({ in: countField, out: countField, cached: countField }),
     degraded: z.boolean().optional(),
     cached: z.boolean().optional(),
   }),

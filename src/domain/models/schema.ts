@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { firstCodePoints } from '../text.ts'
+import { countField, instantField } from '../wire-fields.ts'
 import { LITE_SUITE, taskSchema } from './lite/suite.ts'
 
 /**
@@ -42,16 +43,15 @@ export const RANKING_VERSION = /^\d{4}-\d{2}-\d{2}\.v\d{1,6}$/
  * server serves the seed in place of invalid stored bytes, and the OpenAPI document derives from them.
  */
 
-const instant = z.iso.datetime({ precision: 3 }).describe('ISO-8601 with milliseconds and Z')
-const count = z.int().min(0)
+const instant = instantField.describe('ISO-8601 with milliseconds and Z')
 const modelId = z.string().min(3)
 
 const evalSummarySchema = z
   .object({
     suite: z.literal(LITE_SUITE),
     status: z.enum(['completed', 'cached_recent', 'not_evaluated']),
-    passed: count,
-    total: count,
+    passed: countField,
+    total: countField,
     updatedAt: instant.nullable().describe('null if no test got a response'),
     tasks: z.array(taskSchema),
     cachedFromUpdatedAt: instant.optional().describe('only when cached'),
@@ -66,20 +66,20 @@ export const rankedModelSchema = z
     id: modelId.describe('as the routing service names it, ending in `:free`'),
     name: z.string().min(1),
     score: z.int().describe('exactly metadata + health + latency + lite evaluation - penalty'),
-    metadataScore: count.max(600),
-    healthScore: count.max(400),
-    latencyScore: count.max(75),
-    liteEvalScore: count.max(750),
-    contextLength: count.describe('tokens'),
-    maxCompletionTokens: count.nullable().describe('tokens; null if not published'),
+    metadataScore: countField.max(600),
+    healthScore: countField.max(400),
+    latencyScore: countField.max(75),
+    liteEvalScore: countField.max(750),
+    contextLength: countField.describe('tokens'),
+    maxCompletionTokens: countField.nullable().describe('tokens; null if not published'),
     ...mapCapabilities(() => z.boolean()),
     supportsTools: z.boolean().describe('claimed by the catalogue; `toolUse` is measured'),
-    latencyMs: count.nullable().describe('null if not probed'),
+    latencyMs: countField.nullable().describe('null if not probed'),
     healthStatus: z.string().regex(HEALTH_STATUS_PATTERN),
     evalSuite: z.literal(LITE_SUITE),
     evalSummary: evalSummarySchema,
     reason: z.string().describe('up to three capabilities, then `; lite eval <passed>/<total>`'),
-    instabilityPenalty: count.max(150),
+    instabilityPenalty: countField.max(150),
     previousRank: z.int().min(1).nullable().describe('rank in the previous recommendation; null if new'),
     toolUse: z.enum(['proven', 'disproven', 'unknown']).describe('measured, not claimed'),
     rateLimitKind: z.enum(['account', 'model', 'none']).describe('origin of the last rate limit'),
@@ -89,13 +89,13 @@ export const rankedModelSchema = z
 
 const evalCoverageSchema = z
   .object({
-    evaluated: count.describe('ranked models with a valid evaluation'),
-    completedToday: count.describe('ranked models evaluated on the UTC day of the update'),
-    attemptedToday: count.describe('evaluations started on that UTC day, including failed ones'),
-    totalRanked: count,
-    candidatePool: count,
+    evaluated: countField.describe('ranked models with a valid evaluation'),
+    completedToday: countField.describe('ranked models evaluated on the UTC day of the update'),
+    attemptedToday: countField.describe('evaluations started on that UTC day, including failed ones'),
+    totalRanked: countField,
+    candidatePool: countField,
     unevaluatedCanStillWin: z.boolean(),
-    unevaluatedThreatCount: count,
+    unevaluatedThreatCount: countField,
     topUnevaluatedThreat: modelId.nullable(),
     maxUnevaluatedPossibleScore: z
       .int()
@@ -128,12 +128,12 @@ const tail = {
   notes: z.array(z.string()),
   seed: z.boolean().describe('true for the built-in seed'),
   stale: z.boolean().describe('true if older than `maxFreshHours` of the health endpoint'),
-  ageHours: count.describe('whole hours since `updatedAt`'),
+  ageHours: countField.describe('whole hours since `updatedAt`'),
   nextUpdateAt: instant.nullable().describe('time of the next update; null for the seed'),
 }
 
 export const topModelsSchema = z
-  .object({ ...head, count, models: z.array(rankedModelSchema), ...tail })
+  .object({ ...head, count: countField, models: z.array(rankedModelSchema), ...tail })
   .meta({ id: 'FreeModelShortlist' })
 
 export const recommendationSchema = z

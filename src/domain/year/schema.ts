@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { githubSchema, instantSchema, itemFields, nonBlankText } from '../feed/listed-item.ts'
+import { countField, dayField } from '../wire-fields.ts'
 
 /**
  * Wire schemas of the Year publication, version 3 (docs/ranking.md). The job seals valid data only, the server refuses
  * invalid archived bytes, and the OpenAPI document derives from them.
  */
 
-const day = z.iso.date().describe('UTC day')
-const count = z.int().min(0)
+const day = dayField.describe('UTC day')
 
 const yearItemSchema = z
   .object({
@@ -27,7 +27,9 @@ const column = z.array(yearItemSchema).max(100)
 export const coverageSchema = z
   .object({
     targetDays: z.literal(365),
-    materializedDays: count.max(365).describe('days of the window with a signal of at least one news source'),
+    materializedDays: countField
+      .max(365)
+      .describe('days of the window with a signal of at least one news source'),
     complete: z.boolean().describe('true if every day of the window is materialized'),
     firstDay: day.nullable().describe('first materialized day of the window'),
     lastDay: day.nullable().describe('last materialized day of the window'),
@@ -35,13 +37,13 @@ export const coverageSchema = z
     sources: z.record(
       z.string(),
       z.object({
-        materializedDays: count.max(365),
-        events: count.describe('distinct events with a signal observed inside the window'),
-        eligibleEvents: count,
+        materializedDays: countField.max(365),
+        events: countField.describe('distinct events with a signal observed inside the window'),
+        eligibleEvents: countField,
       }),
     ),
-    excludedCohorts: z.array(z.object({ provider: z.string(), eligibleEvents: count })),
-    unverified: count.describe(
+    excludedCohorts: z.array(z.object({ provider: z.string(), eligibleEvents: countField })),
+    unverified: countField.describe(
       'events left out for their title: hype and image events without provenance, and news events whose own source gives a title of more than 1,000 characters',
     ),
   })

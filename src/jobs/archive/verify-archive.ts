@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import type { Auditors, Clock, ReadAhead } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Day } from '../../domain/time.ts'
@@ -158,17 +159,13 @@ async function readLogFiles(run: Run): Promise<AuditedLogFile[]> {
   const { logFiles } = run.ports.objects
   const { jobs, signal } = run.options
   const files = (await unlessDamaged(run, 'note_invalid', 'tlog/year', () => logFiles.list())) ?? []
-  const read: (AuditedLogFile | null)[] = []
-  for (let start = 0; start < files.length; start += jobs) {
+  const read = await pLimit(jobs).map(files, (file) => {
     signal.throwIfAborted()
-    const batch = files.slice(start, start + jobs).map((file) =>
-      unlessDamaged(run, 'note_invalid', logFilePath(file), async () => ({
-        file,
-        bytes: await logFiles.get(file),
-      })),
-    )
-    read.push(...(await Promise.all(batch)))
-  }
+    return unlessDamaged(run, 'note_invalid', logFilePath(file), async () => ({
+      file,
+      bytes: await logFiles.get(file),
+    }))
+  })
   return read.filter((file) => file !== null)
 }
 

@@ -30,10 +30,13 @@ import type {
 
 export interface EvaluateResult {
   report: EvaluationReport
-  /** True when a setting of the account or of this program would fix the failure. */
-  misconfigured: boolean
-  /** True when the service caused the failure. */
-  unavailable: boolean
+  /**
+   * The cause of a failure that lies outside the catalogue: a setting of the account or of this program, or the service;
+   * null for any other end.
+   */
+  blame: 'settings' | 'service' | null
+  /** The step from the previous recommendation to the one that this run stored; null without both. */
+  step: RunStep | null
 }
 
 /**
@@ -48,7 +51,6 @@ export async function evaluateModels(
 ): Promise<EvaluateResult> {
   if (options.dryRun) return rehearse(ports, options)
   const { evaluations, recommendations, clock, onNote } = ports
-  let step: RunStep | null = null
   // A crash from here on: the lease expires, or the next run takes it over once this process is known to be dead.
   const ended = await withLease(evaluations, 'evaluating models', ports, async (token) => {
     // Ends killed runs. A crash: the next run repeats it.
@@ -84,8 +86,8 @@ export async function evaluateModels(
       // The commit point, one atomic step. A crash before it: the stored recommendation stays. A crash after it: the
       // new one is served, its run counts as killed, and its version is never reused.
       await recommendations.put(ranked.rankingVersion, sealRun(ranked))
-      step = run.previous && stepBetween(run.previous, ranked)
-      return success(ports, run, skipped ? 'partial' : 'complete', ranked)
+      const stored = success(ports, run, skipped ? 'partial' : 'complete', ranked)
+      return { ...stored, step: run.previous && stepBetween(run.previous, ranked) }
     })
 
     // A crash before it: the recommendation is stored, and the next run ends this one as killed.
@@ -96,16 +98,16 @@ export async function evaluateModels(
     return result
   })
   // A crash from here on: the changes are in the feed, and no webhook repeats them.
-  return announce(ports, ended, step, options.signal)
+  return announce(ports, ended, options.signal)
 }
 
 /** Sends the changes of a run to their receiver; its failure does not change the result of the run. */
 async function announce(
   { changes: receiver }: EvaluatePorts,
   result: EvaluateResult,
-  step: RunStep | null,
   signal: AbortSignal,
 ): Promise<EvaluateResult> {
+  const { step } = result
   if (receiver === null || step === null || step.changes.length === 0) return result
   const webhook = await receiver.send(step, signal)
   return { ...result, report: { ...result.report, webhook } }
@@ -308,7 +310,7 @@ function failure(
   { monotonic }: EvaluatePorts,
   run: EvaluationRun,
   reason: string,
-  blame?: 'settings' | 'service',
+  blame: EvaluateResult['blame'] = null,
 ): EvaluateResult {
   const { previous } = run
   const end = {
@@ -318,11 +320,7 @@ function failure(
     ranked: 0,
     reason: `${reason}; the stored recommendation is kept`,
   }
-  return {
-    report: reportOf(run, end, run.rejections, monotonic()),
-    misconfigured: blame === 'settings',
-    unavailable: blame === 'service',
-  }
+  return { report: reportOf(run, end, run.rejections, monotonic()), blame, step: null }
 }
 
 function stoppedEarly(ports: EvaluatePorts, run: EvaluationRun, stop: EarlyEnd): EvaluateResult {
@@ -348,6 +346,5 @@ function success(
     ranked: models.length,
     reason: skippedWork(run)[0]?.reason ?? null,
   }
-  const report = reportOf(run, end, rejections, monotonic())
-  return { report, misconfigured: false, unavailable: false }
+  return { report: reportOf(run, end, rejections, monotonic()), blame: null, step: null }
 }

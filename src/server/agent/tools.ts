@@ -24,13 +24,12 @@ import type {
 import { visibleText } from '../../domain/text.ts'
 import { formatInstant, parseInstant } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
-import { FUTURE_TOLERANCE_MS } from '../../domain/year/history/history.ts'
-import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
+import { isPast } from '../../domain/year/history/history.ts'
 import type { YearEnvelope } from '../../domain/year/schema.ts'
 import { withTimeout, onceFor } from '../single-flight.ts'
 import { parseFeed, provedSnapshots } from '../feed/proved-snapshots.ts'
 import type { SnapshotReader } from '../feed/proved-snapshots.ts'
-import { provedPublications } from '../year/proved-publications.ts'
+import { envelopeOf, provedPublications } from '../year/proved-publications.ts'
 import type { ProvedPublication } from '../year/proved-publications.ts'
 
 /** The six tools (docs/agent-tools.md). Each returns stored data as JSON text of bounded size. */
@@ -199,7 +198,7 @@ async function yearTop(
 ): Promise<ToolResult> {
   const now = clock()
   const instant = at === null ? now : (parseInstant(at) ?? now)
-  if (instant > now + FUTURE_TOLERANCE_MS) throw new ToolError('at: lies in the future')
+  if (!isPast(instant, now)) throw new ToolError('at: lies in the future')
   const found = await publication(instant)
   const facts = { period: 'year', list, at: formatInstant(instant) }
   if (!found) return { facts: { ...facts, publication: null, note: 'No Year was published by then.' } }
@@ -314,8 +313,7 @@ export function agentSources(stores: AgentStores): AgentSources {
   }
 }
 
-function parsePublication({ manifest, published }: ProvedPublication): YearPublication {
-  const { publicationId, asOfDay } = manifest
-  const parsed = yearEnvelopeSchema.safeParse(JSON.parse(published.body.toString('utf8')))
-  return { publicationId, asOfDay, envelope: parsed.success ? parsed.data : null }
+function parsePublication(publication: ProvedPublication): YearPublication {
+  const { publicationId, asOfDay } = publication.manifest
+  return { publicationId, asOfDay, envelope: envelopeOf(publication) }
 }

@@ -149,7 +149,7 @@ export function mountDocs(
   }
   for (const published of documents) {
     app.get(`${published.path}/openapi.json`, (event) =>
-      respondJson(event, 200, PUBLIC_HEADERS, published.document),
+      respondJson(event, 200, PUBLIC_HEADERS, published.document()),
     )
     const { path, title } = published
     const head = html`<link rel="service-desc" type="application/json" href="${path}/openapi.json" />`
@@ -230,11 +230,11 @@ function filesOfTypes(types: FileTypes): (GuideFile & { type: string })[] {
   })
 }
 
-function namesInDocs(): string[] {
-  return readdirSync(new URL('docs/', ROOT), { recursive: true, encoding: 'utf8' })
+const namesInDocs = once(() =>
+  readdirSync(new URL('docs/', ROOT), { recursive: true, encoding: 'utf8' })
     .map((name) => `docs/${name.replaceAll('\\', '/')}`)
-    .sort()
-}
+    .sort(),
+)
 
 /** Pages merged into other pages, by their former name below `/docs`. */
 const MOVED_PAGES: Readonly<Record<string, string>> = {

@@ -28,6 +28,7 @@ import {
   proofContract,
   tileContract,
 } from '../year/log-routes.ts'
+import { once } from '../single-flight.ts'
 import type { PublishedDocument } from './reference.ts'
 
 type Contracts = Parameters<typeof openApiDocument>[1]
@@ -115,11 +116,11 @@ const INTERFACES: readonly Interface[] = [
   },
 ]
 
-/** Every interface with its OpenAPI document. */
+/** Every interface with its OpenAPI document, which is built at its first use. */
 export function publishedDocuments(demo: boolean): PublishedDocument[] {
   return INTERFACES.map(({ path, title, summary, version, contracts }) => {
     const info = { title: demo ? `DEMO: ${title}` : title, version, description: summary }
-    return { path, title, summary, document: openApiDocument(info, contracts) }
+    return { path, title, summary, document: once(() => openApiDocument(info, contracts)) }
   })
 }
 
@@ -309,9 +310,14 @@ function headerObjects(headers: Readonly<Record<string, string>>): Record<string
   )
 }
 
+/** The schemas that have a name, for all documents. */
+const namedSchemas = once(
+  () => z.toJSONSchema(z.globalRegistry, { uri: (id) => `${SCHEMA_PREFIX}${id}` }).schemas,
+)
+
 /** The schemas that a part of the document references, directly or indirectly. */
 function referredSchemas(part: unknown): Record<string, unknown> {
-  const { schemas } = z.toJSONSchema(z.globalRegistry, { uri: (id) => `${SCHEMA_PREFIX}${id}` })
+  const schemas = namedSchemas()
   const referred = new Map<string, unknown>()
   const collect = (from: unknown): void => {
     for (const [, id = ''] of JSON.stringify(from).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {

@@ -33,12 +33,12 @@ export interface PublishedDocument {
   path: string
   title: string
   summary: string
-  document: Record<string, unknown>
+  document: () => Record<string, unknown>
 }
 
 /** Renders the reference of an interface: every operation with its parameters and responses, and every schema. */
 export function renderReference({ path, title, summary, document }: PublishedDocument): Html {
-  const { paths, components } = document as unknown as OpenApi
+  const { paths, components } = document() as unknown as OpenApi
   const operations = Object.entries(paths).flatMap(([at, methods]) =>
     Object.entries(methods)
       .filter(([method]) => method !== 'options')

@@ -6,6 +6,7 @@ import { RANKING_VERSION } from '../../domain/models/schema.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
 import type { Objects } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
+import { dayField } from '../../domain/wire-fields.ts'
 import type { FeedHost } from '../feed/feeds.ts'
 import { changesFeedRoutes, feedContracts } from '../feed/feed-routes.ts'
 import {
@@ -107,7 +108,7 @@ async function comparedRun(
 }
 
 const missedDays = z
-  .array(z.object({ firstDay: z.iso.date(), lastDay: z.iso.date() }))
+  .array(z.object({ firstDay: dayField, lastDay: dayField }))
   .describe('UTC days without a stored evaluation')
 const unreadable = z.array(z.string()).describe('ranking versions whose stored run is missing or damaged')
 

@@ -3,10 +3,11 @@ import type { Objects, Clock, Ledger, ChangeToken, YearReader } from '../../doma
 import type { Instant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
 import type { ProvedLedger } from '../../domain/year/chain.ts'
-import { proveBytes } from '../../domain/year/envelope.ts'
+import { ALGORITHM_VERSION, proveBytes } from '../../domain/year/envelope.ts'
 import { historyIndex } from '../../domain/year/history/history.ts'
 import { formatHead, leafText, legacyText } from '../../domain/year/ledger.ts'
 import type { Head, LedgerContents, LedgerRow, Manifest } from '../../domain/year/ledger.ts'
+import type { YearEnvelope } from '../../domain/year/schema.ts'
 import { formatHttpDate, isFinalAt } from '../../domain/year/history/memento.ts'
 import { ledgerTree } from '../../domain/year/log/log-history.ts'
 import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
@@ -24,6 +25,12 @@ const PROOF_MAX_AGE_MS = 60_000
 export interface ProvedPublication {
   manifest: Manifest
   published: PublishedBody
+}
+
+/** The members of a publication; null for an older layout. Verified bytes of this version have the schema of the Year. */
+export function envelopeOf({ manifest, published }: ProvedPublication): YearEnvelope | null {
+  if (manifest.algorithmVersion !== ALGORITHM_VERSION) return null
+  return JSON.parse(published.body.toString('utf8')) as YearEnvelope
 }
 
 /** The publication that a time selects. */

@@ -8,6 +8,7 @@ import { parseQuery } from '../../domain/query.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
+import { dayField } from '../../domain/wire-fields.ts'
 import { firstDayOf, lastDayOf, momentAt, timelineStops } from '../../domain/year/history/calendar.ts'
 import type { TimelineStop } from '../../domain/year/history/calendar.ts'
 import type { ProvedLedger } from '../../domain/year/chain.ts'
@@ -236,8 +237,6 @@ function ranksOf({ stops, previous, lists }: Range): z.infer<typeof ranksSchema>
   return { publications, gaps: gaps.map(({ firstDay, lastDay }) => ({ firstDay, lastDay })), items }
 }
 
-const day = z.iso.date()
-
 const itemSchema = z.object({
   key: z.string().describe('save key'),
   source: z.string(),
@@ -252,7 +251,7 @@ const ranksSchema = z
     publications: z.array(
       z.object({
         publicationId: z.string(),
-        asOfDay: day,
+        asOfDay: dayField,
         publishedAt: z.string().describe('value of `at` that returns this publication'),
         sha256: z.string(),
         entered: z
@@ -265,7 +264,7 @@ const ranksSchema = z
           .describe('by rank: index in `items`, points, comments; null for older layouts'),
       }),
     ),
-    gaps: z.array(z.object({ firstDay: day, lastDay: day })).describe('days without a publication'),
+    gaps: z.array(z.object({ firstDay: dayField, lastDay: dayField })).describe('days without a publication'),
     items: z.array(itemSchema),
   })
   .meta({ id: 'YearRanks' })

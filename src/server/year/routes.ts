@@ -16,6 +16,7 @@ import {
   parseHistoryQuery,
   historyIndexSchema,
 } from '../../domain/year/history/history.ts'
+import { headSchema } from '../../domain/year/history/history.ts'
 import type { HistoryRefusal } from '../../domain/year/history/history.ts'
 import type { ProvedLedger } from '../../domain/year/chain.ts'
 import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
@@ -215,11 +216,7 @@ export const headContract: Contract<HeadRefusal> = {
     'Sequence number, leaf and time of the entry in the newest head file. A saved copy proves later that no',
     'entry up to it was changed or removed.',
   ].join(' '),
-  success: z.strictObject({
-    seq: z.int().min(1),
-    leaf: z.string().regex(/^[0-9a-f]{64}$/),
-    time: z.iso.datetime({ precision: 3 }),
-  }),
+  success: headSchema,
   successDescription: 'The content of the head file',
   refusals: HEAD_REFUSALS,
 }

@@ -3,6 +3,7 @@ import { nameOfSource } from '../../domain/feed/subscription.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
+import { dayField } from '../../domain/wire-fields.ts'
 import { firstDayOf, lastDayOf, timelineStops } from '../../domain/year/history/calendar.ts'
 import type { GapStop } from '../../domain/year/history/calendar.ts'
 import type { ProvedLedger } from '../../domain/year/chain.ts'
@@ -64,15 +65,14 @@ export function changesRoutes({ publications, lists: readLists, clock, host }: C
 const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600'
 
 const ranked = z.object({ key: z.string(), rank: z.int() })
-const day = z.iso.date()
 
 const ENTRY_FACTS = z.object({
   publicationId: z.string(),
   sha256: z.string().describe('SHA-256 of the publication'),
-  asOfDay: day,
+  asOfDay: dayField,
   previous: z.string().nullable().describe('id of the publication before; null for the first one'),
   gaps: z
-    .array(z.object({ firstDay: day, lastDay: day }))
+    .array(z.object({ firstDay: dayField, lastDay: dayField }))
     .describe('days between the two without a publication'),
   changes: z
     .object({

@@ -4,11 +4,11 @@ import pLimit from 'p-limit'
 import { COLUMN_NAMES } from '../../domain/feed/columns.ts'
 import type { ColumnName } from '../../domain/feed/columns.ts'
 import type { ChangeToken, Objects } from '../../domain/ports.ts'
-import { ALGORITHM_VERSION } from '../../domain/year/envelope.ts'
 import type { Ranks } from '../../domain/year/history/rank-history.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
 import type { YearFeed, YearItem } from '../../domain/year/schema.ts'
 import { RETRYABLE, retryLater } from '../route.ts'
+import { envelopeOf } from './proved-publications.ts'
 import type { ProvedPublications } from './proved-publications.ts'
 
 /** Most publications that a feed, a chart or a period of the timeline covers. */
@@ -66,11 +66,11 @@ export function yearListReader(
   const limit = pLimit(1)
 
   const readOne = async (manifest: Manifest, token: ChangeToken): Promise<YearLists | null> => {
-    const { sha256, algorithmVersion } = manifest
+    const { sha256 } = manifest
     const cached = cache.get(sha256)
     if (cached && token !== null && cached.token === token) return cached.lists
-    const { published } = await publications.publication(manifest)
-    const lists = algorithmVersion === ALGORITHM_VERSION ? listsOf(published.body) : null
+    const envelope = envelopeOf(await publications.publication(manifest))
+    const lists = envelope && listsOf(envelope.feed)
     cache.set(sha256, { lists, token })
     await nextTurn()
     return lists
@@ -95,9 +95,7 @@ export function yearListReader(
   }
 }
 
-/** Verified bytes of the current version have the schema of the Year. */
-function listsOf(body: Buffer): YearLists {
-  const { feed } = JSON.parse(body.toString('utf8')) as { feed: YearFeed }
+function listsOf(feed: YearFeed): YearLists {
   const ranks = COLUMN_NAMES.map((name) => [name, new Map(feed[name].map(({ key, rank }) => [key, rank]))])
   return { popular: feed.popular.map(listedItem), ranks: Object.fromEntries(ranks) as YearLists['ranks'] }
 }

@@ -9,7 +9,7 @@ import type { Database } from '../../../src/adapters/sqlite/database.ts'
 import { LOCAL_CALLER } from '../../../src/domain/feed/search.ts'
 import type { CallerSearch, FeedSearch, FeedStore } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { SEARCH_WORKER } from '../../support/workspace.ts'
+import { LONG_MS, SEARCH_WORKER } from '../../support/workspace.ts'
 import { openStore, rawClient } from '../sqlite/lock-holder.ts'
 import type { RawClient } from '../ledger/open-ledger.ts'
 
@@ -99,7 +99,8 @@ function searchOf(store: Database, url: string): CallerSearch {
     location: { url, authToken: null },
     database: store,
     bounds: { perAddress: 16, perNetwork: 16, all: 8 },
-    timeoutMs: 10_000,
+    timeoutMs: LONG_MS,
+    startTimeoutMs: LONG_MS,
     script: SEARCH_WORKER,
   })
   onTestFinished(() => search.close())

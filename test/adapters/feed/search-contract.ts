@@ -6,6 +6,7 @@ import { startOfDay } from '../../../src/domain/time.ts'
 import { signal, searchQuery, rebuild, refresh } from '../../support/signals.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import type { FeedOpener, OpenFeed } from './open-feed.ts'
+import { anyText } from '../../support/any-text.ts'
 
 let number = 0
 
@@ -178,7 +179,7 @@ function queryContract(name: string, engine: FeedOpener): void {
       const signs = ['"', '""', '*', ' AND ', ' OR ', ' NOT ', 'NEAR(', ')', '{title}:', '^', '-', '\0', 'a']
       const syntax = fc.constantFrom(...signs, '\u{10FFFF}', '\ud800')
       const text = fc.oneof(
-        fc.string({ unit: 'binary', maxLength: 80 }),
+        anyText({ maxLength: 80 }),
         fc.array(syntax, { maxLength: 30 }).map((parts) => parts.join('')),
         fc.constantFrom(...['"', 'a', 'a b ', '漢', '*'].map((sign) => sign.repeat(10_240 / sign.length))),
       )

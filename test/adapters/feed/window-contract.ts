@@ -66,7 +66,7 @@ export function windowContract(name: string, engine: FeedOpener): void {
             close()
           }
         }),
-        { numRuns: 200 },
+        { numRuns: 100 },
       )
     }, 60_000)
 

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { RESPONSE_CLASSES } from '../../../src/domain/models/evaluation.ts'
 import { classifyResponse } from '../../../src/adapters/router/classify.ts'
 import { ANSWERED_AT, ANSWER_SHAPES, answered } from './answer-shapes.ts'
+import { anyText } from '../../support/any-text.ts'
 
 const PAGE = fileURLToPath(new URL('../../../docs/model-errors.md', import.meta.url))
 
@@ -105,7 +106,7 @@ describe('a response of the routing service', () => {
 
   test('any response is classified without an error and in valid Unicode', () => {
     const bodies = fc.oneof(
-      fc.string({ unit: 'binary' }),
+      anyText(),
       fc.json(),
       fc.jsonValue().map((error) => JSON.stringify({ error, choices: [error] })),
     )

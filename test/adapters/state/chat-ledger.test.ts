@@ -230,8 +230,8 @@ function claimAt(now: number, each: Step & { do: 'admit' }, limits: ChatLimits):
 }
 
 test.each([
-  ['memory', chatInMemory, 60],
-  ['a file', chatInFile, 20],
+  ['memory', chatInMemory, 30],
+  ['a file', chatInFile, 10],
 ] as const)(
   'after any interleaving in %s the totals are the sums of the turns, and each admission follows the plain rules',
   async (_, open, numRuns) => {

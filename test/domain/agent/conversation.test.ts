@@ -4,6 +4,7 @@ import { byteLengthOf } from '../../../src/domain/text.ts'
 import { parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
 import { replayOf } from '../../../src/domain/agent/conversation.ts'
 import type { Turn, TurnOptions } from '../../../src/domain/agent/conversation.ts'
+import { anyText } from '../../support/any-text.ts'
 
 const WISHES: TurnOptions = {
   itemKey: null,
@@ -83,7 +84,7 @@ describe('the request of a conversation', () => {
 
   test('a request always fits, ends with the question, and is read by the server as it is meant', () => {
     const text = fc.oneof(
-      fc.string({ unit: 'binary', maxLength: 3_000 }),
+      anyText({ maxLength: 3_000 }),
       fc.string({ unit: fc.constantFrom('\0', '"', '\\', '漢', '👍', '\ud800'), maxLength: 4_000 }),
     )
     const turn = fc.record({ itemKey: fc.constant(null), question: text, answer: text })

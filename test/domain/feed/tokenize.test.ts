@@ -7,6 +7,7 @@ import {
   tokenize,
 } from '../../../src/domain/feed/tokenize.ts'
 import { QUERY_MAX_WORDS } from '../../../src/domain/feed/search.ts'
+import { anyText } from '../../support/any-text.ts'
 
 describe('the words of a text', () => {
   test.each([
@@ -27,7 +28,7 @@ describe('the words of a text', () => {
   })
 
   test('the words of a text contain no query syntax, and are the words of their own text', () => {
-    const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 200 }), fc.string({ unit: 'grapheme' }))
+    const text = fc.oneof(anyText({ maxLength: 200 }), fc.string({ unit: 'grapheme' }))
     fc.assert(
       fc.property(text, (written) => {
         const words = tokenize(written)
@@ -84,7 +85,7 @@ describe('a search text', () => {
   test('a query has a bounded number of words, including those of its phrases', () => {
     expect(QUERY_MAX_WORDS).toBe(32)
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 3_000 }), (text) => {
+      fc.property(anyText({ maxLength: 3_000 }), (text) => {
         const units = parseSearchText(text)
         expect(units.flatMap(({ words }) => words).length).toBeLessThanOrEqual(QUERY_MAX_WORDS)
         expect(units.every(({ words }) => words.length > 0)).toBe(true)

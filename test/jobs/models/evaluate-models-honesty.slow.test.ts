@@ -38,7 +38,7 @@ describe('a model without a provider', () => {
       fault: () => errorOf(404, 'No endpoints found for it.'),
     })
     expect(await gone.run()).toMatchObject({
-      unavailable: true,
+      blame: 'service',
       report: { outcome: 'failed', primary: SOLVER },
     })
     expect((await gone.stored())?.rankingVersion).toBe(`${DAY}.v1`)
@@ -162,7 +162,7 @@ describe('a partial run', () => {
   test('an unknown error text is not taken for a bad key', async () => {
     const bench = await openBench({ fault: () => errorOf(403, 'Closed for maintenance of the vault') })
     const result = await bench.run()
-    expect(result).toMatchObject({ misconfigured: false, unavailable: true, report: { outcome: 'failed' } })
+    expect(result).toMatchObject({ blame: 'service', report: { outcome: 'failed' } })
     expect(result.report.reason).toContain('maintenance of the vault')
   })
 

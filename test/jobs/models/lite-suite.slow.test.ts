@@ -1,13 +1,32 @@
 import { describe, expect, test } from 'vitest'
-import { drawItems } from '../../../src/domain/models/lite/items.ts'
+import { drawItems, solutions } from '../../../src/domain/models/lite/items.ts'
 import { SHELL_CASES } from '../../../src/domain/models/lite/shell-jobs.ts'
 import { SHELL_LIMITS, gradeShell } from '../../../src/domain/models/lite/shell-task.ts'
 import type { ShellRuns } from '../../../src/domain/models/lite/shell-task.ts'
 import type { ShellRun } from '../../../src/domain/models/lite/suite.ts'
 import type { ShellJob } from '../../../src/domain/models/lite/shell-jobs.ts'
+import { responseFollowsFormat } from '../../../src/domain/models/lite/text-response.ts'
 import { addDays } from '../../../src/domain/time.ts'
+import { makeLiteSuite } from '../../../src/jobs/models/lite-suite.ts'
 import { sandbox, inRealBash } from '../../support/lite-shell.ts'
+
 const shell = await sandbox()
+
+test('a suite is created on 12 days in a row', async () => {
+  for (let index = 0; index < 12; index += 1) {
+    const day = addDays('2026-11-01', index)
+    const suite = await makeLiteSuite(day, shell)
+    expect(suite).toMatchObject({
+      day,
+      prompts: { tool: { kind: 'tool' }, text: { kind: 'text', tools: [] } },
+    })
+    const solved = solutions(drawItems(day))
+    expect(await suite.grade('tool', solved.tool)).toMatchObject([{ points: 350 }])
+    expect(await suite.grade('text', solved.text)).toMatchObject([{ points: 300 }, { points: 100 }])
+    expect(responseFollowsFormat('tool', solved.tool)).toBe(true)
+    expect(responseFollowsFormat('text', solved.text)).toBe(true)
+  }
+})
 
 const jobsOf = (days: number): ShellJob[] =>
   Array.from({ length: days }, (_, index) => drawItems(addDays('2026-01-01', index)).shell)

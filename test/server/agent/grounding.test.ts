@@ -10,14 +10,11 @@ import { readGrounding } from '../../../src/server/agent/grounding.ts'
 import type { AgentSources } from '../../../src/server/agent/tools.ts'
 import { readAsAgent, settle, settledWorkspace } from '../../support/agent-reads.ts'
 import { signal as signalOf } from '../../support/signals.ts'
-import { AS_OF, openWorkspace, RUN_AT, sampleSignals } from '../../support/workspace.ts'
+import { AS_OF, LONG_MS, openWorkspace, RUN_AT, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 
 const NOW = RUN_AT + 3_600_000
 const never = new AbortController().signal
-
-/** However busy the machine is. */
-const LONG_MS = 600_000
 
 const workspaceWith = (signals = sampleSignals()): Promise<Workspace> => settledWorkspace(signals, NOW)
 

@@ -8,7 +8,7 @@ import { readAsAgent, settle } from '../../support/agent-reads.ts'
 import { collectEvents, modelAt } from '../../support/model-turns.ts'
 import { signal as signalOf } from '../../support/signals.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
-import { AS_OF, openWorkspace, RUN_AT } from '../../support/workspace.ts'
+import { AS_OF, LONG_MS, openWorkspace, RUN_AT } from '../../support/workspace.ts'
 
 const NOW = RUN_AT + 3_600_000
 const TOKEN = 'a1b2c3d4e5f60718293a4b5c'
@@ -45,7 +45,7 @@ test.each(['responses', 'chat'] as const)(
     const fail = (error: unknown): never => {
       throw error
     }
-    const grounding = await readGrounding(parsed.request, sources, '192.0.2.1', living, fail, 600_000)
+    const grounding = await readGrounding(parsed.request, sources, '192.0.2.1', living, fail, LONG_MS)
     const asked: ModelCall = {
       instructions: INSTRUCTIONS,
       input: turnInput(parsed.request, grounding, TOKEN),

@@ -8,7 +8,7 @@ import { runCall } from '../../../src/server/agent/tools.ts'
 import type { ToolRun, AgentSources } from '../../../src/server/agent/tools.ts'
 import { readAsAgent, settledWorkspace } from '../../support/agent-reads.ts'
 import { signal as signalOf } from '../../support/signals.ts'
-import { AS_OF, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
+import { AS_OF, LONG_MS, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 
 const never = new AbortController().signal
@@ -28,7 +28,7 @@ interface Asked {
 }
 
 /** A call has long enough for a busy machine, but where its time is the matter. */
-function toolsOn(sources: AgentSources, timeoutMs = 60_000): Asked {
+function toolsOn(sources: AgentSources, timeoutMs = LONG_MS): Asked {
   const faults: unknown[] = []
   const options = {
     caller: { address: '192.0.2.1', isChat: true },

@@ -164,7 +164,7 @@ describe('after the first data line', () => {
     ['silence after first event', 'idle'],
     ['200 MiB line', 'invalid_stream'],
   ])('%s ends with an error event and without the end mark', async (mode, code) => {
-    const { upstream, post } = await startV1({ idleMs: 150 })
+    const { upstream, post } = await startV1({ idleMs: code === 'idle' ? 150 : 60_000 })
     upstream.behave(mode)
     const text = await (await post(REQUEST)).text()
     const [last = ''] = text.trimEnd().split('\n\n').slice(-1)

@@ -4,6 +4,7 @@ import { parseQuery } from '../../query.ts'
 import { Refusal } from '../../refusal.ts'
 import { formatInstant, parseInstant } from '../../time.ts'
 import type { Instant } from '../../time.ts'
+import { countField, dayField, digestField, instantField, seqField } from '../../wire-fields.ts'
 import type { ProvedLedger } from '../chain.ts'
 import { sealOf } from '../ledger.ts'
 import type { Head } from '../ledger.ts'
@@ -64,24 +65,21 @@ export type HistoryRefusal = (typeof HISTORY_REFUSALS)[number]
 
 /** The history index (docs/api.md): every publication and every gap, without the contents. */
 
-const instant = z.iso.datetime({ precision: 3 })
-const day = z.iso.date().describe('UTC day')
-const seq = z.int().min(1)
-const digest = z.string().regex(/^[0-9a-f]{64}$/)
+const day = dayField.describe('UTC day')
 
 const indexedPublicationSchema = z
   .strictObject({
     publicationId: z.string(),
     asOfDay: day,
-    publishedAt: instant.describe('value of `at` that returns this publication'),
-    sha256: digest.describe('SHA-256 of the publication; also its ETag'),
-    byteSize: z.int().min(0),
+    publishedAt: instantField.describe('value of `at` that returns this publication'),
+    sha256: digestField.describe('SHA-256 of the publication; also its ETag'),
+    byteSize: countField,
     algorithmVersion: z.string(),
     schemaVersion: z.int(),
     ledger: z.enum(['v1', 'versioned']),
     own: z.boolean().describe('false for publications imported from an older archive'),
-    seq: seq.describe('position in its ledger'),
-    leaf: digest
+    seq: seqField.describe('position in its ledger'),
+    leaf: digestField
       .nullable()
       .describe('leaf of its entry; null in the legacy ledger, which has one seal for all'),
   })
@@ -91,16 +89,19 @@ const indexedGapSchema = z
   .strictObject({
     asOfDay: day,
     reason: z.enum(['attempts_spent', 'missed']),
-    attempts: z.int().min(0).describe('number of counted attempts'),
-    recordedAt: instant,
-    seq,
-    leaf: digest,
+    attempts: countField.describe('number of counted attempts'),
+    recordedAt: instantField,
+    seq: seqField,
+    leaf: digestField,
   })
   .meta({ id: 'IndexedGap' })
 
+/** The content of a head file. */
+export const headSchema = z.strictObject({ seq: seqField, leaf: digestField, time: instantField })
+
 export const historyIndexSchema = z
   .strictObject({
-    head: z.strictObject({ seq, leaf: digest, time: instant }).nullable().describe('the newest head'),
+    head: headSchema.nullable().describe('the newest head'),
     publications: z
       .array(indexedPublicationSchema)
       .describe('in order; `at` selects the last one at or before it'),

@@ -3,6 +3,7 @@ import { areSameBytes, decodeBase64, encodeBase64 } from '../../digest.ts'
 import { parseQuery } from '../../query.ts'
 import { Refusal } from '../../refusal.ts'
 import type { Instant } from '../../time.ts'
+import { instantField } from '../../wire-fields.ts'
 import type { ProvedLedger, TimelineItem } from '../chain.ts'
 import { historyQuerySchema, isPast } from '../history/history.ts'
 import { sealOf } from '../ledger.ts'
@@ -149,7 +150,7 @@ export function parseProofQuery(
 /** Response with several proofs. */
 export const asOfProofSchema = z
   .strictObject({
-    at: z.iso.datetime({ precision: 3 }),
+    at: instantField,
     proofs: z.array(z.string()).describe('proof files (C2SP tlog-proof), in the order of their entries'),
     legacy: z
       .string()

@@ -10,6 +10,7 @@ import {
 } from '../../../../src/domain/models/lite/file-task.ts'
 import { drawItems, solutions } from '../../../../src/domain/models/lite/items.ts'
 import type { ModelResponse } from '../../../../src/domain/models/lite/suite.ts'
+import { anyText } from '../../../support/any-text.ts'
 
 const items = drawItems('2026-03-01')
 const { files } = items
@@ -117,7 +118,7 @@ describe('the files task', () => {
       arguments: fc.oneof(fc.string(), fc.json()),
     })
     fc.assert(
-      fc.property(fc.array(anyCall), fc.string({ unit: 'binary' }), (calls, text) => {
+      fc.property(fc.array(anyCall), anyText(), (calls, text) => {
         const { points } = gradeFiles(files, replyWith([...calls, ...lastCalls], text))
         expect(points).toBeGreaterThan(0)
         expect(points).toBeLessThanOrEqual(350 - 85)

@@ -5,6 +5,7 @@ import {
   isCutShort,
   parseTextResponse,
 } from '../../../../src/domain/models/lite/text-response.ts'
+import { anyText } from '../../../support/any-text.ts'
 
 const command = `grep -rl 'a: b' . | sort`
 const time = '12:05:59'
@@ -60,7 +61,7 @@ describe('a response', () => {
 
   test('any text can be parsed as a response', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (text) => {
+      fc.property(anyText(), (text) => {
         const read = parseTextResponse(`${text}\n${right}`)
         return read.command === command && read.time === time
       }),

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { formatInstant } from '../../../../src/domain/time.ts'
 import { itemCard, listCard } from '../../../../src/server/page/share/card-svg.ts'
 import { cardDrawer } from '../../../../src/server/page/share/png.ts'
@@ -164,22 +164,25 @@ describe('previews of a page', () => {
 test('no more than 32 requests for cards are open, and the next ones are refused with the time to wait', async () => {
   const workspace = await changedYear()
   await refresh(workspace.search)
-  let isHeld = true
+  let isReading = false
+  let release = (): void => undefined
+  const released = new Promise<void>((resolve) => (release = resolve))
   const search = {
     ...workspace.search,
     by: (caller: Parameters<typeof workspace.search.by>[0]) => ({
       ...workspace.search.by(caller),
       async itemTrend(key: string) {
-        await expect.poll(() => isHeld).toBe(false)
+        isReading = true
+        await released
         return workspace.search.by(caller).itemTrend(key)
       },
     }),
   }
   const app = openApp({ ...workspace, search })
   const asked = Array.from({ length: 32 }, () => requestRoute(app, '/cards/item.png?key=hn-15'))
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  await vi.waitUntil(() => isReading, { interval: 5, timeout: 60_000 })
   const refused = await requestRoute(app, '/cards/item.png?key=hn-15')
   expect([refused.status, refused.error, refused.headers.get('retry-after')]).toEqual([503, 'card_busy', '1'])
-  isHeld = false
+  release()
   for (const { status } of await Promise.all(asked)) expect(status).toBe(200)
 })
