@@ -53,6 +53,10 @@ test('the search page leads to further results', async () => {
   const second = await openPage(workspace, next.replaceAll('&amp;', '&'))
   expect(new Set([...keysOf(first.page), ...keysOf(second.page)]).size).toBe(25)
   expect(second.page).not.toContain('More results')
+  const ranksOf = (page: string): number[] =>
+    Array.from(page.matchAll(/<a class="rank"[^>]*>(\d+)</g), ([, rank]) => Number(rank))
+  const all = Array.from({ length: 25 }, (_, index) => index + 1)
+  expect([...ranksOf(first.page), ...ranksOf(second.page)]).toEqual(all)
 })
 
 test.each([
@@ -82,7 +86,7 @@ test.each(['/', '/item?key=hn-1', '/docs', '/search?q=rust'])(
   async (path) => {
     const { page } = await openPage(await indexed(), path)
     expect(page).toMatch(
-      /<form class="search" role="search" action="\/search" method="get">.*?<input type="search" id="q" name="q"/s,
+      /<form\s+class="search"\s+role="search"\s+action="\/search"\s+method="get"[^>]*>.*?<input type="search" id="q" name="q"/s,
     )
   },
 )
