@@ -26,10 +26,17 @@ import { ABSENT, fileChangeToken } from '../change-token.ts'
 
 const TEMPORARY_PREFIX = '.writing-'
 
-interface FileDriverOptions {
+/** How files and folders are written. */
+interface WriteOptions {
+  /** True if every user may read them, whatever the umask is. Default: false. */
+  isPublic?: boolean
+  /** False if a power cut may lose them. Default: true. */
+  isDurable?: boolean
+}
+
+interface FileDriverOptions extends WriteOptions {
   root: string
   fileClock: Clock
-  isPublic?: boolean
 }
 
 /**
@@ -43,9 +50,8 @@ interface FileDriverOptions {
  *
  * @param root folder of the store; must exist
  * @param fileClock the clock that sets the file system's timestamps; see {@link fileChangeToken}
- * @param isPublic true if every user may read new files and folders, whatever the umask is
  */
-export const immutableFiles = defineDriver(({ root, fileClock, isPublic = false }: FileDriverOptions) => ({
+export const immutableFiles = defineDriver(({ root, fileClock, ...writing }: FileDriverOptions) => ({
   name: 'immutable-files',
 
   async getItem(): Promise<never> {
@@ -88,11 +94,11 @@ export const immutableFiles = defineDriver(({ root, fileClock, isPublic = false 
     requireRoot(root)
     const path = pathOf(root, key)
     try {
-      makeFolders(root, dirname(path), isPublic)
+      makeFolders(root, dirname(path), writing)
     } catch (error) {
       throw accessError(dirname(path), error)
     }
-    storeFile(path, value, replace, isPublic)
+    storeFile(path, value, replace, writing)
   },
 
   /** Returns the paths of the files below a base, `a/b/c` relative to the root, without temporary files. */
@@ -146,21 +152,25 @@ export function requireWritableRoot(root: string): void {
 }
 
 /**
- * Writes a file whole, durable and read back on return.
+ * Writes a file whole, durable unless it need not be, and read back on return.
  *
  * @param replace false: a file that is there must hold the same bytes
- * @param isPublic true if every user may read the file, whatever the umask is
  */
-export function storeFile(path: string, bytes: Uint8Array, replace: boolean, isPublic = false): void {
+export function storeFile(
+  path: string,
+  bytes: Uint8Array,
+  replace: boolean,
+  writing: WriteOptions = {},
+): void {
   const temporary = join(dirname(path), `${TEMPORARY_PREFIX}${process.pid}-${randomUUID()}`)
   try {
-    writeDurably(temporary, bytes, isPublic)
+    writeFile(temporary, bytes, writing)
     if (replace) renameOver(temporary, path)
     else linkIfAbsent(temporary, path)
   } finally {
     unlinkIfPresent(temporary)
   }
-  syncFolder(dirname(path))
+  if (writing.isDurable !== false) syncFolder(dirname(path))
   if (!lstatSync(path).isFile() || Buffer.compare(readFileSync(path), bytes) !== 0) {
     throw storageDamaged(`${path} does not contain the bytes that were written to it`)
   }
@@ -179,24 +189,28 @@ function pathOf(root: string, key: string): string {
 }
 
 /** Creates the missing folders between the root and `folder`, and makes each durable before the next. */
-function makeFolders(root: string, folder: string, isPublic: boolean): void {
+function makeFolders(root: string, folder: string, writing: WriteOptions): void {
   if (folder === root || isFolder(folder)) return
-  makeFolders(root, dirname(folder), isPublic)
+  makeFolders(root, dirname(folder), writing)
   try {
     mkdirSync(folder)
-    if (isPublic) chmodSync(folder, 0o755)
+    if (writing.isPublic) chmodSync(folder, 0o755)
   } catch (error) {
     if (!isFolder(folder)) throw error
   }
-  syncFolder(dirname(folder))
+  if (writing.isDurable !== false) syncFolder(dirname(folder))
 }
 
-function writeDurably(path: string, bytes: Uint8Array, isPublic: boolean): void {
+function writeFile(
+  path: string,
+  bytes: Uint8Array,
+  { isPublic = false, isDurable = true }: WriteOptions,
+): void {
   const file = openSync(path, 'wx', 0o444)
   try {
     if (isPublic) fchmodSync(file, 0o444)
     for (let written = 0; written < bytes.byteLength;) written += writeSync(file, bytes, written)
-    fsyncSync(file)
+    if (isDurable) fsyncSync(file)
   } finally {
     closeSync(file)
   }
