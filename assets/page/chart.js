@@ -5,6 +5,9 @@
 const DAY_SECONDS = 86_400
 const HEIGHT = 260
 
+/** Steps between the labelled days of the axis, in days: uPlot would go below one. */
+const DAY_STEPS = [1, 2, 3, 7, 14, 30, 60, 90, 180, 365]
+
 /** @type {{ uPlot?: typeof UPlot }} */
 const libraries = Object(globalThis)
 
@@ -89,7 +92,12 @@ function plotOptions({ names, values }, width, Plot) {
       y: { dir: -1, range: [0, maxRank + Math.max(1, maxRank * 0.08)] },
     },
     axes: [
-      { ...axis, space: 100, values: (_plot, days) => days.map(formatDay) },
+      {
+        ...axis,
+        space: 100,
+        incrs: DAY_STEPS.map((step) => step * DAY_SECONDS),
+        values: (_plot, days) => days.map(formatDay),
+      },
       {
         ...axis,
         size: 52,

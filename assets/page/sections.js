@@ -3,7 +3,7 @@ import { announce, make } from './dom.js'
 /**
  * Makes links and forms with `data-section` update the page in place. The URL is requested, and every section that has
  * such links is replaced from the response, since the links of each section hold the state of the others. The named
- * section gets the focus. If the server is unreachable or limits pages, the page stays and shows a notice; to a page
+ * section gets the focus. A form with `data-instant` is sent at every change. If the server is unreachable or limits pages, the page stays and shows a notice; to a page
  * without these sections the browser navigates.
  */
 export function setUpSections() {
@@ -20,6 +20,10 @@ export function setUpSections() {
     const address = new URL(form.action)
     address.search = String(new URLSearchParams(textsOf(new FormData(form))))
     void visit(address.href, form.dataset['section'])
+  })
+  document.addEventListener('change', ({ target }) => {
+    const form = target instanceof Element ? target.closest('form[data-instant]') : null
+    if (form instanceof HTMLFormElement) form.requestSubmit()
   })
   window.addEventListener('popstate', () => {
     // Navigation within the same page fires this event too.

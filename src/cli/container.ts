@@ -74,6 +74,11 @@ interface ContainerOptions {
   version: string
   /** A `server` waits for locks without blocking its event loop, and limits each caller. Default: `batch`. */
   kind?: 'server' | 'batch'
+  /**
+   * True for a data folder that is deleted when the process ends: nothing is made durable, and the death of the
+   * process can damage its databases. Default: false.
+   */
+  isTemporary?: boolean
 }
 
 /** Returns a getter that builds its value at the first call. */
@@ -90,17 +95,24 @@ export class Container {
   readonly config: Config
   readonly #version: string
   readonly #kind: 'server' | 'batch'
+  readonly #isTemporary: boolean
   readonly #closers: (() => unknown)[] = []
 
-  constructor({ config, version, kind = 'batch' }: ContainerOptions) {
+  constructor({ config, version, kind = 'batch', isTemporary = false }: ContainerOptions) {
     this.config = config
     this.#version = version
     this.#kind = kind
+    this.#isTemporary = isTemporary
   }
 
   /** Returns a container with another configuration, to be closed separately. */
   withConfig(changes: Partial<Config>): Container {
-    return new Container({ config: { ...this.config, ...changes }, version: this.#version, kind: this.#kind })
+    return new Container({
+      config: { ...this.config, ...changes },
+      version: this.#version,
+      kind: this.#kind,
+      isTemporary: this.#isTemporary,
+    })
   }
 
   /** Closes everything that was built, the newest first. */
@@ -123,7 +135,7 @@ export class Container {
 
   readonly objects = once(async (): Promise<Objects> => {
     const { openObjects } = await import('../adapters/objects/open.ts')
-    return this.#closing(openObjects(this.config.store))
+    return this.#closing(openObjects(this.config.store, !this.#isTemporary))
   })
 
   /** A tree of static files to export to or to mirror into. */
@@ -469,7 +481,8 @@ export class Container {
     const { database } = await import('../adapters/sqlite/database.ts')
     // In a server only the chat writes to the state database, and requests durable commits where it needs them.
     const fast = this.#kind === 'server' && store === 'state'
-    return this.#closing(database({ location, store, fast, ...BUSY[this.#kind] }))
+    const temporary = this.#isTemporary
+    return this.#closing(database({ location, store, fast, temporary, ...BUSY[this.#kind] }))
   }
 
   async #readOnly(location: DatabaseLocation, owner: Database): Promise<Database> {

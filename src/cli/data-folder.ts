@@ -103,14 +103,15 @@ export function isUnfounded(config: Config): boolean {
  * database would.
  *
  * @throws Refusal `configuration` or `usage` when a folder that was named is not there; `storage_unavailable`
- *   without a feed
+ *   without a feed, with the advice
  */
-export function requireFeed(config: Config): void {
+export function requireFeed(config: Config, advice = FEED_ADVICE): void {
   if (!isDefaultFolderMissing(config)) requireFolders(config)
   if (!isFileMissing(config.feed)) return
-  const advice = 'create one with dash import signals, or correct --data-dir'
   throw storageUnavailable(`no feed database at ${fileOf(config.feed)}; ${advice}`)
 }
+
+const FEED_ADVICE = 'create one with dash import signals, or correct --data-dir'
 
 export function databaseAt(path: string): DatabaseLocation {
   return { url: pathToFileURL(path).href, authToken: null }

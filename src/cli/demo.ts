@@ -149,7 +149,8 @@ async function fill(
   { note, progress }: Pick<Terminal, 'note' | 'progress'>,
 ): Promise<void> {
   prepareFolders(config, true)
-  const container = new Container({ config, version })
+  // The folder is deleted with this process: nothing needs to survive a power cut.
+  const container = new Container({ config, version, isTemporary: true })
   try {
     const { keyFile, origin } = config.log
     await container.newLogKey(keyFile ?? '', origin ?? '', randomBytes(ED25519_KEY_BYTES))
@@ -161,22 +162,31 @@ async function fill(
       { length: REPLAYED_DAYS },
       (_, index) => REPLAYED_DAYS - 1 - index,
     ).filter((daysAgo) => daysAgo !== GAP_DAYS_AGO)
-    for (const [done, daysAgo] of publishedDaysAgo.entries()) {
-      signal.throwIfAborted()
-      progress(`DEMO: ${done} of ${publishedDaysAgo.length} days published`)
-      await publishAsOf(addDays(yesterday, -daysAgo), container, signal)
+    const publishDays = async (): Promise<void> => {
+      for (const [done, daysAgo] of publishedDaysAgo.entries()) {
+        signal.throwIfAborted()
+        progress(`DEMO: ${done} of ${publishedDaysAgo.length} days published`)
+        await publishAsOf(addDays(yesterday, -daysAgo), container, signal)
+      }
     }
-    progress('DEMO: ranking the live periods and evaluating models')
+    // The models answer in other processes while the days are published.
+    await settleAll([publishDays(), evaluateDemoModels(container, signal)])
+    progress('DEMO: ranking the live periods')
     // The sample ends yesterday: a snapshot as of now would cover less and less of its last day.
     const endOfSample = startOfDay(yesterday) + DAY_MS - 1
     const ranked = { feed: await container.feed(), clock: () => endOfSample }
     await rankPeriods(ranked, { signal, discardLater: false })
-    await evaluateDemoModels(container, signal)
     note(`DEMO: ${DEMO_MODELS.length} made-up models scored`)
     await auditDemo(container, signal, note)
   } finally {
     await container.close()
   }
+}
+
+/** Waits for all work, then throws the first error of any: the folder must not be removed under running work. */
+async function settleAll(work: readonly Promise<void>[]): Promise<void> {
+  await Promise.allSettled(work)
+  await Promise.all(work)
 }
 
 /** @returns number of imported signals */

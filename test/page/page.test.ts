@@ -79,7 +79,7 @@ describe.each([
     await page.getByRole('link', { name: 'All free models' }).click()
     await page.getByLabel('tools', { exact: true }).check()
     await page.getByLabel('answered as requested').check()
-    await page.getByRole('button', { name: 'Filter' }).click()
+    if (!javaScriptEnabled) await page.getByRole('button', { name: 'Filter' }).click()
     await page.waitForURL(/models\?.*health=passed/)
     await page.getByText('2 of 4 ranked models').waitFor()
     const response = await fetch(`${demo.url}/api/free-llm/top-models?needs=tools&health=passed`)
@@ -93,8 +93,23 @@ describe.each([
       .click()
     await page.getByRole('heading', { name: `Ask ${second?.name}` }).waitFor()
     expect(await page.locator('#snippet-curl').textContent()).toContain(`"model":"${second?.id}"`)
+    await page.getByLabel('Python', { exact: true }).check()
+    const isShown = (name: string): Promise<boolean> => page.locator(`#snippet-${name}`).isVisible()
+    expect([await isShown('curl'), await isShown('python')]).toEqual([false, true])
     expect(problems).toEqual([])
   })
+})
+
+test('a filter of the models acts at once and keeps the focus', async () => {
+  const { page, problems } = await visit(`${demo.url}/models`, { viewport: WIDE })
+  await page.evaluate('window.stays = true')
+  await page.getByLabel('tools', { exact: true }).focus()
+  await page.keyboard.press('Space')
+  await page.waitForURL(/models\?needs=tools$/)
+  expect(await page.evaluate('document.activeElement.id')).toBe('filter-tools')
+  expect(await page.getByRole('button', { name: 'Filter' }).count()).toBe(0)
+  expect(await page.evaluate('window.stays')).toBe(true)
+  expect(problems).toEqual([])
 })
 
 test('a period changes in place with scripts, and back and forward work', async () => {

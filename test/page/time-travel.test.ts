@@ -204,6 +204,38 @@ test('the chart matches its table, with a gap for missing days, and can be read 
   expect(problems).toEqual([])
 })
 
+test('the axis of a chart of few days names each day once', async () => {
+  const { hackerNews } = (await (await fetch(`${demo.url}/api/feed?sort=week`)).json()) as {
+    hackerNews: { key: string }[]
+  }
+  const daysOf = async (key: string): Promise<number> => {
+    const response = await fetch(`${demo.url}/api/trend?key=${encodeURIComponent(key)}`)
+    return ((await response.json()) as { days: unknown[] }).days.length
+  }
+  let key = ''
+  for (const item of hackerNews) {
+    if (key !== '') break
+    const days = await daysOf(item.key)
+    if (days > 1 && days < 5) key = item.key
+  }
+  const { page } = await visit(`${demo.url}/item?key=${encodeURIComponent(key)}`, { viewport: WIDE })
+  const chart = page.getByRole('slider', { name: /^Chart/ }).first()
+  await page.evaluate(`
+    window.drawn = []
+    const { fillText } = CanvasRenderingContext2D.prototype
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+      window.drawn.push(text)
+      return fillText.call(this, text, ...place)
+    }
+  `)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await chart.locator('canvas').waitFor()
+  const labels = (): Promise<string[]> =>
+    page.evaluate<string[]>('window.drawn.filter((text) => /^\\d{4}-\\d{2}-\\d{2}$/.test(text))')
+  await expect.poll(async () => (await labels()).length).toBeGreaterThan(0)
+  expect(await labels()).toEqual([...new Set(await labels())])
+})
+
 test('both commands of the proof, copied as they stand, succeed against this server', async () => {
   const { page } = await visit(`${demo.url}${addressOfGap()}`, {
     viewport: WIDE,

@@ -26,10 +26,20 @@ import { ABSENT, fileChangeToken } from '../change-token.ts'
 
 const TEMPORARY_PREFIX = '.writing-'
 
-interface FileDriverOptions {
+/** How files and folders are written. */
+interface WriteOptions {
+  /** True if every user may read them, whatever the umask is. Default: false. */
+  isPublic?: boolean
+  /** False if a power cut may lose them. Default: true. */
+  isDurable?: boolean
+}
+
+/** Files that every user may read. */
+const PUBLIC: WriteOptions = { isPublic: true }
+
+interface FileDriverOptions extends WriteOptions {
   root: string
   fileClock: Clock
-  isPublic?: boolean
 }
 
 /**
@@ -43,9 +53,8 @@ interface FileDriverOptions {
  *
  * @param root folder of the store; must exist
  * @param fileClock the clock that sets the file system's timestamps; see {@link fileChangeToken}
- * @param isPublic true if every user may read new files and folders, whatever the umask is
  */
-export const immutableFiles = defineDriver(({ root, fileClock, isPublic = false }: FileDriverOptions) => ({
+export const immutableFiles = defineDriver(({ root, fileClock, ...writing }: FileDriverOptions) => ({
   name: 'immutable-files',
 
   async getItem(): Promise<never> {
@@ -85,7 +94,7 @@ export const immutableFiles = defineDriver(({ root, fileClock, isPublic = false 
     value: Uint8Array,
     { replace = false }: TransactionOptions = {},
   ): Promise<void> {
-    storeFile(preparedPath(root, key, isPublic), value, replace, isPublic)
+    storeFile(preparedPath(root, key, writing), value, replace, writing)
   },
 
   /** Returns the paths of the files below a base, `a/b/c` relative to the root, without temporary files. */
@@ -151,15 +160,15 @@ export function replaceFile(
   before: Uint8Array | null,
   bytes: Uint8Array,
 ): boolean {
-  return storeFile(preparedPath(root, key, true), bytes, (path) => hasBytes(path, before), true)
+  return storeFile(preparedPath(root, key, PUBLIC), bytes, (path) => hasBytes(path, before), PUBLIC)
 }
 
 /** Creates the folders of a file and returns its path. */
-function preparedPath(root: string, key: string, isPublic: boolean): string {
+function preparedPath(root: string, key: string, writing: WriteOptions): string {
   requireRoot(root)
   const path = pathOf(root, key)
   try {
-    makeFolders(root, dirname(path), isPublic)
+    makeFolders(root, dirname(path), writing)
   } catch (error) {
     throw accessError(dirname(path), error)
   }
@@ -173,29 +182,28 @@ function hasBytes(path: string, bytes: Uint8Array | null): boolean {
 }
 
 /**
- * Writes a file whole, durable and read back on return.
+ * Writes a file whole, durable unless it need not be, and read back on return.
  *
  * @param replace false: a file that is there must hold the same bytes; a function: it decides, just before the file is
  *   replaced, whether it is
- * @param isPublic true if every user may read the file, whatever the umask is
  * @returns false if the function decided against it
  */
 export function storeFile(
   path: string,
   bytes: Uint8Array,
   replace: boolean | ((path: string) => boolean),
-  isPublic = false,
+  writing: WriteOptions = {},
 ): boolean {
   const temporary = join(dirname(path), `${TEMPORARY_PREFIX}${process.pid}-${randomUUID()}`)
   try {
-    writeDurably(temporary, bytes, isPublic)
+    writeFile(temporary, bytes, writing)
     if (typeof replace === 'function' && !replace(path)) return false
     if (replace) renameOver(temporary, path)
     else linkIfAbsent(temporary, path)
   } finally {
     unlinkIfPresent(temporary)
   }
-  syncFolder(dirname(path))
+  if (writing.isDurable !== false) syncFolder(dirname(path))
   if (!hasBytes(path, bytes))
     throw storageDamaged(`${path} does not contain the bytes that were written to it`)
   return true
@@ -214,24 +222,28 @@ function pathOf(root: string, key: string): string {
 }
 
 /** Creates the missing folders between the root and `folder`, and makes each durable before the next. */
-function makeFolders(root: string, folder: string, isPublic: boolean): void {
+function makeFolders(root: string, folder: string, writing: WriteOptions): void {
   if (folder === root || isFolder(folder)) return
-  makeFolders(root, dirname(folder), isPublic)
+  makeFolders(root, dirname(folder), writing)
   try {
     mkdirSync(folder)
-    if (isPublic) chmodSync(folder, 0o755)
+    if (writing.isPublic) chmodSync(folder, 0o755)
   } catch (error) {
     if (!isFolder(folder)) throw error
   }
-  syncFolder(dirname(folder))
+  if (writing.isDurable !== false) syncFolder(dirname(folder))
 }
 
-function writeDurably(path: string, bytes: Uint8Array, isPublic: boolean): void {
+function writeFile(
+  path: string,
+  bytes: Uint8Array,
+  { isPublic = false, isDurable = true }: WriteOptions,
+): void {
   const file = openSync(path, 'wx', 0o444)
   try {
     if (isPublic) fchmodSync(file, 0o444)
     for (let written = 0; written < bytes.byteLength;) written += writeSync(file, bytes, written)
-    fsyncSync(file)
+    if (isDurable) fsyncSync(file)
   } finally {
     closeSync(file)
   }

@@ -10,10 +10,10 @@ import { s3Objects } from './s3-driver.ts'
 /**
  * Opens the object store at a location. The store is not accessed before its first use.
  *
- * @param fileClock the clock that sets the file system's timestamps
+ * @param isDurable false for a folder that is deleted when the process ends: a power cut can lose its files
  */
-export function openObjects(location: StoreLocation, fileClock: Clock = Date.now): OpenObjects {
-  if (location.kind === 'file') return fileObjects(location.path, fileClock)
+export function openObjects(location: StoreLocation, isDurable = true): OpenObjects {
+  if (location.kind === 'file') return fileObjects(location.path, Date.now, isDurable)
   const { driver, prepare } = s3Objects(location)
   return unstorageObjects(driver, prepare)
 }
@@ -24,10 +24,11 @@ export function openObjects(location: StoreLocation, fileClock: Clock = Date.now
  *
  * @param root absolute path
  * @param fileClock the clock that sets the file system's timestamps
+ * @param isDurable false for a folder that is deleted when the process ends: a power cut can lose its files
  */
-export function fileObjects(root: string, fileClock: Clock = Date.now): OpenObjects {
+export function fileObjects(root: string, fileClock: Clock = Date.now, isDurable = true): OpenObjects {
   const prepare = async (): Promise<void> => requireWritableRoot(root)
-  const objects = unstorageObjects(immutableFiles({ root, fileClock }), prepare)
+  const objects = unstorageObjects(immutableFiles({ root, fileClock, isDurable }), prepare)
   const ping = async (): Promise<void> => requireRoot(root)
   return {
     ...objects,

@@ -2,6 +2,7 @@ import type { Clock, ChangeToken } from '../../domain/ports.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
 import { engineOf, readOnlyClient } from './engine.ts'
 import type { Engine } from './engine.ts'
+import type { Journal } from './guard.ts'
 import { applyMigrations, migrationsOf } from './migrate.ts'
 import type { StoreName } from './migrate.ts'
 import type { StoreClient } from './rows.ts'
@@ -27,6 +28,8 @@ export interface DatabaseOptions {
    * the process loses nothing. Used for the state only.
    */
   fast?: boolean
+  /** If true, the death of the process can damage a file. For files that are deleted when the process ends. */
+  temporary?: boolean
 }
 
 /** A database that is opened and migrated at its first use, and again after a failed attempt. */
@@ -44,8 +47,7 @@ export interface Database {
 
 /** Describes a database without touching it; {@link Database.use} opens it. */
 export function database(options: DatabaseOptions): Database {
-  const journal = options.store !== 'state' ? 'rollback' : options.fast === true ? 'wal-fast' : 'wal'
-  const engine = engineOf(options.location, { ...options, journal })
+  const engine = engineOf(options.location, { ...options, journal: journalOf(options) })
   return lazyDatabase(engine, async () => {
     const client = await engine.open()
     try {
@@ -56,6 +58,12 @@ export function database(options: DatabaseOptions): Database {
       throw error
     }
   })
+}
+
+function journalOf({ store, fast = false, temporary = false }: DatabaseOptions): Journal {
+  if (temporary) return 'temporary'
+  if (store !== 'state') return 'rollback'
+  return fast ? 'wal-fast' : 'wal'
 }
 
 /**

@@ -48,7 +48,7 @@ function fileEngine(url: string, options: EngineOptions): Engine {
   const { nativeBusyMs, retryMs, readOnly = false, journal = 'rollback', settings = '' } = options
   const path = fileURLToPath(url)
   const name = `the database ${path}`
-  const walPath = journal === 'rollback' ? null : walPathOf(path)
+  const walPath = journal === 'wal' || journal === 'wal-fast' ? walPathOf(path) : null
   let existed = false
   let openedInode: bigint | null = null
 

@@ -248,8 +248,9 @@ function exclusiveTransaction(
  * - `rollback`: survives a power cut
  * - `wal`: survives a power cut, with a write-ahead log
  * - `wal-fast`: survives the death of the process, and a power cut after {@link syncWal}
+ * - `temporary`: the death of the process can damage the file, which must not outlive it
  */
-export type Journal = 'rollback' | 'wal' | 'wal-fast'
+export type Journal = 'rollback' | 'wal' | 'wal-fast' | 'temporary'
 
 /**
  * FULL does not sync the folder of a deleted rollback journal, so a power cut could restore the journal and undo
@@ -260,6 +261,7 @@ const JOURNAL_SETTINGS = {
   rollback: 'PRAGMA synchronous = EXTRA',
   wal: 'PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = EXTRA',
   'wal-fast': 'PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = NORMAL',
+  temporary: 'PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF',
 } satisfies Record<Journal, string>
 
 export function walPathOf(databasePath: string): string {

@@ -83,7 +83,7 @@ export function paramsOfRule(rule: FeedRule | null): URLSearchParams {
   )
 }
 
-interface RuledItem {
+export interface RuledItem {
   source: string
   title: string
   points: number
@@ -91,7 +91,7 @@ interface RuledItem {
 }
 
 /** Returns the test of a rule's conditions on an item; `top` is not one of them. */
-function ruleTest({ q, source, minPoints, minComments }: FeedRule): (item: RuledItem) => boolean {
+export function ruleTest({ q, source, minPoints, minComments }: FeedRule): (item: RuledItem) => boolean {
   const terms = q === null ? null : parseSearchText(q)
   return (item) =>
     (source.length === 0 || source.includes(item.source)) &&

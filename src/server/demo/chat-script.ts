@@ -1,8 +1,11 @@
 import { tokenize } from '../../domain/feed/tokenize.ts'
 import { parseJson } from '../../domain/text.ts'
 import { DATA_MARKER } from '../../domain/agent/prompt.ts'
-import { parseDay } from '../../domain/time.ts'
+import { addDays, parseDay } from '../../domain/time.ts'
 import type { Day } from '../../domain/time.ts'
+import { compareLists } from '../../domain/year/history/calendar.ts'
+import { PHRASES } from './chat-phrases.ts'
+import type { Phrases } from './chat-phrases.ts'
 import { dayOfQuestion } from './question-day.ts'
 
 /** A completion of the demo's model: tool calls, or its answer. */
@@ -45,6 +48,20 @@ const TRENDING = /\btrend|\bhot\b|right now|what.?s new|тренд|популя�
 const SIMILAR = /\bsimilar\b|like this|\brelated\b|похож/iu
 const HISTORY =
   /how often|\bmention\w*|\bhistory\b|over time|как часто|упомина\p{L}*|динамик\p{L}*|истори\p{L}*/giu
+const MODELS = /\bfree (?:llms?|models?)\b|бесплатн\p{L}* модел/iu
+const CHANGES =
+  /\b(?:enter(?:ed|s)?|joined|left|dropped out|changed?|changes)\b|(?<!\p{L})(?:вош\p{L}+|попал\p{L}*|выбы\p{L}+|измени\p{L}+)/iu
+const SINCE = /\bsince\b|(?<!\p{L})со?(?!\p{L})/iu
+const PLACE =
+  /(?:\bnumber|\bno\.?|\brank|\bplace|#|(?<!\p{L})(?:номер|место))\s*(\d{1,2}|one|один)(?![\p{L}\d])|\bfirst place|(?<!\p{L})перв\p{L}+ мест\p{L}*/iu
+const TOP = /(?:\btop|(?<!\p{L})топ)[\s-]?(\d{1,2})(?!\d)/iu
+/** Words that name a list and a part of it, and no subject. */
+const LISTING = new RegExp(
+  [CHANGES, SINCE, PLACE, TOP, ...PERIODS.map(([, pattern]) => pattern)]
+    .map(({ source }) => source)
+    .join('|'),
+  'giu',
+)
 const GREETING =
   /^\s*(?:hi|hello|hey|help|привет|здравствуйте|помощь)(?!\p{L})|who are you|кто ты|что ты умеешь/iu
 
@@ -53,6 +70,8 @@ function planFor(request: DemoRequest, phrases: Phrases): Plan {
   const { text, data, results, today } = request
   const item = asObject(data?.['item'])
   const key = KEY.exec(text)?.[0] ?? keyOf(item)
+  const named = dayOfQuestion(text, today)
+  const rest = named?.rest ?? text
   /** Plans one call, or the answer if its result is there. */
   const callOnce = (name: string, args: object, answer: (result: JsonObject) => string[]): Plan => {
     const result = results.findLast(({ tool }) => tool === name)?.data ?? {}
@@ -64,12 +83,10 @@ function planFor(request: DemoRequest, phrases: Phrases): Plan {
     callOnce('get_trend_history', { ...subject, from: null, to: null }, (result) =>
       historyAnswer(result, subject.term, phrases),
     )
-  const dayPlan = (day: Day): Plan => {
-    const at = day >= today ? null : `${day}T23:59:59.999Z`
-    return callOnce('get_period_top', { period: 'year', list: null, limit: LIST_LENGTH, at }, ({ items }) =>
-      itemsOf(items).length === 0
-        ? [phrases.notPublished(day)]
-        : listAnswer(items, phrases, phrases.onDay(day)),
+  const topPlan = (period: Period, asOf: Day | null): Plan => {
+    const { limit, rank } = askedRanks(rest)
+    return callOnce(TOP_TOOL, topArguments(period, limit, asOf, today), (result) =>
+      topAnswer(result, { rank, list: phrases[period], asOf }, phrases),
     )
   }
   if (SIMILAR.test(text) && key !== '')
@@ -82,28 +99,124 @@ function planFor(request: DemoRequest, phrases: Phrases): Plan {
     if (term !== undefined) return historyPlan({ key: null, term })
     if (key !== '') return historyPlan({ key, term: null })
   }
-  const named = dayOfQuestion(text, today)
-  if (named) {
-    const words = subjectWords(named.rest)
-    return words.length > 0 ? searchPlan(words, request, phrases, named.day) : dayPlan(named.day)
-  }
-  if (item) return itemPlan(item, request, phrases)
+  if (MODELS.test(text)) return { calls: [], paragraphs: [phrases.models] }
   const period = PERIODS.find(([, pattern]) => pattern.test(text))?.[0]
-  if (period !== undefined)
-    return callOnce('get_period_top', { period, list: null, limit: LIST_LENGTH, at: null }, ({ items }) =>
-      listAnswer(items, phrases, phrases[period]),
-    )
+  const words = subjectWords(rest.replaceAll(LISTING, ' '))
+  const isListing = words.length === 0 && (named !== null || period === 'year')
+  if (isListing && CHANGES.test(text)) {
+    const day = named?.day ?? today
+    return SINCE.test(text)
+      ? changesPlan(day, today, request, phrases)
+      : changesPlan(addDays(day, -1), day, request, phrases)
+  }
+  if (named) return isListing ? topPlan('year', named.day) : searchPlan(words, request, phrases, named.day)
+  if (item) return itemPlan(item, request, phrases)
+  if (period !== undefined) return topPlan(period, null)
   if (TRENDING.test(text))
     return callOnce('get_feed_snapshot', { sort: 'trending', limit: LIST_LENGTH }, ({ popular }) =>
       listAnswer(popular, phrases, phrases.trending),
     )
-  const words = subjectWords(text)
-  if (words.length === 0 || GREETING.test(text)) return { calls: [], paragraphs: [phrases.hello] }
-  return searchPlan(words, request, phrases)
+  const subject = subjectWords(text)
+  if (subject.length === 0 || GREETING.test(text)) return { calls: [], paragraphs: [phrases.hello] }
+  return searchPlan(subject, request, phrases)
 }
 
 function subjectWords(text: string): string[] {
   return [...new Set(tokenize(text))].filter((word) => word.length > 1 && !STOP_WORDS.has(word))
+}
+
+type Period = (typeof PERIODS)[number][0]
+
+const TOP_TOOL = 'get_period_top'
+const TOP_MAX = 50
+
+/** The part of a list that a question asks for: `top 10`, `number 3`, else the beginning. */
+function askedRanks(text: string): { limit: number; rank: number | null } {
+  const place = PLACE.exec(text)
+  const rank = place && (Number(place[1]) || 1)
+  const limit = rank ?? (Number(TOP.exec(text)?.[1]) || LIST_LENGTH)
+  return { limit: Math.min(limit, TOP_MAX), rank }
+}
+
+/** Arguments for the top of a period, of the Year as published by the end of a day. */
+function topArguments(period: Period, limit: number, asOf: Day | null, today: Day): object {
+  const at = asOf === null || asOf >= today ? null : `${asOf}T23:59:59.999Z`
+  return { period, list: null, limit, at }
+}
+
+/** Cites the items of a list, or the one of a rank. `asOf` is the day that the question names. */
+function topAnswer(
+  result: JsonObject,
+  { rank, list, asOf }: { rank: number | null; list: string; asOf: Day | null },
+  phrases: Phrases,
+): string[] {
+  const items = itemsOf(result['items'])
+  const day = asOf && publicationDayOf(result, asOf)
+  if (items.length === 0) return [day === null ? phrases.noData : phrases.notPublished(day)]
+  const named = day === null ? list : phrases.onDay(day)
+  const placed = items.filter((item) => item['rank'] === rank)
+  return [
+    ...(asOf === day || asOf === null ? [] : [phrases.notPublishedOn(asOf)]),
+    ...(rank === null || placed.length === 0
+      ? [phrases.top(named), listOfItems(items, phrases)]
+      : [phrases.place(rank, named), listOfRanks(placed, phrases)]),
+  ]
+}
+
+/** The day on which the publication of a result was published. */
+function publicationDayOf(result: JsonObject, otherwise: Day): Day {
+  return parseDay(asString(result['publishedAt']).slice(0, 10)) ?? otherwise
+}
+
+/** Compares the Year as published by the ends of two days. */
+function changesPlan(from: Day, to: Day, { results, today }: DemoRequest, phrases: Phrases): Plan {
+  const calls = [from, to].map((day) => ({
+    name: TOP_TOOL,
+    arguments: topArguments('year', TOP_MAX, day, today),
+  }))
+  const [earlier, later] = results.map(({ data }) => data)
+  if (!earlier || !later) return { calls, paragraphs: null }
+  return {
+    calls: [],
+    paragraphs: changesAnswer({ result: earlier, day: from }, { result: later, day: to }, phrases),
+  }
+}
+
+interface DayResult {
+  result: JsonObject
+  day: Day
+}
+
+function changesAnswer(earlier: DayResult, later: DayResult, phrases: Phrases): string[] {
+  const [before, after] = [rankedOf(earlier.result), rankedOf(later.result)]
+  const missing = [earlier, later].find(({ result }) => rankedOf(result).length === 0)
+  if (missing) return [phrases.notPublished(missing.day)]
+  if (asString(earlier.result['publication']) === asString(later.result['publication']))
+    return [phrases.notPublishedOn(later.day)]
+  // A result is cut to a number of bytes: compare as many items of each.
+  const length = Math.min(before.length, after.length)
+  const { entered, left } = compareLists(before.slice(0, length), after.slice(0, length))
+  const section = (heading: (count: number) => string, ranked: readonly RankedItem[]): string[] => {
+    const items = ranked.map(({ item }) => item)
+    return items.length === 0 ? [] : [heading(items.length), listOfRanks(items, phrases)]
+  }
+  const sections = [...section(phrases.entered, entered), ...section(phrases.left, left)]
+  const [from, to] = [earlier, later].map(({ result, day }) => publicationDayOf(result, day)) as [Day, Day]
+  return [phrases.changes(length, from, to), ...(sections.length === 0 ? [phrases.unchanged] : sections)]
+}
+
+interface RankedItem {
+  key: string
+  rank: number
+  item: JsonObject
+}
+
+function rankedOf(result: JsonObject): RankedItem[] {
+  return itemsOf(result['items']).map((item) => ({
+    key: keyOf(item),
+    rank: asNumber(item['rank']) ?? 0,
+    item,
+  }))
 }
 
 /** Describes the open item from the data of the turn, and reads the rest of its text if it is longer. */
@@ -170,7 +283,7 @@ function searchPlan(
 
 function listAnswer(list: unknown, phrases: Phrases, heading: string): string[] {
   const items = itemsOf(list)
-  return items.length === 0 ? [phrases.noData] : [heading, listOfItems(items, phrases)]
+  return items.length === 0 ? [phrases.noData] : [heading, listOfItems(items.slice(0, LIST_LENGTH), phrases)]
 }
 
 function historyAnswer(result: JsonObject, term: string | null, phrases: Phrases): string[] {
@@ -184,8 +297,13 @@ function historyAnswer(result: JsonObject, term: string | null, phrases: Phrases
 }
 
 function listOfItems(items: readonly JsonObject[], phrases: Phrases): string {
-  const lines = items.slice(0, LIST_LENGTH).map((item, index) => `${index + 1}. ${lineOf(item, phrases)}`)
+  const lines = items.map((item, index) => `${index + 1}. ${lineOf(item, phrases)}`)
   return lines.join('\n')
+}
+
+/** Cites items with their ranks, which need not follow each other. */
+function listOfRanks(items: readonly JsonObject[], phrases: Phrases): string {
+  return items.map((item) => `- #${asNumber(item['rank']) ?? 0} ${lineOf(item, phrases)}`).join('\n')
 }
 
 /** Cites an item by its title and link. */
@@ -289,71 +407,18 @@ function asString(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** Phrases of the demo's model around the data, by language. */
-const PHRASES = {
-  en: {
-    demo: '_Demo: a script answers here, not a language model._',
-    hello:
-      'Ask what is trending, for the top of the day, week, month or year, for a day (“What was the top on 3 November?”), for anything by its words, or how often a term is mentioned.',
-    trending: 'Trending now:',
-    day: 'Top of the last 24 hours:',
-    week: 'Top of the last 7 days:',
-    month: 'Top of the last 30 days:',
-    year: 'Top of the Year, from the archive:',
-    onDay: (day: Day) => `Top of the Year as it was published on ${day}:`,
-    notPublished: (day: Day) => `No Year was published by ${day}.`,
-    found: (words: string) => `Found for “${words}”:`,
-    nothing: (words: string) => `Nothing is stored about “${words}”.`,
-    noData: 'The stored data holds nothing for this.',
-    similar: 'Similar items:',
-    item: 'The item you have open:',
-    text: 'From its text:',
-    noText: 'No text of it is stored.',
-    mentions: (term: string, count: number) =>
-      `“${term}” is mentioned by ${count} stored items, latest days first:`,
-    history: 'Its latest days:',
-    points: (count: number) => `${count} points`,
-    withoutTools: 'Without tools I answer from the newest snapshot alone:',
-  },
-  ru: {
-    demo: '_Демо: отвечает сценарий, а не языковая модель._',
-    hello:
-      'Спросите, что сейчас в тренде, о лучшем за день, неделю, месяц или год, о дне («Что было лучшим вчера?»), о чём угодно по словам или как часто упоминается слово.',
-    trending: 'Сейчас в тренде:',
-    day: 'Лучшее за последние 24 часа:',
-    week: 'Лучшее за последние 7 дней:',
-    month: 'Лучшее за последние 30 дней:',
-    year: 'Лучшее за год, из архива:',
-    onDay: (day: Day) => `Лучшее за год, каким оно было опубликовано ${day}:`,
-    notPublished: (day: Day) => `К ${day} ещё ничего не было опубликовано.`,
-    found: (words: string) => `Найдено по запросу «${words}»:`,
-    nothing: (words: string) => `О «${words}» ничего не сохранено.`,
-    noData: 'В сохранённых данных этого нет.',
-    similar: 'Похожее:',
-    item: 'Открытая запись:',
-    text: 'Из её текста:',
-    noText: 'Её текст не сохранён.',
-    mentions: (term: string, count: number) =>
-      `«${term}» упоминается в записях: ${count}; сначала новые дни:`,
-    history: 'Последние дни:',
-    points: (count: number) => `баллы: ${count}`,
-    withoutTools: 'Без инструментов отвечаю только по последнему снимку:',
-  },
-} as const
-
-type Phrases = (typeof PHRASES)[keyof typeof PHRASES]
-
 /** Words of a question that are not part of its subject. */
 const STOP_WORDS = new Set(
   `a about an and any are as at be been best by can could did do does for from give had has have how i in is it items
   its latest like links list me more most my new news of on or our please recent say show so stories story tell than that
   the their them there these they thing things this those to top us was we were what whats when where which who why will
   with you your read article articles find search look anything something
-  happen happened popular
+  happen happened popular lead leads leader leading led stood rank ranked ranking list lists published
+  summarise summarize summary explain describe
   а без бы был была было были в вам вас во вот все вы где да для до его ее её если есть еще ещё за и из или им их к как
   какие какой ко кто ли мне мой мы на над не нет но ну о об он она они от по под про расскажи с со так там то тоже ты у
   уже что чем эта эти это этот я новости новость новое найди покажи поищи статьи статья пожалуйста говорят пишут
-  лучшее лучшие лучший лучшим топ произошло случилось популярно`
+  лучшее лучшие лучший лучшим топ произошло случилось популярно перескажи объясни кратко`
     .split(/\s+/)
     .filter((word) => word !== ''),
 )

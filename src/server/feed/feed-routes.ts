@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import { publishedBody } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
@@ -66,26 +67,35 @@ export function feedRoutes<Code extends string>(
 interface Changes {
   /** Identifies the state: its documents are written once. */
   name: string
+  /** Query of the rule that selects a part of the feed; empty for the whole. */
+  rule?: string
   cacheControl: string
   headers?: Readonly<Record<string, string>>
   documentFor: (path: string) => FeedDocument
 }
 
-/** Makes the routes of a feed of changes, which keep the newest document of each format. */
+/** Size of the cache of documents of a feed of changes, in bytes. */
+const CHANGES_CACHE_MAX_BYTES = 8 * 1024 * 1024
+
+/** Makes the routes of a feed of changes, which keep the newest document of each format and rule. */
 export function changesFeedRoutes<Code extends string>(
   contracts: FeedContracts<Code>,
-  read: () => Promise<Changes>,
+  read: (params: URLSearchParams) => Promise<Changes>,
 ): Route[] {
+  const cache = new LRUCache<string, { name: string; body: PublishedBody }>({
+    maxSize: CHANGES_CACHE_MAX_BYTES,
+    sizeCalculation: ({ body: { body } }) => body.byteLength,
+  })
   return feedRoutes(contracts, (contract, write) => {
-    let kept: { name: string; body: PublishedBody } | null = null
-    return publishedRoute(contract, async () => {
-      const { name, cacheControl, headers = {}, documentFor } = await read()
-      if (kept?.name !== name) {
-        const contentType = `${contract.contentType}; charset=utf-8`
-        const document = write(documentFor(contract.path))
-        kept = { name, body: publishedBody(document, { contentType, cacheControl, headers }) }
-      }
-      return kept.body
+    return publishedRoute(contract, async (params) => {
+      const { name, rule = '', cacheControl, headers = {}, documentFor } = await read(params)
+      const key = `${contract.path} ${rule}`
+      const cached = cache.get(key)
+      if (cached?.name === name) return cached.body
+      const contentType = `${contract.contentType}; charset=utf-8`
+      const body = publishedBody(write(documentFor(contract.path)), { contentType, cacheControl, headers })
+      cache.set(key, { name, body })
+      return body
     })
   })
 }

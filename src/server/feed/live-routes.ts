@@ -79,6 +79,19 @@ export function liveRoutes(snapshots: ProvedSnapshots, host: () => FeedHost): Ro
 /** Path of the page that documents this interface. */
 export const FEED_DOCS = '/docs/api/feed'
 
+/** The refusal of a rule, for the contracts of its users. */
+export const INVALID_RULE = {
+  status: 400,
+  when:
+    '`q`, `source`, `minPoints`, `minComments` or `top` is given twice or outside its bounds: ' +
+    `\`q\` has at most ${RULE_QUERY_MAX_LENGTH} characters, \`source\` known names, ` +
+    `the minima are integers from 0 to ${RULE_MINIMUM_MAX}, \`top\` from 1 to ${COLUMN_LENGTH}`,
+  memberSchemas: {
+    parameter: { type: 'string', enum: RULE_PARAMS, description: 'the first invalid parameter' },
+    value: { type: 'string', description: 'its value, cut to 100 characters' },
+  },
+} as const
+
 const REFUSALS = {
   invalid_sort: {
     status: 400,
@@ -89,17 +102,7 @@ const REFUSALS = {
     when: '`sort` is `year`, which is not a live period; `history` is its address',
     members: { history: '/api/feed/history?sort=year' },
   },
-  invalid_rule: {
-    status: 400,
-    when:
-      '`q`, `source`, `minPoints`, `minComments` or `top` is given twice or outside its bounds: ' +
-      `\`q\` has at most ${RULE_QUERY_MAX_LENGTH} characters, \`source\` known names, ` +
-      `the minima are integers from 0 to ${RULE_MINIMUM_MAX}, \`top\` from 1 to ${COLUMN_LENGTH}`,
-    memberSchemas: {
-      parameter: { type: 'string', enum: RULE_PARAMS, description: 'the first invalid parameter' },
-      value: { type: 'string', description: 'its value, cut to 100 characters' },
-    },
-  },
+  invalid_rule: INVALID_RULE,
   no_snapshot: { status: 404, when: 'no snapshot of the live feed is stored yet' },
   method_not_allowed: METHOD_NOT_ALLOWED,
   feed_storage_unavailable: { status: 503, when: 'the feed database cannot be opened or reached' },

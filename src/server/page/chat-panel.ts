@@ -64,7 +64,8 @@ const CHAT_OFF = html`<p class="notice">The chat of this server is off or not se
 /** Questions that the tools can answer on any archive. */
 const SUGGESTIONS = [
   'What are people talking about today?',
-  'What leads the Top Year?',
+  'What was number 1 of the Top Year a week ago?',
+  'What entered the Top Year yesterday?',
   'How often is Rust mentioned?',
 ]
 

@@ -12,12 +12,14 @@ import type { PageQuery } from './layout.ts'
 
 /** The displayed fields of an item of a live period or the Year. */
 interface PageItem extends NamedItem {
-  /** Rank in its list; undefined for a result of the search. */
+  /** Rank in its list. */
   rank?: number
   /** Midpoint percentile among the items of its source; undefined for a result of the search. */
   percentile?: number
   /** The trend in a list of Trending. */
   agg_score?: number
+  /** The title with marked words, for a result of the search. */
+  markedTitle?: Html
 }
 
 /** The lists of a live period or of a Year. */
@@ -145,7 +147,7 @@ export function askLink(key: string, text: Html): Html {
   >`
 }
 
-type TitledItem = Pick<PageItem, 'title' | 'url' | 'discussionUrl'>
+type TitledItem = Pick<PageItem, 'title' | 'markedTitle' | 'url' | 'discussionUrl'>
 
 /** A paragraph with the title of an item, see {@link titleLink}. */
 export function linkedTitle(item: TitledItem): Html {
@@ -153,9 +155,9 @@ export function linkedTitle(item: TitledItem): Html {
 }
 
 /** A title that links to its URL, else to its discussion. */
-export function titleLink({ title, url, discussionUrl }: TitledItem): Html {
+export function titleLink({ title, markedTitle, url, discussionUrl }: TitledItem): Html {
   const link = [url, discussionUrl].find((each) => each !== null && isHttpUrl(each)) ?? null
-  const text = html`<bdi>${title}</bdi>`
+  const text = html`<bdi>${markedTitle ?? title}</bdi>`
   return link === null ? text : untrustedLink(link, text)
 }
 

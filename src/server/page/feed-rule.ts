@@ -31,10 +31,10 @@ interface LinkedFeed {
   href: string
 }
 
-/** The feeds of the shown view: with the period, rule and column of a live view, or the changes of the Year. */
+/** The feeds of the shown view: with the period, rule and column of a live view, or the changes of the Year with its rule. */
 function feedsOfView(query: PageQuery): LinkedFeed[] {
   return isYear(query)
-    ? linkedFeeds(YEAR_CHANGES_CONTRACTS)
+    ? linkedFeeds(YEAR_CHANGES_CONTRACTS, String(givenParams(query.params, RULE_PARAMS)))
     : linkedFeeds(SUBSCRIPTION_CONTRACTS, String(subscriptionParams(query.params)))
 }
 
@@ -55,9 +55,13 @@ export function linkedFeeds(
   }))
 }
 
+/** The parameters of some names that are not empty. */
+function givenParams(params: URLSearchParams, names: readonly string[]): URLSearchParams {
+  return new URLSearchParams([...params].filter(([name, value]) => names.includes(name) && value !== ''))
+}
+
 function subscriptionParams(params: URLSearchParams): URLSearchParams {
-  const kept = new Set<string>(['sort', ...RULE_PARAMS])
-  const subscription = new URLSearchParams([...params].filter(([name]) => kept.has(name)))
+  const subscription = givenParams(params, ['sort', ...RULE_PARAMS])
   const ofColumn = COLUMN_SOURCES[params.get('column') ?? ''] ?? []
   const chosen = params.get('source')?.split(',')
   const sources = ofColumn.filter((source) => chosen?.includes(source) ?? true)
@@ -87,7 +91,8 @@ export function viewMenu(query: PageQuery): Html {
 }
 
 function subscribeLinks(query: PageQuery): Html {
-  return subscribeLine(feedsOfView(query), isYear(query) ? 'the changes of the Year' : 'this view')
+  const changes = hasRule(query) ? 'the matching changes of the Year' : 'the changes of the Year'
+  return subscribeLine(feedsOfView(query), isYear(query) ? changes : 'this view')
 }
 
 /** A line of links to feeds. @param what subject of the feeds */
@@ -122,7 +127,7 @@ function ruleForm(query: PageQuery): Html {
 
 /** True if the query has a rule, valid or not. */
 function hasRule({ params }: PageQuery): boolean {
-  return RULE_PARAMS.some((name) => params.has(name))
+  return givenParams(params, RULE_PARAMS).size > 0
 }
 
 /** Notice for a rule that no item of the view matches. */

@@ -150,6 +150,7 @@ function filterForm({ needs, minContext, passedOnly }: ShortlistFilter, query: P
     action="${MODELS_PATH}"
     method="get"
     data-section="models"
+    data-instant
     aria-label="Filter models"
   >
     <fieldset>
@@ -159,6 +160,7 @@ function filterForm({ needs, minContext, passedOnly }: ShortlistFilter, query: P
           html`<label
             ><input
               type="checkbox"
+              id="filter-${need}"
               name="needs"
               value="${need}"
               ${needs.includes(need) ? html`checked` : NOTHING}
@@ -169,7 +171,7 @@ function filterForm({ needs, minContext, passedOnly }: ShortlistFilter, query: P
     </fieldset>
     <label
       >Context of at least
-      <select name="minContext">
+      <select id="filter-context" name="minContext">
         <option value="">any length</option>
         ${contexts.map(
           (tokens) =>
@@ -180,8 +182,14 @@ function filterForm({ needs, minContext, passedOnly }: ShortlistFilter, query: P
       </select></label
     >
     <label
-      ><input type="checkbox" name="health" value="passed" ${passedOnly ? html`checked` : NOTHING} /> answered
-      as requested</label
+      ><input
+        type="checkbox"
+        id="filter-health"
+        name="health"
+        value="passed"
+        ${passedOnly ? html`checked` : NOTHING}
+      />
+      answered as requested</label
     >
     <button type="submit">Filter</button>
     ${query.sectionLink('models', { needs: null, minContext: null, health: null, model: null }, 'All models')}
@@ -318,16 +326,32 @@ function score(model: RankedModel): Html {
 
 const EXAMPLE_PROMPT = 'Say hello in one word.'
 
-/** Snippets that send a prompt to a model. The key is read from the environment. */
+/** Snippets that send a prompt to a model, one of which is shown. The key is read from the environment. */
 export function snippets(baseUrl: string, model: string): Html {
   const snippetTexts: readonly (readonly [id: string, title: string, text: string])[] = [
     ['curl', 'curl', curl(baseUrl, model)],
     ['python', 'Python', python(baseUrl, model)],
     ['javascript', 'JavaScript', javascript(baseUrl, model)],
   ]
-  return html`${snippetTexts.map(([id, title, text]) =>
-    copyable({ id: `snippet-${id}`, caption: title, copiedThing: `the line for ${title}`, text }),
-  )}`
+  return html`<div class="choices" role="group" aria-label="Language of the line">
+    ${snippetTexts.map(
+      ([id, title], index) =>
+        html`<input
+            type="radio"
+            name="language"
+            id="language-${id}"
+            ${index === 0 ? html`checked` : NOTHING}
+          /><label for="language-${id}">${title}</label>`,
+    )}
+    ${snippetTexts.map(([id, title, text]) =>
+      copyable({
+        id: `snippet-${id}`,
+        caption: `With ${title}`,
+        copiedThing: `the line for ${title}`,
+        text,
+      }),
+    )}
+  </div>`
 }
 
 function curl(baseUrl: string, model: string): string {

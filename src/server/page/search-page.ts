@@ -1,5 +1,6 @@
 import { QUERY_MAX_LENGTH, parseSearchRequest } from '../../domain/feed/search.ts'
 import type { SearchHit } from '../../domain/feed/search.ts'
+import { parseSearchText, tokenize, withLastAsPrefix } from '../../domain/feed/tokenize.ts'
 import type { Instant } from '../../domain/time.ts'
 import { searchContract } from '../feed/search-routes.ts'
 import { storyRow } from './feed-items.ts'
@@ -26,12 +27,19 @@ const PANEL: Panel = {
   id: 'results',
   title: 'Search',
   headingLevel: 1,
-  params: ['q', 'source', 'cursor'],
+  params: ['q', 'source', 'cursor', 'shown'],
   controls: ({ query }) => searchForm(query),
   async render({ sources, now, query }) {
     const { params } = query
     if (!params.has('q')) return html`<p class="empty">Enter words of a title or of a stored text.</p>`
-    const { items, cursor } = await sources.search.search(parseSearchRequest(params))
+    const request = parseSearchRequest(params)
+    const { items: hits, cursor } = await sources.search.search(request)
+    const shown = shownBefore(params)
+    const items = hits.map((hit, index) => ({
+      ...hit,
+      rank: shown + index + 1,
+      markedTitle: markWords(hit.title, request.query),
+    }))
     if (items.length === 0) return html`<p class="empty">Nothing stored matches these words.</p>`
     const partial = items.filter(({ match }) => match === 'some')
     return html`<p class="as-of" data-announce="${formatCounted(items.length, 'results')}">
@@ -47,16 +55,45 @@ const PANEL: Panel = {
               ${results(partial, now)}`
           : NOTHING
       }
-      ${cursor === null ? NOTHING : html`<p>${query.sectionLink('results', { cursor }, 'More results')}</p>`}`
+      ${cursor === null ? NOTHING : html`<p>${query.sectionLink('results', { cursor, shown: String(shown + items.length) }, 'More results')}</p>`}`
   },
   refusalOf: refusalsOf(searchContract),
 }
 
-function results(items: readonly SearchHit[], now: Instant): Html {
+/** Number of results on the pages before this one, which the link to it states. */
+function shownBefore(params: URLSearchParams): number {
+  const shown = params.get('shown') ?? ''
+  return params.has('cursor') && /^\d{1,5}$/.test(shown) ? Number(shown) : 0
+}
+
+const TITLE_WORD = /([\p{L}\p{N}][\p{L}\p{N}\p{M}'’]*[+#]*)/u
+
+/** A title whose words that a query names are marked, also those that begin with its last word. */
+export function markWords(title: string, query: string): Html {
+  const typed = parseSearchText(query)
+  const terms = withLastAsPrefix(typed) ?? typed
+  const isNamed = (word: string): boolean =>
+    terms.some(({ words, prefix }) =>
+      words.some((each, index) =>
+        prefix && index === words.length - 1 ? word.startsWith(each) : word === each,
+      ),
+    )
+  const pieces = title.split(TITLE_WORD)
+  return html`${pieces.map((piece, index) =>
+    index % 2 === 1 && tokenize(piece).some(isNamed) ? html`<mark>${piece}</mark>` : html`${piece}`,
+  )}`
+}
+
+interface Result extends SearchHit {
+  rank: number
+  markedTitle: Html
+}
+
+function results(items: readonly Result[], now: Instant): Html {
   if (items.length === 0) return NOTHING
-  return html`<ul class="items">
+  return html`<ol class="items" start="${items[0]?.rank ?? 1}">
     ${items.map((item) => storyRow({ item, others: [] }, now, true))}
-  </ul>`
+  </ol>`
 }
 
 function searchForm({ params }: PageQuery): Html {

@@ -1,5 +1,8 @@
 import { z } from 'zod'
-import { nameOfSource } from '../../domain/feed/subscription.ts'
+import type { LiveRefusal } from '../../domain/feed/live-sort.ts'
+import { paramsOfRule, parseRule, ruleFields } from '../../domain/feed/rule.ts'
+import type { FeedRule } from '../../domain/feed/rule.ts'
+import { describeRule, nameOfSource } from '../../domain/feed/subscription.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
@@ -7,12 +10,13 @@ import { dayField } from '../../domain/wire-fields.ts'
 import { firstDayOf, lastDayOf, timelineStops } from '../../domain/year/history/calendar.ts'
 import type { GapStop } from '../../domain/year/history/calendar.ts'
 import type { ProvedLedger } from '../../domain/year/chain.ts'
-import { changesBetween, publicationSteps } from '../../domain/year/history/changes.ts'
+import { applyRuleToChanges, changesBetween, publicationSteps } from '../../domain/year/history/changes.ts'
 import type { PublicationStep, YearChanges } from '../../domain/year/history/changes.ts'
 import type { HistoryRefusal } from '../../domain/year/history/history.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
 import type { FeedHost } from '../feed/feeds.ts'
 import { changesFeedRoutes, feedContracts } from '../feed/feed-routes.ts'
+import { INVALID_RULE } from '../feed/live-routes.ts'
 import { jsonFeedAbout, jsonFeedDocument, jsonFeedItem, permanentId, xml } from '../feed/formats.ts'
 import type { FeedDocument } from '../feed/formats.ts'
 import { titleLink } from '../page/feed-items.ts'
@@ -49,15 +53,23 @@ export function changesRoutes({ publications, lists: readLists, clock, host }: C
     return { steps, lists, name: [proved.lastLeaf, ...lists.keys()].join(' ') }
   })
 
-  return changesFeedRoutes(YEAR_CHANGES_CONTRACTS, async () => {
+  return changesFeedRoutes(YEAR_CHANGES_CONTRACTS, async (params) => {
+    const rule = parseRule(params)
     const { steps, lists, name } = await readSteps()
     const newest = steps.at(-1)
     if (!newest) throw new Refusal<HistoryRefusal>('year_history_not_found')
     return {
       name,
+      rule: String(paramsOfRule(rule)),
       cacheControl: CACHE_CONTROL,
       headers: { 'last-modified': new Date(newest.item.manifest.publishedAt).toUTCString() },
-      documentFor: (path) => changesFeed(steps, lists, host(), path),
+      documentFor: (path) =>
+        changesFeed(
+          steps.map((step) => stepChanges(step, lists, rule)),
+          rule,
+          host(),
+          path,
+        ),
     }
   })
 }
@@ -87,39 +99,71 @@ const ENTRY_FACTS = z.object({
 
 type ChangesFeed = FeedDocument<object, z.infer<typeof ENTRY_FACTS>>
 
+/** A step with its changes; null for the first publication and for older layouts. */
+interface StepChanges {
+  step: PublicationStep
+  changes: YearChanges<ListedItem> | null
+}
+
+function stepChanges(step: PublicationStep, lists: ListsByDigest, rule: FeedRule | null): StepChanges {
+  const before = step.previous && lists.get(step.previous.manifest.sha256)?.popular
+  const after = lists.get(step.item.manifest.sha256)?.popular
+  const changes = before && after ? changesBetween(before, after) : null
+  return { step, changes: changes && rule ? applyRuleToChanges(changes, rule) : changes }
+}
+
+/** True if a feed with a rule has an entry for the step: matching changes, or a gap before it. */
+function isNamed({ step, changes }: StepChanges): boolean {
+  if (step.gaps.length > 0) return true
+  if (changes === null) return false
+  const { newFirst, entered, left, moved } = changes
+  return newFirst !== null || entered.length + left.length + moved.length > 0
+}
+
 function changesFeed(
-  steps: readonly PublicationStep[],
-  lists: ListsByDigest,
+  steps: readonly StepChanges[],
+  rule: FeedRule | null,
   { baseUrl, demo }: FeedHost,
   path: string,
 ): ChangesFeed {
+  const query = String(paramsOfRule(rule))
+  const named = rule === null ? steps : steps.filter(isNamed)
   return {
-    title: `${demo ? 'DEMO: ' : ''}dash: changes of the Top Year`,
-    description: 'What entered, left and moved in the Top Year (Popular), one entry a publication.',
-    homeUrl: `${baseUrl}/?sort=year`,
-    selfUrl: `${baseUrl}${path}`,
+    title: `${demo ? 'DEMO: ' : ''}dash: changes of the Top Year${rule === null ? '' : `: ${describeRule(rule)}`}`,
+    description: `What entered, left and moved in the Top Year (Popular), one entry a publication${
+      rule === null ? '' : ' with matching items'
+    }.`,
+    homeUrl: `${baseUrl}/?${addToQuery('sort=year', query)}`,
+    selfUrl: `${baseUrl}${path}${query === '' ? '' : `?${query}`}`,
     docsUrl: `${baseUrl}${HISTORY_DOCS}`,
-    generatedAt: formatInstant(steps.at(-1)?.item.manifest.publishedAt ?? 0),
+    generatedAt: formatInstant(steps.at(-1)?.step.item.manifest.publishedAt ?? 0),
     elements: [],
     facts: {},
-    items: steps.toReversed().map((step) => entryOf(step, lists, baseUrl)),
+    items: named.toReversed().map((each) => entryOf(each, baseUrl, query)),
   }
 }
 
-function entryOf(step: PublicationStep, lists: ListsByDigest, baseUrl: string): ChangesFeed['items'][number] {
+function addToQuery(query: string, added: string): string {
+  return added === '' ? query : `${query}&${added}`
+}
+
+/** @param query of the rule; empty without one */
+function entryOf(
+  { step, changes }: StepChanges,
+  baseUrl: string,
+  query: string,
+): ChangesFeed['items'][number] {
   const { publicationId, sha256, asOfDay, publishedAt } = step.item.manifest
-  const before = step.previous && lists.get(step.previous.manifest.sha256)?.popular
-  const after = lists.get(sha256)?.popular
-  const changes = before && after ? changesBetween(before, after) : null
+  const page = addToQuery(pageOf(step.item.manifest, baseUrl), query)
   return {
-    id: permanentId(`${publicationId} ${sha256}`),
+    id: permanentId(`${publicationId} ${sha256}${query === '' ? '' : ` ${query}`}`),
     title: `Top Year ${asOfDay}: ${summaryOf(step, changes)}`,
-    link: pageOf(step.item.manifest, baseUrl),
+    link: page,
     publishedAt: formatInstant(publishedAt),
     author: null,
     discussionUrl: null,
     categories: [],
-    content: { html: contentOf(step, changes, baseUrl) },
+    content: { html: contentOf(step, changes, baseUrl, page) },
     elements: [
       xml`<dash:publication>${publicationId}</dash:publication>\n`,
       xml`<dash:sha256>${sha256}</dash:sha256>\n`,
@@ -167,8 +211,8 @@ function contentOf(
   { item, previous, gaps }: PublicationStep,
   changes: YearChanges<ListedItem> | null,
   baseUrl: string,
+  page: string,
 ): Html {
-  const page = pageOf(item.manifest, baseUrl)
   const comparison = previous
     ? html` ·
         <a href="${pageOf(previous.manifest, baseUrl)}&with=${formatInstant(item.manifest.publishedAt)}"
@@ -221,6 +265,7 @@ function itemLine(item: ListedItem): Html {
 }
 
 type ChangesRefusal = Exclude<HistoryRefusal, 'invalid_sort' | 'invalid_at'> | 'year_history_busy'
+type RuledChangesRefusal = ChangesRefusal | Extract<LiveRefusal, 'invalid_rule'>
 
 const {
   method_not_allowed,
@@ -252,8 +297,10 @@ export const CHANGES_COMMON = {
 } satisfies Partial<Contract<ChangesRefusal>>
 
 /** The feed of changes of the Year (docs/api.md). */
-export const YEAR_CHANGES_CONTRACTS = feedContracts<ChangesRefusal>({
+export const YEAR_CHANGES_CONTRACTS = feedContracts<RuledChangesRefusal>({
   ...CHANGES_COMMON,
+  query: z.object(ruleFields),
+  refusals: { invalid_rule: INVALID_RULE, ...CHANGES_COMMON.refusals },
   content: 'the changes of the Year',
   addresses: [
     ['/api/feed/history/rss', 'getYearChangesRss'],
@@ -263,6 +310,8 @@ export const YEAR_CHANGES_CONTRACTS = feedContracts<ChangesRefusal>({
   description: [
     `One entry for each of the newest ${PUBLICATIONS_MAX} publications: what entered or left \`popular\`, moved by 10 ranks`,
     'or more, or became number 1, and the gaps since the publication before. Every list is read from verified bytes.',
+    'With `q`, `source`, `minPoints`, `minComments` or `top`: the changes of the matching items, at most `top` of each kind;',
+    'publications without any have no entry, unless gaps precede them.',
   ].join(' '),
   jsonFeed: jsonFeedDocument
     .extend({

@@ -215,6 +215,14 @@ describe('an archive with a missing folder', () => {
   })
 })
 
+test('an archive that is not durable stores and proves the same files', async () => {
+  const root = await temporaryFolder()
+  const objects = fileObjects(root, laterClock, false)
+  await objects.put(DIGEST, BYTES)
+  expect(await fileObjects(root).get(DIGEST)).toEqual(Buffer.from(BYTES))
+  expect(filesBelow(root)).toHaveLength(1)
+})
+
 describe('a change token of the archive', () => {
   test('the change token is null for a new object, even if its times are set back', async () => {
     const { root, path } = await openRoot()

@@ -240,3 +240,22 @@ describe('a database that has changed', () => {
     ).rejects.toMatchObject(DAMAGED)
   })
 })
+
+test.each(['feed', 'state'] as const)(
+  'a temporary %s database syncs nothing, and a durable handle takes it over',
+  async (kind) => {
+    const url = pathToFileURL(join(await temporaryFolder(), 'temporary.db')).href
+    const synchronous = (store: Database): Promise<unknown> =>
+      store.use(async (client) => {
+        await client.batch(['CREATE TABLE IF NOT EXISTS kept (id INTEGER)', 'INSERT INTO kept VALUES (1)'])
+        return (await client.execute('PRAGMA synchronous')).rows[0]?.['synchronous']
+      })
+    const temporary = openStore(kind, url, { temporary: true })
+    expect(await synchronous(temporary)).toBe(0)
+    temporary.close()
+    const durable = openStore(kind, url)
+    expect(await synchronous(durable)).toBe(3)
+    const { rows } = await durable.use((client) => client.execute('SELECT count(*) AS count FROM kept'))
+    expect(rows[0]?.['count']).toBe(2)
+  },
+)

@@ -50,6 +50,8 @@ async function turn(
     data?: object
     settings?: object
     results?: Readonly<Record<string, object>>
+    /** Results in the order of the calls, instead of one for each tool. */
+    sequence?: readonly object[]
     withoutTools?: boolean
   } = {},
 ): Promise<Turn> {
@@ -78,11 +80,14 @@ async function turn(
       if (event.kind !== 'end') continue
       expect(event.usage?.in).toBeGreaterThan(0)
       if (event.calls.length === 0) return { ...told, text: told.texts.join('') }
-      const results = event.calls.map((each) => {
+      const results = event.calls.map((each, index) => {
         expect(parseToolCall(each)).toMatchObject({ ok: true })
         told.tools.push(each.name)
         told.calls.push(JSON.parse(each.arguments) as object)
-        return { call: each, output: JSON.stringify({ ...RESULTS, ...changes.results }[each.name]) }
+        return {
+          call: each,
+          output: JSON.stringify(changes.sequence?.[index] ?? { ...RESULTS, ...changes.results }[each.name]),
+        }
       })
       rounds.push({ output: event.output, results })
     }
@@ -133,11 +138,84 @@ describe('the demo answers from tools', () => {
     ['Что было лучшим вчера?', '2026-02-28'],
     ['Топ 14 февраля', '2026-02-14'],
     ['Что произошло неделю назад?', '2026-02-22'],
+    ['What was in the year a week ago?', '2026-02-22'],
+    ['Which story led the Top Year on 3 November?', '2025-11-03'],
   ])('a question that names a day gets the Year of that day: %s', async (question, day) => {
     const { tools, calls, text } = await turn(question)
     expect(tools).toEqual(['get_period_top'])
     expect(calls).toEqual([expect.objectContaining({ period: 'year', at: `${day}T23:59:59.999Z` })])
     expect(text).toMatch(new RegExp(`(Year as it was published on|было опубликовано) ${day}:`))
+  })
+
+  test.each([
+    ['What was number 1 of the Year on 10 November 2025?', '2025-11-10'],
+    ['number one on 2025-11-10', '2025-11-10'],
+    ['Who was in first place on 10 November?', '2025-11-10'],
+    ['Кто был на первом месте 10 ноября?', '2025-11-10'],
+  ])('a question for a rank on a day gets the item of that rank: %s', async (question, day) => {
+    const { calls, text } = await turn(question)
+    expect(calls).toEqual([{ period: 'year', list: null, limit: 1, at: `${day}T23:59:59.999Z` }])
+    expect(text).toMatch(new RegExp(`(Number 1 of the Year|Место 1 за год).* ${day}:`))
+    expect(text).toContain(`- #1 ${CITED.slice(3)}`)
+  })
+
+  test('the demo reads as many items of a list as the question names', async () => {
+    expect((await turn('top 10 of the year')).calls).toMatchObject([{ period: 'year', limit: 10, at: null }])
+    expect((await turn('number 3 of the month')).calls).toMatchObject([{ period: 'month', limit: 3 }])
+  })
+
+  test('the demo says when the day of the question had no publication', async () => {
+    const { text } = await turn('top on 10 February', {
+      results: { get_period_top: { publishedAt: '2026-02-09T00:10:00Z', items: [item(1)] } },
+    })
+    expect(text).toContain('No Year was published on 2026-02-10.')
+    expect(text).toContain('Top of the Year as it was published on 2026-02-09:')
+  })
+
+  test.each([
+    ['What entered the Year yesterday?', '2026-02-27', '2026-02-28'],
+    ['What left the Top Year on 3 February?', '2026-02-02', '2026-02-03'],
+    ['What changed in the year since 3 February?', '2026-02-03', null],
+    ['What entered the Year?', '2026-02-28', null],
+    ['Что вошло в год вчера?', '2026-02-27', '2026-02-28'],
+  ])('a question about changes compares two publications: %s', async (question, from, to) => {
+    const endOf = (day: string | null): string | null => day && `${day}T23:59:59.999Z`
+    const { tools, calls } = await turn(question)
+    expect(tools).toEqual(['get_period_top', 'get_period_top'])
+    expect(calls).toMatchObject([
+      { period: 'year', limit: 50, at: endOf(from) },
+      { period: 'year', limit: 50, at: endOf(to) },
+    ])
+  })
+
+  test('the demo names what entered and left, with ranks, among as many items of both publications', async () => {
+    const published = (day: number, ...ranked: number[]): object => ({
+      publication: `year-${day}`,
+      publishedAt: `2026-02-${day}T00:10:00Z`,
+      items: ranked.map((name, index) => ({ ...item(name), rank: index + 1 })),
+    })
+    const ask = async (...answers: object[]): Promise<string> =>
+      (await turn('What entered the Year yesterday?', { sequence: answers })).text
+    const text = await ask(published(27, 1, 2, 3), published(28, 1, 4, 2, 3))
+    expect(text).toContain(
+      'The first 3 of the Year as it was published on 2026-02-28, compared with 2026-02-27:',
+    )
+    expect(text).toMatch(/Entered \(1\):\n\n- #2 \[Chips \\\[part 4/)
+    expect(text).toMatch(/Left \(1\):\n\n- #3 \[Chips \\\[part 3/)
+    expect(await ask(published(27, 1, 2), published(28, 2, 1))).toContain('Nothing entered or left.')
+    expect(await ask(published(27, 1), published(27, 1))).toContain('No Year was published on 2026-02-28.')
+    expect(await ask({ items: [] }, published(28, 1))).toContain('No Year was published by 2026-02-27.')
+  })
+
+  test('the demo names the page of the free models', async () => {
+    const { tools, text } = await turn('What is the best free model?')
+    expect(tools).toEqual([])
+    expect(text).toContain('/models')
+  })
+
+  test('the demo searches for the subject of an article to summarise', async () => {
+    const { calls } = await turn('Summarise the article about zx')
+    expect(calls[0]).toMatchObject({ query: 'zx' })
   })
 
   test('a question about a subject on a day searches that day', async () => {

@@ -73,7 +73,11 @@ test.each([
     '/?column=hypeReplicate&source=hn,hype:reddit',
     ['/api/rss', '/api/atom', '/api/feed.json'].map((path) => `${path}?source=hype%3Areddit`),
   ],
-  ['/?sort=year', ['rss', 'atom', 'feed.json'].map((name) => `/api/feed/history/${name}`)],
+  ['/?sort=year&q=&top=', ['rss', 'atom', 'feed.json'].map((name) => `/api/feed/history/${name}`)],
+  [
+    '/?sort=year&q=rust&top=3&at=2026-01-01',
+    ['rss', 'atom', 'feed.json'].map((name) => `/api/feed/history/${name}?q=rust&top=3`),
+  ],
 ])('the page %s names the feeds of its view, for readers and for people', async (path, expected) => {
   const app = await openFeed()
   const { page } = await pageOf(app, path)

@@ -53,6 +53,10 @@ test('the search page leads to further results', async () => {
   const second = await openPage(workspace, next.replaceAll('&amp;', '&'))
   expect(new Set([...keysOf(first.page), ...keysOf(second.page)]).size).toBe(25)
   expect(second.page).not.toContain('More results')
+  const ranksOf = (page: string): number[] =>
+    Array.from(page.matchAll(/<a class="rank"[^>]*>(\d+)</g), ([, rank]) => Number(rank))
+  const all = Array.from({ length: 25 }, (_, index) => index + 1)
+  expect([...ranksOf(first.page), ...ranksOf(second.page)]).toEqual(all)
 })
 
 test.each([

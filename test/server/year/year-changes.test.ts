@@ -33,8 +33,8 @@ interface Entry {
   _dash: { publicationId: string; gaps: unknown[]; previous: string | null; changes: Changes | null }
 }
 
-async function entriesOf(app: H3): Promise<Entry[]> {
-  return (JSON.parse((await requestRoute(app, PATHS[2] ?? '')).text) as { items: Entry[] }).items
+async function entriesOf(app: H3, query = ''): Promise<Entry[]> {
+  return (JSON.parse((await requestRoute(app, `${JSON_FEED}${query}`)).text) as { items: Entry[] }).items
 }
 
 test('the feed of changes names what entered, left, moved by ten and became first, and the gaps between', async () => {
@@ -61,6 +61,56 @@ test('the feed of changes names what entered, left, moved by ten and became firs
   expect(text).toContain('#15 → #1 Story 15')
   expect(first?.title).toBe(`Top Year ${AS_OF}: the first publication`)
   expect(first?._dash).toMatchObject({ previous: null, changes: null, gaps: [] })
+})
+
+test('a rule selects the changes of an entry, and `top` limits each kind of them', async () => {
+  const app = openApp(await changedYear())
+  const changesOf = async (query: string): Promise<unknown> =>
+    (await entriesOf(app, query)).map(({ _dash: { changes } }) => changes)
+  const entered = [{ key: 'hn-16', rank: 15 }]
+  const left = [{ key: 'hn-14', rank: 14 }]
+  const newFirst = { key: 'hn-15', rank: 1 }
+  const moved = [{ key: 'hn-15', from: 15, to: 1 }]
+  expect(await changesOf('?q=story+16')).toEqual([{ newFirst: null, entered, left: [], moved: [] }])
+  expect(await changesOf('?minPoints=900&top=1')).toEqual([{ newFirst, entered: [], left, moved }])
+  expect(await changesOf('?source=hn&q=&top=')).toEqual([{ newFirst, entered, left, moved }])
+})
+
+test('an entry without matching changes stays if gaps precede it, and is dropped otherwise', async () => {
+  const workspace = await changedYear()
+  await publishDays(workspace, [addDays(LATER, 1)])
+  const app = openApp(workspace)
+  const [afterGap, ...more] = await entriesOf(app, '?q=nothing')
+  expect(more).toEqual([])
+  expect(afterGap?._dash.gaps).toHaveLength(1)
+  expect(afterGap?.title).toBe(`Top Year ${LATER}: 0 entered, 0 left, 0 moved by 10 or more, after a gap`)
+})
+
+test('a feed with a rule says so in its title, addresses and ids', async () => {
+  const app = openApp(await changedYear())
+  const feed = JSON.parse((await requestRoute(app, `${JSON_FEED}?top=3&q=story+16`)).text) as {
+    title: string
+    home_page_url: string
+    feed_url: string
+    items: Entry[]
+  }
+  expect(feed).toMatchObject({
+    title: 'dash: changes of the Top Year: story 16, top 3',
+    home_page_url: 'http://dash.test/?sort=year&q=story+16&top=3',
+    feed_url: `http://dash.test${JSON_FEED}?q=story+16&top=3`,
+  })
+  const [whole] = await entriesOf(app)
+  expect(feed.items[0]?.url).toBe(`${whole?.url}&q=story+16&top=3`)
+  expect(feed.items[0]?.id).not.toBe(whole?.id)
+})
+
+test('an invalid rule is refused with its parameter in every format', async () => {
+  const app = openApp(await changedYear())
+  for (const path of PATHS) {
+    const { status, error, text } = await requestRoute(app, `${path}?top=0`)
+    expect([status, error]).toEqual([400, 'invalid_rule'])
+    expect(JSON.parse(text)).toMatchObject({ parameter: 'top', value: '0' })
+  }
 })
 
 test('an entry has the time and a permanent id of its publication, and links to the page at that moment', async () => {

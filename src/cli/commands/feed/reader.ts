@@ -43,10 +43,13 @@ const EARLIEST_DAY = '1970-01-01'
 
 const EMPTY_HISTORY: ReadableIndex = { publications: [], gaps: [] }
 
+const READ_ADVICE =
+  'read a running server with --url, create one with dash import signals, or correct --data-dir'
+
 /** Reads the data folder as the server does. A missing store is empty, unless nothing is stored at all. */
 async function ownNews({ config, container }: CommandContext): Promise<NewsReader> {
   const existing = existingStores(config)
-  if (!existing.ledger && !existing.feed) requireFeed(config)
+  if (!existing.ledger && !existing.feed) requireFeed(config, READ_ADVICE)
   const publications = once(async () =>
     provedPublications({
       ledger: await container.ledger(),

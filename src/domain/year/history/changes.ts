@@ -1,3 +1,5 @@
+import { ruleTest } from '../../feed/rule.ts'
+import type { FeedRule, RuledItem } from '../../feed/rule.ts'
 import { addDays, daysBetween } from '../../time.ts'
 import type { Day } from '../../time.ts'
 import { compareLists } from './calendar.ts'
@@ -29,6 +31,22 @@ export function changesBetween<T extends { key: string; rank: number }>(
       .filter(({ rose }) => Math.abs(rose) >= MOVED_MIN)
       .sort((a, b) => Math.abs(b.rose) - Math.abs(a.rose)),
     newFirst: first && first.key !== earlier[0]?.key ? first : null,
+  }
+}
+
+/** The changes of the items that a rule selects, at most its `top` of each kind. */
+export function applyRuleToChanges<T extends RuledItem>(
+  { entered, left, moved, newFirst }: YearChanges<T>,
+  rule: FeedRule,
+): YearChanges<T> {
+  const matches = ruleTest(rule)
+  const firstOf = <Change>(changes: Change[], itemOf: (change: Change) => T): Change[] =>
+    changes.filter((change) => matches(itemOf(change))).slice(0, rule.top ?? undefined)
+  return {
+    entered: firstOf(entered, (item) => item),
+    left: firstOf(left, (item) => item),
+    moved: firstOf(moved, ({ after }) => after),
+    newFirst: newFirst && matches(newFirst) ? newFirst : null,
   }
 }
 

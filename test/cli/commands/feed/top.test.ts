@@ -64,6 +64,7 @@ describe('dash top', () => {
     const cwd = temporaryFolder()
     const empty = await run(['top'], { cwd })
     expect([empty.code, readdirSync(cwd)]).toEqual([74, []])
+    expect(empty.stderr).toMatch(/no feed database at .*; read a running server with --url/)
   })
 
   test.each([
