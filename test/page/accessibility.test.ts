@@ -13,6 +13,7 @@ afterAll(() => demo.close())
 const VIEWS: readonly [name: string, path: string | (() => Promise<string>)][] = [
   ['home', '/'],
   ['Year', '/?sort=year'],
+  ['days of the Year', '/year/rows'],
   ['comparison', comparisonPath],
   ['since', '/since'],
   ['item', '/item?key=hn-26296339'],
