@@ -63,8 +63,14 @@ function slopesOf(moves: readonly Move[], height: number): Slope[] {
   const yOf = ({ rank }: YearItem): number =>
     Math.round(top + ((rank - best) * (bottom - top)) / Math.max(1, worst - best))
   const places = moves.map((move) => ({ move, earlier: yOf(move.before), later: yOf(move.after) }))
-  const earlierLabels = spread(places.map(({ earlier }) => earlier))
-  const laterLabels = spread(places.map(({ later }) => later))
+  const earlierLabels = spread(
+    places.map(({ earlier }) => earlier),
+    bottom,
+  )
+  const laterLabels = spread(
+    places.map(({ later }) => later),
+    bottom,
+  )
   return places.map((place, index) => ({
     ...place,
     earlierLabel: earlierLabels[index] ?? place.earlier,
@@ -73,7 +79,7 @@ function slopesOf(moves: readonly Move[], height: number): Slope[] {
 }
 
 /** Moves ordinates apart until a label fits between neighbours, each group of close ones about its middle. */
-function spread(places: readonly number[]): number[] {
+function spread(places: readonly number[], bottom: number): number[] {
   const order = [...places.keys()].sort((a, b) => (places[a] ?? 0) - (places[b] ?? 0))
   // Groups of labels without space between them: their indexes, and the ordinate of the first.
   const groups: { indexes: number[]; start: number }[] = []
@@ -96,6 +102,7 @@ function spread(places: readonly number[]): number[] {
 
   function centred(indexes: number[]): { indexes: number[]; start: number } {
     const middle = indexes.reduce((sum, index) => sum + (places[index] ?? 0), 0) / indexes.length
-    return { indexes, start: middle - ((indexes.length - 1) * LABEL) / 2 }
+    const height = (indexes.length - 1) * LABEL
+    return { indexes, start: Math.min(middle - height / 2, bottom - height) }
   }
 }
