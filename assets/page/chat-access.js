@@ -1,6 +1,10 @@
 import { humanChallenge } from './chat-human.js'
 import { chatConfig, chatService } from './chat-service.js'
 import { problemMessage } from './chat-messages.js'
+import { store, stored } from './dom.js'
+
+/** Where the messages left are kept in this tab. */
+const STORED = 'dash-chat-left'
 
 /**
  * Manages access to the chat: the server's configuration, the human verification, the session and its quota.
@@ -17,13 +21,13 @@ export function chatAccess(parts, showStatus) {
   })
   /** @type {Promise<import('./chat-service.js').ChatConfig> | null} */
   let configPromise = null
-  let isVerified = false
+  let isVerified = service.hasSession()
   /**
    * Remaining messages, as last reported by the server.
    *
    * @type {import('./chat-messages.js').Remaining | null}
    */
-  let remaining = null
+  let remaining = isVerified ? stored(STORED, 'sessionStorage') : null
 
   /** The configuration, requested once and again after a failure. */
   function config() {
@@ -34,22 +38,26 @@ export function chatAccess(parts, showStatus) {
     return configPromise
   }
 
+  /** @param {import('./chat-service.js').Quotas} quotas */
+  function showQuota({ messagesPerSession, messagesPerDay }) {
+    parts.quota.textContent = remaining
+      ? `${remaining.session} of ${messagesPerSession} messages left in this conversation, ${remaining.day} of ${messagesPerDay} today`
+      : `${messagesPerSession} messages a conversation, ${messagesPerDay} a day`
+  }
+
   return {
     /**
      * @param {string} body
      * @param {AbortSignal} signal
      */
     turn: (body, signal) => service.turn(body, signal),
-    /** Shows the quota and the challenge before the first message; does nothing after a turn was admitted. */
+    /** Shows the quota, and the challenge before the first message of a session. */
     async prepare() {
-      if (isVerified) return
       try {
         const { enabled, requireVerification, verificationSiteKey, quotas } = await config()
         if (!enabled) return showStatus('The chat of this server is off or not set up.')
-        if (parts.quota.textContent === '') {
-          parts.quota.textContent = `${quotas.messagesPerSession} messages a conversation, ${quotas.messagesPerDay} a day`
-        }
-        if (requireVerification && challenge) await challenge.show(verificationSiteKey ?? '')
+        showQuota(quotas)
+        if (!isVerified && requireVerification && challenge) await challenge.show(verificationSiteKey ?? '')
       } catch (error) {
         showStatus(problemMessage(error, Date.now(), remaining))
       }
@@ -61,9 +69,10 @@ export function chatAccess(parts, showStatus) {
      */
     async onAdmitted({ session, day }) {
       remaining = { session, day }
+      store(STORED, remaining, 'sessionStorage')
       const { quotas } = await config()
       isVerified = true
-      parts.quota.textContent = `${session} of ${quotas.messagesPerSession} messages left in this conversation, ${day} of ${quotas.messagesPerDay} today`
+      showQuota(quotas)
     },
     /**
      * @param {unknown} error of a turn
@@ -79,6 +88,7 @@ export function chatAccess(parts, showStatus) {
       service.forget()
       isVerified = false
       remaining = null
+      store(STORED, null, 'sessionStorage')
       configPromise = null
       parts.quota.textContent = ''
     },

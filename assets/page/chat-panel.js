@@ -137,7 +137,7 @@ class ChatPanel {
 
   open() {
     this.#sheet.open()
-    if (this.#conversation.isEmpty()) void this.#access.prepare()
+    void this.#access.prepare()
   }
 
   /** @param {Item | null} item the item of the next question; null for the whole site */

@@ -1,4 +1,5 @@
 import { eventsOf } from './chat-stream.js'
+import { store, stored } from './dom.js'
 
 /** @typedef {{ messagesPerSession: number, messagesPerDay: number }} Quotas */
 /**
@@ -9,6 +10,9 @@ import { eventsOf } from './chat-stream.js'
 /** Longest wait before an automatic retry after a rate limit, and number of such retries. */
 const WAIT_MAX_SECONDS = 3
 const WAITS_MAX = 2
+
+/** Where the session of this tab is kept, so that it survives a reload. */
+const STORED = 'dash-chat-session'
 
 /** A refusal of the server, by its public code. */
 export class ChatRefusal extends Error {
@@ -39,7 +43,13 @@ export async function chatConfig() {
  */
 export function chatService(proveHuman) {
   /** @type {string | null} */
-  let token = null
+  let token = stored(STORED, 'sessionStorage')
+
+  /** @param {string | null} value */
+  const keepToken = (value) => {
+    token = value
+    store(STORED, value, 'sessionStorage')
+  }
 
   /** @param {AbortSignal} signal */
   const startSession = async (signal) => {
@@ -48,7 +58,7 @@ export function chatService(proveHuman) {
     const response = await fetch('/api/agent/session', { method: 'POST', signal, ...body })
     if (!response.ok) throw await refusalOf(response)
     const session = await response.json()
-    token = session.sessionToken
+    keepToken(session.sessionToken)
     return session.sessionToken
   }
 
@@ -83,9 +93,8 @@ export function chatService(proveHuman) {
 
   return {
     /** Ends the session: the next turn starts a new one. */
-    forget() {
-      token = null
-    },
+    forget: () => keepToken(null),
+    hasSession: () => token !== null,
     /**
      * Runs one turn. An expired session is renewed once, and the same body is sent again.
      *
@@ -97,7 +106,7 @@ export function chatService(proveHuman) {
       const existingToken = token
       let response = await post(body, existingToken ?? (await startSession(signal)), signal)
       if (response.status === 401) {
-        token = null
+        keepToken(null)
         if (existingToken !== null) response = await post(body, await startSession(signal), signal)
       }
       if (!response.ok || !response.body) throw await refusalOf(response)

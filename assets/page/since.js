@@ -90,9 +90,8 @@ export async function setUpMarks(ranks, signal) {
  */
 function markRow(row, before) {
   const rank = Number.parseInt(row.querySelector('.rank')?.textContent ?? '', 10)
-  const mark = row.querySelector('.rose') ?? document.createElement('span')
-  if (!mark.isConnected) row.querySelector('.rank')?.after(mark)
-  showMark(mark, rank, before.get(row.getAttribute('data-key') ?? '') ?? null)
+  const mark = row.querySelector('.rank + span')
+  if (mark) showMark(mark, rank, before.get(row.getAttribute('data-key') ?? '') ?? null)
 }
 
 /**
@@ -102,7 +101,7 @@ function markRow(row, before) {
  * @param {number} rank
  * @param {number | null | undefined} before the earlier rank; null for a new item, undefined if unknown
  */
-export function showMark(mark, rank, before) {
+function showMark(mark, rank, before) {
   const rose = typeof before === 'number' ? before - rank : 0
   const isNew = before === null
   const name = isNew ? 'rose new' : rose === 0 ? '' : `rose ${rose > 0 ? 'up' : 'down'}`

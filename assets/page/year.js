@@ -1,31 +1,22 @@
-import { make } from './dom.js'
-import { setUpMarks, showMark } from './since.js'
+import { setUpMarks } from './since.js'
 
 /**
- * The slider over the days of the history: it names its day while it is moved, reorders Popular from lists fetched ahead,
- * and opens the day when it is released.
- *
- * @typedef {{ key: string, source: string, title: string, url: string | null, discussionUrl: string | null }} Item
- * @typedef {{ item: Item, points: number, comments: number | null }} Row
- * @typedef {{ asOfDay: string, popular: [number, number, number | null][] | null }} Publication
- * @typedef {{ publications: Publication[], items: Item[] }} Ranks
+ * The slider over the days of the history: it names its day while it is moved, shows the rows of Popular that the server
+ * rendered for it, fetched ahead, and opens the day when it is released.
  */
 
 const DAY_MS = 86_400_000
 
-/** Publications in one response. */
-const PART_COUNT = 30
-
 /** Most days kept in memory. */
 const DAYS_MAX = 200
 
-/** Most rows kept in memory. */
+/** Most rows of the page kept in memory. */
 const ELEMENTS_MAX = 1_000
 
 /** Duration of a row's move, in milliseconds. */
 const MOVE_MS = 160
 
-/** Lists of Popular by as-of day. @type {Map<string, Row[]>} */
+/** Rows of Popular as the server rendered them, by as-of day. @type {Map<string, Element[]>} */
 const lists = new Map()
 
 class YearTimeline extends HTMLElement {
@@ -49,7 +40,8 @@ class YearTimeline extends HTMLElement {
       slider.addEventListener(type, () => void this.#fetchParts(), { signal })
     slider.addEventListener('input', () => this.#requestFrame(), { signal })
     slider.addEventListener('change', openDay, { signal })
-    if (this.hasAttribute('data-shows-newest')) void setUpMarks(this.dataset['ranks'] ?? '', signal)
+    const { ranks } = this.dataset
+    if (ranks !== undefined) void setUpMarks(ranks, signal)
   }
 
   disconnectedCallback() {
@@ -61,24 +53,29 @@ class YearTimeline extends HTMLElement {
     return slider instanceof HTMLInputElement ? slider : null
   }
 
-  /** Fetches the parts of the period one after another, each once. */
+  /** Fetches the parts of the period one after another, each once, that of the slider's day first. */
   async #fetchParts() {
     if (this.#isFetching) return
     this.#isFetching = true
-    for (let part = this.#parts.shift(); part !== undefined; part = this.#parts.shift()) {
-      const isFetched = await fetchPart(
-        `${this.dataset['ranks']}?at=${part}&count=${PART_COUNT}`,
-        this.#removed.signal,
-      )
+    for (let part = this.#nextPart(); part !== undefined; part = this.#nextPart()) {
+      const isFetched = await fetchPart(`${this.dataset['rows']}?at=${part}`, this.#removed.signal)
       if (this.#removed.signal.aborted) return
       if (isFetched) this.#requestFrame()
       else {
         // Try this part again at the next move.
-        this.#parts.unshift(part)
+        this.#parts = [part, ...this.#parts].sort().toReversed()
         break
       }
     }
     this.#isFetching = false
+  }
+
+  /** Takes a part from those that are not fetched yet, which stand newest first and each have the time of their end. */
+  #nextPart() {
+    const slider = this.#slider()
+    const day = slider ? dayAt(this, slider) : ''
+    const index = this.#parts.findLastIndex((end) => end.slice(0, 10) > day)
+    return this.#parts.splice(Math.max(0, index), 1)[0]
   }
 
   /** Shows the slider's day in the next frame, once for all moves until then. */
@@ -103,13 +100,7 @@ class YearTimeline extends HTMLElement {
     this.#original ??= [...list.children]
     this.closest('#feed')?.classList.toggle('travelling', isMoved)
     if (!isMoved) reorder(list, this.#original)
-    else if (rows) reorder(list, elementsOf(rows, this.#original.length, lists.get(this.#dayBefore(day))))
-  }
-
-  /** The last published day before a day. @param {string} day */
-  #dayBefore(day) {
-    const days = [...this.querySelectorAll('rect[data-day]')].map((bar) => bar.getAttribute('data-day') ?? '')
-    return days.findLast((each) => each < day) ?? ''
+    else if (rows) reorder(list, elementsOf(rows))
   }
 
   /**
@@ -164,11 +155,12 @@ async function fetchPart(href, signal) {
   try {
     const response = await fetch(href, { signal })
     if (!response.ok) return false
-    /** @type {Ranks} */
-    const { publications, items } = await response.json()
-    for (const { asOfDay, popular } of publications) {
-      lists.delete(asOfDay)
-      lists.set(asOfDay, rowsOf(popular ?? [], items))
+    const page = new DOMParser().parseFromString(await response.text(), 'text/html')
+    for (const part of page.querySelectorAll('[data-rows]')) {
+      const day = part.getAttribute('data-rows') ?? ''
+      const rows = [...part.querySelectorAll('.item')]
+      lists.delete(day)
+      lists.set(day, rows)
     }
     for (const day of [...lists.keys()].slice(0, Math.max(0, lists.size - DAYS_MAX))) lists.delete(day)
     return true
@@ -177,83 +169,44 @@ async function fetchPart(href, signal) {
   }
 }
 
-/**
- * @param {[number, number, number | null][]} popular
- * @param {Item[]} items
- * @returns {Row[]}
- */
-function rowsOf(popular, items) {
-  return popular.flatMap(([index, points, comments]) => {
-    const item = items[index]
-    return item ? [{ item, points, comments }] : []
+/** Rows of the page by save key; a row is the same element on every day, so that it moves. @type {Map<string, Element>} */
+const elements = new Map()
+
+/** @param {readonly Element[]} rows as the server rendered them */
+function elementsOf(rows) {
+  if (elements.size > ELEMENTS_MAX) elements.clear()
+  return rows.map((row) => {
+    const element = elements.get(keyOf(row)) ?? document.importNode(row, true)
+    elements.set(keyOf(row), element)
+    morph(element, row)
+    return element
   })
 }
 
-/** Elements of rows by save key; a row is the same element on every day, so that it moves. @type {Map<string, Element>} */
-const elements = new Map()
-
 /**
- * @param {Row[]} rows
- * @param {number} count rows to show
- * @param {Row[] | undefined} before rows of the publication before
- */
-function elementsOf(rows, count, before) {
-  if (elements.size > ELEMENTS_MAX) elements.clear()
-  const ranks = before && new Map(before.map(({ item }, index) => [item.key, index + 1]))
-  return storiesOf(rows)
-    .slice(0, count)
-    .map(({ rank: place, rows: [row, ...others] }) => {
-      const { key } = row.item
-      const element = elements.get(key) ?? elementOf(row.item)
-      elements.set(key, element)
-      const [rank, mark, , about] = element.children
-      if (rank) showText(rank, String(place))
-      if (mark) showMark(mark, place, ranks && (ranks.get(key) ?? null))
-      const [, , points, comments] = about?.children ?? []
-      if (points) showText(points, row.points.toLocaleString('en'))
-      if (comments) showText(comments, row.comments?.toLocaleString('en') ?? '')
-      showOthers(about, others)
-      return element
-    })
-}
-
-/**
- * Rows by story, as the server groups them: items with equal addresses stand once, where the first of them ranks.
+ * Makes an element equal to another one of the same name with few changes, since each costs a layout.
  *
- * @param {Row[]} rows
+ * @param {Element} element
+ * @param {Element} target
  */
-function storiesOf(rows) {
-  /** @type {Map<string, { rank: number, rows: [Row, ...Row[]] }>} */
-  const stories = new Map()
-  for (const [index, row] of rows.entries()) {
-    const { key, url, source } = row.item
-    const { host, pathname, search } = new URL(url !== null && URL.canParse(url) ? url : `key:${key}`)
-    const name = host.replace(/^www\./, '') + pathname.replace(/\/$/, '') + search
-    const story = stories.get(name)
-    if (!story) stories.set(name, { rank: index + 1, rows: [row] })
-    else if (story.rows.every(({ item }) => item.source !== source)) story.rows.push(row)
+function morph(element, target) {
+  for (const { name, value } of target.attributes)
+    if (element.getAttribute(name) !== value) element.setAttribute(name, value)
+  for (const name of element.getAttributeNames())
+    if (!target.hasAttribute(name)) element.removeAttribute(name)
+  const [nodes, targets] = [[...element.childNodes], [...target.childNodes]]
+  if (
+    nodes.length !== targets.length ||
+    nodes.some((node, index) => node.nodeName !== targets[index]?.nodeName)
+  )
+    return element.replaceChildren(...targets.map((node) => document.importNode(node, true)))
+  for (const [index, node] of nodes.entries()) {
+    const other = targets[index]
+    if (!other || node.isEqualNode(other)) continue
+    if (node instanceof Element && other.nodeType === Node.ELEMENT_NODE)
+      morph(node, /** @type {Element} */ (other))
+    else node.nodeValue = other.nodeValue
   }
-  return [...stories.values()]
-}
-
-/**
- * @param {Element | undefined} about
- * @param {Row[]} others rows of the same story on other sources
- */
-function showOthers(about, others) {
-  const shown = [...(about?.children ?? [])].slice(4)
-  if (shown.length === 0 && others.length === 0) return
-  for (const old of shown) old.remove()
-  for (const { item, points } of others)
-    about?.append(
-      make(
-        'span',
-        { className: 'other' },
-        make('span', { className: 'source' }, nameOf(item)),
-        ' ',
-        make('span', { className: 'points' }, points.toLocaleString('en')),
-      ),
-    )
 }
 
 /**
@@ -264,40 +217,6 @@ function showOthers(about, others) {
  */
 function showText(element, text) {
   if (element.textContent !== text) element.textContent = text
-}
-
-/** An element with the parts of a row of the server, so that the page keeps its height. @param {Item} item */
-function elementOf(item) {
-  const { key, title, url, discussionUrl } = item
-  const rank = make('a', { className: 'rank', href: `/item?${new URLSearchParams({ key })}` })
-  const [href, discussion] = [url, discussionUrl].map((each) => /^https?:\/\//i.test(each ?? '') && each)
-  const rel = 'noopener noreferrer nofollow ugc'
-  const text = make('bdi', {}, title)
-  const address = href || discussion
-  const link = address ? make('a', { href: address, rel }, text) : text
-  const comments = discussion
-    ? make('a', { className: 'comments', href: discussion, rel })
-    : make('span', { className: 'comments' })
-  const about = make(
-    'p',
-    { className: 'about' },
-    make('span', { className: 'source' }, nameOf(item)),
-    make('span', { className: 'host' }, href ? new URL(href).hostname.replace(/^www\./, '') : ''),
-    make('span', { className: 'points' }),
-    comments,
-  )
-  const heading = make('p', { className: 'title' }, link)
-  const element = make('li', { className: 'item' }, rank, make('span', {}), heading, about)
-  element.dataset['key'] = key
-  return element
-}
-
-/** @type {Readonly<Record<string, string>>} */
-const NAMES = { hn: 'HN', lesswrong: 'LessWrong', lobsters: 'Lobsters' }
-
-/** Name of the source of an item. @param {Item} item */
-function nameOf({ source }) {
-  return NAMES[source] ?? source
 }
 
 const REDUCED = matchMedia('(prefers-reduced-motion: reduce)')
@@ -317,7 +236,7 @@ function reorder(list, rows) {
   const keyed = isAnimated ? placesOf(list.children) : null
   for (const move of moves.values()) move.cancel()
   moves.clear()
-  arrange(list, rows)
+  list.replaceChildren(...rows)
   if (!keyed) return
   const places = rows.map((row) => row.getBoundingClientRect())
   for (const [index, row] of rows.entries()) {
@@ -328,18 +247,6 @@ function reorder(list, rows) {
     const end = from ? { transform: 'none' } : { opacity: 1 }
     moves.set(row, row.animate([start, end], { duration: MOVE_MS, easing: 'ease-out' }))
   }
-}
-
-/**
- * Gives a list these children and leaves in place those that have their place.
- *
- * @param {Element} list
- * @param {readonly Element[]} rows
- */
-function arrange(list, rows) {
-  for (const [index, row] of rows.entries())
-    if (list.children[index] !== row) list.insertBefore(row, list.children[index] ?? null)
-  while (list.children.length > rows.length) list.lastElementChild?.remove()
 }
 
 /** @param {HTMLCollection} rows */

@@ -29,6 +29,7 @@ import { MODELS_PATH, modelsPanel, modelsSummary } from './page/models-panel.ts'
 import { mountHome, mountPanels } from './page/panel-pages.ts'
 import { sharedSources } from './page/page-sources.ts'
 import type { PageSources } from './page/page-sources.ts'
+import { mountYearRows } from './page/year/rows-page.ts'
 import { SINCE_PATH, sincePanel } from './page/year/since-panel.ts'
 import { shownLog } from './page/year/proof-panel.ts'
 import { refusalPage, servePages } from './page/rendered-pages.ts'
@@ -115,6 +116,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   mountHome(pages, { panels, lead: feed, headers: chatHeaders })
   mountPanels(pages, { path: MODELS_PATH, panels: [modelsPanel(demo)] })
   mountPanels(pages, { path: SINCE_PATH, panels: [sincePanel('page')] })
+  mountYearRows(pages)
   mountPanels(pages, { path: '/status', panels: [statusPanel(log, demo)] })
   const chatPage = chatPanel(frame.assets, widgetUrl, 'page')
   mountPanels(pages, { path: CHAT_PATH, panels: [chatPage], headers: chatHeaders })

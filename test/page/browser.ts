@@ -75,13 +75,19 @@ export async function visit(url: string, options: BrowserContextOptions = {}): P
   return { page, problems, hosts }
 }
 
-/** Serious and critical findings of axe-core on a page, one line each. */
-export async function seriousFindings(page: Page): Promise<string[]> {
-  await page.evaluate(AXE)
-  const { violations } = await page.evaluate<axe.AxeResults>('axe.run()')
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`))
+/** Options of axe-core: all of its rules, with that of WCAG 2.2 for the size of targets. */
+const AXE_OPTIONS: axe.RunOptions = {
+  resultTypes: ['violations'],
+  rules: { 'target-size': { enabled: true } },
+}
+
+/** Findings of axe-core on a page, one line each. @param options of axe-core; default: all rules */
+export async function accessibilityFindings(page: Page, options = AXE_OPTIONS): Promise<string[]> {
+  await page.evaluate(`globalThis.axe || (() => { ${AXE} })()`)
+  const { violations } = await page.evaluate<axe.AxeResults>(`axe.run(${JSON.stringify(options)})`)
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
+  )
 }
 
 /** True when the page is no wider than the screen. */
@@ -98,7 +104,7 @@ function fitsScreen(page: Page): Promise<boolean> {
 export async function flawsOf({ page, problems, hosts }: Visit, status = 200): Promise<string[]> {
   const { host } = new URL(page.url())
   return [
-    ...(await seriousFindings(page)),
+    ...(await accessibilityFindings(page)),
     ...((await fitsScreen(page)) ? [] : ['it is wider than the screen']),
     ...problems.filter((problem) => !problem.includes(`status of ${status}`)),
     ...[...hosts].filter((each) => each !== host).map((each) => `it asks ${each}`),

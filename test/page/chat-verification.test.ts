@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { startProvider } from '../support/synthetic-provider.ts'
-import { NARROW, picture, seriousFindings, visit } from './browser.ts'
+import { NARROW, picture, accessibilityFindings, visit } from './browser.ts'
 import { ask, openChat, serveChat, status, troubles } from './chat-server.ts'
 import { startChallenge } from './stand-in-challenge.ts'
 import type { StandInChallenge } from './stand-in-challenge.ts'
@@ -27,7 +27,7 @@ test('the challenge is shown before the first turn, and its token starts the ses
   await page.getByRole('button', { name: 'I am human' }).waitFor()
   expect(await status(page).textContent()).toContain('requires human verification')
   await picture(page, 'chat-verification', false)
-  expect(await seriousFindings(page)).toEqual([])
+  expect(await accessibilityFindings(page)).toEqual([])
   await ask(page, 'Hello?', false)
   expect(challenge.checked).toEqual([])
   await page.getByRole('button', { name: 'I am human' }).click()

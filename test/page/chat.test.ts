@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { serveDemo } from '../support/dash.ts'
 import { startProvider, startGatedProvider } from '../support/synthetic-provider.ts'
-import { flawsOf, NARROW, picture, seriousFindings, visit, WIDE } from './browser.ts'
+import { flawsOf, NARROW, picture, accessibilityFindings, visit, WIDE } from './browser.ts'
 import { answers, ask, openChat, serveChat, status } from './chat-server.ts'
 
 let demo: Awaited<ReturnType<typeof serveDemo>>
@@ -21,7 +21,7 @@ describe.each([
   test('an answer shows tools, times and quota, is accessible and contacts no other host', async () => {
     const opened = await openChat(`${demo.url}/?sort=${sort}`, { viewport, colorScheme })
     const { page } = opened
-    expect(await seriousFindings(page)).toEqual([])
+    expect(await accessibilityFindings(page)).toEqual([])
     await ask(page, 'What is trending?')
     await picture(page, `chat-answer-${name}`, false)
     await expect.poll(() => status(page).textContent()).toBe('The answer is complete.')
@@ -50,7 +50,7 @@ describe.each([
     expect(await status(page).textContent()).toBe('Answering …')
     expect(await status(page).getAttribute('role')).toBe('status')
     await picture(page, `chat-middle-${name}`, false)
-    expect(await seriousFindings(page)).toEqual([])
+    expect(await accessibilityFindings(page)).toEqual([])
     await page.getByRole('button', { name: 'Stop' }).click()
     await provider.idle()
     expect(await page.locator('.trouble').textContent()).toBe('Stopped. The part received is kept.')

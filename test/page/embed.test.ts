@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { serveDemo } from '../support/dash.ts'
-import { picture, seriousFindings, visit } from './browser.ts'
+import { picture, accessibilityFindings, visit } from './browser.ts'
 
 const LOADER_MAX_BYTES = 3_072
 
@@ -63,7 +63,7 @@ test('the button on the page of an allowed site opens the chat, which answers, a
   await picture(page, 'embedded-chat', false)
   expect(await chat.getByRole('heading', { name: 'Chat' }).count()).toBe(1)
   expect((await chat.locator('#chat-log').boundingBox())?.height).toBeGreaterThan(CHAT_LOG_MIN_HEIGHT)
-  expect(await seriousFindings(page)).toEqual([])
+  expect(await accessibilityFindings(page)).toEqual([])
   await chat.getByRole('button', { name: 'Close' }).click()
   await expect.poll(() => button.getAttribute('aria-expanded')).toBe('false')
   expect(await button.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true)

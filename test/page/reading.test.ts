@@ -131,14 +131,15 @@ test('the chat suggests questions, answers one, and shows the talk again after a
   await questions.first().click()
   await page.locator('.turn .actions button:text("Retry")').waitFor()
   expect(await questions.first().isVisible()).toBe(false)
-  expect(await page.locator('#chat-quota').textContent()).toMatch(
-    /^\d+ of \d+ messages left in this conversation, \d+ of \d+ today$/,
-  )
+  const quota = await page.locator('#chat-quota').textContent()
+  expect(quota).toMatch(/^19 of 20 messages left in this conversation, \d+ of \d+ today$/)
   const answer = await page.locator('.turn .answer').textContent()
   expect(answer?.trim()).not.toBe('')
   await page.reload({ waitUntil: 'networkidle' })
   expect(await page.locator('.turn .question').textContent()).toContain(question)
   await expect.poll(() => page.locator('.turn .answer').textContent()).toBe(answer)
+  await expect.poll(() => page.locator('#chat-quota').textContent()).toBe(quota)
+  expect(await page.getByRole('heading', { name: 'Chat', exact: true }).count()).toBe(1)
   await page.locator('[data-chat="new"]').click()
   await page.reload({ waitUntil: 'networkidle' })
   expect(await page.locator('.turn').count()).toBe(0)

@@ -73,12 +73,12 @@ function sheet(item: ItemTrend | null, widgetUrl: string | null, isPage: boolean
   return html`<dialog
     id="chat-sheet"
     class="chat${isPage ? ' inside' : ''}"
-    aria-labelledby="chat-sheet-title"
+    aria-labelledby="${isPage ? 'chat-title' : 'chat-sheet-title'}"
     ${item === null ? NOTHING : html`data-key="${item.key}" data-title="${item.title}"`}
     ${widgetUrl === null ? NOTHING : html`data-widget="${widgetUrl}"`}
   >
     <header>
-      <h3 id="chat-sheet-title">Chat</h3>
+      ${isPage ? NOTHING : html`<h3 id="chat-sheet-title">Chat</h3>`}
       <button type="button" data-chat="new">New conversation</button>
       <button type="button" data-chat="close">Close</button>
     </header>

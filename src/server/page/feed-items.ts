@@ -47,13 +47,17 @@ export type RowNotes = (column: ColumnName, item: PageItem) => RowNote
 
 const NO_NOTE: RowNote = { mark: NOTHING, note: NOTHING }
 
-/** What all lists of a feed share. */
-interface ListContext {
+/** What the rows of all lists share. */
+interface RowContext {
   /** Time of the lists, from which ages count. */
   at: Instant
   order: Order
-  query: PageQuery
   notes: RowNotes
+}
+
+/** What all lists of a feed share. */
+interface ListContext extends RowContext {
+  query: PageQuery
   /** Small print beside the first heading. */
   about: Html
 }
@@ -343,7 +347,13 @@ function column(name: ColumnName, kind: 'lead' | 'beyond' | 'alone', about: Html
   </section>`
 }
 
-function storyList(name: ColumnName, stories: readonly Story[], { at, order, notes }: ListContext): Html {
+/** Renders the rows of Popular as the overview shows them. */
+export function popularRows(lists: PageLists, context: RowContext): Html {
+  const stories = overviewOf(lists).find(({ name }) => name === 'popular')?.stories ?? []
+  return storyList('popular', stories, context)
+}
+
+function storyList(name: ColumnName, stories: readonly Story[], { at, order, notes }: RowContext): Html {
   return html`<ol class="items">
     ${stories.map((story) => {
       const showsSource = MIXED_COLUMNS.has(name) || story.others.length > 0

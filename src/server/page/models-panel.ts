@@ -206,7 +206,7 @@ function usageSection(
     if (modelParam === null) return NOTHING
     return html`<p class="notice">The model <code>${modelParam}</code> is not in the current list.</p>`
   }
-  return html`<h3>Ask <bdi>${chosen.name}</bdi></h3>
+  return html`<h2>Ask <bdi>${chosen.name}</bdi></h2>
     ${
       demo
         ? html`<p>

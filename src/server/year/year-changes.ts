@@ -235,8 +235,22 @@ function gapNote(gap: GapStop): Html {
   return html`<p>Gap: nothing was published for ${days} (${reason}).</p>`
 }
 
-/** Renders what entered, left, moved and became number 1, each with its rank. */
-export function changesOf({ newFirst, entered, left, moved }: YearChanges<ListedItem>): Html {
+/**
+ * Renders what entered, left, moved and became number 1, each with its rank.
+ *
+ * @param headingLevel level of the headings of the parts
+ */
+export function changesOf(
+  { newFirst, entered, left, moved }: YearChanges<ListedItem>,
+  headingLevel: 2 | 3 = 3,
+): Html {
+  const itemList = (title: string, lines: readonly Html[]): Html =>
+    lines.length === 0
+      ? NOTHING
+      : html`<h${headingLevel}>${title}</h${headingLevel}>
+          <ul>
+            ${lines.map((line) => html`<li>${line}</li>`)}
+          </ul>`
   return html`${newFirst ? html`<p>New number 1: ${itemLine(newFirst)}</p>` : NOTHING}
   ${itemList(
     `${formatCounted(entered.length, 'items')} entered`,
@@ -250,14 +264,6 @@ export function changesOf({ newFirst, entered, left, moved }: YearChanges<Listed
     `${formatCounted(moved.length, 'items')} moved by 10 or more`,
     moved.map(({ before, after }) => html`#${before.rank} → #${after.rank} ${itemLine(after)}`),
   )}`
-}
-
-function itemList(title: string, lines: readonly Html[]): Html {
-  if (lines.length === 0) return NOTHING
-  return html`<h3>${title}</h3>
-    <ul>
-      ${lines.map((line) => html`<li>${line}</li>`)}
-    </ul>`
 }
 
 function itemLine(item: ListedItem): Html {

@@ -16,36 +16,41 @@ interface ChartTable<Row> {
   /** Id of the table. */
   id: string
   caption: string
+  /** False for too few days to draw. */
+  isDrawn: boolean
   series: readonly Series<Row>[]
   rows: readonly ChartRow<Row>[]
 }
 
 /**
- * Renders ranks by day as a table, from which a script draws a chart (assets/page/chart.js). Days without an observation
- * are separate rows.
+ * Renders ranks by day as a folded table, from which a script draws a chart above it (assets/page/chart.js). Days without
+ * an observation are separate rows.
  */
-export function chartTable<Row>({ id, caption, series, rows }: ChartTable<Row>): Html {
+export function chartTable<Row>({ id, caption, isDrawn, series, rows }: ChartTable<Row>): Html {
   return html`<figure class="over-time">
-    <div class="chart needs-script" data-table="${id}"></div>
-    <div class="wide rows" tabindex="0" role="group" aria-label="${caption}">
-      <table class="compared" id="${id}">
-        <caption>
-          ${caption}
-        </caption>
-        <thead>
-          <tr>
-            <th scope="col">Day</th>
-            ${series.map(
-              ({ title, drawn }) =>
-                html`<th scope="col" class="number" ${drawn ? html`data-drawn` : NOTHING}>${title}</th>`,
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          ${rows.map((chartRow) => rowOf(chartRow, series))}
-        </tbody>
-      </table>
-    </div>
+    ${isDrawn ? html`<div class="chart needs-script" data-table="${id}"></div>` : NOTHING}
+    <details>
+      <summary>The numbers as a table</summary>
+      <div class="wide rows" tabindex="0" role="group" aria-label="${caption}">
+        <table class="compared" id="${id}">
+          <caption class="unseen">
+            ${caption}
+          </caption>
+          <thead>
+            <tr>
+              <th scope="col">Day</th>
+              ${series.map(
+                ({ title, drawn }) =>
+                  html`<th scope="col" class="number" ${drawn ? html`data-drawn` : NOTHING}>${title}</th>`,
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            ${rows.map((chartRow) => rowOf(chartRow, series))}
+          </tbody>
+        </table>
+      </div>
+    </details>
   </figure>`
 }
 

@@ -49,7 +49,7 @@ type ObservedDay = ItemTrend['days'][number]
 /** The panel of an item's daily rank among the observed items of its source. */
 const ITEM_PANEL: Panel = {
   id: 'item',
-  title: 'The item, day by day',
+  title: 'Links and ranks by day',
   params: ['key'],
   async render({ sources, query }) {
     const trend = await sources.search.itemTrend(parseKey(query.params))
@@ -92,10 +92,12 @@ function bestDay(days: readonly ObservedDay[], source: string): Html {
   const best = bestDayOf(days)
   if (!best) return NOTHING
   const first = days[0]?.day ?? best.day
-  return html`<p class="stay">
-    Highest #${best.rank} of ${nameOfSource(source)} on ${best.day}; observed on
-    ${formatCounted(days.length, 'days')}, first on ${first}.
-  </p>`
+  const rank = `#${best.rank} of ${nameOfSource(source)} on ${best.day}`
+  const text =
+    days.length === 1
+      ? `${rank}, the only day of observation.`
+      : `Highest ${rank}; observed on ${days.length} days, first on ${first}.`
+  return html`<p class="stay">${text}</p>`
 }
 
 function observationTable(days: readonly ObservedDay[], source: string): Html {
@@ -103,6 +105,7 @@ function observationTable(days: readonly ObservedDay[], source: string): Html {
   return chartTable<ObservedDay>({
     id: 'daily-ranks',
     caption: `Rank among ${nameOfSource(source)} of the day`,
+    isDrawn: days.length > 1,
     series: [
       { title: 'Rank', drawn: true, valueOf: ({ rank }) => rank },
       { title: 'of', drawn: false, valueOf: ({ of }) => of },

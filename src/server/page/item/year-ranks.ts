@@ -49,10 +49,10 @@ export const yearRanksPanel = (baseUrl: () => string): Panel => ({
     const folded = foldAbsent(rows)
     const recent = manifestsOf(lastStops(stops, stopIndex, PUBLICATIONS_MAX))
     const stays = staysIn(recent, await lists(recent), key, recent[0] === manifestsOf(stops)[0])
-    return html`<p>
+    return html`${stays} ${shown.length === 0 ? NO_PUBLICATION : table(folded)}
+      <p class="as-of">
         The published rank in the list of its source and in <em>Popular</em>; a published rank never changes.
       </p>
-      ${stays} ${shown.length === 0 ? NO_PUBLICATION : table(folded)}
       ${pageLinks(stops, stopIndex, query, now)}
       ${rows.some((each) => 'row' in each) ? shareItem(baseUrl(), key, shown) : NOTHING}`
   },
@@ -60,17 +60,13 @@ export const yearRanksPanel = (baseUrl: () => string): Panel => ({
     codeOf(trendContract, error) === 'invalid_key' ? INVALID_KEY : refusalOfYear(error, view),
 })
 
-/** The best rank and the stay of an item in each list of the newest publication that has it. */
-function staysIn(
-  manifests: readonly Manifest[],
-  lists: ListsByDigest,
-  key: string,
-  isStart: boolean,
-): readonly Html[] {
-  return COLUMN_NAMES.flatMap((name) => {
+/** A sentence with the best rank and the stay of an item in each list of the newest publication. */
+function staysIn(manifests: readonly Manifest[], lists: ListsByDigest, key: string, isStart: boolean): Html {
+  const stays = COLUMN_NAMES.flatMap((name) => {
     const stay = staysAt(ranksByDay(manifests, lists, name), isStart).get(key)
-    return stay ? [html`<p class="stay">${COLUMNS[name]}: ${stayText(stay)}</p>`] : []
+    return stay ? [`${COLUMNS[name]}: ${stayText(stay)}`] : []
   })
+  return stays.length === 0 ? NOTHING : html`<p class="stay">${stays.join('; ')}.</p>`
 }
 
 /** Offers the shown ranks to other pages, as of the newest publication among them. */
@@ -127,6 +123,7 @@ function table(rows: readonly ChartRow<YearPosition>[]): Html {
   return chartTable<YearPosition>({
     id: 'year-ranks-table',
     caption: 'Rank in the Year, by as-of day',
+    isDrawn: rows.filter((row) => 'row' in row).length > 1,
     series: [
       { title: 'In its list', drawn: true, valueOf: ({ rank }) => rank },
       { title: 'In Popular', drawn: true, valueOf: ({ popular }) => popular },

@@ -4,11 +4,13 @@ import { nameOfSource } from '../../../domain/feed/subscription.ts'
 import { compareLists } from '../../../domain/year/history/calendar.ts'
 import type { Comparison } from '../../../domain/year/history/calendar.ts'
 import type { YearFeed, YearItem } from '../../../domain/year/schema.ts'
+import type { Day } from '../../../domain/time.ts'
 import { linkedTitle } from '../feed-items.ts'
 import { NOTHING, formatCount, formatCounted, html } from '../html.ts'
 import type { Html } from '../html.ts'
 import { itemHref } from '../layout.ts'
 import type { PageQuery } from '../layout.ts'
+import { slopeChart } from './slope-chart.ts'
 
 /** Column shown by default. */
 const DEFAULT_COLUMN: ColumnName = 'popular'
@@ -32,29 +34,27 @@ export function yearComparison(
   )
   const detailed = comparisons.find(([name]) => name === shown)?.[1]
   return html`${areListsEqual(comparisons) ? LISTS_EQUAL : NOTHING}
-    <div class="wide">
-      <table class="compared" id="compared-columns">
-        <caption>
-          Between ${then.asOfDay} and ${now.asOfDay}
-        </caption>
-        <thead>
-          ${columnHeads(['Column'], ['Entered', 'Left', 'Moved', 'Stayed'])}
-        </thead>
-        <tbody>
-          ${comparisons.map(([name, { entered, left, moved, stayed }]) => {
-            const isShown = name === shown ? html`aria-current="true"` : NOTHING
-            return html`<tr>
-              <th scope="row">${query.sectionLink('feed', { column: name }, COLUMNS[name], isShown)}</th>
-              <td>${entered.length}</td>
-              <td>${left.length}</td>
-              <td>${moved.length}</td>
-              <td>${stayed.length}</td>
-            </tr>`
-          })}
-        </tbody>
-      </table>
-    </div>
-    ${detailed ? changesOf(shown, detailed) : NOTHING}`
+    <table class="compared" id="compared-columns">
+      <caption>
+        Between ${then.asOfDay} and ${now.asOfDay}
+      </caption>
+      <thead>
+        ${columnHeads(['Column'], ['Entered', 'Left', 'Moved', 'Stayed'])}
+      </thead>
+      <tbody>
+        ${comparisons.map(([name, { entered, left, moved, stayed }]) => {
+          const isShown = name === shown ? html`aria-current="true"` : NOTHING
+          return html`<tr>
+            <th scope="row">${query.sectionLink('feed', { column: name }, COLUMNS[name], isShown)}</th>
+            <td>${entered.length}</td>
+            <td>${left.length}</td>
+            <td>${moved.length}</td>
+            <td>${stayed.length}</td>
+          </tr>`
+        })}
+      </tbody>
+    </table>
+    ${detailed ? changesOf(shown, detailed, [then.asOfDay, now.asOfDay]) : NOTHING}`
 }
 
 const LISTS_EQUAL = html`<p class="notice" role="note">
@@ -69,36 +69,38 @@ function areListsEqual(comparisons: readonly (readonly [string, Comparison<YearI
   )
 }
 
-/** Rows shown before the rest is folded. */
-const ROWS_SHOWN = { moved: 20, entered: 10, left: 10 }
+/** Rows shown before the rest is folded; the chart has the moves that are shown. */
+const ROWS_SHOWN = { moved: 10, entered: 10, left: 10 }
 
-function changesOf(name: ColumnName, { entered, left, moved, stayed }: Comparison<YearItem>): Html {
-  const moves = moved
-    .toSorted((a, b) => Math.abs(b.rose) - Math.abs(a.rose))
-    .map(({ before, after, rose }) =>
-      changeRow(rose > 0 ? 'up' : 'down', rankChange(rose), after, before, after),
-    )
+function changesOf(
+  name: ColumnName,
+  { entered, left, moved, stayed }: Comparison<YearItem>,
+  days: readonly [Day, Day],
+): Html {
   const title = COLUMNS[name]
+  const biggest = moved.toSorted((a, b) => Math.abs(b.rose) - Math.abs(a.rose))
+  const movedRows = biggest.map(({ before, after, rose }) =>
+    changeRow(rose > 0 ? 'up' : 'down', rankChange(rose), before, after),
+  )
+  const stayedRows = stayed.map(({ before, after }) => changeRow('stayed', html`Stayed`, before, after))
   return html`<h3 id="compared-title">${title}: biggest moves</h3>
-    ${foldedTable(moves, ROWS_SHOWN.moved, 'smaller moves', 'Nothing moved.')}
+    ${biggest.length > 0 ? slopeChart(biggest.slice(0, ROWS_SHOWN.moved), days) : NOTHING}
+    ${foldedTable(movedRows, ROWS_SHOWN.moved, 'smaller moves', 'Nothing moved.')}
     <h3>${title}: entered</h3>
     ${foldedTable(
-      entered.map((item) => changeRow('entered', NEW, item, null, item)),
+      entered.map((item) => changeRow('entered', NEW, null, item)),
       ROWS_SHOWN.entered,
       'more items that entered',
       'Nothing entered.',
     )}
     <h3>${title}: left</h3>
     ${foldedTable(
-      left.map((item) => changeRow('left', html`Left`, item, item, null)),
+      left.map((item) => changeRow('left', html`Left`, item, null)),
       ROWS_SHOWN.left,
       'more items that left',
       'Nothing left.',
     )}
-    ${folded(
-      `${formatCounted(stayed.length, 'items')} at the same rank`,
-      stayed.map(({ before, after }) => changeRow('stayed', html`Stayed`, after, before, after)),
-    )}`
+    ${folded(`${formatCounted(stayed.length, 'items')} at the same rank`, stayedRows)}`
 }
 
 /** A table with its first rows, and the others folded under `rest`. */
@@ -126,41 +128,47 @@ function folded(summary: string, rows: readonly Html[]): Html {
   </details>`
 }
 
+/** The explicit roles replace those that the elements lose when CSS stacks the cells of a row on a narrow screen. */
 function changesTable(rows: readonly Html[], emptyText: string): Html {
   if (rows.length === 0) return html`<p class="empty">${emptyText}</p>`
-  return html`<div class="wide">
-    <table class="compared">
-      <thead>
-        ${columnHeads(['Change', 'Item'], ['Rank then', 'Rank now', 'Points then', 'Points now'])}
-      </thead>
-      <tbody>
-        ${rows}
-      </tbody>
-    </table>
-  </div>`
+  return html`<table class="compared stacked" role="table">
+    <thead role="rowgroup">
+      ${columnHeads(['Change', 'Item'], ['Rank', 'Points'])}
+    </thead>
+    <tbody role="rowgroup">
+      ${rows}
+    </tbody>
+  </table>`
 }
 
 function columnHeads(texts: readonly string[], numbers: readonly string[]): Html {
-  return html`<tr>
-    ${texts.map((title) => html`<th scope="col">${title}</th>`)}
-    ${numbers.map((title) => html`<th scope="col" class="number">${title}</th>`)}
+  return html`<tr role="row">
+    ${texts.map((title) => html`<th scope="col" role="columnheader">${title}</th>`)}
+    ${numbers.map((title) => html`<th scope="col" role="columnheader" class="number">${title}</th>`)}
   </tr>`
 }
 
-function changeRow(
-  kind: string,
-  change: Html,
-  item: YearItem,
-  then: YearItem | null,
-  now: YearItem | null,
-): Html {
-  const numbers = [then?.rank, now?.rank, then?.points, now?.points]
-  return html`<tr data-key="${item.key}" data-change="${kind}">
-    <td class="change">${change}</td>
-    <th scope="row">
-      ${linkedTitle(item)}<span class="source">${nameOfSource(item.source)}</span>
-      <a href="${itemHref(item.key)}">rank over time</a>
+/** @param then the item in the earlier list; null if it entered. @param now null if it left */
+function changeRow(kind: string, change: Html, then: YearItem | null, now: YearItem | null): Html {
+  const item = now ?? then
+  if (!item) return NOTHING
+  return html`<tr role="row" data-key="${item.key}" data-change="${kind}">
+    <td role="cell" class="change">${change}</td>
+    <th scope="row" role="rowheader">
+      ${linkedTitle(item)}
+      <a class="source" href="${itemHref(item.key)}"
+        >${nameOfSource(item.source)}<span class="unseen">: rank over time</span></a
+      >
     </th>
-    ${numbers.map((number) => html`<td>${number === undefined ? '–' : formatCount(number)}</td>`)}
+    ${numberCell('Rank', then?.rank, now?.rank)} ${numberCell('Points', then?.points, now?.points)}
   </tr>`
+}
+
+/** A number then and now, once if it is the same. */
+function numberCell(title: string, then: number | undefined, now: number | undefined): Html {
+  const text = (number: number | undefined): string => (number === undefined ? '–' : formatCount(number))
+  const [before, after] = [text(then), text(now)]
+  return html`<td role="cell" data-title="${title}">
+    ${before === after ? before : `${before} → ${after}`}
+  </td>`
 }

@@ -45,7 +45,7 @@ export function sincePanel(place: 'home' | 'page'): Panel {
         newest,
         { base, count: changes ? countOf(changes) : 0 },
         heading,
-        contentOf(base, newest, changes),
+        contentOf(base, newest, changes, place),
         place,
       )
     },
@@ -109,13 +109,18 @@ function countsOf({ entered, left, moved, newFirst }: YearChanges<ListedItem>): 
     >`
 }
 
-function contentOf(base: TimelineItem, newest: TimelineItem, changes: YearChanges<ListedItem> | null): Html {
+function contentOf(
+  base: TimelineItem,
+  newest: TimelineItem,
+  changes: YearChanges<ListedItem> | null,
+  place: 'home' | 'page',
+): Html {
   const compared = `/?sort=year&at=${timeOf(base)}&with=${timeOf(newest)}#feed`
   return html`<p class="as-of">
       Popular of ${newest.manifest.asOfDay} against ${base.manifest.asOfDay}; moves by 10 or more.
       <a href="${compared}">Compare all lists</a>
     </p>
     <div class="changes">
-      ${changes ? changesOf(changes) : html`<p class="empty">One of them has an older layout.</p>`}
+      ${changes ? changesOf(changes, place === 'home' ? 3 : 2) : html`<p class="empty">One of them has an older layout.</p>`}
     </div>`
 }

@@ -1,3 +1,4 @@
+import { RULE_PARAMS } from '../../../domain/feed/rule.ts'
 import { DAY_MS, startOfDay } from '../../../domain/time.ts'
 import type { Day, Instant } from '../../../domain/time.ts'
 import { atOfStop, lastDayOf } from '../../../domain/year/history/calendar.ts'
@@ -11,6 +12,12 @@ import { NOTHING, formatCounted, formatMinute, html } from '../html.ts'
 import type { Html } from '../html.ts'
 import type { PageQuery } from '../layout.ts'
 import { NO_MOMENTS, daysOf } from './time-travel.ts'
+
+/** Path of the rows of Popular in several publications. */
+export const ROWS_PATH = '/year/rows'
+
+/** Publications on that page. */
+export const ROWS_PART = 10
 
 /** The state of the timeline. */
 export interface TimelineState {
@@ -81,9 +88,6 @@ function step(
 const ARROW_BACK = html`<span aria-hidden="true">← </span>`
 const ARROW_ON = html`<span aria-hidden="true"> →</span>`
 
-/** Publications per request of the slider's script. */
-const PART = 30
-
 function slider(
   { period, lists, query }: TimelineState,
   current: TimelineStop | undefined,
@@ -98,17 +102,15 @@ function slider(
     ? [lastDayOf(current), `, ${stopText(current)}`]
     : [`before ${firstDay}`, '']
   const gaps = stops.filter((stop) => stop.kind === 'gap')
-  // Only an unfiltered list can be reordered by the script.
-  const isReordered =
-    lists !== null && !query.params.has('with') && !FILTERS.some((name) => query.params.has(name))
+  const isWhole = lists !== null && !FILTERS.some((name) => query.params.has(name))
   const legend = `${firstDay} to ${lastDay}. Bars: items new in Popular.${
     gaps.length > 0 ? ` Hatched: ${formatCounted(gaps.length, 'gaps')}.` : ''
   }`
   return html`<year-timeline
     data-first-day="${firstDay}"
     data-days="${last + 1}"
-    ${isReordered && !query.params.has('at') ? html`data-shows-newest` : NOTHING}
-    ${isReordered ? html`data-ranks="${ranksContract.path}" data-parts="${partsOf(period)}"` : NOTHING}
+    ${isWhole && !query.params.has('at') ? html`data-ranks="${ranksContract.path}"` : NOTHING}
+    ${isWhole && !query.params.has('column') ? html`data-rows="${ROWS_PATH}" data-parts="${partsOf(period)}"` : NOTHING}
   >
     <div class="travel">
       <label for="slider" class="unseen needs-script">Day of the history</label>
@@ -132,13 +134,14 @@ function slider(
   </year-timeline>`
 }
 
-const FILTERS = ['q', 'source', 'minPoints', 'minComments', 'top']
+/** Parameters with which the list is not that of the publication. */
+const FILTERS = ['with', ...RULE_PARAMS]
 
 /** Times of the last publication of every part of a period, the newest first. */
 function partsOf(period: TimelinePeriod): string {
   const times = period.stops.filter((stop) => stop.kind === 'publication').toReversed()
   return times
-    .filter((_, index) => index % PART === 0)
+    .filter((_, index) => index % ROWS_PART === 0)
     .map((stop) => atOfStop(stop, stop.item.manifest.publishedAt))
     .join(' ')
 }

@@ -42,7 +42,7 @@ const ENVELOPES_MAX = 4
  * Returns a function that parses a verified publication as an envelope of version 3, or null for an older layout, with a
  * small cache.
  */
-function envelopeReader(): (publication: ProvedPublication) => YearEnvelope | null {
+export function envelopeReader(): (publication: ProvedPublication) => YearEnvelope | null {
   const cache = new LRUCache<ProvedPublication, { envelope: YearEnvelope | null }>({ max: ENVELOPES_MAX })
   return (publication) => {
     const cached = cache.get(publication)
@@ -235,7 +235,8 @@ function listsOf(frame: Frame, envelope: YearEnvelope, { manifest }: ProvedPubli
 }
 
 const ABOUT_YEAR = html`<small
-  >as published on this day, byte for byte<span class="needs-script">; drag to replay</span></small
+  ><span class="roomy">as published on this day, byte for byte<span class="needs-script">; </span></span
+  ><span class="needs-script">drag to replay</span></small
 >`
 
 function ruleText(rule: FeedRule | null): string {
@@ -243,7 +244,7 @@ function ruleText(rule: FeedRule | null): string {
 }
 
 /** Marks of ranks against the publication before, and the stay of each item. */
-function notesOf({ shown, stops }: Frame, lists: ListsByDigest): RowNotes {
+export function notesOf({ shown, stops }: Pick<Frame, 'shown' | 'stops'>, lists: ListsByDigest): RowNotes {
   const manifests = manifestsOf(shown)
   const previous = lists.get(manifests.at(-2)?.sha256 ?? '')
   const isStart = manifestsOf(stops)[0] === manifests[0]
@@ -258,7 +259,7 @@ function notesOf({ shown, stops }: Frame, lists: ListsByDigest): RowNotes {
     const before = previous?.ranks[column].get(key)
     const stay = staysOf(column).get(key)
     return {
-      mark: previous && rank !== undefined ? markOf(before, rank) : NOTHING,
+      mark: previous && rank !== undefined ? markOf(before, rank) : UNMOVED,
       note: stay ? stayNote(stay) : NOTHING,
     }
   }
@@ -266,8 +267,11 @@ function notesOf({ shown, stops }: Frame, lists: ListsByDigest): RowNotes {
 
 function markOf(before: number | undefined, rank: number): Html {
   if (before === undefined) return NEW
-  return before === rank ? NOTHING : rankChange(before - rank)
+  return before === rank ? UNMOVED : rankChange(before - rank)
 }
+
+/** The place of a mark that scripts may show. */
+const UNMOVED = html`<span></span>`
 
 /** The ranks of a list in each publication; null for an older layout. */
 export function ranksByDay(

@@ -182,19 +182,20 @@ describe('two times compared', () => {
     const { status, text, page } = await get(workspace, `/?${query}`)
     expect(status).toBe(200)
     expect(text).toContain(`Between ${AS_OF} and ${LAST}`)
-    const rows = [...page.matchAll(/<tr data-key="([^"]*)" data-change="([^"]*)">(.*?)<\/tr>/gs)]
+    const rows = [...page.matchAll(/<tr role="row" data-key="([^"]*)" data-change="([^"]*)">(.*?)<\/tr>/gs)]
     const told = rows.map(([, key, change, cells = '']) => {
-      const numbers = [...cells.matchAll(/<td>([^<]*)<\/td>/g)].map(([, number]) => number)
+      const numbers = [...cells.matchAll(/data-title="[^"]*">\s*([^<]*?)\s*<\/td>/g)].map(([, number]) => number)
       return [key, change, numbers.join(' ')]
     })
     expect(told).toEqual([
-      ['hn-hn1', 'up', '4 1 10 5,000'],
-      ['hn-hn2', 'down', '2 4 20 20'],
-      ['hn-hn3', 'down', '1 2 30 30'],
-      ['hn-fresh', 'entered', '– 3 – 25'],
-      ['hn-old', 'left', '3 – 15 –'],
+      ['hn-hn1', 'up', '4 → 1 10 → 5,000'],
+      ['hn-hn2', 'down', '2 → 4 20'],
+      ['hn-hn3', 'down', '1 → 2 30'],
+      ['hn-fresh', 'entered', '– → 3 – → 25'],
+      ['hn-old', 'left', '3 → – 15 → –'],
     ])
     expect(text).toContain('▲ up 3')
+    expect(page.match(/<line /g)).toHaveLength(3)
     expect(text).toMatch(/Hacker News 1 1 3 0 Lobsters 0 0 0 3/)
     const turned = await get(workspace, `/?at=${noonAfter(LAST)}&with=${noonAfter(AS_OF)}&column=hackerNews`)
     const changes = (of: string) => [...of.matchAll(/data-change="[^"]*"/g)].map(String)

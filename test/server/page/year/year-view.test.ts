@@ -1,7 +1,7 @@
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { addDays, formatInstant } from '../../../../src/domain/time.ts'
+import { addDays, formatInstant, startOfDay } from '../../../../src/domain/time.ts'
 import { openPage } from '../../../support/api-client.ts'
 import { LATER, changedYear } from '../../../support/changed-year.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../../support/workspace.ts'
@@ -23,6 +23,25 @@ test('rows of the Year have the change of their rank, best rank and stay', async
   expect(rowOf(page, 'hn-15')).toMatch(/▲ up 14 .* highest #1, 3 days, entered 1 March/)
   expect(rowOf(page, 'hn-1')).toMatch(/▼ down 1 .* highest #1, 3 days, entered 1 March/)
   expect(rowOf(page, 'hn-16')).toMatch(/NEW .* highest #15, 1 day, entered 3 March/)
+})
+
+test('the rows of several publications, which the slider shows, are those of their own pages', async () => {
+  const workspace = await changedYear()
+  const listOf = (page: string, start: string): string =>
+    page
+      .slice(page.indexOf(start))
+      .split('</ol>')[0]
+      ?.replace(/^.*?<ol/s, '')
+      .replaceAll(/\s+/g, ' ') ?? ''
+  const rows = await openPage(workspace, '/year/rows')
+  expect([...rows.page.matchAll(/data-rows="([^"]*)"/g)].map(([, day]) => day)).toEqual([AS_OF, LATER])
+  const newest = await openPage(workspace, '/?sort=year')
+  expect(listOf(rows.page, `data-rows="${LATER}"`)).toBe(listOf(newest.page, 'id="column-popular"'))
+  expect(newest.page).toMatch(/data-rows="\/year\/rows"\s+data-parts="[^" ]+"/)
+  for (const query of ['q=story', 'column=popular', `with=${formatInstant(startOfDay(LATER))}`])
+    expect((await openPage(workspace, `/?sort=year&${query}`)).page).not.toContain('data-rows')
+  expect((await openPage(workspace, '/year/rows?at=yesterday')).status).toBe(400)
+  expect((await openPage(await openWorkspace(), '/year/rows')).text).toContain('Nothing had been published')
 })
 
 test('the timeline has a bar a day with its turnover and hatches gaps', async () => {
