@@ -14,6 +14,12 @@ import { toFilePath } from './rules.ts'
 /** The configuration of all commands, read once. */
 export type Config = ReturnType<typeof configOf>
 
+/** Tokens without which a source cannot be read (docs/collecting.md, "Tokens"). */
+export const REQUIRED_TOKENS: Partial<Record<LiveSourceName, readonly (keyof Config['sourceTokens'])[]>> = {
+  'hype:replicate': ['replicate'],
+  'hype:reddit': ['redditClientId', 'redditClientSecret'],
+}
+
 /**
  * Builds the configuration from variables.
  *

@@ -2,7 +2,7 @@ import { LIVE_SOURCES } from '../../../domain/feed/live-source.ts'
 import type { LiveSourceName } from '../../../domain/feed/live-source.ts'
 import type { HttpProbe, ProbeResult } from '../../../domain/ports.ts'
 import type { Instant } from '../../../domain/time.ts'
-import { localUrl } from '../../settings/config.ts'
+import { REQUIRED_TOKENS, localUrl } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { withoutSecrets } from '../../settings/environment.ts'
@@ -164,11 +164,9 @@ const urlName = (source: LiveSourceName): string => `DASH_${source.replace('hype
 
 /** Probes of all sources, except those without their required token. */
 function sourceProbes({ sourceUrls, sourceTokens: tokens, chat }: Config): ServiceProbe[] {
-  const skipped: Partial<Record<LiveSourceName, boolean>> = {
-    'hype:replicate': tokens.replicate === null,
-    'hype:reddit': tokens.redditClientId === null || tokens.redditClientSecret === null,
-  }
-  const sources = LIVE_SOURCES.filter((source) => !skipped[source])
+  const sources = LIVE_SOURCES.filter((source) =>
+    (REQUIRED_TOKENS[source] ?? []).every((token) => tokens[token] !== null),
+  )
   return [
     ...sources.map((source) => headProbe(`source.${source}`, sourceUrls[source], urlName(source))),
     ...(chat.verification ? [headProbe('verification', chat.verification.url, 'DASH_VERIFICATION_URL')] : []),

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { LIVE_SOURCES } from '../../../domain/feed/live-source.ts'
+import { REQUIRED_TOKENS } from '../../settings/config.ts'
 import { shellWord } from '../../terminal.ts'
 
 /** Paths and user of one installation; all paths are absolute. */
@@ -33,10 +34,8 @@ interface Job {
   weekday?: 'Sun'
 }
 
-/** Sources that need no token. A source without its token would make every run fail (docs/collecting.md, "Tokens"). */
-const SOURCES_WITHOUT_TOKEN = LIVE_SOURCES.filter(
-  (name) => name !== 'hype:replicate' && name !== 'hype:reddit',
-)
+/** A source without its required token would make every run fail. */
+const SOURCES_WITHOUT_TOKEN = LIVE_SOURCES.filter((name) => REQUIRED_TOKENS[name] === undefined)
 
 /** Every even hour, at minute 5: trending scores halve every six hours, and source lists change within hours. */
 const EVERY_TWO_HOURS = Array.from({ length: 12 }, (_, index) => `${String(2 * index).padStart(2, '0')}:05`)
