@@ -184,7 +184,9 @@ describe('two times compared', () => {
     expect(text).toContain(`Between ${AS_OF} and ${LAST}`)
     const rows = [...page.matchAll(/<tr role="row" data-key="([^"]*)" data-change="([^"]*)">(.*?)<\/tr>/gs)]
     const told = rows.map(([, key, change, cells = '']) => {
-      const numbers = [...cells.matchAll(/data-title="[^"]*">\s*([^<]*?)\s*<\/td>/g)].map(([, number]) => number)
+      const numbers = [...cells.matchAll(/data-title="[^"]*">\s*([^<]*?)\s*<\/td>/g)].map(
+        ([, number]) => number,
+      )
       return [key, change, numbers.join(' ')]
     })
     expect(told).toEqual([
