@@ -53,7 +53,7 @@ describe('the check of the ledgers', () => {
       fc.property(soundArchive, (archive) => {
         expect(agree(archive)).toBe(true)
       }),
-      { numRuns: 150 },
+      { numRuns: 300 },
     )
   })
 
@@ -64,9 +64,9 @@ describe('the check of the ledgers', () => {
       fc.property(soundArchive, damages, (archive, changes) => {
         if (!agree(changes.reduce(applyDamage, archive))) damaged += 1
       }),
-      { numRuns: 1_000 },
+      { numRuns: 2_000 },
     )
-    expect(damaged).toBeGreaterThan(250)
+    expect(damaged).toBeGreaterThan(500)
   })
 })
 
