@@ -186,7 +186,7 @@ export function openState(path) {
     fast: true,
   })
   const rows = () =>
-    state.use(async ({ client }) => {
+    state.use(async (client) => {
       const sql = 'SELECT id, session, address, network, server, admitted_at, reserved, cost FROM chat_turns'
       const found = await client.execute(sql)
       return found.rows.map(({ admitted_at: admittedAt, ...row }) => ({ ...row, admittedAt }))
