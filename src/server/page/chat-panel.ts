@@ -64,8 +64,7 @@ const CHAT_OFF = html`<p class="notice">The chat of this server is off or not se
 /** Questions that the tools can answer on any archive. */
 const SUGGESTIONS = [
   'What are people talking about today?',
-  'What was number 1 of the Top Year a week ago?',
-  'What entered the Top Year yesterday?',
+  'What was in the Top Year a week ago?',
   'How often is Rust mentioned?',
 ]
 
