@@ -71,6 +71,18 @@ test('a replacement whose response is lost is not repeated and counts as done', 
   expect([...((await tree.get('index.json')) ?? [])]).toEqual([2])
 })
 
+test('a server that ignores If-Match is refused before a file is replaced', async () => {
+  const tree = openStaticTree(s3.location({ prefix: nextPrefix() }))
+  onTestFinished(() => tree.close())
+  await tree.put('tlog/year/tile/0/000.p/1', Uint8Array.of(1))
+  s3.fail('PUT', /probe/, { status: 200 })
+  await expect(tree.replace('index.json', null, Uint8Array.of(1))).rejects.toMatchObject({
+    code: 'storage_unavailable',
+    detail: expect.stringContaining('ignores If-Match, which protects') as unknown,
+  })
+  expect(await tree.get('index.json')).toBeNull()
+})
+
 test('a bucket stores each file of a static tree with its content type and cache time', async () => {
   const prefix = nextPrefix()
   const tree = openStaticTree(s3.location({ prefix }))

@@ -26,6 +26,8 @@ export interface S3Engine {
   /**
    * Replaces an object if it still has the bytes that were read before; null if it was missing. Returns false if another
    * process changed it since. `headers` are stored with the object.
+   *
+   * @throws Refusal `storage_unavailable` if the server ignores `If-Match`
    */
   replace: (
     key: string,
@@ -51,7 +53,20 @@ export function s3Objects(location: S3Location, retryPolicy: S3RetryPolicy = S3_
     return typeof result === 'string' ? null : result.body
   }
 
+  const prepare = once(async () => {
+    await listPage(client, root, { 'max-keys': '1' })
+    await probe(client, root + PROBE_KEY, location.endpoint)
+  })
+
+  /** Requires that the server refuses a write under an entity tag that the object does not have. */
+  const prepareReplace = once(async () => {
+    await prepare()
+    if (await putIf(client, root + PROBE_KEY, PROBE_BYTES, {}, '"none"'))
+      throw conditionalWriteRefusal(location.endpoint, 'If-Match')
+  })
+
   const replace: S3Engine['replace'] = async (key, before, bytes, headers) => {
+    await prepareReplace()
     const path = pathOf(key)
     const found = await client.send({ method: 'GET', key: path })
     const stored = typeof found === 'string' ? null : found
@@ -64,11 +79,6 @@ export function s3Objects(location: S3Location, retryPolicy: S3RetryPolicy = S3_
     const after = await read(path)
     return after !== null && Buffer.compare(after, bytes) === 0
   }
-
-  const prepare = once(async () => {
-    await listPage(client, root, { 'max-keys': '1' })
-    await probe(client, root + PROBE_KEY, location.endpoint)
-  })
 
   const driver = defineDriver(() => ({
     name: 's3-objects',
@@ -160,7 +170,7 @@ async function putIf(
 async function probe(client: S3Client, key: string, endpoint: string): Promise<void> {
   if (!(await putIf(client, key, PROBE_BYTES))) return
   if (!(await putIf(client, key, PROBE_BYTES))) return
-  throw conditionalWriteRefusal(endpoint)
+  throw conditionalWriteRefusal(endpoint, 'If-None-Match: *')
 }
 
 async function listPage(client: S3Client, prefix: string, options: Record<string, string>): Promise<S3Page> {

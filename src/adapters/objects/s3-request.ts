@@ -188,7 +188,8 @@ function toResult(response: CompleteResponse, request: S3Request, location: S3Lo
     throw storageUnavailable(
       `the object store ${endpoint} ${statusMessage}, which does not prove that the object is missing; check that DASH_STORE_URL is an S3 server`,
     )
-  if (status === 501 && request.method === 'PUT') throw conditionalWriteRefusal(endpoint)
+  if (status === 501 && request.method === 'PUT')
+    throw conditionalWriteRefusal(endpoint, request.headers?.['if-match'] ? 'If-Match' : 'If-None-Match: *')
   if (code === 'RequestTimeTooSkewed')
     throw storageUnavailable(
       `the object store ${endpoint} ${statusMessage}; correct the clock of this machine`,
@@ -204,10 +205,13 @@ function toResult(response: CompleteResponse, request: S3Request, location: S3Lo
   throw requestFault(response, request, location, 1)
 }
 
-/** Returns the Refusal for a server that ignores conditional writes. */
-export function conditionalWriteRefusal(endpoint: string): Refusal<StorageRefusal> {
+/** Returns the Refusal for a server that ignores a condition of writes. */
+export function conditionalWriteRefusal(
+  endpoint: string,
+  condition: 'If-None-Match: *' | 'If-Match',
+): Refusal<StorageRefusal> {
   return storageUnavailable(
-    `the object store ${endpoint} ignores If-None-Match: *, which protects objects from being overwritten; use a store that supports conditional writes`,
+    `the object store ${endpoint} ignores ${condition}, which protects objects from being overwritten; use a store that supports conditional writes`,
   )
 }
 
