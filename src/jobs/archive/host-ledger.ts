@@ -23,8 +23,9 @@ import {
   headOfIndex,
 } from '../../domain/year/published-ledger.ts'
 import type { PublishedDocument, Reference } from '../../domain/year/published-ledger.ts'
-import { auditHostTiles, mergeNote, olderTileChecks, ownLog, readHostNote } from './host-log.ts'
+import { mergeNote, ownLog, readHostNote } from './host-log.ts'
 import type { HostLogPorts, HostNote, LogReport } from './host-log.ts'
+import { auditHostTiles, olderTileRounds } from './host-tiles.ts'
 import { addFindings, sendAll, unavailable, unexpectedResponse } from './host-requests.ts'
 import type { HostRun } from './host-requests.ts'
 import { NOTHING_READ } from './verify-archive.ts'
@@ -125,13 +126,7 @@ async function readStaticLedger(
   }
   const read = await auditTexts(ports, texts, { note, tiles, isStatic }, reference, run)
   if (tiles.tree !== null && tiles.isWhole)
-    await sendAll(
-      { ...run, onProgress: () => undefined },
-      olderTileChecks(ports, tiles.tree, tiles.entries).map((check) => () => ({
-        checks: [check],
-        findings: [],
-      })),
-    )
+    await sendAll({ ...run, onProgress: () => undefined }, olderTileRounds(ports, tiles.tree, tiles.entries))
   ports.onNote(
     `${STATIC_HEADERS} and the page of ${ports.published.base} are not signed and were not checked`,
   )

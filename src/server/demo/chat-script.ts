@@ -1,11 +1,11 @@
 import { tokenize } from '../../domain/feed/tokenize.ts'
-import { parseJson } from '../../domain/text.ts'
-import { DATA_MARKER } from '../../domain/agent/prompt.ts'
 import { addDays, parseDay } from '../../domain/time.ts'
 import type { Day } from '../../domain/time.ts'
 import { compareLists } from '../../domain/year/history/calendar.ts'
 import { PHRASES } from './chat-phrases.ts'
 import type { Phrases } from './chat-phrases.ts'
+import { asArray, asObject, asString } from './chat-request.ts'
+import type { DemoRequest, JsonObject } from './chat-request.ts'
 import { dayOfQuestion } from './question-day.ts'
 
 /** A completion of the demo's model: tool calls, or its answer. */
@@ -334,77 +334,6 @@ function keyOf(item: JsonObject | null): string {
 
 function asNumber(value: unknown): number | null {
   return typeof value === 'number' ? value : null
-}
-
-/** A JSON object of unknown shape. */
-type JsonObject = Readonly<Record<string, unknown>>
-
-/** The parts of a request to the demo's model that its script uses. */
-export interface DemoRequest {
-  language: 'en' | 'ru'
-  /** The user's last message. */
-  text: string
-  /** The stored data of the prompt; null if there is none. */
-  data: JsonObject | null
-  /** Day of the turn, UTC. */
-  today: Day
-  /** Tool results, in the order of the calls. */
-  results: readonly { tool: string; data: JsonObject }[]
-  /** False if the request offers no tools. */
-  hasTools: boolean
-}
-
-const BLOCK = new RegExp(`^<<<${DATA_MARKER} \\w+$(.*?)^${DATA_MARKER} \\w+>>>$`, 'ms')
-
-/** Parses a request of the Responses API; null if it is invalid. */
-export function parseDemoRequest(body: unknown): DemoRequest | null {
-  const request = asObject(body)
-  const input = asArray(request?.['input'])
-  if (!request || input.length === 0 || request['stream'] !== true) return null
-  const items = input.map(asObject).filter((item) => item !== null)
-  const messages = items
-    .filter(({ type, role }) => type === 'message' && role === 'user')
-    .map(({ content }) => asString(content))
-  const text = messages.at(-1) ?? ''
-  const today = parseDay(/ for a turn on (\S+) \(UTC\)/.exec(messages[0] ?? '')?.[1] ?? '')
-  if (today === null) return null
-  const toolOf = (id: unknown): string =>
-    asString(items.find((item) => item['call_id'] === id && item['name'] !== undefined)?.['name'])
-  return {
-    language: languageOf(messages, text),
-    text,
-    data: parseObject(BLOCK.exec(messages[0] ?? '')?.[1]),
-    today,
-    results: items
-      .filter(({ type }) => type === 'function_call_output')
-      .map(({ call_id: id, output }) => ({ tool: toolOf(id), data: parseObject(output) ?? {} })),
-    hasTools: asArray(request['tools']).length > 0,
-  }
-}
-
-/** The preferred language, else that of the question. */
-function languageOf(messages: readonly string[], text: string): 'en' | 'ru' {
-  const preferences = parseObject(/^My preferences\b[^{]*(\{.*\})$/s.exec(messages[1] ?? '')?.[1])
-  const preferred = preferences?.['language']
-  if (preferred === 'Russian') return 'ru'
-  if (preferred === 'English') return 'en'
-  return /\p{Script=Cyrillic}/u.test(text) ? 'ru' : 'en'
-}
-
-function parseObject(text: unknown): JsonObject | null {
-  return typeof text === 'string' ? asObject(parseJson(text)) : null
-}
-
-function asObject(value: unknown): JsonObject | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null
-}
-
-function asArray(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
-}
-
-function asString(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }
 
 /** Words of a question that are not part of its subject. */

@@ -2,7 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { H3 } from 'h3'
 import { parseJson } from '../../domain/text.ts'
 import { respondJson } from '../respond.ts'
-import { parseDemoRequest, demoCompletion } from './chat-script.ts'
+import { parseDemoRequest } from './chat-request.ts'
+import { demoCompletion } from './chat-script.ts'
 import type { DemoCompletion } from './chat-script.ts'
 
 /** Name of the demo's model. */

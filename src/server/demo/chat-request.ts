@@ -1,0 +1,75 @@
+import { DATA_MARKER } from '../../domain/agent/prompt.ts'
+import { parseJson } from '../../domain/text.ts'
+import { parseDay } from '../../domain/time.ts'
+import type { Day } from '../../domain/time.ts'
+
+/** A JSON object of unknown shape. */
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** The parts of a request to the demo's model that its script uses. */
+export interface DemoRequest {
+  language: 'en' | 'ru'
+  /** The user's last message. */
+  text: string
+  /** The stored data of the prompt; null if there is none. */
+  data: JsonObject | null
+  /** Day of the turn, UTC. */
+  today: Day
+  /** Tool results, in the order of the calls. */
+  results: readonly { tool: string; data: JsonObject }[]
+  /** False if the request offers no tools. */
+  hasTools: boolean
+}
+
+const BLOCK = new RegExp(`^<<<${DATA_MARKER} \\w+$(.*?)^${DATA_MARKER} \\w+>>>$`, 'ms')
+
+/** Parses a request of the Responses API; null if it is invalid. */
+export function parseDemoRequest(body: unknown): DemoRequest | null {
+  const request = asObject(body)
+  const input = asArray(request?.['input'])
+  if (!request || input.length === 0 || request['stream'] !== true) return null
+  const items = input.map(asObject).filter((item) => item !== null)
+  const messages = items
+    .filter(({ type, role }) => type === 'message' && role === 'user')
+    .map(({ content }) => asString(content))
+  const text = messages.at(-1) ?? ''
+  const today = parseDay(/ for a turn on (\S+) \(UTC\)/.exec(messages[0] ?? '')?.[1] ?? '')
+  if (today === null) return null
+  const toolOf = (id: unknown): string =>
+    asString(items.find((item) => item['call_id'] === id && item['name'] !== undefined)?.['name'])
+  return {
+    language: languageOf(messages, text),
+    text,
+    data: parseObject(BLOCK.exec(messages[0] ?? '')?.[1]),
+    today,
+    results: items
+      .filter(({ type }) => type === 'function_call_output')
+      .map(({ call_id: id, output }) => ({ tool: toolOf(id), data: parseObject(output) ?? {} })),
+    hasTools: asArray(request['tools']).length > 0,
+  }
+}
+
+/** The preferred language, else that of the question. */
+function languageOf(messages: readonly string[], text: string): 'en' | 'ru' {
+  const preferences = parseObject(/^My preferences\b[^{]*(\{.*\})$/s.exec(messages[1] ?? '')?.[1])
+  const preferred = preferences?.['language']
+  if (preferred === 'Russian') return 'ru'
+  if (preferred === 'English') return 'en'
+  return /\p{Script=Cyrillic}/u.test(text) ? 'ru' : 'en'
+}
+
+function parseObject(text: unknown): JsonObject | null {
+  return typeof text === 'string' ? asObject(parseJson(text)) : null
+}
+
+export function asObject(value: unknown): JsonObject | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null
+}
+
+export function asArray(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+export function asString(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
