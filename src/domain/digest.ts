@@ -23,9 +23,12 @@ export function sha256HexToBase64(hex: string): string {
   return Buffer.from(hex, 'hex').toString('base64')
 }
 
-/** True for 64 lower-case hex digits and nothing else. A digest read from a store must pass before it names a path. */
+/** SHA-256 as 64 lower-case hexadecimal digits. */
+export const SHA256_HEX = /^[0-9a-f]{64}$/
+
+/** True for {@link SHA256_HEX} and nothing else. A digest read from a store must pass before it names a path. */
 export function isSha256Hex(value: string): boolean {
-  return /^[0-9a-f]{64}$/.test(value)
+  return SHA256_HEX.test(value)
 }
 
 /** HMAC-SHA256 of a text's UTF-8 bytes: 32 bytes. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { SHA256_HEX } from './digest.ts'
 
 /** Fields that several wire formats have (docs/api.md). */
 
@@ -8,5 +9,4 @@ export const dayField = z.iso.date()
 export const countField = z.int().min(0)
 /** Position of an entry in its ledger, from 1. */
 export const seqField = z.int().min(1)
-/** SHA-256 as 64 lower-case hexadecimal digits. */
-export const digestField = z.string().regex(/^[0-9a-f]{64}$/)
+export const digestField = z.string().regex(SHA256_HEX)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { serveDemo } from '../support/dash.ts'
-import { accessibilityFindings, visit } from './browser.ts'
+import { VIEWS, accessibilityFindings, visit } from './browser.ts'
 
 let demo: Awaited<ReturnType<typeof serveDemo>>
 
@@ -10,17 +10,10 @@ beforeAll(async () => {
 
 afterAll(() => demo.close())
 
-const VIEWS: readonly [name: string, path: string | (() => Promise<string>)][] = [
-  ['home', '/'],
-  ['Year', '/?sort=year'],
+const PAGES: readonly (readonly [name: string, path: string | (() => Promise<string>)])[] = [
+  ...VIEWS,
   ['days of the Year', '/year/rows'],
   ['comparison', comparisonPath],
-  ['since', '/since'],
-  ['item', '/item?key=hn-26296339'],
-  ['search', '/search?q=rust'],
-  ['models', '/models'],
-  ['status', '/status'],
-  ['chat', '/chat'],
   ['embedded chat', '/embed/chat'],
   ['404', '/nothing'],
 ]
@@ -37,7 +30,7 @@ const WIDTHS = [1280, 375, 320]
 /** The rule that depends on the colours. */
 const CONTRAST = { runOnly: ['color-contrast'] }
 
-test.each(VIEWS)(
+test.each(PAGES)(
   'axe-core finds nothing, light and dark, at 1280, 375 and 320 pixels: %s',
   async (_name, path) => {
     const { page } = await visit(demo.url + (typeof path === 'string' ? path : await path()))

@@ -38,6 +38,18 @@ afterAll(() => browser?.close())
 export const NARROW = { width: 375, height: 800 }
 export const WIDE = { width: 1440, height: 900 }
 
+/** The views of a demo, with their paths. */
+export const VIEWS: readonly (readonly [name: string, path: string])[] = [
+  ['home', '/'],
+  ['year', '/?sort=year'],
+  ['since', '/since'],
+  ['item', '/item?key=hn-26296339'],
+  ['search', '/search?q=rust'],
+  ['models', '/models'],
+  ['status', '/status'],
+  ['chat', '/chat'],
+]
+
 export const SCREENS = [
   { name: 'narrow-light', viewport: NARROW, colorScheme: 'light' },
   { name: 'narrow-dark', viewport: NARROW, colorScheme: 'dark' },

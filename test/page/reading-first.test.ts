@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { serveDemo } from '../support/dash.ts'
-import { picture, visit } from './browser.ts'
+import { VIEWS, picture, visit } from './browser.ts'
 
 let demo: Awaited<ReturnType<typeof serveDemo>>
 
@@ -122,23 +122,16 @@ describe.each([
   ['phone', PHONE],
   ['small phone', SMALL_PHONE],
 ])('on a %s', (_name, viewport) => {
-  test.each([
-    ['home', '/'],
-    ['filtered', '/?sort=month&minPoints=500'],
-    ['year', '/?sort=year'],
-    ['since', '/since'],
-    ['item', '/item?key=hn-26296339'],
-    ['search', '/search?q=rust'],
-    ['models', '/models'],
-    ['status', '/status'],
-    ['chat', '/chat'],
-  ])('every target is large enough, nothing overprints and nothing is cut off: %s', async (what, path) => {
-    const { page } = await visit(`${demo.url}${path}`, { viewport })
-    await picture(page, `reading-${what}-${viewport.width}`)
-    expect(await page.evaluate<string[]>(SMALL_TARGETS)).toEqual([])
-    expect(await page.evaluate<string[]>(OVERPRINTS)).toEqual([])
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width)
-  })
+  test.each([...VIEWS, ['filtered', '/?sort=month&minPoints=500'] as const])(
+    'every target is large enough, nothing overprints and nothing is cut off: %s',
+    async (what, path) => {
+      const { page } = await visit(`${demo.url}${path}`, { viewport })
+      await picture(page, `reading-${what}-${viewport.width}`)
+      expect(await page.evaluate<string[]>(SMALL_TARGETS)).toEqual([])
+      expect(await page.evaluate<string[]>(OVERPRINTS)).toEqual([])
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width)
+    },
+  )
 })
 
 test('the button of an item appears under the pointer, with the focus, and by a tap', async () => {

@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
+import { isSha256Hex } from '../../domain/digest.ts'
 import { summarizeBytes } from '../../domain/year/examine.ts'
 import type { ReadObject } from '../../domain/year/examine.ts'
 import { fileReader, objectExaminer } from './examine-file.ts'
@@ -67,7 +68,7 @@ function folderReader(): (folder: ObjectFolder) => SeenByName[] {
   }
   return ({ path, digits }) =>
     fileNames(path)
-      .filter((name) => name.startsWith(digits) && /^[0-9a-f]{64}$/.test(name))
+      .filter((name) => name.startsWith(digits) && isSha256Hex(name))
       .map((name) => ({ name, seen: inspectFile(`${path}/${name}`) }))
 }
 
