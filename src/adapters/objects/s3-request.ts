@@ -176,10 +176,12 @@ function isTransient({ status, code }: CompleteResponse): boolean {
 function toResult(response: CompleteResponse, request: S3Request, location: S3Location): S3Result {
   const { status, code, body, etag } = response
   const { endpoint, bucket, region } = location
+  const isReplacement = request.headers?.['if-match'] !== undefined
   const statusMessage = `responded with ${status} ${code ?? 'without a code'} to ${request.method} ${targetName(request, location)}`
   if (status === 200 || (status === 204 && request.method === 'PUT')) return { body, etag }
   if (status === 412 && request.method === 'PUT') return 'refused'
-  if (status === 404 && code === 'NoSuchKey') return request.method === 'GET' ? 'absent' : 'refused'
+  if (status === 404 && code === 'NoSuchKey' && request.method === 'GET') return 'absent'
+  if (status === 404 && code === 'NoSuchKey' && isReplacement) return 'refused'
   if (status === 404 && (code === 'NoSuchBucket' || request.method === 'PUT'))
     throw storageUnavailable(
       `the bucket ${bucket} does not exist (the object store ${endpoint} ${statusMessage}); create it, or check DASH_STORE_URL`,
@@ -189,7 +191,7 @@ function toResult(response: CompleteResponse, request: S3Request, location: S3Lo
       `the object store ${endpoint} ${statusMessage}, which does not prove that the object is missing; check that DASH_STORE_URL is an S3 server`,
     )
   if (status === 501 && request.method === 'PUT')
-    throw conditionalWriteRefusal(endpoint, request.headers?.['if-match'] ? 'If-Match' : 'If-None-Match: *')
+    throw conditionalWriteRefusal(endpoint, isReplacement ? 'If-Match' : 'If-None-Match: *')
   if (code === 'RequestTimeTooSkewed')
     throw storageUnavailable(
       `the object store ${endpoint} ${statusMessage}; correct the clock of this machine`,
