@@ -1,14 +1,7 @@
-import {
-  appendFileSync,
-  chmodSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { appendFileSync, chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { messageOf } from '../../../domain/refusal.ts'
+import { hasCode } from '../../exit-codes.ts'
 
 /** Questions of this run and of earlier ones. */
 export interface QuestionHistory {
@@ -59,8 +52,9 @@ export function openQuestionHistory(
 
 /** Reads the questions of a file, and rewrites it when it has grown to twice the kept number. */
 function readHistoryFile(path: string): string[] {
-  if (statSync(path, { throwIfNoEntry: false }) === undefined) return []
-  const lines = readFileSync(path, 'utf8').split('\n')
+  const text = readIfPresent(path)
+  if (text === null) return []
+  const lines = text.split('\n')
   chmodSync(path, OWNER_ONLY)
   const questions = lastOf(lines.flatMap(parseLine))
   if (lines.length > 2 * QUESTIONS_KEPT) {
@@ -69,6 +63,16 @@ function readHistoryFile(path: string): string[] {
     renameSync(temporary, path)
   }
   return questions
+}
+
+/** Node versions differ in whether `statSync` throws for a file in place of a folder; reading always does. */
+function readIfPresent(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (hasCode(error, /^ENOENT$/)) return null
+    throw error
+  }
 }
 
 /** Returns each question at its last use, limited to the newest. */
