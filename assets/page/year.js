@@ -93,14 +93,17 @@ class YearTimeline extends HTMLElement {
   #show(slider) {
     const isMoved = slider.value !== slider.defaultValue
     const day = dayAt(this, slider)
-    this.#describe(slider, day)
     const list = document.querySelector('#column-popular ol')
-    if (!list || (!isMoved && this.#original === null)) return
-    const rows = lists.get(day)
+    // Measured before the first change of this frame, while no layout is needed for it.
+    const places = list ? placesOf(list.children) : new Map()
+    this.#describe(slider, day)
+    if (!(list instanceof HTMLElement) || (!isMoved && this.#original === null)) return
     this.#original ??= [...list.children]
+    const rows = lists.get(day)
+    list.style.setProperty('--rows', String(Math.ceil((rows?.length ?? list.childElementCount) / 2)))
     this.closest('#feed')?.classList.toggle('travelling', isMoved)
-    if (!isMoved) reorder(list, this.#original)
-    else if (rows) reorder(list, elementsOf(rows))
+    if (!isMoved) reorder(list, this.#original, places)
+    else if (rows) reorder(list, elementsOf(rows), places)
   }
 
   /**
@@ -225,31 +228,50 @@ const REDUCED = matchMedia('(prefers-reduced-motion: reduce)')
 const moves = new Map()
 
 /**
- * Gives a list other rows. Those that stay move from where they are seen now to their new place.
+ * Gives a list other rows. Those that are seen move from where they were to their new place.
  *
  * @param {Element} list
  * @param {readonly Element[]} rows
+ * @param {ReadonlyMap<string, DOMRect>} places of the rows until now, by save key
  */
-function reorder(list, rows) {
+function reorder(list, rows, places) {
   if (list.children.length === rows.length && rows.every((row, index) => list.children[index] === row)) return
-  const isAnimated = !REDUCED.matches
-  const keyed = isAnimated ? placesOf(list.children) : null
   for (const move of moves.values()) move.cancel()
   moves.clear()
-  list.replaceChildren(...rows)
-  if (!keyed) return
-  const places = rows.map((row) => row.getBoundingClientRect())
-  for (const [index, row] of rows.entries()) {
-    const [from, to] = [keyed.get(keyOf(row)), places[index]]
+  replaceRows(list, rows)
+  if (REDUCED.matches) return
+  const newPlaces = placesOf(rows)
+  for (const row of rows) {
+    const [from, to] = [places.get(keyOf(row)), newPlaces.get(keyOf(row))]
     const isUnmoved = from && to && Math.abs(from.x - to.x) < 1 && Math.abs(from.y - to.y) < 1
-    if (!to || isUnmoved) continue
+    if (!to || isUnmoved || !(isSeen(to) || (from && isSeen(from)))) continue
     const start = from ? { transform: `translate(${from.x - to.x}px, ${from.y - to.y}px)` } : { opacity: 0 }
     const end = from ? { transform: 'none' } : { opacity: 1 }
     moves.set(row, row.animate([start, end], { duration: MOVE_MS, easing: 'ease-out' }))
   }
 }
 
-/** @param {HTMLCollection} rows */
+/**
+ * Changes the rows of a list and leaves those alone that stand in their place, since each that is moved costs a layout.
+ *
+ * @param {Element} list
+ * @param {readonly Element[]} rows
+ */
+function replaceRows(list, rows) {
+  const staying = new Set(rows)
+  for (const row of [...list.children]) if (!staying.has(row)) row.remove()
+  let next = list.firstElementChild
+  for (const row of rows)
+    if (row === next) next = next.nextElementSibling
+    else list.insertBefore(row, next)
+}
+
+/** @param {DOMRect} place */
+function isSeen({ top, bottom }) {
+  return bottom > 0 && top < window.innerHeight
+}
+
+/** @param {Iterable<Element>} rows */
 function placesOf(rows) {
   return new Map([...rows].map((row) => [keyOf(row), row.getBoundingClientRect()]))
 }
