@@ -29,9 +29,10 @@ const utf8 = new TextEncoder()
  * mirror's checkpoint can replace a lost one.
  *
  * @param path absolute path of the key file
+ * @param isDurable false for a key that is deleted with the process, whose record need not survive a power cut
  * @throws Refusal `configuration` if the file cannot be read or is not a log key
  */
-export function openLogSigner(path: string): LogSigner {
+export function openLogSigner(path: string, isDurable = true): LogSigner {
   const signers = readKeys(path)
   const keys = signers.map(({ seed: _seed, ...key }) => key)
   const [key] = keys
@@ -60,7 +61,7 @@ export function openLogSigner(path: string): LogSigner {
         )
       const note = signNote(checkpointText(checkpoint), ...signers)
       // The record is written even if it is unchanged: a crash may have kept the first write from becoming durable.
-      storeFile(record, utf8.encode(note), true)
+      storeFile(record, utf8.encode(note), true, { isDurable })
       return note
     },
   }

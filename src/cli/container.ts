@@ -160,7 +160,7 @@ export class Container {
     const { openLogSigner } = await import('../adapters/log-signer.ts')
     const { formatPolicy } = await import('../domain/year/log/log-policy.ts')
     const origin = requireOrigin(this.config)
-    const signer = openLogSigner(keyFile)
+    const signer = openLogSigner(keyFile, !this.#isTemporary)
     const { name } = signer.key
     if (name !== origin)
       throw new Refusal(
