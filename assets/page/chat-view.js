@@ -1,4 +1,3 @@
-import { safeFragment } from './chat-markdown.js'
 import { make } from './dom.js'
 
 /** @typedef {ReturnType<typeof turnView>} TurnView */
@@ -30,6 +29,12 @@ export function turnView(log, question, isRetry) {
   let frame = 0
   let pending = ''
   let isStreaming = true
+  /** @type {((markdown: string) => DocumentFragment | string) | null} */
+  let render = null
+  void markdownRenderer().then((loaded) => {
+    render = loaded
+    paint()
+  })
 
   /** @param {boolean} isBusy */
   function setBusy(isBusy) {
@@ -39,9 +44,11 @@ export function turnView(log, question, isRetry) {
   function paint() {
     cancelAnimationFrame(frame)
     frame = 0
+    if (!render) return
     const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80
-    text.replaceChildren(safeFragment(isStreaming ? withoutHalfLink(pending) : pending))
+    text.replaceChildren(render(isStreaming ? withoutHalfLink(pending) : pending))
     if (isAtEnd) log.scrollTop = log.scrollHeight
+    if (!isStreaming) setBusy(false)
   }
 
   return {
@@ -81,7 +88,6 @@ export function turnView(log, question, isRetry) {
       problemLine.textContent = problem
       isStreaming = false
       actions.replaceChildren(...actionList.map(({ title, act }) => button(title, act)))
-      setBusy(false)
       paint()
       log.scrollTop = log.scrollHeight
     },
@@ -95,6 +101,20 @@ export function turnView(log, question, isRetry) {
       old.remove()
       turn.classList.remove('again')
     },
+  }
+}
+
+/**
+ * Loads the renderer of answers with the first question, since it is larger than the rest of the chat.
+ *
+ * @returns {Promise<(markdown: string) => DocumentFragment | string>} the text as it is if the renderer cannot be loaded
+ */
+async function markdownRenderer() {
+  try {
+    const { safeFragment } = await import('./chat-markdown.js')
+    return safeFragment
+  } catch {
+    return (markdown) => markdown
   }
 }
 

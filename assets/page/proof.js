@@ -1,5 +1,4 @@
 import { announce, make, onClick } from './dom.js'
-import { checkPublication } from './check-proof.js'
 
 /** Makes the buttons of the Proof sections check the publication in this browser. */
 export function setUpProofChecks() {
@@ -31,6 +30,7 @@ async function checkFiles(files) {
     const [body, proof, policy] = await Promise.all(
       [files['object'], files['proof'], files['policy']].map(fetchBytes),
     )
+    const { checkPublication } = await import('./check-proof.js')
     const text = (bytes = new Uint8Array()) => new TextDecoder().decode(bytes)
     const checks = await checkPublication(body ?? new Uint8Array(), text(proof), text(policy))
     const wrong = checks.filter(({ ok }) => ok === false)

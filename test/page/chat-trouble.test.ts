@@ -101,6 +101,17 @@ describe('a refusal is explained, with its scope and the time on the clock', () 
     expect(await troubles(page).textContent()).toContain('does not accept questions from the address')
   })
 
+  test('an answer is shown as text when its renderer cannot be loaded', async () => {
+    const provider = await startGatedProvider()
+    const { url } = await serveChat(provider.url)
+    const { page } = await openChat(url)
+    await page.route('**/chat-markdown.js', (route) => route.abort())
+    await ask(page, 'one', false)
+    await provider.arrived(1)
+    provider.say('These **rise** now.')
+    await answers(page).getByText('These **rise** now.').waitFor()
+  })
+
   test('an answer of a failing model stays, with an error', async () => {
     const provider = await startProvider('failed')
     const { url } = await serveChat(provider.url)
@@ -341,7 +352,8 @@ describe('hostile text of a model does nothing', () => {
     await ask(page, 'Go')
     await picture(page, 'chat-hostile', false)
     await page.waitForLoadState('networkidle')
-    expect(requestedUrls.filter((path) => !path.startsWith('/api/agent/'))).toEqual([])
+    // The renderer of answers is loaded with the first question.
+    expect(requestedUrls.filter((path) => !/^\/(api\/agent|assets)\//.test(path))).toEqual([])
     expect([...hosts]).toEqual([new URL(url).host])
     expect(await page.title()).toBe('Trending · dash')
     expect(await page.locator('.answer').locator(FORBIDDEN).count()).toBe(0)
