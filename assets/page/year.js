@@ -259,7 +259,7 @@ function reorder(list, rows, places) {
  */
 function replaceRows(list, rows) {
   const staying = new Set(rows)
-  for (const row of [...list.children]) if (!staying.has(row)) row.remove()
+  for (const row of [...list.children].filter((child) => !staying.has(child))) row.remove()
   let next = list.firstElementChild
   for (const row of rows)
     if (row === next) next = next.nextElementSibling

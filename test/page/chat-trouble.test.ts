@@ -109,7 +109,7 @@ describe('a refusal is explained, with its scope and the time on the clock', () 
     await ask(page, 'one', false)
     await provider.arrived(1)
     provider.say('These **rise** now.')
-    await answers(page).getByText('These **rise** now.').waitFor()
+    await expect.poll(() => answers(page).textContent()).toBe('These **rise** now.')
   })
 
   test('an answer of a failing model stays, with an error', async () => {
