@@ -101,7 +101,9 @@ class YearTimeline extends HTMLElement {
     this.#original ??= [...list.children]
     const rows = lists.get(day)
     list.style.setProperty('--rows', String(Math.ceil((rows?.length ?? list.childElementCount) / 2)))
-    this.closest('#feed')?.classList.toggle('travelling', isMoved)
+    const { classList } = this.closest('#feed') ?? this
+    classList.toggle('travelling', isMoved)
+    classList.toggle('unlisted', isMoved && !rows)
     if (!isMoved) reorder(list, this.#original, places)
     else if (rows) reorder(list, elementsOf(rows), places)
   }

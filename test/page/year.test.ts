@@ -72,6 +72,9 @@ async function published(day: Day): Promise<string[]> {
   return feed.popular.slice(0, 20).map(({ key }) => key)
 }
 
+const opacity = (page: Page): Promise<number> =>
+  page.evaluate(`Number(getComputedStyle(document.querySelector('#column-popular ol')).opacity)`)
+
 const shownKeys = (page: Page): Promise<string[]> =>
   page.evaluate<string[]>(
     `[...document.querySelectorAll('#column-popular .item')].map((row) => row.dataset.key)`,
@@ -123,6 +126,9 @@ describe('the slider', () => {
     await drag(page, GAP)
     await page.locator('#slider-day', { hasText: `${GAP}, a gap` }).waitFor()
     expect(await shownKeys(page)).toEqual(await published(addDays(AS_OF, 31)))
+    expect(await opacity(page)).toBeLessThan(1)
+    await drag(page, addDays(AS_OF, 31))
+    await expect.poll(() => opacity(page)).toBe(1)
     await drag(page, LAST)
     await expect.poll(() => shownKeys(page)).toEqual(before)
     expect(await page.locator('.travelling').count()).toBe(0)
