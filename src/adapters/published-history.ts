@@ -3,7 +3,8 @@ import type { Clock, PublicHost } from '../domain/ports.ts'
 import type { PublishedResponse, PublishedRefusal } from '../domain/year/published-ledger.ts'
 import { HOW_TO_REACH, OBJECT_MAX_BYTES, Refusal, networkReason } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
-import { ENDS_BYTES, readIdentity, summarizeBytes } from '../domain/year/examine.ts'
+import { ENDS_BYTES, readIdentity } from '../domain/year/examine.ts'
+import type { BytesSummary } from '../domain/year/examine.ts'
 import { PUBLISHED_HEAD, PUBLISHED_LEDGER, PUBLISHED_LEGACY_LEDGER } from '../domain/year/published-ledger.ts'
 import { openHttpClient, parseJsonObject } from './http.ts'
 import type { HttpResponse } from './http.ts'
@@ -22,6 +23,12 @@ const TIME_PER_REQUEST_MS = 2_000
 
 const KIB = 1024
 const MIB = 1024 * KIB
+
+/** Responses of a dash server that found a part of its archive damaged. */
+const DAMAGED = new Map<string, 'history' | 'log'>([
+  ['503 year_history_archive_corrupt', 'history'],
+  ['503 year_log_archive_corrupt', 'log'],
+])
 
 /** Limits of a body: one above `max` is an error; one above `kept` is hashed while it is received, and not kept. */
 interface BodyLimits {
@@ -147,8 +154,13 @@ function requestHeaders(ifNoneMatch: string): Record<string, string> {
 /** A body has more bytes than any response of its kind. */
 class BodyTooLong extends Error {}
 
-async function readResponse(
-  { statusCode, headers, body }: HttpResponse,
+/** Reads a response and translates its status and headers. */
+export async function readResponse(
+  {
+    statusCode,
+    headers,
+    body,
+  }: Pick<HttpResponse, 'statusCode' | 'headers'> & { body: AsyncIterable<Uint8Array> },
   limits: BodyLimits,
 ): Promise<PublishedResponse> {
   const encoding = printable(headers['content-encoding'])
@@ -158,16 +170,18 @@ async function readResponse(
     throw new Error(`the response is compressed with ${encoding}, which was not requested`)
   }
   if (read === null && !isRefusal) throw new BodyTooLong()
-  const { bytes, summary } = read ?? { bytes: null, summary: summarizeBytes(new Uint8Array()) }
-  return {
-    status: statusCode,
+  const stated = {
     etag: printable(headers['etag']),
     lastModified: printable(headers['last-modified']),
     requestedAt: printable(headers['x-year-history-requested-at']),
-    error: isRefusal && bytes ? parseErrorCode(bytes) : null,
-    bytes,
-    summary,
   }
+  if (statusCode === 200 && read !== null) return { is: 'text', ...read, ...stated }
+  const code = isRefusal && read?.bytes ? parseErrorCode(read.bytes) : null
+  const description = code === null ? String(statusCode) : `${statusCode} ${code}`
+  const other = { description, byteSize: read?.byteSize ?? 0 }
+  if (statusCode === 304) return { is: 'unchanged', ...stated, ...other }
+  if (statusCode === 404) return { is: 'absent', ...other }
+  return { is: 'other', damaged: DAMAGED.get(description) ?? null, ...other }
 }
 
 /**
@@ -178,7 +192,7 @@ async function readResponse(
 async function hashBody(
   body: AsyncIterable<Uint8Array>,
   { max: maxBytes, kept: keepMaxBytes }: BodyLimits,
-): Promise<Pick<PublishedResponse, 'bytes' | 'summary'> | null> {
+): Promise<(BytesSummary & { bytes: Uint8Array | null }) | null> {
   const hash = createHash('sha256')
   let kept = Buffer.alloc(Math.min(64 * KIB, keepMaxBytes))
   let last = Buffer.alloc(0)
@@ -192,8 +206,8 @@ async function hashBody(
   }
   const whole = kept.subarray(0, Math.min(size, kept.byteLength))
   const identity = readIdentity({ first: whole.subarray(0, ENDS_BYTES.first), last })
-  const summary = { byteSize: size, sha256: hash.digest('hex'), identity }
-  return { bytes: size <= keepMaxBytes ? whole : null, summary }
+  const bytes = size <= keepMaxBytes ? whole : null
+  return { bytes, byteSize: size, sha256: hash.digest('hex'), identity }
 }
 
 /** Copies a chunk into the buffer at `offset`, up to `maxBytes`. Returns a larger buffer if necessary. */

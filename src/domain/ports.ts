@@ -715,8 +715,8 @@ export interface SeenLogs {
 /** The public API of a host, in sections. */
 export interface PublicHost {
   /**
-   * The history (docs/api.md), with any status of the response. Every call refuses with `source_unavailable` without a
-   * usable response: not reachable, too slow, too large, or compressed by a proxy.
+   * The history (docs/api.md). Every call refuses with `source_unavailable` without a usable response: not reachable,
+   * too slow, too large, or compressed by a proxy.
    */
   history: {
     /** Base URL of the host, for people. */
@@ -727,14 +727,14 @@ export interface PublicHost {
     /**
      * The publication that was current at an instant.
      *
-     * @param held digests of publications for `If-None-Match`; empty to always receive the body
+     * @param held digests of publications that the host need not send again; empty to always receive the text
      */
     at(instant: Instant, held: readonly string[], signal: AbortSignal): Promise<PublishedResponse>
     /**
      * A file of the host.
      *
      * @param path below the base URL, with a leading slash
-     * @param keptBytes a longer body is hashed and not kept
+     * @param keptBytes a longer text is hashed and not kept
      */
     file(path: string, keptBytes: number, signal: AbortSignal): Promise<PublishedResponse>
   }

@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { openPublishedHistory } from '../../src/adapters/published-history.ts'
 import type { PublishedHistoryOptions } from '../../src/adapters/published-history.ts'
 import type { PublicHost } from '../../src/domain/ports.ts'
+import type { PublishedResponse } from '../../src/domain/year/published-ledger.ts'
 import { summarizeBytes } from '../../src/domain/year/examine.ts'
 import { localSource, unreachableUrl } from '../support/local-source.ts'
 import type { LocalSource, SourceRequest } from '../support/local-source.ts'
@@ -16,6 +17,10 @@ function published(base: string, options: PublishedHistoryOptions = {}): PublicH
   const opened = openPublishedHistory(base, options)
   onTestFinished(() => opened.close())
   return opened
+}
+
+function bytesOf(response: PublishedResponse): Uint8Array | null {
+  return response.is === 'text' ? response.bytes : null
 }
 
 function startHost(
@@ -32,7 +37,7 @@ test('a host that needs more than a minute and two seconds a request is given up
   })
   const slow = published(host.url, { clock: () => now })
   for (let request = 1; request <= 4; request += 1)
-    expect(await slow.ledger(never)).toMatchObject({ status: 200 })
+    expect(await slow.ledger(never)).toMatchObject({ is: 'text' })
   await expect(slow.ledger(never)).rejects.toMatchObject({
     ...SOURCE_UNAVAILABLE,
     detail: `the host ${host.url} is too slow: 4 requests took 80 s; run the audit again later`,
@@ -41,7 +46,7 @@ test('a host that needs more than a minute and two seconds a request is given up
 })
 
 describe('a response of a published history', () => {
-  test('the response is passed on as it was sent, with its status and validators', async () => {
+  test('a text is passed on as it was sent, with its validators', async () => {
     const body = Buffer.from([0x7b, 0xc3, 0x28, 0x00, 0xff])
     const host = await startHost((response) => {
       response.writeHead(200, {
@@ -52,37 +57,52 @@ describe('a response of a published history', () => {
       response.end(body)
     })
     expect(await published(host.url).at(AT, [], never)).toEqual({
-      status: 200,
+      is: 'text',
       etag: '"abc"',
       lastModified: 'Sun, 01 Mar 2026 00:10:00 GMT',
       requestedAt: '2026-03-01T00:10:00.007Z',
-      error: null,
       bytes: body,
-      summary: summarizeBytes(body),
+      ...summarizeBytes(body),
     })
   })
 
   test.each([
-    [404, '{"error":"year_history_not_found"}', 'year_history_not_found'],
-    [503, '{"error":"year_history_archive_corrupt"}', 'year_history_archive_corrupt'],
-    [502, '<html>bad gateway</html>', null],
-    [500, '{"error":"\\u001b[31mred"}', null],
-    [500, '{"error":7}', null],
-    [500, 'null', null],
-  ])('status %i with the body %s is a response', async (status, body, error) => {
+    [404, '{"error":"year_history_not_found"}', { is: 'absent', description: '404 year_history_not_found' }],
+    [503, '{"error":"year_history_archive_corrupt"}', { is: 'other', damaged: 'history' }],
+    [503, '{"error":"year_log_archive_corrupt"}', { is: 'other', damaged: 'log' }],
+    [500, '{"error":"year_history_archive_corrupt"}', { is: 'other', damaged: null }],
+    [503, '{"error":"busy"}', { is: 'other', damaged: null, description: '503 busy' }],
+    [502, '<html>bad gateway</html>', { is: 'other', damaged: null, description: '502' }],
+    [500, '{"error":"\\u001b[31mred"}', { is: 'other', description: '500' }],
+    [500, '{"error":7}', { is: 'other', description: '500' }],
+    [500, 'null', { is: 'other', description: '500' }],
+  ])('status %i with the body %s is a response', async (status, body, expected) => {
     const host = await startHost((response) => response.writeHead(status).end(body))
-    expect(await published(host.url).ledger(never)).toMatchObject({ status, error })
+    const byteSize = Buffer.byteLength(body)
+    expect(await published(host.url).ledger(never)).toMatchObject({ ...expected, byteSize })
     expect(host.requests).toHaveLength(1)
+  })
+
+  test('status 304 is an unchanged text with its validators', async () => {
+    const host = await startHost((response) => response.writeHead(304, { etag: '"abc"' }).end())
+    expect(await published(host.url).at(AT, ['abc'], never)).toEqual({
+      is: 'unchanged',
+      etag: '"abc"',
+      lastModified: null,
+      requestedAt: null,
+      description: '304',
+      byteSize: 0,
+    })
   })
 
   test('a header that is unsafe for a terminal is dropped', async () => {
     const host = await startHost((response) => response.writeHead(200, { etag: '"\u009b31m"' }).end('x'))
-    expect((await published(host.url).head(never)).etag).toBeNull()
+    expect(await published(host.url).head(never)).toMatchObject({ is: 'text', etag: null })
   })
 
   test('a redirect is not followed', async () => {
     const host = await startHost((response) => response.writeHead(302, { location: '/elsewhere' }).end())
-    expect((await published(host.url).head(never)).status).toBe(302)
+    expect(await published(host.url).head(never)).toMatchObject({ is: 'other', description: '302' })
     expect(host.requests).toHaveLength(1)
   })
 })
@@ -163,7 +183,7 @@ describe('the size limit of a body', () => {
     const sizes = [bound, bound + 1, bound + 1]
     const host = await startHost((response) => response.end(Buffer.alloc(sizes.shift() ?? 0)))
     const history = published(host.url)
-    expect((await ask(history)).bytes?.byteLength).toBe(what === 'publication' ? undefined : bound)
+    expect(bytesOf(await ask(history))?.byteLength).toBe(what === 'publication' ? undefined : bound)
     await expect(ask(history)).rejects.toMatchObject({
       ...SOURCE_UNAVAILABLE,
       detail: expect.stringContaining(`sent more than ${bound} bytes for /`),
@@ -176,24 +196,27 @@ describe('the size limit of a body', () => {
       `{"schemaVersion":3,"kind":"k","publicationId":"p","feed":{"marker":${feed}},"archivedAt":"2026-03-01T00:10:00.000Z"}`,
     )
     const host = await startHost((response) => response.end(body))
-    const { bytes, summary } = await published(host.url).at(AT, [], never)
-    expect(bytes).toBeNull()
-    expect(summary).toEqual(summarizeBytes(body))
+    const summary = summarizeBytes(body)
+    expect(await published(host.url).at(AT, [], never)).toMatchObject({ is: 'text', bytes: null, ...summary })
     expect(summary.identity).not.toBeNull()
   })
 
   test('a file over the given size keeps only size and digest', async () => {
     const host = await startHost((response) => response.end('12345'))
     const history = published(`${host.url}/below`)
-    expect((await history.file('/a', 5, never)).bytes).toEqual(Buffer.from('12345'))
-    expect(await history.file('/a', 4, never)).toMatchObject({ bytes: null, summary: { byteSize: 5 } })
+    expect(await history.file('/a', 5, never)).toMatchObject({ bytes: Buffer.from('12345'), byteSize: 5 })
+    expect(await history.file('/a', 4, never)).toMatchObject({ bytes: null, byteSize: 5 })
     expect(host.requests[0]?.target).toBe('/below/a')
   })
 
   test('a refusal of more than 16 KiB has no code and still counts as a refusal', async () => {
     const body = `{"error":"year_history_not_found","more":"${'x'.repeat(16 * KIB)}"}`
     const host = await startHost((response) => response.writeHead(404).end(body))
-    expect(await published(host.url).ledger(never)).toMatchObject({ status: 404, error: null })
+    expect(await published(host.url).ledger(never)).toMatchObject({
+      is: 'absent',
+      description: '404',
+      byteSize: 0,
+    })
     expect(host.requests).toHaveLength(1)
   })
 })
@@ -205,8 +228,7 @@ test('a connection that drops once is retried without an error', async () => {
     if (requestCount === 1) response.socket?.destroy()
     else response.end('here')
   })
-  const { bytes } = await published(host.url).ledger(never)
-  expect(Buffer.from(bytes ?? []).toString()).toBe('here')
+  expect(await published(host.url).ledger(never)).toMatchObject({ is: 'text', bytes: Buffer.from('here') })
 })
 
 test('an abort takes effect at once, and no request is sent again', async () => {

@@ -7,10 +7,10 @@ import { listenOn } from '../../src/server/listen.ts'
 import type { ListenOptions, RunningServer } from '../../src/server/listen.ts'
 import type { Log } from '../../src/server/route.ts'
 import type { Agent } from '../../src/server/agent/routes.ts'
+import { readResponse } from '../../src/adapters/published-history.ts'
 import type { PublishedResponse } from '../../src/domain/year/published-ledger.ts'
 import type { PublicHost } from '../../src/domain/ports.ts'
 import { formatInstant } from '../../src/domain/time.ts'
-import { summarizeBytes } from '../../src/domain/year/examine.ts'
 import {
   PUBLISHED_HEAD,
   PUBLISHED_LEDGER,
@@ -96,14 +96,20 @@ export const NO_CHAT: Pick<Agent, 'routes' | 'config' | 'lastKnownStatus'> = {
   lastKnownStatus: async () => ({ ok: true, service: 'agent-worker', budget: 'ok', itemChat: true }),
 }
 
-/** A response with its whole body. */
-type WholeResponse = Omit<PublishedResponse, 'bytes' | 'summary'> & { bytes: Uint8Array }
+/** A response as a host sends it. */
+export interface SentResponse {
+  status: number
+  etag: string | null
+  lastModified: string | null
+  requestedAt: string | null
+  bytes: Uint8Array
+}
 
 /** Changes an honest response as a lying host would. `at` is null for the ledgers and the head. */
 export type Lie = (
-  honest: WholeResponse,
+  honest: SentResponse,
   request: { path: string; at: number | null; held: readonly string[] },
-) => Omit<PublishedResponse, 'summary'>
+) => SentResponse
 
 /** The public history of an application without a socket, as an auditor reads it. */
 export function publishedBy(
@@ -119,22 +125,14 @@ export function publishedBy(
     const response = await app.request(`http://dash.test${path}`, {
       headers: ifNoneMatch === '' ? {} : { 'if-none-match': ifNoneMatch },
     })
-    const bytes = new Uint8Array(await response.arrayBuffer())
-    const { error } = (
-      response.status >= 400 ? JSON.parse(Buffer.from(bytes).toString()) : { error: null }
-    ) as {
-      error: string | null
-    }
-    const honest: WholeResponse = {
+    const honest: SentResponse = {
       status: response.status,
       etag: response.headers.get('etag'),
       lastModified: response.headers.get('last-modified'),
       requestedAt: response.headers.get('x-year-history-requested-at'),
-      error,
-      bytes,
+      bytes: new Uint8Array(await response.arrayBuffer()),
     }
-    const sent = tamper(honest, { path, at, held })
-    return { ...sent, summary: summarizeBytes(sent.bytes ?? new Uint8Array()) }
+    return received(tamper(honest, { path, at, held }))
   }
   return {
     base: 'http://dash.test',
@@ -146,8 +144,21 @@ export function publishedBy(
   }
 }
 
+/** Reads a response as an auditor does. */
+async function received(sent: SentResponse): Promise<PublishedResponse> {
+  const headers = {
+    ...(sent.etag === null ? {} : { etag: sent.etag }),
+    ...(sent.lastModified === null ? {} : { 'last-modified': sent.lastModified }),
+    ...(sent.requestedAt === null ? {} : { 'x-year-history-requested-at': sent.requestedAt }),
+  }
+  const body = (async function* () {
+    yield sent.bytes
+  })()
+  return readResponse({ statusCode: sent.status, headers, body }, { max: Infinity, kept: 2 ** 24 })
+}
+
 /** A refusal of a host, as it would send it. */
-export function refusalResponse(status: number, error: string | null): WholeResponse {
+export function refusalResponse(status: number, error: string | null): SentResponse {
   const bytes = new TextEncoder().encode(error === null ? 'oops' : JSON.stringify({ error }))
-  return { status, etag: null, lastModified: null, requestedAt: null, error, bytes }
+  return { status, etag: null, lastModified: null, requestedAt: null, bytes }
 }

@@ -15,19 +15,33 @@ import { STATIC_INDEX, STATIC_LEGACY_LEDGER } from './log/static-layout.ts'
 
 /** Audit rules for the ledgers that a host publishes (docs/auditing.md). */
 
-/** A response of a host. Header values are plain ASCII, or null. */
-export interface PublishedResponse {
-  status: number
+/** A host's response to a request for one of its texts. */
+export type PublishedResponse =
+  | PublishedText
+  /** The host states that it has the text of a digest in the request. */
+  | ({ is: 'unchanged' } & StatedFields & WithoutText)
+  | ({ is: 'absent' } & WithoutText)
+  /** `damaged`: the part of its archive that the host itself reports as damaged. */
+  | ({ is: 'other'; damaged: 'history' | 'log' | null } & WithoutText)
+
+/**
+ * Fields that a host states about a text, in the notation of the contract (docs/api.md) and plain ASCII; null if it does
+ * not. They are compared as texts: another notation of the same value is a finding too.
+ */
+interface StatedFields {
   etag: string | null
   lastModified: string | null
-  /** `X-Year-History-Requested-At` */
   requestedAt: string | null
-  /** `error` code of a refusal, or null. */
-  error: string | null
-  /** The body; null when it is too large to keep, or a refusal too long to read. */
-  bytes: Uint8Array | null
-  /** Summary of the body, kept or not. */
-  summary: BytesSummary
+}
+
+/** `bytes` is null when they are too many to keep; the summary is of all of them. */
+export type PublishedText = { is: 'text'; bytes: Uint8Array | null } & BytesSummary & StatedFields
+
+/** A response without the text. */
+export interface WithoutText {
+  /** The response for people, as `404 year_history_not_found`. */
+  description: string
+  byteSize: number
 }
 
 /** Refusals of {@link PublicHost.history}. */
@@ -55,30 +69,37 @@ export interface PublishedDocument {
   findings: Finding[]
 }
 
-/** True when a host reports damage itself. */
-export function admitsDamage({ status, error }: PublishedResponse): boolean {
-  return status === 503 && error === 'year_history_archive_corrupt'
-}
-
 /**
  * Examines the response to a request for one of the host's texts.
  *
- * @returns null for a response that is neither the text nor a 404
+ * @returns the response itself if it neither has the text nor says why there is none
  */
-export function publishedDocument(path: string, response: PublishedResponse): PublishedDocument | null {
-  const { status, etag, bytes, summary } = response
-  if (status === 404) return { path, bytes: null, findings: [] }
-  if (admitsDamage(response)) {
-    const admitted = finding('chain_broken', path, 200, '503 year_history_archive_corrupt')
-    return { path, bytes: null, findings: [admitted] }
+export function publishedDocument(
+  path: string,
+  response: PublishedResponse,
+): PublishedDocument | WithoutText {
+  switch (response.is) {
+    case 'text': {
+      const { bytes, etag } = response
+      const expected = entityTag(response.sha256)
+      const findings = etag === expected ? [] : [finding('digest_mismatch', path, etag, expected)]
+      return { path, bytes, findings }
+    }
+    case 'absent':
+      return { path, bytes: null, findings: [] }
+    case 'unchanged':
+      return response
+    case 'other': {
+      if (response.damaged !== 'history') return response
+      const admitted = finding('chain_broken', path, 200, response.description)
+      return { path, bytes: null, findings: [admitted] }
+    }
   }
-  if (status !== 200) return null
-  const expected = `"${summary.sha256}"`
-  return {
-    path,
-    bytes,
-    findings: etag === expected ? [] : [finding('digest_mismatch', path, etag, expected)],
-  }
+}
+
+/** The `etag` that the contract requires for a text. */
+export function entityTag(sha256: string): string {
+  return `"${sha256}"`
 }
 
 /**

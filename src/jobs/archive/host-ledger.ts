@@ -151,8 +151,8 @@ async function readFile(
   signal: AbortSignal,
 ): Promise<Uint8Array | null> {
   const response = await published.file(`/${path}`, FILE_MAX_BYTES, signal)
-  if (response.status === 404) return null
-  if (response.status !== 200) throw unexpectedResponse(published.base, path, response)
+  if (response.is === 'absent') return null
+  if (response.is !== 'text') throw unexpectedResponse(published.base, path, response)
   const { bytes } = response
   if (bytes === null || hasTooManyLines(bytes))
     throw unavailable(`the host ${published.base} sent more than an archive can have for ${path}`)
@@ -197,7 +197,7 @@ async function readDocument(
   const path = DOCUMENTS[name]
   const response = await published[name](signal)
   const document = publishedDocument(path, response)
-  if (document === null) throw unexpectedResponse(published.base, path, response)
+  if ('description' in document) throw unexpectedResponse(published.base, path, document)
   if (document.bytes && hasTooManyLines(document.bytes))
     throw unavailable(
       `the host ${published.base} sent more than ${LINES_MAX} lines for ${path}, more than a ledger can have`,

@@ -63,9 +63,6 @@ export interface LogReport {
 /** Longest note or policy that is read, in bytes. */
 const TEXT_MAX_BYTES = 64 * 1024
 
-/** Error code of a host that found its log damaged. */
-const ADMITTED = 'year_log_archive_corrupt'
-
 /**
  * Reads the checkpoint of a host and verifies it with the trusted policy.
  *
@@ -76,21 +73,22 @@ export async function readHostNote(
   ports: HostLogPorts,
   signal: AbortSignal,
 ): Promise<{ note: HostNote | null; findings: Finding[] } | null> {
-  const text = await readText(ports, STATIC_CHECKPOINT, signal)
+  const { text, admitted } = await readText(ports, STATIC_CHECKPOINT, signal)
   const refuse = (path: string, actual: string | null): { note: null; findings: Finding[] } => ({
     note: null,
     findings: [invalid(path, actual)],
   })
   const known = await ports.seenLogs.originOf(ports.published.base)
+  if (admitted !== null) return refuse(STATIC_CHECKPOINT, admitted)
   if (text === null) {
     const isExpected = ports.policy !== null || known !== null || (await hasIndex(ports, signal))
     return isExpected ? refuse(STATIC_CHECKPOINT, null) : null
   }
-  if (text === ADMITTED) return refuse(STATIC_CHECKPOINT, `503 ${ADMITTED}`)
   const read = readCheckpoint(text)
   if (read.problem !== null) return refuse(STATIC_CHECKPOINT, read.problem)
   const { origin, size } = read.checkpoint
-  const hostPolicy = await readText(ports, STATIC_POLICY, signal)
+  const { text: hostPolicy, admitted: policyAdmitted } = await readText(ports, STATIC_POLICY, signal)
+  if (policyAdmitted !== null) return refuse(STATIC_POLICY, policyAdmitted)
   const { policy, trust } = await trustedPolicy(ports, origin, hostPolicy)
   if (policy === null) return refuse(STATIC_POLICY, null)
   if (trust === 'first use' && known !== null && known !== origin)
@@ -123,7 +121,7 @@ export async function readHostNote(
 
 /** Returns true for a host of static files, which only an export or a mirror has. */
 async function hasIndex({ published }: HostLogPorts, signal: AbortSignal): Promise<boolean> {
-  return (await published.file(`/${STATIC_INDEX}`, 0, signal)).status === 200
+  return (await published.file(`/${STATIC_INDEX}`, 0, signal)).is === 'text'
 }
 
 function withoutQuorum({ policy: { witnesses }, cosigners }: OpenedNote): Finding {
@@ -138,17 +136,18 @@ function withoutQuorum({ policy: { witnesses }, cosigners }: OpenedNote): Findin
   )
 }
 
-/** Reads a text of the log; null for a 404, and {@link ADMITTED} if the host admits damage. */
+/** Reads a text of the log; null if the host has none. `admitted`: its response if it reports damage of the log itself. */
 async function readText(
   { published }: HostLogPorts,
   path: string,
   signal: AbortSignal,
-): Promise<string | null> {
+): Promise<{ text: string | null; admitted: string | null }> {
   const response = await published.file(`/${path}`, TEXT_MAX_BYTES, signal)
-  if (response.status === 404) return null
-  if (response.error === ADMITTED) return ADMITTED
-  if (response.status !== 200) throw unexpectedResponse(published.base, `/${path}`, response)
-  return utf8Text(response.bytes)
+  if (response.is === 'text') return { text: utf8Text(response.bytes), admitted: null }
+  if (response.is === 'absent') return { text: null, admitted: null }
+  if (response.is === 'other' && response.damaged === 'log')
+    return { text: null, admitted: response.description }
+  throw unexpectedResponse(published.base, `/${path}`, response)
 }
 
 async function trustedPolicy(

@@ -1,7 +1,6 @@
 import { Refusal } from '../../domain/refusal.ts'
 import type { Finding } from '../../domain/year/finding.ts'
-import { describeStatus } from '../../domain/year/history/published-response.ts'
-import type { PublishedRefusal, PublishedResponse } from '../../domain/year/published-ledger.ts'
+import type { WithoutText, PublishedRefusal, PublishedResponse } from '../../domain/year/published-ledger.ts'
 
 /** Most findings of one host; more of them only use memory. */
 const FINDINGS_MAX = 1_000
@@ -41,15 +40,13 @@ export function unavailable(reason: string): Refusal<PublishedRefusal> {
   return new Refusal('source_unavailable', reason)
 }
 
-/** Returns the refusal of a response that is neither a file of the host nor a 404. */
+/** Returns the refusal of a response that neither has a file of the host nor says that there is none. */
 export function unexpectedResponse(
   base: string,
   path: string,
-  response: PublishedResponse,
+  { description }: WithoutText,
 ): Refusal<PublishedRefusal> {
-  return unavailable(
-    `the host ${base} responded with ${describeStatus(response)} for ${path}; run the audit again later`,
-  )
+  return unavailable(`the host ${base} responded with ${description} for ${path}; run the audit again later`)
 }
 
 /** @throws Refusal `source_unavailable` when the host has too many findings */
@@ -126,7 +123,7 @@ async function sendCheck(
     return check.withoutResponse(error.detail ?? error.code)
   }
   state.unansweredInARow = 0
-  if (response.status === 200) run.objects += 1
-  run.bytes += response.summary.byteSize
+  if (response.is === 'text') run.objects += 1
+  run.bytes += response.byteSize
   return check.examine(response)
 }

@@ -1,7 +1,6 @@
 import { areSameBytes } from '../../domain/digest.ts'
 import { READ_ERROR, finding } from '../../domain/year/finding.ts'
 import type { Finding } from '../../domain/year/finding.ts'
-import { describeStatus } from '../../domain/year/history/published-response.ts'
 import { auditTiles } from '../../domain/year/log/audit-tiles.ts'
 import type { PublishedTile, TilesAudit } from '../../domain/year/log/audit-tiles.ts'
 import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
@@ -33,14 +32,15 @@ export async function auditHostTiles(
   for (const tile of tilesOfSize(checkpoint.size)) {
     const path = staticTilePath(tile)
     const response = await published.file(`/${path}`, remaining, signal)
-    const { status, bytes, summary } = response
-    if (status === 200 && bytes === null)
-      throw unavailable(
-        `the tiles of ${published.base} have more than ${TILES_MAX_BYTES} bytes, up to ${path}`,
-      )
-    if (status === 200) remaining -= summary.byteSize
-    if (status === 200 || status === 404) files.push({ tile, bytes: status === 200 ? bytes : null })
-    else unread.push(unreadable(path, `the host responded with ${describeStatus(response)}`))
+    if (response.is === 'text') {
+      if (response.bytes === null)
+        throw unavailable(
+          `the tiles of ${published.base} have more than ${TILES_MAX_BYTES} bytes, up to ${path}`,
+        )
+      remaining -= response.byteSize
+      files.push({ tile, bytes: response.bytes })
+    } else if (response.is === 'absent') files.push({ tile, bytes: null })
+    else unread.push(unreadable(path, `the host responded with ${response.description}`))
   }
   const audit = auditTiles(checkpoint, files, ledger)
   return { ...audit, findings: [...unread, ...audit.findings] }
@@ -72,11 +72,11 @@ export function olderTileRounds(
 }
 
 function auditOlderTile(path: string, expected: Uint8Array, response: PublishedResponse): Finding[] {
-  const { status, bytes, summary } = response
-  if (status === 200 && bytes !== null && areSameBytes(bytes, expected)) return []
-  if (status !== 200 && status !== 404)
-    return [unreadable(path, `the host responded with ${describeStatus(response)}`)]
-  const actual = status === 404 ? null : `${summary.byteSize} other bytes`
+  const isText = response.is === 'text'
+  if (isText && response.bytes !== null && areSameBytes(response.bytes, expected)) return []
+  if (!isText && response.is !== 'absent')
+    return [unreadable(path, `the host responded with ${response.description}`)]
+  const actual = isText ? `${response.byteSize} other bytes` : null
   return [finding('tile_mismatch', path, `the ${expected.byteLength} bytes of the signed tree`, actual)]
 }
 

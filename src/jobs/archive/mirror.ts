@@ -67,8 +67,8 @@ export async function mirrorHost(
   const counts: FileCounts = { files: 0, written: 0, unchanged: 0, bytes: 0 }
   let checkpoint: MirrorReport['checkpoint'] = null
   const readLedger = async (run: HostRun): Promise<HostLedger> => {
-    const { status } = await published.file(`/${STATIC_CHECKPOINT}`, 0, run.signal)
-    if (status === 404)
+    const response = await published.file(`/${STATIC_CHECKPOINT}`, 0, run.signal)
+    if (response.is === 'absent')
       throw new Refusal(
         'usage',
         `the host ${published.base} has no signed log to mirror (404 for /${STATIC_CHECKPOINT})`,
@@ -150,12 +150,13 @@ function objectRound(
     async send(signal) {
       const response = await published.file(`/${path}`, manifest.byteSize, signal)
       // A server that has no objects by digest has them by time.
-      return response.status === 404 && !isStatic ? published.at(manifest.publishedAt, [], signal) : response
+      return response.is === 'absent' && !isStatic ? published.at(manifest.publishedAt, [], signal) : response
     },
     async examine(response: PublishedResponse): Promise<Finding[]> {
       const findings = examineFile(manifest, response)
       if (findings.length > 0) return findings
-      if (response.bytes === null) return fileWithoutResponse(manifest, 'the response is too large')
+      if (response.is !== 'text' || response.bytes === null)
+        return fileWithoutResponse(manifest, 'the response is too large')
       await target.put(path, response.bytes)
       countFile(counts, response.bytes)
       return []

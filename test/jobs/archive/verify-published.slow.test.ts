@@ -18,7 +18,7 @@ import type {
 } from '../../../src/jobs/archive/verify-published.ts'
 import { headAt } from '../../domain/year/ledger-rows.ts'
 import { openApp, publishedBy, refusalResponse, listenLocally } from '../../support/api-client.ts'
-import type { Lie } from '../../support/api-client.ts'
+import type { Lie, SentResponse } from '../../support/api-client.ts'
 import { openSampleApp, rewritten, sampleArchive } from '../../support/sample-archive.ts'
 import type { SampleArchive } from '../../support/sample-archive.ts'
 import { logFilesOf, noteOf } from '../../support/static-host.ts'
@@ -214,7 +214,13 @@ describe('a damaged host', () => {
   const etagOf =
     (etag: string | null): Change =>
     (answer) => ({ ...answer, etag })
-  const notModified = { status: 304, bytes: new Uint8Array(), error: null }
+  const notModified = { status: 304, bytes: new Uint8Array() }
+  const honestAt = async (time: number): Promise<SentResponse> => {
+    let sent = refusalResponse(500, null)
+    const noting: Lie = (answer) => (sent = answer)
+    await publishedBy(openSampleApp(archive), noting).at(time, [], new AbortController().signal)
+    return sent
+  }
   const api = '/api/feed/history'
 
   test.each<[what: string, lie: Lie, found: string[]]>([
@@ -265,8 +271,7 @@ describe('a damaged host', () => {
   })
 
   test('a host that responds with an older publication and its own ETag is detected', async () => {
-    const honest = publishedBy(openSampleApp(archive))
-    const older = await honest.at(secondAt, [], new AbortController().signal)
+    const older = await honestAt(secondAt)
     expect(await findingsOf(atTime(lastAt, () => older))).toContain(`digest_mismatch ${newest}`)
   })
 
@@ -280,8 +285,7 @@ describe('a damaged host', () => {
   test.each([-1, 1])(
     'a host that selects another publication %i ms away from one is detected',
     async (offset) => {
-      const honest = publishedBy(openSampleApp(archive))
-      const other = await honest.at(secondAt - offset, [], new AbortController().signal)
+      const other = await honestAt(secondAt - offset)
       const lie = atTime(secondAt + offset, ({ requestedAt }) => ({ ...other, requestedAt }))
       expect(await findingsOf(lie)).toEqual([`chain_broken ${selectionAt(secondAt + offset)}`])
     },
@@ -289,7 +293,7 @@ describe('a damaged host', () => {
 
   test('a host that responds before its first publication is detected', async () => {
     const firstAt = archive.contents.legacy[0]?.publishedAt ?? 0
-    const early = await publishedBy(openSampleApp(archive)).at(firstAt, [], new AbortController().signal)
+    const early = await honestAt(firstAt)
     const found = await findingsOf(atTime(firstAt - 1, () => early))
     expect(found).toEqual([`chain_broken ${selectionAt(firstAt - 1)}`])
   })
@@ -527,13 +531,12 @@ describe('a host that does not respond', () => {
 
   test('a host that stops responding ends the audit after a few queries, with the findings so far', async () => {
     let asked = 0
-    const honest = publishedBy(openSampleApp(sampleArchive(30)))
+    const lie = atPath('/ledger', (answer) => ({
+      ...answer,
+      bytes: encode(decode(answer.bytes).replace('"gap"', '"gop"')),
+    }))
     const lying: PublicHost['history'] = {
-      ...honest,
-      ledger: async (signal) => {
-        const answer = await honest.ledger(signal)
-        return { ...answer, bytes: encode(decode(answer.bytes).replace('"gap"', '"gop"')) }
-      },
+      ...publishedBy(openSampleApp(sampleArchive(30)), lie),
       at: () => {
         asked += 1
         return Promise.reject(unreachable)

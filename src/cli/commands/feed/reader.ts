@@ -95,11 +95,11 @@ async function hostNews({ container, signal }: CommandContext, url: string): Pro
       return index
     },
     async year({ publicationId, publishedAt, sha256 }) {
-      const { status, bytes, summary } = await published.at(Date.parse(publishedAt), [], signal)
-      if (status !== 200) throw unusable(`${publicationId} with status ${status}`)
-      if (bytes === null || summary.sha256 !== sha256)
+      const response = await published.at(Date.parse(publishedAt), [], signal)
+      if (response.is !== 'text') throw unusable(`${publicationId} with status ${response.description}`)
+      if (response.bytes === null || response.sha256 !== sha256)
         throw unusable(`${publicationId} with other bytes than its index names`)
-      return parseYear(bytes)
+      return parseYear(response.bytes)
     },
     async live(sort) {
       const json = await feeds.live(sort, signal)

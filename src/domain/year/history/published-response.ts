@@ -1,4 +1,5 @@
-import type { PublishedResponse } from '../published-ledger.ts'
+import { entityTag } from '../published-ledger.ts'
+import type { WithoutText, PublishedResponse, PublishedText } from '../published-ledger.ts'
 import { formatInstant } from '../../time.ts'
 import type { Instant } from '../../time.ts'
 import { latestAt } from '../chain.ts'
@@ -8,19 +9,19 @@ import type { ObjectOutcome, ObjectProblem } from '../examine.ts'
 import { READ_ERROR, finding, formatTime } from '../finding.ts'
 import type { Finding } from '../finding.ts'
 import { FUTURE_TOLERANCE_MS } from './history.ts'
+import { formatHttpDate } from './memento.ts'
 import type { Manifest } from '../ledger.ts'
 import { staticObjectPath } from '../log/static-layout.ts'
-import { admitsDamage } from '../published-ledger.ts'
 
 /** Audit rules for a host's responses, by its own ledger (docs/auditing.md). */
 
-/** A query to a host, and the publication that its ledger requires; null for a 404. */
+/** A query to a host, and the publication that its ledger requires; null if it requires none. */
 export interface SelectionQuery {
   at: Instant
   expected: Manifest | null
   /**
-   * Digests for `If-None-Match`: the expected one and its neighbours, so that a 304 must choose. A host that only
-   * repeats a sent digest fails.
+   * Digests that the host need not send again: the expected one and its neighbours, so that it must choose. A host that
+   * only repeats a sent digest fails.
    */
   held: readonly string[]
 }
@@ -75,19 +76,17 @@ export function queryAboutEnd(timeline: readonly TimelineItem[], startedAt: Inst
 
 /** Examines a host's response; empty when it is the one its ledger requires. */
 export function examineResponse(query: SelectionQuery, response: PublishedResponse): Finding[] {
-  switch (response.status) {
-    case 200:
+  switch (response.is) {
+    case 'text':
       return examineBody(query, response)
-    case 304:
-      return examineNotModified(query, response)
-    case 404:
+    case 'unchanged':
+      return examineUnchanged(query, response)
+    case 'absent':
       return query.expected === null ? [] : [missing(query, query.expected, response)]
-    default: {
-      const refusal = describeStatus(response)
-      return admitsDamage(response)
-        ? [unreadable(query, refusal)]
-        : [withoutResponse(query, `the host responded with ${refusal}`)]
-    }
+    case 'other':
+      return response.damaged === 'history'
+        ? [unreadable(query, response.description)]
+        : [withoutResponse(query, `the host responded with ${response.description}`)]
   }
 }
 
@@ -97,14 +96,14 @@ export function withoutResponse(query: SelectionQuery, reason: string): Finding 
 
 /** Examines the file of a publication at a static host; empty when it is intact. */
 export function examineFile(manifest: Manifest, response: PublishedResponse): Finding[] {
-  const { status, summary } = response
-  if (status === 404) return fileFindings(manifest, { found: 'nothing' })
-  if (status !== 200)
-    return fileWithoutResponse(manifest, `the host responded with ${describeStatus(response)}`)
+  if (response.is === 'absent') return fileFindings(manifest, { found: 'nothing' })
+  if (response.is !== 'text')
+    return fileWithoutResponse(manifest, `the host responded with ${response.description}`)
+  const { byteSize } = response
   const problems = examineObject(manifest, response)
   return problems === null
-    ? fileWithoutResponse(manifest, `${summary.byteSize} bytes are too large to parse`)
-    : fileFindings(manifest, { found: 'bytes', byteSize: summary.byteSize, problems })
+    ? fileWithoutResponse(manifest, `${byteSize} bytes are too large to parse`)
+    : fileFindings(manifest, { found: 'bytes', byteSize, problems })
 }
 
 export function fileWithoutResponse(manifest: Manifest, reason: string): Finding[] {
@@ -116,9 +115,9 @@ function fileFindings(manifest: Manifest, outcome: ObjectOutcome): Finding[] {
   return objectFindings(manifest, outcome).map((found) => ({ ...found, path }))
 }
 
-function examineBody(query: SelectionQuery, response: PublishedResponse): Finding[] {
+function examineBody(query: SelectionQuery, response: PublishedText): Finding[] {
   const { expected, held } = query
-  const { sha256: digest, byteSize } = response.summary
+  const { sha256: digest, byteSize, etag } = response
   if (expected === null) return [otherSelection(query, digest)]
   const problems = examineObject(expected, response)
   if (problems === null) return [withoutResponse(query, `${byteSize} bytes are too large to parse`)]
@@ -126,15 +125,16 @@ function examineBody(query: SelectionQuery, response: PublishedResponse): Findin
     if (held.length > 0) return [otherSelection(query, digest)]
     return objectFindings(expected, { found: 'bytes', byteSize, problems })
   }
-  if (response.etag === `"${digest}"`) return examineHeaders(query, expected, response)
+  if (etag === entityTag(digest)) return examineStated(query, expected, response)
   const path = objectPath(expected.sha256)
-  const [right, actual] = [`ETag "${digest}"`, `ETag ${response.etag ?? 'absent'}`]
+  const [right, actual] = [`ETag ${entityTag(digest)}`, `ETag ${etag ?? 'absent'}`]
   return [finding('digest_mismatch', path, right, actual, expected.publicationId)]
 }
 
 /** Examines a body; null when it must be parsed, but was not kept or has too many values for untrusted text. */
-function examineObject(expected: Manifest, { summary, bytes }: PublishedResponse): ObjectProblem[] | null {
-  const problems = examineSummary(expected, summary)
+function examineObject(expected: Manifest, text: PublishedText): ObjectProblem[] | null {
+  const { bytes } = text
+  const problems = examineSummary(expected, text)
   if (problems !== null) return problems
   return bytes === null || countValues(bytes) > VALUES_MAX ? null : examineMembers(expected, bytes)
 }
@@ -153,23 +153,30 @@ const COMMA = 0x2c
 const BRACKET = 0x5b
 const BRACE = 0x7b
 
-function examineNotModified(query: SelectionQuery, response: PublishedResponse): Finding[] {
+function examineUnchanged(
+  query: SelectionQuery,
+  response: PublishedResponse & { is: 'unchanged' },
+): Finding[] {
   const { expected, held } = query
   if (expected === null || held.length === 0) {
-    return [unreadable(query, '304 for a request without an ETag')]
+    return [unreadable(query, `${response.description} for a request without an ETag`)]
   }
-  if (response.etag !== `"${expected.sha256}"`) return [otherSelection(query, response.etag)]
-  return examineHeaders(query, expected, response)
+  if (response.etag !== entityTag(expected.sha256)) return [otherSelection(query, response.etag)]
+  return examineStated(query, expected, response)
 }
 
-/** Examines the headers; a 304 may omit unchanged ones. */
-function examineHeaders(query: SelectionQuery, expected: Manifest, response: PublishedResponse): Finding[] {
-  const required = response.status === 200
-  const headers: [name: string, expected: string, actual: string | null][] = [
-    ['Last-Modified', new Date(expected.publishedAt).toUTCString(), response.lastModified],
+/** Examines what the host states about a publication; without its text, it may omit fields. */
+function examineStated(
+  query: SelectionQuery,
+  expected: Manifest,
+  response: PublishedResponse & { is: 'text' | 'unchanged' },
+): Finding[] {
+  const required = response.is === 'text'
+  const fields: [name: string, expected: string, actual: string | null][] = [
+    ['Last-Modified', formatHttpDate(expected.publishedAt), response.lastModified],
     ['X-Year-History-Requested-At', formatInstant(query.at), response.requestedAt],
   ]
-  const wrong = headers.filter(([, value, actual]) => actual !== value && (actual !== null || required))
+  const wrong = fields.filter(([, value, actual]) => actual !== value && (actual !== null || required))
   return wrong.map(([name, value, actual]) =>
     finding(
       'identity_mismatch',
@@ -181,11 +188,10 @@ function examineHeaders(query: SelectionQuery, expected: Manifest, response: Pub
   )
 }
 
-function missing(query: SelectionQuery, expected: Manifest, response: PublishedResponse): Finding {
-  const actual = describeStatus(response)
-  if (query.held.length > 0) return otherSelection(query, actual)
+function missing(query: SelectionQuery, expected: Manifest, { description }: WithoutText): Finding {
+  if (query.held.length > 0) return otherSelection(query, description)
   const { publicationId, sha256 } = expected
-  return finding('object_missing', objectPath(sha256), sha256, actual, publicationId)
+  return finding('object_missing', objectPath(sha256), sha256, description, publicationId)
 }
 
 /** The finding for another publication than the one that was current. */
@@ -203,9 +209,4 @@ function unreadable(query: SelectionQuery, actual: string): Finding {
 
 function selectionPath({ at }: SelectionQuery): string {
   return `selection at ${formatTime(at)}`
-}
-
-/** Describes the status of a response that is not the requested file. */
-export function describeStatus({ status, error }: PublishedResponse): string {
-  return error === null ? String(status) : `${status} ${error}`
 }
