@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Agent, Dispatcher, request as undiciRequest } from 'undici'
 import { networkReason } from '../domain/refusal.ts'
-import type { HttpProbe, ProbeResult } from '../domain/ports.ts'
 import type { Instant } from '../domain/time.ts'
 
 /** Status and headers of a response, and its unread body. */
@@ -214,6 +213,34 @@ export async function withTimeLimit<T>(
     clearTimeout(timer)
     signal.removeEventListener('abort', stop)
   }
+}
+
+/** Checks whether addresses respond. */
+export interface HttpProbe {
+  /**
+   * Sends one request without a body and follows no redirect. An unreachable address is a result with its reason.
+   *
+   * @param request `timeoutMs`: for the whole response
+   * @throws only the signal's own reason
+   */
+  send(
+    request: {
+      url: string
+      method: 'GET' | 'HEAD'
+      headers?: Readonly<Record<string, string>>
+      timeoutMs: number
+    },
+    signal: AbortSignal,
+  ): Promise<ProbeResult | { unreachable: string }>
+}
+
+/** The response of an address. */
+export interface ProbeResult {
+  status: number
+  /** Time of the `Date` header; null when missing or unreadable. */
+  date: Instant | null
+  /** The body; empty when it is too long. */
+  body: string
 }
 
 /** Limit of a response body of the probe. */

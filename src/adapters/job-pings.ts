@@ -1,7 +1,19 @@
 import type { Job } from '../domain/job-run.ts'
-import type { JobMonitor } from '../domain/ports.ts'
 import { openHttpClient } from './http.ts'
 import type { HttpClient } from './http.ts'
+
+/**
+ * A monitoring service for jobs, which alerts when a job fails or does not run. Every call throws when the service does
+ * not accept the message in time.
+ */
+export interface JobMonitor {
+  started(job: Job): Promise<void>
+  /** @param message result of the run, for a person */
+  ended(job: Job, exitCode: number, message: string): Promise<void>
+  /** Sends a message about a job that is neither its end nor a success. */
+  notify(job: Job, message: string): Promise<void>
+  close(): Promise<void>
+}
 
 /** Bytes of a message that services of this kind store. */
 const MESSAGE_MAX_BYTES = 10_000

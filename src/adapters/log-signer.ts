@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { areSameBytes } from '../domain/digest.ts'
-import type { LogSigner } from '../domain/ports.ts'
+import type { SignedLog } from '../domain/ports.ts'
 import { Refusal, messageOf, storageDamaged, storageUnavailable } from '../domain/refusal.ts'
 import { merkleTree, rootAt } from '../domain/year/log/merkle-tree.ts'
 import {
@@ -32,7 +32,7 @@ const utf8 = new TextEncoder()
  * @param isDurable false for a key that is deleted with the process, whose record need not survive a power cut
  * @throws Refusal `configuration` if the file cannot be read or is not a log key
  */
-export function openLogSigner(path: string, isDurable = true): LogSigner {
+export function openLogSigner(path: string, isDurable = true): SignedLog['signer'] {
   const signers = readKeys(path)
   const keys = signers.map(({ seed: _seed, ...key }) => key)
   const [key] = keys

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { isHttpUrl } from '../domain/address.ts'
-import type { WitnessClient, WitnessResponse } from '../domain/ports.ts'
+import type { LogWitnesses } from '../domain/ports.ts'
 import { Refusal, messageOf, networkReason } from '../domain/refusal.ts'
+import type { WitnessResponse } from '../domain/year/log/cosigning.ts'
 import { parsePolicy } from '../domain/year/log/log-policy.ts'
 import type { LogPolicy } from '../domain/year/log/log-policy.ts'
 import { parseDecimal } from '../domain/year/log/signed-note.ts'
@@ -28,7 +29,9 @@ interface WitnessClientOptions {
 export function openWitnessClient({
   userAgent,
   responseTimeoutMs = RESPONSE_TIMEOUT_MS,
-}: WitnessClientOptions): WitnessClient & { close(): Promise<void> } {
+}: WitnessClientOptions): Pick<LogWitnesses, 'addCheckpoint'> & {
+  close(): Promise<void>
+} {
   const http = openHttpClient({ connect: { timeout: CONNECT_TIMEOUT_MS } })
   const headers = { 'content-type': 'text/plain; charset=utf-8', 'user-agent': userAgent }
   return {

@@ -1,6 +1,8 @@
 import type { Database } from '../adapters/sqlite/database.ts'
 import type { inspectDatabase } from '../adapters/sqlite/read-only-copy.ts'
 import type { WebhookMessage } from '../adapters/webhook.ts'
+import type { HttpProbe } from '../adapters/http.ts'
+import type { JobMonitor } from '../adapters/job-pings.ts'
 import type { SourceClient, SourceMemory } from '../adapters/sources/source-client.ts'
 import { QUERY_TIMEOUT_MS, SEARCH_SLOTS } from '../domain/feed/search.ts'
 import type {
@@ -13,13 +15,12 @@ import type {
   Clock,
   FeedSearch,
   HumanVerifier,
-  JobMonitor,
   LineSource,
   LiveSource,
   Objects,
   PublicHost,
-  HttpProbe,
   SeenLogs,
+  SignedLog,
   State,
   StaticTree,
 } from '../domain/ports.ts'
@@ -31,7 +32,6 @@ import type { FeedFacts, LedgerFacts, StateFacts, Inspection } from '../domain/i
 import type { EvaluatePorts } from '../jobs/models/evaluation-run.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
 import type { AgentStores } from '../server/agent/tools.ts'
-import type { SignedLog } from '../jobs/sign-checkpoint.ts'
 import { THIS_RUN, pause } from './process-identity.ts'
 import { listeningUrl, requireOrigin } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
@@ -171,7 +171,11 @@ export class Container {
     const { openWitnessClient, readWitnessPolicy } = await import('../adapters/witnesses.ts')
     const { text, parties } = readWitnessPolicy(witnessesFile)
     const client = this.#closing(openWitnessClient({ userAgent: this.#userAgent() }))
-    return { signer, policy: formatPolicy(signer.keys, url, text), witnesses: { parties, client } }
+    return {
+      signer,
+      policy: formatPolicy(signer.keys, url, text),
+      witnesses: { parties, addCheckpoint: client.addCheckpoint },
+    }
   })
 
   /** Creates the key of a log in a new file and returns its verifier key; see `createLogKey`. */

@@ -3,7 +3,6 @@ import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { jobStateAfter } from '../domain/job-run.ts'
 import type { Job, JobRun } from '../domain/job-run.ts'
-import type { JobMonitor } from '../domain/ports.ts'
 import { messageOf } from '../domain/refusal.ts'
 import { auditRecord } from '../domain/year/finding.ts'
 import type { VerifyOptions, VerifyResult } from '../jobs/archive/verify-archive.ts'
@@ -36,7 +35,7 @@ export async function runWatched(
   const { pingUrl, textfileDir } = config.monitoring
   const watch = pingUrl === null ? null : await container.jobWatch(pingUrl)
   const output = recordOutput(terminal)
-  const ping = async (send: (watch: JobMonitor) => Promise<void>): Promise<void> => {
+  const ping = async (send: (monitor: NonNullable<typeof watch>) => Promise<void>): Promise<void> => {
     if (watch === null) return
     try {
       await send(watch)

@@ -23,3 +23,20 @@ export interface HeldLease {
   takenAt: Instant
   expiresAt: Instant
 }
+
+/** A lease kept in a store: one holder at a time. */
+export interface LeaseKeeper {
+  /**
+   * Takes the lease for `forMs` milliseconds if it is free, expired, or held by a process that `isDead` knows to be
+   * dead.
+   */
+  takeLease(
+    holder: LeaseHolder,
+    now: Instant,
+    forMs: number,
+    isDead: (process: string) => boolean,
+  ): Promise<LeaseGrant>
+  /** False when another holder has the lease. */
+  renewLease(token: string, now: Instant, forMs: number): Promise<boolean>
+  releaseLease(token: string): Promise<void>
+}

@@ -20,10 +20,10 @@ import type {
 import type { ImportCounts, Signal } from './feed/signal.ts'
 import type { SealedSnapshot, Snapshot, SnapshotFeed, SnapshotSaving } from './feed/snapshot.ts'
 import type { ItemRef } from './feed/source.ts'
-import type { Job, JobRun, JobState } from './job-run.ts'
-import type { LeaseGrant, LeaseHolder } from './lease.ts'
+import type { JobRun, JobState } from './job-run.ts'
+import type { LeaseKeeper } from './lease.ts'
 import type { Catalogue } from './models/catalogue.ts'
-import type { RunStep } from './models/changes.ts'
+import type { ChangeDelivery, RunStep } from './models/changes.ts'
 import type {
   AttemptEnd,
   AttemptGuard,
@@ -59,15 +59,16 @@ import type {
   YearWindow,
 } from './year/ledger.ts'
 import type { Founding } from './year/legacy-import.ts'
-import type { LogFile } from './year/log/log-history.ts'
+import type { WitnessResponse } from './year/log/cosigning.ts'
+import type { LogFile, SeenLog } from './year/log/log-history.ts'
+import type { LogPolicy } from './year/log/log-policy.ts'
 import type { PublishedResponse } from './year/published-ledger.ts'
 import type { SourceObservation, VerifiedTitle, YearEvent } from './year/rank.ts'
-import type { MerkleTree } from './year/log/merkle-tree.ts'
 import type { Checkpoint, VerifierKey } from './year/log/signed-note.ts'
 
 /**
- * The ports: every external dependency of the product. Every adapter and every in-memory twin passes the same contract
- * suite. A consumer that needs less takes `Pick<Port, …>`.
+ * The ports: everything outside that jobs and server need; what commands alone use stands beside its adapter. Every
+ * adapter and every in-memory twin passes the same contract suite. A consumer that needs less takes `Pick<Port, …>`.
  *
  * Stores refuse with `storage_unavailable` when they are missing or cannot be opened or reached, and with
  * `storage_damaged` when their content cannot be what was written. Any other error is a fault.
@@ -81,23 +82,6 @@ export type Clock = () => Instant
  * while the store cannot tell (a change too recent for its timestamps, or an engine without tokens).
  */
 export type ChangeToken = string | null
-
-/** A lease kept in a store: one holder at a time. */
-export interface LeaseKeeper {
-  /**
-   * Takes the lease for `forMs` milliseconds if it is free, expired, or held by a process that `isDead` knows to be
-   * dead.
-   */
-  takeLease(
-    holder: LeaseHolder,
-    now: Instant,
-    forMs: number,
-    isDead: (process: string) => boolean,
-  ): Promise<LeaseGrant>
-  /** False when another holder has the lease. */
-  renewLease(token: string, now: Instant, forMs: number): Promise<boolean>
-  releaseLease(token: string): Promise<void>
-}
 
 /** Publications, gaps, attempts and the publisher's lease. The database itself enforces append-only tables. */
 export interface Ledger extends LeaseKeeper {
@@ -221,14 +205,6 @@ export interface ChangeReceiver {
   send(step: RunStep, signal: AbortSignal): Promise<ChangeDelivery>
 }
 
-export interface ChangeDelivery {
-  changes: number
-  /** Number of changes that the receiver accepted. */
-  delivered: number
-  /** The reason why a change was not accepted, without the path of the address; null if all were. */
-  failure: string | null
-}
-
 /**
  * A tree of static files that any web server can serve: a folder or a bucket. Paths are relative to its root and
  * separated by `/`.
@@ -249,39 +225,38 @@ export interface StaticTree {
   list(folder: string): Promise<string[]>
 }
 
-/** The private key of the log and the record of its last signed checkpoint. Only the publisher's machine has them. */
-export interface LogSigner {
-  /** Verifier key; its name is the origin of the log. */
-  key: VerifierKey
-  /** Verifier keys of every signature on a new checkpoint: the key, then older keys that it replaces. */
-  keys: readonly VerifierKey[]
-  /**
-   * Returns the newest checkpoint that the key signed; its size is 0 before the first.
-   *
-   * @throws Refusal `storage_unavailable` if the record cannot be read, `storage_damaged` if it is invalid
-   */
-  lastSigned(): Promise<Checkpoint>
-  /**
-   * Signs a checkpoint and returns the note. The record is durable before this function returns. The same checkpoint
-   * always results in the same note.
-   *
-   * @throws Refusal `storage_damaged` if the tree is smaller than the last signed one, or a different one of the same
-   *   size
-   */
-  sign(checkpoint: Checkpoint): Promise<string>
+/** The log that a publisher signs. Only the publisher's machine has its private key and the record of it. */
+export interface SignedLog {
+  signer: {
+    /** Verifier key; its name is the origin of the log. */
+    key: VerifierKey
+    /** Verifier keys of every signature on a new checkpoint: the key, then older keys that it replaces. */
+    keys: readonly VerifierKey[]
+    /**
+     * Returns the newest checkpoint that the key signed; its size is 0 before the first.
+     *
+     * @throws Refusal `storage_unavailable` if the record cannot be read, `storage_damaged` if it is invalid
+     */
+    lastSigned(): Promise<Checkpoint>
+    /**
+     * Signs a checkpoint and returns the note. The record is durable before this function returns. The same checkpoint
+     * always results in the same note.
+     *
+     * @throws Refusal `storage_damaged` if the tree is smaller than the last signed one, or a different one of the same
+     *   size
+     */
+    sign(checkpoint: Checkpoint): Promise<string>
+  }
+  /** Text of the policy that readers should verify with. */
+  policy: string
+  /** Null if no policy names witnesses. */
+  witnesses: LogWitnesses | null
 }
 
-/** A witness's response to a checkpoint, not verified. */
-export type WitnessResponse =
-  /** `lines`: the signature lines of the response. */
-  | { is: 'cosigned'; lines: string }
-  /** The checkpoint does not begin at the size that the witness cosigned last; `size` is that size. */
-  | { is: 'other-size'; size: number }
-  /** `inconsistent`: the witness states that the checkpoint does not continue the last one it cosigned. */
-  | { is: 'refused'; inconsistent: boolean; reason: string }
-
-/** Client of witnesses: services that cosign checkpoints of logs (C2SP tlog-witness). */
-export interface WitnessClient {
+/** Services that cosign the checkpoints of a log (C2SP tlog-witness). */
+export interface LogWitnesses {
+  /** Those with a URL are asked. */
+  parties: LogPolicy['witnesses']
   /**
    * Submits a checkpoint. Bytes and time of the response are bounded; every failure is a response too.
    *
@@ -307,7 +282,6 @@ export interface Auditors {
   objects: {
     /** Every head, ascending. */
     heads(): Promise<AuditedHead[]>
-    /** Files of the signed log. */
     logFiles: Pick<Objects['logFiles'], 'list' | 'get'>
     /** Key of every file below `sha256/`, with any name. */
     objectKeys(): Promise<string[]>
@@ -327,16 +301,13 @@ export interface Auditors {
      * Starts to read the stored objects, `jobs` at a time, before their manifests are known. Objects it does not reach
      * must be examined normally. null when reading ahead gains nothing.
      */
-    readAhead(jobs: number): ReadAhead | null
+    readAhead(jobs: number): {
+      /** The objects read so far by key, in batches in no particular order. To be called once. */
+      objects(signal: AbortSignal): AsyncIterable<{ key: string; seen: ReadObject }[]>
+      /** Stops reading. Must be called. */
+      close(): Promise<void>
+    } | null
   }
-}
-
-/** Objects that are being read ahead. The caller must close it. */
-export interface ReadAhead {
-  /** The objects read so far by key, in batches in no particular order. To be called once. */
-  objects(signal: AbortSignal): AsyncIterable<{ key: string; seen: ReadObject }[]>
-  /** Stops reading. */
-  close(): Promise<void>
 }
 
 /** The feed database: signals, item details, snapshots, article texts, and the state of sources. */
@@ -550,18 +521,15 @@ export interface State {
     chatRequestsSince(since: Instant): Promise<Instant[]>
     /** The lowest rate of the runs since an instant; null without one. */
     lowestRateSince(since: Instant): Promise<number | null>
-    /** Ranking versions of a day. */
     versionsOf(day: Day): Promise<string[]>
     ping(): Promise<void>
   }
-  /** Results of audits. */
   audits: {
     /** Records an audit, durable on return. Only the newest hundred are kept. */
     record(audit: AuditRecord): Promise<void>
     /** The last recorded audit; null without one. */
     newest(): Promise<AuditRecord | null>
   }
-  /** Results of jobs. */
   jobs: {
     /** Records a run, durable on return. A run that ended before the recorded one changes nothing. */
     record(run: JobRun): Promise<void>
@@ -570,7 +538,6 @@ export interface State {
   }
 }
 
-/** A source of live items. */
 export interface LiveSource {
   source: LiveSourceName
   /** Names of required settings that are missing; the source must not be read then. */
@@ -582,7 +549,6 @@ export interface LiveSource {
   read(day: Day, signal: AbortSignal): AsyncIterable<SourceBatch>
 }
 
-/** Titles from the owning sources. */
 export interface TitleSource {
   /**
    * The title of an item from its owning source. A title that is too long is cut to one character more than the limit.
@@ -623,30 +589,22 @@ export interface ModelRouter {
   chat(call: ChatCall, signal: AbortSignal): Promise<ChatOutcome>
 }
 
-/** A chat completion that a caller sends with the caller's own key of the routing service. */
-export interface PassedCall {
-  key: string
-  /** JSON, for one model at a price of zero. */
-  body: string
-  stream: boolean
-}
-
-/** Passes chat completions on to the routing service (docs/v1.md). */
+/** Passes chat completions on to the routing service, with the caller's own key of it (docs/v1.md). */
 export interface PassThrough {
   /**
    * Sends a call. A stream is passed on from its first data line, unchanged; a whole completion unchanged too.
    *
+   * @param call `body`: JSON, for one model at a price of zero
    * @returns the completion, whose chunks end with a BrokenStream if the stream breaks off; or the failure
    * @throws the signal's reason; an abort also ends the chunks
    */
   send(
-    call: PassedCall,
+    call: { key: string; body: string; stream: boolean },
     signal: AbortSignal,
   ): Promise<{ chunks: AsyncIterable<Uint8Array> } | UpstreamFailure>
   close(): Promise<void>
 }
 
-/** A chat model of a provider. */
 export interface ChatModel {
   /** Id of the model in use; empty without one. */
   name(): Promise<string>
@@ -664,29 +622,15 @@ export interface Shell {
    * outcome; a rejection is a fault of the sandbox.
    */
   run(command: string, files: ShellFiles, limits: ShellLimits): Promise<ShellRun>
-  /** Releases the sandbox. */
   close(): Promise<void>
 }
 
-/** The verification that a visitor is human. */
 export interface HumanVerifier {
   /**
    * True only when the service confirms a token solved on a page of `hostname`; false after a timeout, an error,
    * another host or an unreadable response.
    */
   isHuman(token: string, hostname: string, signal: AbortSignal): Promise<boolean>
-}
-
-/** The newest checkpoint of another host's log that this user has seen, with its tree. */
-export interface SeenLog {
-  /** Number of the version; each replacement has the next one. */
-  version: number
-  note: string
-  /** Text of the policy whose keys were trusted. */
-  policy: string
-  checkpoint: Checkpoint
-  /** Tree of exactly the entries of the checkpoint. */
-  tree: MerkleTree
 }
 
 /** Newest checkpoints of the logs of other hosts, one for each origin (docs/auditing.md). */
@@ -703,7 +647,7 @@ export interface SeenLogs {
    * @param before 0 if nothing was seen
    * @returns false if another process replaced that version
    */
-  replace(before: number, seen: Pick<SeenLog, 'note' | 'policy' | 'checkpoint' | 'tree'>): Promise<boolean>
+  replace(before: number, seen: Omit<SeenLog, 'version'>): Promise<boolean>
   /** Returns the origin of the log that a host had at its last sound audit; null if there was none. */
   originOf(base: string): Promise<string | null>
   /** Stores the origin of the log of a host, durable on return. */
@@ -766,47 +710,6 @@ export interface PublicHost {
      */
     ask(token: string, body: string, signal: AbortSignal): AsyncGenerator<ServedEvent, void>
   }
-}
-
-/** Checks whether addresses respond. */
-export interface HttpProbe {
-  /**
-   * Sends one request without a body and follows no redirect. An unreachable address is a result with its reason.
-   *
-   * @param request `timeoutMs`: for the whole response
-   * @throws only the signal's own reason
-   */
-  send(
-    request: {
-      url: string
-      method: 'GET' | 'HEAD'
-      headers?: Readonly<Record<string, string>>
-      timeoutMs: number
-    },
-    signal: AbortSignal,
-  ): Promise<ProbeResult | { unreachable: string }>
-}
-
-/** The response of an address. */
-export interface ProbeResult {
-  status: number
-  /** Time of the `Date` header; null when missing or unreadable. */
-  date: Instant | null
-  /** The body; empty when it is too long. */
-  body: string
-}
-
-/**
- * A monitoring service for jobs, which alerts when a job fails or does not run. Every call throws when the service does
- * not accept the message in time.
- */
-export interface JobMonitor {
-  started(job: Job): Promise<void>
-  /** @param message result of the run, for a person */
-  ended(job: Job, exitCode: number, message: string): Promise<void>
-  /** Sends a message about a job that is neither its end nor a success. */
-  notify(job: Job, message: string): Promise<void>
-  close(): Promise<void>
 }
 
 /** A file of lines that can be read repeatedly. */

@@ -1,19 +1,13 @@
-import type { Clock, Objects, WitnessClient, WitnessResponse } from '../domain/ports.ts'
+import type { Clock, LogWitnesses, Objects, SignedLog } from '../domain/ports.ts'
 import { messageOf, storageDamaged } from '../domain/refusal.ts'
 import { shorten, utf8Text } from '../domain/text.ts'
 import type { LedgerRow } from '../domain/year/ledger.ts'
 import { cosignedSizes, formatAddCheckpoint, readCosignature } from '../domain/year/log/cosigning.ts'
+import type { WitnessResponse } from '../domain/year/log/cosigning.ts'
 import { ledgerTree, newestNoteSize } from '../domain/year/log/log-history.ts'
-import type { LogPolicy } from '../domain/year/log/log-policy.ts'
 import type { MerkleTree } from '../domain/year/log/merkle-tree.ts'
 import { openCheckpoint } from '../domain/year/log/signed-note.ts'
 import type { VerifierKey } from '../domain/year/log/signed-note.ts'
-
-/** Witnesses of the policy. Those with a URL are asked. */
-export interface LogWitnesses {
-  parties: LogPolicy['witnesses']
-  client: WitnessClient
-}
 
 /** The JSON result of one witness in a report. */
 export interface WitnessReport {
@@ -35,8 +29,8 @@ export interface AskedWitnesses {
 
 export interface WitnessPorts {
   objects: Pick<Objects, 'logFiles'>
-  /** Null if no key is set; `witnesses` is null if no policy names any. */
-  log: { signer: { keys: readonly VerifierKey[] }; witnesses: LogWitnesses | null } | null
+  /** Null if no key is set. */
+  log: { signer: Pick<SignedLog['signer'], 'keys'>; witnesses: LogWitnesses | null } | null
   clock: Clock
   onProgress: (message: string) => void
 }
@@ -64,10 +58,10 @@ export async function askWitnesses(
   const note = utf8Text(await logFiles.get({ kind: 'note', size }))
   // The newest note can be that of an abandoned log, which this one replaces.
   if (openCheckpoint(note, log.signer.keys).problem !== null) return before
-  const { client, parties } = log.witnesses
-  const submission = { client, logFiles, clock, tree: ledgerTree(rows), size, note }
+  const { witnesses } = log
+  const submission = { witnesses, logFiles, clock, tree: ledgerTree(rows), size, note }
   const results = await Promise.all(
-    parties.flatMap(({ key, url }) =>
+    witnesses.parties.flatMap(({ key, url }) =>
       url === null ? [] : askWitness({ ...submission, key, url, cosigned: cosignedSizes(files, key) }),
     ),
   )
@@ -99,7 +93,7 @@ export function requireNoFork({ fork }: AskedWitnesses): void {
 
 /** One note for one witness. */
 interface Submission {
-  client: WitnessClient
+  witnesses: Pick<LogWitnesses, 'addCheckpoint'>
   logFiles: Objects['logFiles']
   clock: Clock
   tree: MerkleTree
@@ -142,8 +136,8 @@ async function submit(submission: Submission): Promise<Outcome> {
     : settle(submission, second)
 }
 
-function send({ client, url, tree, size, note }: Submission, older: number): Promise<WitnessResponse> {
-  return client.addCheckpoint(url, formatAddCheckpoint(tree, older, size, note))
+function send({ witnesses, url, tree, size, note }: Submission, older: number): Promise<WitnessResponse> {
+  return witnesses.addCheckpoint(url, formatAddCheckpoint(tree, older, size, note))
 }
 
 /** Stores the cosignature of a response that is final. */

@@ -1,6 +1,6 @@
 import { LEASE_MS } from '../domain/lease.ts'
-import type { LeaseHolder } from '../domain/lease.ts'
-import type { Clock, LeaseKeeper } from '../domain/ports.ts'
+import type { LeaseHolder, LeaseKeeper } from '../domain/lease.ts'
+import type { Clock } from '../domain/ports.ts'
 import { Refusal, messageOf } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
 

@@ -1,5 +1,5 @@
 import { areSameBytes } from '../domain/digest.ts'
-import type { LogSigner, Objects, YearReader } from '../domain/ports.ts'
+import type { Objects, SignedLog, YearReader } from '../domain/ports.ts'
 import { utf8Text } from '../domain/text.ts'
 import { storageDamaged } from '../domain/refusal.ts'
 import { headIsBehind } from '../domain/year/chain.ts'
@@ -18,18 +18,9 @@ import { rootAt } from '../domain/year/log/merkle-tree.ts'
 import { openCheckpoint } from '../domain/year/log/signed-note.ts'
 import type { Checkpoint } from '../domain/year/log/signed-note.ts'
 import { askWitnesses, NOT_ASKED, requireNoFork } from './ask-witnesses.ts'
-import type { LogWitnesses, WitnessReport } from './ask-witnesses.ts'
+import type { WitnessReport } from './ask-witnesses.ts'
 import { withPublisherLease } from './lease.ts'
 import type { LeasePorts } from './lease.ts'
-
-/** Key and policy of the log that a publisher signs. */
-export interface SignedLog {
-  signer: LogSigner
-  /** Text of the policy that readers should verify with. */
-  policy: string
-  /** Null if no policy names witnesses. */
-  witnesses: LogWitnesses | null
-}
 
 export interface SignPorts {
   objects: Pick<Objects, 'logFiles'>

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openJobPings } from '../../src/adapters/job-pings.ts'
-import type { JobMonitor } from '../../src/domain/ports.ts'
+import type { JobMonitor } from '../../src/adapters/job-pings.ts'
 import { startPingService } from '../support/local-source.ts'
 
 function watchAt(url: string, pingMs = 60_000): JobMonitor {

@@ -3,9 +3,8 @@ import { addDays, startOfDay } from '../../src/domain/time.ts'
 import { headIsBehind } from '../../src/domain/year/chain.ts'
 import { proveBytes } from '../../src/domain/year/envelope.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
-import type { LogWitnesses } from '../../src/jobs/ask-witnesses.ts'
 import type { PublishPorts } from '../../src/jobs/publish-year.ts'
-import type { SignedLog } from '../../src/jobs/sign-checkpoint.ts'
+import type { LogWitnesses, SignedLog } from '../../src/domain/ports.ts'
 import { FaultPlan, InjectedFault } from '../support/faults.ts'
 import type { Fault, FaultKind } from '../support/faults.ts'
 import { auditLog, signedLogIn } from '../support/signed-log.ts'
@@ -54,7 +53,7 @@ async function runWith(workspace: Prepared, plan: FaultPlan): Promise<PublishRep
     log: {
       ...workspace.log,
       signer: plan.wrap('signer', workspace.log.signer),
-      witnesses: { ...witnesses, client: plan.wrap('witnesses', witnesses.client) },
+      witnesses: { ...witnesses, ...plan.wrap('witnesses', { addCheckpoint: witnesses.addCheckpoint }) },
     },
     feed: plan.wrap('feed', workspace.feed),
     year: plan.wrap('year', workspace.year),

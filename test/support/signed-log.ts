@@ -1,14 +1,13 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createLogKey, openLogSigner } from '../../src/adapters/log-signer.ts'
-import type { Objects } from '../../src/domain/ports.ts'
+import type { Objects, SignedLog } from '../../src/domain/ports.ts'
 import type { LedgerRow } from '../../src/domain/year/ledger.ts'
 import { forkOf, ledgerTree, logFileName, readStoredNote } from '../../src/domain/year/log/log-history.ts'
 import { formatPolicy } from '../../src/domain/year/log/log-policy.ts'
 import { consistencyProof } from '../../src/domain/year/log/merkle-tree.ts'
 import { isConsistent } from '../domain/year/naive-merkle-tree.ts'
 import type { Checkpoint, VerifierKey } from '../../src/domain/year/log/signed-note.ts'
-import type { SignedLog } from '../../src/jobs/sign-checkpoint.ts'
 
 /** Name of the log in tests. */
 export const LOG_NAME = 'dash.example/tlog/year'

@@ -6,7 +6,7 @@ import { isConsistent } from '../domain/year/naive-merkle-tree.ts'
 import type { TreeHead } from '../domain/year/naive-merkle-tree.ts'
 import { openCheckpoint, parseDecimal, parseVerifierKey } from '../../src/domain/year/log/signed-note.ts'
 import type { Checkpoint, VerifierKey } from '../../src/domain/year/log/signed-note.ts'
-import type { LogWitnesses } from '../../src/jobs/ask-witnesses.ts'
+import type { LogWitnesses } from '../../src/domain/ports.ts'
 import { testWitness } from '../domain/year/log-vectors.ts'
 import { localSource } from './local-source.ts'
 import type { SourceRequest } from './local-source.ts'
@@ -109,7 +109,7 @@ export function witnessesOf(witnesses: readonly LocalWitness[], responseTimeoutM
   const timeout = responseTimeoutMs === undefined ? {} : { responseTimeoutMs }
   const client = openWitnessClient({ userAgent: 'dash/test', ...timeout })
   onTestFinished(() => client.close())
-  return { parties: witnesses.map(({ key, url }) => ({ key, url })), client }
+  return { parties: witnesses.map(({ key, url }) => ({ key, url })), addCheckpoint: client.addCheckpoint }
 }
 
 /** Text of a policy file that requires all of the witnesses. */

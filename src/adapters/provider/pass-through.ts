@@ -1,6 +1,6 @@
 import { BrokenStream } from '../../domain/v1/failures.ts'
 import type { UpstreamFailure } from '../../domain/v1/failures.ts'
-import type { Clock, PassThrough, PassedCall } from '../../domain/ports.ts'
+import type { Clock, PassThrough } from '../../domain/ports.ts'
 import {
   asArray,
   asJsonObject,
@@ -105,7 +105,7 @@ class Exchange {
 function sendCall(
   http: HttpClient,
   { base, referer, userAgent }: PassThroughOptions,
-  { key, body, stream }: PassedCall,
+  { key, body, stream }: Parameters<PassThrough['send']>[0],
   signal: AbortSignal,
 ): Promise<HttpResponse> {
   return http.request(`${base}/chat/completions`, {

@@ -50,6 +50,15 @@ export interface RunStep {
   unreadable: readonly string[]
 }
 
+/** Result of sending the changes of one step to their receiver. */
+export interface ChangeDelivery {
+  changes: number
+  /** Number of changes that the receiver accepted. */
+  delivered: number
+  /** The reason why a change was not accepted, without the path of the address; null if all were. */
+  failure: string | null
+}
+
 /**
  * Lists the changes from one run to a later one: the primary first, then models that went, then models that came, each
  * group by rank.

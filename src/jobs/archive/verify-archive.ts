@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import type { Auditors, Clock, ReadAhead } from '../../domain/ports.ts'
+import type { Auditors, Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Day } from '../../domain/time.ts'
 import { GENESIS_LEAF } from '../../domain/year/chain.ts'
@@ -70,6 +70,9 @@ interface Run {
   bytes: number
 }
 
+/** Objects that are read before their manifests are known; null without any. */
+type ReadAhead = ReturnType<Auditors['objects']['readAhead']>
+
 /** The audit of an archive before anything is read. */
 export const NOTHING_READ: LedgerAudit = {
   findings: [],
@@ -88,7 +91,7 @@ export async function verifyArchive(ports: VerifyPorts, options: VerifyOptions):
   const startedAt = clock()
   const run: Run = { ports, options, findings: [], objects: 0, bytes: 0 }
   let audit = NOTHING_READ
-  let ahead: ReadAhead | null = null
+  let ahead: ReadAhead = null
   let cause: unknown = null
   try {
     // When all objects are selected, threads start to read them before their manifests are known.
@@ -205,7 +208,7 @@ async function examineObjects(
   run: Run,
   manifests: readonly Manifest[],
   examination: Examination,
-  ahead: ReadAhead | null,
+  ahead: ReadAhead,
 ): Promise<void> {
   const { objects, onNote, onProgress } = run.ports
   const { jobs, signal } = run.options
@@ -253,7 +256,7 @@ async function* readOnce(
   { ports: { objects }, options: { jobs, signal } }: Run,
   manifests: readonly Manifest[],
   examination: Examination,
-  ahead: ReadAhead | null,
+  ahead: ReadAhead,
 ): AsyncGenerator<Outcomes> {
   const open = new Map(manifests.entries())
   if (ahead !== null) {

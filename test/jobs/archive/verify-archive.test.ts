@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Auditors, ReadAhead } from '../../../src/domain/ports.ts'
+import type { Auditors } from '../../../src/domain/ports.ts'
 import { storageDamaged, storageUnavailable } from '../../../src/domain/refusal.ts'
 import { objectPath, summarizeBytes } from '../../../src/domain/year/examine.ts'
 import { READ_ERROR } from '../../../src/domain/year/finding.ts'
@@ -73,7 +73,7 @@ function readingAhead(objects: Record<string, ReadObject>, batches = 2) {
     const sha256 = MANIFESTS.find(({ asOfDay }) => asOfDay === day)?.sha256 ?? day.padEnd(64, '0')
     return { key: objectPath(sha256), seen }
   })
-  const readAhead = (): ReadAhead => {
+  const readAhead: Auditors['objects']['readAhead'] = () => {
     told.begun += 1
     return {
       async *objects(signal) {

@@ -1,9 +1,9 @@
 import { LIVE_SOURCES } from '../../../domain/feed/live-source.ts'
 import type { LiveSourceName } from '../../../domain/feed/live-source.ts'
-import type { HttpProbe, ProbeResult } from '../../../domain/ports.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { REQUIRED_TOKENS, localUrl } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
+import type { Container } from '../../container.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { withoutSecrets } from '../../settings/environment.ts'
 import { readinessOf } from '../healthcheck.ts'
@@ -12,12 +12,15 @@ import type { Check, Judgement } from './check.ts'
 
 const TIMEOUT_MS = 10_000
 
+type HttpProbe = Awaited<ReturnType<Container['probe']>>
+type ProbeResult = Awaited<ReturnType<HttpProbe['send']>>
+
 interface ServiceProbe {
   check: string
   url: string
   method: 'GET' | 'HEAD'
   key?: string | null
-  judge: (response: ProbeResult | { unreachable: string }) => Judgement
+  judge: (response: ProbeResult) => Judgement
 }
 
 /**
@@ -129,7 +132,7 @@ function judgeModelService(
   name: string,
   prefix: 'OPENAI' | 'OPENROUTER',
   isUsed: boolean,
-  response: ProbeResult | { unreachable: string },
+  response: ProbeResult,
 ): Judgement {
   const baseUrl = `${prefix}_BASE_URL`
   if ('unreachable' in response) {

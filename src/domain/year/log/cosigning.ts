@@ -28,6 +28,15 @@ export function cosignedSizes(files: readonly LogFile[], { id }: VerifierKey): n
 /** A cosignature dated later than this is refused: as the newest one, it would hide all others until then. */
 const CLOCK_SKEW_MAX_SECONDS = 600
 
+/** A witness's response to a checkpoint, not verified. */
+export type WitnessResponse =
+  /** `lines`: the signature lines of the response. */
+  | { is: 'cosigned'; lines: string }
+  /** The checkpoint does not begin at the size that the witness cosigned last; `size` is that size. */
+  | { is: 'other-size'; size: number }
+  /** `inconsistent`: the witness states that the checkpoint does not continue the last one it cosigned. */
+  | { is: 'refused'; inconsistent: boolean; reason: string }
+
 /** Newest cosignature of a response: its signature line, and its time in seconds since 1970. */
 export type ReadCosignature = { problem: string } | { problem: null; line: string; time: number }
 

@@ -106,3 +106,15 @@ export function forkOf(tree: MerkleTree, { size, root }: Checkpoint): string | n
     return `its ${size} entries differ from the first ${size} of the ledger`
   return null
 }
+
+/** The newest checkpoint of another host's log that this user has seen, with its tree. */
+export interface SeenLog {
+  /** Number of the version; each replacement has the next one. */
+  version: number
+  note: string
+  /** Text of the policy whose keys were trusted. */
+  policy: string
+  checkpoint: Checkpoint
+  /** Tree of exactly the entries of the checkpoint. */
+  tree: MerkleTree
+}
