@@ -7,14 +7,37 @@ import {
   sessionSchema,
   statusSchema,
 } from '../domain/agent/schema.ts'
-import type { ChatApiRefusal, ServedEvent } from '../domain/agent/schema.ts'
-import type { Clock, PublicHost } from '../domain/ports.ts'
+import type {
+  AgentSession,
+  AgentStatus,
+  ChatApiRefusal,
+  ServedConfig,
+  ServedEvent,
+} from '../domain/agent/schema.ts'
+import type { Clock } from '../domain/ports.ts'
 import { Refusal, networkReason } from '../domain/refusal.ts'
 import type { Instant } from '../domain/time.ts'
 import { SseParser, StreamTooLarge } from './sse-parser.ts'
 import type { StreamRecord } from './sse-parser.ts'
 import { TimeLimitExceeded, mediaTypeOf, parseJsonObject, openHttpClient, readBody, retryAt } from './http.ts'
 import type { HttpClient, HttpResponse } from './http.ts'
+
+/**
+ * The chat API of a server. Every call throws a Refusal with a public code or a {@link ChatApiRefusal}, or the reason of
+ * an aborted signal.
+ */
+export interface ChatApi {
+  /** Base URL without a trailing slash. */
+  readonly base: string
+  config(signal: AbortSignal): Promise<ServedConfig>
+  status(signal: AbortSignal): Promise<Pick<AgentStatus, 'ok' | 'budget'>>
+  session(signal: AbortSignal): Promise<Pick<AgentSession, 'sessionToken' | 'quotas'>>
+  /**
+   * Runs one turn with a request as JSON text. The last event ends the stream; leaving the loop or aborting closes the
+   * connection.
+   */
+  ask(token: string, body: string, signal: AbortSignal): AsyncGenerator<ServedEvent, void>
+}
 
 /** Limit of every response except event streams. */
 const JSON_MAX_BYTES = 64 * 1024
@@ -160,7 +183,7 @@ export function openChatApi(
     turnMs = TURN_MS,
     clock = Date.now,
   }: ChatApiOptions = {},
-): PublicHost['chat'] & { close(): Promise<void> } {
+): ChatApi & { close(): Promise<void> } {
   const root = base.replace(/\/+$/, '')
   const http = openHttpClient({
     connect: { timeout: responseStartMs },

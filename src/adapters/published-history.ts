@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Clock, PublicHost } from '../domain/ports.ts'
+import type { Clock, PublishedHistory } from '../domain/ports.ts'
 import type { PublishedResponse, PublishedRefusal } from '../domain/year/published-ledger.ts'
 import { HOW_TO_REACH, OBJECT_MAX_BYTES, Refusal, networkReason } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
@@ -71,7 +71,7 @@ export function openPublishedHistory(
     connections = 8,
     clock = Date.now,
   }: PublishedHistoryOptions = {},
-): PublicHost['history'] & { close(): Promise<void> } {
+): PublishedHistory & { close(): Promise<void> } {
   const root = base.replace(/\/+$/, '')
   const http = openHttpClient({
     connect: { timeout: IDLE_TIMEOUT_MS },

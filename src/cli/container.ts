@@ -1,8 +1,10 @@
 import type { Database } from '../adapters/sqlite/database.ts'
 import type { inspectDatabase } from '../adapters/sqlite/read-only-copy.ts'
 import type { WebhookMessage } from '../adapters/webhook.ts'
+import type { ChatApi } from '../adapters/chat-server.ts'
 import type { HttpProbe } from '../adapters/http.ts'
 import type { JobMonitor } from '../adapters/job-pings.ts'
+import type { PublishedFeeds } from '../adapters/sources/live-sources.ts'
 import type { SourceClient, SourceMemory } from '../adapters/sources/source-client.ts'
 import { QUERY_TIMEOUT_MS, SEARCH_SLOTS } from '../domain/feed/search.ts'
 import type {
@@ -18,7 +20,7 @@ import type {
   LineSource,
   LiveSource,
   Objects,
-  PublicHost,
+  PublishedHistory,
   SeenLogs,
   SignedLog,
   State,
@@ -35,6 +37,8 @@ import type { AgentStores } from '../server/agent/tools.ts'
 import { THIS_RUN, pause } from './process-identity.ts'
 import { listeningUrl, requireOrigin } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
+
+export type { ChatApi, HttpProbe }
 
 /** Waiting times for a database lock: inside the driver, which blocks the thread, and by retrying. */
 const BUSY = {
@@ -309,7 +313,7 @@ export class Container {
   }
 
   /** Client of a server's chat API, for the terminal. */
-  async chatApi(base: string): Promise<PublicHost['chat']> {
+  async chatApi(base: string): Promise<ChatApi> {
     return this.#closing((await import('../adapters/chat-server.ts')).openChatApi(base))
   }
 
@@ -341,20 +345,14 @@ export class Container {
     ),
   )
 
-  /** Client for the shortlist of free models of another host. */
-  async publishedShortlist(base: string): Promise<PublicHost['shortlist']> {
-    const { publishedShortlist } = await import('../adapters/sources/live-sources.ts')
-    return publishedShortlist(await this.#sources(PUBLISH_RETRIES), base)
-  }
-
-  /** Client for the history index and the live feed of another host. */
-  async publishedFeeds(base: string): Promise<PublicHost['feeds']> {
+  /** Client for the feeds and the shortlist of free models of another host. */
+  async publishedFeeds(base: string): Promise<PublishedFeeds> {
     const { publishedFeeds } = await import('../adapters/sources/live-sources.ts')
     return publishedFeeds(await this.#sources(PUBLISH_RETRIES), base)
   }
 
   /** Client for the public history of another host. */
-  async publishedHistory(base: string): Promise<PublicHost['history']> {
+  async publishedHistory(base: string): Promise<PublishedHistory> {
     return this.#closing((await import('../adapters/published-history.ts')).openPublishedHistory(base))
   }
 

@@ -1,10 +1,8 @@
 import type { Admission, CachedAnswer, MicroUsd, TurnClaim, TurnExtension } from './agent/bounds.ts'
 import type { ChatKey, NewChatKey, StoredChatKey } from './agent/chat-key.ts'
 import type { ModelCall, ModelEvent } from './agent/model-call.ts'
-import type { AgentSession, AgentStatus, ServedConfig, ServedEvent } from './agent/schema.ts'
 import type { Article, ArticleReading, ArticleQuery, FailedAttempt, ItemWithoutText } from './feed/article.ts'
 import type { FeedEvent } from './feed/columns.ts'
-import type { LiveSort } from './feed/live-sort.ts'
 import type { ItemDetails, KeptResponse, LiveSourceName, SourceBatch } from './feed/live-source.ts'
 import type {
   IndexProgress,
@@ -656,60 +654,29 @@ export interface SeenLogs {
   keepFork(origin: string, note: string): Promise<string>
 }
 
-/** The public API of a host, in sections. */
-export interface PublicHost {
+/**
+ * The public history of a host (docs/api.md). Every call refuses with `source_unavailable` without a usable response: not
+ * reachable, too slow, too large, or compressed by a proxy.
+ */
+export interface PublishedHistory {
+  /** Base URL of the host, for people. */
+  base: string
+  ledger(signal: AbortSignal): Promise<PublishedResponse>
+  legacyLedger(signal: AbortSignal): Promise<PublishedResponse>
+  head(signal: AbortSignal): Promise<PublishedResponse>
   /**
-   * The history (docs/api.md). Every call refuses with `source_unavailable` without a usable response: not reachable,
-   * too slow, too large, or compressed by a proxy.
+   * The publication that was current at an instant.
+   *
+   * @param held digests of publications that the host need not send again; empty to always receive the text
    */
-  history: {
-    /** Base URL of the host, for people. */
-    base: string
-    ledger(signal: AbortSignal): Promise<PublishedResponse>
-    legacyLedger(signal: AbortSignal): Promise<PublishedResponse>
-    head(signal: AbortSignal): Promise<PublishedResponse>
-    /**
-     * The publication that was current at an instant.
-     *
-     * @param held digests of publications that the host need not send again; empty to always receive the text
-     */
-    at(instant: Instant, held: readonly string[], signal: AbortSignal): Promise<PublishedResponse>
-    /**
-     * A file of the host.
-     *
-     * @param path below the base URL, with a leading slash
-     * @param keptBytes a longer text is hashed and not kept
-     */
-    file(path: string, keptBytes: number, signal: AbortSignal): Promise<PublishedResponse>
-  }
-  shortlist: {
-    /**
-     * The body of top-models as parsed JSON; null when the host has no such path.
-     *
-     * @throws Refusal `source_unavailable` without a usable response: not reachable, too slow, too large, not JSON
-     */
-    topModels(signal: AbortSignal): Promise<unknown>
-  }
-  /** Every call refuses with `source_unavailable` without a usable response, and returns null for a 404. */
-  feeds: {
-    /** The body of the history index as parsed JSON. */
-    index(signal: AbortSignal): Promise<unknown>
-    /** The body of the live feed as parsed JSON; null also before the first snapshot. */
-    live(sort: LiveSort, signal: AbortSignal): Promise<unknown>
-  }
-  /** Every call throws a Refusal with a public code or a {@link ChatApiRefusal}, or the reason of an aborted signal. */
-  chat: {
-    /** Base URL without a trailing slash. */
-    readonly base: string
-    config(signal: AbortSignal): Promise<ServedConfig>
-    status(signal: AbortSignal): Promise<Pick<AgentStatus, 'ok' | 'budget'>>
-    session(signal: AbortSignal): Promise<Pick<AgentSession, 'sessionToken' | 'quotas'>>
-    /**
-     * Runs one turn with a request as JSON text. The last event ends the stream; leaving the loop or aborting closes
-     * the connection.
-     */
-    ask(token: string, body: string, signal: AbortSignal): AsyncGenerator<ServedEvent, void>
-  }
+  at(instant: Instant, held: readonly string[], signal: AbortSignal): Promise<PublishedResponse>
+  /**
+   * A file of the host.
+   *
+   * @param path below the base URL, with a leading slash
+   * @param keptBytes a longer text is hashed and not kept
+   */
+  file(path: string, keptBytes: number, signal: AbortSignal): Promise<PublishedResponse>
 }
 
 /** A file of lines that can be read repeatedly. */

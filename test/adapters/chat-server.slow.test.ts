@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { openChatApi } from '../../src/adapters/chat-server.ts'
 import type { ChatApiOptions } from '../../src/adapters/chat-server.ts'
 import type { ServedEvent } from '../../src/domain/agent/schema.ts'
-import type { PublicHost } from '../../src/domain/ports.ts'
+import type { ChatApi } from '../../src/adapters/chat-server.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
 import { startAgent } from '../support/agent.ts'
 import { takenPort, unreachableUrl } from '../support/local-source.ts'
@@ -22,7 +22,7 @@ import {
 
 const never = new AbortController().signal
 
-function apiOf(url: string, options: ChatApiOptions = {}): PublicHost['chat'] {
+function apiOf(url: string, options: ChatApiOptions = {}): ChatApi {
   const api = openChatApi(url, options)
   onTestFinished(() => api.close())
   return api
@@ -30,11 +30,7 @@ function apiOf(url: string, options: ChatApiOptions = {}): PublicHost['chat'] {
 
 const body = (content: string): string => JSON.stringify({ messages: [{ role: 'user', content }] })
 
-async function readAnswer(
-  api: PublicHost['chat'],
-  content = 'Hello',
-  signal = never,
-): Promise<ServedEvent[]> {
+async function readAnswer(api: ChatApi, content = 'Hello', signal = never): Promise<ServedEvent[]> {
   const { sessionToken } = await api.session(never)
   const events: ServedEvent[] = []
   for await (const event of api.ask(sessionToken, body(content), signal)) events.push(event)
@@ -42,7 +38,7 @@ async function readAnswer(
 }
 
 /** Returns the events of an answer before it was refused, and the refusal's code. */
-async function readCutAnswer(api: PublicHost['chat']): Promise<[events: string[], code: string]> {
+async function readCutAnswer(api: ChatApi): Promise<[events: string[], code: string]> {
   const events: string[] = []
   const answer = (async () => {
     for await (const { event } of api.ask('v1.token', body('x'), never)) events.push(event)

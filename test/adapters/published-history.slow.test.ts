@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openPublishedHistory } from '../../src/adapters/published-history.ts'
 import type { PublishedHistoryOptions } from '../../src/adapters/published-history.ts'
-import type { PublicHost } from '../../src/domain/ports.ts'
+import type { PublishedHistory } from '../../src/domain/ports.ts'
 import type { PublishedResponse } from '../../src/domain/year/published-ledger.ts'
 import { summarizeBytes } from '../../src/domain/year/examine.ts'
 import { localSource, unreachableUrl } from '../support/local-source.ts'
@@ -13,7 +13,7 @@ import { SOURCE_UNAVAILABLE } from '../support/refusals.ts'
 const AT = Date.UTC(2026, 2, 1, 0, 10, 0, 7)
 const never = new AbortController().signal
 
-function published(base: string, options: PublishedHistoryOptions = {}): PublicHost['history'] {
+function published(base: string, options: PublishedHistoryOptions = {}): PublishedHistory {
   const opened = openPublishedHistory(base, options)
   onTestFinished(() => opened.close())
   return opened
@@ -173,7 +173,7 @@ describe('an unavailable host', () => {
 describe('the size limit of a body', () => {
   const KIB = 1024
   const MIB = 1024 * KIB
-  test.each<[string, number, (history: PublicHost['history']) => ReturnType<PublicHost['history']['head']>]>([
+  test.each<[string, number, (history: PublishedHistory) => ReturnType<PublishedHistory['head']>]>([
     ['head', KIB, (history) => history.head(never)],
     ['ledger', 16 * MIB, (history) => history.ledger(never)],
     ['legacy ledger', 16 * MIB, (history) => history.legacyLedger(never)],

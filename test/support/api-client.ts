@@ -9,7 +9,7 @@ import type { Log } from '../../src/server/route.ts'
 import type { Agent } from '../../src/server/agent/routes.ts'
 import { readResponse } from '../../src/adapters/published-history.ts'
 import type { PublishedResponse } from '../../src/domain/year/published-ledger.ts'
-import type { PublicHost } from '../../src/domain/ports.ts'
+import type { PublishedHistory } from '../../src/domain/ports.ts'
 import { formatInstant } from '../../src/domain/time.ts'
 import {
   PUBLISHED_HEAD,
@@ -112,10 +112,7 @@ export type Lie = (
 ) => SentResponse
 
 /** The public history of an application without a socket, as an auditor reads it. */
-export function publishedBy(
-  app: Pick<H3, 'request'>,
-  tamper: Lie = (honest) => honest,
-): PublicHost['history'] {
+export function publishedBy(app: Pick<H3, 'request'>, tamper: Lie = (honest) => honest): PublishedHistory {
   const request = async (
     path: string,
     at: number | null,

@@ -1,5 +1,6 @@
 import type { LiveSourceName } from '../../domain/feed/live-source.ts'
-import type { PublicHost, LiveSource } from '../../domain/ports.ts'
+import type { LiveSort } from '../../domain/feed/live-sort.ts'
+import type { LiveSource } from '../../domain/ports.ts'
 import { hackerNews } from './hacker-news.ts'
 import { gitHub, huggingFace, replicate } from './hype.ts'
 import { lessWrong } from './lesswrong.ts'
@@ -35,37 +36,30 @@ export function liveSources(client: SourceClient, settings: LiveSourceSettings):
   ]
 }
 
-/**
- * Reads the shortlist of free models that a host serves; null if the host has none.
- *
- * @param base absolute http(s) URL without a trailing slash; its path is prepended to the paths of the API
- */
-export function publishedShortlist(client: SourceClient, base: string): PublicHost['shortlist'] {
-  return {
-    topModels: (signal) =>
-      client.fetchJson<unknown>(
-        { url: `${base}/api/free-llm/top-models`, absent: null, read: (json) => json },
-        signal,
-      ),
-  }
-}
-
 /** Largest index or feed of another host, in bytes: an index has about 400 bytes a day. */
 const FEEDS_MAX_BYTES = 16 * 1024 * 1024
 
 /**
- * Reads the history index and the live feed that a host serves.
- *
- * @param base absolute http(s) URL without a trailing slash; its path is prepended to the paths of the API
+ * Bodies that a host serves, as parsed JSON; null if the host has none. Every call refuses with `source_unavailable`
+ * without a usable response: not reachable, too slow, too large, not JSON.
  */
-export function publishedFeeds(client: SourceClient, base: string): PublicHost['feeds'] {
-  const read = (path: string, signal: AbortSignal): Promise<unknown> =>
-    client.fetchJson<unknown>(
-      { url: `${base}${path}`, absent: null, maxBytes: FEEDS_MAX_BYTES, read: (json) => json },
-      signal,
-    )
+export interface PublishedFeeds {
+  /** The shortlist of free models. */
+  topModels(signal: AbortSignal): Promise<unknown>
+  /** The history index. */
+  index(signal: AbortSignal): Promise<unknown>
+  /** The live feed. */
+  live(sort: LiveSort, signal: AbortSignal): Promise<unknown>
+}
+
+/** @param base absolute http(s) URL without a trailing slash; its path is prepended to the paths of the API */
+export function publishedFeeds(client: SourceClient, base: string): PublishedFeeds {
+  const read = (path: string, signal: AbortSignal, limit: { maxBytes?: number } = {}): Promise<unknown> =>
+    client.fetchJson<unknown>({ url: `${base}${path}`, absent: null, ...limit, read: (json) => json }, signal)
+  const ofFeeds = { maxBytes: FEEDS_MAX_BYTES }
   return {
-    index: (signal) => read('/api/feed/history/index', signal),
-    live: (sort, signal) => read(`/api/feed?sort=${sort}`, signal),
+    topModels: (signal) => read('/api/free-llm/top-models', signal),
+    index: (signal) => read('/api/feed/history/index', signal, ofFeeds),
+    live: (sort, signal) => read(`/api/feed?sort=${sort}`, signal, ofFeeds),
   }
 }

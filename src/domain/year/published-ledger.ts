@@ -44,7 +44,7 @@ export interface WithoutText {
   byteSize: number
 }
 
-/** Refusals of {@link PublicHost.history}. */
+/** Refusals of {@link PublishedHistory}. */
 export type PublishedRefusal = 'source_unavailable'
 
 /** Paths of the published ledgers and of the head. */

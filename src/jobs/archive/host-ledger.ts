@@ -1,5 +1,5 @@
 import { Refusal } from '../../domain/refusal.ts'
-import type { PublicHost } from '../../domain/ports.ts'
+import type { PublishedHistory } from '../../domain/ports.ts'
 import { auditLedger } from '../../domain/year/check.ts'
 import type { LedgerAudit } from '../../domain/year/check.ts'
 import { isSound } from '../../domain/year/finding.ts'
@@ -31,7 +31,7 @@ import type { HostRun } from './host-requests.ts'
 import { NOTHING_READ } from './verify-archive.ts'
 
 export interface HostLedgerPorts extends HostLogPorts {
-  published: PublicHost['history']
+  published: PublishedHistory
 }
 
 /** The ledger of a host, audited. */
@@ -190,7 +190,7 @@ const DOCUMENTS = {
 } as const
 
 async function readDocument(
-  published: PublicHost['history'],
+  published: PublishedHistory,
   name: keyof typeof DOCUMENTS,
   signal: AbortSignal,
 ): Promise<PublishedDocument> {

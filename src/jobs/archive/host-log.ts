@@ -1,6 +1,6 @@
 import { encodeBase64 } from '../../domain/digest.ts'
 import { utf8Text } from '../../domain/text.ts'
-import type { PublicHost, SeenLogs } from '../../domain/ports.ts'
+import type { PublishedHistory, SeenLogs } from '../../domain/ports.ts'
 import { storageUnavailable } from '../../domain/refusal.ts'
 import { finding } from '../../domain/year/finding.ts'
 import type { Finding } from '../../domain/year/finding.ts'
@@ -17,7 +17,7 @@ import type { Reference } from '../../domain/year/published-ledger.ts'
 import { unavailable, unexpectedResponse } from './host-requests.ts'
 
 export interface HostLogPorts {
-  published: Pick<PublicHost['history'], 'base' | 'file'>
+  published: Pick<PublishedHistory, 'base' | 'file'>
   seenLogs: SeenLogs
   /** Text of the policy that the user trusts; null to trust the one kept earlier, or the host's at first use. */
   policy: string | null

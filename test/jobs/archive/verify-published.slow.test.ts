@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { openPublishedHistory } from '../../../src/adapters/published-history.ts'
 import { openSeenLogs } from '../../../src/adapters/seen-logs.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
-import type { PublicHost } from '../../../src/domain/ports.ts'
+import type { PublishedHistory } from '../../../src/domain/ports.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import { isDamage } from '../../../src/domain/year/finding.ts'
@@ -27,7 +27,7 @@ import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/
 
 /** One audit of a host, and why it ended early. */
 function audit(
-  published: PublicHost['history'],
+  published: PublishedHistory,
   options: Partial<PublishedAuditOptions> = {},
   ports: Partial<PublishedAuditPorts> = {},
 ): ReturnType<typeof verifyPublished> {
@@ -481,10 +481,10 @@ describe('a host that does not respond', () => {
   const unreachable = new Refusal('source_unavailable', 'the host cannot be reached (refused)')
 
   /** A host that answers the first of every `count` questions and none of the others. */
-  const answeringOneOf = (count: number): { published: PublicHost['history']; asked: () => number } => {
+  const answeringOneOf = (count: number): { published: PublishedHistory; asked: () => number } => {
     const honest = publishedBy(openSampleApp(sampleArchive(30)))
     let asked = 0
-    const at: PublicHost['history']['at'] = (instant, held, signal) => {
+    const at: PublishedHistory['at'] = (instant, held, signal) => {
       asked += 1
       return asked % count === 1 ? honest.at(instant, held, signal) : Promise.reject(unreachable)
     }
@@ -516,7 +516,7 @@ describe('a host that does not respond', () => {
     const archive = sampleArchive()
     const time = archive.contents.rows.at(-1)?.publishedAt ?? 0
     const honest = publishedBy(openSampleApp(archive))
-    const at: PublicHost['history']['at'] = (instant, held, signal) =>
+    const at: PublishedHistory['at'] = (instant, held, signal) =>
       instant === time ? Promise.reject(unreachable) : honest.at(instant, held, signal)
     const busy = atTime(time, () => refusalResponse(503, 'year_history_lookup_failed'))
     for (const [published, why] of [
@@ -535,7 +535,7 @@ describe('a host that does not respond', () => {
       ...answer,
       bytes: encode(decode(answer.bytes).replace('"gap"', '"gop"')),
     }))
-    const lying: PublicHost['history'] = {
+    const lying: PublishedHistory = {
       ...publishedBy(openSampleApp(sampleArchive(30)), lie),
       at: () => {
         asked += 1
@@ -566,7 +566,7 @@ describe('a host that does not respond', () => {
     const stop = new AbortController()
     let asked = 0
     const honest = publishedBy(openSampleApp(sampleArchive(30)))
-    const published: PublicHost['history'] = {
+    const published: PublishedHistory = {
       ...honest,
       at: (instant, held, signal) => {
         asked += 1
@@ -637,7 +637,7 @@ function shortened(archive: SampleArchive, count: number): SampleArchive {
   return { ...archive, contents: { ...archive.contents, rows }, head: headAt(rows, rows.length) }
 }
 
-async function served(app: H3): Promise<PublicHost['history']> {
+async function served(app: H3): Promise<PublishedHistory> {
   const server = await listenLocally(app)
   const published = openPublishedHistory(server.url)
   onTestFinished(() => published.close())

@@ -3,7 +3,7 @@ import { isItemKey } from '../../../domain/agent/conversation.ts'
 import type { LiveSort } from '../../../domain/feed/live-sort.ts'
 import { isHttpUrl } from '../../../domain/address.ts'
 import type { ServedConfig } from '../../../domain/agent/schema.ts'
-import type { PublicHost } from '../../../domain/ports.ts'
+import type { ChatApi } from '../../container.ts'
 import { HOW_TO_REACH, Refusal } from '../../../domain/refusal.ts'
 import type { CommandContext } from '../../context.ts'
 import { EXIT } from '../../exit-codes.ts'
@@ -101,11 +101,7 @@ function checkFlags({ url, item, demo }: ChatFlags): void {
 }
 
 /** Returns the reason why no conversation can start; null if one can. */
-function problemOf(
-  config: ServedConfig,
-  { base }: PublicHost['chat'],
-  { item }: ChatFlags,
-): RefusalMessage | null {
+function problemOf(config: ServedConfig, { base }: ChatApi, { item }: ChatFlags): RefusalMessage | null {
   if (!config.enabled) {
     const advice = 'docs/agent-chat.md lists the settings it needs'
     return { text: `the chat of ${base} is off; ${advice}`, exitCode: EXIT.unavailable }

@@ -1,7 +1,7 @@
 import { BODY_MAX_BYTES, MESSAGES_READ, MESSAGE_MAX_LENGTH } from '../../../domain/agent/bounds.ts'
 import type { Replay } from '../../../domain/agent/conversation.ts'
 import type { ServedConfig } from '../../../domain/agent/schema.ts'
-import type { PublicHost } from '../../../domain/ports.ts'
+import type { ChatApi } from '../../container.ts'
 import type { CommandContext } from '../../context.ts'
 import type { Keyboard } from './keyboard.ts'
 import type { QuestionHistory } from './question-history.ts'
@@ -21,7 +21,7 @@ export interface ChatContext {
   context: CommandContext
   keyboard: Keyboard
   talk: Talk
-  api: PublicHost['chat']
+  api: ChatApi
   config: ServedConfig
   /** Prints a line beside the answers. */
   say: (text: string) => void

@@ -2,7 +2,7 @@ import { replayOf } from '../../../domain/agent/conversation.ts'
 import type { Replay, Turn, TurnOptions } from '../../../domain/agent/conversation.ts'
 import { cleaningFilter } from '../../../domain/agent/answer-text.ts'
 import type { AgentSession, ServedEvent } from '../../../domain/agent/schema.ts'
-import type { PublicHost } from '../../../domain/ports.ts'
+import type { ChatApi } from '../../container.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { pause } from '../../process-identity.ts'
 import type { Quota } from './messages.ts'
@@ -20,7 +20,7 @@ export type TalkEvent =
  * is replaced and the question is sent once more, so that no typed text is lost.
  */
 export class Talk {
-  readonly #api: PublicHost['chat']
+  readonly #api: ChatApi
   #session: Pick<AgentSession, 'sessionToken' | 'quotas'> | null = null
   readonly #wait: typeof pause
   turns: readonly Turn[] = []
@@ -33,7 +33,7 @@ export class Talk {
   quota: Quota | null = null
 
   /** @param wait waits out a short limit, in milliseconds */
-  constructor(api: PublicHost['chat'], preferences: TurnOptions, wait: typeof pause = pause) {
+  constructor(api: ChatApi, preferences: TurnOptions, wait: typeof pause = pause) {
     this.#api = api
     this.#wait = wait
     this.preferences = preferences

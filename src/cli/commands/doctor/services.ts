@@ -3,7 +3,7 @@ import type { LiveSourceName } from '../../../domain/feed/live-source.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { REQUIRED_TOKENS, localUrl } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
-import type { Container } from '../../container.ts'
+import type { HttpProbe } from '../../container.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { withoutSecrets } from '../../settings/environment.ts'
 import { readinessOf } from '../healthcheck.ts'
@@ -12,7 +12,6 @@ import type { Check, Judgement } from './check.ts'
 
 const TIMEOUT_MS = 10_000
 
-type HttpProbe = Awaited<ReturnType<Container['probe']>>
 type ProbeResult = Awaited<ReturnType<HttpProbe['send']>>
 
 interface ServiceProbe {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { Talk } from '../../../../src/cli/commands/chat/talk.ts'
 import type { TalkEvent } from '../../../../src/cli/commands/chat/talk.ts'
 import type { ServedEvent } from '../../../../src/domain/agent/schema.ts'
-import type { PublicHost } from '../../../../src/domain/ports.ts'
+import type { ChatApi } from '../../../../src/adapters/chat-server.ts'
 import { Refusal } from '../../../../src/domain/refusal.ts'
 
 const never = new AbortController().signal
@@ -29,7 +29,7 @@ function talkWith(...replies: (Refusal | readonly ServedEvent[])[]): Conversatio
     waits.push(ms)
     return Promise.resolve().then(() => signal.throwIfAborted())
   }
-  const api: PublicHost['chat'] = {
+  const api: ChatApi = {
     base: 'http://h',
     config: () => Promise.reject(new Error('not asked here')),
     status: () => Promise.reject(new Error('not asked here')),
