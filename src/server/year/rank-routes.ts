@@ -12,7 +12,7 @@ import { dayField } from '../../domain/wire-fields.ts'
 import { firstDayOf, lastDayOf, momentAt, timelineStops } from '../../domain/year/history/calendar.ts'
 import type { TimelineStop } from '../../domain/year/history/calendar.ts'
 import type { ProvedLedger } from '../../domain/year/chain.ts'
-import { historyQuerySchema, isPast } from '../../domain/year/history/history.ts'
+import { historyQuerySchema, pastOr } from '../../domain/year/history/history.ts'
 import type { HistoryRefusal } from '../../domain/year/history/history.ts'
 import { bumpColumns, bumpLines, lastStops, turnoverBetween } from '../../domain/year/history/rank-history.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
@@ -86,7 +86,8 @@ export function rankRoutes({ publications, lists, clock, host }: RankPorts): Rou
   const bodies = new LRUCache<string, PublishedBody>({ max: BODIES_MAX })
   const prefix = (): string => (host().demo ? 'DEMO: ' : '')
 
-  const readRange = async (at: Instant, count: number): Promise<Range> => {
+  const readRange = async (requested: Instant | undefined, count: number): Promise<Range> => {
+    const at = pastOr(requested, clock())
     const proved = await publications.entries()
     const stops = stopsOnce(proved)
     const { stopIndex } = momentAt(proved.timeline, stops, at)
@@ -114,19 +115,19 @@ export function rankRoutes({ publications, lists, clock, host }: RankPorts): Rou
   return [
     publishedRoute(ranksContract, async (params) => {
       const { at, count } = parseQuery(ranksQuery, params, RANK_CODES)
-      const range = await readRange(pastOr(at, clock()), count)
+      const range = await readRange(at, count)
       return bodyOf(range, 'ranks', JSON_TYPE, () => JSON.stringify(ranksOf(range)))
     }),
     publishedRoute(chartContract, async (params) => {
       const { at, count, theme } = parseQuery(chartQuery, params, CHART_CODES)
-      const range = await readRange(pastOr(at, clock()), count)
+      const range = await readRange(at, count)
       return bodyOf(range, `chart ${theme}`, SVG_TYPE, () =>
         bumpChartSvg({ ...chartOf(range.stops, range.lists), theme, prefix: prefix() }),
       )
     }),
     publishedRoute(itemChartContract, async (params) => {
       const { key, at, count, theme } = parseQuery(itemChartQuery, params, ITEM_CHART_CODES)
-      const range = await readRange(pastOr(at, clock()), count)
+      const range = await readRange(at, count)
       const chart = itemChartOf(range, key)
       if (!chart) throw new Refusal<ItemChartRefusal>('item_not_listed')
       return bodyOf(range, `item ${theme} ${key}`, SVG_TYPE, () =>
@@ -173,12 +174,6 @@ const SVG_HEADERS = {
   'content-security-policy': "default-src 'none'",
   'x-content-type-options': 'nosniff',
   'cross-origin-resource-policy': 'cross-origin',
-}
-
-/** The time of a request, now if it has none. @throws Refusal `invalid_at` for the future */
-export function pastOr(at: Instant | undefined, now: Instant): Instant {
-  if (at !== undefined && !isPast(at, now)) throw new Refusal<RankRefusal>('invalid_at')
-  return at ?? now
 }
 
 /** The stops of a verified ledger, computed once per ledger. */

@@ -35,9 +35,14 @@ export const historyQuerySchema = z.object({
  */
 export function parseHistoryQuery(params: URLSearchParams, now: Instant): { at: Instant } {
   const codes = { sort: 'invalid_sort', at: 'invalid_at' } satisfies Record<string, HistoryRefusal>
-  const { at = now } = parseQuery(historyQuerySchema, params, codes)
-  if (!isPast(at, now)) throw new Refusal<HistoryRefusal>('invalid_at')
-  return { at }
+  const { at } = parseQuery(historyQuerySchema, params, codes)
+  return { at: pastOr(at, now) }
+}
+
+/** The time of a request, `now` if it has none. @throws Refusal `invalid_at` for the future */
+export function pastOr(at: Instant | undefined, now: Instant): Instant {
+  if (at !== undefined && !isPast(at, now)) throw new Refusal<HistoryRefusal>('invalid_at')
+  return at ?? now
 }
 
 /** Parses the single value of a parameter to an instant at most five minutes ahead of `now`; null for anything else. */

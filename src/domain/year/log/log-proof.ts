@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { areSameBytes, decodeBase64, encodeBase64 } from '../../digest.ts'
 import { parseQuery } from '../../query.ts'
-import { Refusal } from '../../refusal.ts'
 import type { Instant } from '../../time.ts'
 import { instantField } from '../../wire-fields.ts'
 import type { ProvedLedger, TimelineItem } from '../chain.ts'
-import { historyQuerySchema, isPast } from '../history/history.ts'
+import { historyQuerySchema, pastOr } from '../history/history.ts'
 import { sealOf } from '../ledger.ts'
 import { openTrusted } from './log-policy.ts'
 import type { LogPolicy, TrustedNote } from './log-policy.ts'
@@ -142,9 +141,8 @@ export function parseProofQuery(
   now: Instant,
 ): { at: Instant; until: 'next' | undefined } {
   const codes = { at: 'invalid_at', until: 'invalid_until' } satisfies Record<string, LogRefusal>
-  const { at = now, until } = parseQuery(proofQuerySchema, params, codes)
-  if (!isPast(at, now)) throw new Refusal<LogRefusal>('invalid_at')
-  return { at, until }
+  const { at, until } = parseQuery(proofQuerySchema, params, codes)
+  return { at: pastOr(at, now), until }
 }
 
 /** Response with several proofs. */

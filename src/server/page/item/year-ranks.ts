@@ -4,13 +4,12 @@ import { formatInstant } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { atOfStop, momentAt, positionsOf } from '../../../domain/year/history/calendar.ts'
 import type { TimelineStop, YearPosition } from '../../../domain/year/history/calendar.ts'
-import { ALGORITHM_VERSION } from '../../../domain/year/envelope.ts'
 import { lastStops, staysAt } from '../../../domain/year/history/rank-history.ts'
 import type { Manifest } from '../../../domain/year/ledger.ts'
-import type { YearFeed } from '../../../domain/year/schema.ts'
 import { trendContract } from '../../feed/search-routes.ts'
 import { codeOf } from '../../route.ts'
 import { onceFor } from '../../single-flight.ts'
+import { envelopeOf } from '../../year/proved-publications.ts'
 import type { ProvedPublication } from '../../year/proved-publications.ts'
 import { ITEM_CHART_PATH, manifestsOf, stopsOnce } from '../../year/rank-routes.ts'
 import { PUBLICATIONS_MAX } from '../../year/year-lists.ts'
@@ -84,18 +83,18 @@ function shareItem(baseUrl: string, key: string, shown: readonly TimelineStop[])
 
 const INVALID_KEY = { status: 400, code: 'invalid_key', when: trendContract.refusals.invalid_key.when }
 
-/** The standing of each item in a publication of the known layout. */
-const standingsIn = onceFor(({ published }: ProvedPublication): ReadonlyMap<string, YearPosition> => {
-  // Verified bytes of this version have the schema of the Year.
-  const { feed } = JSON.parse(published.body.toString('utf8')) as { feed: YearFeed }
-  return positionsOf(feed)
+/** The standing of each item in a publication; null for an older layout. */
+const standingsIn = onceFor((publication: ProvedPublication): ReadonlyMap<string, YearPosition> | null => {
+  const envelope = envelopeOf(publication)
+  return envelope && positionsOf(envelope.feed)
 })
 
 function rankRow(publication: ProvedPublication, key: string): ChartRow<YearPosition> {
   const { algorithmVersion, asOfDay } = publication.manifest
-  if (algorithmVersion !== ALGORITHM_VERSION)
+  const standings = standingsIn(publication)
+  if (standings === null)
     return { days: asOfDay, reason: `not shown: ${algorithmVersion} has an older layout` }
-  const standing = standingsIn(publication).get(key)
+  const standing = standings.get(key)
   return standing ? { day: asOfDay, row: standing } : { days: asOfDay, reason: ABSENT }
 }
 
