@@ -14,6 +14,7 @@ import type { HttpClient, HttpResponse } from '../http.ts'
 import { classifyResponse } from '../router/classify.ts'
 import type { RouterResponse } from '../router/classify.ts'
 import { DataLines, firstDataLine } from './data-lines.ts'
+import { IdleTimeout } from './provider-stream.ts'
 import type { IdleTimeouts } from './provider-stream.ts'
 import { readError, singleUseBody } from './upstream.ts'
 
@@ -66,9 +67,7 @@ class Exchange {
   readonly #stop = new AbortController()
   readonly #parent: AbortSignal
   readonly #abort = (): void => this.#stop.abort()
-  #timer: NodeJS.Timeout | null = null
-  /** True after a time limit was exceeded. */
-  isLate = false
+  readonly #timeout = new IdleTimeout(this.#abort)
 
   constructor(parent: AbortSignal, ms: number | null) {
     this.#parent = parent
@@ -80,18 +79,18 @@ class Exchange {
     return this.#stop.signal
   }
 
+  /** True after a time limit was exceeded. */
+  get isLate(): boolean {
+    return this.#timeout.expired !== null
+  }
+
   /** Replaces the time limit. */
   limit(ms: number): void {
-    this.unlimit()
-    this.#timer = setTimeout(() => {
-      this.isLate = true
-      this.#abort()
-    }, ms)
+    this.#timeout.watch('idle', ms)
   }
 
   unlimit(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    this.#timer = null
+    this.#timeout.stop()
   }
 
   /** Ends the request if it is still open. */

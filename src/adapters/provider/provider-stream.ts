@@ -192,7 +192,7 @@ async function drain(body: ResponseBody, chunks: AsyncIterator<Uint8Array>): Pro
 }
 
 /** Ends a round without events for too long; `expired` names the exceeded limit. */
-class IdleTimeout {
+export class IdleTimeout {
   expired: 'first_event' | 'idle' | null = null
   readonly #onExpired: () => void
   #timer: NodeJS.Timeout | null = null
