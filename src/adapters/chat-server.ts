@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseJsonObject, parseJson } from '../domain/text.ts'
 import {
   AGENT_ERRORS,
   EVENT_SCHEMAS,
@@ -19,7 +20,7 @@ import { Refusal, networkReason } from '../domain/refusal.ts'
 import type { Instant } from '../domain/time.ts'
 import { SseParser, StreamTooLarge } from './sse-parser.ts'
 import type { StreamRecord } from './sse-parser.ts'
-import { TimeLimitExceeded, mediaTypeOf, parseJsonObject, openHttpClient, readBody, retryAt } from './http.ts'
+import { TimeLimitExceeded, mediaTypeOf, openHttpClient, readBody, retryAt } from './http.ts'
 import type { HttpClient, HttpResponse } from './http.ts'
 
 /**
@@ -60,14 +61,6 @@ async function readText({ body }: HttpResponse, root: string, signal: AbortSigna
       `the server ${root} broke the connection (${networkReason(error)})`,
       error,
     )
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

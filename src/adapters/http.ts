@@ -272,25 +272,3 @@ async function toProbeResult({ statusCode, headers, body }: HttpResponse): Promi
     body: new TextDecoder().decode((await readBody(body, PROBE_MAX_BYTES)) ?? new Uint8Array()),
   }
 }
-
-/** A JSON object of another service, its fields unchecked. */
-export type JsonObject = Readonly<Record<string, unknown>>
-
-/** Returns the value if it is an object, otherwise null. */
-export function asJsonObject(value: unknown): JsonObject | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null
-}
-
-/** Parses a text as a JSON object; null for anything else. */
-export function parseJsonObject(text: string): JsonObject | null {
-  try {
-    return asJsonObject(JSON.parse(text))
-  } catch {
-    return null
-  }
-}
-
-/** Returns the value if it is an array, otherwise an empty array. */
-export function asArray(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
-}

@@ -150,7 +150,20 @@ export function parseJsonBytes(bytes: Uint8Array): unknown {
   return text === null ? undefined : parseJson(text)
 }
 
-/** The members of an object of JSON; null for any other value. `__proto__` is a member like others. */
-export function membersOf(value: unknown): Readonly<Record<string, unknown>> | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null
+/** A JSON object, its fields unchecked. `__proto__` is a field like others. */
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** Returns the value if it is an object, otherwise null. */
+export function asJsonObject(value: unknown): JsonObject | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null
+}
+
+/** Parses a text as a JSON object; null for anything else. */
+export function parseJsonObject(text: string): JsonObject | null {
+  return asJsonObject(parseJson(text))
+}
+
+/** Returns the value if it is an array, otherwise an empty array. */
+export function asArray(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
 }

@@ -3,9 +3,9 @@ import type {
   ChatCompletionMessageParam,
   ChatCompletionTool,
 } from 'openai/resources/chat/completions'
+import { asJsonObject, asArray } from '../../domain/text.ts'
+import type { JsonObject } from '../../domain/text.ts'
 import type { ModelCall, ToolDefinition, ToolRound, Usage } from '../../domain/agent/model-call.ts'
-import { asJsonObject, asArray } from '../http.ts'
-import type { JsonObject } from '../http.ts'
 import { failedUpstream } from './upstream.ts'
 import type { Upstream } from './upstream.ts'
 import { uniqueCallIds, sanitizeCall, resultsByCallId, asText, parseUsage } from './wire-format.ts'

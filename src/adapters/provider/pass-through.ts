@@ -1,15 +1,8 @@
+import { asArray, asJsonObject, parseJsonObject } from '../../domain/text.ts'
 import { BrokenStream } from '../../domain/v1/failures.ts'
 import type { UpstreamFailure } from '../../domain/v1/failures.ts'
 import type { Clock, PassThrough } from '../../domain/ports.ts'
-import {
-  asArray,
-  asJsonObject,
-  flattenHeaders,
-  mediaTypeOf,
-  openHttpClient,
-  parseJsonObject,
-  readBody,
-} from '../http.ts'
+import { flattenHeaders, mediaTypeOf, openHttpClient, readBody } from '../http.ts'
 import type { HttpClient, HttpResponse } from '../http.ts'
 import { classifyResponse } from '../router/classify.ts'
 import type { RouterResponse } from '../router/classify.ts'

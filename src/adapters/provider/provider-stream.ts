@@ -1,8 +1,9 @@
 import { APIConnectionError, APIError } from 'openai'
+import { asJsonObject } from '../../domain/text.ts'
+import type { JsonObject } from '../../domain/text.ts'
 import { SseParser, StreamTooLarge } from '../sse-parser.ts'
 import type { StreamBounds } from '../sse-parser.ts'
-import { asJsonObject, mediaTypeOf } from '../http.ts'
-import type { JsonObject } from '../http.ts'
+import { mediaTypeOf } from '../http.ts'
 import { ProviderFailure, failedRound, upstreamError } from './upstream.ts'
 import type { ResponseBody, Upstream } from './upstream.ts'
 

@@ -1,5 +1,7 @@
 import { BadRequestError } from 'openai'
 import type { ResponseCreateParamsStreaming, ResponseInput, Tool } from 'openai/resources/responses/responses'
+import { asJsonObject, asArray } from '../../domain/text.ts'
+import type { JsonObject } from '../../domain/text.ts'
 import type {
   InputMessage,
   ModelCall,
@@ -8,8 +10,6 @@ import type {
   ToolRound,
   Usage,
 } from '../../domain/agent/model-call.ts'
-import { asJsonObject, asArray } from '../http.ts'
-import type { JsonObject } from '../http.ts'
 import { failedUpstream } from './upstream.ts'
 import type { Upstream } from './upstream.ts'
 import { uniqueCallIds, sanitizeCall, resultsByCallId, asText, parseUsage } from './wire-format.ts'

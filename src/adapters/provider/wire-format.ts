@@ -1,6 +1,6 @@
+import { asJsonObject, parseJsonObject } from '../../domain/text.ts'
+import type { JsonObject } from '../../domain/text.ts'
 import type { ModelCall, ModelEvent, ToolRound, Usage } from '../../domain/agent/model-call.ts'
-import { asJsonObject, parseJsonObject } from '../http.ts'
-import type { JsonObject } from '../http.ts'
 import type { FailedRound, Upstream } from './upstream.ts'
 
 /** Requests and events of one of the two APIs. */

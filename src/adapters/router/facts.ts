@@ -4,9 +4,8 @@ import type { Catalogue, CatalogueModel } from '../../domain/models/catalogue.ts
 import type { EndpointRecord } from '../../domain/models/evaluation.ts'
 import type { KeyRequests } from '../../domain/models/quota.ts'
 import { publishedText } from '../../domain/models/schema.ts'
-import { compareCodeUnits } from '../../domain/text.ts'
+import { compareCodeUnits, asJsonObject, parseJsonObject } from '../../domain/text.ts'
 import { parseDay } from '../../domain/time.ts'
-import { asJsonObject, parseJsonObject } from '../http.ts'
 
 /** Parsers for the routing service's data about models, endpoints and keys. */
 

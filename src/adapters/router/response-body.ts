@@ -1,5 +1,5 @@
-import { asJsonObject, parseJsonObject, asArray } from '../http.ts'
-import type { JsonObject } from '../http.ts'
+import { asJsonObject, parseJsonObject, asArray } from '../../domain/text.ts'
+import type { JsonObject } from '../../domain/text.ts'
 import type { ModelResponse } from '../../domain/models/lite/suite.ts'
 
 /** The contents of a body that a classification uses. */

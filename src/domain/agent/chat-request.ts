@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { LIVE_SORTS } from '../feed/live-sort.ts'
 import type { LiveSort } from '../feed/live-sort.ts'
-import { firstCodePoints, membersOf, parseJson, strictLine, visibleText } from '../text.ts'
+import { firstCodePoints, asJsonObject, parseJson, strictLine, visibleText } from '../text.ts'
 import {
   INTERESTS_MAX,
   INTEREST_MAX_LENGTH,
@@ -72,7 +72,7 @@ export function parseChatRequest(body: string): ParsedChatRequest {
 
 /** As {@link parseChatRequest}, of a body as parsed JSON. */
 function readChatRequest(body: unknown): ParsedChatRequest {
-  const fields = membersOf(body)
+  const fields = asJsonObject(body)
   if (fields === null) return { ok: false, code: 'invalid_json' }
   const { messages, scope, sort, settings } = fields
   if (!Array.isArray(messages) || messages.length === 0) return { ok: false, code: 'no_user_message' }
@@ -99,15 +99,15 @@ function readChatRequest(body: unknown): ParsedChatRequest {
  * @param own where `scope`, `sort` and `settings` stand: beside the messages, or in a member; absent: nowhere
  */
 export function readCompletionRequest(body: unknown, own?: 'beside' | 'forwardedProps'): ParsedChatRequest {
-  const fields = membersOf(body)
+  const fields = asJsonObject(body)
   const { messages } = fields ?? {}
   if (!Array.isArray(messages)) return readChatRequest({ messages: null })
-  const others = own === 'beside' ? fields : own === undefined ? null : membersOf(fields?.[own])
+  const others = own === 'beside' ? fields : own === undefined ? null : asJsonObject(fields?.[own])
   return readChatRequest({ ...others, messages: messages.slice(-MESSAGES_READ).map(withPlainContent) })
 }
 
 function withPlainContent(message: unknown): unknown {
-  const fields = membersOf(message)
+  const fields = asJsonObject(message)
   if (fields === null) return message
   const { role, parts, content = parts ?? '' } = fields
   if (!Array.isArray(content)) return { role, content: content ?? '' }
@@ -132,7 +132,7 @@ const scopeSchema = z.object({
 })
 
 function readSettings(given: unknown): ChatSettings {
-  const { preferredLanguage, tone, prePrompt, interests } = membersOf(given) ?? {}
+  const { preferredLanguage, tone, prePrompt, interests } = asJsonObject(given) ?? {}
   const { shape } = settingsSchema
   const interestTexts: unknown[] = Array.isArray(interests) ? interests : []
   return {

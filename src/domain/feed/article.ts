@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { LINE_ENDS, firstCodePoints, membersOf } from '../text.ts'
+import { LINE_ENDS, firstCodePoints, asJsonObject } from '../text.ts'
 import { DAY_MS, parseInstant } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import { describeIssues, isNewsSource, itemsOfKey, readAs, rowText } from './source.ts'
@@ -131,7 +131,7 @@ const articleRow = z.object({
  * @param row the value JSON.parse gave for the line
  */
 export function parseArticle(row: unknown): ParsedArticle {
-  if (membersOf(row) === null) return { kind: 'bad', reason: 'not a JSON object' }
+  if (asJsonObject(row) === null) return { kind: 'bad', reason: 'not a JSON object' }
   const parsed = articleRow.safeParse(row)
   if (!parsed.success) return { kind: 'bad', reason: describeIssues(parsed.error) }
   const { key: items, ...values } = parsed.data

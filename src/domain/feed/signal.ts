@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isHttpUrl } from '../address.ts'
-import { membersOf } from '../text.ts'
+import { asJsonObject } from '../text.ts'
 import { parseDay, parseInstant } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import {
@@ -66,7 +66,7 @@ const signalRow = z.object({
  */
 export function parseSignal(row: unknown, vouchedProvenance: string | null): ParsedSignal {
   const bad = (reason: string): ParsedSignal => ({ kind: 'bad', reason })
-  const members = membersOf(row)
+  const members = asJsonObject(row)
   if (members === null) return bad('not a JSON object')
   const { source } = members
   if (typeof source !== 'string' || source === '') return bad('source: must be a nonempty string')

@@ -1,5 +1,5 @@
 import type { RankedModel } from '../models/schema.ts'
-import { byteLengthOf, membersOf } from '../text.ts'
+import { byteLengthOf, asJsonObject } from '../text.ts'
 
 /** Largest body of a request to `/v1`, in bytes (docs/v1.md). */
 export const V1_BODY_MAX_BYTES = 4 * 1024 * 1024
@@ -115,7 +115,7 @@ type Fields = Readonly<Record<string, unknown>>
  * @param body the parsed JSON of the request
  */
 export function parseCompletionRequest(body: unknown): CompletionRequest | InvalidRequest {
-  const fields = membersOf(body)
+  const fields = asJsonObject(body)
   if (fields === null) return invalid('the body is not a JSON object')
   if (isDeeper(body, LEVELS_MAX)) return invalid(`the body has more than ${LEVELS_MAX} levels`)
   const { model } = fields
@@ -126,9 +126,9 @@ export function parseCompletionRequest(body: unknown): CompletionRequest | Inval
   if (typeof stream !== 'boolean') return invalid('`stream` is neither true nor false')
   const messages = parseMessages(fields['messages'])
   if ('problem' in messages) return messages
-  if (!Array.isArray(tools) || !tools.every((tool) => membersOf(tool)?.['type'] === 'function'))
+  if (!Array.isArray(tools) || !tools.every((tool) => asJsonObject(tool)?.['type'] === 'function'))
     return invalid('`tools` is not a list of tools of the type `function`; other tools cost money')
-  if ((membersOf(fields['tool_choice'])?.['type'] ?? 'function') !== 'function')
+  if ((asJsonObject(fields['tool_choice'])?.['type'] ?? 'function') !== 'function')
     return invalid('`tool_choice` is not of the type `function`; other tools cost money')
   const functions = tools.map((tool) => pickIn(tool, TOOL_FIELDS))
   const passed = {
@@ -149,7 +149,7 @@ function parseMessages(value: unknown): Fields[] | InvalidRequest {
   if (!Array.isArray(value) || value.length === 0) return invalid('`messages` is not a list of messages')
   const messages: Fields[] = []
   for (const [index, item] of value.entries()) {
-    const message = membersOf(item)
+    const message = asJsonObject(item)
     if (message === null || typeof message['role'] !== 'string')
       return invalid(`\`messages[${index}]\` has no \`role\``)
     if (!isText(message['content']))
@@ -164,7 +164,7 @@ function parseMessages(value: unknown): Fields[] | InvalidRequest {
 /** True for text, for nothing, and for parts that are text. Files would be converted by plugins that cost money. */
 function isText(content: unknown): boolean {
   if (!Array.isArray(content)) return content === undefined || content === null || typeof content === 'string'
-  return content.every((part) => ['text', 'refusal'].includes(String(membersOf(part)?.['type'])))
+  return content.every((part) => ['text', 'refusal'].includes(String(asJsonObject(part)?.['type'])))
 }
 
 function needsOf(
@@ -177,7 +177,7 @@ function needsOf(
   const input = byteLengthOf(JSON.stringify([messages, tools]))
   const output = Math.max(tokensOf(fields['max_tokens']), tokensOf(fields['max_completion_tokens']))
   const context = Math.ceil(input / BYTES_PER_TOKEN) + output
-  const json = jsonOf(membersOf(fields['response_format'])?.['type'])
+  const json = jsonOf(asJsonObject(fields['response_format'])?.['type'])
   return {
     tools: named.tools ?? tools.length > 0,
     json: json === 'none' ? (named.json ?? 'none') : json,
@@ -208,7 +208,7 @@ function pick(fields: Fields, members: Members): Fields {
 /** Picks the members of a value that may be an object, a list, or neither. */
 function pickIn(value: unknown, members: Members): unknown {
   if (Array.isArray(value)) return value.map((item: unknown) => pickIn(item, members))
-  const fields = membersOf(value)
+  const fields = asJsonObject(value)
   return fields === null ? value : pick(fields, members)
 }
 

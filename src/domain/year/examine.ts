@@ -1,5 +1,5 @@
 import { sha256Hex } from '../digest.ts'
-import { membersOf, parseJsonBytes } from '../text.ts'
+import { asJsonObject, parseJsonBytes } from '../text.ts'
 import { parseInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { finding } from './finding.ts'
@@ -125,7 +125,7 @@ export function parseEnvelope(bytes: Uint8Array): { members: EnvelopeMembers } |
   })
   const value = parseJsonBytes(bytes)
   if (value === undefined) return invalid('is not UTF-8 JSON')
-  const members = membersOf(value)
+  const members = asJsonObject(value)
   return members === null ? invalid('is not a JSON object') : { members }
 }
 

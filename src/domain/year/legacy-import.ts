@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isSha256Hex } from '../digest.ts'
 import { describeIssues, readAs } from '../feed/source.ts'
 import { OBJECT_MAX_BYTES } from '../refusal.ts'
-import { membersOf } from '../text.ts'
+import { asJsonObject } from '../text.ts'
 import { dayOf, formatInstant, parseDay, parseInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { GENESIS_LEAF, sealEntry, sealLegacy } from './chain.ts'
@@ -96,7 +96,7 @@ export function parseManifestRow(
   line: number,
   now: Instant,
 ): ListedPublication | ImportRefusal {
-  const members = membersOf(row)
+  const members = asJsonObject(row)
   const id = members?.['publicationId']
   const publicationId = typeof id === 'string' ? id : null
   const refused = (reason: string): ImportRefusal => ({ publicationId, line, reason })

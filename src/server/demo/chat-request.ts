@@ -1,10 +1,8 @@
 import { DATA_MARKER } from '../../domain/agent/prompt.ts'
-import { parseJson } from '../../domain/text.ts'
+import { asArray, asJsonObject, parseJsonObject } from '../../domain/text.ts'
+import type { JsonObject } from '../../domain/text.ts'
 import { parseDay } from '../../domain/time.ts'
 import type { Day } from '../../domain/time.ts'
-
-/** A JSON object of unknown shape. */
-export type JsonObject = Readonly<Record<string, unknown>>
 
 /** The parts of a request to the demo's model that its script uses. */
 export interface DemoRequest {
@@ -25,10 +23,10 @@ const BLOCK = new RegExp(`^<<<${DATA_MARKER} \\w+$(.*?)^${DATA_MARKER} \\w+>>>$`
 
 /** Parses a request of the Responses API; null if it is invalid. */
 export function parseDemoRequest(body: unknown): DemoRequest | null {
-  const request = asObject(body)
+  const request = asJsonObject(body)
   const input = asArray(request?.['input'])
   if (!request || input.length === 0 || request['stream'] !== true) return null
-  const items = input.map(asObject).filter((item) => item !== null)
+  const items = input.map(asJsonObject).filter((item) => item !== null)
   const messages = items
     .filter(({ type, role }) => type === 'message' && role === 'user')
     .map(({ content }) => asString(content))
@@ -59,15 +57,7 @@ function languageOf(messages: readonly string[], text: string): 'en' | 'ru' {
 }
 
 function parseObject(text: unknown): JsonObject | null {
-  return typeof text === 'string' ? asObject(parseJson(text)) : null
-}
-
-export function asObject(value: unknown): JsonObject | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null
-}
-
-export function asArray(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
+  return typeof text === 'string' ? parseJsonObject(text) : null
 }
 
 export function asString(value: unknown): string {

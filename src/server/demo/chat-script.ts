@@ -1,11 +1,13 @@
+import { asArray, asJsonObject } from '../../domain/text.ts'
+import type { JsonObject } from '../../domain/text.ts'
 import { tokenize } from '../../domain/feed/tokenize.ts'
 import { addDays, parseDay } from '../../domain/time.ts'
 import type { Day } from '../../domain/time.ts'
 import { compareLists } from '../../domain/year/history/calendar.ts'
 import { PHRASES } from './chat-phrases.ts'
 import type { Phrases } from './chat-phrases.ts'
-import { asArray, asObject, asString } from './chat-request.ts'
-import type { DemoRequest, JsonObject } from './chat-request.ts'
+import { asString } from './chat-request.ts'
+import type { DemoRequest } from './chat-request.ts'
 import { dayOfQuestion } from './question-day.ts'
 
 /** A completion of the demo's model: tool calls, or its answer. */
@@ -68,7 +70,7 @@ const GREETING =
 /** Chooses the plan by the words of the question and the open item. */
 function planFor(request: DemoRequest, phrases: Phrases): Plan {
   const { text, data, results, today } = request
-  const item = asObject(data?.['item'])
+  const item = asJsonObject(data?.['item'])
   const key = KEY.exec(text)?.[0] ?? keyOf(item)
   const named = dayOfQuestion(text, today)
   const rest = named?.rest ?? text
@@ -323,7 +325,7 @@ function excerptOf(value: unknown): string {
 
 function itemsOf(value: unknown): JsonObject[] {
   return asArray(value)
-    .map(asObject)
+    .map(asJsonObject)
     .filter((item) => item !== null)
 }
 
