@@ -8,8 +8,14 @@ const ITEMS_MAX = 2_000
 
 /** @typedef {{ hidden: string[], read: string[], hidesRead: boolean, words: string[], domains: string[] }} Hidden */
 
+/** Letters of languages that write no spaces between words. */
+const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]/u
+
 /** @type {Hidden} */
 let state = read()
+
+/** A pattern for each of the words, made anew with them. */
+let patterns = state.words.map(patternOf)
 
 /** Lists whose hidden rows are shown until the page is left. */
 const opened = new WeakSet()
@@ -27,7 +33,7 @@ export function setUpHidden() {
     })
   addEventListener('storage', ({ key }) => {
     if (key !== KEY) return
-    state = read()
+    setState(read())
     applyAll()
   })
 }
@@ -48,11 +54,12 @@ export function showHiddenItems() {
   announce('Hidden items are shown again.')
 }
 
-/** @param {Element} item */
+/** Hides an item, and the same story on other sources. @param {Element} item */
 export function hideItem(item) {
   const key = keyOf(item)
-  if (key === null) return
-  save({ ...state, hidden: added(state.hidden, key) })
+  if (key === null || !(item instanceof HTMLElement)) return
+  const others = (item.dataset['others'] ?? '').split(' ').filter((other) => other !== '')
+  save({ ...state, hidden: [key, ...others].reduce(added, state.hidden) })
   applyAll()
   announce('Hidden. "Show" below the list shows it again.')
 }
@@ -71,11 +78,11 @@ function added(keys, key) {
 }
 
 function applyAll() {
-  for (const list of document.querySelectorAll('.items')) apply(list)
+  for (const list of document.querySelectorAll('.items')) hideRows(list)
 }
 
-/** @param {Element} list */
-function apply(list) {
+/** Hides the rows of a list by the visitor's rules. @param {Element} list */
+export function hideRows(list) {
   const isOpened = opened.has(list)
   let count = 0
   for (const item of list.querySelectorAll('.item[data-key]')) {
@@ -93,12 +100,19 @@ function apply(list) {
 function matches(item) {
   const key = keyOf(item) ?? ''
   if (state.hidden.includes(key) || (state.hidesRead && state.read.includes(key))) return true
-  const title = item.querySelector('.title')?.textContent?.toLowerCase() ?? ''
+  const title = item.querySelector('.title')?.textContent ?? ''
   const host = item.querySelector('.host')?.textContent ?? ''
   return (
-    state.words.some((word) => title.includes(word)) ||
+    patterns.some((pattern) => pattern.test(title)) ||
     state.domains.some((domain) => host === domain || host.endsWith(`.${domain}`))
   )
+}
+
+/** Matches titles with a word, whole where words have bounds: `AI` is not in "chain". @param {string} word */
+function patternOf(word) {
+  const text = word.replaceAll(/[$()*+./?[\\\]^{|}]/g, String.raw`\$&`)
+  const [before, after] = UNSPACED.test(word) ? ['', ''] : ['(?<![\\p{L}\\p{N}])', '(?![\\p{L}\\p{N}])']
+  return new RegExp(before + text + after, 'iu')
 }
 
 /**
@@ -116,7 +130,7 @@ function showCount(list, count) {
   const button = make('button', { type: 'button' }, 'Show')
   button.addEventListener('click', () => {
     opened.add(list)
-    apply(list)
+    hideRows(list)
     const first = list.querySelector('.item .title a')
     if (first instanceof HTMLElement) first.focus()
   })
@@ -129,7 +143,7 @@ function showCount(list, count) {
 function read() {
   const { hidden, read: opens, hidesRead, words, domains } = Object(stored(KEY))
   const texts = (/** @type {unknown} */ value) =>
-    Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
+    Array.isArray(value) ? value.filter((each) => typeof each === 'string' && each.trim() !== '') : []
   return {
     hidden: texts(hidden),
     read: texts(opens),
@@ -141,6 +155,12 @@ function read() {
 
 /** @param {Hidden} next */
 function save(next) {
-  state = next
+  setState(next)
   store(KEY, next)
+}
+
+/** @param {Hidden} next */
+function setState(next) {
+  state = next
+  patterns = next.words.map(patternOf)
 }

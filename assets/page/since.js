@@ -79,6 +79,8 @@ export async function setUpMarks(ranks, signal) {
     if (popular === null) return
     const before = new Map(popular.map(([index], place) => [items[index].key, place + 1]))
     for (const row of document.querySelectorAll('#column-popular .item')) markRow(row, before)
+    // The marks of the other lists compare with another publication.
+    for (const mark of document.querySelectorAll('.beyond .item > .rank + span')) showMark(mark, 0, undefined)
   } catch {
     // The marks of the server stay.
   }

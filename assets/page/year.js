@@ -1,3 +1,4 @@
+import { hideRows } from './hidden.js'
 import { setUpMarks } from './since.js'
 
 /**
@@ -16,6 +17,9 @@ const ELEMENTS_MAX = 1_000
 /** Duration of a row's move, in milliseconds. */
 const MOVE_MS = 160
 
+/** Time without another key after which the slider's day opens, in milliseconds. */
+const KEY_PAUSE_MS = 500
+
 /** Rows of Popular as the server rendered them, by as-of day. @type {Map<string, Element[]>} */
 const lists = new Map()
 
@@ -28,9 +32,15 @@ class YearTimeline extends HTMLElement {
   #isFrameRequested = false
   /** Children of the list before the slider was moved. @type {Element[] | null} */
   #original = null
+  /** The section that is dimmed while the slider is moved. @type {Element | null} */
+  #section = null
+  #isMovedByKeys = false
+  /** Timer that opens the slider's day. @type {ReturnType<typeof setTimeout> | undefined} */
+  #opening
 
   connectedCallback() {
     this.#removed = new AbortController()
+    this.#section = this.closest('#feed')
     const { signal } = this.#removed
     this.style.setProperty('--days', this.dataset['days'] ?? '1')
     this.#parts = (this.dataset['parts'] ?? '').split(' ').filter((part) => part !== '')
@@ -39,13 +49,24 @@ class YearTimeline extends HTMLElement {
     for (const type of ['pointerenter', 'focus', 'input'])
       slider.addEventListener(type, () => void this.#fetchParts(), { signal })
     slider.addEventListener('input', () => this.#requestFrame(), { signal })
-    slider.addEventListener('change', openDay, { signal })
+    slider.addEventListener('keydown', () => (this.#isMovedByKeys = true), { signal })
+    slider.addEventListener('pointerdown', () => (this.#isMovedByKeys = false), { signal })
+    slider.addEventListener('change', () => this.#openSoon(slider), { signal })
     const { ranks } = this.dataset
     if (ranks !== undefined) void setUpMarks(ranks, signal)
   }
 
   disconnectedCallback() {
     this.#removed.abort()
+    clearTimeout(this.#opening)
+    // The section stays and shows another view.
+    this.#section?.classList.remove('travelling', 'unlisted')
+  }
+
+  /** Opens the slider's day: when the pointer lets it go, or when no further key moves it. @param {HTMLInputElement} slider */
+  #openSoon(slider) {
+    clearTimeout(this.#opening)
+    this.#opening = setTimeout(() => openDay(this, slider), this.#isMovedByKeys ? KEY_PAUSE_MS : 0)
   }
 
   #slider() {
@@ -93,17 +114,18 @@ class YearTimeline extends HTMLElement {
   #show(slider) {
     const isMoved = slider.value !== slider.defaultValue
     const day = dayAt(this, slider)
-    const list = document.querySelector('#column-popular ol')
+    // Where the rows are not those of a publication, only the dimmed section says that the day is another.
+    const list = this.dataset['rows'] === undefined ? null : document.querySelector('#column-popular ol')
+    const rows = list ? lists.get(day) : undefined
     // Measured before the first change of this frame, while no layout is needed for it.
     const places = list ? placesOf(list.children) : new Map()
     this.#describe(slider, day)
-    if (!(list instanceof HTMLElement) || (!isMoved && this.#original === null)) return
+    if (list instanceof HTMLElement)
+      list.style.setProperty('--rows', String(Math.ceil((rows?.length ?? list.childElementCount) / 2)))
+    this.#section?.classList.toggle('travelling', isMoved)
+    this.#section?.classList.toggle('unlisted', isMoved && !rows)
+    if (!list || (!isMoved && this.#original === null)) return
     this.#original ??= [...list.children]
-    const rows = lists.get(day)
-    list.style.setProperty('--rows', String(Math.ceil((rows?.length ?? list.childElementCount) / 2)))
-    const { classList } = this.closest('#feed') ?? this
-    classList.toggle('travelling', isMoved)
-    classList.toggle('unlisted', isMoved && !rows)
     if (!isMoved) reorder(list, this.#original, places)
     else if (rows) reorder(list, elementsOf(rows), places)
   }
@@ -115,9 +137,7 @@ class YearTimeline extends HTMLElement {
    * @param {string} day
    */
   #describe(slider, day) {
-    const publishedAt = this.querySelector(`rect[data-day="${day}"]`)?.getAttribute('data-at') ?? null
-    const state =
-      publishedAt === null ? 'a gap' : `published ${publishedAt.slice(0, 16).replace('T', ' ')} UTC`
+    const state = this.querySelector(`rect[data-day="${day}"]`)?.getAttribute('data-state') ?? 'a gap'
     slider.setAttribute('aria-valuetext', `${day}, ${state}`)
     const [dayPart, statePart] = this.querySelector('output')?.children ?? []
     if (dayPart) showText(dayPart, day)
@@ -141,13 +161,16 @@ function dayAt(timeline, slider) {
   return new Date(first + Number(slider.value) * DAY_MS).toISOString().slice(0, 10)
 }
 
-/** Opens the slider's day with the form of days. @param {Event} event */
-function openDay({ target }) {
-  const timeline = target instanceof Element ? target.closest('year-timeline') : null
+/**
+ * Opens the slider's day with the form of days.
+ *
+ * @param {HTMLElement} timeline
+ * @param {HTMLInputElement} slider
+ */
+function openDay(timeline, slider) {
   const field = document.getElementById('day-field')
-  if (!(timeline instanceof HTMLElement) || !(target instanceof HTMLInputElement)) return
   if (!(field instanceof HTMLInputElement)) return
-  field.value = dayAt(timeline, target)
+  field.value = dayAt(timeline, slider)
   field.form?.requestSubmit()
 }
 
@@ -237,10 +260,13 @@ const moves = new Map()
  * @param {ReadonlyMap<string, DOMRect>} places of the rows until now, by save key
  */
 function reorder(list, rows, places) {
-  if (list.children.length === rows.length && rows.every((row, index) => list.children[index] === row)) return
+  const isSame =
+    list.children.length === rows.length && rows.every((row, index) => list.children[index] === row)
+  if (!isSame) replaceRows(list, rows)
+  hideRows(list)
+  if (isSame) return
   for (const move of moves.values()) move.cancel()
   moves.clear()
-  replaceRows(list, rows)
   if (REDUCED.matches) return
   const newPlaces = placesOf(rows)
   for (const row of rows) {

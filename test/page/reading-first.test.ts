@@ -88,6 +88,26 @@ test('the first story is on the first screen of a phone under two header rows', 
   expect(firstStory).toBeLessThanOrEqual(160)
 })
 
+test.each([DESKTOP, PHONE])(
+  'the first story stands as high for returning visitors and in a single column, on $width pixels',
+  async (viewport) => {
+    const { page } = await visit(demo.url, { viewport })
+    const newest = await page.locator('#since .since').getAttribute('data-newest')
+    const response = await fetch(`${demo.url}/api/feed/history/index`)
+    const { publications } = (await response.json()) as { publications: { publishedAt: string }[] }
+    const earlier = await fetch(`${demo.url}/?sort=year&at=${publications[3]?.publishedAt}`)
+    const before = /data-base="([^"]+)"/.exec(await earlier.text())?.[1] ?? newest
+    await page.evaluate<void>(
+      `localStorage.setItem('dash-seen', JSON.stringify({ newest: ${JSON.stringify(before)}, before: null }))`,
+    )
+    for (const path of ['/', '/?sort=year', '/?sort=year&column=popular']) {
+      await page.goto(demo.url + path, { waitUntil: 'networkidle' })
+      await page.locator('#since .since[data-base]').waitFor()
+      expect((await measuresOf(page)).firstStory).toBeLessThanOrEqual(160)
+    }
+  },
+)
+
 /** Rows whose second part is more than one line, or in which anything but the host is cut off. */
 const BROKEN_ROWS = `[...document.querySelectorAll('.item .about')]
   .filter((about) => {

@@ -54,6 +54,32 @@ test('the keys move through the stories, hide them, change the period and open t
   expect(await page.locator('dialog.help[open]').count()).toBe(0)
 })
 
+test('a muted word hides whole words, a hidden story is hidden on all its sources, and blank words hide nothing', async () => {
+  const { page } = await visit(demo.url)
+  const row = page.locator('.lead .item[data-others]').first()
+  const key = (await row.getAttribute('data-key')) ?? ''
+  const [other = ''] = ((await row.getAttribute('data-others')) ?? '').split(' ')
+  const titles = await page.locator('.lead .item .title').allTextContents()
+  const long =
+    titles.flatMap((title) => title.trim().split(/\s+/)).find((word) => /^[a-z]{8,}$/.test(word)) ?? ''
+  const hide = async (hidden: string[], words: string[]): Promise<void> => {
+    await page.evaluate<void>(
+      `localStorage.setItem('dash-hidden', ${JSON.stringify(JSON.stringify({ hidden, words }))})`,
+    )
+    await page.reload({ waitUntil: 'networkidle' })
+  }
+  await hide([], ['', ' ', long.slice(0, -2)])
+  expect(await page.locator('.hidden-count').count()).toBe(0)
+  await hide([], [long])
+  expect(await page.locator('.hidden-count').first().textContent()).toMatch(/^[1-9]\d* hidden Show$/)
+  await hide([], [])
+  await row.locator('.title a').focus()
+  await page.keyboard.press('x')
+  const stored = await page.evaluate<{ hidden: string[] }>(`JSON.parse(localStorage.getItem('dash-hidden'))`)
+  expect(stored.hidden).toEqual([key, ...((await row.getAttribute('data-others')) ?? '').split(' ')])
+  expect(other).not.toBe('')
+})
+
 test('the discussion and the article of a story open by key', async () => {
   const { page } = await visit(demo.url + WEEK)
   await page.route(/^https?:\/\/(?!127\.0\.0\.1|localhost)/, (route) => route.fulfill({ body: 'elsewhere' }))
@@ -86,7 +112,12 @@ test('words, domains and opened stories are hidden in the browser alone', async 
     .poll(() => rulesOf(page))
     .toEqual({ words: [word, 'nothing has this'], domains: [host], hidesRead: false })
   const titles = await page.locator('.lead .item:visible .title').allTextContents()
-  expect(titles.filter((title) => title.toLowerCase().includes(word))).toEqual([])
+  const isMuted = (title: string): boolean =>
+    title
+      .toLowerCase()
+      .split(/[^a-z0-9]+/)
+      .includes(word)
+  expect(titles.filter(isMuted)).toEqual([])
   expect(await page.locator('.lead .item:visible .host').allTextContents()).not.toContain(host)
   expect(await page.locator('.hidden-count').first().textContent()).toMatch(/^[1-9]\d* hidden Show$/)
   await page.locator('[data-help]').click()

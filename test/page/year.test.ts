@@ -73,7 +73,7 @@ async function published(day: Day): Promise<string[]> {
 }
 
 const opacity = (page: Page): Promise<number> =>
-  page.evaluate(`Number(getComputedStyle(document.querySelector('#column-popular ol')).opacity)`)
+  page.evaluate(`Number(getComputedStyle(document.querySelector('.columns-frame')).opacity)`)
 
 const shownKeys = (page: Page): Promise<string[]> =>
   page.evaluate<string[]>(
@@ -145,6 +145,59 @@ describe('the slider', () => {
     await page.locator('.as-of', { hasText: `365 days up to ${AS_OF}` }).waitFor()
     expect(await shownKeys(page)).toEqual(await published(AS_OF))
     expect(problems).toEqual([])
+  })
+
+  test('shows its day whole when it is released', async () => {
+    const { page, problems } = await visit(`${await serve()}/?sort=year`, { viewport: DESKTOP })
+    await page.locator('#slider').focus()
+    await drag(page, addDays(AS_OF, 12))
+    await expect.poll(() => shownKeys(page)).toEqual(await published(addDays(AS_OF, 12)))
+    await page.locator('#slider').dispatchEvent('change')
+    await page.locator('.as-of', { hasText: `365 days up to ${addDays(AS_OF, 12)}` }).waitFor()
+    expect(await page.locator('.travelling, .unlisted').count()).toBe(0)
+    expect(await shownKeys(page)).toEqual(await published(addDays(AS_OF, 12)))
+    const title = await page.locator('#column-popular .title').first().boundingBox()
+    expect(title?.width).toBeGreaterThan(300)
+    expect(problems).toEqual([])
+  })
+
+  test('replays the days while a key is held, and opens the last one alone', async () => {
+    const { page } = await visit(`${await serve()}/?sort=year`, { viewport: DESKTOP })
+    const opened: string[] = []
+    page.on('request', (request) => {
+      if (request.url().includes('day=')) opened.push(request.url())
+    })
+    await page.locator('#slider').focus()
+    for (let press = 0; press < 8; press += 1) await page.keyboard.press('ArrowLeft')
+    await page.locator('.as-of', { hasText: `365 days up to ${addDays(LAST, -8)}` }).waitFor()
+    expect(opened.length).toBe(1)
+  })
+
+  test('keeps stories hidden that the visitor muted', async () => {
+    const url = await serve()
+    const { page } = await visit(url, { viewport: DESKTOP })
+    const [first = '', second = ''] = await published(addDays(AS_OF, 20))
+    await page.evaluate<void>(
+      `localStorage.setItem('dash-hidden', ${JSON.stringify(JSON.stringify({ hidden: [first, second], words: [''] }))})`,
+    )
+    await page.goto(`${url}/?sort=year`, { waitUntil: 'networkidle' })
+    await page.locator('#slider').focus()
+    for (const day of [21, 20]) await drag(page, addDays(AS_OF, day))
+    await expect.poll(() => shownKeys(page)).toEqual(await published(addDays(AS_OF, 20)))
+    expect(await page.locator('#column-popular .item:visible').count()).toBe(18)
+    expect(await page.locator('#column-popular .hidden-count').textContent()).toBe('2 hidden Show')
+  })
+
+  test.each(['q=story', 'column=popular'])('dims a list that it cannot replay: %s', async (query) => {
+    const { page } = await visit(`${await serve()}/?sort=year&${query}`, { viewport: DESKTOP })
+    const before = await shownKeys(page)
+    await drag(page, addDays(AS_OF, 20))
+    await page.locator('#feed.unlisted').waitFor()
+    const shares = await page.evaluate<string[]>(
+      `[...document.querySelectorAll('.unlisted > .columns-frame, .unlisted > .column, .seal')].map((part) => getComputedStyle(part).opacity)`,
+    )
+    expect(shares).toEqual(['0.35', '0.35'])
+    expect(await shownKeys(page)).toEqual(before)
   })
 
   test('moves rows only if motion is not reduced', async () => {
@@ -252,7 +305,7 @@ describe('since the last visit', () => {
     await remember(page, JSON.stringify({ newest: await base(9), before: null }))
     await page.goto(`${url}/?sort=year`, { waitUntil: 'networkidle' })
     await summary(page)
-      .getByText(`Since your last visit, ${addDays(AS_OF, 9)}`)
+      .getByText(`Since your last visit of ${addDays(AS_OF, 9)}`)
       .waitFor()
     const [then, now] = [await published(addDays(AS_OF, 9)), await published(LAST)]
     const top = now[0] ?? ''
@@ -265,7 +318,7 @@ describe('since the last visit', () => {
     expect(await page.title()).toMatch(/^Year up to/)
     await page.goto(url, { waitUntil: 'networkidle' })
     await summary(page)
-      .getByText(`Since your last visit, ${addDays(AS_OF, 9)}`)
+      .getByText(`Since your last visit of ${addDays(AS_OF, 9)}`)
       .waitFor()
     expect(await page.title()).toBe('dash')
     expect(problems).toEqual([])

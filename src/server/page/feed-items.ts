@@ -112,7 +112,7 @@ function storyOf({ key, url }: PageItem): string {
 
 /**
  * Renders a story as two lines. Titles and URLs are untrusted: they are escaped, and only http(s) URLs become links.
- * `data-key` is the save key, which scripts use.
+ * `data-key` is the save key and `data-others` has those of the same story on other sources; scripts use them.
  *
  * @param at time of the list, from which ages count
  * @param showsSource whether the source is shown, for lists of several sources
@@ -126,7 +126,9 @@ export function storyRow(
   standing: string | null = null,
 ): Html {
   const { key, rank, title, url, publishedAt } = item
-  return html`<li class="item" data-key="${key}">
+  const otherKeys = others.map((other) => other.key).join(' ')
+  const also = otherKeys === '' ? NOTHING : html`data-others="${otherKeys}"`
+  return html`<li class="item" data-key="${key}" ${also}>
     <a class="rank" href="${itemHref(key)}">${rank ?? '#'}<span class="unseen">: rank over time</span></a>
     ${mark} ${linkedTitle(item)}
     <p class="about">
@@ -278,12 +280,12 @@ export function feedColumns(
 
 function wholeColumn(name: ColumnName, items: readonly PageItem[], context: ListContext): Html {
   const stories = items.map((item) => ({ item, others: [] }))
-  const foot = html`<p class="more">${context.query.sectionLink('feed', { column: null }, 'All columns')}</p>`
+  const all = html`<small>${context.query.sectionLink('feed', { column: null }, 'All columns')}</small>`
   const content =
     items.length > 0
       ? storyList(name, stories, context)
       : html`<p class="empty">${COLUMNS[name]} is empty.</p>`
-  return column(name, 'alone', context.about, html`${foot} ${content}`)
+  return column(name, 'alone', html`${context.about} ${all}`, content)
 }
 
 /** Most stories of a column that shares its cell of the overview. */

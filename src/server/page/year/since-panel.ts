@@ -39,7 +39,9 @@ export function sincePanel(place: 'home' | 'page'): Panel {
       const read = await lists([base.manifest, newest.manifest])
       const [before, after] = [base, newest].map(({ manifest }) => read.get(manifest.sha256)?.popular)
       const changes = before && after ? changesBetween(before, after) : null
-      const since = seen ? html`your last visit, ${base.manifest.asOfDay}` : sinceText(base, newest)
+      const since = seen
+        ? html`your last visit <span class="roomy">of ${base.manifest.asOfDay}</span>`
+        : sinceText(base, newest)
       const heading = html`<strong>Since ${since}</strong> ${changes ? countsOf(changes) : 'an older layout'}`
       return sincePart(
         newest,
@@ -97,15 +99,15 @@ function sinceText(base: TimelineItem, newest: TimelineItem): string {
 }
 
 /** Number of changes that the title of the page counts. */
-function countOf({ entered, moved, newFirst }: YearChanges<ListedItem>): number {
-  const keys = [...entered.map(({ key }) => key), ...moved.map(({ after }) => after.key)]
+function countOf({ entered, left, moved, newFirst }: YearChanges<ListedItem>): number {
+  const keys = [...[...entered, ...left].map(({ key }) => key), ...moved.map(({ after }) => after.key)]
   return new Set(newFirst ? [...keys, newFirst.key] : keys).size
 }
 
 function countsOf({ entered, left, moved, newFirst }: YearChanges<ListedItem>): Html {
   const first = newFirst ? 'new #1, ' : ''
   return html`${first}${entered.length} entered, ${left.length} left<span class="roomy"
-      >, ${moved.length} moved</span
+      >, ${moved.length} moved by 10 or more</span
     >`
 }
 
@@ -117,7 +119,7 @@ function contentOf(
 ): Html {
   const compared = `/?sort=year&at=${timeOf(base)}&with=${timeOf(newest)}#feed`
   return html`<p class="as-of">
-      Popular of ${newest.manifest.asOfDay} against ${base.manifest.asOfDay}; moves by 10 or more.
+      Popular of ${newest.manifest.asOfDay} against ${base.manifest.asOfDay}.
       <a href="${compared}">Compare all lists</a>
     </p>
     <div class="changes">

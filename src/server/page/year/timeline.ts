@@ -97,7 +97,6 @@ function slider(
   const last = dayNumber(firstDay, lastDay)
   const shownDay = current ? lastDayOf(current) : firstDay
   const value = Math.min(last, Math.max(0, dayNumber(firstDay, shownDay)))
-  // Must match the text that the slider's script shows.
   const [dayText, state] = current
     ? [lastDayOf(current), `, ${stopText(current)}`]
     : [`before ${firstDay}`, '']
@@ -174,11 +173,10 @@ function bars(period: TimelinePeriod, lists: ListsByDigest | null, value: number
       const share = (turnover ?? 0) / most
       const height = percent(BAR_MIN / 100 + (1 - BAR_MIN / 100) * share)
       const level = turnover === undefined ? 0 : Math.ceil(share * LEVELS)
-      const at = new Date(publishedAt).toISOString()
       return html`<rect
         class="level-${level}"
         data-day="${asOfDay}"
-        data-at="${at}"
+        data-state="${publishedText(publishedAt)}"
         x="${percent(0.1 / count + x(asOfDay) / 100)}%"
         y="${percent(1 - height / 100)}%"
         width="${percent(0.8 / count)}%"
@@ -220,5 +218,9 @@ function percent(share: number): number {
 }
 
 function stopText(stop: TimelineStop): string {
-  return stop.kind === 'gap' ? 'a gap' : `published ${formatMinute(stop.item.manifest.publishedAt)}`
+  return stop.kind === 'gap' ? 'a gap' : publishedText(stop.item.manifest.publishedAt)
+}
+
+function publishedText(publishedAt: Instant): string {
+  return `published ${formatMinute(publishedAt)}`
 }

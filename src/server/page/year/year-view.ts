@@ -231,10 +231,13 @@ function listsOf(frame: Frame, envelope: YearEnvelope, { manifest }: ProvedPubli
   const feed = rule === null ? envelope.feed : applyRule(envelope.feed, rule)
   if (rule !== null && isEmptyFeed(feed)) return NO_MATCH
   const notes = 'lists' in history ? notesOf(frame, history.lists) : undefined
-  return feedColumns(feed, column, manifest.publishedAt, ORDERS.year, view.query, notes, ABOUT_YEAR)
+  const about = rule !== null ? NOTHING : column !== null ? AS_PUBLISHED : REPLAYED
+  return feedColumns(feed, column, manifest.publishedAt, ORDERS.year, view.query, notes, about)
 }
 
-const ABOUT_YEAR = html`<small
+const AS_PUBLISHED = html`<small class="roomy">as published on this day, byte for byte</small>`
+
+const REPLAYED = html`<small
   ><span class="roomy">as published on this day, byte for byte<span class="needs-script">; </span></span
   ><span class="needs-script">drag to replay</span></small
 >`

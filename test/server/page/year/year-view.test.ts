@@ -14,7 +14,7 @@ async function namesOf(workspace: Workspace): Promise<string[]> {
 
 /** The row of an item in Popular. */
 function rowOf(page: string, key: string): string {
-  const [row = ''] = new RegExp(`<li class="item" data-key="${key}">.*?</li>`, 's').exec(page) ?? []
+  const [row = ''] = new RegExp(`<li class="item" data-key="${key}"[^>]*>.*?</li>`, 's').exec(page) ?? []
   return row.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
 }
 
@@ -108,7 +108,7 @@ test('the changes since a known publication are shown, and since the one before 
   const workspace = await changedYear()
   const [first = '', second = ''] = await namesOf(workspace)
   const known = await openPage(workspace, `/since?since=${first}`)
-  expect(known.text).toContain(`Since your last visit, ${AS_OF}`)
+  expect(known.text).toContain(`Since your last visit of ${AS_OF}`)
   expect(known.page).toContain(`data-base="${first}"`)
   expect(known.text).toMatch(/New number 1: Story 15 .*1 item entered #15 Story 16 .*#15 → #1 Story 15/)
   for (const value of [
