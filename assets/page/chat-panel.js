@@ -1,7 +1,6 @@
 import { chatAccess } from './chat-access.js'
-import { chatRequest, omissionsOf } from './chat-request.js'
 import { bindControls, chatParts, chatSettings, sheetControls } from './chat-sheet.js'
-import { showTurn } from './chat-turn.js'
+import { chatRequest, omissionsOf, showTurn } from './chat-turn.js'
 import { divide, turnView } from './chat-view.js'
 import { copy } from './copy.js'
 import { store, stored } from './dom.js'
