@@ -140,6 +140,7 @@ function copyRepository() {
   chmodSync(copy, 0o755)
   for (const file of git('ls-files', '-z', '--cached', '--others', '--exclude-standard'))
     if (existsSync(join(ROOT, file))) cpSync(join(ROOT, file), join(copy, file))
+  if (!existsSync(join(ROOT, 'dist'))) execFileSync('npm', ['run', 'build'], { cwd: ROOT, stdio: 'ignore' })
   cpSync(join(ROOT, 'dist'), join(copy, 'dist'), { recursive: true })
   // Links to the files, not to the folder: the sandbox of the lite suite may read below its own package alone.
   execFileSync('cp', ['-al', join(ROOT, 'node_modules'), copy])
