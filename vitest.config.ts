@@ -19,7 +19,7 @@ export default defineConfig({
     // Only what hangs is to be ended: a busy machine takes many times as long as an idle one.
     testTimeout: 300_000,
     hookTimeout: 120_000,
-    // Modules hold no state, so that they are imported once a worker. What replaces a module is in a slow suite.
+    // Modules hold no state, so that they are imported once a worker. No suite replaces a module.
     isolate: false,
     maxWorkers: 3,
   },

@@ -5,7 +5,7 @@ import { reporting } from './test/support/reporting.ts'
 export default defineConfig({
   test: {
     ...reporting(process.env['DASH_TEST_REPORT']),
-    globalSetup: 'test/support/compiled-sources.ts',
+    globalSetup: ['test/support/memory-folder.ts', 'test/support/compiled-sources.ts'],
     include: [
       'test/faults/**/*.test.ts',
       'test/installed/**/*.test.ts',

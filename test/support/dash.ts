@@ -88,7 +88,7 @@ function watchProgram(child: ChildProcess): StartedProgram {
   }
 }
 
-/** Starts the program with no environment variable of this process except PATH. */
+/** Starts the program with no environment variable of this process except PATH and the folder of temporary files. */
 function spawnDash(
   args: readonly string[],
   { env = {}, cwd, boundByModes = false, stderrFile, wrapper = [] }: RunOptions = {},
@@ -98,7 +98,7 @@ function spawnDash(
   const child = spawn(command, rest, {
     cwd: cwd ?? tmpdir(),
     stdio: ['pipe', 'pipe', stderrFile === undefined ? 'pipe' : openSync(stderrFile, 'w')],
-    env: { PATH: process.env['PATH'] ?? '', ...env },
+    env: { PATH: process.env['PATH'] ?? '', TMPDIR: tmpdir(), ...env },
   })
   return child
 }

@@ -1,7 +1,7 @@
 import { mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
-import {
+import fs, {
   statSync,
   readdirSync,
   readFileSync,
@@ -11,7 +11,9 @@ import {
   writeFileSync,
   readlinkSync,
 } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { onTestFinished, vi } from 'vitest'
+import type { MockInstance } from 'vitest'
 import type { Clock } from '../../src/domain/ports.ts'
 
 /** An empty folder of the running test's own, removed when it ends. */
@@ -19,6 +21,19 @@ export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(await realpath(tmpdir()), 'dash-test-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   return folder
+}
+
+/** Spies on a function of `node:fs`, as every module calls it, until the test ends. */
+export function spyOnFiles<Name extends 'readSync' | 'copyFileSync'>(
+  name: Name,
+): MockInstance<(typeof fs)[Name]> {
+  const spy = vi.spyOn(fs, name)
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    spy.mockRestore()
+    syncBuiltinESMExports()
+  })
+  return spy
 }
 
 /**

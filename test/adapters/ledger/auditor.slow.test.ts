@@ -1,14 +1,14 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import * as fs from 'node:fs'
-import { describe, expect, test, onTestFinished, vi } from 'vitest'
+import fs from 'node:fs'
+import { describe, expect, test } from 'vitest'
 import { ledgerAuditor } from '../../../src/adapters/ledger/auditor.ts'
 import { auditLedger } from '../../../src/domain/year/check.ts'
 import type { AuditedContents, LedgerRow } from '../../../src/domain/year/ledger.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import { chainOf, gap, headAt, sampleLedger } from '../../domain/year/ledger-rows.ts'
-import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { spyOnFiles, temporaryFolder } from '../../support/temporary-folder.ts'
 import { runScript } from '../../support/compiled-sources.ts'
 import { holdLock } from '../sqlite/lock-holder.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
@@ -255,8 +255,6 @@ describe('a ledger in use by another process', () => {
   })
 })
 
-vi.mock('node:fs', { spy: true })
-
 const { rows: ROWS, legacy: LEGACY } = sampleLedger()
 
 interface Crashed {
@@ -282,10 +280,8 @@ async function openCrashed(): Promise<Crashed> {
 
 /** Lets something happen each time right after the ledger itself was copied, before its journal is. */
 function afterCopiesOf(path: string, happen: (copies: number) => void): void {
-  const copyFileSync = vi.mocked(fs.copyFileSync)
-  onTestFinished(() => void copyFileSync.mockReset())
   let copies = 0
-  copyFileSync.mockImplementation((from, to) => {
+  spyOnFiles('copyFileSync').mockImplementation((from, to) => {
     fs.writeFileSync(to, fs.readFileSync(from))
     if (from !== path) return
     copies += 1

@@ -1,10 +1,8 @@
-import * as fs from 'node:fs'
+import fs from 'node:fs'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { fileReader } from '../../../src/adapters/objects/examine-file.ts'
-import { temporaryFolder } from '../../support/temporary-folder.ts'
-
-vi.mock('node:fs', { spy: true })
+import { spyOnFiles, temporaryFolder } from '../../support/temporary-folder.ts'
 
 /** Initial size of a reader's buffer. */
 const BUFFER_BYTES = 1024 * 1024
@@ -14,7 +12,7 @@ test.each([1, 2, 700_000])(
   async (more) => {
     const path = join(await temporaryFolder(), 'object')
     fs.writeFileSync(path, Buffer.alloc(BUFFER_BYTES - 1, 'a'))
-    vi.mocked(fs.readSync).mockImplementationOnce((...args: Parameters<typeof fs.readSync>) => {
+    spyOnFiles('readSync').mockImplementationOnce((...args: Parameters<typeof fs.readSync>) => {
       fs.appendFileSync(path, Buffer.alloc(more, 'b'))
       return fs.readSync(...args)
     })

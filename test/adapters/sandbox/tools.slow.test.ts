@@ -31,7 +31,7 @@ const COMMANDS = [
 /** Long names, letters missing in the sandbox, and defaults of the real tools. */
 const OTHERS = [
   "grep -rlZ 'NOTE:' . | sort -z | xargs -0 cat",
-  "grep -rl --null 'NOTE:' . | xargs -0 grep -c NOTES",
+  "grep -rl --null 'NOTE:' . | xargs -0 grep -c NOTES | sort",
   'grep -H a a.txt',
   'grep -cH a a.txt',
   "grep --with-filename -n 'b;' a.txt",
