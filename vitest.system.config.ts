@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config'
 import { reporting } from './test/support/reporting.ts'
 
-/** Suites that need more than Node and npm: strace and a tmpfs (faults), a browser (page), servers (remote), tmux (terminal), packages to download (installed), the programs that read what operators are given (ops), Go (judges). One file at a time. */
+/** Suites that need more than Node and npm: strace and a tmpfs (faults), a browser (page), servers (remote), tmux (terminal), packages to download (installed), the programs that read what operators are given (ops), Go (judges). One file at a time, but two of `page`, whose files wait for the browser most of the time. */
 export default defineConfig({
   test: {
     ...reporting(process.env['DASH_TEST_REPORT']),

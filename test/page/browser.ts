@@ -14,6 +14,27 @@ const PICTURES = process.env['DASH_TEST_PICTURES'] ?? fileURLToPath(new URL('out
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
+/**
+ * Replaces Playwright's own list: what disturbs tests of pages, and the popups of the address bar, for which every context
+ * would start two more processes.
+ */
+const DISABLED_FEATURES = [
+  'AimEnabled',
+  'AvoidCorsURLLoaderRestartOnRedirect',
+  'AvoidUnnecessaryBeforeUnloadCheckSync',
+  'DestroyProfileOnBrowserClose',
+  'HttpsFirstBalancedModeAutoEnable',
+  'HttpsUpgrades',
+  'MediaRouter',
+  'NetworkTimeServiceQuerying',
+  'OptimizationHints',
+  'PaintHolding',
+  'PreconnectToSearch',
+  'ThirdPartyStoragePartitioning',
+  'WebUIOmniboxAimPopup',
+  'WebUIOmniboxPopup',
+]
+
 let browser: Browser | null = null
 
 /** The headless browser of a test file, without background requests. */
@@ -27,6 +48,7 @@ async function openBrowser(): Promise<Browser> {
       '--disable-quic',
       '--disable-background-networking',
       '--disable-sync',
+      `--disable-features=${DISABLED_FEATURES.join()}`,
     ],
   })
   return browser
@@ -68,8 +90,12 @@ export interface Visit {
 /** Opens a page and records every console error, policy violation, failed request and requested host. */
 export async function visit(url: string, options: BrowserContextOptions = {}): Promise<Visit> {
   const context = await (await openBrowser()).newContext({ viewport: NARROW, ...options })
-  onTestFinished(() => context.close())
   const page = await context.newPage()
+  onTestFinished(async () => {
+    // A request on its way through a test's handler ends with the page.
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
+    await context.close()
+  })
   const problems: string[] = []
   const hosts = new Set<string>()
   page.on('console', (message) => {
@@ -84,6 +110,8 @@ export async function visit(url: string, options: BrowserContextOptions = {}): P
     if (request.failure()?.errorText !== 'net::ERR_ABORTED') problems.push(`failed: ${request.url()}`)
   })
   await page.goto(url, { waitUntil: 'networkidle' })
+  // On a busy machine, the network can be idle before the scripts have run.
+  await page.waitForLoadState()
   return { page, problems, hosts }
 }
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { serveDemo } from '../support/dash.ts'
 import { startProvider, startGatedProvider } from '../support/synthetic-provider.ts'
 import { flawsOf, NARROW, picture, accessibilityFindings, visit, WIDE } from './browser.ts'
@@ -7,7 +7,8 @@ import { answers, ask, openChat, serveChat, status } from './chat-server.ts'
 let demo: Awaited<ReturnType<typeof serveDemo>>
 
 beforeAll(async () => {
-  demo = await serveDemo()
+  // The tests of this file together send more messages in a minute than one address may.
+  demo = await serveDemo({ DASH_CHAT_BURST_PER_MINUTE: '60' })
 })
 
 afterAll(() => demo.close())
@@ -323,10 +324,7 @@ const ESCAPE_AT_THE_END = `(() => {
 })()`
 
 test('the chat has a page of its own, where it is open from the start', async () => {
-  // Its own server: together the tests of this file ask more in a minute than one address may.
-  const own = await serveDemo()
-  onTestFinished(own.close)
-  const { page, problems } = await visit(`${own.url}/docs`)
+  const { page, problems } = await visit(`${demo.url}/docs`)
   await page.getByRole('link', { name: 'Ask', exact: true }).click()
   await page.getByRole('dialog', { name: 'Chat' }).waitFor()
   expect(new URL(page.url()).pathname).toBe('/chat')

@@ -54,7 +54,7 @@ test('the button on the page of an allowed site opens the chat, which answers, a
   await page.keyboard.press('Enter')
   expect(await button.getAttribute('aria-expanded')).toBe('true')
   const chat = page.frameLocator('iframe[title="Chat"]')
-  expect(await chat.locator('html').getAttribute('data-theme')).toBe('dark')
+  await expect.poll(() => chat.locator('html').getAttribute('data-theme')).toBe('dark')
   expect(await chat.locator('header.site, footer').count()).toBe(0)
   await chat.locator('#chat-text').fill('What is trending?')
   await chat.locator('#chat-text').press('Enter')
