@@ -7,6 +7,16 @@ import { store, stored } from './dom.js'
 const STORED = 'dash-chat-left'
 
 /**
+ * The messages left that {@link STORED} holds; null if it holds anything else.
+ *
+ * @returns {import('./chat-messages.js').Remaining | null}
+ */
+function storedRemaining() {
+  const left = stored(STORED, 'sessionStorage')
+  return Number.isInteger(left?.session) && Number.isInteger(left?.day) ? left : null
+}
+
+/**
  * Manages access to the chat: the server's configuration, the human verification, the session and its quota.
  *
  * @param {ReturnType<typeof import('./chat-sheet.js').chatParts>} parts
@@ -27,7 +37,7 @@ export function chatAccess(parts, showStatus) {
    *
    * @type {import('./chat-messages.js').Remaining | null}
    */
-  let remaining = isVerified ? stored(STORED, 'sessionStorage') : null
+  let remaining = isVerified ? storedRemaining() : null
 
   /** The configuration, requested once and again after a failure. */
   function config() {

@@ -102,7 +102,10 @@ class ChatPanel {
     this.#restore()
     this.#parts.suggestions.addEventListener('click', ({ target }) => {
       const button = target instanceof Element ? target.closest('[data-question]') : null
-      if (button && !this.#running) void this.#ask(button.textContent ?? '')
+      if (!button || this.#running) return
+      // The clicked button is about to be hidden.
+      this.#parts.text.focus()
+      void this.#ask(button.textContent ?? '')
     })
     bindControls(this.#parts, {
       send: () => this.#send(),
@@ -151,10 +154,13 @@ class ChatPanel {
     this.#showStatus(`The chat is about ${title}.`)
   }
 
-  /** Stops the answer, else closes the sheet; not just after an answer, which may end while the key is pressed to stop it. */
+  /**
+   * Stops the answer, else closes the sheet beside another page; not just after an answer, which may end while the key is
+   * pressed to stop it.
+   */
   #escape() {
     if (this.#running) this.#running.abort()
-    else if (performance.now() - this.#endedAt > STOP_GRACE_MS) this.#sheet.close()
+    else if (!this.#sheet.isInside && performance.now() - this.#endedAt > STOP_GRACE_MS) this.#sheet.close()
   }
 
   #send() {

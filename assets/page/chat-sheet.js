@@ -47,8 +47,9 @@ export function sheetControls(sheet, text) {
   const wideScreen = matchMedia('(min-width: 60rem)')
   /** @type {Element | null} */
   let opener = null
+  const isInside = sheet.classList.contains('inside')
   const show = () => {
-    if (wideScreen.matches || sheet.classList.contains('inside')) sheet.show()
+    if (wideScreen.matches || isInside) sheet.show()
     else sheet.showModal()
   }
   wideScreen.addEventListener('change', () => {
@@ -57,6 +58,8 @@ export function sheetControls(sheet, text) {
     show()
   })
   return {
+    /** True on the page of the chat, which has nothing else to show. */
+    isInside,
     open() {
       if (!sheet.open) {
         opener = document.activeElement

@@ -334,7 +334,35 @@ test('the chat has a page of its own, where it is open from the start', async ()
   expect(await page.getByRole('button', { name: 'Close' }).count()).toBe(0)
   expect(await page.locator('.turn').count()).toBe(1)
   expect(await page.locator('.chat:modal').count()).toBe(0)
+  await page.waitForTimeout(1_100)
+  await page.keyboard.press('Escape')
+  expect(await page.getByLabel('Message').isVisible()).toBe(true)
   expect(problems).toEqual([])
+})
+
+test('a suggested question leaves the focus in the message field, where Escape stops its answer', async () => {
+  const provider = await startGatedProvider()
+  const { url } = await serveChat(provider.url)
+  const { page } = await openChat(url, { viewport: WIDE })
+  await page.locator('[data-question]').first().click()
+  await provider.arrived(1)
+  expect(await page.evaluate('document.activeElement.id')).toBe('chat-text')
+  await page.keyboard.press('Escape')
+  await provider.idle()
+  expect(await page.locator('.trouble').textContent()).toBe('Stopped.')
+})
+
+test('damaged numbers of messages left are not shown', async () => {
+  const own = await serveDemo()
+  onTestFinished(own.close)
+  const { page } = await openChat(own.url)
+  await ask(page, 'hello')
+  await page.evaluate(`sessionStorage.setItem('dash-chat-left', '{}')`)
+  await page.reload()
+  await page.getByRole('button', { name: 'Open the chat' }).click()
+  await expect
+    .poll(() => page.locator('#chat-quota').textContent())
+    .toBe('20 messages a conversation, 60 a day')
 })
 
 test('nothing blinks with reduced motion', async () => {

@@ -345,11 +345,13 @@ const STOP_WORDS = new Set(
   the their them there these they thing things this those to top us was we were what whats when where which who why will
   with you your read article articles find search look anything something
   happen happened popular lead leads leader leading led stood rank ranked ranking list lists published
+  mean means need needed should use used useful uses using want work works would
   summarise summarize summary explain describe
   а без бы был была было были в вам вас во вот все вы где да для до его ее её если есть еще ещё за и из или им их к как
   какие какой ко кто ли мне мой мы на над не нет но ну о об он она они от по под про расскажи с со так там то тоже ты у
   уже что чем эта эти это этот я новости новость новое найди покажи поищи статьи статья пожалуйста говорят пишут
-  лучшее лучшие лучший лучшим топ произошло случилось популярно перескажи объясни кратко`
+  лучшее лучшие лучший лучшим топ произошло случилось популярно перескажи объясни кратко
+  зачем используется используют использовать нужен нужна нужно почему такое`
     .split(/\s+/)
     .filter((word) => word !== ''),
 )

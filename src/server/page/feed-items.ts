@@ -236,7 +236,7 @@ function shareText(percent: number | null): string | null {
 }
 
 const SHARE_NOTE = html`Popular compares sources by the share of its source that a story is at the top of, so
-that 28 points can stand above 978.`
+that a story with few points of a small source can stand above one with many points of a large source.`
 
 const TREND_FORMAT = new Intl.NumberFormat('en', { maximumSignificantDigits: 2 })
 

@@ -218,6 +218,15 @@ describe('the demo answers from tools', () => {
     expect(calls[0]).toMatchObject({ query: 'zx' })
   })
 
+  test.each([
+    ['What is Rust used for?', 'rust'],
+    ['Why would I need Postgres?', 'postgres'],
+    ['Зачем нужен Rust?', 'rust'],
+  ])('a question is searched by its subject alone: %s', async (question, query) => {
+    const { calls } = await turn(question)
+    expect(calls[0]).toMatchObject({ query })
+  })
+
   test('a question about a subject on a day searches that day', async () => {
     const { tools, calls } = await turn('What about solar chips on 14 February?')
     expect(tools[0]).toBe('search_items')

@@ -22,8 +22,11 @@ export interface Stay {
   entered: Day
   /** Days from {@link entered} to the last publication, both included. */
   days: number
-  /** True if the publication before {@link entered} is known and lacks the item, or there is none. */
-  isWhole: boolean
+  /**
+   * What the publication before {@link entered} says: it lacks the item, there is none because the history begins here, or it
+   * is unknown, so that the item may have stayed longer.
+   */
+  before: 'absent' | 'none' | 'unknown'
 }
 
 /**
@@ -45,8 +48,13 @@ function stayOf(key: string, years: readonly RankedYear[], isStart: boolean): St
     peak: Math.min(...present.map(({ ranks }) => ranks?.get(key) ?? Infinity)),
     entered,
     days: dayCount(entered, present.at(-1)?.asOfDay ?? entered),
-    isWhole: absentAt === -1 ? isStart : years[absentAt]?.ranks !== null,
+    before: beforeOf(years, absentAt, isStart),
   }
+}
+
+function beforeOf(years: readonly RankedYear[], absentAt: number, isStart: boolean): Stay['before'] {
+  if (absentAt === -1) return isStart ? 'none' : 'unknown'
+  return years[absentAt]?.ranks === null ? 'unknown' : 'absent'
 }
 
 function dayCount(first: Day, last: Day): number {

@@ -289,20 +289,23 @@ export function ranksByDay(
 }
 
 /** The best rank of an item in a list, and how long it has stayed there, in a sentence. */
-export function stayText({ peak, days, entered, isWhole }: Stay): string {
-  const [stay, since] = isWhole
-    ? [formatCounted(days, 'days'), `entered ${longDay(entered)}`]
-    : [`over ${formatCounted(days, 'days')}`, `before ${longDay(entered)}`]
-  return `highest #${peak}, ${stay}, ${since}`
+export function stayText({ peak, days, entered, before }: Stay): string {
+  const day = longDay(entered)
+  const stay = {
+    absent: `${formatCounted(days, 'days')}, entered ${day}`,
+    none: `${formatCounted(days, 'days')}, there since the first publication, of ${day}`,
+    unknown: `over ${formatCounted(days, 'days')}, entered before ${day}`,
+  }
+  return `highest #${peak}, ${stay[before]}`
 }
 
 /** The stay of an item in short, for its row. */
 function stayNote(stay: Stay): Html {
   const text = stayText(stay)
-  const { peak, days, isWhole } = stay
+  const { peak, days, before } = stay
+  const length = `${before === 'unknown' ? 'over ' : ''}${formatCounted(days, 'days')}`
   return html`<span class="stay" title="${text}"
-    ><span aria-hidden="true">#${peak} · ${isWhole ? '' : '>'}${days} d</span
-    ><span class="unseen">${text}</span></span
+    ><span aria-hidden="true">best #${peak} · ${length}</span><span class="unseen">${text}</span></span
   >`
 }
 

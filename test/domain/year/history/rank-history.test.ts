@@ -43,15 +43,15 @@ const gap = (first: number, last: number): TimelineStop => ({
 describe('the stay of an item', () => {
   test('has the best rank of the unbroken presence, and its days, gaps included', () => {
     const stays = staysAt([year(0, 'ab'), year(1, 'b'), year(2, 'ba'), year(5, 'xba')], true)
-    expect(stays.get('a')).toEqual({ peak: 2, entered: day(2), days: 4, isWhole: true })
-    expect(stays.get('b')).toEqual({ peak: 1, entered: day(0), days: 6, isWhole: true })
-    expect(stays.get('x')).toEqual({ peak: 1, entered: day(5), days: 1, isWhole: true })
+    expect(stays.get('a')).toEqual({ peak: 2, entered: day(2), days: 4, before: 'absent' })
+    expect(stays.get('b')).toEqual({ peak: 1, entered: day(0), days: 6, before: 'none' })
+    expect(stays.get('x')).toEqual({ peak: 1, entered: day(5), days: 1, before: 'absent' })
   })
 
-  test('is not whole if it reaches to the first known publication of a longer history, or to an older layout', () => {
-    expect(staysAt([year(0, 'a'), year(1, 'a')], false).get('a')?.isWhole).toBe(false)
+  test('may be longer if it reaches to the first known publication of a longer history, or to an older layout', () => {
+    expect(staysAt([year(0, 'a'), year(1, 'a')], false).get('a')?.before).toBe('unknown')
     const stay = staysAt([year(0, 'a'), year(1, null), year(2, 'a')], true).get('a')
-    expect(stay).toEqual({ peak: 1, entered: day(2), days: 1, isWhole: false })
+    expect(stay).toEqual({ peak: 1, entered: day(2), days: 1, before: 'unknown' })
   })
 
   test('does not exist without a known list', () => {

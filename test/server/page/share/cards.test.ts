@@ -151,7 +151,10 @@ describe('previews of a page', () => {
     expect(year.page).toContain(`id="share-link">http://dash.test/?sort=year&amp;at=${at}<`)
     const item = await openPage(workspace, '/item?key=hn-15')
     expect(item.page.replaceAll(/<[^>]*>|\s+/g, ' ').replaceAll(/ +/g, ' ')).toContain(
-      'Popular: highest #1, 3 days, entered 1 March; Hacker News: highest #1, 3 days, entered 1 March.',
+      [
+        'Popular: highest #1, 3 days, there since the first publication, of 1 March;',
+        'Hacker News: highest #1, 3 days, there since the first publication, of 1 March.',
+      ].join(' '),
     )
     expect(metaOf(item.page)).toMatchObject({
       'og:image': 'http://dash.test/cards/item.png?key=hn-15',
