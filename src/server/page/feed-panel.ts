@@ -74,7 +74,8 @@ export function feedPanel(baseUrl: () => string): Panel {
       const preview = {
         description: `${period}, as of ${dayOf(generatedAt)}: ${firstTitles(feed.popular)}`,
         path: query.params.size === 0 ? '/' : `/?${String(query.params)}`,
-        card: withQuery(CARD_PATHS.feed, { sort }),
+        // A card shows the whole list.
+        card: rule === null ? withQuery(CARD_PATHS.feed, { sort }) : null,
       }
       return { status: 200, content, title: titleOf(column, period), preview }
     },

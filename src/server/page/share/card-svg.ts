@@ -21,9 +21,32 @@ function drawable(text: string, otherwise: string): string {
   return /[\p{L}\p{N}]/u.test(shown) ? shown : otherwise
 }
 
-function shortened(text: string, length: number): string {
-  const start = firstCodePoints(text, length)
-  return start === text ? text : `${start.trimEnd()}…`
+/** Widths of characters in the bold font as parts of its size, rather too large than too small; others are {@link OTHER_WIDTH}. */
+const WIDTHS: readonly (readonly [characters: RegExp, width: number])[] = [
+  [/[ijl .,:;!'’|[\]]/, 0.3],
+  [/[tfr()/"-]/, 0.4],
+  [/[@MWm…—]|[МЫЮЖШЩмыюжшщ]/, 1.03],
+  [/[\p{Lu}w%&]/u, 0.83],
+]
+const OTHER_WIDTH = 0.64
+
+function widthOf(character: string): number {
+  return WIDTHS.find(([characters]) => characters.test(character))?.[1] ?? OTHER_WIDTH
+}
+
+/** The longest beginning of a text of at most some width, as a multiple of the size of the font. */
+function beginningOf(text: string, width: number): string {
+  let [left, beginning] = [width, '']
+  for (const character of text) {
+    left -= widthOf(character)
+    if (left < 0) break
+    beginning += character
+  }
+  return beginning
+}
+
+function shortened(text: string, width: number): string {
+  return beginningOf(text, width) === text ? text : `${beginningOf(text, width - 1).trimEnd()}…`
 }
 
 /** What every card says besides its content. */
@@ -49,9 +72,11 @@ ${content}
 `.xml
 }
 
-/** Rows of a list on a card, and the longest title in a row, in code points. */
+/** Rows of a list on a card, and the size and indent of their titles. */
 const ROWS = 5
-const ROW_LENGTH = 56
+const ROW_SIZE = 36
+const ROW_INDENT = 48
+const ROW_WIDTH = (CARD_SIZE.width - 2 * LEFT - ROW_INDENT) / ROW_SIZE
 
 interface CardRow {
   title: string
@@ -63,17 +88,18 @@ interface CardRow {
 export function listCard(frame: CardFrame, rows: readonly CardRow[]): string {
   const content = rows.slice(0, ROWS).map(({ title, facts }, index) => {
     const y = 180 + index * 80
-    return xml`<text x="${LEFT}" y="${y}" font-size="36" font-weight="700" fill="${COLOURS.accent}">${index + 1}</text>
-<text x="${LEFT + 48}" y="${y}" font-size="36" font-weight="700" fill="${COLOURS.ink}">${shortened(drawable(title, 'A story in another script'), ROW_LENGTH)}</text>
-<text x="${LEFT + 48}" y="${y + 32}" font-size="24" fill="${COLOURS.soft}">${facts}</text>
+    return xml`<text x="${LEFT}" y="${y}" font-size="${ROW_SIZE}" font-weight="700" fill="${COLOURS.accent}">${index + 1}</text>
+<text x="${LEFT + ROW_INDENT}" y="${y}" font-size="${ROW_SIZE}" font-weight="700" fill="${COLOURS.ink}">${shortened(drawable(title, 'A story in another script'), ROW_WIDTH)}</text>
+<text x="${LEFT + ROW_INDENT}" y="${y + 32}" font-size="24" fill="${COLOURS.soft}">${facts}</text>
 `
   })
   return card(frame, xml`${content}`)
 }
 
-/** Lines of the title on the card of an item, and the longest of them, in code points. */
+/** Lines of the title on the card of an item, and their size. */
 const TITLE_LINES = 4
-const LINE_LENGTH = 34
+const TITLE_SIZE = 60
+const TITLE_WIDTH = (CARD_SIZE.width - 2 * LEFT) / TITLE_SIZE
 
 /** The card of one item. @param facts lines under the title */
 export function itemCard(frame: CardFrame, title: string, facts: readonly string[]): string {
@@ -81,24 +107,29 @@ export function itemCard(frame: CardFrame, title: string, facts: readonly string
   const under = 196 + lines.length * 72
   return card(
     frame,
-    xml`${lines.map((line, index) => xml`<text x="${LEFT}" y="${206 + index * 72}" font-size="60" font-weight="700" fill="${COLOURS.ink}">${line}</text>\n`)}
+    xml`${lines.map((line, index) => xml`<text x="${LEFT}" y="${206 + index * 72}" font-size="${TITLE_SIZE}" font-weight="700" fill="${COLOURS.ink}">${line}</text>\n`)}
 ${facts.map((fact, index) => xml`<text x="${LEFT}" y="${under + index * 42}" font-size="30" fill="${COLOURS.soft}">${fact}</text>\n`)}`,
   )
 }
 
-/** Breaks a title into lines of whole words; a longer word is cut, and the last line ends with … if text is left. */
+/** Breaks a title into lines, a word only if it is longer than a line; the last line ends with … if text is left. */
 function wrapped(title: string): string[] {
   const lines: string[] = []
   let line = ''
   for (const word of title.split(' ')) {
     const longer = line === '' ? word : `${line} ${word}`
-    if (Array.from(longer).length <= LINE_LENGTH) line = longer
-    else {
-      if (line !== '') lines.push(line)
-      line = shortened(word, LINE_LENGTH - 1)
+    const isLonger = beginningOf(longer, TITLE_WIDTH) !== longer
+    if (isLonger && line !== '') lines.push(line)
+    line = isLonger ? word : longer
+    let beginning = beginningOf(line, TITLE_WIDTH)
+    while (beginning !== line) {
+      lines.push(beginning)
+      line = line.slice(beginning.length)
+      beginning = beginningOf(line, TITLE_WIDTH)
     }
   }
   if (line !== '') lines.push(line)
   if (lines.length <= TITLE_LINES) return lines
-  return [...lines.slice(0, TITLE_LINES - 1), `${lines[TITLE_LINES - 1] ?? ''}…`]
+  const last = lines.slice(TITLE_LINES - 1, TITLE_LINES + 1).join(' ')
+  return [...lines.slice(0, TITLE_LINES - 1), shortened(last, TITLE_WIDTH)]
 }

@@ -11,8 +11,8 @@ export interface Preview {
   description: string
   /** Path and query of the page. A view of the Year names its moment. */
   path: string
-  /** Path and query of its card. */
-  card: string
+  /** Path and query of its card; null for none. */
+  card: string | null
 }
 
 /** Description of a page that has no own one. */

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { ColumnName } from '../../../domain/feed/columns.ts'
-import { applyRule, parseRule } from '../../../domain/feed/rule.ts'
+import { applyRule, paramsOfRule, parseRule } from '../../../domain/feed/rule.ts'
 import type { FeedRule } from '../../../domain/feed/rule.ts'
 import { describeRule } from '../../../domain/feed/subscription.ts'
 import { Refusal } from '../../../domain/refusal.ts'
@@ -123,8 +123,9 @@ export function yearView(baseUrl: () => string): YearView {
     if (!publication || !moment.selected)
       return { status: 404, content: html`${timelineOf(frame, moment)} ${BEFORE_FIRST} ${forms}` }
     const envelope = envelopeOf(publication)
+    const feed = envelope && (rule === null ? envelope.feed : applyRule(envelope.feed, rule))
     const content = html`${timelineOf(frame, moment, proofPanel(moment.selected, evidence))} ${notice}
-    ${envelope ? listsOf(frame, envelope, publication) : olderLayout(publication)}
+    ${feed ? listsOf(frame, feed, publication) : olderLayout(publication)}
     ${'refused' in history ? withoutHistory(history.refused) : chartOf(frame, history)} ${forms}
     ${publicationLine(publication, now)} ${envelope ? coverageLine(envelope) : NOTHING}`
     const day = `Year up to ${publication.manifest.asOfDay}`
@@ -132,9 +133,9 @@ export function yearView(baseUrl: () => string): YearView {
     const { asOfDay, publishedAt } = publication.manifest
     const at = formatInstant(publishedAt)
     const preview = {
-      description: `The Top Year up to ${asOfDay}: ${firstTitles(envelope?.feed.popular ?? [])}`,
-      path: withQuery('/', { sort: 'year', at }),
-      card: withQuery(CARD_PATHS.year, { at }),
+      description: `The Top Year up to ${asOfDay}${ruleText(rule)}: ${firstTitles(feed?.popular ?? [])}`,
+      path: withQuery('/', { sort: 'year', at, ...Object.fromEntries(paramsOfRule(rule)) }),
+      card: rule === null ? withQuery(CARD_PATHS.year, { at }) : null,
     }
     return { status: 200, content, title: titleOf(column, shown + ruleText(rule)), preview }
   }
@@ -226,9 +227,8 @@ function chartOf({ shown, chartCount, view, evidence }: Frame, { lists }: { list
   })
 }
 
-function listsOf(frame: Frame, envelope: YearEnvelope, { manifest }: ProvedPublication): Html {
+function listsOf(frame: Frame, feed: YearEnvelope['feed'], { manifest }: ProvedPublication): Html {
   const { rule, column, view, history } = frame
-  const feed = rule === null ? envelope.feed : applyRule(envelope.feed, rule)
   if (rule !== null && isEmptyFeed(feed)) return NO_MATCH
   const notes = 'lists' in history ? notesOf(frame, history.lists) : undefined
   const about = rule !== null ? NOTHING : column !== null ? AS_PUBLISHED : REPLAYED

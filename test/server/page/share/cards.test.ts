@@ -1,3 +1,4 @@
+import { Resvg } from '@resvg/resvg-js'
 import { describe, expect, test, vi } from 'vitest'
 import { formatInstant } from '../../../../src/domain/time.ts'
 import { itemCard, listCard } from '../../../../src/server/page/share/card-svg.ts'
@@ -13,6 +14,17 @@ import { openWorkspace } from '../../../support/workspace.ts'
 function sizeOf(picture: Buffer): number[] {
   expect(picture.subarray(0, 8).toString('latin1')).toBe('\x89PNG\r\n\x1a\n')
   return [picture.readUInt32BE(16), picture.readUInt32BE(20)]
+}
+
+/** The right end of what a card shows besides its ground, its bar and its lines. */
+function rightOfText(svg: string): number {
+  const text = svg.replaceAll(/<(?:rect|path)[^>]*>/g, '')
+  const fontFiles = ['Regular', 'Bold'].map((weight) => `assets/fonts/Roboto-${weight}.ttf`)
+  const picture = new Resvg(text, {
+    font: { fontFiles, loadSystemFonts: false, defaultFontFamily: 'Roboto' },
+  })
+  const { x = 0, width = 0 } = picture.getBBox() ?? {}
+  return x + width
 }
 
 const FRAME = { name: 'dash', heading: 'Week', footer: 'dash.example' }
@@ -65,6 +77,8 @@ describe('a hostile title', () => {
     'שלום עולם, مرحبا',
     `nothing but\u0000\u0007\u202E controls`,
     'x'.repeat(100_000),
+    'W'.repeat(1_000),
+    `A ${'Щ'.repeat(300)} word`,
     '   ',
     '漢字',
   ]
@@ -75,7 +89,14 @@ describe('a hostile title', () => {
       expect(svg.length).toBeLessThan(4_000)
       expect(svg).not.toMatch(/<script|\u202E|[^\P{Cc}\n]/u)
       expect(sizeOf((await draw(svg)).body)).toEqual([1200, 630])
+      expect(rightOfText(svg)).toBeLessThanOrEqual(1200 - 72)
     }
+  })
+
+  test('without spaces is broken into lines on the card of an item', () => {
+    const lines = itemCard(FRAME, 'x'.repeat(60), []).match(/x+(?=<\/text>)/g) ?? []
+    expect(lines.length).toBeGreaterThan(1)
+    expect(lines.join('')).toBe('x'.repeat(60))
   })
 
   test('in a script that the fonts lack is named instead of boxes', () => {
@@ -136,6 +157,25 @@ describe('previews of a page', () => {
       'og:image': 'http://dash.test/cards/feed.png?sort=week',
       'og:description': expect.stringContaining('Week, as of 2026-03-15: 1. &quot;Quoted&quot;'),
     })
+  })
+
+  test('of a filtered view name its stories and no card, which would show the whole list', async () => {
+    const workspace = await changedYear()
+    await keepSnapshot(workspace.feed, [
+      feedEvent({ title: 'Rust' }),
+      feedEvent({ sourceId: '2', title: 'Cooking' }),
+    ])
+    const live = metaOf((await openPage(workspace, '/?sort=week&q=rust')).page)
+    expect(live).toMatchObject({
+      'og:url': 'http://dash.test/?sort=week&q=rust',
+      'og:description': expect.stringMatching(/: 1\. Rust$/),
+    })
+    const year = metaOf((await openPage(workspace, '/?sort=year&q=%2215%22')).page)
+    expect(year).toMatchObject({
+      'og:url': expect.stringMatching(/sort=year&at=.*&q=%2215%22$/),
+      'og:description': expect.stringMatching(/"15": 1\. Story 15|&quot;15&quot;: 1\. Story 15/),
+    })
+    for (const preview of [live, year]) expect(preview).not.toHaveProperty(['og:image'])
   })
 
   test('of the Year and of an item name the moment, and the box offers the same', async () => {
