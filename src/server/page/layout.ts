@@ -163,8 +163,10 @@ export interface Panel {
   head?(view: View): Html
   /** Renders controls under the heading, which are shown even without content. */
   controls?(view: View): Html
-  /** Renders the content under the controls. An error is shown as the refusal of `refusalOf`. */
-  render(view: View): Promise<Html | PanelContent>
+  /**
+   * Renders the content under the controls; null leaves the section out. An error is shown as the refusal of `refusalOf`.
+   */
+  render(view: View): Promise<Html | PanelContent | null>
   /**
    * The canonical URL of a request that a form cannot build itself; null if the request has it already. `render` throws
    * the same errors.

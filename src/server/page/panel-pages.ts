@@ -72,10 +72,11 @@ export function mountPanels({ mount, frame, log }: PanelPages, page: PanelPage):
       if (redirect !== null) return { status: 303, headers: { ...headers, location: redirect }, text: '' }
       const onFault = (panel: Panel, code: string, err: unknown): void =>
         log.error({ requestId: requestId(event.req.headers), code, panel: panel.id, err }, 'panel refused')
-      const [itemChat, ...rendered] = await Promise.all([
+      const [itemChat, ...all] = await Promise.all([
         hasItemChat(sources),
         ...panels.map((panel) => renderPanel(panel, view, onFault)),
       ])
+      const rendered = all.filter((each) => each !== null)
       const leading = rendered.find(({ panel }) => panel === lead)
       const { status = 200, headers: refusalHeaders } = firstClientError(rendered) ?? leading ?? {}
       const sections = rendered.map(sectionOf)
@@ -107,10 +108,11 @@ async function renderPanel(
   panel: Panel,
   view: View,
   onFault: (panel: Panel, code: string, error: unknown) => void,
-): Promise<Rendered> {
+): Promise<Rendered | null> {
   const controls = panel.controls?.(view) ?? NOTHING
   try {
     const result = await panel.render(view)
+    if (result === null) return null
     return { panel, controls, ...('status' in result ? result : { content: result, status: 200 }) }
   } catch (error) {
     const refusal = panel.refusalOf(error, view)

@@ -201,7 +201,7 @@ function round(value: number): number {
 }
 
 /** Sizes of the chart of an item, in pixels. */
-const ITEM_SIZE = { width: 720, height: 320 }
+export const ITEM_CHART_SIZE = { width: 720, height: 320 }
 const ITEM_PLOT = { left: 56, right: 696, top: 76, bottom: 300 }
 
 /** Longest title of an item above its chart, in code points. */
@@ -233,7 +233,7 @@ export function itemChartSvg({ title, columns, series, theme, prefix }: ItemChar
   const name = prefix + shortTitle(title, ITEM_TITLE_MAX)
   const ticks = TICKS.filter((tick) => tick <= worst)
   return chartFrame(
-    { ...ITEM_SIZE, title: `${prefix}${title}: rank in the Year`, palette },
+    { ...ITEM_CHART_SIZE, title: `${prefix}${title}: rank in the Year`, palette },
     xml`<text x="16" y="24" font-size="15" font-weight="600" fill="${palette.ink}">${name}</text>
 ${series.map((each, index) => legend(each.name, index, palette.lines[index] ?? palette.ink, palette.soft))}
 ${columns.map((column, index) => gapBand(column, { x: xOf(index), width, top: ITEM_PLOT.top, height: ITEM_PLOT.bottom - ITEM_PLOT.top }))}

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { addDays, startOfDay } from '../../../src/domain/time.ts'
-import { openPage } from '../../support/api-client.ts'
+import { openApp, openPage } from '../../support/api-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
@@ -94,6 +94,26 @@ describe('the page of an item', () => {
     expect(response.status).toBe(status)
     expect(response.page).toContain(`<code>${code}</code>`)
     expect(response.page).not.toContain('<script>')
+  })
+
+  test('the page of an item that is not stored has its refusal alone', async () => {
+    const { workspace } = await observed()
+    const { page, text } = await get(workspace, '/item?key=hn-999999999')
+    expect(page.match(/<section /g)).toHaveLength(1)
+    expect(text).not.toMatch(/In the Top Year|Similar items/)
+  })
+
+  test('the page of an item has its chart of the Year as a picture in both themes without scripts', async () => {
+    const { workspace, key } = await observed()
+    const app = openApp(workspace, { clock: () => NOW })
+    const page = await (await app.request(`http://dash.test/item?key=${key}`)).text()
+    const [, noscript = ''] = /<noscript>(.*?)<\/noscript>/s.exec(page) ?? []
+    const images = [...noscript.matchAll(/class="(in-\w+)"\s+src="([^"]*)"\s+alt="([^"]+)"/g)]
+    expect(images.map(([, theme]) => theme)).toEqual(['in-light', 'in-dark'])
+    for (const [, , src = '', alt] of images) {
+      const response = await app.request(`http://dash.test${src.replaceAll('&amp;', '&')}`)
+      expect([response.status, alt]).toEqual([200, expect.stringContaining(`Ranks of ${key} in the Year`)])
+    }
   })
 
   test('the page of an item refuses an invalid time', async () => {

@@ -135,8 +135,8 @@ function truncationNote(total: number, shown: number): Html {
 const SIMILAR_MAX = 8
 
 /** An item that is stored but not indexed yet has no similar ones; one that is not stored is the first panel's refusal. */
-function notIndexedYet(error: unknown): [] {
-  if (error instanceof Refusal && error.code === 'item_not_found') return []
+function notIndexedYet(error: unknown): null {
+  if (error instanceof Refusal && error.code === 'item_not_found') return null
   throw error
 }
 
@@ -146,6 +146,7 @@ const SIMILAR_PANEL: Panel = {
   params: ['key'],
   async render({ sources, now, query }) {
     const items = await sources.search.similar(parseKey(query.params), SIMILAR_MAX).catch(notIndexedYet)
+    if (items === null) return null
     if (items.length === 0) return html`<p class="empty">Nothing stored is similar.</p>`
     return html`<ul class="items">
       ${items.map((item) => storyRow({ item, others: [] }, now, true))}

@@ -1,5 +1,6 @@
 import { COLUMNS, COLUMN_NAMES } from '../../../domain/feed/columns.ts'
 import { parseKey } from '../../../domain/feed/search.ts'
+import { Refusal } from '../../../domain/refusal.ts'
 import { formatInstant } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { atOfStop, momentAt, positionsOf } from '../../../domain/year/history/calendar.ts'
@@ -10,6 +11,7 @@ import { trendContract } from '../../feed/search-routes.ts'
 import { codeOf } from '../../route.ts'
 import { onceFor } from '../../single-flight.ts'
 import { envelopeOf } from '../../year/proved-publications.ts'
+import { ITEM_CHART_SIZE } from '../../year/rank-charts.ts'
 import type { ProvedPublication } from '../../year/proved-publications.ts'
 import { ITEM_CHART_PATH, manifestsOf, stopsOnce } from '../../year/rank-routes.ts'
 import { PUBLICATIONS_MAX } from '../../year/year-lists.ts'
@@ -18,9 +20,11 @@ import { NOTHING, html } from '../html.ts'
 import type { Html } from '../html.ts'
 import { ITEM_PATH } from '../layout.ts'
 import type { PageQuery, Panel } from '../layout.ts'
+import type { PageSources } from '../page-sources.ts'
 import { withQuery } from '../share/preview.ts'
 import { daysOf, parseTime, refusalOfYear } from '../year/time-travel.ts'
-import { shareBox } from '../year/year-chart.ts'
+import { chartImages, shareBox } from '../year/year-chart.ts'
+import type { SharedChart } from '../year/year-chart.ts'
 import { ranksByDay, stayText } from '../year/year-view.ts'
 import { chartTable } from './chart-table.ts'
 import type { ChartRow } from './chart-table.ts'
@@ -32,7 +36,7 @@ export const yearRanksPanel = (baseUrl: () => string): Panel => ({
   id: 'year-ranks',
   title: 'In the Top Year',
   params: ['key', 'at'],
-  async render({ sources: { publications, lists }, now, query }) {
+  async render({ sources: { publications, lists, search }, now, query }) {
     const key = parseKey(query.params)
     const at = parseTime(query.params, 'at', 'invalid_at', now) ?? now
     const proved = await publications.entries()
@@ -46,14 +50,17 @@ export const yearRanksPanel = (baseUrl: () => string): Panel => ({
       else rows.push(rankRow(await publications.publication(stop.item.manifest), key))
     }
     const folded = foldAbsent(rows)
+    const isListed = rows.some((each) => 'row' in each)
+    if (!isListed && !(await isStored(search, key))) return null
+    const chart = isListed ? itemChart(key, manifestsOf(shown)) : null
     const recent = manifestsOf(lastStops(stops, stopIndex, PUBLICATIONS_MAX))
     const stays = staysIn(recent, await lists(recent), key, recent[0] === manifestsOf(stops)[0])
-    return html`${stays} ${shown.length === 0 ? NO_PUBLICATION : table(folded)}
+    return html`${stays} ${chart === null ? NOTHING : withoutScripts(chart, manifestsOf(shown).length)}
+      ${shown.length === 0 ? NO_PUBLICATION : table(folded)}
       <p class="as-of">
         The published rank in the list of its source and in <em>Popular</em>; a published rank never changes.
       </p>
-      ${pageLinks(stops, stopIndex, query, now)}
-      ${rows.some((each) => 'row' in each) ? shareItem(baseUrl(), key, shown) : NOTHING}`
+      ${pageLinks(stops, stopIndex, query, now)} ${chart === null ? NOTHING : shareItem(baseUrl(), chart)}`
   },
   refusalOf: (error, view) =>
     codeOf(trendContract, error) === 'invalid_key' ? INVALID_KEY : refusalOfYear(error, view),
@@ -68,17 +75,36 @@ function staysIn(manifests: readonly Manifest[], lists: ListsByDigest, key: stri
   return stays.length === 0 ? NOTHING : html`<p class="stay">${stays.join('; ')}.</p>`
 }
 
-/** Offers the shown ranks to other pages, as of the newest publication among them. */
-function shareItem(baseUrl: string, key: string, shown: readonly TimelineStop[]): Html {
-  const newest = manifestsOf(shown).at(-1)
-  if (!newest) return NOTHING
+/** False if no item with a key is stored; the first panel of the page says so. */
+async function isStored(search: PageSources['search'], key: string): Promise<boolean> {
+  try {
+    await search.itemTrend(key)
+    return true
+  } catch (error) {
+    return !(error instanceof Refusal && error.code === 'item_not_found')
+  }
+}
+
+/** The chart of the shown ranks, as of the newest publication among them; null without one. */
+function itemChart(key: string, shown: readonly Manifest[]): SharedChart | null {
+  const newest = shown.at(-1)
+  if (!newest) return null
   const params = { key, at: formatInstant(newest.publishedAt) }
-  const alt = `Ranks of ${key} in the Year up to ${newest.asOfDay}`
-  return shareBox({
-    baseUrl,
-    path: withQuery(ITEM_PATH, params),
-    chart: { path: ITEM_CHART_PATH, params, alt },
-  })
+  return { path: ITEM_CHART_PATH, params, alt: `Ranks of ${key} in the Year up to ${newest.asOfDay}` }
+}
+
+/** The chart of some publications as a picture; with scripts, the table is drawn. */
+function withoutScripts(chart: SharedChart, count: number): Html {
+  const params = { ...chart.params, count: String(count) }
+  return html`<noscript>
+    <div class="bump">${chartImages({ ...chart, params }, ITEM_CHART_SIZE)}</div>
+  </noscript>`
+}
+
+/** Offers the shown ranks to other pages. */
+function shareItem(baseUrl: string, chart: SharedChart): Html {
+  const { key = '', at = '' } = chart.params
+  return shareBox({ baseUrl, path: withQuery(ITEM_PATH, { key, at }), chart })
 }
 
 const INVALID_KEY = { status: 400, code: 'invalid_key', when: trendContract.refusals.invalid_key.when }

@@ -48,7 +48,6 @@ export function yearChart(
   if (!newest || !lists.get(newest.sha256)) return NOTHING
   const at = formatInstant(newest.publishedAt)
   const params = { at, count: String(count) }
-  const source = (theme: string): string => withQuery(CHART_PATH, { ...params, theme })
   const { columns, lines, top, titleOf } = chartOf(stops, lists)
   const name = `Ranks of the first ${top} of Popular in ${manifestsOf(stops).length} publications up to ${newest.asOfDay}`
   const spans = COUNTS.map((each) =>
@@ -62,21 +61,12 @@ export function yearChart(
   return html`<figure class="bump">
     <figcaption>
       <h3>Top ${top} over time</h3>
-      <p>${spans[0] ?? NOTHING} ${spans[1] ?? NOTHING} <a href="${source('light')}">SVG</a></p>
+      <p>
+        ${spans[0] ?? NOTHING} ${spans[1] ?? NOTHING}
+        <a href="${withQuery(CHART_PATH, { ...params, theme: 'light' })}">SVG</a>
+      </p>
     </figcaption>
-    <div class="wide" tabindex="0" role="group" aria-label="${name}, chart">
-      ${CHART_THEMES.map(
-        (theme) =>
-          html`<img
-            class="in-${theme}"
-            src="${source(theme)}"
-            alt="${name}; the table below has the same numbers"
-            loading="lazy"
-            width="936"
-            height="${30 + top * 24 + 12}"
-          />`,
-      )}
-    </div>
+    ${chartImages({ path: CHART_PATH, params, alt: name }, { width: 936, height: 30 + top * 24 + 12 })}
     <details>
       <summary>The same numbers as a table</summary>
       <div class="wide rows" tabindex="0" role="group" aria-label="${name}">
@@ -112,8 +102,37 @@ export function yearChart(
   </figure>`
 }
 
+/** A chart in both themes, of which the stylesheet shows one. */
+export function chartImages({ path, params, alt }: SharedChart, { width, height }: Size): Html {
+  return html`<div class="wide" tabindex="0" role="group" aria-label="${alt}, chart">
+    ${CHART_THEMES.map(
+      (theme) =>
+        html`<img
+          class="in-${theme}"
+          src="${withQuery(path, { ...params, theme })}"
+          alt="${alt}; the table below has the same numbers"
+          loading="lazy"
+          width="${width}"
+          height="${height}"
+        />`,
+    )}
+  </div>`
+}
+
+interface Size {
+  width: number
+  height: number
+}
+
 function dayOf({ firstDay, lastDay }: BumpColumn): string {
   return firstDay === lastDay ? firstDay.slice(5) : `${firstDay.slice(5)} to ${lastDay.slice(5)}`
+}
+
+/** A chart: its path, its query without a theme, and its description. */
+export interface SharedChart {
+  path: string
+  params: Readonly<Record<string, string>>
+  alt: string
 }
 
 /** What a view offers to other pages. */
@@ -121,8 +140,8 @@ interface Shared {
   baseUrl: string
   /** Path and query of the view at this moment. */
   path: string
-  /** A chart of the same moment: its path, its query without a theme, and its description. */
-  chart: { path: string; params: Readonly<Record<string, string>>; alt: string }
+  /** A chart of the same moment. */
+  chart: SharedChart
 }
 
 /**
