@@ -12,7 +12,7 @@ import type { AgentStores, AgentSources } from '../../src/server/agent/tools.ts'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import type { FeedSearch } from '../../src/domain/ports.ts'
 import type { Instant } from '../../src/domain/time.ts'
-import { refresh } from './signals.ts'
+import { refresh, searchQuery } from './signals.ts'
 import { LONG_MS, openWorkspace, SEARCH_WORKER } from './workspace.ts'
 import type { Workspace } from './workspace.ts'
 
@@ -55,9 +55,8 @@ export function readAsAgent(
 
 /** Starts the search process in advance: on a busy machine the start can exceed the timeouts of a tool and of a query. */
 export async function startSearchProcess(search: Pick<FeedSearch, 'by'>): Promise<void> {
-  const query = { query: 'x', sources: [], from: null, to: null, limit: 1, cursor: null }
   const { search: runSearch } = search.by({ address: 'test', isChat: true, signal: null })
-  while (!(await runSearch(query).catch(() => null)));
+  while (!(await runSearch(searchQuery('x', { limit: 1 })).catch(() => null)));
 }
 
 /** A workspace with signals, their search index and a snapshot. */

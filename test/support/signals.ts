@@ -45,7 +45,8 @@ export async function rebuild(search: Omit<FeedSearch, 'by'>): Promise<number> {
 
 /** A query for everything, except overridden parts. */
 export function searchQuery(query: string, overrides: Partial<SearchQuery> = {}): SearchQuery {
-  return { query, sources: [], from: null, to: null, limit: 20, cursor: null, ...overrides }
+  const all = { sources: [], minPoints: null, minComments: null, from: null, to: null }
+  return { query, ...all, limit: 20, cursor: null, ...overrides }
 }
 
 /** The instant at which the live rankings of the tests are made. */

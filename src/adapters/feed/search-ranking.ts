@@ -75,8 +75,8 @@ function parseCursor(query: SearchQuery): number {
   return Number(offset)
 }
 
-function digestOf({ query, sources, from, to }: SearchQuery): string {
-  const text = JSON.stringify([query, sources, from, to])
+function digestOf({ query, sources, minPoints, minComments, from, to }: SearchQuery): string {
+  const text = JSON.stringify([query, sources, minPoints, minComments, from, to])
   return createHash('sha256').update(text).digest('base64url').slice(0, 16)
 }
 
@@ -191,7 +191,7 @@ const DOCUMENT_COLUMNS: ObjectColumns<IndexedDocument> = {
 function selectDocuments(
   reader: SqlReader,
   from: string,
-  args: (string | number)[],
+  args: (string | number | null)[],
 ): Promise<IndexedDocument[]> {
   return selectObjects(reader, DOCUMENT_COLUMNS, from, args, 'the search index')
 }
@@ -210,15 +210,17 @@ function rankedQuery(set: IndexSet, words: 'titles' | 'texts', limit: number): s
   const table = `search_${words}_${set}`
   return `
     SELECT rowid AS id, -bm25(${table}) AS score FROM ${table}
-    WHERE ${table} MATCH ?1 AND rowid BETWEEN ?2 AND ?3 AND (?4 = '[]' OR EXISTS (
-      SELECT 1 FROM search_documents_${set} o WHERE o.id = ${table}.rowid AND o.source IN (SELECT value FROM json_each(?4))
+    WHERE ${table} MATCH ?1 AND rowid BETWEEN ?2 AND ?3 AND ((?4 = '[]' AND ?5 IS NULL AND ?6 IS NULL) OR EXISTS (
+      SELECT 1 FROM search_documents_${set} o WHERE o.id = ${table}.rowid
+        AND (?4 = '[]' OR o.source IN (SELECT value FROM json_each(?4)))
+        AND (?5 IS NULL OR coalesce(o.points, 0) >= ?5) AND (?6 IS NULL OR coalesce(o.comments, 0) >= ?6)
     ))
     ORDER BY score DESC, id DESC LIMIT ${limit}`
 }
 
-type SearchFilter = Pick<SearchQuery, 'sources' | 'from' | 'to'>
+type SearchFilter = Pick<SearchQuery, 'sources' | 'minPoints' | 'minComments' | 'from' | 'to'>
 
-const NO_FILTER: SearchFilter = { sources: [], from: null, to: null }
+const NO_FILTER: SearchFilter = { sources: [], minPoints: null, minComments: null, from: null, to: null }
 
 /**
  * Selects items whose title matches, ranked by BM25, then those whose text matches: the scores of two tables are
@@ -239,15 +241,16 @@ function findDocuments(
   return selectDocuments(
     reader,
     `${found} f JOIN search_documents_${set} d ON d.id = f.id
-    WHERE f.id NOT IN (SELECT value FROM json_each(?5))
+    WHERE f.id NOT IN (SELECT value FROM json_each(?7))
     ORDER BY f.place, f.score DESC, coalesce(d.points, 0) DESC, d.id DESC LIMIT ${limit}`,
     [...rankedArgs(expression, filter), JSON.stringify(excludedIds)],
   )
 }
 
-/** Returns the parameters 1 to 4 of {@link rankedQuery}. */
-function rankedArgs(expression: string, { sources, from, to }: SearchFilter): (string | number)[] {
-  return [expression, ...idRange({ from, to }), JSON.stringify(sources)]
+/** Returns the parameters 1 to 6 of {@link rankedQuery}. */
+function rankedArgs(expression: string, filter: SearchFilter): (string | number | null)[] {
+  const { sources, minPoints, minComments } = filter
+  return [expression, ...idRange(filter), JSON.stringify(sources), minPoints, minComments]
 }
 
 export function idRange({ from, to }: Pick<SearchFilter, 'from' | 'to'>): [first: number, last: number] {

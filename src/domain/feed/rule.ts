@@ -5,7 +5,7 @@ import { Refusal } from '../refusal.ts'
 import { firstCodePoints } from '../text.ts'
 import { COLUMN_LENGTH, COLUMN_NAMES } from './columns.ts'
 import type { ColumnName } from './columns.ts'
-import { sourceList } from './search.ts'
+import { minimumFields, optionalInteger, sourceList } from './search.ts'
 import { hasTerms, parseSearchText, tokenize } from './tokenize.ts'
 
 /** Rules that select items of a live period (docs/api.md): a saved search, the same on the page and in every feed. */
@@ -13,21 +13,8 @@ import { hasTerms, parseSearchText, tokenize } from './tokenize.ts'
 /** Longest `q` of a rule, in UTF-16 units. */
 export const RULE_QUERY_MAX_LENGTH = 200
 
-/** Largest `minPoints` and `minComments`. */
-export const RULE_MINIMUM_MAX = 999_999_999
-
 /** Longest part of an invalid value that a refusal repeats, in code points. */
 const VALUE_SHOWN = 100
-
-function optionalInteger(description: string, minimum: number, maximum: number) {
-  return z
-    .string()
-    .transform((text) => (/^(?:0|[1-9]\d{0,8})$/.test(text) ? Number(text) : NaN))
-    .pipe(z.int().min(minimum).max(maximum))
-    .meta({ description, type: 'integer', minimum, maximum })
-    .optional()
-    .transform((value) => value ?? null)
-}
 
 /** The query parameters of a rule. */
 export const ruleFields = {
@@ -42,8 +29,7 @@ export const ruleFields = {
     .optional()
     .transform((text) => text ?? null),
   source: sourceList.meta({ description: 'Sources, comma-separated: `hn,lobsters`. Default: all.' }),
-  minPoints: optionalInteger('Least points, in the unit of the source.', 0, RULE_MINIMUM_MAX),
-  minComments: optionalInteger('Least number of comments; an unknown number is 0.', 0, RULE_MINIMUM_MAX),
+  ...minimumFields,
   top: optionalInteger('Maximum number of matching items in each list.', 1, COLUMN_LENGTH),
 }
 

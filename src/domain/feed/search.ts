@@ -38,6 +38,7 @@ export const SEARCH_RETRY_AFTER_SECONDS = QUERY_TIMEOUT_MS / 1_000
 export const SEARCH_REFUSALS = [
   'invalid_query',
   'invalid_source',
+  'invalid_minimum',
   'invalid_time',
   'invalid_limit',
   'invalid_cursor',
@@ -109,6 +110,30 @@ function inOrder<Query extends z.ZodType<{ from: Day | null; to: Day | null }>>(
   return query.refine(({ from, to }) => !(from && to && from > to), { path: ['from'], when: () => true })
 }
 
+/** The largest least number of points or comments. */
+export const MINIMUM_MAX = 999_999_999
+
+/** An optional integer of a query; null if it is absent. */
+export function optionalInteger(
+  description: string,
+  minimum: number,
+  maximum: number,
+): z.ZodType<number | null, string | undefined> {
+  return z
+    .string()
+    .transform((text) => (/^(?:0|[1-9]\d{0,8})$/.test(text) ? Number(text) : NaN))
+    .pipe(z.int().min(minimum).max(maximum))
+    .meta({ description, type: 'integer', minimum, maximum })
+    .optional()
+    .transform((value) => value ?? null)
+}
+
+/** Least numbers of an item. */
+export const minimumFields = {
+  minPoints: optionalInteger('Least points, in the unit of the source.', 0, MINIMUM_MAX),
+  minComments: optionalInteger('Least number of comments; an unknown number is 0.', 0, MINIMUM_MAX),
+}
+
 /** Sources, comma-separated; empty for all. */
 export const sourceList = z
   .string()
@@ -126,6 +151,7 @@ export const searchQuery = inOrder(
     source: sourceList.meta({
       description: 'Sources to search, comma-separated: `hn,lobsters`. Default: all.',
     }),
+    ...minimumFields,
     ...range,
     limit,
     cursor: z
@@ -151,6 +177,8 @@ export const trendQuery = inOrder(
 const CODES = {
   q: 'invalid_query',
   source: 'invalid_source',
+  minPoints: 'invalid_minimum',
+  minComments: 'invalid_minimum',
   from: 'invalid_time',
   to: 'invalid_time',
   limit: 'invalid_limit',
@@ -174,7 +202,7 @@ export interface TermTrendQuery {
   to: Day | null
 }
 
-/** @throws Refusal for the first of q, source, from, to, limit that is wrong */
+/** @throws Refusal for the first of q, source, minPoints, minComments, from, to, limit that is wrong */
 export function parseSearchRequest(params: URLSearchParams): SearchQuery {
   const { q, source, ...rest } = parseQuery(searchQuery, params, CODES)
   return { query: q, sources: source, ...rest }

@@ -129,8 +129,16 @@ const HANDLERS: {
   [Name in ToolName]: (args: Arguments[Name], sources: CallerSources) => Promise<ToolResult>
 } = {
   async search_items({ query, sources, from, to, limit }, { search }) {
-    const request = { query, sources: sources ?? [], from, to, limit: limit ?? LIMIT_DEFAULT, cursor: null }
-    const page = await search.search(request)
+    const page = await search.search({
+      query,
+      sources: sources ?? [],
+      minPoints: null,
+      minComments: null,
+      from,
+      to,
+      limit: limit ?? LIMIT_DEFAULT,
+      cursor: null,
+    })
     const items = page.items.map((item) => ({ ...toShownItem(item), match: item.match }))
     return { facts: { more: page.cursor !== null }, lists: { items } }
   },

@@ -2,10 +2,10 @@ import { LRUCache } from 'lru-cache'
 import { liveQuery, parseLiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveRefusal } from '../../domain/feed/live-sort.ts'
 import { COLUMN_LENGTH } from '../../domain/feed/columns.ts'
+import { MINIMUM_MAX } from '../../domain/feed/search.ts'
 import { liveFeedSchema } from '../../domain/feed/live-items.ts'
 import type { LiveFeed } from '../../domain/feed/live-items.ts'
 import {
-  RULE_MINIMUM_MAX,
   RULE_PARAMS,
   RULE_QUERY_MAX_LENGTH,
   applyRule,
@@ -85,7 +85,7 @@ export const INVALID_RULE = {
   when:
     '`q`, `source`, `minPoints`, `minComments` or `top` is given twice or outside its bounds: ' +
     `\`q\` has at most ${RULE_QUERY_MAX_LENGTH} characters, \`source\` known names, ` +
-    `the minima are integers from 0 to ${RULE_MINIMUM_MAX}, \`top\` from 1 to ${COLUMN_LENGTH}`,
+    `the minima are integers from 0 to ${MINIMUM_MAX}, \`top\` from 1 to ${COLUMN_LENGTH}`,
   memberSchemas: {
     parameter: { type: 'string', enum: RULE_PARAMS, description: 'the first invalid parameter' },
     value: { type: 'string', description: 'its value, cut to 100 characters' },

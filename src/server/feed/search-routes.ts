@@ -1,6 +1,7 @@
 import type { H3Event } from 'h3'
 import {
   LIMIT_MAX,
+  MINIMUM_MAX,
   QUERY_MAX_LENGTH,
   QUERY_TIMEOUT_MS,
   SEARCH_SLOTS,
@@ -55,6 +56,10 @@ const REFUSALS = {
     when: `\`q\` is missing, blank, given twice, or longer than ${QUERY_MAX_LENGTH} characters`,
   },
   invalid_source: { status: 400, when: '`source` has an unknown source or more than 20 sources' },
+  invalid_minimum: {
+    status: 400,
+    when: `\`minPoints\` or \`minComments\` is not an integer from 0 to ${MINIMUM_MAX}`,
+  },
   invalid_time: { status: 400, when: '`from` or `to` is not an existing day, or `from` is after `to`' },
   invalid_limit: { status: 400, when: `\`limit\` is not an integer from 1 to ${LIMIT_MAX}` },
   invalid_cursor: { status: 400, when: '`cursor` is not from a response to the same query' },
@@ -92,6 +97,7 @@ const REFUSALS = {
 const {
   invalid_query,
   invalid_source,
+  invalid_minimum,
   invalid_time,
   invalid_limit,
   invalid_cursor,
@@ -125,7 +131,15 @@ export const searchContract: Contract<ItemsRefusal> = {
   query: searchQuery,
   success: searchPageSchema,
   successDescription: 'The items, best first',
-  refusals: { invalid_query, invalid_source, invalid_time, invalid_limit, invalid_cursor, ...STORE_REFUSALS },
+  refusals: {
+    invalid_query,
+    invalid_source,
+    invalid_minimum,
+    invalid_time,
+    invalid_limit,
+    invalid_cursor,
+    ...STORE_REFUSALS,
+  },
 }
 
 type SimilarRefusal = keyof typeof STORE_REFUSALS | 'invalid_key' | 'invalid_limit' | 'item_not_found'

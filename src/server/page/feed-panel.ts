@@ -8,15 +8,13 @@ import { describeRule } from '../../domain/feed/subscription.ts'
 import { parseQuery } from '../../domain/query.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { dayOf } from '../../domain/time.ts'
-import { liveContract } from '../feed/live-routes.ts'
 import { parseFeed } from '../feed/proved-snapshots.ts'
 import { ORDERS, feedColumns, isEmptyFeed, titleOf } from './feed-items.ts'
-import { NO_MATCH, alternateLinks, viewMenu } from './feed-rule.ts'
+import { NO_MATCH, alternateLinks, refusalOfLive, viewMenu } from './feed-rule.ts'
 import { PERIOD_TITLES, periodTabs } from './header.ts'
 import { NOTHING, ageOf, html, instantOf } from './html.ts'
 import type { Html } from './html.ts'
-import { refusalsOf } from './layout.ts'
-import type { PageQuery, Panel, PanelRefusal } from './layout.ts'
+import type { PageQuery, Panel } from './layout.ts'
 import { CARD_PATHS, firstTitles, withQuery } from './share/preview.ts'
 import { NO_MOMENTS, YEAR_PARAMS, isYear, refusalOfYear } from './year/time-travel.ts'
 import { CHART_PARAM, INVALID_CHART } from './year/year-chart.ts'
@@ -102,16 +100,6 @@ const NO_SNAPSHOT = html`<p class="empty">
   No snapshot of the live feed is stored yet. Create one with <code>dash collect</code> or
   <code>dash snapshot</code>.
 </p>`
-
-const refusalOfContract = refusalsOf(liveContract)
-
-/** The refusal of the interface; an invalid rule is named with its value. */
-function refusalOfLive(error: unknown): PanelRefusal {
-  const refusal = refusalOfContract(error)
-  if (!(error instanceof Refusal) || refusal.code !== 'invalid_rule') return refusal
-  const { parameter = '', value = '' } = error.members
-  return { ...refusal, when: `\`${parameter}\` is \`${value}\`. ${refusal.when}` }
-}
 
 const columnSchema = z.object({ column: z.enum(COLUMN_NAMES).optional() })
 

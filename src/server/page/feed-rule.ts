@@ -1,12 +1,16 @@
 import { COLUMN_LENGTH } from '../../domain/feed/columns.ts'
-import { RULE_MINIMUM_MAX, RULE_PARAMS, RULE_QUERY_MAX_LENGTH } from '../../domain/feed/rule.ts'
+import { RULE_PARAMS, RULE_QUERY_MAX_LENGTH } from '../../domain/feed/rule.ts'
+import { MINIMUM_MAX } from '../../domain/feed/search.ts'
 import { HYPE_SOURCES, NEWS_SOURCES } from '../../domain/feed/source.ts'
 import { nameOfSource } from '../../domain/feed/subscription.ts'
-import { SUBSCRIPTION_CONTRACTS } from '../feed/live-routes.ts'
+import { Refusal } from '../../domain/refusal.ts'
+import { SUBSCRIPTION_CONTRACTS, liveContract } from '../feed/live-routes.ts'
 import { YEAR_CHANGES_CONTRACTS } from '../year/year-changes.ts'
+import { SEARCH_PATH } from './header.ts'
 import { NOTHING, html } from './html.ts'
 import type { Html } from './html.ts'
-import type { PageQuery } from './layout.ts'
+import { refusalsOf } from './layout.ts'
+import type { PageQuery, PanelRefusal } from './layout.ts'
 import { isYear } from './year/time-travel.ts'
 
 /** The filter of the feed panel, and the subscriptions to the shown view. */
@@ -38,6 +42,35 @@ function feedsOfView(query: PageQuery): LinkedFeed[] {
     : linkedFeeds(SUBSCRIPTION_CONTRACTS, String(subscriptionParams(query.params)))
 }
 
+/** The longest live period: a search subscribes to what it holds. */
+const SEARCHED_SORT = 'month'
+
+/** The query of the live period in which the words and conditions of a search select; null if they are no rule. */
+function listsOfSearch({ params }: PageQuery): URLSearchParams | null {
+  const q = params.get('q') ?? ''
+  if (q.trim() === '' || q.length > RULE_QUERY_MAX_LENGTH) return null
+  return new URLSearchParams([['sort', SEARCHED_SORT], ...givenParams(params, RULE_PARAMS)])
+}
+
+/** The feeds of a search: those of the live period with its words and conditions. */
+function feedsOfSearch(query: PageQuery): LinkedFeed[] {
+  const lists = listsOfSearch(query)
+  return lists === null ? [] : linkedFeeds(SUBSCRIPTION_CONTRACTS, String(lists))
+}
+
+/** Links by which feed readers find the feeds of a search. */
+export function alternateLinksOfSearch(query: PageQuery): Html {
+  return alternateElements(feedsOfSearch(query), `dash, stories with ${query.params.get('q') ?? ''}`)
+}
+
+/** The subscriptions to a search, and the same search in the lists. */
+export function searchSubscriptions(query: PageQuery): Html {
+  const lists = listsOfSearch(query)
+  if (lists === null) return NOTHING
+  const what = html`stories of the <a href="/?${String(lists)}">lists of the last 30 days</a> with these words`
+  return subscribeLine(feedsOfSearch(query), what)
+}
+
 /**
  * The links to a feed in every format.
  *
@@ -56,7 +89,7 @@ export function linkedFeeds(
 }
 
 /** The parameters of some names that are not empty. */
-function givenParams(params: URLSearchParams, names: readonly string[]): URLSearchParams {
+export function givenParams(params: URLSearchParams, names: readonly string[]): URLSearchParams {
   return new URLSearchParams([...params].filter(([name, value]) => names.includes(name) && value !== ''))
 }
 
@@ -86,8 +119,15 @@ export function alternateElements(feeds: readonly LinkedFeed[], title: string): 
 export function viewMenu(query: PageQuery): Html {
   return html`<details class="view-menu" ${hasRule(query) ? html`open` : NOTHING}>
     <summary>Filter, subscribe</summary>
-    ${ruleForm(query)} ${subscribeLinks(query)}
+    ${ruleForm(query)} ${archiveLink(query)} ${subscribeLinks(query)}
   </details>`
+}
+
+/** The same search in everything stored, for a rule with words. */
+function archiveLink({ params }: PageQuery): Html {
+  if (!params.has('q')) return NOTHING
+  const search = `${SEARCH_PATH}?${String(givenParams(params, RULE_PARAMS))}`
+  return html`<p class="as-of"><a href="${search}">Search everything stored for these words</a></p>`
 }
 
 function subscribeLinks(query: PageQuery): Html {
@@ -96,7 +136,7 @@ function subscribeLinks(query: PageQuery): Html {
 }
 
 /** A line of links to feeds. @param what subject of the feeds */
-export function subscribeLine(feeds: readonly LinkedFeed[], what: string): Html {
+export function subscribeLine(feeds: readonly LinkedFeed[], what: Html | string): Html {
   return html`<p class="as-of">
     Subscribe to ${what}: ${feeds.map(({ format, href }) => html`<a href="${href}">${format}</a> `)}
   </p>`
@@ -116,13 +156,17 @@ function ruleForm(query: PageQuery): Html {
       >Words of the title
       <input type="text" name="q" maxlength="${RULE_QUERY_MAX_LENGTH}" value="${params.get('q') ?? ''}"
     /></label>
-    ${sourceSelect(params.get('source') ?? '')}
-    ${numberField(query, 'minPoints', 'Points of at least', 0, RULE_MINIMUM_MAX)}
-    ${numberField(query, 'minComments', 'Comments of at least', 0, RULE_MINIMUM_MAX)}
-    ${numberField(query, 'top', 'At most items', 1, COLUMN_LENGTH)}
+    ${sourceSelect(params.get('source') ?? '')} ${numberFields(query)}
     <button type="submit">Filter</button>
     ${hasRule(query) ? query.sectionLink('feed', NO_RULE, 'No filter') : NOTHING}
   </form>`
+}
+
+/** The fields of a rule besides its words and sources. */
+export function numberFields(query: PageQuery): Html {
+  return html`${numberField(query, 'minPoints', 'Points of at least', 0, MINIMUM_MAX)}
+  ${numberField(query, 'minComments', 'Comments of at least', 0, MINIMUM_MAX)}
+  ${numberField(query, 'top', 'At most items', 1, COLUMN_LENGTH)}`
 }
 
 /** True if the query has a rule, valid or not. */
@@ -160,4 +204,14 @@ export function sourceSelect(value: string): Html {
       )}
     </select></label
   >`
+}
+
+const refusalOfContract = refusalsOf(liveContract)
+
+/** The refusal of the interface; an invalid rule is named with its value. */
+export function refusalOfLive(error: unknown): PanelRefusal {
+  const refusal = refusalOfContract(error)
+  if (!(error instanceof Refusal) || refusal.code !== 'invalid_rule') return refusal
+  const { parameter = '', value = '' } = error.members
+  return { ...refusal, when: `\`${parameter}\` is \`${value}\`. ${refusal.when}` }
 }

@@ -1,10 +1,19 @@
+import { RULE_PARAMS, parseRule } from '../../domain/feed/rule.ts'
 import { QUERY_MAX_LENGTH, parseSearchRequest } from '../../domain/feed/search.ts'
 import type { SearchHit } from '../../domain/feed/search.ts'
 import { parseSearchText, tokenize, withLastAsPrefix } from '../../domain/feed/tokenize.ts'
+import { Refusal } from '../../domain/refusal.ts'
 import type { Instant } from '../../domain/time.ts'
 import { searchContract } from '../feed/search-routes.ts'
 import { storyRow } from './feed-items.ts'
-import { sourceSelect } from './feed-rule.ts'
+import {
+  alternateLinksOfSearch,
+  givenParams,
+  numberFields,
+  refusalOfLive,
+  searchSubscriptions,
+  sourceSelect,
+} from './feed-rule.ts'
 import { SEARCH_PATH } from './header.ts'
 import { NOTHING, formatCounted, html } from './html.ts'
 import type { Html } from './html.ts'
@@ -27,24 +36,31 @@ const PANEL: Panel = {
   id: 'results',
   title: 'Search',
   headingLevel: 1,
-  params: ['q', 'source', 'cursor', 'shown'],
+  params: [...RULE_PARAMS, 'cursor', 'shown'],
+  head: ({ query }) => alternateLinksOfSearch(query),
   controls: ({ query }) => searchForm(query),
   async render({ sources, now, query }) {
     const { params } = query
+    const { top = null } = parseRule(givenParams(params, CONDITIONS)) ?? {}
     if (!params.has('q')) return html`<p class="empty">Enter words of a title or of a stored text.</p>`
-    const request = parseSearchRequest(params)
-    const { items: hits, cursor } = await sources.search.search(request)
     const shown = shownBefore(params)
+    const parsed = parseSearchRequest(params)
+    const request = { ...parsed, limit: Math.min(parsed.limit, Math.max(1, (top ?? Infinity) - shown)) }
+    const { items: hits, cursor } = await sources.search.search(request)
     const items = hits.map((hit, index) => ({
       ...hit,
       rank: shown + index + 1,
       markedTitle: markWords(hit.title, request.query),
     }))
-    if (items.length === 0) return html`<p class="empty">Nothing stored matches these words.</p>`
+    const subscriptions = searchSubscriptions(query)
+    if (items.length === 0)
+      return html`<p class="empty">Nothing stored matches.</p>
+        ${subscriptions}`
     const partial = items.filter(({ match }) => match === 'some')
     return html`<p class="as-of" data-announce="${formatCounted(items.length, 'results')}">
-        <a href="${searchContract.path}?${String(params)}">JSON</a>
+        <a href="${searchContract.path}?${String(interfaceParams(params))}">JSON</a>
       </p>
+      ${subscriptions}
       ${results(
         items.filter((item) => !partial.includes(item)),
         now,
@@ -55,9 +71,22 @@ const PANEL: Panel = {
               ${results(partial, now)}`
           : NOTHING
       }
-      ${cursor === null ? NOTHING : html`<p>${query.sectionLink('results', { cursor, shown: String(shown + items.length) }, 'More results')}</p>`}`
+      ${cursor === null || shown + items.length === top ? NOTHING : html`<p>${query.sectionLink('results', { cursor, shown: String(shown + items.length) }, 'More results')}</p>`}`
   },
-  refusalOf: refusalsOf(searchContract),
+  refusalOf: (error) =>
+    error instanceof Refusal && error.code === 'invalid_rule' ? refusalOfLive(error) : refusalOfSearch(error),
+}
+
+const refusalOfSearch = refusalsOf(searchContract)
+
+/** Conditions that are those of a rule. Words may be longer, and sources have a refusal of their own. */
+const CONDITIONS = ['minPoints', 'minComments', 'top']
+
+/** The same query of the interface, which has `limit` for `top`. */
+function interfaceParams(params: URLSearchParams): URLSearchParams {
+  const { top = '', ...others } = Object.fromEntries(params)
+  delete others['shown']
+  return new URLSearchParams({ ...others, ...(top !== '' && { limit: top }) })
 }
 
 /** Number of results on the pages before this one, which the link to it states. */
@@ -96,7 +125,7 @@ function results(items: readonly Result[], now: Instant): Html {
   </ol>`
 }
 
-function searchForm({ params }: PageQuery): Html {
+function searchForm(query: PageQuery): Html {
   return html`<form
     class="filters"
     action="${SEARCH_PATH}"
@@ -105,9 +134,14 @@ function searchForm({ params }: PageQuery): Html {
     aria-label="Search stored items"
   >
     <label
-      >Words <input type="text" name="q" maxlength="${QUERY_MAX_LENGTH}" value="${params.get('q') ?? ''}"
+      >Words
+      <input type="text" name="q" maxlength="${QUERY_MAX_LENGTH}" value="${query.params.get('q') ?? ''}"
     /></label>
-    ${sourceSelect(params.get('source') ?? '')}
+    ${sourceSelect(query.params.get('source') ?? '')}
     <button type="submit">Search</button>
+    <details class="view-menu" ${CONDITIONS.some((name) => query.params.has(name)) ? html`open` : NOTHING}>
+      <summary>Filter</summary>
+      ${numberFields(query)}
+    </details>
   </form>`
 }

@@ -137,6 +137,27 @@ function queryContract(name: string, engine: FeedOpener): void {
       expect(await among({ from: '0000-01-01', to: '9999-12-31' })).toHaveLength(5)
     })
 
+    test('the search filters by least points and comments, on every page and in every group', async () => {
+      const { search } = await filled(engine, [
+        ...Array.from({ length: 30 }, (_, at) => titled(`rust ${at}`, { points: at, comments: 30 - at })),
+        titled('rust unknown', { points: null, comments: null }),
+        titled('rustic and crab', { points: 500, comments: 0 }),
+      ])
+      expect(await titlesOf(search, 'rust', { minPoints: 28 })).toEqual([
+        'rust 29',
+        'rust 28',
+        'rustic and crab',
+      ])
+      expect(await titlesOf(search, 'rust', { minPoints: 1, minComments: 29 })).toEqual(['rust 1'])
+      expect(await titlesOf(search, 'crab unknown')).toHaveLength(2)
+      expect(await titlesOf(search, 'crab unknown', { minPoints: 1 })).toEqual(['rustic and crab'])
+      expect(await titlesOf(search, 'unknown', { minPoints: 0 })).toEqual(['rust unknown'])
+      expect(await titlesOf(search, 'unknown', { minComments: 1 })).toEqual([])
+      const first = await search.search(searchQuery('rust', { minPoints: 20, limit: 5 }))
+      const rest = await search.search(searchQuery('rust', { minPoints: 20, cursor: first.cursor }))
+      expect([first.items.length, rest.items.length, rest.cursor]).toEqual([5, 6, null])
+    })
+
     test('the search refuses a cursor of another query', async () => {
       const { search } = await filled(
         engine,

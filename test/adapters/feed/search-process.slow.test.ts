@@ -119,7 +119,8 @@ const BURSTS = `
   import { searchProcess, searchQueue } from '${builtModule('adapters/feed/feed-search.js')}'
   const [, script, url] = process.argv
   const data = { url, nativeBusyMs: 20, retryMs: 3000 }
-  const query = { kind: 'search', query: { query: 'rust', sources: [], from: null, to: null, limit: 5, cursor: null } }
+  const anything = { sources: [], minPoints: null, minComments: null, from: null, to: null }
+  const query = { kind: 'search', query: { query: 'rust', ...anything, limit: 5, cursor: null } }
   for (const timeoutMs of [1, 20, 50, 80, 120, 160, 240, 500]) {
     const searching = searchProcess(new URL(script), data, timeoutMs)
     const queue = searchQueue({ perAddress: 64, perNetwork: 64, all: 64 }, 1)

@@ -82,7 +82,7 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
   },
   search: {
     operations: [
-      'get /api/search (q source from to limit cursor If-None-Match) 200 304 400 405 429 503 application/json',
+      'get /api/search (q source minPoints minComments from to limit cursor If-None-Match) 200 304 400 405 429 503 application/json',
       'get /api/similar (key limit If-None-Match) 200 304 400 404 405 429 503 application/json',
       'get /cards/item.png (key If-None-Match) 200 304 400 404 405 429 503 image/png',
       'get /api/trend (key term from to If-None-Match) 200 304 400 404 405 429 503 application/json',

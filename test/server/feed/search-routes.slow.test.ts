@@ -63,6 +63,8 @@ describe('the search over HTTP', () => {
     ['/api/search?q=a&source=', 'invalid_source'],
     ['/api/search?q=a&source=hn,nowhere', 'invalid_source'],
     [`/api/search?q=a&source=${'hn,'.repeat(20)}hn`, 'invalid_source'],
+    ['/api/search?q=a&minPoints=-1', 'invalid_minimum'],
+    ['/api/search?q=a&minComments=1.5', 'invalid_minimum'],
     ['/api/search?q=a&from=2026-02-30', 'invalid_time'],
     ['/api/search?q=a&from=2026-02-02&to=2026-02-01', 'invalid_time'],
     ['/api/search?q=a&to=2026-02-02&to=2026-02-02', 'invalid_time'],

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { openPage } from '../../support/api-client.ts'
-import { refresh, signal } from '../../support/signals.ts'
+import { keepSnapshot } from '../../support/live-client.ts'
+import { feedEvent, refresh, signal } from '../../support/signals.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 
@@ -61,13 +62,61 @@ test('the search page leads to further results', async () => {
 
 test.each([
   ['/search', 200, 'Enter words of a title or of a stored text.'],
-  ['/search?q=zebra', 200, 'Nothing stored matches these words.'],
+  ['/search?q=zebra', 200, 'Nothing stored matches.'],
+  ['/search?q=rust&minPoints=99999', 200, 'Nothing stored matches.'],
+  ['/search?q=rust&minPoints=many', 400, 'invalid_rule , minPoints is many .'],
+  ['/search?q=rust&minComments=1&minComments=2', 400, 'invalid_rule , minComments is 1, 2 .'],
+  ['/search?top=0', 400, 'invalid_rule , top is 0 .'],
   ['/search?q=rust&source=unknown', 400, 'invalid_source'],
   ['/search?q=rust&cursor=x', 400, 'invalid_cursor'],
   [`/search?q=a&q=b`, 400, 'invalid_query'],
 ])('the address %s says in words why nothing is listed', async (path, status, message) => {
   const response = await openPage(await indexed(), path)
   expect([response.status, response.text.includes(message)]).toEqual([status, true])
+})
+
+test('the search page takes the conditions of the lists, in its address and as fields', async () => {
+  const workspace = await openWorkspace()
+  const many = Array.from({ length: 30 }, (_, index) =>
+    signal({ sourceId: String(index + 1), title: 'Rust', points: index, comments: 100 - index }),
+  )
+  await workspace.feed.importSignals(many)
+  await refresh(workspace.search)
+  const { page } = await openPage(workspace, '/search?q=rust&minPoints=20&minComments=75&top=5')
+  expect(keysOf(page)).toEqual(['hn-26', 'hn-25', 'hn-24', 'hn-23', 'hn-22'])
+  expect(page).not.toContain('More results')
+  expect(page).toContain('href="/api/search?q=rust&amp;minPoints=20&amp;minComments=75&amp;limit=5"')
+  for (const [name, value] of [
+    ['minPoints', 20],
+    ['minComments', 75],
+    ['top', 5],
+  ])
+    expect(page).toMatch(new RegExp(`name="${name}"[^>]*value="${value}"`))
+  const first = await openPage(workspace, '/search?q=rust&top=22')
+  const [, next = ''] = /href="([^"]*)"[^>]*>More results</.exec(first.page) ?? []
+  const second = await openPage(workspace, next.replaceAll('&amp;', '&'))
+  expect([keysOf(first.page).length, keysOf(second.page).length]).toEqual([20, 2])
+  expect(second.page).not.toContain('More results')
+})
+
+test('a search leads to the feeds and lists of the last 30 days with its words and conditions, and back', async () => {
+  const workspace = await indexed()
+  await keepSnapshot(workspace.feed, [feedEvent({ title: 'Rust in the kernel', points: 500 })])
+  const { page, text } = await openPage(workspace, '/search?q=rust&source=hn&minPoints=100')
+  expect(text).toContain('Subscribe to stories of the lists of the last 30 days with these words')
+  const query = 'sort=month&q=rust&source=hn&minPoints=100'
+  const feeds = ['rss', 'atom', 'feed.json'].map((name) => `/api/${name}?${query}`)
+  const hrefsOf = (html: string): string[] =>
+    Array.from(html.matchAll(/href="([^"]*)"/g), ([, href = '']) => href.replaceAll('&amp;', '&'))
+  const hrefs = hrefsOf(page)
+  for (const href of feeds) expect(hrefs.filter((each) => each === href)).toHaveLength(2)
+  expect((await openPage(workspace, feeds[0] ?? '')).page).toContain('Rust in the kernel')
+  expect(hrefs).toContain(`/?${query}`)
+  const lists = await openPage(workspace, `/?${query}`)
+  expect(hrefsOf(lists.page)).toContain('/search?q=rust&source=hn&minPoints=100')
+  expect((await openPage(workspace, '/?sort=month&minPoints=100')).page).not.toContain('Search everything')
+  const long = await openPage(workspace, `/search?q=${'rust+'.repeat(41)}`)
+  expect([long.status, long.text.includes('Subscribe')]).toEqual([200, false])
 })
 
 test('a busy search is a refusal on the page that is not cached', async () => {
