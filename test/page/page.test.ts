@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { serveDemo } from '../support/dash.ts'
-import { flawsOf, picture, SCREENS, visit, WIDE } from './browser.ts'
+import { NARROW, SCREENS, WIDE, accessibilityFindings, flawsOf, picture, visit } from './browser.ts'
 
 let demo: Awaited<ReturnType<typeof serveDemo>>
 
@@ -215,8 +215,21 @@ test('a menu of the header closes by Escape, by a click elsewhere, and when anot
   await theme.click()
   expect(await note.isVisible()).toBe(false)
   expect(await page.getByLabel('auto').isVisible()).toBe(true)
-  await page.locator('#column-popular-title').click()
+  // The menu lies over the rest of the line.
+  await page.locator('#column-popular-title').click({ position: { x: 4, y: 4 } })
   expect(await page.getByLabel('auto').isVisible()).toBe(false)
+})
+
+test('the menu of the header leads to the other pages on a phone', async () => {
+  const { page } = await visit(demo.url, { viewport: NARROW })
+  const pages = page.getByRole('navigation', { name: 'Pages', exact: true })
+  expect(await pages.count()).toBe(0)
+  await page.locator('.theme summary').click()
+  await picture(page, 'page-menu', false)
+  expect(await pages.getByRole('link').allTextContents()).toEqual(['Models', 'Status', 'Docs'])
+  expect(await accessibilityFindings(page)).toEqual([])
+  await pages.getByRole('link', { name: 'Models' }).click()
+  await page.waitForURL('**/models')
 })
 
 test('the status line opens to the states of the interfaces and of the last audit', async () => {

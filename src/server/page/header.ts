@@ -29,11 +29,11 @@ export function periodTabs(link: (period: Period, title: string) => Html): Html 
 export const TABS_TO_HOME = periodTabs((period, title) => html`<a href="/?sort=${period}">${title}</a>`)
 
 /** Pages beside the home page. */
-const SECTIONS = [
-  { href: '/models', title: 'Models' },
-  { href: '/status', title: 'Status' },
-  { href: '/docs', title: 'Docs' },
-]
+const SECTION_LINKS = html`<ul>
+  <li><a href="/models">Models</a></li>
+  <li><a href="/status">Status</a></li>
+  <li><a href="/docs">Docs</a></li>
+</ul>`
 
 /** Path of the page of the chat. */
 export const CHAT_PATH = '/chat'
@@ -44,12 +44,8 @@ export function pageHeader(demo: boolean, tabs: Html): Html {
     <a class="brand" href="/">dash</a>
     ${demo ? DEMO_PILL : NOTHING} ${tabs} ${searchForm('q')}
     <a class="ask" href="${CHAT_PATH}" data-chat="open">Ask</a>
-    <nav class="sections" aria-label="Sections">
-      <ul>
-        ${SECTIONS.map(({ href, title }) => html`<li><a href="${href}">${title}</a></li>`)}
-      </ul>
-    </nav>
-    ${THEME_SWITCH}
+    <nav class="sections" aria-label="Sections">${SECTION_LINKS}</nav>
+    ${PAGE_MENU}
   </header>`
 }
 
@@ -82,13 +78,17 @@ export function searchForm(id: string): Html {
   </form>`
 }
 
-/** The switch works with CSS alone; a script only stores the choice. */
-const THEME_SWITCH = html`<details class="menu theme" name="menu">
+/**
+ * The colours, and the pages for screens without room for them in the header. The switch works with CSS alone; a script
+ * only stores the choice.
+ */
+const PAGE_MENU = html`<details class="menu theme" name="menu">
   <summary>
     <svg viewBox="0 0 16 16" aria-hidden="true">
-      <circle cx="8" cy="8" r="6.25" />
-      <path d="M8 2a6 6 0 0 1 0 12z" /></svg
-    ><span class="unseen">Colours</span>
+      <line x1="2" x2="14" y1="3.5" y2="3.5" />
+      <line x1="2" x2="14" y1="8" y2="8" />
+      <line x1="2" x2="14" y1="12.5" y2="12.5" /></svg
+    ><span class="unseen">Menu: colours and pages</span>
   </summary>
   <fieldset>
     <legend>Colours</legend>
@@ -104,6 +104,7 @@ const THEME_SWITCH = html`<details class="menu theme" name="menu">
           /><span>${theme}</span></label
         >`,
     )}
+    <nav class="jump" aria-label="Pages">${SECTION_LINKS}</nav>
   </fieldset>
 </details>`
 
