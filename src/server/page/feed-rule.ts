@@ -67,7 +67,9 @@ export function alternateLinksOfSearch(query: PageQuery): Html {
 export function searchSubscriptions(query: PageQuery): Html {
   const lists = listsOfSearch(query)
   if (lists === null) return NOTHING
-  const what = html`stories of the <a href="/?${String(lists)}">lists of the last 30 days</a> with these words`
+  const conditions = givenParams(query.params, RULE_PARAMS).size > 1 ? ' and filters' : ''
+  const what = html`stories of the <a href="/?${String(lists)}">lists of the last 30 days</a> with these
+    words${conditions}`
   return subscribeLine(feedsOfSearch(query), what)
 }
 

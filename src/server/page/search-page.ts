@@ -141,7 +141,7 @@ function searchForm(query: PageQuery): Html {
     <button type="submit">Search</button>
     <details class="view-menu" ${CONDITIONS.some((name) => query.params.has(name)) ? html`open` : NOTHING}>
       <summary>Filter</summary>
-      ${numberFields(query)}
+      <div class="filters">${numberFields(query)}</div>
     </details>
   </form>`
 }

@@ -103,7 +103,7 @@ test('a search leads to the feeds and lists of the last 30 days with its words a
   const workspace = await indexed()
   await keepSnapshot(workspace.feed, [feedEvent({ title: 'Rust in the kernel', points: 500 })])
   const { page, text } = await openPage(workspace, '/search?q=rust&source=hn&minPoints=100')
-  expect(text).toContain('Subscribe to stories of the lists of the last 30 days with these words')
+  expect(text).toContain('Subscribe to stories of the lists of the last 30 days with these words and filters')
   const query = 'sort=month&q=rust&source=hn&minPoints=100'
   const feeds = ['rss', 'atom', 'feed.json'].map((name) => `/api/${name}?${query}`)
   const hrefsOf = (html: string): string[] =>

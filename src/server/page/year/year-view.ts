@@ -303,9 +303,11 @@ export function stayText({ peak, days, entered, before }: Stay): string {
 function stayNote(stay: Stay): Html {
   const text = stayText(stay)
   const { peak, days, before } = stay
-  const length = `${before === 'unknown' ? 'over ' : ''}${formatCounted(days, 'days')}`
+  const length = `${days}${before === 'unknown' ? '+' : ''} d`
   return html`<span class="stay" title="${text}"
-    ><span aria-hidden="true">best #${peak} · ${length}</span><span class="unseen">${text}</span></span
+    ><span aria-hidden="true"
+      >best #${peak} · ${length}<span class="roomy">${days === 1 ? 'ay' : 'ays'}</span></span
+    ><span class="unseen">${text}</span></span
   >`
 }
 

@@ -21,12 +21,12 @@ function rowOf(page: string, key: string): string {
 test('rows of the Year have the change of their rank, best rank and stay', async () => {
   const { page } = await openPage(await changedYear(), '/?sort=year')
   expect(rowOf(page, 'hn-15')).toMatch(
-    /▲ up 14 .* best #1 · 3 days highest #1, 3 days, there since the first publication, of 1 March/,
+    /▲ up 14 .* best #1 · 3 d ays highest #1, 3 days, there since the first publication, of 1 March/,
   )
   expect(rowOf(page, 'hn-1')).toMatch(
     /▼ down 1 .* highest #1, 3 days, there since the first publication, of 1 March/,
   )
-  expect(rowOf(page, 'hn-16')).toMatch(/NEW .* best #15 · 1 day highest #15, 1 day, entered 3 March/)
+  expect(rowOf(page, 'hn-16')).toMatch(/NEW .* best #15 · 1 d ay highest #15, 1 day, entered 3 March/)
 })
 
 test('the rows of several publications, which the slider shows, are those of their own pages', async () => {
