@@ -85,9 +85,7 @@ export function searchForm(id: string): Html {
 const PAGE_MENU = html`<details class="menu theme" name="menu">
   <summary>
     <svg viewBox="0 0 16 16" aria-hidden="true">
-      <line x1="2" x2="14" y1="3.5" y2="3.5" />
-      <line x1="2" x2="14" y1="8" y2="8" />
-      <line x1="2" x2="14" y1="12.5" y2="12.5" /></svg
+      <path d="M2 2.75h12v1.5H2zm0 4.5h12v1.5H2zm0 4.5h12v1.5H2z" /></svg
     ><span class="unseen">Menu: colours and pages</span>
   </summary>
   <fieldset>
