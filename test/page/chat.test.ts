@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { serveDemo } from '../support/dash.ts'
 import { startProvider, startGatedProvider } from '../support/synthetic-provider.ts'
 import { flawsOf, NARROW, picture, accessibilityFindings, visit, WIDE } from './browser.ts'
