@@ -88,7 +88,8 @@ async function measureTitles(items, search, plain, trigrams) {
   for (const question of questions) {
     for (const kind of kinds) {
       const text = question[kind]
-      const asked = { query: text, sources: [], from: null, to: null, limit: AT, cursor: null }
+      const whole = { sources: [], minPoints: null, minComments: null, from: null, to: null }
+      const asked = { query: text, ...whole, limit: AT, cursor: null }
       const answers = {
         search: (await search.search(asked)).items.map(({ key }) => key),
         'plain BM25, every word': await plain.find(text, 'AND', AT),

@@ -88,22 +88,24 @@ const PAGE_MENU = html`<details class="menu theme" name="menu">
       <path d="M2 2.75h12v1.5H2zm0 4.5h12v1.5H2zm0 4.5h12v1.5H2z" /></svg
     ><span class="unseen">Menu: colours and pages</span>
   </summary>
-  <fieldset>
-    <legend>Colours</legend>
-    ${(['auto', 'light', 'dark'] as const).map(
-      (theme) =>
-        html`<label
-          ><input
-            type="radio"
-            name="theme"
-            id="theme-${theme}"
-            value="${theme}"
-            ${theme === 'auto' ? html`checked` : NOTHING}
-          /><span>${theme}</span></label
-        >`,
-    )}
+  <div>
+    <fieldset>
+      <legend>Colours</legend>
+      ${(['auto', 'light', 'dark'] as const).map(
+        (theme) =>
+          html`<label
+            ><input
+              type="radio"
+              name="theme"
+              id="theme-${theme}"
+              value="${theme}"
+              ${theme === 'auto' ? html`checked` : NOTHING}
+            /><span>${theme}</span></label
+          >`,
+      )}
+    </fieldset>
     <nav class="jump" aria-label="Pages">${SECTION_LINKS}</nav>
-  </fieldset>
+  </div>
 </details>`
 
 /** The footer of every page: all pages, and the subscriptions. */
