@@ -121,7 +121,7 @@ async function startSite() {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+  const { port } = Object(server.address())
   return {
     origin: `http://localhost:${port}`,
     /** @param {string} url address of the server */
