@@ -14,7 +14,7 @@ const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]/u
 /** @type {Hidden} */
 let state = read()
 
-/** A pattern for each of the words, made anew with them. */
+/** A pattern for each of the words; {@link setState} replaces both. */
 let patterns = state.words.map(patternOf)
 
 /** Lists whose hidden rows are shown until the page is left. */

@@ -50,25 +50,7 @@ export const SEARCH_DOCS = '/docs/api/search'
 
 type RefusalContract = Contract<SearchRefusal>['refusals'][SearchRefusal]
 
-const REFUSALS = {
-  invalid_query: {
-    status: 400,
-    when: `\`q\` is missing, blank, given twice, or longer than ${QUERY_MAX_LENGTH} characters`,
-  },
-  invalid_source: { status: 400, when: '`source` has an unknown source or more than 20 sources' },
-  invalid_minimum: {
-    status: 400,
-    when: `\`minPoints\` or \`minComments\` is not an integer from 0 to ${MINIMUM_MAX}`,
-  },
-  invalid_time: { status: 400, when: '`from` or `to` is not an existing day, or `from` is after `to`' },
-  invalid_limit: { status: 400, when: `\`limit\` is not an integer from 1 to ${LIMIT_MAX}` },
-  invalid_cursor: { status: 400, when: '`cursor` is not from a response to the same query' },
-  invalid_key: { status: 400, when: '`key` is missing, given twice, or not a save key' },
-  invalid_trend: {
-    status: 400,
-    when: 'neither or both of `key` and `term` are given, `key` has a time, or the term is blank or too long',
-  },
-  item_not_found: { status: 404, when: 'no item with this key is stored' },
+const STORE_REFUSALS = {
   method_not_allowed: METHOD_NOT_ALLOWED,
   search_limit: {
     status: 429,
@@ -92,20 +74,34 @@ const REFUSALS = {
     status: 503,
     when: `the query took more than ${QUERY_TIMEOUT_MS / 1_000} s, or any other failure`,
   },
-} satisfies Record<SearchRefusal, RefusalContract>
+} satisfies Partial<Record<SearchRefusal, RefusalContract>>
 
-const {
-  invalid_query,
-  invalid_source,
-  invalid_minimum,
-  invalid_time,
-  invalid_limit,
-  invalid_cursor,
-  invalid_key,
-  invalid_trend,
-  item_not_found,
-  ...STORE_REFUSALS
-} = REFUSALS
+const ITEMS_REFUSALS = {
+  invalid_query: {
+    status: 400,
+    when: `\`q\` is missing, blank, given twice, or longer than ${QUERY_MAX_LENGTH} characters`,
+  },
+  invalid_source: { status: 400, when: '`source` has an unknown source or more than 20 sources' },
+  invalid_minimum: {
+    status: 400,
+    when: `\`minPoints\` or \`minComments\` is not an integer from 0 to ${MINIMUM_MAX}`,
+  },
+  invalid_time: { status: 400, when: '`from` or `to` is not an existing day, or `from` is after `to`' },
+  invalid_limit: { status: 400, when: `\`limit\` is not an integer from 1 to ${LIMIT_MAX}` },
+  invalid_cursor: { status: 400, when: '`cursor` is not from a response to the same query' },
+  ...STORE_REFUSALS,
+} satisfies Partial<Record<SearchRefusal, RefusalContract>>
+
+const { invalid_time, invalid_limit } = ITEMS_REFUSALS
+
+const { invalid_key, invalid_trend, item_not_found } = {
+  invalid_key: { status: 400, when: '`key` is missing, given twice, or not a save key' },
+  invalid_trend: {
+    status: 400,
+    when: 'neither or both of `key` and `term` are given, `key` has a time, or the term is blank or too long',
+  },
+  item_not_found: { status: 404, when: 'no item with this key is stored' },
+} satisfies Partial<Record<SearchRefusal, RefusalContract>>
 
 /** Members shared by the three contracts. */
 const COMMON = {
@@ -116,7 +112,7 @@ const COMMON = {
   ...publicAccess(SEARCH_DOCS, ['ETag', 'Link']),
 } as const
 
-type ItemsRefusal = Exclude<SearchRefusal, 'invalid_key' | 'invalid_trend' | 'item_not_found'>
+type ItemsRefusal = keyof typeof ITEMS_REFUSALS
 
 /** `GET /api/search` (docs/api.md). */
 export const searchContract: Contract<ItemsRefusal> = {
@@ -131,15 +127,7 @@ export const searchContract: Contract<ItemsRefusal> = {
   query: searchQuery,
   success: searchPageSchema,
   successDescription: 'The items, best first',
-  refusals: {
-    invalid_query,
-    invalid_source,
-    invalid_minimum,
-    invalid_time,
-    invalid_limit,
-    invalid_cursor,
-    ...STORE_REFUSALS,
-  },
+  refusals: ITEMS_REFUSALS,
 }
 
 type SimilarRefusal = keyof typeof STORE_REFUSALS | 'invalid_key' | 'invalid_limit' | 'item_not_found'

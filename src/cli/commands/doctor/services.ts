@@ -12,14 +12,14 @@ import type { Check, Judgement } from './check.ts'
 
 const TIMEOUT_MS = 10_000
 
-type ProbeResult = Awaited<ReturnType<HttpProbe['send']>>
+type ProbeOutcome = Awaited<ReturnType<HttpProbe['send']>>
 
 interface ServiceProbe {
   check: string
   url: string
   method: 'GET' | 'HEAD'
   key?: string | null
-  judge: (response: ProbeResult) => Judgement
+  judge: (response: ProbeOutcome) => Judgement
 }
 
 /**
@@ -131,7 +131,7 @@ function judgeModelService(
   name: string,
   prefix: 'OPENAI' | 'OPENROUTER',
   isUsed: boolean,
-  response: ProbeResult,
+  response: ProbeOutcome,
 ): Judgement {
   const baseUrl = `${prefix}_BASE_URL`
   if ('unreachable' in response) {

@@ -23,8 +23,8 @@ export interface Stay {
   /** Days from {@link entered} to the last publication, both included. */
   days: number
   /**
-   * What the publication before {@link entered} says: it lacks the item, there is none because the history begins here, or it
-   * is unknown, so that the item may have stayed longer.
+   * The publication before {@link entered}: `absent` if it does not have the item, `none` if the history begins with that
+   * day, `unknown` if it cannot be read, so that the item may have stayed longer.
    */
   before: 'absent' | 'none' | 'unknown'
 }
