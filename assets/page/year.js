@@ -11,11 +11,11 @@ const DAY_MS = 86_400_000
 /** Most days kept in memory. */
 const DAYS_MAX = 200
 
-/** Most rows of the page kept in memory. */
-const ELEMENTS_MAX = 1_000
-
 /** Duration of a row's move, in milliseconds. */
 const MOVE_MS = 160
+
+/** Time without another step after which the rows stand in the document in their order, in milliseconds. */
+const SETTLE_MS = 250
 
 /** Time without another key after which the slider's day opens, in milliseconds. */
 const KEY_PAUSE_MS = 500
@@ -30,11 +30,13 @@ class YearTimeline extends HTMLElement {
   #parts = []
   #isFetching = false
   #isFrameRequested = false
-  /** Children of the list before the slider was moved. @type {Element[] | null} */
+  /** Rows of the list before the slider was moved. @type {Element[] | null} */
   #original = null
   /** The section that is dimmed while the slider is moved. @type {Element | null} */
   #section = null
   #isMovedByKeys = false
+  /** Timer that puts the rows into the document in their order. @type {ReturnType<typeof setTimeout> | undefined} */
+  #settling
   /** Timer that opens the slider's day. @type {ReturnType<typeof setTimeout> | undefined} */
   #opening
 
@@ -59,6 +61,7 @@ class YearTimeline extends HTMLElement {
   disconnectedCallback() {
     this.#removed.abort()
     clearTimeout(this.#opening)
+    clearTimeout(this.#settling)
     // The section stays and shows another view.
     this.#section?.classList.remove('travelling', 'unlisted')
   }
@@ -125,9 +128,12 @@ class YearTimeline extends HTMLElement {
     this.#section?.classList.toggle('travelling', isMoved)
     this.#section?.classList.toggle('unlisted', isMoved && !rows)
     if (!list || (!isMoved && this.#original === null)) return
-    this.#original ??= [...list.children]
-    if (!isMoved) reorder(list, this.#original, places)
-    else if (rows) reorder(list, elementsOf(rows), places)
+    const original = (this.#original ??= [...list.children])
+    const changeable = [...list.children].filter((row) => !original.includes(row))
+    if (!isMoved) reorder(list, original, places)
+    else if (rows) reorder(list, elementsOf(rows, changeable), places)
+    clearTimeout(this.#settling)
+    this.#settling = setTimeout(() => settle(list), SETTLE_MS)
   }
 
   /**
@@ -197,15 +203,19 @@ async function fetchPart(href, signal) {
   }
 }
 
-/** Rows of the page by save key; a row is the same element on every day, so that it moves. @type {Map<string, Element>} */
-const elements = new Map()
-
-/** @param {readonly Element[]} rows as the server rendered them */
-function elementsOf(rows) {
-  if (elements.size > ELEMENTS_MAX) elements.clear()
+/**
+ * Gives rows their elements on the page: that of the same story, which moves, else that of a story that leaves, since a
+ * changed row is laid out faster than a new one.
+ *
+ * @param {readonly Element[]} rows as the server rendered them
+ * @param {readonly Element[]} changeable elements of the page that stand for other rows
+ */
+function elementsOf(rows, changeable) {
+  const byKey = new Map(changeable.map((element) => [keyOf(element), element]))
+  const keys = new Set(rows.map(keyOf))
+  const leaving = changeable.filter((element) => !keys.has(keyOf(element)))
   return rows.map((row) => {
-    const element = elements.get(keyOf(row)) ?? document.importNode(row, true)
-    elements.set(keyOf(row), element)
+    const element = byKey.get(keyOf(row)) ?? leaving.pop() ?? document.importNode(row, true)
     morph(element, row)
     return element
   })
@@ -221,7 +231,7 @@ function morph(element, target) {
   for (const { name, value } of target.attributes)
     if (element.getAttribute(name) !== value) element.setAttribute(name, value)
   for (const name of element.getAttributeNames())
-    if (!target.hasAttribute(name)) element.removeAttribute(name)
+    if (name !== 'style' && !target.hasAttribute(name)) element.removeAttribute(name)
   const [nodes, targets] = [[...element.childNodes], [...target.childNodes]]
   if (
     nodes.length !== targets.length ||
@@ -261,7 +271,8 @@ const moves = new Map()
  */
 function reorder(list, rows, places) {
   const isSame =
-    list.children.length === rows.length && rows.every((row, index) => list.children[index] === row)
+    list.children.length === rows.length &&
+    rows.every((row, index) => row.parentElement === list && orderOf(row) === index)
   if (!isSame) replaceRows(list, rows)
   hideRows(list)
   if (isSame) return
@@ -280,7 +291,8 @@ function reorder(list, rows, places) {
 }
 
 /**
- * Changes the rows of a list and leaves those alone that stand in their place, since each that is moved costs a layout.
+ * Changes the rows of a list. Their order is one of style until {@link settle}: a row that is moved in the document is
+ * laid out anew.
  *
  * @param {Element} list
  * @param {readonly Element[]} rows
@@ -288,10 +300,22 @@ function reorder(list, rows, places) {
 function replaceRows(list, rows) {
   const staying = new Set(rows)
   for (const row of [...list.children].filter((child) => !staying.has(child))) row.remove()
-  let next = list.firstElementChild
-  for (const row of rows)
-    if (row === next) next = next.nextElementSibling
-    else list.insertBefore(row, next)
+  list.append(...rows.filter((row) => row.parentElement !== list))
+  for (const [index, row] of rows.entries())
+    if (row instanceof HTMLElement && orderOf(row) !== index) row.style.order = String(index)
+}
+
+/** The place of a row in its list while the slider is moved; NaN for a row that has none. @param {Element} row */
+function orderOf(row) {
+  return row instanceof HTMLElement ? Number.parseInt(row.style.order, 10) : NaN
+}
+
+/** Puts the rows of a list into the document in the order in which they are seen. @param {Element} list */
+function settle(list) {
+  const rows = [...list.children]
+  if (rows.every((row) => Number.isNaN(orderOf(row)))) return
+  list.append(...rows.toSorted((a, b) => orderOf(a) - orderOf(b)))
+  for (const row of rows) if (row instanceof HTMLElement) row.style.removeProperty('order')
 }
 
 /** @param {DOMRect} place */

@@ -128,10 +128,11 @@ export function storyRow(
   const { key, rank, title, url, publishedAt } = item
   const otherKeys = others.map((other) => other.key).join(' ')
   const also = otherKeys === '' ? NOTHING : html`data-others="${otherKeys}"`
+  const isNoted = others.length > 0 || note !== NOTHING
   return html`<li class="item" data-key="${key}" ${also}>
     <a class="rank" href="${itemHref(key)}">${rank ?? '#'}<span class="unseen">: rank over time</span></a>
     ${mark} ${linkedTitle(item)}
-    <p class="about">
+    <p class="about${isNoted ? ' noted' : ''}">
       ${showsSource ? sourceName(item) : NOTHING}
       ${url !== null && isHttpUrl(url) ? html`<span class="host">${hostOf(url)}</span>` : NOTHING}
       ${pointsOf(item)} ${discussion(item)}
