@@ -76,6 +76,15 @@ export interface RuledItem {
   comments: number | null
 }
 
+/** Words of titles, split once while their items live: a list is tested with many rules. */
+const titleWords = new WeakMap<RuledItem, string[]>()
+
+function wordsOf(item: RuledItem): string[] {
+  const words = titleWords.get(item) ?? tokenize(item.title)
+  titleWords.set(item, words)
+  return words
+}
+
 /** Returns the test of a rule's conditions on an item; `top` is not one of them. */
 export function ruleTest({ q, source, minPoints, minComments }: FeedRule): (item: RuledItem) => boolean {
   const terms = q === null ? null : parseSearchText(q)
@@ -83,7 +92,7 @@ export function ruleTest({ q, source, minPoints, minComments }: FeedRule): (item
     (source.length === 0 || source.includes(item.source)) &&
     (minPoints === null || item.points >= minPoints) &&
     (minComments === null || (item.comments ?? 0) >= minComments) &&
-    (terms === null || hasTerms(tokenize(item.title), terms))
+    (terms === null || hasTerms(wordsOf(item), terms))
 }
 
 /** The feed with the matching items of every list, at most `top` of each; items keep their ranks. */

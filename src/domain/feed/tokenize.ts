@@ -123,7 +123,12 @@ export function hasTerms(text: readonly string[], terms: readonly QueryTerm[]): 
       const found = text[start + index]
       return prefix && index === words.length - 1 ? (found?.startsWith(word) ?? false) : found === word
     })
-  return terms.length > 0 && terms.every((term) => text.some((_, start) => isAt(term, start)))
+  const has = (term: QueryTerm): boolean => {
+    const [word] = term.words
+    if (term.words.length === 1 && word !== undefined && !term.prefix) return text.includes(word)
+    return text.some((_, start) => isAt(term, start))
+  }
+  return terms.length > 0 && terms.every(has)
 }
 
 /** The same terms with the last one as a prefix, for a query still being typed; null when that changes nothing. */

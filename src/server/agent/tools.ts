@@ -304,7 +304,6 @@ export function agentSources(stores: AgentStores): AgentSources {
   const { feed: items, search, clock } = stores
   const snapshots = provedSnapshots(items)
   const publications = provedPublications(stores, YEAR_MEMORY_BYTES)
-  const feedOf = onceFor(parseFeed)
   const publicationOf = onceFor(parsePublication)
   return {
     items,
@@ -312,7 +311,7 @@ export function agentSources(stores: AgentStores): AgentSources {
     clock,
     async feed(sort) {
       const proved = await snapshots.newest(sort)
-      return proved && feedOf(proved)
+      return proved && parseFeed(proved)
     },
     async publication(at) {
       const proved = await publications.latestAt(at)

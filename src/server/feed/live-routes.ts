@@ -36,7 +36,6 @@ type WriteBody = (feed: LiveFeed, rule: FeedRule | null) => string
 
 /** Routes of the live feed and its three subscription formats (docs/api.md). */
 export function liveRoutes(snapshots: ProvedSnapshots, host: () => FeedHost): Route[] {
-  const feedOf = onceFor(parseFeed)
   const cache = new LRUCache<string, PublishedBody>({
     maxSize: RULE_CACHE_MAX_BYTES,
     sizeCalculation: ({ body }) => body.byteLength,
@@ -45,7 +44,7 @@ export function liveRoutes(snapshots: ProvedSnapshots, host: () => FeedHost): Ro
   const live = (contract: LiveContract, write: WriteBody, isStored = false): Route => {
     const type = `${contract.contentType ?? 'application/json'}; charset=utf-8`
     const render = (proved: ProvedFeed, rule: FeedRule | null): PublishedBody =>
-      publishedFrom(proved.snapshot, write(feedOf(proved), rule), type)
+      publishedFrom(proved.snapshot, write(parseFeed(proved), rule), type)
     const whole = isStored
       ? ({ published }: ProvedFeed) => published
       : onceFor((proved: ProvedFeed) => render(proved, null))

@@ -29,7 +29,10 @@ function render(value: string | number | Html | readonly Html[]): string {
   return 'html' in value ? value.html : value.map((piece) => piece.html).join('')
 }
 
+const SPECIAL = /[&<>"']/
+
 function escape(text: string): string {
+  if (!SPECIAL.test(text)) return text
   return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')

@@ -4,13 +4,11 @@ import zlib from 'node:zlib'
 import type { H3, H3Event } from 'h3'
 import { LRUCache } from 'lru-cache'
 import type { IpRange } from '../../domain/address.ts'
-import { networkOf } from '../../domain/client-address.ts'
 import { sha256Hex } from '../../domain/digest.ts'
 import { fairQueue } from '../../domain/fair-queue.ts'
 import type { SlotBounds } from '../../domain/fair-queue.ts'
-import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { addressOf, rateLimiter } from '../callers.ts'
+import { addressOf } from '../callers.ts'
 import { NO_STORE, respond, respondCompressed } from '../respond.ts'
 import { delayRefusal, retryAfter, retryLater } from '../route.ts'
 import { singleFlight, once } from '../single-flight.ts'
@@ -21,18 +19,21 @@ import type { Frame, PageQuery, QueryRules } from './layout.ts'
 import { recordReads } from './page-sources.ts'
 import type { PageSources, RecordedReads } from './page-sources.ts'
 
-/** Renders per minute of one address and of one network. */
-const RENDERS_PER_MINUTE = { address: 120, network: 240 }
-
 /** Renders that may wait in the queue. */
-const QUEUE_SLOTS: SlotBounds = { perAddress: 12, perNetwork: 12, all: 32 }
+const QUEUE_SLOTS: SlotBounds = { perAddress: 32, perNetwork: 32, all: 96 }
 
-/** Pause after a render, as a multiple of its duration: rendering takes at most a tenth of the time. */
+/** Most renders that run at once. They share reads of the stores. */
+const RUNNING_MAX = 8
+
+/** Duration, in milliseconds, up to which renders that run at once delay other requests too little for a pause. */
+const SHORT_MS = 6
+
+/** Pause between longer renders, as a multiple of their duration: they take at most a tenth of the time. */
 const PAUSE_FACTOR = 9
 
 /**
- * Time, in milliseconds, after which the pause starts although the render continues: it then waits for a store and does
- * not block.
+ * Time, in milliseconds, after which the next renders or the pause start although these continue: they then wait for a
+ * store and do not block.
  */
 const RENDER_WAIT_MS = 12
 
@@ -40,16 +41,15 @@ const RENDER_WAIT_MS = 12
 const QUEUE_RETRY_SECONDS = 4
 
 /**
- * Starts renders one after another with pauses between them, so that they rarely delay other requests. Addresses take
- * turns.
+ * Starts as many renders at once as take a short time together, with pauses between those that take longer each, so that
+ * they rarely delay other requests. Addresses take turns.
  */
 export interface RenderQueue {
   /**
    * Runs a render when its turn comes.
    *
    * @param address whose request causes it
-   * @throws Refusal `page_limit` if the queue is full or the address or its network exceeds its rate; also if another
-   * network takes the slot of this waiting render
+   * @throws Refusal `page_limit` if the queue is full, or if another network takes the slot of this waiting render
    */
   run<T>(address: string, render: () => Promise<T>): Promise<T>
 }
@@ -60,35 +60,52 @@ interface Job {
   refuse(limit: Refusal): void
 }
 
-/** @param pause between two renders, in milliseconds */
-export function openRenderQueue(clock: Clock, pause: (ms: number) => Promise<unknown> = sleep): RenderQueue {
-  const countAddress = rateLimiter(RENDERS_PER_MINUTE.address, clock)
-  const countNetwork = rateLimiter(RENDERS_PER_MINUTE.network, clock)
+/**
+ * @param pause between long renders; its argument is in milliseconds
+ * @param time of a clock that measures durations, in milliseconds
+ */
+export function openRenderQueue(
+  pause: (ms: number) => Promise<unknown> = sleep,
+  time = (): number => performance.now(),
+): RenderQueue {
   const queue = fairQueue<Job>(QUEUE_SLOTS)
   let isRunning = false
 
   const admit = (job: Job): void => {
-    // Check the rate first, so that its violators take no slots.
-    const seconds = countAddress(job.address) ?? countNetwork(networkOf(job.address))
-    if (seconds !== null) throw pageLimit(seconds)
     let admission = queue.add(job.address, job)
     if (admission === 'all_full') {
       const displaced = queue.displace(job.address)
-      displaced?.refuse(pageLimit(QUEUE_RETRY_SECONDS))
+      displaced?.refuse(pageLimit())
       if (displaced) admission = queue.add(job.address, job)
     }
-    if (admission !== 'admitted') throw pageLimit(QUEUE_RETRY_SECONDS)
+    if (admission !== 'admitted') throw pageLimit()
+  }
+  const takeJobs = (count: number): Job[] => {
+    const jobs: Job[] = []
+    for (let next = queue.next(); next; next = jobs.length < count ? queue.next() : undefined) {
+      queue.leave(next.address)
+      jobs.push(next)
+    }
+    return jobs
   }
   const runQueue = async (): Promise<void> => {
     if (isRunning) return
     isRunning = true
     // Requests of the same turn of the event loop share a render that has not started.
     await nextTurn()
-    for (let next = queue.next(); next; next = queue.next()) {
-      queue.leave(next.address)
-      const startedAt = performance.now()
-      await Promise.race([next.render().catch(() => undefined), sleep(RENDER_WAIT_MS)])
-      await pause(PAUSE_FACTOR * Math.min(RENDER_WAIT_MS, performance.now() - startedAt))
+    let count = 1
+    let longRenders = 0
+    for (let jobs = takeJobs(count); jobs.length > 0; jobs = takeJobs(count)) {
+      const startedAt = time()
+      const renders = jobs.map((job) => job.render().catch(() => undefined))
+      await Promise.race([Promise.all(renders), sleep(RENDER_WAIT_MS)])
+      const duration = time() - startedAt
+      const isShort = duration <= SHORT_MS
+      count = isShort ? Math.min(RUNNING_MAX, count + 1) : Math.ceil(jobs.length / 2)
+      longRenders = isShort || jobs.length > 1 ? 0 : longRenders + 1
+      // A single one may have been delayed by something else.
+      if (longRenders > 1) await pause(PAUSE_FACTOR * Math.min(RENDER_WAIT_MS, duration))
+      await nextTurn()
     }
     isRunning = false
   }
@@ -101,7 +118,7 @@ export function openRenderQueue(clock: Clock, pause: (ms: number) => Promise<unk
   }
 }
 
-const pageLimit = (seconds: number): Refusal => retryLater('page_limit', seconds)
+const pageLimit = (): Refusal => retryLater('page_limit', QUEUE_RETRY_SECONDS)
 
 /** True for the refusal of a render, whose members include `retryAfterSeconds`. */
 function isPageLimit(error: unknown): error is Refusal {
@@ -163,7 +180,7 @@ const REFUSALS = {
   page_limit: {
     status: 429,
     title: 'Too many new pages at once',
-    when: 'the server is rendering as many new pages as it allows, for your address or in all; try again in a moment',
+    when: 'as many new pages wait as the server allows, for your address or in all; try again in a moment',
   },
 }
 
@@ -228,8 +245,8 @@ interface PendingRender {
 }
 
 /**
- * Serves a cached page while its reads, repeated for each request, are unchanged. Renders other pages one after another,
- * once for all concurrent requests, within limits per address and in all (docs/decisions/0051-page-cache.md).
+ * Serves a cached page while its reads, repeated for each request, are unchanged. Renders another page once for all
+ * concurrent requests; the renders that wait are limited per address and in all (docs/decisions/0051-page-cache.md).
  */
 export function servePages(app: H3, { frame, sources, trustedProxies }: PagesPorts): MountPage {
   const cache = openPageCache()
@@ -237,7 +254,7 @@ export function servePages(app: H3, { frame, sources, trustedProxies }: PagesPor
   const refuseQuery = refusalPage(frame, 'query_too_long')
   const refuseRender = refusalPage(frame, 'page_limit')
   // Separate queues, so that a flood of queries never delays pages without a query.
-  const queues = { withoutQuery: openRenderQueue(sources.clock), withQuery: openRenderQueue(sources.clock) }
+  const queues = { withoutQuery: openRenderQueue(), withQuery: openRenderQueue() }
 
   const render = async (page: Page, key: string, query: PageQuery, event: H3Event): Promise<RenderedPage> => {
     const reads = recordReads(sources)

@@ -3,37 +3,53 @@ import { expect, test } from 'vitest'
 import { openPageCache, openRenderQueue } from '../../../src/server/page/rendered-pages.ts'
 import type { RenderedPage, RenderQueue } from '../../../src/server/page/rendered-pages.ts'
 
-/** Turns whose clock stands still. */
+/** Turns whose renders take no time, so that there are no pauses. */
 const turnsWithoutPauses = (): RenderQueue =>
   openRenderQueue(
-    () => 0,
     async () => undefined,
+    () => 0,
   )
 
-test('a render starts after the previous one and its pause', async () => {
+/** Runs renders of the given durations, in milliseconds, and names their starts and the pauses in order. */
+async function orderOf(durations: readonly number[]): Promise<string[]> {
   const events: string[] = []
-  let endPause = (): void => undefined
+  let now = 0
   const turns = openRenderQueue(
-    () => 0,
-    () => {
-      events.push('pause')
-      return new Promise<void>((resolve) => (endPause = resolve))
-    },
+    async (ms) => void events.push(`pause of ${ms}`),
+    () => now,
   )
-  const render = (name: string) => async (): Promise<string> => {
-    events.push(name)
-    return name
-  }
-  const first = turns.run('a', render('first'))
-  const second = turns.run('a', render('second'))
-  expect(await first).toBe('first')
-  while (!events.includes('pause')) await nextTurn()
-  expect(events).toEqual(['first', 'pause'])
-  endPause()
-  expect(await second).toBe('second')
-  while (events.length < 4) await nextTurn()
-  expect(events).toEqual(['first', 'pause', 'second', 'pause'])
-  endPause()
+  const renders = durations.map((duration, index) =>
+    turns.run('a', async () => {
+      events.push(`${index + 1}`)
+      now += duration
+      await nextTurn()
+      events.push(`end of ${index + 1}`)
+    }),
+  )
+  await Promise.all(renders)
+  for (let turn = 0; turn < 10; turn += 1) await nextTurn()
+  return events
+}
+
+test('short renders run together, more and more of them, without a pause', async () => {
+  const events = await orderOf([1, 1, 1, 1, 1, 1])
+  expect(events.join(', ')).toBe(
+    '1, end of 1, 2, 3, end of 2, end of 3, 4, 5, 6, end of 4, end of 5, end of 6',
+  )
+})
+
+test('long renders run alone, with pauses of nine times their duration between them from the second on', async () => {
+  const events = await orderOf([8, 10, 40, 1, 1])
+  expect(events.join(', ')).toBe(
+    '1, end of 1, 2, end of 2, pause of 90, 3, end of 3, pause of 108, 4, end of 4, 5, end of 5',
+  )
+})
+
+test('renders that take long together are halved, without a pause', async () => {
+  const events = await orderOf([1, 1, 1, 3, 3, 3, 3, 3])
+  expect(events.filter((event) => !event.startsWith('end')).join(', ')).toBe('1, 2, 3, 4, 5, 6, 7, 8')
+  // Three took nine milliseconds, so two follow.
+  expect(events.slice(-4)).toEqual(['7', '8', 'end of 7', 'end of 8'])
 })
 
 test('a failing render rejects only for its caller, and the next one runs', async () => {
@@ -62,32 +78,32 @@ async function placesOf(turns: RenderQueue, address: string, dropped: string[] =
   }
 }
 
-/** A render queue that never runs, so that every render waits. */
-function stoppedTurns(): RenderQueue {
-  const turns = openRenderQueue(() => 0, idle)
-  void turns.run('first', async () => undefined)
+/** A render queue in an endless pause, so that every render waits. */
+async function stoppedTurns(): Promise<RenderQueue> {
+  let now = 0
+  const turns = openRenderQueue(idle, () => (now += 100))
+  for (let long = 0; long < 2; long += 1) await turns.run('first', async () => undefined)
+  await nextTurn()
   return turns
 }
 
 test('one address cannot fill the queue, and a newcomer takes a slot of the address with the most', async () => {
-  const turns = stoppedTurns()
-  await nextTurn()
+  const turns = await stoppedTurns()
   const dropped: string[] = []
   const taken = []
   for (const address of ['a', 'b', 'c', 'd']) taken.push(await placesOf(turns, address, dropped))
-  expect(taken).toEqual([12, 12, 10, 8])
-  expect(dropped.toSorted().join('')).toBe('aaaabbbbcc')
+  expect(taken).toEqual([32, 32, 32, 24])
+  expect(dropped.toSorted().join('')).toBe(`${'a'.repeat(8)}${'b'.repeat(8)}${'c'.repeat(8)}`)
 })
 
-test('the addresses of one network hold at most twelve slots, and a newcomer takes one of theirs', async () => {
-  const turns = stoppedTurns()
-  await nextTurn()
+test('the addresses of one network hold at most 32 slots, and a newcomer takes one of theirs', async () => {
+  const turns = await stoppedTurns()
   const dropped: string[] = []
   let taken = 0
   for (const network of ['a', 'b', 'c'])
-    for (let at = 0; at < 20; at += 1)
+    for (let at = 0; at < 40; at += 1)
       taken += await placesOfOne(turns, `2001:db8:${network}:${at}::/64`, dropped)
-  expect(taken).toBe(12 + 12 + 10)
+  expect(taken).toBe(3 * 32)
   expect(await placesOfOne(turns, '203.0.113.1', dropped)).toBe(1)
 })
 
@@ -108,21 +124,6 @@ test('addresses take turns', async () => {
   const asked = ['a', 'a', 'a', 'b', 'c'].map((name) => turns.run(name, async () => served.push(name)))
   await Promise.all(asked)
   expect(served.join('')).toBe('abcaa')
-})
-
-test('the addresses of one IPv6 /48 share a rate', async () => {
-  const turns = turnsWithoutPauses()
-  let number = 0
-  const renderOne = (network: string): Promise<number> => {
-    number += 1
-    return turns.run(`2001:db8:${network}:${number.toString(16)}::/64`, async () => 1)
-  }
-  let rendered = 0
-  await expect(async () => {
-    for (; rendered < 1_000; rendered += 1) await renderOne('7')
-  }).rejects.toMatchObject({ code: 'page_limit', members: { retryAfterSeconds: 60 } })
-  expect(rendered).toBe(240)
-  expect(await renderOne('8')).toBe(1)
 })
 
 const unchanged = { isUnchanged: async () => true }

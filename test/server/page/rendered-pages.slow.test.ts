@@ -320,42 +320,56 @@ test('a query of 1,024 bytes is accepted, and a longer one is refused with a pag
   expect(renders.get('/')).toBe(1)
 })
 
+/** A page that is rendered at once for `seen` and `new`, and for other models after `release`. */
+function heldPage() {
+  let release = (): void => undefined
+  const released = new Promise<void>((resolve) => (release = resolve))
+  const render: Page['render'] = async (_, { params }) => {
+    if (!['seen', 'new'].includes(params.get('model') ?? '')) await released
+    return { status: 200, headers: {}, text: String(params) }
+  }
+  return { page: { render }, release }
+}
+
 describe('renders', () => {
-  test('renders of an address over its rate are refused; cached pages and other addresses are served', async () => {
-    const { ask, shown, renders } = await openServed()
-    let number = 0
-    let refused: Response
-    do {
-      number += 1
-      refused = await ask(`?model=m${number}`, '203.0.113.1')
-    } while (refused.status === 200 && number < 1_000)
+  test('renders of an address over its slots are refused; cached pages and other addresses are served', async () => {
+    const { page, release } = heldPage()
+    const { ask } = await openServed(page)
+    expect((await ask('?model=seen', '203.0.113.1')).status).toBe(200)
+    const flood = Array.from({ length: 50 }, (_, at) => ask(`?model=m${at}`, '203.0.113.1'))
+    const refused = await Promise.race(flood)
     expect([refused.status, refused.headers.get('content-type')]).toEqual([429, 'text/html; charset=utf-8'])
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(refused.headers.get('retry-after')).toBe('4')
     expect(await refused.text()).toContain('<code>page_limit</code>')
-    expect(renders.get('/')).toBe(number - 1)
-    expect((await ask(`?model=m${number - 1}`, '203.0.113.1')).status).toBe(200)
-    expect((await ask(`?model=m${number}`, '203.0.113.2')).status).toBe(200)
-    shown.now += 60_000
-    expect((await ask(`?model=m${number + 1}`, '203.0.113.1')).status).toBe(200)
+    expect((await ask('?model=seen', '203.0.113.1')).status).toBe(200)
+    expect((await ask('?model=new', '203.0.113.2')).status).toBe(200)
+    release()
+    expect(new Set((await Promise.all(flood)).map(({ status }) => status))).toEqual(new Set([200, 429]))
+    expect((await ask('?model=later', '203.0.113.1')).status).toBe(200)
   })
 
   test('renders beyond the queue are refused, but never the page without a query', async () => {
-    const { get } = openScene()
+    const { page, release } = heldPage()
+    const { get } = openScene(page)
     const flood = Array.from({ length: 100 }, (_, index) => get(`/?model=m${index}`))
+    expect((await Promise.race(flood)).status).toBe(429)
     const plain = get('/')
-    const statuses = (await Promise.all(flood)).map(({ status }) => status)
-    expect(new Set(statuses)).toEqual(new Set([200, 429]))
+    release()
     expect((await plain).status).toBe(200)
+    expect(new Set((await Promise.all(flood)).map(({ status }) => status))).toEqual(new Set([200, 429]))
   })
 
   test('a render displaced for one address starts for another that waits too', async () => {
-    const { ask } = await openServed()
-    const open = (from: number, address: string, count = 12): Promise<number>[] =>
+    const { page, release } = heldPage()
+    const { ask } = await openServed(page)
+    const open = (from: number, address: string, count = 32): Promise<number>[] =>
       Array.from({ length: count }, async (_, at) => (await ask(`?model=m${from + at}`, address)).status)
     const floods = open(100, '203.0.113.1')
     // The newest pages of an address are the first to lose their turn.
-    const honest = open(108, '198.51.100.9', 4)
+    const honest = open(128, '198.51.100.9', 4)
     for (const at of [2, 3, 4, 5]) floods.push(...open(at * 100, `203.0.113.${at}`))
+    expect(await Promise.race(floods)).toBe(429)
+    release()
     expect(new Set(await Promise.all(honest))).toEqual(new Set([200]))
     expect(new Set(await Promise.all(floods))).toEqual(new Set([200, 429]))
   })

@@ -15,7 +15,6 @@ import { liveContract } from '../../feed/live-routes.ts'
 import { similarContract } from '../../feed/search-routes.ts'
 import { publishedHeaders, publishedRoute } from '../../route.ts'
 import type { Contract, Route } from '../../route.ts'
-import { onceFor } from '../../single-flight.ts'
 import { ranksContract } from '../../year/rank-routes.ts'
 import { PERIOD_TITLES } from '../header.ts'
 import type { PageSources } from '../page-sources.ts'
@@ -32,7 +31,6 @@ interface CardPorts {
 /** Routes of the share cards: pictures that previews of links show (docs/page.md). */
 export function cardRoutes({ sources, host }: CardPorts): Route[] {
   const draw = cardDrawer()
-  const feedOf = onceFor(parseFeed)
   const bound = boundedCards()
   const card = <Code extends string>(
     contract: Contract<Code>,
@@ -48,7 +46,7 @@ export function cardRoutes({ sources, host }: CardPorts): Route[] {
       const proved = await sources.snapshots.newest(sort)
       if (!proved) throw new Refusal<LiveRefusal>('no_snapshot')
       const asOf = `as of ${dayOf(proved.snapshot.generatedAt)}`
-      return listCard(frameOf(PERIOD_TITLES[sort], asOf), feedOf(proved).popular.map(rowOf))
+      return listCard(frameOf(PERIOD_TITLES[sort], asOf), parseFeed(proved).popular.map(rowOf))
     }),
     card(yearCardContract, async (params) => {
       const { at: requested } = parseQuery(yearCardQuery, params, { at: 'invalid_at' })
