@@ -4,6 +4,7 @@ import type { ColumnName } from '../../domain/feed/columns.ts'
 import { nameOfSource, unitOf } from '../../domain/feed/subscription.ts'
 import { isHttpUrl } from '../../domain/address.ts'
 import type { Instant } from '../../domain/time.ts'
+import { onceFor } from '../single-flight.ts'
 import { NOTHING, ageAt, formatCount, html } from './html.ts'
 import type { Html } from './html.ts'
 import { CHAT_PATH } from './header.ts'
@@ -104,11 +105,11 @@ function itemsByStory(lists: PageLists): ReadonlyMap<string, ReadonlyMap<string,
 }
 
 /** Items with equal results link to the same page: scheme, `www.`, a trailing slash and the fragment do not matter. */
-function storyOf({ key, url }: PageItem): string {
+const storyOf = onceFor(({ key, url }: PageItem): string => {
   if (url === null || !isHttpUrl(url)) return `key ${key}`
   const { host, pathname, search } = new URL(url)
   return host.replace(/^www\./, '') + pathname.replace(/\/$/, '') + search
-}
+})
 
 /**
  * Renders a story as two lines. Titles and URLs are untrusted: they are escaped, and only http(s) URLs become links.

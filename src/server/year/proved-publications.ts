@@ -27,10 +27,16 @@ export interface ProvedPublication {
   published: PublishedBody
 }
 
+/** Members of the publications that were read last, by digest. */
+const parsed = new LRUCache<string, YearEnvelope>({ max: 8 })
+
 /** The members of a publication; null for an older layout. Verified bytes of this version have the schema of the Year. */
 export function envelopeOf({ manifest, published }: ProvedPublication): YearEnvelope | null {
   if (manifest.algorithmVersion !== ALGORITHM_VERSION) return null
-  return JSON.parse(published.body.toString('utf8')) as YearEnvelope
+  const envelope =
+    parsed.get(manifest.sha256) ?? (JSON.parse(published.body.toString('utf8')) as YearEnvelope)
+  parsed.set(manifest.sha256, envelope)
+  return envelope
 }
 
 /** The publication that a time selects. */

@@ -30,17 +30,13 @@ export interface Stay {
 }
 
 /**
- * The stay of every item of the last publication.
+ * The stay of an item of the last publication; null if that does not have it.
  *
  * @param years publications by as-of day
  * @param isStart true if the first of them is the first of the history
  */
-export function staysAt(years: readonly RankedYear[], isStart: boolean): ReadonlyMap<string, Stay> {
-  const last = years.at(-1)
-  return new Map([...(last?.ranks ?? [])].map(([key]) => [key, stayOf(key, years, isStart)]))
-}
-
-function stayOf(key: string, years: readonly RankedYear[], isStart: boolean): Stay {
+export function stayOf(key: string, years: readonly RankedYear[], isStart: boolean): Stay | null {
+  if (!years.at(-1)?.ranks?.has(key)) return null
   const absentAt = years.findLastIndex(({ ranks }) => !ranks?.has(key))
   const present = years.slice(absentAt + 1)
   const entered = present[0]?.asOfDay ?? ''

@@ -5,7 +5,7 @@ import { formatInstant } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { atOfStop, momentAt, positionsOf } from '../../../domain/year/history/calendar.ts'
 import type { TimelineStop, YearPosition } from '../../../domain/year/history/calendar.ts'
-import { lastStops, staysAt } from '../../../domain/year/history/rank-history.ts'
+import { lastStops, stayOf } from '../../../domain/year/history/rank-history.ts'
 import type { Manifest } from '../../../domain/year/ledger.ts'
 import { trendContract } from '../../feed/search-routes.ts'
 import { codeOf } from '../../route.ts'
@@ -69,7 +69,7 @@ export const yearRanksPanel = (baseUrl: () => string): Panel => ({
 /** A sentence with the best rank and the stay of an item in each list of the newest publication. */
 function staysIn(manifests: readonly Manifest[], lists: ListsByDigest, key: string, isStart: boolean): Html {
   const stays = COLUMN_NAMES.flatMap((name) => {
-    const stay = staysAt(ranksByDay(manifests, lists, name), isStart).get(key)
+    const stay = stayOf(key, ranksByDay(manifests, lists, name), isStart)
     return stay ? [`${COLUMNS[name]}: ${stayText(stay)}`] : []
   })
   return stays.length === 0 ? NOTHING : html`<p class="stay">${stays.join('; ')}.</p>`

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { COLUMN_NAMES } from '../../../domain/feed/columns.ts'
 import type { ColumnName } from '../../../domain/feed/columns.ts'
 import { applyRule, paramsOfRule, parseRule } from '../../../domain/feed/rule.ts'
 import type { FeedRule } from '../../../domain/feed/rule.ts'
@@ -8,8 +9,8 @@ import { formatInstant } from '../../../domain/time.ts'
 import type { Day, Instant } from '../../../domain/time.ts'
 import { atOfDay, lastDayOf, momentAt } from '../../../domain/year/history/calendar.ts'
 import type { Moment, TimelineStop } from '../../../domain/year/history/calendar.ts'
-import { lastStops, periodWith, staysAt } from '../../../domain/year/history/rank-history.ts'
-import type { Stay, TimelinePeriod } from '../../../domain/year/history/rank-history.ts'
+import { lastStops, periodWith, stayOf } from '../../../domain/year/history/rank-history.ts'
+import type { RankedYear, Stay, TimelinePeriod } from '../../../domain/year/history/rank-history.ts'
 import { mementoPath } from '../../../domain/year/history/memento.ts'
 import { yearEnvelopeSchema } from '../../../domain/year/schema.ts'
 import type { YearEnvelope } from '../../../domain/year/schema.ts'
@@ -251,16 +252,12 @@ export function notesOf({ shown, stops }: Pick<Frame, 'shown' | 'stops'>, lists:
   const manifests = manifestsOf(shown)
   const previous = lists.get(manifests.at(-2)?.sha256 ?? '')
   const isStart = manifestsOf(stops)[0] === manifests[0]
-  const staysByColumn = new Map<ColumnName, ReadonlyMap<string, Stay>>()
-  const staysOf = (column: ColumnName): ReadonlyMap<string, Stay> => {
-    const years = ranksByDay(manifests, lists, column)
-    const stays = staysByColumn.get(column) ?? staysAt(years, isStart)
-    staysByColumn.set(column, stays)
-    return stays
-  }
+  const years = Object.fromEntries(
+    COLUMN_NAMES.map((name) => [name, ranksByDay(manifests, lists, name)]),
+  ) as Record<ColumnName, RankedYear[]>
   return (column, { key, rank }) => {
     const before = previous?.ranks[column].get(key)
-    const stay = staysOf(column).get(key)
+    const stay = stayOf(key, years[column], isStart)
     return {
       mark: previous && rank !== undefined ? markOf(before, rank) : UNMOVED,
       note: stay ? stayNote(stay) : NOTHING,
@@ -281,7 +278,7 @@ export function ranksByDay(
   manifests: readonly Manifest[],
   lists: ListsByDigest,
   column: ColumnName,
-): Parameters<typeof staysAt>[0] {
+): RankedYear[] {
   return manifests.map(({ asOfDay, sha256 }) => ({
     asOfDay,
     ranks: lists.get(sha256)?.ranks[column] ?? null,

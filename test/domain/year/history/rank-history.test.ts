@@ -7,7 +7,7 @@ import {
   bumpLines,
   lastStops,
   periodWith,
-  staysAt,
+  stayOf,
   turnoverBetween,
 } from '../../../../src/domain/year/history/rank-history.ts'
 import type { RankedYear } from '../../../../src/domain/year/history/rank-history.ts'
@@ -42,21 +42,22 @@ const gap = (first: number, last: number): TimelineStop => ({
 
 describe('the stay of an item', () => {
   test('has the best rank of the unbroken presence, and its days, gaps included', () => {
-    const stays = staysAt([year(0, 'ab'), year(1, 'b'), year(2, 'ba'), year(5, 'xba')], true)
-    expect(stays.get('a')).toEqual({ peak: 2, entered: day(2), days: 4, before: 'absent' })
-    expect(stays.get('b')).toEqual({ peak: 1, entered: day(0), days: 6, before: 'none' })
-    expect(stays.get('x')).toEqual({ peak: 1, entered: day(5), days: 1, before: 'absent' })
+    const years = [year(0, 'ab'), year(1, 'b'), year(2, 'ba'), year(5, 'xba')]
+    expect(stayOf('a', years, true)).toEqual({ peak: 2, entered: day(2), days: 4, before: 'absent' })
+    expect(stayOf('b', years, true)).toEqual({ peak: 1, entered: day(0), days: 6, before: 'none' })
+    expect(stayOf('x', years, true)).toEqual({ peak: 1, entered: day(5), days: 1, before: 'absent' })
   })
 
   test('may be longer if it reaches to the first known publication of a longer history, or to an older layout', () => {
-    expect(staysAt([year(0, 'a'), year(1, 'a')], false).get('a')?.before).toBe('unknown')
-    const stay = staysAt([year(0, 'a'), year(1, null), year(2, 'a')], true).get('a')
+    expect(stayOf('a', [year(0, 'a'), year(1, 'a')], false)?.before).toBe('unknown')
+    const stay = stayOf('a', [year(0, 'a'), year(1, null), year(2, 'a')], true)
     expect(stay).toEqual({ peak: 1, entered: day(2), days: 1, before: 'unknown' })
   })
 
-  test('does not exist without a known list', () => {
-    expect(staysAt([], true).size).toBe(0)
-    expect(staysAt([year(0, 'a'), year(1, null)], true).size).toBe(0)
+  test('does not exist without a known list, or if the last list does not have the item', () => {
+    expect(stayOf('a', [], true)).toBe(null)
+    expect(stayOf('a', [year(0, 'a'), year(1, null)], true)).toBe(null)
+    expect(stayOf('a', [year(0, 'a'), year(1, 'b')], true)).toBe(null)
   })
 })
 
