@@ -6,6 +6,9 @@ const KEY = 'dash-hidden'
 /** Most remembered items; the oldest are forgotten. */
 const ITEMS_MAX = 2_000
 
+/** A story: a row of a list or of a comparison. */
+export const ROW = '.item[data-key], .compared tr[data-key]'
+
 /** @typedef {{ hidden: string[], read: string[], hidesRead: boolean, words: string[], domains: string[] }} Hidden */
 
 /** Letters of languages that write no spaces between words. */
@@ -28,7 +31,7 @@ export function setUpHidden() {
   for (const type of ['click', 'auxclick'])
     document.addEventListener(type, ({ target }) => {
       const link = target instanceof Element ? target.closest('.title a') : null
-      const key = link && keyOf(link.closest('.item'))
+      const key = link && keyOf(link.closest(ROW))
       if (key) save({ ...state, read: added(state.read, key) })
     })
   addEventListener('storage', ({ key }) => {
@@ -78,14 +81,14 @@ function added(keys, key) {
 }
 
 function applyAll() {
-  for (const list of document.querySelectorAll('.items')) hideRows(list)
+  for (const list of document.querySelectorAll('.items, .compared tbody')) hideRows(list)
 }
 
 /** Hides the rows of a list by the visitor's rules. @param {Element} list */
 export function hideRows(list) {
   const isOpened = opened.has(list)
   let count = 0
-  for (const item of list.querySelectorAll('.item[data-key]')) {
+  for (const item of list.querySelectorAll(ROW)) {
     if (!(item instanceof HTMLElement)) continue
     const isHidden = matches(item)
     const key = keyOf(item) ?? ''
@@ -101,7 +104,8 @@ function matches(item) {
   const key = keyOf(item) ?? ''
   if (state.hidden.includes(key) || (state.hidesRead && state.read.includes(key))) return true
   const title = item.querySelector('.title')?.textContent ?? ''
-  const host = item.querySelector('.host')?.textContent ?? ''
+  const link = item.querySelector('.title a')
+  const host = link instanceof HTMLAnchorElement ? link.hostname.replace(/^www\./, '') : ''
   return (
     patterns.some((pattern) => pattern.test(title)) ||
     state.domains.some((domain) => host === domain || host.endsWith(`.${domain}`))
@@ -122,7 +126,8 @@ function patternOf(word) {
  * @param {number} count
  */
 function showCount(list, count) {
-  const next = list.nextElementSibling
+  const whole = list.closest('table') ?? list
+  const next = whole.nextElementSibling
   const line = next?.classList.contains('hidden-count') ? next : null
   if (line?.getAttribute('data-count') === String(count)) return
   line?.remove()
@@ -131,12 +136,12 @@ function showCount(list, count) {
   button.addEventListener('click', () => {
     opened.add(list)
     hideRows(list)
-    const first = list.querySelector('.item .title a')
+    const first = list.querySelector('.title a')
     if (first instanceof HTMLElement) first.focus()
   })
   const created = make('p', { className: 'hidden-count' }, `${count} hidden `, button)
   created.dataset['count'] = String(count)
-  list.after(created)
+  whole.after(created)
 }
 
 /** @returns {Hidden} */

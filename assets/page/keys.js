@@ -1,5 +1,5 @@
 import { announce, make, onClick } from './dom.js'
-import { hideItem, rules, setRules, showHiddenItems } from './hidden.js'
+import { ROW, hideItem, rules, setRules, showHiddenItems } from './hidden.js'
 
 /** Keys of the page; the dialog lists them. @type {Readonly<Record<string, { what: string, act: () => void }>>} */
 const KEYS = {
@@ -30,13 +30,13 @@ export function setUpKeys() {
 }
 
 function items() {
-  return [...document.querySelectorAll('.item[data-key]')].filter(
+  return [...document.querySelectorAll(ROW)].filter(
     (item) => item instanceof HTMLElement && item.offsetParent !== null,
   )
 }
 
 function current() {
-  return document.activeElement?.closest('.item') ?? null
+  return document.activeElement?.closest(ROW) ?? null
 }
 
 /** @param {1 | -1} by */

@@ -54,6 +54,26 @@ test('the keys move through the stories, hide them, change the period and open t
   expect(await page.locator('dialog.help[open]').count()).toBe(0)
 })
 
+test('the keys move through the changes of a comparison, and hide them', async () => {
+  const { page } = await visit(demo.url, { viewport: { width: 1280, height: 900 } })
+  const comparison = await page.locator('.since a:text("Compare all lists")').getAttribute('href')
+  await page.goto(demo.url + comparison, { waitUntil: 'networkidle' })
+  const rows = page.locator('.compared tr[data-key]:visible')
+  const keys = await rows.evaluateAll((all) => all.map((row) => row.getAttribute('data-key') ?? ''))
+  const focused = page.locator('tr:focus-within')
+  await page.keyboard.press('j')
+  await page.keyboard.press('j')
+  expect(await focused.getAttribute('data-key')).toBe(keys[1])
+  const domain = (await page.evaluate<string>('document.activeElement.hostname')).replace(/^www\./, '')
+  await page.keyboard.press('x')
+  expect(await focused.getAttribute('data-key')).toBe(keys[2])
+  expect(await page.locator('.hidden-count').first().textContent()).toBe('1 hidden Show')
+  expect(await rows.count()).toBe(keys.length - 1)
+  await page.evaluate<void>(`localStorage.setItem('dash-hidden', '${JSON.stringify({ domains: [domain] })}')`)
+  await page.reload({ waitUntil: 'networkidle' })
+  expect(await page.locator(`tr[data-key="${keys[1]}"]:visible`).count()).toBe(0)
+})
+
 test('a muted word hides whole words, a hidden story is hidden on all its sources, and blank words hide nothing', async () => {
   const { page } = await visit(demo.url)
   const row = page.locator('.lead .item[data-others]').first()
