@@ -108,13 +108,15 @@ test.each([DESKTOP, PHONE])(
   },
 )
 
-/** Rows whose second part is more than one line, or in which anything but the host is cut off. */
+/** Rows whose second part is more than one line, begins with a separator, or in which anything but the host is cut off. */
 const BROKEN_ROWS = `[...document.querySelectorAll('.item .about')]
   .filter((about) => {
     const box = about.getBoundingClientRect()
     const parts = [...about.children].filter((part) => part.checkVisibility())
     const isCut = (part) => !part.matches('.host') && part.scrollWidth > part.clientWidth + 1
-    return box.height > 26 || parts.some((part) => part.getBoundingClientRect().right > box.right + 1 || isCut(part))
+    const { content, display } = getComputedStyle(parts[0], '::before')
+    const isSeparated = !['none', 'normal'].includes(content) && display !== 'none'
+    return box.height > 26 || isSeparated || parts.some((part) => part.getBoundingClientRect().right > box.right + 1 || isCut(part))
   })
   .map((about) => about.textContent.replace(/\\s+/g, ' '))`
 
@@ -122,7 +124,13 @@ test.each([DESKTOP, PHONE, SMALL_PHONE])(
   'a row is its title and one line about it, in which the host alone is cut off, on $width pixels',
   async (viewport) => {
     const { page } = await visit(demo.url, { viewport })
-    for (const path of ['/', '/?sort=year', '/?sort=week&column=hackerNews', '/search?q=rust']) {
+    for (const path of [
+      '/',
+      '/?sort=year',
+      '/?sort=year&column=hackerNews',
+      '/?sort=week&column=hackerNews',
+      '/search?q=rust',
+    ]) {
       await page.goto(demo.url + path)
       expect(await page.evaluate<string[]>(BROKEN_ROWS)).toEqual([])
     }

@@ -313,11 +313,21 @@ describe('since the last visit', () => {
     const mark = page.locator(`#column-popular .item[data-key="${top}"] .rose`)
     if (rank > 1) await expect.poll(() => mark.textContent()).toBe(`▲ ${rank - 1}`)
     await expect.poll(() => page.title()).toMatch(/^\(\d+\) Year up to/)
+    const [, counted] = /^\((\d+)\)/.exec(await page.title()) ?? []
+    // They compare with the publication before.
+    expect(await page.locator('.beyond .item .rose').count()).toBe(0)
     await picture(page, 'since-desktop')
     await summary(page).click()
     expect(await page.title()).toMatch(/^Year up to/)
     const headings = page.locator('#since .changes').getByRole('heading')
-    expect(await headings.first().textContent()).toMatch(/^\d+ items? (entered|left|moved)/)
+    const texts = await headings.allTextContents()
+    expect(texts.map((text) => text.replace(/^\d+ items? /, ''))).toEqual([
+      'entered',
+      'left',
+      'moved by 10 or more',
+    ])
+    const sum = texts.reduce((total, text) => total + Number.parseInt(text, 10), 0)
+    expect(Number(counted)).toBe(sum)
     expect((await headings.first().boundingBox())?.width).toBeGreaterThan(50)
     await page.goto(url, { waitUntil: 'networkidle' })
     await summary(page)
