@@ -374,6 +374,22 @@ describe('attempts', () => {
     expect(pauses).toEqual([1_000, 1_000])
   })
 
+  test('a commit that succeeded although its response was lost is published, with its head', async () => {
+    const workspace = await filledWorkspace()
+    const ledger: typeof workspace.ledger = {
+      ...workspace.ledger,
+      append: async (row, guard) => {
+        await workspace.ledger.append(row, guard)
+        throw new Error('the response was lost')
+      },
+    }
+    const { report } = await publish(publishPortsOf(workspace, { ledger }))
+    expect(report).toMatchObject({ outcome: 'published', attempt: 1, reason: null })
+    const { proved, head } = await workspace.year.read()
+    expect(head).toMatchObject({ seq: 1, leaf: proved.lastLeaf })
+    expect(readdirSync(`${workspace.objectsPath}/heads`)).toEqual(['1'])
+  })
+
   test('a day has three attempts over all runs; the third failure is a gap for ever, explained by every later run', async () => {
     const workspace = await filledWorkspace(legacySignal)
     const outcomes: string[] = []
