@@ -418,6 +418,15 @@ describe('the tools on two streams', () => {
     expect(await answersToText('')).toMatchObject({ answers: [], problems: [] })
   })
 
+  test('the tools on two streams respond to a call whose result comes long after the end of the input', async () => {
+    const turns = async (): Promise<null> => {
+      for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate)
+      return null
+    }
+    const { answers } = await serve(new PassThrough().end(`${FEED_CALL}\n`), { feed: turns })
+    expect(answers).toMatchObject([{ id: 1, result: { isError: true } }])
+  })
+
   test('the tools on two streams end with a broken input, and report the reason', async () => {
     const input = new PassThrough()
     const { problems } = await serve(input, {}, () => void input.destroy(new Error('the pipe broke')))
