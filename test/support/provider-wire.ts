@@ -169,7 +169,8 @@ export interface Behaviour {
   /** Headers of the stream beside its type. */
   headers?: Record<string, string>
   /** The point at which it stops responding. */
-  silent?: 'before-headers' | 'after-headers' | 'after-first-event' | 'comments-only'
+  silent?:
+    'before-headers' | 'after-headers' | 'after-first-event' | 'comments-only' | 'comments-after-first-event'
   /** End of the connection; `hold`: none. */
   ending?: 'end' | 'reset' | 'hold'
   lineEnd?: '\n' | '\r\n' | '\r'
@@ -207,6 +208,7 @@ export const MODES = {
   'silence after headers': { silent: 'after-headers' },
   'silence after first event': { rounds: answer, silent: 'after-first-event' },
   'comments only': { silent: 'comments-only' },
+  'comments after first event': { rounds: answer, silent: 'comments-after-first-event' },
   'HTML 200': { response: { status: 200, type: 'text/html', body: '<html>SECRET</html>' } },
   'JSON 200': { response: { status: 200, type: 'application/json', body: '{"output":"SECRET"}' } },
   'content encoding': { rounds: answer, headers: { 'content-encoding': 'br' } },

@@ -122,7 +122,10 @@ async function respond(
     (data) => behaviour.lastLineEnds === undefined || data !== '[DONE]',
   )
   const frames = events.map((data) => frameOf(api, data, lineEnd))
-  if (silent === 'after-first-event') return void response.write(frames[0] ?? '')
+  if (silent?.endsWith('after-first-event')) {
+    response.write(frames[0] ?? '')
+    return silent === 'after-first-event' ? undefined : comment(response)
+  }
   if (behaviour.lastLineEnds !== undefined)
     frames.push((frames.pop() ?? '').slice(0, -2 * lineEnd.length) + behaviour.lastLineEnds)
   if (behaviour.halfEvent) frames.push('data: {"type":"response.comp')

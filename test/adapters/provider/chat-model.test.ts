@@ -43,6 +43,7 @@ const TABLE: readonly (readonly [ModeName, string, Expected])[] = [
   ['silence after headers', '', { error: 'timeout', code: 'first_event' }],
   ['silence after first event', '', { error: 'timeout', code: 'idle' }],
   ['comments only', '', { error: 'timeout', code: 'first_event' }],
+  ['comments after first event', '', { error: 'timeout', code: 'idle' }],
   ['HTML 200', '', { error: 'upstream_error', code: 'invalid_stream' }],
   ['JSON 200', '', { error: 'upstream_error', code: 'invalid_stream' }],
   ['content encoding', '', { error: 'upstream_error', code: 'invalid_stream' }],

@@ -17,6 +17,7 @@ const ENDINGS: Record<ModeName, string> = {
   'silence after headers': 'timeout first_event',
   'silence after first event': 'timeout idle',
   'comments only': 'timeout first_event',
+  'comments after first event': 'timeout idle',
   'HTML 200': 'upstream_error invalid_stream',
   'JSON 200': 'upstream_error invalid_stream',
   'content encoding': 'upstream_error invalid_stream',

@@ -162,6 +162,7 @@ describe('after the first data line', () => {
     ['clean end without terminal', 'truncated'],
     ['half an event at the end', 'truncated'],
     ['silence after first event', 'idle'],
+    ['comments after first event', 'idle'],
     ['200 MiB line', 'invalid_stream'],
   ])('%s ends with an error event and without the end mark', async (mode, code) => {
     const { upstream, post } = await startV1({ idleMs: code === 'idle' ? 150 : 60_000 })
