@@ -15,6 +15,7 @@ import { candidate, catalogueModel, evaluation, RUN_AT, sampleRun } from './free
 import type { Behaviour } from './provider-wire.ts'
 import { startProvider } from './synthetic-provider.ts'
 import type { SyntheticProvider } from './synthetic-provider.ts'
+import { LONG_MS } from './workspace.ts'
 
 /** A key that no other text of a test contains. */
 export const CALLER_KEY = 'sk-or-v1-0123456789abcdef0123456789abcdef'
@@ -65,7 +66,7 @@ export interface V1Options {
 
 /** `/v1` over real sockets, with a scripted routing service. */
 export async function startV1(options: V1Options = {}): Promise<V1Server> {
-  const { firstEventMs = 5_000, idleMs = 5_000, run = V1_RUN } = options
+  const { firstEventMs = LONG_MS, idleMs = LONG_MS, run = V1_RUN } = options
   const upstream = await startProvider()
   const clock = Date.now
   const { base = upstream.url } = options
@@ -77,7 +78,7 @@ export async function startV1(options: V1Options = {}): Promise<V1Server> {
     void lines.push(JSON.stringify({ ...fields, err: String(fields['err']), message }))
   const log = { info: write, warn: write, error: write }
   const app = new H3({ silent: true })
-  const ports = { passThrough, trustedProxies: [], turnMs: 10_000, clock, secret: Buffer.alloc(32, 7) }
+  const ports = { passThrough, trustedProxies: [], turnMs: LONG_MS, clock, secret: Buffer.alloc(32, 7) }
   const served = { run: run ?? V1_RUN, seed: run === null, storeAvailable: true }
   for (const route of v1Routes({ ...ports, ...options.ports }, () => Promise.resolve(served)))
     app.all(route.path, (event) => route.handle(event, log))
