@@ -363,3 +363,18 @@ test('a witness that refuses a checkpoint which it has cosigned does not end the
     witnesses: [{ outcome: 'failed', reason: 'it responded with 409' }],
   })
 })
+
+test('a witness that has cosigned nothing reports no second history when it refuses the ledger', async () => {
+  const at = await scene()
+  await publishDay(at, 0)
+  const [witness] = at.witnesses
+  if (!witness) throw new Error('no witness')
+  witness.behaviour = ({ response }) =>
+    olds(witness).at(-1) === 'old 0'
+      ? response.writeHead(422).end()
+      : response.writeHead(409, { 'content-type': 'text/x.tlog.size' }).end('0\n')
+  expect((await publishDay(at, 0, 1)).report).toMatchObject({
+    outcome: 'already-published',
+    witnesses: [{ outcome: 'failed', reason: 'it responded with 422' }],
+  })
+})
