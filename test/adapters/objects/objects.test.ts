@@ -73,6 +73,8 @@ describe('an archive on any engine', () => {
     await expect(objects.prepare()).rejects.toBe(refusal)
     await expect(objects.put(digest, new TextEncoder().encode('x'))).rejects.toBe(refusal)
     await expect(objects.putHead(headOf(1))).rejects.toBe(refusal)
+    await expect(objects.logFiles.put({ kind: 'policy', number: 1 }, Uint8Array.of(1))).rejects.toBe(refusal)
+    await expect(objects.recommendations.put('2026-03-01.v1', Uint8Array.of(1))).rejects.toBe(refusal)
     expect(stored.size).toBe(0)
   })
 
