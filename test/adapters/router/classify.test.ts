@@ -64,6 +64,12 @@ describe('a response of the routing service', () => {
     expect(retryAt).toBe(seconds === null ? null : ANSWERED_AT + seconds)
   })
 
+  test('a wait of 0 seconds in an error allows a retry at once, and is no missing balance', () => {
+    const metadata = { retry_after_seconds: 0 }
+    const response = answered(402, { error: { code: 402, message: 'Wait', metadata } })
+    expect(classifyResponse(response)).toMatchObject({ class: 'account_busy', retryAt: ANSWERED_AT })
+  })
+
   test('the classification reports the limit and its reset', () => {
     expect(classifyResponse(shapeOf('openrouter_free_tier_daily'))).toMatchObject({
       limit: 50,

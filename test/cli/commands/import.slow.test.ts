@@ -175,6 +175,9 @@ describe('import articles', () => {
       0,
       { rows: 3, inserted: 1, skipped: 2, errorCount: 2 },
     ])
+    // Skipped rows are notes.
+    expect(skipped.stderr).toMatch(/^\S+:2: key: .*\n\S+:3: text: is empty.*\n$/)
+    expect(await run([...args, '--on-error', 'skip', '--quiet'])).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 })
 

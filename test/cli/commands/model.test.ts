@@ -50,7 +50,9 @@ describe('dash model', () => {
     expect((await print('--id', '--needs', 'tools')).stdout).toBe('other/cached:free\n')
     const none = await print('--needs', 'tools,structured', '--json')
     expect([none.code, JSON.parse(none.stdout)]).toMatchObject([1, { exitCode: 1 }])
-    expect(none.stderr).toMatch(/^(?=.*--needs tools,structured)(?=.*openrouter\/free).*\n$/)
+    expect(none.stderr).toBe(
+      'error: the recommendation has no model that meets --needs tools,structured; drop a need, or use the router openrouter/free\n',
+    )
   })
 
   test('the seed is printed with a note while nothing is stored, and no folder is created', async () => {
@@ -93,6 +95,14 @@ describe('dash model --url', () => {
       expect([code, stdout, stderr.trim().split('\n').length]).toEqual([69, '', 1])
       expect(stderr).toContain(url)
     }
+  })
+
+  test('a host whose shortlist is empty ends with 1 and its router', async () => {
+    const empty = await jsonSource({ ...sampleRun(), count: 0, models: [], baseUrl: 'https://x.test' })
+    expect(await model(['--url', empty.url])).toMatchObject({
+      code: 1,
+      stderr: 'error: the recommendation has no model; use the router openrouter/free\n',
+    })
   })
 
   test('text of a host is quoted for the shell that evaluates it', async () => {

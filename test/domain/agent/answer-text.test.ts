@@ -76,6 +76,7 @@ describe('plain answers', () => {
     expect(filter.push(' [a')).toBe(' [a')
     expect(filter.push('](h')).toBe('')
     expect(filter.push('ttps://x.org')).toBe('](https://x.org')
+    expect(filter.push(') ![b](')).toBe(') [b')
   })
 })
 

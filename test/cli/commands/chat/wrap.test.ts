@@ -30,6 +30,19 @@ describe('wrapping', () => {
     ])
   })
 
+  test('each part of a row has its own style and link', () => {
+    const spans = [
+      { text: 'a ', styles: [] },
+      { text: 'b', styles: ['bold'] },
+      { text: ' c ', styles: [] },
+      { text: 'd', styles: [], link: 'https://e.org/' },
+      { text: ' e', styles: [] },
+    ] as const
+    expect(wrap(spans, 80).map((row) => row.text)).toEqual([
+      'a \x1b[1mb\x1b[22m c \x1b]8;;https://e.org/\x1b\\d\x1b]8;;\x1b\\ e',
+    ])
+  })
+
   test('control characters are removed', () => {
     expect(rows('a\x1b[31mb\u009bc\x07\u202ed', 80)).toEqual(['a[31mbcd'])
   })
