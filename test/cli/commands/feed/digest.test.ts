@@ -6,6 +6,7 @@ import { addDays, dayOf } from '../../../../src/domain/time.ts'
 import { listenLocally, openApp } from '../../../support/api-client.ts'
 import { filledFolder, run } from '../../../support/dash.ts'
 import { newsWorkspace } from '../../../support/news.ts'
+import { publishDays } from '../../../support/workspace.ts'
 
 const SINCE = ['--since', '2026-03-03']
 
@@ -26,6 +27,24 @@ describe('dash digest', () => {
       expect.stringMatching(/^Live feed, top of the month: Popular\n {2}#1 .*\n.*\n {2}#3 {2}Live story/),
     ])
     expect(stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
+  })
+
+  test('a period without changes says so in each of its parts', async () => {
+    const workspace = await newsWorkspace()
+    await publishDays(workspace, ['2026-03-05'])
+    const { stdout } = await run([
+      'digest',
+      '--since',
+      '2026-03-05T12:00:00Z',
+      '--data-dir',
+      workspace.folder,
+    ])
+    expect(stdout.split('\n\n').slice(1, 5)).toEqual([
+      'New number 1\n  Number 1 is the same.',
+      'Entered\n  Nothing entered.',
+      'Left\n  Nothing left.',
+      'Moved by 10 ranks or more\n  Nothing moved by 10 ranks or more.',
+    ])
   })
 
   test('the same digest is a JSON document, also from another host', async () => {

@@ -1,10 +1,10 @@
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { YearEnvelope } from '../../../../src/domain/year/schema.ts'
 import { listenLocally, openApp } from '../../../support/api-client.ts'
 import { run, temporaryFolder } from '../../../support/dash.ts'
-import { localSource, unreachableUrl } from '../../../support/local-source.ts'
+import { jsonSource, localSource, unreachableUrl } from '../../../support/local-source.ts'
 import { newsWorkspace } from '../../../support/news.ts'
 
 const top = (...args: string[]): ReturnType<typeof run> => run(['top', ...args])
@@ -116,6 +116,19 @@ describe('dash top --url', () => {
       expect(stderr).toContain(url)
     }
     expect((await top('--url', page.url)).code).toBe(69)
+  })
+
+  test('a host whose index has the day that is not over is refused', async () => {
+    const today = '2026-03-02'
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.parse(`${today}T23:00:00Z`) })
+    onTestFinished(() => void vi.useRealTimers())
+    const gaps = [{ asOfDay: today, reason: 'missed' }]
+    const { url } = await jsonSource({ publications: [], gaps })
+    const { code, stderr } = await top('year', '--url', url)
+    expect([code, stderr]).toEqual([
+      69,
+      `error: the host ${url} serves a history index with the impossible day ${today}; check --url\n`,
+    ])
   })
 })
 
