@@ -62,6 +62,7 @@ describe('plain answers', () => {
     '```rust\nlet v = vec![1]; let x = a < b;\n```\n\tindented',
     'See <https://example.org/x> or https://example.org/y.', 'a!b ! [c] !',
     '@user, https://example.org/@user/a@1.2.3, [a](https://example.org/b@2.0/c) and user@host.',
+    '[eight spaces](        https://example.org/a) before a target',
     'Note: a & b &amp; c; `x@latest`; sftp: no',
   ])('a plain answer stays as it is: %j', (text) => {
     expect(filtered(text)).toBe(text)
@@ -113,6 +114,7 @@ test.each([
   ['[a](javascript:alert(1))', '[a] (javascript:alert(1))'],
   ['[a](<javascript:alert(1)>)', '[a] (< javascript:alert(1)>)'],
   ['[a]( \n\tjavascript:alert(1))', '[a] ( \n\tjavascript:alert(1))'],
+  ['[a](         https://e.org)', '[a] (         https://e.org)'],
   ['[a](java\u0000script:alert(1))', '[a] (javascript:alert(1))'],
   ['[a](&#106;avascript:alert(1))', '[a] (&#106;avascript:alert(1))'],
   ['[a](data:text/html;base64,AA==)', '[a] (data:text/html;base64,AA==)'],

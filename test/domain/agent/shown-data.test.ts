@@ -97,6 +97,7 @@ test('a text is cut between characters to the size that fits, with any escapes',
       },
     ),
   )
-  expect(() => fitText('', () => 'x'.repeat(10), 9)).toThrow(RangeError)
+  expect(fitText('cut', (beginning) => `${beginning}${'x'.repeat(9)}`, 9)).toBe('x'.repeat(9))
+  for (const text of ['', 'cut']) expect(() => fitText(text, () => 'x'.repeat(10), 9)).toThrow(RangeError)
   expect(() => fitLists({ head: 'x'.repeat(10) }, { a: ['1'] }, 9)).toThrow(RangeError)
 })

@@ -189,6 +189,14 @@ describe('coverage', () => {
       'medium',
     )
   })
+
+  test('four fresh scores of five are enough for a high confidence', () => {
+    const field = eight.slice(0, 5).map((one, index) => ({
+      ...one,
+      evaluation: evaluation(index < 4 ? RUN_AT : RUN_AT - 2 * DAY_MS),
+    }))
+    expect(level(field)).toBe('high')
+  })
   const unanswered = { status: 'http_timeout_or_error', points: 0, score: 0, details: {} } as const
   const halfOf = (kind: 'tool' | 'text'): Pick<Candidate, 'evaluation'> => {
     const { updatedAt, tasks } = evaluation(RUN_AT)
