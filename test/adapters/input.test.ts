@@ -1,11 +1,13 @@
 import { readdirSync, statSync, writeFileSync, mkdirSync, symlinkSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { lineFile, spoolInput, archiveFolder } from '../../src/adapters/input.ts'
+import { lineFile, openInputs, spoolInput, archiveFolder } from '../../src/adapters/input.ts'
 import { sha256Hex } from '../../src/domain/digest.ts'
 import type { InputLine, LineSource } from '../../src/domain/ports.ts'
 import { temporaryFolder, openDescriptors } from '../support/temporary-folder.ts'
@@ -237,6 +239,21 @@ describe('standard input', () => {
       detail: '-: the pipe broke',
     })
     expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('the copy of standard input is removed if a later file cannot be read', async () => {
+    const folder = await temporaryFolder()
+    vi.stubEnv('TMPDIR', folder)
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const socket = join(folder, 'socket')
+    const server = createServer().listen(socket)
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const { signal } = new AbortController()
+    await expect(openInputs(['-', socket], Readable.from(['one\n']), signal)).rejects.toMatchObject(
+      UNREADABLE,
+    )
+    expect(readdirSync(folder)).toEqual(['socket'])
   })
 
   test('the copy of standard input is readable by its owner only', async () => {

@@ -129,6 +129,17 @@ test('a failing server does not affect the texts of other items', async () => {
   expect((await workspace.feed.article('hn', '9'))?.text).toContain('A good page')
 })
 
+test('a report has the first hundred failures, and the number of all', async () => {
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals(Array.from({ length: 101 }, (_, index) => item(`${index}`, null)))
+  const failing: ArticleTexts = {
+    read: () => Promise.resolve({ kind: 'failed', reason: 'the server is down', notBefore: null }),
+  }
+  const report = await run(workspace, failing, { limit: 101 })
+  expect(report).toMatchObject({ wanted: 101, failedCount: 101 })
+  expect(report.failed).toHaveLength(100)
+})
+
 describe('an item whose text could not be read', () => {
   test('an unreadable item waits for its next attempt, is tried a few times, and then no more', async () => {
     const workspace = await openWorkspace()

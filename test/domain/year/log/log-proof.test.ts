@@ -119,6 +119,7 @@ describe('proof files', () => {
     ['an entry that is not canonical', PROOF_OF_C.replace('Yw==', 'Yx==')],
     ['a hash of 33 bytes', PROOF_OF_C.replace('5mes=', '5mesA')],
     ['a hash that is not canonical', PROOF_OF_C.replace('mes=', 'met=')],
+    ['a short hash after the others', PROOF_OF_C.replace('\n\n', '\nAAAA\n\n')],
     ['carriage returns', PROOF_OF_C.replaceAll('\n', '\r\n')],
     ['another version', PROOF_OF_C.replace('@v1', '@v2')],
     ['no checkpoint', PROOF_OF_C.slice(0, PROOF_OF_C.indexOf('\n\n') + 2)],
