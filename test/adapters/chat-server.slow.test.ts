@@ -118,6 +118,7 @@ describe('a server that misbehaves', () => {
       html(301, { location: 'https://dash.example/' }),
       /redirects to https:\/\/dash\.example\//,
     ],
+    ['several addresses', html(300, { location: '/chat' }), /redirects to \/chat,/],
     [
       'a bad request that names an address',
       html(400, { location: 'https://dash.example/' }),

@@ -23,6 +23,7 @@ describe('commands that the sandbox does not support', () => {
     ["sed -ie 's/a/b/' a.txt", 'sed -i cannot keep a backup'],
     ["grep -w '[^a]:' a.txt", 'grep -w with a pattern that is not a word'],
     ["grep -ow 'a:' a.txt", 'grep -w with a pattern that is not a word'],
+    ["grep -e 'a:' -w a.txt", 'grep -w with a pattern that is not a word'],
     ['grep -e a -e b a.txt', 'grep with several patterns'],
     ['grep -Z a a.txt', 'grep -Z without a list of file names'],
     ['cat a.txt | grep -H a', 'grep -H without a file'],
