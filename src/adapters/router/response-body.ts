@@ -89,7 +89,7 @@ export function parseErrorFacts(error: JsonObject): ErrorFacts {
 
 /** Parses an HTTP status from a code, which may be a number, digits, or another word of a provider. */
 function parseStatus(code: unknown): number | null {
-  const status = typeof code === 'string' && /^\d{3}$/.test(code) ? Number(code) : code
+  const status = typeof code === 'string' ? Number(code) : code
   const isStatus = typeof status === 'number' && Number.isInteger(status) && status >= 400 && status < 600
   return isStatus ? status : null
 }
