@@ -123,6 +123,12 @@ describe('an unusable S3 store', () => {
     await expect(ask(open(await changes()))).rejects.toMatchObject({ ...UNAVAILABLE, detail })
   })
 
+  test('a bucket that may not be listed is not written', async () => {
+    server.fail('GET', /max-keys/, s3Error(403, 'AccessDenied'))
+    await expect(open().put(DIGEST, BYTES)).rejects.toMatchObject(UNAVAILABLE)
+    expect(requestCount('PUT', /./)).toBe(0)
+  })
+
   test('the messages of the store never contain the secret', async () => {
     const failure = await failureOf(open({ secretAccessKey: 'very-secret' }).ping())
     expect(`${String(failure)} ${JSON.stringify(failure)}`).not.toContain('very-secret')
