@@ -85,8 +85,7 @@ export function openArticleTexts(
       }
     },
     async close() {
-      await extractor.close()
-      await http.close()
+      await Promise.all([extractor.close(), http.close()])
     },
   }
 }

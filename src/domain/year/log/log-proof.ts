@@ -34,13 +34,12 @@ export function formatLogProof({ entry, index, hashes, checkpoint }: LogProof): 
 
 /** Parses a proof file; null for any text that {@link formatLogProof} does not produce. */
 export function parseLogProof(text: string): LogProof | null {
-  const end = text.indexOf('\n\n')
-  if (end === -1) return null
-  const [first, extraLine = '', indexLine = '', ...hashLines] = text.slice(0, end).split('\n')
+  const [head = '', ...rest] = text.split('\n\n')
+  const [first, extraLine = '', indexLine = '', ...hashLines] = head.split('\n')
   const entry = extraLine.startsWith('extra ') ? decodeBase64(extraLine.slice('extra '.length)) : null
   const index = indexLine.startsWith('index ') ? parseDecimal(indexLine.slice('index '.length)) : null
   const hashes = hashLines.map(decodeBase64).filter((hash) => hash?.byteLength === HASH_BYTES) as Hash[]
-  const checkpoint = text.slice(end + 2)
+  const checkpoint = rest.join('\n\n')
   if (first !== FIRST_LINE || entry === null || index === null) return null
   return hashes.length === hashLines.length && parseNote(checkpoint) !== null
     ? { entry, index, hashes, checkpoint }
