@@ -180,7 +180,8 @@ function fate(copy, file) {
     const [, by = args.join(' ')] = /^ *FAIL +(.*)$/m.exec(stripVTControlCharacters(output)) ?? []
     if (end === 'failed') return { told: 'killed', by }
   }
-  return { told: 'survived' }
+  // The tests strip the types.
+  return { told: run(['npx', 'tsc', '-p', 'tsconfig.json'], copy).end === 'failed' ? 'invalid' : 'survived' }
 }
 
 /** The line of a mutation in the output. */
