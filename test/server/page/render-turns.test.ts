@@ -38,6 +38,19 @@ test('short renders run together, more and more of them, without a pause', async
   )
 })
 
+test('other requests get a turn between renders', async () => {
+  const turns = turnsWithoutPauses()
+  const events: string[] = []
+  const renders = ['1', '2', '3', '4'].map((name) =>
+    turns.run('a', async () => {
+      if (name === '1') setImmediate(() => events.push('other'))
+      events.push(name)
+    }),
+  )
+  await Promise.all(renders)
+  expect(events).toEqual(['1', 'other', '2', '3', '4'])
+})
+
 test('long renders run alone, with pauses of nine times their duration between them from the second on', async () => {
   const events = await orderOf([8, 10, 40, 1, 1])
   expect(events.join(', ')).toBe(
