@@ -241,6 +241,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--source <sources>', 'only these sources, comma-separated; may be repeated').argParser(
         (value: string, before: string | undefined) => (before === undefined ? value : `${before},${value}`),
       ),
+      option('--min-points <n>', 'only items with at least as many points, in the unit of their source'),
+      option('--min-comments <n>', 'only items with at least as many comments'),
       option('--from <day>', 'only items of this day or later (YYYY-MM-DD)'),
       option('--to <day>', 'only items of this day or earlier (YYYY-MM-DD)'),
       option('--limit <n>', 'maximum number of items (1 to 100, default 20)'),

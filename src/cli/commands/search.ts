@@ -10,6 +10,8 @@ import { escaped } from '../terminal.ts'
 export interface SearchFlags {
   /** Comma-separated. */
   source?: string
+  minPoints?: string
+  minComments?: string
   from?: string
   to?: string
   limit?: string
@@ -19,6 +21,7 @@ export interface SearchFlags {
 const ADVICE: Readonly<Record<string, string>> = {
   invalid_query: 'give at least one word and at most 1000 characters',
   invalid_source: '--source must be sources, comma-separated, such as hn,lobsters',
+  invalid_minimum: '--min-points and --min-comments must be whole numbers of at most nine digits',
   invalid_time: '--from and --to must be existing days (YYYY-MM-DD), --from not after --to',
   invalid_limit: '--limit must be a whole number from 1 to 100',
 }
@@ -52,7 +55,7 @@ function refuseSourceAsWord(words: readonly string[]): void {
 
 function parseQuery(words: readonly string[], flags: SearchFlags): SearchQuery {
   const params = new URLSearchParams({ q: words.join(' ') })
-  for (const name of ['source', 'from', 'to', 'limit'] as const) {
+  for (const name of ['source', 'minPoints', 'minComments', 'from', 'to', 'limit'] as const) {
     const value = flags[name]
     if (value !== undefined) params.set(name, value)
   }
