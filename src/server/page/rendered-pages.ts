@@ -19,21 +19,24 @@ import type { Frame, PageQuery, QueryRules } from './layout.ts'
 import { recordReads } from './page-sources.ts'
 import type { PageSources, RecordedReads } from './page-sources.ts'
 
-/** Renders that may wait in the queue. */
-const QUEUE_SLOTS: SlotBounds = { perAddress: 32, perNetwork: 32, all: 96 }
+/** Renders that may wait or run. */
+const QUEUE_SLOTS: SlotBounds = { perAddress: 32, perNetwork: 32, all: 64 }
 
-/** Most renders that run at once. They share reads of the stores. */
-const RUNNING_MAX = 8
+/** Most renders that start at once, so that they share reads of the stores. */
+const STARTS_MAX = 8
 
-/** Duration, in milliseconds, up to which renders that run at once delay other requests too little for a pause. */
-const SHORT_MS = 6
+/** Time, in milliseconds, for which renders may block other requests without a pause. */
+const SHORT_MS = 4
 
-/** Pause between longer renders, as a multiple of their duration: they take at most a tenth of the time. */
+/** Pause after a longer block, as a multiple of its duration: renders of up to 12 ms take at most a tenth of the time. */
 const PAUSE_FACTOR = 9
 
+/** Longest pause after a block, and pauses that may be owed, in milliseconds: one block may be something else's. */
+const PAUSE_MAX_MS = 108
+
 /**
- * Time, in milliseconds, after which the next renders or the pause start although these continue: they then wait for a
- * store and do not block.
+ * Time, in milliseconds, after which the next renders start although these continue: they then wait for a store and do
+ * not block.
  */
 const RENDER_WAIT_MS = 12
 
@@ -41,8 +44,8 @@ const RENDER_WAIT_MS = 12
 const QUEUE_RETRY_SECONDS = 4
 
 /**
- * Starts as many renders at once as take a short time together, with pauses between those that take longer each, so that
- * they rarely delay other requests. Addresses take turns.
+ * Starts as many renders at once as block other requests for a short time only, with pauses after those that block them
+ * longer. Addresses take turns.
  */
 export interface RenderQueue {
   /**
@@ -60,16 +63,39 @@ interface Job {
   refuse(limit: Refusal): void
 }
 
-/**
- * @param pause between long renders; its argument is in milliseconds
- * @param time of a clock that measures durations, in milliseconds
- */
-export function openRenderQueue(
-  pause: (ms: number) => Promise<unknown> = sleep,
-  time = (): number => performance.now(),
-): RenderQueue {
+/** The clock and the event loop of a queue, with times in milliseconds. */
+export interface RenderTimes {
+  now(): number
+  pause(ms: number): Promise<unknown>
+  /** Begins to measure; the result ends it and returns the longest time for which the event loop was blocked. */
+  watch(): () => number
+}
+
+const TIMES: RenderTimes = {
+  now: () => performance.now(),
+  pause: sleep,
+  watch() {
+    let [last, longest] = [performance.now(), 0]
+    const tick = (): void => {
+      const now = performance.now()
+      ;[last, longest] = [now, Math.max(longest, now - last)]
+    }
+    const timer = setInterval(tick, 1)
+    return () => {
+      clearInterval(timer)
+      tick()
+      return longest
+    }
+  },
+}
+
+export function openRenderQueue({ now, pause, watch }: RenderTimes = TIMES): RenderQueue {
   const queue = fairQueue<Job>(QUEUE_SLOTS)
   let isRunning = false
+  /** Most renders that start at once now. */
+  let starts = 1
+  /** When all pauses that are owed would be over. */
+  let pausedUntil = 0
 
   const admit = (job: Job): void => {
     let admission = queue.add(job.address, job)
@@ -82,29 +108,31 @@ export function openRenderQueue(
   }
   const takeJobs = (count: number): Job[] => {
     const jobs: Job[] = []
-    for (let next = queue.next(); next; next = jobs.length < count ? queue.next() : undefined) {
-      queue.leave(next.address)
-      jobs.push(next)
-    }
+    for (let next = queue.next(); next; next = jobs.length < count ? queue.next() : undefined) jobs.push(next)
     return jobs
   }
+  const start = (job: Job): Promise<void> =>
+    job
+      .render()
+      .catch(() => undefined)
+      .then(() => queue.leave(job.address))
   const runQueue = async (): Promise<void> => {
     if (isRunning) return
     isRunning = true
     // Requests of the same turn of the event loop share a render that has not started.
     await nextTurn()
-    let count = 1
-    let longRenders = 0
-    for (let jobs = takeJobs(count); jobs.length > 0; jobs = takeJobs(count)) {
-      const startedAt = time()
-      const renders = jobs.map((job) => job.render().catch(() => undefined))
-      await Promise.race([Promise.all(renders), sleep(RENDER_WAIT_MS)])
-      const duration = time() - startedAt
-      const isShort = duration <= SHORT_MS
-      count = isShort ? Math.min(RUNNING_MAX, count + 1) : Math.ceil(jobs.length / 2)
-      longRenders = isShort || jobs.length > 1 ? 0 : longRenders + 1
-      // A single one may have been delayed by something else.
-      if (longRenders > 1) await pause(PAUSE_FACTOR * Math.min(RENDER_WAIT_MS, duration))
+    for (;;) {
+      const owed = pausedUntil - now()
+      if (owed > PAUSE_MAX_MS) await pause(owed - PAUSE_MAX_MS)
+      const jobs = takeJobs(starts)
+      if (jobs.length === 0) break
+      const endWatch = watch()
+      await Promise.race([Promise.all(jobs.map(start)), sleep(RENDER_WAIT_MS)])
+      const blocked = endWatch()
+      const isShort = blocked <= SHORT_MS
+      starts = isShort ? Math.min(STARTS_MAX, starts + 1) : Math.ceil(jobs.length / 2)
+      if (!isShort)
+        pausedUntil = Math.max(pausedUntil, now()) + Math.min(PAUSE_MAX_MS, PAUSE_FACTOR * blocked)
       await nextTurn()
     }
     isRunning = false
