@@ -30,9 +30,7 @@ export function setUpKeys() {
 }
 
 function items() {
-  return [...document.querySelectorAll(ROW)].filter(
-    (item) => item instanceof HTMLElement && item.offsetParent !== null,
-  )
+  return [...document.querySelectorAll(ROW)].filter((item) => item.checkVisibility())
 }
 
 function current() {
@@ -58,7 +56,7 @@ function focusItem(item) {
 function follow(selector) {
   const link = current()?.querySelector(selector)
   if (link instanceof HTMLElement) link.click()
-  else announce(current() ? 'This story has none.' : 'No story is chosen; press j.')
+  else announce(current() ? 'This row has no such link.' : 'No story is chosen; press j.')
 }
 
 function hideCurrent() {

@@ -123,8 +123,7 @@ class YearTimeline extends HTMLElement {
     // Measured before the first change of this frame, while no layout is needed for it.
     const places = list ? placesOf(list.children) : new Map()
     this.#describe(slider, day)
-    if (list instanceof HTMLElement)
-      list.style.setProperty('--rows', String(Math.ceil((rows?.length ?? list.childElementCount) / 2)))
+    if (list) balance(list)
     this.#section?.classList.toggle('travelling', isMoved)
     this.#section?.classList.toggle('unlisted', isMoved && !rows)
     if (!list || (!isMoved && this.#original === null)) return
@@ -275,6 +274,7 @@ function reorder(list, rows, places) {
     rows.every((row, index) => row.parentElement === list && orderOf(row) === index)
   if (!isSame) replaceRows(list, rows)
   hideRows(list)
+  balance(list)
   if (isSame) return
   for (const move of moves.values()) move.cancel()
   moves.clear()
@@ -305,6 +305,12 @@ function replaceRows(list, rows) {
     if (row instanceof HTMLElement && orderOf(row) !== index) row.style.order = String(index)
 }
 
+/** Gives both columns of a list the same number of rows. @param {Element} list */
+function balance(list) {
+  const shown = [...list.children].filter((row) => row instanceof HTMLElement && !row.hidden)
+  if (list instanceof HTMLElement) list.style.setProperty('--rows', String(Math.ceil(shown.length / 2)))
+}
+
 /** The place of a row in its list while the slider is moved; NaN for a row that has none. @param {Element} row */
 function orderOf(row) {
   return row instanceof HTMLElement ? Number.parseInt(row.style.order, 10) : NaN
@@ -314,8 +320,11 @@ function orderOf(row) {
 function settle(list) {
   const rows = [...list.children]
   if (rows.every((row) => Number.isNaN(orderOf(row)))) return
+  const { activeElement } = document
   list.append(...rows.toSorted((a, b) => orderOf(a) - orderOf(b)))
   for (const row of rows) if (row instanceof HTMLElement) row.style.removeProperty('order')
+  if (activeElement instanceof HTMLElement && list.contains(activeElement))
+    activeElement.focus({ preventScroll: true })
 }
 
 /** @param {DOMRect} place */

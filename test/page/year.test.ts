@@ -200,6 +200,29 @@ describe('the slider', () => {
     expect(await shownKeys(page)).toEqual(before)
   })
 
+  test.each([DESKTOP, PHONE])(
+    'shows the rows of a step in their order at once, and keeps the focus, on $width pixels',
+    async (viewport) => {
+      const { page } = await visit(`${await serve()}/?sort=year`, { viewport, reducedMotion: 'reduce' })
+      await page.locator('#slider').focus()
+      await drag(page, addDays(AS_OF, 50))
+      await expect.poll(() => shownKeys(page)).toEqual(await published(addDays(AS_OF, 50)))
+      await page.locator('#column-popular .title a').nth(3).focus()
+      await drag(page, addDays(AS_OF, 49))
+      // In two columns the rows go down the first one first.
+      const seen = await page.evaluate<string[]>(`new Promise((resolve) => requestAnimationFrame(() => {
+        const places = [...document.querySelectorAll('#column-popular .item')].map((row) => {
+          const { left, top } = row.getBoundingClientRect()
+          return { key: row.dataset.key, left, top }
+        })
+        resolve(places.sort((a, b) => a.left - b.left || a.top - b.top).map(({ key }) => key))
+      }))`)
+      expect(seen).toEqual(await published(addDays(AS_OF, 49)))
+      await expect.poll(() => shownKeys(page)).toEqual(seen)
+      expect(await page.locator('#column-popular .item:focus-within').count()).toBe(1)
+    },
+  )
+
   test('moves rows only if motion is not reduced', async () => {
     const moved = async (reducedMotion: 'reduce' | 'no-preference'): Promise<number> => {
       const { page } = await visit(`${await serve()}/?sort=year`, { viewport: DESKTOP, reducedMotion })

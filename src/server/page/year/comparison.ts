@@ -214,7 +214,7 @@ function slopeChart(moves: readonly Move[], days: readonly [Day, Day]): Html {
 
 function slopeLine({ move, earlier, later, earlierLabel, laterLabel }: Slope): Html {
   const { before, after, rose } = move
-  return html`<g class="rose ${rose > 0 ? 'up' : 'down'}">
+  return html`<g class="rose ${rose > 0 ? 'up' : 'down'}" data-line="${after.key}">
     <line x1="${LEFT}" x2="${PLOT_END}" y1="${earlier}" y2="${later}" />
     <circle cx="${LEFT}" cy="${earlier}" r="3" />
     <circle cx="${PLOT_END}" cy="${later}" r="3" />
