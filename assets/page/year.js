@@ -123,7 +123,7 @@ class YearTimeline extends HTMLElement {
     // Measured before the first change of this frame, while no layout is needed for it.
     const places = list ? placesOf(list.children) : new Map()
     this.#describe(slider, day)
-    if (list) balance(list)
+    if (list && isMoved && !rows) balance(list)
     this.#section?.classList.toggle('travelling', isMoved)
     this.#section?.classList.toggle('unlisted', isMoved && !rows)
     if (!list || (!isMoved && this.#original === null)) return

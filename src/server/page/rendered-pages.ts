@@ -65,10 +65,10 @@ interface Job {
 
 /** The clock and the event loop of a queue, with times in milliseconds. */
 export interface RenderTimes {
-  now(): number
-  pause(ms: number): Promise<unknown>
+  now: () => number
+  pause: (ms: number) => Promise<unknown>
   /** Begins to measure; the result ends it and returns the longest time for which the event loop was blocked. */
-  watch(): () => number
+  watch: () => () => number
 }
 
 const TIMES: RenderTimes = {
