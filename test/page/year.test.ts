@@ -200,6 +200,25 @@ describe('the slider', () => {
     expect(await shownKeys(page)).toEqual(before)
   })
 
+  test('shows as many rows in one column as in the other when stories are muted', async () => {
+    const { page } = await visit(`${await serve()}/?sort=year`, {
+      viewport: DESKTOP,
+      reducedMotion: 'reduce',
+    })
+    const shown = await published(addDays(AS_OF, 50))
+    const hidden = JSON.stringify(JSON.stringify({ hidden: shown.slice(1, 7) }))
+    await page.evaluate<void>(`localStorage.setItem('dash-hidden', ${hidden})`)
+    await page.reload({ waitUntil: 'networkidle' })
+    await page.locator('#slider').focus()
+    await drag(page, addDays(AS_OF, 50))
+    await expect.poll(() => shownKeys(page)).toEqual(shown)
+    const lefts = await page.evaluate<number[]>(
+      `[...document.querySelectorAll('#column-popular .item:not([hidden])')].map((row) => row.getBoundingClientRect().left)`,
+    )
+    expect(lefts).toHaveLength(shown.length - 6)
+    expect(lefts.filter((left) => left === lefts[0])).toHaveLength(lefts.length / 2)
+  })
+
   test.each([DESKTOP, PHONE])(
     'shows the rows of a step in their order at once, and keeps the focus, on $width pixels',
     async (viewport) => {

@@ -89,7 +89,8 @@ const TIMES: RenderTimes = {
   },
 }
 
-export function openRenderQueue({ now, pause, watch }: RenderTimes = TIMES): RenderQueue {
+export function openRenderQueue(times: Partial<RenderTimes> = {}): RenderQueue {
+  const { now, pause, watch } = { ...TIMES, ...times }
   const queue = fairQueue<Job>(QUEUE_SLOTS)
   let isRunning = false
   /** Most renders that start at once now. */

@@ -52,6 +52,19 @@ test('renders that come one after another owe the same pauses, also with short o
   expect(await orderOf([10, 1, 10, 1, 10], true)).toBe('1, 2, 3, pause of 61, 4, 5')
 })
 
+test('the time for which renders block the event loop is measured', async () => {
+  const pauses: number[] = []
+  const turns = openRenderQueue({ pause: async (ms) => void pauses.push(ms) })
+  for (let long = 0; long < 3; long += 1)
+    await turns.run('a', async () => {
+      const end = performance.now() + 20
+      while (performance.now() < end);
+    })
+  await turns.run('a', async () => undefined)
+  expect(pauses.length).toBeGreaterThan(0)
+  expect(Math.min(...pauses)).toBeGreaterThan(0)
+})
+
 test('renders that block long together are halved', async () => {
   // Three block for nine milliseconds, so two follow.
   expect(await orderOf([1, 1, 1, 3, 3, 3, 1, 1, 1, 1])).toBe(
