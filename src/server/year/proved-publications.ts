@@ -27,8 +27,8 @@ export interface ProvedPublication {
   published: PublishedBody
 }
 
-/** Members of the publications that were read last, by digest. */
-const parsed = new LRUCache<string, YearEnvelope>({ max: 8 })
+/** Members of the publications that were read last, by digest: each takes several times as much memory as its bytes. */
+const parsed = new LRUCache<string, YearEnvelope>({ max: 4 })
 
 /** The members of a publication; null for an older layout. Verified bytes of this version have the schema of the Year. */
 export function envelopeOf({ manifest, published }: ProvedPublication): YearEnvelope | null {

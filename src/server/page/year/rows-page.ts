@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { lastStops } from '../../../domain/year/history/rank-history.ts'
 import { momentAt } from '../../../domain/year/history/calendar.ts'
+import { envelopeOf } from '../../year/proved-publications.ts'
 import { manifestsOf, stopsOnce } from '../../year/rank-routes.ts'
 import { PUBLICATIONS_MAX } from '../../year/year-lists.ts'
 import { ORDERS, popularRows } from '../feed-items.ts'
@@ -11,7 +12,7 @@ import { mountPanels } from '../panel-pages.ts'
 import type { PanelPages } from '../panel-pages.ts'
 import { parseTime, refusalOfYear } from './time-travel.ts'
 import { ROWS_PART, ROWS_PATH } from './timeline.ts'
-import { envelopeReader, notesOf } from './year-view.ts'
+import { notesOf } from './year-view.ts'
 
 /**
  * Mounts `/year/rows?at=…`: the rows of Popular in the last {@link ROWS_PART} publications at or before a time, which the
@@ -22,7 +23,6 @@ export function mountYearRows(pages: PanelPages): void {
 }
 
 function rowsPanel(): Panel {
-  const envelopeOf = envelopeReader()
   return {
     id: 'days',
     title: 'Popular of the Year, day by day',

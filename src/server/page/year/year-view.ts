@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import { COLUMN_NAMES } from '../../../domain/feed/columns.ts'
 import type { ColumnName } from '../../../domain/feed/columns.ts'
 import { applyRule, paramsOfRule, parseRule } from '../../../domain/feed/rule.ts'
@@ -12,10 +11,10 @@ import type { Moment, TimelineStop } from '../../../domain/year/history/calendar
 import { lastStops, periodWith, stayOf } from '../../../domain/year/history/rank-history.ts'
 import type { RankedYear, Stay, TimelinePeriod } from '../../../domain/year/history/rank-history.ts'
 import { mementoPath } from '../../../domain/year/history/memento.ts'
-import { yearEnvelopeSchema } from '../../../domain/year/schema.ts'
 import type { YearEnvelope } from '../../../domain/year/schema.ts'
 import type { Manifest } from '../../../domain/year/ledger.ts'
 import { codeOf } from '../../route.ts'
+import { envelopeOf } from '../../year/proved-publications.ts'
 import type { ProvedPublication } from '../../year/proved-publications.ts'
 import { manifestsOf, ranksContract, stopsOnce } from '../../year/rank-routes.ts'
 import { PUBLICATIONS_MAX } from '../../year/year-lists.ts'
@@ -36,25 +35,6 @@ import { addressOfDays, dayForms, gapNotice, parseMoments } from './time-travel.
 import type { Moments } from './time-travel.ts'
 import { parseChartCount, yearChart } from './year-chart.ts'
 
-/** Number of cached parsed envelopes: each is several times as large as its bytes. */
-const ENVELOPES_MAX = 4
-
-/**
- * Returns a function that parses a verified publication as an envelope of version 3, or null for an older layout, with a
- * small cache.
- */
-export function envelopeReader(): (publication: ProvedPublication) => YearEnvelope | null {
-  const cache = new LRUCache<ProvedPublication, { envelope: YearEnvelope | null }>({ max: ENVELOPES_MAX })
-  return (publication) => {
-    const cached = cache.get(publication)
-    if (cached) return cached.envelope
-    const parsed = yearEnvelopeSchema.safeParse(JSON.parse(publication.published.body.toString('utf8')))
-    const envelope = parsed.success ? parsed.data : null
-    cache.set(publication, { envelope })
-    return envelope
-  }
-}
-
 /** Renders the Year of any time, its position in the history, and its proof. */
 export interface YearView {
   render(view: View, column: ColumnName | null): Promise<Html | PanelContent>
@@ -69,7 +49,6 @@ interface ServedMoment {
 
 /** @param baseUrl public URL of the server, for the commands that check it */
 export function yearView(baseUrl: () => string): YearView {
-  const envelopeOf = envelopeReader()
   return {
     async redirect({ sources: { publications }, now, query }) {
       const moments = parseMoments(query, now)
