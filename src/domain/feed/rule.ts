@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { onceFor } from '../once.ts'
 import { parseQuery } from '../query.ts'
 import type { LiveRefusal } from './live-sort.ts'
 import { Refusal } from '../refusal.ts'
@@ -76,14 +77,8 @@ export interface RuledItem {
   comments: number | null
 }
 
-/** Words of titles, split once while their items live: a list is tested with many rules. */
-const titleWords = new WeakMap<RuledItem, string[]>()
-
-function wordsOf(item: RuledItem): string[] {
-  const words = titleWords.get(item) ?? tokenize(item.title)
-  titleWords.set(item, words)
-  return words
-}
+/** Words of a title, split once while its item lives: a list is tested with many rules. */
+const wordsOf = onceFor(({ title }: RuledItem) => tokenize(title))
 
 /** Returns the test of a rule's conditions on an item; `top` is not one of them. */
 export function ruleTest({ q, source, minPoints, minComments }: FeedRule): (item: RuledItem) => boolean {

@@ -15,9 +15,10 @@ import type { LiveFeed } from '../../domain/feed/live-items.ts'
 import type { StoredItem } from '../../domain/feed/search.ts'
 import { visibleText } from '../../domain/text.ts'
 import { dayOf, formatInstant } from '../../domain/time.ts'
+import { onceFor } from '../../domain/once.ts'
 import { sourcesFor, snapshotFacts, snapshotLists } from './tools.ts'
 import type { AgentSources, CallerSources } from './tools.ts'
-import { onceFor, withTimeout } from '../single-flight.ts'
+import { withTimeout } from '../single-flight.ts'
 
 /** Items of each list of the feed, before lists are cut to fit. */
 const LIST_LENGTH = 10

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { once } from '../../domain/once.ts'
 import { AGENT_CONTRACTS, AGENT_DOCS } from '../agent/contracts.ts'
 import { agUiContract, uiContract } from '../agent/protocols.ts'
 import { FEED_DOCS, SUBSCRIPTION_CONTRACTS, liveContract } from '../feed/live-routes.ts'
@@ -28,7 +29,6 @@ import {
   proofContract,
   tileContract,
 } from '../year/log-routes.ts'
-import { once } from '../single-flight.ts'
 import type { PublishedDocument } from './reference.ts'
 
 type Contracts = Parameters<typeof openApiDocument>[1]

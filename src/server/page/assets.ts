@@ -6,9 +6,9 @@ import { gzipSync } from 'node:zlib'
 import type { H3, H3Event } from 'h3'
 import { sha256Hex } from '../../domain/digest.ts'
 import { PAGE_FILE_TYPES } from '../../domain/year/log/static-layout.ts'
+import { once } from '../../domain/once.ts'
 import { IMMUTABLE, NO_STORE, respondCompressed, respondJson } from '../respond.ts'
 import type { Compressible } from '../respond.ts'
-import { once } from '../single-flight.ts'
 
 /** The pages' own scripts and styles. */
 const FOLDER = fileURLToPath(new URL('../../../assets/page/', import.meta.url))

@@ -11,9 +11,10 @@ import type { YearEnvelope } from '../../domain/year/schema.ts'
 import { formatHttpDate, isFinalAt } from '../../domain/year/history/memento.ts'
 import { ledgerTree } from '../../domain/year/log/log-history.ts'
 import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
+import { once } from '../../domain/once.ts'
 import { JSON_TYPE, publishedBody } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
-import { singleFlight, once, batchPerTick } from '../single-flight.ts'
+import { singleFlight, batchPerTick } from '../single-flight.ts'
 
 /** Size of the cache of verified publications, in bytes. */
 const CACHE_MAX_BYTES = 64 * 1024 * 1024

@@ -25,11 +25,11 @@ import {
   PUBLISHED_LEDGER,
   PUBLISHED_LEGACY_LEDGER,
 } from '../../domain/year/published-ledger.ts'
+import { onceFor } from '../../domain/once.ts'
 import type { FeedHost } from '../feed/feeds.ts'
 import { IMMUTABLE, JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
 import { METHOD_NOT_ALLOWED, publicAccess, publishedHeaders, publishedRoute, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
-import { onceFor } from '../single-flight.ts'
 import type { ProvedPublication, ProvedPublications } from './proved-publications.ts'
 
 /** `GET /api/feed/history`: parses the query, verifies the publication and serves its archived bytes. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { H3 } from 'h3'
+import { once } from '../../../domain/once.ts'
 import { publishedBody, respondPublished } from '../../respond.ts'
-import { once } from '../../single-flight.ts'
 import { chatPanel, challengeSources } from '../chat-panel.ts'
 import { html } from '../html.ts'
 import { pageHeaders } from '../layout.ts'
