@@ -14,7 +14,7 @@ import type { ProvedSnapshots, SnapshotReader } from './feed/proved-snapshots.ts
 import { searchRoutes } from './feed/search-routes.ts'
 import { mcpRoute } from './mcp/route.ts'
 import type { McpPorts } from './mcp/route.ts'
-import { modelChangesRoutes } from './models/changes-feed.ts'
+import { modelChangesRoute } from './models/changes-feed.ts'
 import { freeModelRoutes, servedRecommendation } from './models/routes.ts'
 import type { ServedRecommendation } from './models/routes.ts'
 import { mountAssets } from './page/assets.ts'
@@ -138,7 +138,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   mountRoutes(app, [...year, ...live, ...searchRoutes(ports.search, callerOf)], log)
   const models = [
     ...freeModelRoutes(recommendation, demo, clock),
-    ...modelChangesRoutes({ recommendations: ports.recommendations, recommendation, host }),
+    modelChangesRoute({ recommendations: ports.recommendations, recommendation, host }),
   ]
   mountRoutes(app, [...models, ...ports.agent.routes], log)
   if (ports.mcp) mountRoutes(app, [mcpRoute(ports.mcp)], log)

@@ -69,8 +69,6 @@ const ROUTES: Readonly<Record<string, typeof LEDGER>> = {
   '/api/status/free-llm': MODELS,
   '/badge/free-model.svg': MODELS,
   '/badge/free-model.json': MODELS,
-  '/api/free-llm/changes.rss': MODELS,
-  '/api/free-llm/changes.atom': MODELS,
   '/api/free-llm/changes.json': MODELS,
 }
 

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { sha256Hex, sha256HexToBase64 } from '../../src/domain/digest.ts'
 import { SUBSCRIPTION_CONTRACTS, liveContract } from '../../src/server/feed/live-routes.ts'
 import { searchContract, similarContract, trendContract } from '../../src/server/feed/search-routes.ts'
-import { MODEL_CHANGES_CONTRACTS } from '../../src/server/models/changes-feed.ts'
+import { modelChangesContract } from '../../src/server/models/changes-feed.ts'
 import { FREE_MODELS_CONTRACTS } from '../../src/server/models/routes.ts'
 import type { Contract } from '../../src/server/route.ts'
 import {
@@ -56,7 +56,7 @@ export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [
   itemCardContract,
   trendContract,
   ...FREE_MODELS_CONTRACTS,
-  ...MODEL_CHANGES_CONTRACTS,
+  modelChangesContract,
 ]
 
 export interface ContractResponse {

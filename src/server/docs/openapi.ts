@@ -5,7 +5,7 @@ import { agUiContract, uiContract } from '../agent/protocols.ts'
 import { FEED_DOCS, SUBSCRIPTION_CONTRACTS, liveContract } from '../feed/live-routes.ts'
 import { SEARCH_DOCS, searchContract, similarContract, trendContract } from '../feed/search-routes.ts'
 import { MCP_DOCS, mcpContract } from '../mcp/route.ts'
-import { MODEL_CHANGES_CONTRACTS } from '../models/changes-feed.ts'
+import { modelChangesContract } from '../models/changes-feed.ts'
 import { FREE_MODELS_CONTRACTS, FREE_MODELS_DOCS } from '../models/routes.ts'
 import type { Contract } from '../route.ts'
 import {
@@ -91,7 +91,7 @@ const INTERFACES: readonly Interface[] = [
     summary:
       'Recommends the free text model of a model-routing service to use now, with the shortlist behind it.',
     version: '1.0.0',
-    contracts: [...FREE_MODELS_CONTRACTS, ...MODEL_CHANGES_CONTRACTS],
+    contracts: [...FREE_MODELS_CONTRACTS, modelChangesContract],
   },
   {
     path: AGENT_DOCS,

@@ -1,20 +1,16 @@
-import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
-import { publishedBody } from '../respond.ts'
-import type { PublishedBody } from '../respond.ts'
-import { publishedRoute } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
-import { writeAtom, writeJsonFeed, writeRss } from './formats.ts'
+import { JSON_FEED_TYPE, writeAtom, writeJsonFeed, writeRss } from './formats.ts'
 import type { FeedDocument } from './formats.ts'
 
-/** The formats of every feed. */
+/** The formats of the feeds of stories. */
 const FORMATS = [
   { name: 'RSS 2.0', document: 'An RSS 2.0 document', contentType: 'application/rss+xml', write: writeRss },
   { name: 'Atom', document: 'An Atom 1.0 document', contentType: 'application/atom+xml', write: writeAtom },
   {
     name: 'JSON Feed',
     document: 'A JSON Feed 1.1 document',
-    contentType: 'application/feed+json',
+    contentType: JSON_FEED_TYPE,
     write: writeJsonFeed,
   },
 ] as const
@@ -48,7 +44,7 @@ export function feedContracts<Code extends string>(feed: FeedContract<Code>): Fe
       operationId,
       summary: `Get ${content} as ${name}`,
       contentType,
-      success: contentType === 'application/feed+json' ? jsonFeed : z.string(),
+      success: contentType === JSON_FEED_TYPE ? jsonFeed : z.string(),
       successDescription: document,
     }
   }
@@ -61,41 +57,4 @@ export function feedRoutes<Code extends string>(
   make: (contract: Contract<Code>, write: (feed: FeedDocument) => string) => Route,
 ): Route[] {
   return [make(rss, writeRss), make(atom, writeAtom), make(json, writeJsonFeed)]
-}
-
-/** A state of a feed of changes. */
-interface Changes {
-  /** Identifies the state: its documents are written once. */
-  name: string
-  /** Query of the rule that selects a part of the feed; empty for the whole. */
-  rule?: string
-  cacheControl: string
-  headers?: Readonly<Record<string, string>>
-  documentFor: (path: string) => FeedDocument
-}
-
-/** Size of the cache of documents of a feed of changes, in bytes. */
-const CHANGES_CACHE_MAX_BYTES = 8 * 1024 * 1024
-
-/** Makes the routes of a feed of changes, which keep the newest document of each format and rule. */
-export function changesFeedRoutes<Code extends string>(
-  contracts: FeedContracts<Code>,
-  read: (params: URLSearchParams) => Promise<Changes>,
-): Route[] {
-  const cache = new LRUCache<string, { name: string; body: PublishedBody }>({
-    maxSize: CHANGES_CACHE_MAX_BYTES,
-    sizeCalculation: ({ body: { body } }) => body.byteLength,
-  })
-  return feedRoutes(contracts, (contract, write) => {
-    return publishedRoute(contract, async (params) => {
-      const { name, rule = '', cacheControl, headers = {}, documentFor } = await read(params)
-      const key = `${contract.path} ${rule}`
-      const cached = cache.get(key)
-      if (cached?.name === name) return cached.body
-      const contentType = `${contract.contentType}; charset=utf-8`
-      const body = publishedBody(write(documentFor(contract.path)), { contentType, cacheControl, headers })
-      cache.set(key, { name, body })
-      return body
-    })
-  })
 }

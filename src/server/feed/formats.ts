@@ -107,6 +107,8 @@ function dateOf(instant: string): string {
   return new Date(instant).toUTCString()
 }
 
+export const JSON_FEED_TYPE = 'application/feed+json'
+
 const JSON_FEED_VERSION = 'https://jsonfeed.org/version/1.1'
 
 const author = z.object({ name: z.string() })

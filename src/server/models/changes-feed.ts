@@ -8,21 +8,21 @@ import type { Objects } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { dayField } from '../../domain/wire-fields.ts'
 import type { FeedHost } from '../feed/feeds.ts'
-import { changesFeedRoutes, feedContracts } from '../feed/feed-routes.ts'
 import {
+  JSON_FEED_TYPE,
   jsonFeedAbout,
   jsonFeedDocument,
   jsonFeedItem,
   permanentId,
   writeJsonFeed,
-  xml,
 } from '../feed/formats.ts'
 import type { FeedDocument } from '../feed/formats.ts'
-import { publishedHeaders } from '../route.ts'
+import { publishedBody } from '../respond.ts'
+import { publishedHeaders, publishedRoute } from '../route.ts'
 import type { Route } from '../route.ts'
 import { singleFlight } from '../single-flight.ts'
 import { CACHE_CONTROL, COMMON, FREE_MODELS_DOCS } from './routes.ts'
-import type { ServedRecommendation } from './routes.ts'
+import type { FreeModelContract, ServedRecommendation } from './routes.ts'
 
 /** Newest runs that are compared; the first of them has none before it. */
 const RUNS_MAX = 61
@@ -41,8 +41,8 @@ interface ReadRun {
   run: ComparedRun | null
 }
 
-/** Routes of the feed of changes of the free models (docs/free-models.md#changes). */
-export function modelChangesRoutes({ recommendations, recommendation, host }: ModelChangesPorts): Route[] {
+/** Route of the feed of changes of the free models (docs/free-models.md#changes). */
+export function modelChangesRoute({ recommendations, recommendation, host }: ModelChangesPorts): Route {
   const readRuns = runReader(recommendations)
 
   const readChanges = singleFlight(async () => {
@@ -53,14 +53,13 @@ export function modelChangesRoutes({ recommendations, recommendation, host }: Mo
     const runs = await readRuns(isServed)
     const unreadable = runs.filter(({ run }) => run === null).map(({ rankingVersion }) => rankingVersion)
     const updatedAt = runs.findLast(({ run }) => run !== null)?.run?.updatedAt ?? current.updatedAt
-    const name = [...runs.map(({ rankingVersion }) => rankingVersion), '-', ...unreadable, updatedAt].join(
-      ' ',
-    )
-    const facts = { steps: runSteps(runs), unreadable, updatedAt }
-    const documentFor = (path: string): FeedDocument => changesFeed(facts, host(), path)
-    return { name, cacheControl: CACHE_CONTROL, documentFor }
+    const feed = changesFeed({ steps: runSteps(runs), unreadable, updatedAt }, host())
+    return publishedBody(writeJsonFeed(feed), {
+      contentType: `${JSON_FEED_TYPE}; charset=utf-8`,
+      cacheControl: CACHE_CONTROL,
+    })
   })
-  return changesFeedRoutes(MODEL_CHANGES_CONTRACTS, readChanges)
+  return publishedRoute(modelChangesContract, readChanges)
 }
 
 /** Reads the newest runs in ascending order. Each sound run is read and verified once: it never changes. */
@@ -140,16 +139,14 @@ interface ChangesFacts {
 
 function changesFeed(
   { steps, unreadable: versions, updatedAt }: ChangesFacts,
-  host: FeedHost,
-  path: string,
+  { baseUrl, demo }: FeedHost,
 ): ChangesFeed {
-  const { baseUrl, demo } = host
   return {
     title: `${demo ? 'DEMO: ' : ''}dash: changes of the free models`,
     description:
       'New primaries of the free models, models that went and models that came, each with its reason.',
     homeUrl: `${baseUrl}/models`,
-    selfUrl: `${baseUrl}${path}`,
+    selfUrl: `${baseUrl}${CHANGES_PATH}`,
     docsUrl: `${baseUrl}${FREE_MODELS_DOCS}`,
     generatedAt: updatedAt,
     elements: [],
@@ -171,7 +168,7 @@ function changesFeed(
  */
 export function changeMessages(step: RunStep, host: FeedHost): { id: string; body: string }[] {
   const { unreadable: versions, updatedAt } = step
-  const feed = changesFeed({ steps: [step], unreadable: versions, updatedAt }, host, CHANGES_JSON_PATH)
+  const feed = changesFeed({ steps: [step], unreadable: versions, updatedAt }, host)
   return feed.items.map((item) => ({ id: item.id, body: writeJsonFeed({ ...feed, items: [item] }) }))
 }
 
@@ -188,11 +185,7 @@ function entryOf(step: RunStep, change: ModelChange, baseUrl: string): ChangesFe
     discussionUrl: null,
     categories: [kind],
     content: { text: [change.reason, ...gapSentences(step)].join(' ') },
-    elements: [
-      xml`<dash:kind>${kind}</dash:kind>\n`,
-      xml`<dash:model>${model}</dash:model>\n`,
-      xml`<dash:rankingVersion>${rankingVersion}</dash:rankingVersion>\n`,
-    ],
+    elements: [],
     facts: {
       ...change,
       rankingVersion,
@@ -220,27 +213,26 @@ function periodOf({ firstDay, lastDay }: MissedDays): string {
   return firstDay === lastDay ? firstDay : `${firstDay} to ${lastDay}`
 }
 
-const CHANGES_JSON_PATH = '/api/free-llm/changes.json'
+const CHANGES_PATH = '/api/free-llm/changes.json'
 
 /** The feed of changes (docs/free-models.md#changes). */
-export const MODEL_CHANGES_CONTRACTS = feedContracts({
+export const modelChangesContract: FreeModelContract = {
   ...COMMON,
-  successHeaders: publishedHeaders(CACHE_CONTROL),
-  content: 'the changes of the free models',
-  addresses: [
-    ['/api/free-llm/changes.rss', 'getFreeModelChangesRss'],
-    ['/api/free-llm/changes.atom', 'getFreeModelChangesAtom'],
-    [CHANGES_JSON_PATH, 'getFreeModelChangesJson'],
-  ],
+  path: CHANGES_PATH,
+  operationId: 'getFreeModelChangesJson',
+  summary: 'Get the changes of the free models as JSON Feed',
   description: [
     `One entry for each new primary, each model that went and each model that came in the newest ${RUNS_MAX} stored runs,`,
     `with its reason; at most ${ENTRIES_MAX} entries, the newest first. Days without an evaluation and unreadable runs are named.`,
     'Without two stored runs the feed is empty.',
   ].join(' '),
-  jsonFeed: jsonFeedDocument
+  contentType: JSON_FEED_TYPE,
+  success: jsonFeedDocument
     .extend({
       _dash: jsonFeedAbout.extend(FACTS.shape),
       items: z.array(jsonFeedItem.extend({ content_text: z.string(), _dash: ENTRY_FACTS })),
     })
     .meta({ id: 'FreeModelChanges' }),
-})
+  successDescription: 'A JSON Feed 1.1 document',
+  successHeaders: publishedHeaders(CACHE_CONTROL),
+}

@@ -4,6 +4,7 @@ import { MINIMUM_MAX } from '../../domain/feed/search.ts'
 import { HYPE_SOURCES, NEWS_SOURCES } from '../../domain/feed/source.ts'
 import { nameOfSource } from '../../domain/feed/subscription.ts'
 import { Refusal } from '../../domain/refusal.ts'
+import { JSON_FEED_TYPE } from '../feed/formats.ts'
 import { SUBSCRIPTION_CONTRACTS, liveContract } from '../feed/live-routes.ts'
 import { YEAR_CHANGES_CONTRACTS } from '../year/year-changes.ts'
 import { SEARCH_PATH } from './header.ts'
@@ -26,7 +27,12 @@ const COLUMN_SOURCES: Readonly<Record<string, readonly string[]>> = {
   midjourney: ['midjourney'],
 }
 
-const FORMATS = ['RSS', 'Atom', 'JSON Feed'] as const
+/** Names of the formats of feeds, by media type. */
+const FORMATS: Readonly<Record<string, string>> = {
+  'application/rss+xml': 'RSS',
+  'application/atom+xml': 'Atom',
+  [JSON_FEED_TYPE]: 'JSON Feed',
+}
 
 /** A feed: its format, media type and URL. */
 interface LinkedFeed {
@@ -74,17 +80,16 @@ export function searchSubscriptions(query: PageQuery): Html {
 }
 
 /**
- * The links to a feed in every format.
+ * The links to a feed in each of its formats.
  *
- * @param contracts in the order RSS, Atom, JSON Feed
  * @param query of the feed's URL; empty for none
  */
 export function linkedFeeds(
   contracts: readonly { path: string; contentType?: string }[],
   query = '',
 ): LinkedFeed[] {
-  return contracts.map(({ path, contentType = '' }, index) => ({
-    format: FORMATS[index] ?? '',
+  return contracts.map(({ path, contentType = '' }) => ({
+    format: FORMATS[contentType] ?? '',
     type: contentType,
     href: query === '' ? path : `${path}?${query}`,
   }))

@@ -2,7 +2,7 @@ import type { RankedModel, StoredRun, TopModels } from '../../domain/models/sche
 import { NEED_NAMES, NEEDS, parseShortlistQuery, topModelsPayload } from '../../domain/models/shortlist.ts'
 import type { ShortlistFilter } from '../../domain/models/shortlist.ts'
 import type { Instant } from '../../domain/time.ts'
-import { MODEL_CHANGES_CONTRACTS } from '../models/changes-feed.ts'
+import { modelChangesContract } from '../models/changes-feed.ts'
 import { topModelsContract } from '../models/routes.ts'
 import { alternateElements, linkedFeeds, subscribeLine } from './feed-rule.ts'
 import { NOTHING, ageOf, copyable, formatCounted, formatCount, html, shellText } from './html.ts'
@@ -115,8 +115,7 @@ export function modelsPanel(demo: boolean): Panel {
   }
 }
 
-/** The feed of changes in every format. */
-const CHANGES_FEEDS = linkedFeeds(MODEL_CHANGES_CONTRACTS)
+const CHANGES_FEEDS = linkedFeeds([modelChangesContract])
 
 /**
  * Converts the page's query to one of `top-models`: a form sends `needs` once per checkbox, the interface takes one

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import type { LiveRefusal } from '../../domain/feed/live-sort.ts'
 import { paramsOfRule, parseRule, ruleFields } from '../../domain/feed/rule.ts'
@@ -16,14 +17,16 @@ import type { HistoryRefusal } from '../../domain/year/history/history.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
 import { onceFor } from '../../domain/once.ts'
 import type { FeedHost } from '../feed/feeds.ts'
-import { changesFeedRoutes, feedContracts } from '../feed/feed-routes.ts'
+import { feedContracts, feedRoutes } from '../feed/feed-routes.ts'
 import { INVALID_RULE } from '../feed/live-routes.ts'
 import { jsonFeedAbout, jsonFeedDocument, jsonFeedItem, permanentId, xml } from '../feed/formats.ts'
 import type { FeedDocument } from '../feed/formats.ts'
 import { titleLink } from '../page/feed-items.ts'
 import { NOTHING, formatCounted, html, instantOf } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
-import { publicAccess, publishedHeaders } from '../route.ts'
+import { publishedBody } from '../respond.ts'
+import type { PublishedBody } from '../respond.ts'
+import { publicAccess, publishedHeaders, publishedRoute } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import { singleFlight } from '../single-flight.ts'
 import { HISTORY_DOCS, STORAGE, historyContract } from './routes.ts'
@@ -54,26 +57,33 @@ export function changesRoutes({ publications, lists: readLists, clock, host }: C
     return { steps, lists, name: [proved.lastLeaf, ...lists.keys()].join(' ') }
   })
 
-  return changesFeedRoutes(YEAR_CHANGES_CONTRACTS, async (params) => {
-    const rule = parseRule(params)
-    const { steps, lists, name } = await readSteps()
-    const newest = steps.at(-1)
-    if (!newest) throw new Refusal<HistoryRefusal>('year_history_not_found')
-    return {
-      name,
-      rule: String(paramsOfRule(rule)),
-      cacheControl: CACHE_CONTROL,
-      headers: { 'last-modified': new Date(newest.item.manifest.publishedAt).toUTCString() },
-      documentFor: (path) =>
-        changesFeed(
-          steps.map((step) => stepChanges(step, lists, rule)),
-          rule,
-          host(),
-          path,
-        ),
-    }
+  /** The newest document of each format and rule, with the name of the state that it shows. */
+  const cache = new LRUCache<string, { name: string; body: PublishedBody }>({
+    maxSize: CACHE_MAX_BYTES,
+    sizeCalculation: ({ body: { body } }) => body.byteLength,
+  })
+  return feedRoutes(YEAR_CHANGES_CONTRACTS, (contract, write) => {
+    const contentType = `${contract.contentType}; charset=utf-8`
+    return publishedRoute(contract, async (params) => {
+      const rule = parseRule(params)
+      const { steps, lists, name } = await readSteps()
+      const newest = steps.at(-1)
+      if (!newest) throw new Refusal<HistoryRefusal>('year_history_not_found')
+      const key = `${contract.path} ${String(paramsOfRule(rule))}`
+      const cached = cache.get(key)
+      if (cached?.name === name) return cached.body
+      const changes = steps.map((step) => stepChanges(step, lists, rule))
+      const headers = { 'last-modified': new Date(newest.item.manifest.publishedAt).toUTCString() }
+      const text = write(changesFeed(changes, rule, host(), contract.path))
+      const body = publishedBody(text, { contentType, cacheControl: CACHE_CONTROL, headers })
+      cache.set(key, { name, body })
+      return body
+    })
   })
 }
+
+/** Size of the cache of documents, in bytes. */
+const CACHE_MAX_BYTES = 8 * 1024 * 1024
 
 const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600'
 

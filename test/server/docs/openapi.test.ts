@@ -98,8 +98,6 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
       'get /api/status/free-llm (If-None-Match) 200 304 405 500 application/json',
       'get /badge/free-model.svg (If-None-Match) 200 304 405 500 image/svg+xml',
       'get /badge/free-model.json (If-None-Match) 200 304 405 500 application/json',
-      'get /api/free-llm/changes.rss (If-None-Match) 200 304 405 500 application/rss+xml',
-      'get /api/free-llm/changes.atom (If-None-Match) 200 304 405 500 application/atom+xml',
       'get /api/free-llm/changes.json (If-None-Match) 200 304 405 500 application/feed+json',
     ],
     schemas:
