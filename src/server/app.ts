@@ -6,7 +6,7 @@ import type { State, Objects, FeedSearch } from '../domain/ports.ts'
 import type { Agent } from './agent/routes.ts'
 import { addressOf } from './callers.ts'
 import { mountDocs } from './docs/docs.ts'
-import { publishedDocuments } from './docs/openapi.ts'
+import { publishedInterfaces } from './docs/openapi.ts'
 import type { FeedHost } from './feed/feeds.ts'
 import { liveRoutes } from './feed/live-routes.ts'
 import { provedSnapshots } from './feed/proved-snapshots.ts'
@@ -123,7 +123,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   mountEmbed(app, pages, widgetUrl, ports.embedOrigins)
   mountItemPage(pages)
   mountSearchPage(pages)
-  mountDocs(app, mount, publishedDocuments(demo), frame, baseUrl)
+  mountDocs(app, mount, publishedInterfaces(demo), frame, baseUrl)
   const host = (): FeedHost => ({ baseUrl: baseUrl(), demo })
   const live = liveRoutes(snapshots, host)
   const year = [

@@ -52,7 +52,7 @@ async function checkDemo(url: string): Promise<void> {
     ['/docs/operations', 'Operations'],
     ['/docs/changelog', 'Changelog'],
     ['/llms.txt', '# dash'],
-    ['/docs/api/search', '/api/trend'],
+    ['/docs/api/search/openapi.json', '/api/trend'],
     ['/api/feed?sort=week', 'hackerNews'],
     ['/api/feed/history/index', 'top-year-v3'],
     ['/api/search?q=rust', 'Rust'],

@@ -16,8 +16,7 @@ describe.each([
 ] as const)('on a $name screen', ({ name, viewport, colorScheme }) => {
   test.each([
     ['index', '/docs'],
-    ['history', '/docs/api/top-year-history'],
-    ['models', '/docs/api/free-llm'],
+    ['interface', '/docs/api/top-year-history'],
     ['guide', '/docs/auditing'],
     ['decision', '/docs/decisions/0002-caching-verified-publications'],
     ['diagram', '/docs/proof'],

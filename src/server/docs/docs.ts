@@ -1,18 +1,17 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { posix } from 'node:path'
-import type { H3, H3Event } from 'h3'
+import type { H3 } from 'h3'
 import { once } from '../../domain/once.ts'
 import { NOTHING, html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
 import { HTML_TYPE, PAGE_HEADERS, layout } from '../page/layout.ts'
 import type { Frame } from '../page/layout.ts'
 import type { MountPage } from '../page/rendered-pages.ts'
-import { NO_STORE, publishedBody, respond, respondJson, respondPublished } from '../respond.ts'
+import { publishedBody, respondJson, respondPublished } from '../respond.ts'
 import { renderMarkdown } from './markdown.ts'
 import { groupsOf, withMenu } from './menu.ts'
-import type { Menu, MenuEntry } from './menu.ts'
-import { renderReference } from './reference.ts'
-import type { PublishedDocument } from './reference.ts'
+import type { MenuEntry } from './menu.ts'
+import type { PublishedInterface } from './openapi.ts'
 
 /** A document as the server renders it. */
 interface Guide extends MenuEntry {
@@ -79,10 +78,10 @@ const OPTIONAL = 'Project'
  *
  * @param base prefix of addresses, without a slash at its end
  */
-function llmsText(documents: readonly PublishedDocument[], guides: readonly Guide[], base: string): string {
+function llmsText(interfaces: readonly PublishedInterface[], guides: readonly Guide[], base: string): string {
   const guideLine = ({ title, path, summary }: Guide): string =>
     `- [${title}](${base}${path}.md)${summary === '' ? '' : `: ${summary}`}`
-  const interfaces = documents.map(
+  const interfaceLines = interfaces.map(
     ({ title, path, summary }) => `- [${title}](${base}${path}/openapi.json): OpenAPI 3.1. ${summary}`,
   )
   const groups = groupsOf(guides)
@@ -90,7 +89,11 @@ function llmsText(documents: readonly PublishedDocument[], guides: readonly Guid
   const sections = groups.map(({ title, entries }) =>
     section(title === OPTIONAL ? 'Optional' : title, entries.map(guideLine)),
   )
-  const head = [`# ${start?.title ?? 'dash'}`, `> ${start?.summary ?? ''}`, section('Interfaces', interfaces)]
+  const head = [
+    `# ${start?.title ?? 'dash'}`,
+    `> ${start?.summary ?? ''}`,
+    section('Interfaces', interfaceLines),
+  ]
   return `${[...head, ...sections].join('\n\n')}\n`
 }
 
@@ -105,18 +108,19 @@ const PUBLIC_HEADERS = { 'access-control-allow-origin': '*', 'cache-control': 'p
 
 /**
  * Mounts `/docs` with the page and document of each interface and the guides, which are also served as Markdown under
- * `.md`. Every page has the full menu; `/llms.txt` is the same list for language models.
+ * `.md`. Every page has the menu of the guides; `/llms.txt` lists interfaces and guides for language models.
  *
  * @param baseUrl public address of the server, without a slash at its end
  */
 export function mountDocs(
   app: H3,
   mount: MountPage,
-  documents: readonly PublishedDocument[],
+  interfaces: readonly PublishedInterface[],
   frame: Frame,
   baseUrl: () => string,
 ): void {
   const guides = openGuides()
+  const menu = once(() => groupsOf(guides))
   const textAt = (path: string, type: string, headers: Headers, text: () => string): void =>
     mount({
       path,
@@ -125,11 +129,10 @@ export function mountDocs(
   const pageAt = (path: string, content: () => { title: string; content: Html; head?: Html }): void =>
     textAt(path, HTML_TYPE, PAGE_HEADERS, () => {
       const { title, content: main, head = NOTHING } = content()
-      const menu = menuOf(documents, guides)
-      return layout(frame, { title, head, main: withMenu(menu, path, main) })
+      return layout(frame, { title, head, main: withMenu(menu(), path, main) })
     })
-  pageAt('/docs', () => ({ title: 'Documentation', content: index(documents) }))
-  textAt('/llms.txt', PLAIN_TYPE, PUBLIC_HEADERS, () => llmsText(documents, guides, baseUrl()))
+  pageAt('/docs', () => ({ title: 'Documentation', content: index(interfaces) }))
+  textAt('/llms.txt', PLAIN_TYPE, PUBLIC_HEADERS, () => llmsText(interfaces, guides, baseUrl()))
   for (const guide of guides) {
     pageAt(guide.path, () => ({ title: guide.title, content: guide.content() }))
     textAt(`${guide.path}.md`, MARKDOWN_TYPE, PUBLIC_HEADERS, () => guide.markdown())
@@ -142,66 +145,39 @@ export function mountDocs(
     )
     app.get(path, (event) => respondPublished(event, {}, picture()))
   }
-  for (const [name, page] of Object.entries(MOVED_PAGES)) {
-    const redirectTo = (location: string) => (event: H3Event) => respond(event, 301, { location }, null)
-    app.get(`/docs/${name}`, redirectTo(`/docs/${page}`))
-    app.get(`/docs/${name}.md`, redirectTo(`/docs/${page.replace(/#|$/, '.md$&')}`))
-  }
-  for (const published of documents) {
-    app.get(`${published.path}/openapi.json`, (event) =>
-      respondJson(event, 200, PUBLIC_HEADERS, published.document()),
-    )
-    const { path, title } = published
+  for (const each of interfaces) {
+    const { path, title, document } = each
+    app.get(`${path}/openapi.json`, (event) => respondJson(event, 200, PUBLIC_HEADERS, document()))
     const head = html`<link rel="service-desc" type="application/json" href="${path}/openapi.json" />`
-    pageAt(path, () => ({ title, content: renderReference(published), head }))
+    pageAt(path, () => ({
+      title,
+      content: html`<h1>${title}</h1>
+        <p>${described(each)}</p>`,
+      head,
+    }))
   }
-  app.get('/docs/decisions/**', (event) => redirectDecision(event, guides))
-}
-
-/** Decision records merged into another, by number. */
-const MERGED_DECISIONS: Readonly<Record<string, string>> = {
-  '0055': '0026',
-  '0063': '0015',
-  '0066': '0026',
-  '0067': '0030',
-  '0072': '0034',
-}
-
-/** Redirects a former name of a decision record to the current record of that number. */
-function redirectDecision(event: H3Event, guides: readonly Guide[]): Response {
-  const [, number = '', suffix = ''] =
-    /^\/docs\/decisions\/(\d{4})-[\w-]+(\.md)?$/.exec(event.url.pathname) ?? []
-  const found = guides.find(({ path }) =>
-    path.startsWith(`/docs/decisions/${MERGED_DECISIONS[number] ?? number}-`),
-  )
-  if (!found || number === '') return respondJson(event, 404, NO_STORE, { error: 'not_found' })
-  return respond(event, 301, { location: `${found.path}${suffix}` }, null)
 }
 
 type Headers = Readonly<Record<string, string>>
 
-/** The groups of pages, with the interfaces after the first group. */
-function menuOf(documents: readonly PublishedDocument[], guides: readonly Guide[]): Menu {
-  const interfaces = {
-    title: 'Interfaces',
-    entries: [{ path: '/docs', title: 'All interfaces' }, ...documents],
-  }
-  const groups: Menu = groupsOf(guides)
-  return [...groups.slice(0, 1), interfaces, ...groups.slice(1)]
-}
-
-function index(documents: readonly PublishedDocument[]): Html {
-  const list = documents.map(
-    ({ path, title, summary }) =>
-      html`<dt><a href="${path}">${title}</a></dt>
-        <dd>
-          ${summary} <a href="${path}/openapi.json">OpenAPI<span class="unseen"> of ${title}</span></a>
-        </dd>`,
-  )
+function index(interfaces: readonly PublishedInterface[]): Html {
   return html`<h1>Documentation</h1>
     <h2>Interfaces</h2>
-    <dl>${list}</dl>
-    <p>Each interface has a page and an OpenAPI 3.1 document. The guides explain how to run and use dash.</p>`
+    <dl>
+      ${interfaces.map(
+        (each) =>
+          html`<dt>${each.title}</dt>
+            <dd>${described(each)}</dd>`,
+      )}
+    </dl>
+    <p>The guides explain how to run and use dash.</p>`
+}
+
+/** The summary of an interface, with links to its guide and its OpenAPI document. */
+function described({ path, guide, title, summary }: PublishedInterface): Html {
+  const name = html`<span class="unseen"> of ${title}</span>`
+  return html`${summary} <a href="${guide}">Guide${name}</a> ·
+    <a href="${path}/openapi.json">OpenAPI 3.1${name}</a>`
 }
 
 /** Root of the project, for sources and build alike. */
@@ -235,17 +211,6 @@ const namesInDocs = once(() =>
     .map((name) => `docs/${name.replaceAll('\\', '/')}`)
     .sort(),
 )
-
-/** Pages merged into other pages, by their former name below `/docs`. */
-const MOVED_PAGES: Readonly<Record<string, string>> = {
-  containers: 'deployment#containers',
-  scaling: 'deployment#several-servers',
-  'chat-providers': 'agent-chat#choosing-a-model',
-  'evaluating-models': 'free-models#evaluating-daily',
-  'feed-api': 'api#live-feed',
-  'history-api': 'api#history',
-  search: 'api#search',
-}
 
 /** One of the project's documents. */
 export interface GuideFile {

@@ -29,14 +29,20 @@ import {
   proofContract,
   tileContract,
 } from '../year/log-routes.ts'
-import type { PublishedDocument } from './reference.ts'
 
 type Contracts = Parameters<typeof openApiDocument>[1]
 
-interface Interface {
+/** One published interface: its page is at `path`, its OpenAPI document at `path/openapi.json`. */
+export interface PublishedInterface {
   path: string
+  /** Page of the guide that explains it, with the section if there is one. */
+  guide: string
   title: string
   summary: string
+  document: () => Record<string, unknown>
+}
+
+interface Interface extends Omit<PublishedInterface, 'document'> {
   /** Version of the interface, independent of the product's release. */
   version: string
   contracts: Contracts
@@ -46,6 +52,7 @@ interface Interface {
 const INTERFACES: readonly Interface[] = [
   {
     path: HISTORY_DOCS,
+    guide: '/docs/api#history',
     title: 'Top Year feed history',
     summary: 'Serves archived Top Year publications byte for byte.',
     version: '1.0.0',
@@ -66,6 +73,7 @@ const INTERFACES: readonly Interface[] = [
   },
   {
     path: LOG_DOCS,
+    guide: '/docs/signed-log',
     title: 'Top Year transparency log',
     summary: 'Serves the ledger in the formats of C2SP transparency logs, and proof files of publications.',
     version: '1.0.0',
@@ -73,6 +81,7 @@ const INTERFACES: readonly Interface[] = [
   },
   {
     path: FEED_DOCS,
+    guide: '/docs/api#live-feed',
     title: 'Live feed',
     summary: 'Serves the trends of now and of the last day, week and month, also as RSS, Atom and JSON Feed.',
     version: '1.0.0',
@@ -80,6 +89,7 @@ const INTERFACES: readonly Interface[] = [
   },
   {
     path: SEARCH_DOCS,
+    guide: '/docs/api#search',
     title: 'Search',
     summary: 'Finds stored items, similar items, and trends of items and terms.',
     version: '1.0.0',
@@ -87,6 +97,7 @@ const INTERFACES: readonly Interface[] = [
   },
   {
     path: FREE_MODELS_DOCS,
+    guide: '/docs/free-models',
     title: 'Free model recommendation',
     summary:
       'Recommends the free text model of a model-routing service to use now, with the shortlist behind it.',
@@ -95,6 +106,7 @@ const INTERFACES: readonly Interface[] = [
   },
   {
     path: AGENT_DOCS,
+    guide: '/docs/agent-chat',
     title: 'Agent chat',
     summary: 'Answers questions about the stored feed as a stream of events, with read-only access.',
     version: '1.0.0',
@@ -102,6 +114,7 @@ const INTERFACES: readonly Interface[] = [
   },
   {
     path: V1_DOCS,
+    guide: '/docs/v1',
     title: 'OpenAI-compatible chat completions',
     summary: "Passes chat completions on to the best free model, with the caller's own key.",
     version: '1.0.0',
@@ -109,6 +122,7 @@ const INTERFACES: readonly Interface[] = [
   },
   {
     path: MCP_DOCS,
+    guide: '/docs/mcp',
     title: 'Model Context Protocol',
     summary: 'Offers the read-only tools of the chat agent to other programs.',
     version: '1.0.0',
@@ -117,10 +131,11 @@ const INTERFACES: readonly Interface[] = [
 ]
 
 /** Every interface with its OpenAPI document, which is built at its first use. */
-export function publishedDocuments(demo: boolean): PublishedDocument[] {
-  return INTERFACES.map(({ path, title, summary, version, contracts }) => {
+export function publishedInterfaces(demo: boolean): PublishedInterface[] {
+  return INTERFACES.map(({ version, contracts, ...described }) => {
+    const { title, summary } = described
     const info = { title: demo ? `DEMO: ${title}` : title, version, description: summary }
-    return { path, title, summary, document: once(() => openApiDocument(info, contracts)) }
+    return { ...described, document: once(() => openApiDocument(info, contracts)) }
   })
 }
 

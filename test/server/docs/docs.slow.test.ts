@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { guideFiles } from '../../../src/server/docs/docs.ts'
 import { renderMarkdown } from '../../../src/server/docs/markdown.ts'
 import { MENU_GROUPS } from '../../../src/server/docs/menu.ts'
+import { publishedInterfaces } from '../../../src/server/docs/openapi.ts'
 import { openApp } from '../../support/api-client.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 
@@ -13,7 +14,7 @@ describe('the guides', () => {
     const page = await (await app.request('http://dash.test/docs')).text()
     const menu = page.split('id="menu"')[1] ?? ''
     const groups = [...menu.matchAll(/<p class="group">([^<]*)<\/p>/g)].map(([, title]) => title)
-    expect(groups).toEqual(['Start', 'Interfaces', ...MENU_GROUPS.slice(1).map(({ title }) => title)])
+    expect(groups).toEqual(MENU_GROUPS.map(({ title }) => title))
     const links = [...menu.matchAll(/href="([^"]*)"/g)].map(([, link]) => link)
     expect(links.slice(0, 2)).toEqual(['/docs/readme', '/docs/quick-start'])
     const guides = guideFiles().filter(({ path }) => !path.startsWith('/docs/decisions/'))
@@ -28,19 +29,6 @@ describe('the guides', () => {
     expect(page).toMatch(/<a href="\/docs\/operations" aria-current="page">/)
     for (const path of ['/docs/nothing', '/docs/operations.txt', '/docs/..%2fpackage'])
       expect((await app.request(`http://dash.test${path}`)).status).toBe(404)
-  })
-
-  test('the former path of a guide that became a section redirects to it', async () => {
-    const app = openApp(await openWorkspace())
-    for (const name of ['chat-providers', 'evaluating-models', 'feed-api', 'history-api', 'search']) {
-      const response = await app.request(`http://dash.test/docs/${name}`)
-      expect([name, response.status]).toEqual([name, 301])
-      const [path = '', id = ''] = (response.headers.get('location') ?? '').split('#')
-      const page = await (await app.request(`http://dash.test${path}`)).text()
-      expect(page, name).toContain(` id="${id}"`)
-      const markdown = await app.request(`http://dash.test/docs/${name}.md`)
-      expect(markdown.headers.get('location')).toBe(`${path}.md#${id}`)
-    }
   })
 })
 
@@ -70,31 +58,28 @@ test('every diagram of the documents is served as an image with a text alternati
   }
 })
 
-test.each([
-  ['/docs/containers', '/docs/deployment#containers'],
-  ['/docs/scaling.md', '/docs/deployment.md#several-servers'],
-])('the former path %s redirects to %s', async (from, to) => {
-  const app = openApp(await openWorkspace())
-  const response = await app.request(`http://dash.test${from}`)
-  expect([response.status, response.headers.get('location')]).toEqual([301, to])
-  const [path = '', anchor = ''] = to.replace('.md', '').split('#')
-  expect(await (await app.request(`http://dash.test${path}`)).text()).toContain(`id="${anchor}"`)
-})
-
-test.each([
-  ['/docs/decisions/0002-what-may-stay-in-memory', '/docs/decisions/0002-caching-verified-publications'],
-  ['/docs/decisions/0055-bounds-of-an-evaluation.md', '/docs/decisions/0026-evaluation-quota-and-pacing.md'],
-])('the former path %s of a decision redirects to %s', async (from, to) => {
-  const app = openApp(await openWorkspace())
-  const response = await app.request(`http://dash.test${from}`)
-  expect([response.status, response.headers.get('location')]).toEqual([301, to])
-  expect((await app.request(`http://dash.test${to}`)).status).toBe(200)
-  for (const path of ['/docs/decisions/0007-nothing', '/docs/decisions/0002', '/docs/decisions/caching'])
-    expect((await app.request(`http://dash.test${path}`)).status).toBe(404)
-})
+test.each(publishedInterfaces(false))(
+  'the page of the interface $title links to its OpenAPI document and to the section of a guide that explains it',
+  async ({ path, title }) => {
+    const app = openApp(await openWorkspace())
+    const response = await app.request(`http://dash.test${path}`)
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    const page = await response.text()
+    const article = page.slice(page.indexOf('<article'), page.indexOf('</article>'))
+    expect(article).toContain(`<h1>${title}</h1>`)
+    const links = [...article.matchAll(/href="([^"]*)"/g)].map(([, link = '']) => link)
+    expect(links).toEqual([expect.not.stringContaining('/docs/api/'), `${path}/openapi.json`])
+    const [guide = '', id] = (links[0] ?? '').split('#')
+    const explained = await app.request(`http://dash.test${guide}`)
+    expect(explained.status).toBe(200)
+    if (id !== undefined) expect(await explained.text()).toContain(`<h2 id="${id}">`)
+    const index = await (await app.request('http://dash.test/docs')).text()
+    for (const link of links) expect(index).toContain(`href="${link}"`)
+  },
+)
 
 describe('what language models read', () => {
-  test('llms.txt lists every interface and guide of the menu, and its links work', async () => {
+  test('llms.txt lists every interface and every guide of the menu, and its links work', async () => {
     const app = openApp(await openWorkspace())
     const response = await app.request('http://dash.test/llms.txt')
     expect([response.status, response.headers.get('content-type')]).toEqual([
@@ -105,9 +90,9 @@ describe('what language models read', () => {
     expect(list).toMatch(/^# dash\n\n> \S[^\n]+\n\n## Interfaces\n\n- \[/)
     const links = [...list.matchAll(/\]\((http:\/\/dash\.test[^)]+)\)/g)].map(([, link = '']) => link)
     const menu = (await (await app.request('http://dash.test/docs')).text()).split('id="menu"')[1] ?? ''
-    const shown = [...menu.matchAll(/href="(\/docs\/[^"]+)"/g)].map(([, path = '']) => path)
-    const listed = links.map((link) => new URL(link).pathname.replace(/(?:\/openapi\.json|\.md)$/, ''))
-    expect(listed.sort()).toEqual(shown.sort())
+    const guides = [...menu.matchAll(/href="(\/docs\/[^"]+)"/g)].map(([, path]) => `${path}.md`)
+    const interfaces = publishedInterfaces(false).map(({ path }) => `${path}/openapi.json`)
+    expect(links.map((link) => new URL(link).pathname).sort()).toEqual([...interfaces, ...guides].sort())
     expect(list.split('\n').filter((line) => line.startsWith('- ') && !line.includes(': '))).toEqual([
       '- [Changelog](http://dash.test/docs/changelog.md)',
     ])
