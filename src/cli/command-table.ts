@@ -343,7 +343,6 @@ export const COMMANDS: readonly CommandSpec[] = [
       ...hostLogOptions(),
       toggle('--payloads', 'check the content of every publication as the server does, not only the newest'),
       option('--jobs <n>', 'objects to read in parallel (default: one per core)'),
-      toggle('--self-test', 'also damage a private archive in every known way and count the detected damage'),
     ],
     job: ({ url }) => (url === undefined ? 'verify-archive' : 'verify-host'),
     load: async () => (await import('./commands/verify/verify-archive.ts')).verifyArchiveCommand,

@@ -26,7 +26,6 @@ import type {
   State,
   StaticTree,
 } from '../domain/ports.ts'
-import type { DamageSample } from '../domain/year/finding.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { DatabaseLocation, StoreLocation } from '../domain/refusal.ts'
 import type { RunStep } from '../domain/models/changes.ts'
@@ -390,11 +389,6 @@ export class Container {
 
   async archiveFolder(path: string): Promise<ArchiveFolder> {
     return (await import('../adapters/input.ts')).archiveFolder(path)
-  }
-
-  /** A private archive in a temporary folder, for damage tests. */
-  async damageSample(): Promise<DamageSample> {
-    return (await import('../adapters/damage/sample.ts')).makeDamageSample()
   }
 
   // Read-only inspection of the databases, for `dash doctor`

@@ -108,5 +108,5 @@ test('zsh completes at its prompt', async () => {
     expect(await screenWith(terminal, typed, completed)).toContain('>')
   await terminal.type('dash verify-archive --s')
   await terminal.press('Tab', 'Tab')
-  await terminal.until(/--self-test +-- also damage/)
+  await terminal.until(/--since +-- read only objects/)
 })

@@ -1,5 +1,4 @@
 import type { Instant } from '../time.ts'
-import type { KeptHead } from './ledger.ts'
 
 /** Findings of an audit (docs/auditing.md), and which of them are damage. */
 
@@ -102,28 +101,4 @@ export function auditRecord(
   const { ok, complete, publications, objects, bytes, gaps, head, findings } = report
   const damage = findings.filter(isDamage).length
   return { endedAt, ok, complete, whole, publications, objects, bytes, gaps, damage, head }
-}
-
-/** A mutation that damages an archive, and the findings it must cause. */
-export interface Mutation {
-  name: string
-  /** Codes of which an audit must report at least one. */
-  expects: readonly FindingCode[]
-  /** True for a mutation that is only a note. */
-  sound: boolean
-  /** True when only a head kept elsewhere can reveal the mutation. */
-  needsKeptHead: boolean
-  /** Damages the archive in the folder that {@link DamageSample.restore} gave. */
-  apply(folder: string): Promise<void>
-}
-
-/** A small sound sample archive in a temporary folder, for repeated damage. */
-export interface DamageSample {
-  mutations: readonly Mutation[]
-  /** The newest head, as an auditor keeps it. */
-  keptHead: KeptHead
-  /** Restores the sample and returns its data folder. */
-  restore(): Promise<string>
-  /** Removes the sample. */
-  remove(): Promise<void>
 }

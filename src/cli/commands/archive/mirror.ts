@@ -39,7 +39,7 @@ export async function mirrorCommand(
   showFindings(result, terminal)
   const reason = result.cause === null ? null : describeError(result.cause)
   terminal.result({ ...result.report, reason }, summary(result.report))
-  return exitCode(result, null, signal)
+  return exitCode(result, signal)
 }
 
 function summary(report: MirrorReport): string {

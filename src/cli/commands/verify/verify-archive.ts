@@ -21,15 +21,7 @@ import { leaveAuditRecord } from '../../job-records.ts'
 import { flagValue, hostFlag, wholeFlag } from '../../settings/environment.ts'
 import type { Terminal } from '../../terminal.ts'
 import { readPolicy } from './verify-proof.ts'
-import type { TestedAudit } from './self-test.ts'
-import {
-  describeProgress,
-  forkText,
-  throttled,
-  showFindings,
-  summarize,
-  summarizeSelfTest,
-} from './verify-output.ts'
+import { describeProgress, forkText, throttled, showFindings, summarize } from './verify-output.ts'
 
 export interface VerifyFlags {
   sample?: string
@@ -40,7 +32,6 @@ export interface VerifyFlags {
   state?: string
   payloads: boolean
   jobs?: string
-  selfTest: boolean
 }
 
 const JOBS_MOST = 64
@@ -64,18 +55,11 @@ export async function verifyArchiveCommand(context: CommandContext, flags: Verif
       ? await auditFolder(container, options, terminal)
       : await auditHost(base, context, options, flags)
   showFindings(result, terminal)
-  // With a self-test, standard error stays empty unless something is wrong; the result has `recorded`.
-  const noted = flags.selfTest ? { note: (): void => undefined } : terminal
-  const recorded = base === null && (await leaveAuditRecord(container, result, options, noted))
-  const tested =
-    flags.selfTest && !signal.aborted
-      ? await (await import('./self-test.ts')).testAudit(container, terminal, signal)
-      : null
+  const recorded = base === null && (await leaveAuditRecord(container, result, options, terminal))
   const reason = result.cause === null ? null : describeError(result.cause)
-  const report = { ...result.report, reason, recorded, ...(tested ? { selfTest: tested } : {}) }
   const summary = summarize(result.report, result.isOwnUnrelated === true) + forkText(result.report)
-  terminal.result(report, tested ? `${summary}\n${summarizeSelfTest(tested)}` : summary)
-  return exitCode(result, tested, signal)
+  terminal.result({ ...result.report, reason, recorded }, summary)
+  return exitCode(result, signal)
 }
 
 async function auditFolder(
@@ -196,15 +180,10 @@ function readExpectedHead(file: string, cwd: string): NonNullable<VerifyOptions[
   return { ...head, path: file }
 }
 
-/** Returns the exit code: damage comes first, then the failure that ended the audit, then a failed self-test. */
-export function exitCode(
-  { report, cause }: VerifyResult,
-  tested: TestedAudit | null,
-  signal: AbortSignal,
-): number {
+/** Returns the exit code: damage comes before the failure that ended the audit. */
+export function exitCode({ report, cause }: VerifyResult, signal: AbortSignal): number {
   if (signal.aborted) return EXIT.terminated
   if (report.findings.some(isDamage)) return EXIT.damaged
   if (cause !== null) return exitCodeOf(cause)
-  if (!report.ok) return EXIT.storage
-  return tested && tested.detected < tested.mutations ? EXIT.internal : EXIT.done
+  return report.ok ? EXIT.done : EXIT.storage
 }

@@ -61,7 +61,3 @@ function megabytes(bytes: number): string {
 export function forkText({ log }: Pick<VerifyReport, 'log'>): string {
   return (log?.fork ?? []).map(({ file, note }) => `\n${file}:\n${note}`).join('')
 }
-
-export function summarizeSelfTest({ mutations, detected }: { mutations: number; detected: number }): string {
-  return `self-test: ${detected} of ${mutations} mutations detected`
-}

@@ -13,7 +13,7 @@ import {
 import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { addDays } from '../../../../src/domain/time.ts'
 import { objectPath } from '../../../../src/domain/year/examine.ts'
 import { formatHead } from '../../../../src/domain/year/ledger.ts'
@@ -398,17 +398,5 @@ describe('an audit that is interrupted', () => {
     expect((await run(['import', 'archive', SAMPLE_ARCHIVE, '--data-dir', folder])).code).toBe(0)
     const { code, report } = await verify({ folder }, ['--payloads'])
     expect([code, report.findings, report.publications]).toEqual([0, [], 6])
-  })
-
-  test('the audit is reported if a signal ends the self-test after it', async () => {
-    const { folder } = await publishedWorkspace(DAYS.slice(0, 1))
-    const env = { TMPDIR: temporaryFolder() }
-    const args = ['verify-archive', '--data-dir', folder, '--json', '--self-test']
-    const { output, end } = startDash(args, { env })
-    // The self-test creates its sample in the temporary folder after the audit.
-    await vi.waitFor(() => expect(readdirSync(env.TMPDIR)).not.toEqual([]), { timeout: 20_000, interval: 5 })
-    expect(await end('SIGINT')).toBe(130)
-    expect(JSON.parse(output.stdout)).toMatchObject({ ok: true, complete: true, publications: 1 })
-    expect(readdirSync(env.TMPDIR)).toEqual([])
   })
 })

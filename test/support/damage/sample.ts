@@ -2,25 +2,23 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { sha256Hex } from '../../domain/digest.ts'
-import type { Ledger } from '../../domain/ports.ts'
-import { DAY_MS, addDays, formatInstant, startOfDay } from '../../domain/time.ts'
-import type { Day, Instant } from '../../domain/time.ts'
-import { GENESIS_LEAF, sealEntry } from '../../domain/year/chain.ts'
-import { sealYear } from '../../domain/year/envelope.ts'
-import type { DamageSample } from '../../domain/year/finding.ts'
-import { windowEnding } from '../../domain/year/ledger.ts'
-import type { EntryContent, LedgerContents } from '../../domain/year/ledger.ts'
-import { planFounding, sealFounding } from '../../domain/year/legacy-import.ts'
-import { formatPolicy } from '../../domain/year/log/log-policy.ts'
-import { coverageOf, rankYear } from '../../domain/year/rank.ts'
-import type { YearEvent } from '../../domain/year/rank.ts'
-import { libsqlLedger } from '../ledger/ledger.ts'
-import { fileObjects } from '../objects/open.ts'
-import { database } from '../sqlite/database.ts'
+import { sha256Hex } from '../../../src/domain/digest.ts'
+import type { Ledger } from '../../../src/domain/ports.ts'
+import { DAY_MS, addDays, formatInstant, startOfDay } from '../../../src/domain/time.ts'
+import type { Day, Instant } from '../../../src/domain/time.ts'
+import { GENESIS_LEAF, sealEntry } from '../../../src/domain/year/chain.ts'
+import { sealYear } from '../../../src/domain/year/envelope.ts'
+import { windowEnding } from '../../../src/domain/year/ledger.ts'
+import type { EntryContent, KeptHead, LedgerContents } from '../../../src/domain/year/ledger.ts'
+import { planFounding, sealFounding } from '../../../src/domain/year/legacy-import.ts'
+import { formatPolicy } from '../../../src/domain/year/log/log-policy.ts'
+import { coverageOf, rankYear } from '../../../src/domain/year/rank.ts'
+import type { YearEvent } from '../../../src/domain/year/rank.ts'
+import { libsqlLedger } from '../../../src/adapters/ledger/ledger.ts'
+import { fileObjects } from '../../../src/adapters/objects/open.ts'
+import { database } from '../../../src/adapters/sqlite/database.ts'
 import { ENTRY, LOG_KEY, headAt, noteOf } from './damage.ts'
-import type { Damage, Publication, SampleContents } from './damage.ts'
-import { MUTATIONS } from './mutations.ts'
+import type { Copy, Publication, SampleContents } from './damage.ts'
 
 /** Milliseconds from the end of a publication's day to its publication. */
 const PUBLISHED_AFTER_MS = 600_000
@@ -39,38 +37,33 @@ const FOUNDED_AT: Instant = publishedAtOf('2026-01-01') + 3_600_000
 /** First entry after which a copy of the ledger file is kept for roll-backs. */
 const KEEP_LEDGERS_FROM = 7
 
+/** A small sound archive in a temporary folder, for repeated damage. */
+export interface DamageSample {
+  contents: SampleContents
+  /** The newest head, as an auditor keeps it. */
+  keptHead: KeptHead
+  /** Replaces the copy by an undamaged one. */
+  restore(): Copy
+  remove(): void
+}
+
 /**
  * Writes the sample with the same adapters as an operator's archive: three publications of version 1 and two of
  * version 2 with their seal, four of the current version, a gap of each kind, and the notes of a signed log.
- *
- * @param parent folder in which the sample's temporary folder is created
- * @param mutationsOf returns the mutations of the sample
  */
-export async function makeDamageSample(
-  parent: string = tmpdir(),
-  mutationsOf: (sample: SampleContents) => readonly Damage[] = () => MUTATIONS,
-): Promise<DamageSample> {
-  const root = mkdtempSync(join(parent, 'dash-self-test-'))
+export async function makeDamageSample(): Promise<DamageSample> {
+  const root = mkdtempSync(join(tmpdir(), 'dash-damage-'))
   const [sound, folder] = [join(root, 'sound'), join(root, 'data')]
-  const remove = async (): Promise<void> => rmSync(root, { recursive: true, force: true })
-  try {
-    const sample = await writeSample(sound)
-    return {
-      mutations: mutationsOf(sample).map(({ apply, ...mutation }) => ({
-        ...mutation,
-        apply: async (copy) => apply({ sample, folder: copy, ...pathsIn(copy) }),
-      })),
-      keptHead: { ...headAt({ sample }, ENTRY.newest), path: 'the head kept from before' },
-      async restore() {
-        rmSync(folder, { recursive: true, force: true })
-        cpSync(sound, folder, { recursive: true })
-        return folder
-      },
-      remove,
-    }
-  } catch (error) {
-    await remove()
-    throw error
+  const sample = await writeSample(sound)
+  return {
+    contents: sample,
+    keptHead: { ...headAt({ sample }, ENTRY.newest), path: 'the head kept from before' },
+    restore() {
+      rmSync(folder, { recursive: true, force: true })
+      cpSync(sound, folder, { recursive: true })
+      return { sample, folder, ...pathsIn(folder) }
+    },
+    remove: () => rmSync(root, { recursive: true, force: true }),
   }
 }
 
@@ -130,7 +123,7 @@ async function writeLedger(
   contents: LedgerContents,
   ledgerFile: () => Uint8Array,
 ): Promise<Map<number, Uint8Array>> {
-  const holder = { name: 'the self-test', process: null }
+  const holder = { name: 'the sample', process: null }
   const grant = await ledger.takeLease(holder, 0, FOUNDED_AT, () => false)
   if (!grant.granted) throw new Error(`the sample's lease is held by ${grant.heldBy}`)
   const files = new Map<number, Uint8Array>()
@@ -162,7 +155,7 @@ function ownPublication(asOfDay: Day, title: string): Publication {
       points: 10 * number,
       comments: number,
       publishedAt: window.windowEnd - number * DAY_MS,
-      titleProvenance: `${source}:self-test`,
+      titleProvenance: `${source}:test`,
     })),
   )
   const ranked = rankYear(events, new Map())

@@ -5,18 +5,18 @@ import { createClient } from '@libsql/client'
 import { getTableColumns } from 'drizzle-orm'
 import { getTableConfig } from 'drizzle-orm/sqlite-core'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
-import { sha256Hex } from '../../domain/digest.ts'
-import { GENESIS_LEAF, leafOf, sealLegacy } from '../../domain/year/chain.ts'
-import { objectPath } from '../../domain/year/examine.ts'
-import type { Mutation } from '../../domain/year/finding.ts'
-import { formatHead } from '../../domain/year/ledger.ts'
-import type { Head, LedgerRow, LegacyRow, Manifest } from '../../domain/year/ledger.ts'
-import { ledgerTree } from '../../domain/year/log/log-history.ts'
-import { rootAt } from '../../domain/year/log/merkle-tree.ts'
-import { checkpointText, signNote, signerKey } from '../../domain/year/log/signed-note.ts'
-import { entries, legacyPublications } from '../ledger/schema.ts'
+import { sha256Hex } from '../../../src/domain/digest.ts'
+import { GENESIS_LEAF, leafOf, sealLegacy } from '../../../src/domain/year/chain.ts'
+import { objectPath } from '../../../src/domain/year/examine.ts'
+import type { FindingCode } from '../../../src/domain/year/finding.ts'
+import { formatHead } from '../../../src/domain/year/ledger.ts'
+import type { Head, LedgerRow, LegacyRow, Manifest } from '../../../src/domain/year/ledger.ts'
+import { ledgerTree } from '../../../src/domain/year/log/log-history.ts'
+import { rootAt } from '../../../src/domain/year/log/merkle-tree.ts'
+import { checkpointText, signNote, signerKey } from '../../../src/domain/year/log/signed-note.ts'
+import { entries, legacyPublications } from '../../../src/adapters/ledger/schema.ts'
 
-/** Building blocks of mutations: a copy of the sample, and functions that change its stores without the adapters. */
+/** Building blocks of damage: a copy of the sample, and functions that change its stores without the adapters. */
 
 /** A publication of the sample: its object's bytes and their manifest. */
 export interface Publication {
@@ -24,7 +24,7 @@ export interface Publication {
   bytes: Uint8Array
 }
 
-/** Contents of the sample, which a mutation uses to choose its target. */
+/** Contents of the sample, from which a change chooses its target. */
 export interface SampleContents {
   rows: readonly LedgerRow[]
   legacy: readonly LegacyRow[]
@@ -36,7 +36,7 @@ export interface SampleContents {
   olderLedgers: ReadonlyMap<number, Uint8Array>
 }
 
-/** A copy of the sample for a mutation to damage. */
+/** A copy of the sample to damage. */
 export interface Copy {
   sample: SampleContents
   folder: string
@@ -44,12 +44,17 @@ export interface Copy {
   objectsPath: string
 }
 
-/** A mutation before it is bound to a copy. */
-export interface Damage extends Omit<Mutation, 'apply'> {
+type FindingCodes = readonly FindingCode[]
+
+/** A change of the sample, and the findings it must cause. */
+export interface Damage {
+  name: string
+  /** Codes of which an audit must report at least one. */
+  expects: FindingCodes
+  /** True when only a head kept elsewhere can reveal the damage. */
+  needsKeptHead: boolean
   apply: (copy: Copy) => void | Promise<void>
 }
-
-type FindingCodes = Mutation['expects']
 
 /** Numbers of the sample's entries. */
 export const ENTRY = {
@@ -65,7 +70,7 @@ export const ENTRY = {
 } as const
 
 /** Key of the sample's signed log. */
-export const LOG_KEY = signerKey('self-test.example/tlog/year', new Uint8Array(32))
+export const LOG_KEY = signerKey('sample.example/tlog/year', new Uint8Array(32))
 
 /** Signs the checkpoint of a ledger. */
 export function noteOf(rows: readonly LedgerRow[], key = LOG_KEY): string {
@@ -93,7 +98,7 @@ type Expected = FindingCodes | 'kept head'
 
 export function damage(name: string, expected: Expected, apply: Damage['apply']): Damage {
   const needsKeptHead = expected === 'kept head'
-  return { name, expects: needsKeptHead ? ['head_mismatch'] : expected, sound: false, needsKeptHead, apply }
+  return { name, expects: needsKeptHead ? ['head_mismatch'] : expected, needsKeptHead, apply }
 }
 
 export function rowAt(rows: readonly LedgerRow[], seq: number): LedgerRow {
