@@ -40,7 +40,6 @@ const RULES: Record<string, { layers: string[]; packages: string[]; node: 'any' 
       'p-limit',
       'prom-client',
       '@modelcontextprotocol/sdk',
-      '@resvg/resvg-js',
       'zod',
     ],
     node: 'any',

@@ -12,7 +12,6 @@ const BELONGS = [
   /^(?:LICENSE|package\.json|(?:README|CHANGELOG|CONTRIBUTING|bench\/README)\.md)$/,
   /^assets\/demo\/[\w-]+\.(?:ndjson\.gz|json|md|txt)$/,
   /^assets\/embed\/[\w-]+\.js$/,
-  /^assets\/fonts\/[\w-]+\.(?:ttf|txt|md)$/,
   /^assets\/page\/[\w-]+\.(?:js|css|svg)$/,
   /^assets\/static\/[\w-]+\.html$/,
   /^docs\/pictures\/[\w-]+\.(?:png|gif)$/,

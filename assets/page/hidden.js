@@ -82,15 +82,6 @@ function added(keys, key) {
 
 function applyAll() {
   for (const list of document.querySelectorAll('.items, .compared tbody')) hideRows(list)
-  hideLines()
-}
-
-/** Hides the lines of a chart whose rows are hidden. */
-function hideLines() {
-  for (const line of document.querySelectorAll('.slopes [data-line]')) {
-    const row = document.querySelector(`tr[data-key="${CSS.escape(line.getAttribute('data-line') ?? '')}"]`)
-    line.toggleAttribute('hidden', row instanceof HTMLElement && row.hidden === true)
-  }
 }
 
 /** Hides the rows of a list by the visitor's rules. @param {Element} list */
@@ -145,7 +136,6 @@ function showCount(list, count) {
   button.addEventListener('click', () => {
     opened.add(list)
     hideRows(list)
-    hideLines()
     const first = list.querySelector('.title a')
     if (first instanceof HTMLElement) first.focus()
   })

@@ -21,8 +21,7 @@ import { mountAssets } from './page/assets.ts'
 import { challengeSources, chatPanel } from './page/chat-panel.ts'
 import { feedPanel } from './page/feed-panel.ts'
 import { mountItemPage } from './page/item/item-page.ts'
-import { cardRoutes } from './page/share/card-routes.ts'
-import { mountEmbed } from './page/share/embed.ts'
+import { mountEmbed } from './page/embed.ts'
 import { CHAT_PATH } from './page/header.ts'
 import { pageHeaders } from './page/layout.ts'
 import { MODELS_PATH, modelsPanel, modelsSummary } from './page/models-panel.ts'
@@ -133,7 +132,6 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
     ...changesRoutes({ publications, lists, clock, host }),
     ...rankRoutes({ publications, lists, clock, host }),
     ...logRoutes(readLog, clock),
-    ...cardRoutes({ sources, host }),
   ]
   mountRoutes(app, [...year, ...live, ...searchRoutes(ports.search, callerOf)], log)
   const models = [

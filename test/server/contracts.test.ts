@@ -8,7 +8,6 @@ import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/wor
 
 const YEAR_DOCS = '/docs/api/top-year-history'
 const LEDGER = { cache: 'public, max-age=60', exposed: 'ETag, Link', docs: YEAR_DOCS, query: '' }
-const CARD = { ...LEDGER, cache: 'public, max-age=300' }
 const LOG = { ...LEDGER, docs: '/docs/api/top-year-log' }
 const CHANGES = {
   ...LEDGER,
@@ -49,7 +48,6 @@ const ROUTES: Readonly<Record<string, typeof LEDGER>> = {
   '/api/feed/history/ranks': LEDGER,
   '/charts/year.svg': LEDGER,
   '/charts/item.svg': { ...LEDGER, query: '?key=hn-hn1' },
-  '/cards/year.png': CARD,
   '/tlog/year/checkpoint': { ...LOG, cache: 'public, max-age=5' },
   '/tlog/year/tile/{tile}': { ...LOG, cache: 'public, max-age=31536000, immutable' },
   '/tlog/year/policy': LOG,
@@ -58,16 +56,13 @@ const ROUTES: Readonly<Record<string, typeof LEDGER>> = {
   '/api/rss': LIVE,
   '/api/atom': LIVE,
   '/api/feed.json': LIVE,
-  '/cards/feed.png': { ...LIVE, cache: CARD.cache },
   '/api/search': { ...SEARCH, query: '?q=title' },
   '/api/similar': { ...SEARCH, query: '?key=hn-hn1' },
-  '/cards/item.png': { ...SEARCH, cache: CARD.cache, query: '?key=hn-hn1' },
   '/api/trend': { ...SEARCH, query: '?key=hn-hn1' },
   '/api/free-llm/recommendation': MODELS,
   '/api/free-llm/top-models': MODELS,
   '/api/free-llm/health': MODELS,
   '/api/status/free-llm': MODELS,
-  '/badge/free-model.svg': MODELS,
   '/badge/free-model.json': MODELS,
   '/api/free-llm/changes.json': MODELS,
 }

@@ -23,11 +23,6 @@ import {
   proofContract,
   tileContract,
 } from '../../src/server/year/log-routes.ts'
-import {
-  feedCardContract,
-  itemCardContract,
-  yearCardContract,
-} from '../../src/server/page/share/card-routes.ts'
 import { chartContract, itemChartContract, ranksContract } from '../../src/server/year/rank-routes.ts'
 
 /** The contracts of all routes that any origin may read. */
@@ -43,17 +38,14 @@ export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [
   ranksContract,
   chartContract,
   itemChartContract,
-  yearCardContract,
   checkpointContract,
   tileContract,
   policyContract,
   proofContract,
   liveContract,
   ...SUBSCRIPTION_CONTRACTS,
-  feedCardContract,
   searchContract,
   similarContract,
-  itemCardContract,
   trendContract,
   ...FREE_MODELS_CONTRACTS,
   modelChangesContract,
@@ -126,7 +118,7 @@ export async function requestRoute(
 
 /** Texts say their character set; bytes and link lists, which are always UTF-8, have none. */
 function typeHeader(contentType: string): string {
-  const isPlain = ['application/octet-stream', 'application/link-format', 'image/png'].includes(contentType)
+  const isPlain = ['application/octet-stream', 'application/link-format'].includes(contentType)
   return isPlain ? contentType : `${contentType}; charset=utf-8`
 }
 

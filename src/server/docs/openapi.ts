@@ -19,7 +19,6 @@ import {
   timeMapContract,
 } from '../year/routes.ts'
 import { chartContract, itemChartContract, ranksContract } from '../year/rank-routes.ts'
-import { feedCardContract, itemCardContract, yearCardContract } from '../page/share/card-routes.ts'
 import { YEAR_CHANGES_CONTRACTS } from '../year/year-changes.ts'
 import { V1_CONTRACTS, V1_DOCS } from '../v1/contracts.ts'
 import {
@@ -68,7 +67,6 @@ const INTERFACES: readonly Interface[] = [
       ranksContract,
       chartContract,
       itemChartContract,
-      yearCardContract,
     ],
   },
   {
@@ -85,7 +83,7 @@ const INTERFACES: readonly Interface[] = [
     title: 'Live feed',
     summary: 'Serves the trends of now and of the last day, week and month, also as RSS, Atom and JSON Feed.',
     version: '1.0.0',
-    contracts: [liveContract, ...SUBSCRIPTION_CONTRACTS, feedCardContract],
+    contracts: [liveContract, ...SUBSCRIPTION_CONTRACTS],
   },
   {
     path: SEARCH_DOCS,
@@ -93,7 +91,7 @@ const INTERFACES: readonly Interface[] = [
     title: 'Search',
     summary: 'Finds stored items, similar items, and trends of items and terms.',
     version: '1.0.0',
-    contracts: [searchContract, similarContract, itemCardContract, trendContract],
+    contracts: [searchContract, similarContract, trendContract],
   },
   {
     path: FREE_MODELS_DOCS,

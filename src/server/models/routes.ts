@@ -22,9 +22,7 @@ import type { StoredRun } from '../../domain/models/schema.ts'
 import { seedRun } from '../../domain/models/seed.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { xml } from '../feed/formats.ts'
-import type { Xml } from '../feed/formats.ts'
-import { publishedBody, publishedJson } from '../respond.ts'
+import { publishedJson } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
 import { METHOD_NOT_ALLOWED, publicAccess, publishedHeaders, publishedRoute } from '../route.ts'
 import type { Contract, Route, Log } from '../route.ts'
@@ -50,13 +48,7 @@ export function freeModelRoutes(served: ServedRecommendation, demo: boolean, clo
     }),
     publishedRoute(freeModelsHealthContract, () => json(healthPayload)),
     publishedRoute(freeModelsStatusContract, () => json(statusPayload)),
-    publishedRoute(badgeContract, async () => {
-      const current = await served()
-      const headers = { ...BADGE_HEADERS, ...seedHeader(current) }
-      const options = { contentType: 'image/svg+xml; charset=utf-8', cacheControl: CACHE_CONTROL, headers }
-      return publishedBody(badgeSvg(current, demo, clock()), options)
-    }),
-    publishedRoute(jsonBadgeContract, () => json((current, now) => badgeJson(current, demo, now))),
+    publishedRoute(badgeContract, () => json((current, now) => badgeOf(current, demo, now))),
   ]
 }
 
@@ -75,12 +67,6 @@ export function deprecationHeaders(
   if (ending === null) return {}
   const { deprecatedAt, sunsetAt } = ending
   return { deprecation: `@${deprecatedAt / 1000}`, sunset: new Date(sunsetAt).toUTCString() }
-}
-
-/** An image opened as a document must not load or run anything. */
-const BADGE_HEADERS = {
-  'content-security-policy': "default-src 'none'",
-  'x-content-type-options': 'nosniff',
 }
 
 function seedHeader({ seed }: ServedRun): Record<string, string> {
@@ -190,19 +176,6 @@ export const freeModelsStatusContract: FreeModelContract = {
   successDescription: 'Status',
 }
 
-/** `GET /badge/free-model.svg` (docs/free-models.md). */
-const badgeContract: FreeModelContract = {
-  ...COMMON,
-  path: '/badge/free-model.svg',
-  operationId: 'getFreeModelBadge',
-  summary: 'Get the recommended model as a picture',
-  description:
-    'A badge for a README or a dashboard: the id of the primary model, marked if it is stale or the built-in seed.',
-  contentType: 'image/svg+xml',
-  success: z.string(),
-  successDescription: 'An SVG picture',
-}
-
 const badgeSchema = z
   .object({
     schemaVersion: z.literal(1),
@@ -214,84 +187,46 @@ const badgeSchema = z
   .meta({ id: 'FreeModelBadge' })
 
 /** `GET /badge/free-model.json` (docs/free-models.md). */
-const jsonBadgeContract: FreeModelContract = {
+const badgeContract: FreeModelContract = {
   ...COMMON,
   path: '/badge/free-model.json',
   operationId: 'getFreeModelBadgeJson',
   summary: 'Get the recommended model for a badge service',
   description:
-    'The badge as JSON in the format of the endpoint badge of shields.io, for services that draw badges themselves.',
+    'The badge as JSON in the format of the endpoint badge of shields.io, for services that draw badges.',
   success: badgeSchema,
   successDescription: 'The parts of a badge',
 }
 
-/** Contracts of the recommendation and the badges, as the document of the interface lists them. */
+/** Contracts of the recommendation and the badge, as the document of the interface lists them. */
 export const FREE_MODELS_CONTRACTS = [
   recommendationContract,
   topModelsContract,
   freeModelsHealthContract,
   freeModelsStatusContract,
   badgeContract,
-  jsonBadgeContract,
 ] as const
 
 /** Longest id on the badge, in code points; a longer one is truncated. */
 const ID_MAX_LENGTH = 60
-
-/** Estimated width of a character, in pixels; `textLength` fits the text to it. */
-const CHARACTER_WIDTH = 6.6
-const PADDING = 6
-const HEIGHT = 20
 
 const LABEL = 'free model'
 
 /** Background colours, dark enough for white text. */
 const COLOURS = { fresh: '#17642f', stale: '#804500', seed: '#585d66' } as const
 
-/** The texts of a badge and the state of the recommendation, which they name unless it is fresh. */
-function badgeParts(
-  served: ServedRun,
-  demo: boolean,
-  now: Instant,
-): { label: string; value: string; state: keyof typeof COLOURS } {
+/** The recommended model as a badge, marked if the recommendation is stale or the built-in seed. */
+function badgeOf(served: ServedRun, demo: boolean, now: Instant): z.infer<typeof badgeSchema> {
   const { primary, ok, usingSeedFallback } = statusPayload(served, now)
   const state = usingSeedFallback ? 'seed' : ok ? 'fresh' : 'stale'
   const id = publishedText(primary, ID_MAX_LENGTH)
   return {
+    schemaVersion: 1,
     label: demo ? `DEMO: ${LABEL}` : LABEL,
-    value: state === 'fresh' ? id : `${id} (${state})`,
-    state,
+    message: state === 'fresh' ? id : `${id} (${state})`,
+    color: COLOURS[state],
+    isError: state === 'seed',
   }
-}
-
-function badgeJson(served: ServedRun, demo: boolean, now: Instant): z.infer<typeof badgeSchema> {
-  const { label, value, state } = badgeParts(served, demo, now)
-  return { schemaVersion: 1, label, message: value, color: COLOURS[state], isError: state === 'seed' }
-}
-
-/** Draws the recommended model as a one-line SVG, marked if the recommendation is stale or the built-in seed. */
-export function badgeSvg(served: ServedRun, demo: boolean, now: Instant): string {
-  const { label, value, state } = badgeParts(served, demo, now)
-  const labelWidth = widthOf(label)
-  const valueWidth = widthOf(value)
-  const width = labelWidth + valueWidth
-  return xml`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${HEIGHT}" role="img" aria-label="${label}: ${value}">
-<title>${label}: ${value}</title>
-<rect width="${width}" height="${HEIGHT}" rx="3" fill="#33383e"/>
-<path d="M${labelWidth} 0h${valueWidth - 3}a3 3 0 0 1 3 3v14a3 3 0 0 1-3 3H${labelWidth}z" fill="${COLOURS[state]}"/>
-<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">
-${textAt(label, PADDING)}${textAt(value, labelWidth + PADDING)}</g>
-</svg>
-`.xml
-}
-
-function textAt(text: string, x: number): Xml {
-  const length = widthOf(text) - 2 * PADDING
-  return xml`<text x="${x}" y="14" textLength="${length}" lengthAdjust="spacingAndGlyphs">${text}</text>\n`
-}
-
-function widthOf(text: string): number {
-  return Math.round(Array.from(text).length * CHARACTER_WIDTH) + 2 * PADDING
 }
 
 /** Reads the current recommendation. */

@@ -14,8 +14,8 @@ import { NO_MATCH, alternateLinks, refusalOfLive, viewMenu } from './feed-rule.t
 import { PERIOD_TITLES, periodTabs } from './header.ts'
 import { NOTHING, ageOf, html, instantOf } from './html.ts'
 import type { Html } from './html.ts'
+import { firstTitles } from './layout.ts'
 import type { PageQuery, Panel } from './layout.ts'
-import { CARD_PATHS, firstTitles, withQuery } from './share/preview.ts'
 import { NO_MOMENTS, YEAR_PARAMS, isYear, refusalOfYear } from './year/time-travel.ts'
 import { CHART_PARAM, INVALID_CHART } from './year/year-chart.ts'
 import { yearView } from './year/year-view.ts'
@@ -72,8 +72,6 @@ export function feedPanel(baseUrl: () => string): Panel {
       const preview = {
         description: `${period}, as of ${dayOf(generatedAt)}: ${firstTitles(feed.popular)}`,
         path: query.params.size === 0 ? '/' : `/?${String(query.params)}`,
-        // A card shows the whole list.
-        card: rule === null ? withQuery(CARD_PATHS.feed, { sort }) : null,
       }
       return { status: 200, content, title: titleOf(column, period), preview }
     },

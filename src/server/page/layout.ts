@@ -7,8 +7,6 @@ import { PAGE_FOOTER, TABS_TO_HOME, pageHeader } from './header.ts'
 import { NOTHING, html } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageSources } from './page-sources.ts'
-import { previewTags } from './share/preview.ts'
-import type { Preview } from './share/preview.ts'
 
 /** The parts that all pages of a server share. */
 export interface Frame {
@@ -67,6 +65,38 @@ export function layout(
         <p id="announcements" class="unseen" role="status"></p>
       </body>
     </html> `.html
+}
+
+/** What previews of a link show of a page: those of search engines, chats and social networks. */
+export interface Preview {
+  /** One or two sentences of plain text. */
+  description: string
+  /** Path and query of the page. A view of the Year names its moment. */
+  path: string
+}
+
+/** Description of a page that has no own one. */
+const ABOUT =
+  'Trends of Hacker News, Lobsters and LessWrong, the Top Year as it was on any day with its proof, and the free language model to use today.'
+
+/** The elements of the head that describe a page to previews (Open Graph). URLs are absolute, as previews need them. */
+function previewTags(baseUrl: string, title: string, preview: Preview | null): Html {
+  const { description, path } = preview ?? { description: ABOUT, path: null }
+  const tag = (name: string, value: string): Html => html`<meta property="og:${name}" content="${value}" />`
+  return html`<meta name="description" content="${description}" /> ${tag('type', 'website')}
+    ${tag('site_name', 'dash')} ${tag('title', title)} ${tag('description', description)}
+    ${path === null ? NOTHING : tag('url', baseUrl + path)}`
+}
+
+/** Items named in a description. */
+const DESCRIBED = 3
+
+/** Names the first items of a list, for the description of a page. */
+export function firstTitles(items: readonly { title: string }[]): string {
+  return items
+    .slice(0, DESCRIBED)
+    .map(({ title }, index) => `${index + 1}. ${title}`)
+    .join(' · ')
 }
 
 /** Colours that no choice stored by this browser changes. */
@@ -256,5 +286,10 @@ export const ITEM_PATH = '/item'
 
 /** URL of an item's page. @param key save key */
 export function itemHref(key: string): string {
-  return `${ITEM_PATH}?${String(new URLSearchParams({ key }))}`
+  return withQuery(ITEM_PATH, { key })
+}
+
+/** A path with a query. */
+export function withQuery(path: string, params: Readonly<Record<string, string>>): string {
+  return `${path}?${String(new URLSearchParams(params))}`
 }

@@ -4,10 +4,9 @@ import { feedTabs } from './feed-panel.ts'
 import { NOTHING, codeSpans, html } from './html.ts'
 import type { Html } from './html.ts'
 import { HTML_TYPE, PAGE_HEADERS, layout } from './layout.ts'
-import type { Frame, PageContent, Panel, PanelRefusal, View } from './layout.ts'
+import type { Frame, PageContent, Panel, PanelRefusal, Preview, View } from './layout.ts'
 import type { PageSources } from './page-sources.ts'
 import type { MountPage } from './rendered-pages.ts'
-import type { Preview } from './share/preview.ts'
 
 /** A panel's content or refusal. */
 interface Rendered {

@@ -63,7 +63,6 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
       'get /api/feed/history/ranks (at count If-None-Match) 200 304 400 404 405 503 application/json',
       'get /charts/year.svg (at count theme If-None-Match) 200 304 400 404 405 503 image/svg+xml',
       'get /charts/item.svg (at count theme key If-None-Match) 200 304 400 404 405 503 image/svg+xml',
-      'get /cards/year.png (at If-None-Match) 200 304 400 404 405 503 image/png',
     ],
     schemas:
       'IndexedGap IndexedPublication YearChanges YearCoverage YearFeed YearHistoryIndex YearItem YearPublication YearRanks',
@@ -75,7 +74,6 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
       'get /api/rss (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 503 application/rss+xml',
       'get /api/atom (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 503 application/atom+xml',
       'get /api/feed.json (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 503 application/feed+json',
-      'get /cards/feed.png (sort If-None-Match) 200 304 400 404 405 503 image/png',
     ],
     schemas: 'JsonFeed LiveFeed LiveHackerNewsItem LiveHypeItem LiveItem LiveLessWrongItem LiveLobstersItem',
     codes: LIVE_REFUSALS,
@@ -84,7 +82,6 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
     operations: [
       'get /api/search (q source minPoints minComments from to limit cursor If-None-Match) 200 304 400 405 429 503 application/json',
       'get /api/similar (key limit If-None-Match) 200 304 400 404 405 429 503 application/json',
-      'get /cards/item.png (key If-None-Match) 200 304 400 404 405 429 503 image/png',
       'get /api/trend (key term from to If-None-Match) 200 304 400 404 405 429 503 application/json',
     ],
     schemas: 'ItemTrend SearchPage SimilarItems TermTrend Trend',
@@ -96,7 +93,6 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
       'get /api/free-llm/top-models (limit needs minContext health If-None-Match) 200 304 400 405 500 application/json',
       'get /api/free-llm/health (If-None-Match) 200 304 405 500 application/json',
       'get /api/status/free-llm (If-None-Match) 200 304 405 500 application/json',
-      'get /badge/free-model.svg (If-None-Match) 200 304 405 500 image/svg+xml',
       'get /badge/free-model.json (If-None-Match) 200 304 405 500 application/json',
       'get /api/free-llm/changes.json (If-None-Match) 200 304 405 500 application/feed+json',
     ],

@@ -123,6 +123,33 @@ describe('the bump chart', () => {
   })
 })
 
+describe('the chart of an item', () => {
+  test('has its ranks in its list and in Popular, broken by the gap', async () => {
+    const app = openApp(await changedYear())
+    const { text } = await requestRoute(app, '/charts/item.svg?key=hn-15')
+    const lines = [...text.matchAll(/<path d="(M[^"]*)" fill="none"/g)].map(([, path = '']) => path)
+    expect(lines.map((path) => path.match(/M/g)?.length)).toEqual([2, 2])
+    expect(text).toContain('Story 15 &lt;b&gt;')
+    expect(text).toContain('in Popular')
+    expect(text).toContain('in Hacker News')
+    expect(text).not.toMatch(/<script|<style|style=|href=/)
+  })
+
+  test('is refused without a key', async () => {
+    const { status, error } = await requestRoute(openApp(await openWorkspace()), '/charts/item.svg')
+    expect([status, error]).toEqual([400, 'invalid_key'])
+  })
+
+  test('is refused for an item that no publication of the range lists', async () => {
+    const workspace = await changedYear()
+    const app = openApp(workspace)
+    const [first] = await manifestsOf(workspace)
+    const at = formatInstant(first?.publishedAt ?? 0)
+    expect((await requestRoute(app, '/charts/item.svg?key=hn-16')).status).toBe(200)
+    expect((await requestRoute(app, `/charts/item.svg?key=hn-16&at=${at}`)).error).toBe('item_not_listed')
+  })
+})
+
 test('a changed object of any publication in the range refuses both routes, and its return mends them', async () => {
   const workspace = await changedYear(() => Date.now() + 60_000)
   const app = openApp(workspace)

@@ -7,13 +7,12 @@ import { Refusal } from '../../../domain/refusal.ts'
 import { addDays } from '../../../domain/time.ts'
 import { similarContract, trendContract } from '../../feed/search-routes.ts'
 import { askLink, hostOf, storyRow, untrustedLink } from '../feed-items.ts'
-import { NOTHING, formatCounted, html } from '../html.ts'
+import { NOTHING, formatCount, formatCounted, html } from '../html.ts'
 import type { Html } from '../html.ts'
-import { ITEM_PATH, itemHref, refusalsOf } from '../layout.ts'
+import { ITEM_PATH, itemHref, refusalsOf, withQuery } from '../layout.ts'
 import type { Panel } from '../layout.ts'
 import { mountPanels } from '../panel-pages.ts'
 import type { PanelPages } from '../panel-pages.ts'
-import { CARD_PATHS, bestDayOf, itemFacts, withQuery } from '../share/preview.ts'
 import { chartTable } from './chart-table.ts'
 import type { ChartRow } from './chart-table.ts'
 import { yearRanksPanel } from './year-ranks.ts'
@@ -71,7 +70,6 @@ const ITEM_PANEL: Panel = {
     const preview = {
       description: `${[nameOfSource(source), ...itemFacts(trend, source)].join(' · ')}.`,
       path: itemHref(trend.key),
-      card: withQuery(CARD_PATHS.item, { key: trend.key }),
     }
     return { status: 200, content, title: trend.title, preview }
   },
@@ -85,6 +83,31 @@ function itemLinks({ url }: ItemTrend, discussion: string | null): Html {
   const talk =
     discussion === null || discussion === url ? NOTHING : untrustedLink(discussion, html`Discussion`)
   return html`${article} ${talk}`
+}
+
+/** The facts of an item for its description: where it links to, its latest numbers, its best rank of a day. */
+function itemFacts({ url, days }: Pick<ItemTrend, 'url' | 'days'>, source: string): string[] {
+  const [last, best] = [days.at(-1), bestDayOf(days)]
+  return [
+    ...(url !== null && isHttpUrl(url) ? [hostOf(url)] : []),
+    ...(last ? [numbersOf(last, source)] : []),
+    ...(best ? [`Highest #${best.rank} of ${nameOfSource(source)} on ${best.day}`] : []),
+  ]
+}
+
+/** Points and comments, in the units of a source. */
+function numbersOf({ points, comments }: ObservedDay, source: string): string {
+  const numbers = [
+    ...(points === null ? [] : [`${formatCount(points)} ${unitOf(source)}`]),
+    ...(comments === null ? [] : [formatCounted(comments, 'comments')]),
+  ]
+  return numbers.join(' · ')
+}
+
+/** The day with the best rank, the first of equals; undefined if no day has a rank. */
+function bestDayOf(days: readonly ObservedDay[]): (ObservedDay & { rank: number }) | undefined {
+  const ranked = days.filter((day): day is ObservedDay & { rank: number } => day.rank !== null)
+  return ranked.toSorted((a, b) => a.rank - b.rank)[0]
 }
 
 /** A sentence with the best rank and the days of observation. */

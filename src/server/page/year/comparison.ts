@@ -4,7 +4,6 @@ import { nameOfSource } from '../../../domain/feed/subscription.ts'
 import { compareLists } from '../../../domain/year/history/calendar.ts'
 import type { Comparison } from '../../../domain/year/history/calendar.ts'
 import type { YearFeed, YearItem } from '../../../domain/year/schema.ts'
-import type { Day } from '../../../domain/time.ts'
 import { linkedTitle } from '../feed-items.ts'
 import { NOTHING, formatCount, formatCounted, html } from '../html.ts'
 import type { Html } from '../html.ts'
@@ -53,7 +52,7 @@ export function yearComparison(
         })}
       </tbody>
     </table>
-    ${detailed ? changesOf(shown, detailed, [then.asOfDay, now.asOfDay]) : NOTHING}`
+    ${detailed ? changesOf(shown, detailed) : NOTHING}`
 }
 
 const LISTS_EQUAL = html`<p class="notice" role="note">
@@ -68,14 +67,10 @@ function areListsEqual(comparisons: readonly (readonly [string, Comparison<YearI
   )
 }
 
-/** Rows shown before the rest is folded; the chart has the moves that are shown. */
-const ROWS_SHOWN = { moved: 10, entered: 10, left: 10 }
+/** Rows of a table shown before the rest is folded. */
+const ROWS_SHOWN = 10
 
-function changesOf(
-  name: ColumnName,
-  { entered, left, moved, stayed }: Comparison<YearItem>,
-  days: readonly [Day, Day],
-): Html {
+function changesOf(name: ColumnName, { entered, left, moved, stayed }: Comparison<YearItem>): Html {
   const title = COLUMNS[name]
   const biggest = moved.toSorted((a, b) => Math.abs(b.rose) - Math.abs(a.rose))
   const movedRows = biggest.map(({ before, after, rose }) =>
@@ -83,19 +78,16 @@ function changesOf(
   )
   const stayedRows = stayed.map(({ before, after }) => changeRow('stayed', html`Stayed`, before, after))
   return html`<h3 id="compared-title">${title}: biggest moves</h3>
-    ${biggest.length > 0 ? slopeChart(biggest.slice(0, ROWS_SHOWN.moved), days) : NOTHING}
-    ${foldedTable(movedRows, ROWS_SHOWN.moved, 'smaller moves', 'Nothing moved.')}
+    ${foldedTable(movedRows, 'smaller moves', 'Nothing moved.')}
     <h3>${title}: entered</h3>
     ${foldedTable(
       entered.map((item) => changeRow('entered', NEW, null, item)),
-      ROWS_SHOWN.entered,
       'more items that entered',
       'Nothing entered.',
     )}
     <h3>${title}: left</h3>
     ${foldedTable(
       left.map((item) => changeRow('left', html`Left`, item, null)),
-      ROWS_SHOWN.left,
       'more items that left',
       'Nothing left.',
     )}
@@ -103,9 +95,9 @@ function changesOf(
 }
 
 /** A table with its first rows, and the others folded under `rest`. */
-function foldedTable(rows: readonly Html[], shown: number, rest: string, emptyText: string): Html {
-  return html`${changesTable(rows.slice(0, shown), emptyText)}
-  ${folded(`${Math.max(0, rows.length - shown)} ${rest}`, rows.slice(shown))}`
+function foldedTable(rows: readonly Html[], rest: string, emptyText: string): Html {
+  return html`${changesTable(rows.slice(0, ROWS_SHOWN), emptyText)}
+  ${folded(`${Math.max(0, rows.length - ROWS_SHOWN)} ${rest}`, rows.slice(ROWS_SHOWN))}`
 }
 
 /** The mark of a rank that changed: an arrow and the number of ranks. @param rose ranks it rose; negative if it fell */
@@ -170,107 +162,4 @@ function numberCell(title: string, then: number | undefined, now: number | undef
   return html`<td role="cell" data-title="${title}">
     ${before === after ? before : `${before} → ${after}`}
   </td>`
-}
-
-/** Sizes of the chart, in pixels; its plot has a share of the width, and the titles have the rest. */
-const ROW = 24
-const LABEL = 16
-const HEAD = 24
-const LEFT = 40
-const PLOT_END = '34%'
-
-type Move = Comparison<YearItem>['moved'][number]
-
-/** An item that moved, and its place in the chart. */
-interface Slope {
-  move: Move
-  /** Ordinates of its ranks, and of the labels beside them. */
-  earlier: number
-  later: number
-  earlierLabel: number
-  laterLabel: number
-}
-
-/**
- * Draws the ranks of items then and now as lines between two days. Colours come from the stylesheet.
- *
- * @param days as-of days of both publications
- */
-function slopeChart(moves: readonly Move[], days: readonly [Day, Day]): Html {
-  const height = HEAD + Math.max(2, moves.length) * ROW + ROW
-  const [then, now] = days
-  return html`<svg
-    class="slopes"
-    width="100%"
-    height="${height}"
-    role="img"
-    aria-label="Ranks of the biggest moves on ${then} and ${now}; the table below has the same numbers"
-  >
-    <text x="10" y="16">${then}</text>
-    <text x="${PLOT_END}" dx="10" y="16">${now}</text>
-    ${slopesOf(moves, height).map(slopeLine)}
-  </svg>`
-}
-
-function slopeLine({ move, earlier, later, earlierLabel, laterLabel }: Slope): Html {
-  const { before, after, rose } = move
-  return html`<g class="rose ${rose > 0 ? 'up' : 'down'}" data-line="${after.key}">
-    <line x1="${LEFT}" x2="${PLOT_END}" y1="${earlier}" y2="${later}" />
-    <circle cx="${LEFT}" cy="${earlier}" r="3" />
-    <circle cx="${PLOT_END}" cy="${later}" r="3" />
-    <text x="${LEFT - 10}" y="${earlierLabel + 4}" text-anchor="end">${before.rank}</text>
-    <text x="${PLOT_END}" dx="10" y="${laterLabel + 4}">${after.rank} ${after.title}</text>
-  </g>`
-}
-
-/** Places the ranks on a scale from the best to the worst of them, and their labels without overlaps. */
-function slopesOf(moves: readonly Move[], height: number): Slope[] {
-  const ranks = moves.flatMap(({ before, after }) => [before.rank, after.rank])
-  const [best, worst] = [Math.min(...ranks), Math.max(...ranks)]
-  const [top, bottom] = [HEAD + ROW / 2, height - ROW / 2]
-  const yOf = ({ rank }: YearItem): number =>
-    Math.round(top + ((rank - best) * (bottom - top)) / Math.max(1, worst - best))
-  const places = moves.map((move) => ({ move, earlier: yOf(move.before), later: yOf(move.after) }))
-  const earlierLabels = spread(
-    places.map(({ earlier }) => earlier),
-    bottom,
-  )
-  const laterLabels = spread(
-    places.map(({ later }) => later),
-    bottom,
-  )
-  return places.map((place, index) => ({
-    ...place,
-    earlierLabel: earlierLabels[index] ?? place.earlier,
-    laterLabel: laterLabels[index] ?? place.later,
-  }))
-}
-
-/** Moves ordinates apart until a label fits between neighbours, each group of close ones about its middle. */
-function spread(places: readonly number[], bottom: number): number[] {
-  const order = [...places.keys()].sort((a, b) => (places[a] ?? 0) - (places[b] ?? 0))
-  // Groups of labels without space between them: their indexes, and the ordinate of the first.
-  const groups: { indexes: number[]; start: number }[] = []
-  for (const index of order) {
-    let group = { indexes: [index], start: places[index] ?? 0 }
-    for (let last = groups.at(-1); last && endOf(last) > group.start; last = groups.at(-1)) {
-      groups.pop()
-      group = centred([...last.indexes, ...group.indexes])
-    }
-    groups.push(group)
-  }
-  const spreadPlaces = groups.flatMap(({ indexes, start }) =>
-    indexes.map((index, place) => [index, start + place * LABEL] as const),
-  )
-  return spreadPlaces.sort(([a], [b]) => a - b).map(([, place]) => Math.round(place))
-
-  function endOf({ indexes, start }: { indexes: number[]; start: number }): number {
-    return start + indexes.length * LABEL
-  }
-
-  function centred(indexes: number[]): { indexes: number[]; start: number } {
-    const middle = indexes.reduce((sum, index) => sum + (places[index] ?? 0), 0) / indexes.length
-    const height = (indexes.length - 1) * LABEL
-    return { indexes, start: Math.min(middle - height / 2, bottom - height) }
-  }
 }

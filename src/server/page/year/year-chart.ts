@@ -8,9 +8,8 @@ import { PUBLICATIONS_MAX } from '../../year/year-lists.ts'
 import type { ListsByDigest } from '../../year/year-lists.ts'
 import { NOTHING, copyable, html } from '../html.ts'
 import type { Html } from '../html.ts'
-import { itemHref } from '../layout.ts'
+import { itemHref, withQuery } from '../layout.ts'
 import type { PageQuery } from '../layout.ts'
-import { withQuery } from '../share/preview.ts'
 
 /** Numbers of publications that the chart can show. */
 const COUNTS = [COUNT_DEFAULT, PUBLICATIONS_MAX]

@@ -25,8 +25,8 @@ import { NO_MATCH } from '../feed-rule.ts'
 import { NOTHING, ageOf, formatCounted, html, instantOf } from '../html.ts'
 import type { Html } from '../html.ts'
 import type { PageSources } from '../page-sources.ts'
+import { firstTitles, withQuery } from '../layout.ts'
 import type { PanelContent, View } from '../layout.ts'
-import { CARD_PATHS, firstTitles, withQuery } from '../share/preview.ts'
 import { NEW, rankChange, yearComparison } from './comparison.ts'
 import { proofPanel } from './proof-panel.ts'
 import type { Evidence } from './proof-panel.ts'
@@ -115,7 +115,6 @@ export function yearView(baseUrl: () => string): YearView {
     const preview = {
       description: `The Top Year up to ${asOfDay}${ruleText(rule)}: ${firstTitles(feed?.popular ?? [])}`,
       path: withQuery('/', { sort: 'year', at, ...Object.fromEntries(paramsOfRule(rule)) }),
-      card: rule === null ? withQuery(CARD_PATHS.year, { at }) : null,
     }
     return { status: 200, content, title: titleOf(column, shown + ruleText(rule)), preview }
   }

@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs'
 import type { H3 } from 'h3'
-import { once } from '../../../domain/once.ts'
-import { publishedBody, respondPublished } from '../../respond.ts'
-import { chatPanel, challengeSources } from '../chat-panel.ts'
-import { html } from '../html.ts'
-import { pageHeaders } from '../layout.ts'
-import { mountPanels } from '../panel-pages.ts'
-import type { PanelPages } from '../panel-pages.ts'
+import { once } from '../../domain/once.ts'
+import { publishedBody, respondPublished } from '../respond.ts'
+import { chatPanel, challengeSources } from './chat-panel.ts'
+import { html } from './html.ts'
+import { pageHeaders } from './layout.ts'
+import { mountPanels } from './panel-pages.ts'
+import type { PanelPages } from './panel-pages.ts'
 
 /** Colours of the frame; `auto` follows the browser. */
 const THEMES = ['light', 'dark'] as const
 
-const LOADER = new URL('../../../../assets/embed/chat.js', import.meta.url)
+const LOADER = new URL('../../../assets/embed/chat.js', import.meta.url)
 
 /**
  * Mounts `/embed/chat`, the chat for a frame on the pages of allowed origins, and `/embed/chat.js`, which puts a button
