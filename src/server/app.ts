@@ -37,7 +37,7 @@ import { statusLine, statusPanel } from './page/status-panel.ts'
 import { NO_STORE, addHeader, requestId, respondJson } from './respond.ts'
 import type { Log, Route } from './route.ts'
 import { singleFlight, withTimeout } from './single-flight.ts'
-import { historyRoute, ledgerRoutes, publicationRoutes } from './year/routes.ts'
+import { historyRoute, ledgerRoutes, objectRoute } from './year/routes.ts'
 import { logRoutes } from './year/log-routes.ts'
 import { changesRoutes } from './year/year-changes.ts'
 import { rankRoutes } from './year/rank-routes.ts'
@@ -128,7 +128,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   const year = [
     historyRoute(publications, clock, host),
     ...ledgerRoutes(publications),
-    ...publicationRoutes(publications, baseUrl),
+    objectRoute(publications),
     ...changesRoutes({ publications, lists, clock, host }),
     ...rankRoutes({ publications, lists, clock, host }),
     ...logRoutes(readLog, clock),

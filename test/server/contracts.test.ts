@@ -41,7 +41,6 @@ const ROUTES: Readonly<Record<string, typeof LEDGER>> = {
   '/api/feed/history/head': LEDGER,
   '/api/feed/history/index': LEDGER,
   '/objects/sha256/{object}': { ...LEDGER, cache: 'public, max-age=31536000, immutable' },
-  '/timemap/link/{original}': { ...LEDGER, query: '?sort=year' },
   '/api/feed/history/rss': CHANGES,
   '/api/feed/history/atom': CHANGES,
   '/api/feed/history/feed.json': CHANGES,

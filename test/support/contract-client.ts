@@ -13,7 +13,6 @@ import {
   ledgerContract,
   legacyLedgerContract,
   objectContract,
-  timeMapContract,
 } from '../../src/server/year/routes.ts'
 
 import { YEAR_CHANGES_CONTRACTS } from '../../src/server/year/year-changes.ts'
@@ -33,7 +32,6 @@ export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [
   headContract,
   indexContract,
   objectContract,
-  timeMapContract,
   ...YEAR_CHANGES_CONTRACTS,
   ranksContract,
   chartContract,
@@ -118,8 +116,7 @@ export async function requestRoute(
 
 /** Texts say their character set; bytes and link lists, which are always UTF-8, have none. */
 function typeHeader(contentType: string): string {
-  const isPlain = ['application/octet-stream', 'application/link-format'].includes(contentType)
-  return isPlain ? contentType : `${contentType}; charset=utf-8`
+  return contentType === 'application/octet-stream' ? contentType : `${contentType}; charset=utf-8`
 }
 
 function refusalOf({ refusals, methodNotAllowed }: Contract<string>, result: ContractResponse): string {

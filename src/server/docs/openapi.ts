@@ -16,7 +16,6 @@ import {
   ledgerContract,
   legacyLedgerContract,
   objectContract,
-  timeMapContract,
 } from '../year/routes.ts'
 import { chartContract, itemChartContract, ranksContract } from '../year/rank-routes.ts'
 import { YEAR_CHANGES_CONTRACTS } from '../year/year-changes.ts'
@@ -62,7 +61,6 @@ const INTERFACES: readonly Interface[] = [
       headContract,
       indexContract,
       objectContract,
-      timeMapContract,
       ...YEAR_CHANGES_CONTRACTS,
       ranksContract,
       chartContract,

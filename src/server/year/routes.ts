@@ -3,14 +3,7 @@ import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import { staticObjectPath } from '../../domain/year/log/static-layout.ts'
-import {
-  LINK_FORMAT,
-  ORIGINAL_PATH,
-  TIME_MAP_PATH,
-  formatHttpDate,
-  formatTimeMap,
-  timeMapPath,
-} from '../../domain/year/history/memento.ts'
+import { ORIGINAL_PATH, formatHttpDate } from '../../domain/year/history/memento.ts'
 import {
   historyQuerySchema,
   parseHistoryQuery,
@@ -38,10 +31,10 @@ export function historyRoute(publications: ProvedPublications, clock: Clock, hos
     const params = event.url.searchParams
     const { at } = parseHistoryQuery(params, clock())
     const publication = (await publications.latestAt(at)) ?? notFound()
-    const { baseUrl, demo } = host()
+    const { demo } = host()
     // The history of the demo ends with the server. A response without `at`, or for a time after the newest publication, changes with the next one.
     const isFinal = params.has('at') && publication.isFinal && !demo
-    const headers = { ...historyContract.headers, link: linksOf(publication, isFinal, baseUrl) }
+    const headers = { ...historyContract.headers, link: linksOf(publication, isFinal) }
     const requestHeaders = {
       'x-year-history-requested-at': formatInstant(at),
       ...(isFinal && mementoHeaders(publication)),
@@ -54,12 +47,11 @@ function notFound(): never {
   throw new Refusal<HistoryRefusal>('year_history_not_found')
 }
 
-/** The `Link` field of a publication: descriptions of the interface, the object, the time map, and its original. */
-function linksOf({ manifest }: ProvedPublication, isFinal: boolean, baseUrl: string): string {
+/** The `Link` field of a publication: descriptions of the interface, the object, and its original. */
+function linksOf({ manifest }: ProvedPublication, isFinal: boolean): string {
   return [
     historyContract.headers['link'],
     `</${staticObjectPath(manifest.sha256)}>; rel="alternate"; type="application/json"`,
-    `<${timeMapPath(baseUrl)}>; rel="timemap"; type="${LINK_FORMAT}"`,
     ...(isFinal ? [`<${ORIGINAL_PATH}>; rel="original"`] : []),
   ].join(', ')
 }
@@ -123,7 +115,7 @@ export const historyContract: Contract<HistoryRefusal> = {
       'Last-Modified': "the selected manifest's publication time, to the second",
       'X-Year-History-Requested-At': 'the lookup time, normalized',
     }),
-    Link: 'the documentation, the OpenAPI description, the object by its digest (`alternate`), the time map, and for a past `at` the `original`',
+    Link: 'the documentation, the OpenAPI description, the object by its digest (`alternate`), and for a past `at` the `original`',
     'CDN-Cache-Control':
       '`public, max-age=31536000` if `at` is not later than the newest publication: the response never changes',
     'Memento-Datetime': "the publication's time, under the same condition (RFC 7089)",
@@ -236,31 +228,18 @@ export const indexContract: Contract<LedgerRefusal> = {
   refusals: LEDGER_REFUSALS,
 }
 
-/** Routes of each publication by its digest, and of the list of all by their times. */
-export function publicationRoutes(publications: ProvedPublications, baseUrl: () => string): Route[] {
+/** The route of each publication by its digest. */
+export function objectRoute(publications: ProvedPublications): Route {
   const manifestsOf = onceFor(
     ({ timeline }: ProvedLedger) =>
       new Map(timeline.map(({ manifest }) => [`/${staticObjectPath(manifest.sha256)}`, manifest])),
   )
-  const timeMapOf = onceFor(({ timeline }: ProvedLedger) =>
-    publishedBody(formatTimeMap(timeline, baseUrl()), {
-      contentType: LINK_FORMAT,
-      cacheControl: 'public, max-age=60',
-    }),
-  )
-  return [
-    publishedRoute(objectContract, async (_params, { url }) => {
-      const manifest = manifestsOf(await publications.entries()).get(url.pathname) ?? notFound()
-      const { published } = await publications.publication(manifest)
-      const options = { contentType: JSON_TYPE, cacheControl: IMMUTABLE }
-      return publishedBody(published.body, options, manifest.sha256)
-    }),
-    publishedRoute(timeMapContract, async (_params, { url }) => {
-      if (url.pathname + url.search !== timeMapPath(baseUrl())) return notFound()
-      const proved = await publications.entries()
-      return proved.timeline.length === 0 ? notFound() : timeMapOf(proved)
-    }),
-  ]
+  return publishedRoute(objectContract, async (_params, { url }) => {
+    const manifest = manifestsOf(await publications.entries()).get(url.pathname) ?? notFound()
+    const { published } = await publications.publication(manifest)
+    const options = { contentType: JSON_TYPE, cacheControl: IMMUTABLE }
+    return publishedBody(published.body, options, manifest.sha256)
+  })
 }
 
 /** `GET /objects/sha256/…` */
@@ -283,30 +262,5 @@ export const objectContract: Contract<HeadRefusal> = {
     ...LEDGER_REFUSALS,
     year_history_archive_corrupt: REFUSALS.year_history_archive_corrupt,
     year_history_not_found: { status: 404, when: 'the ledger names no publication with this digest' },
-  },
-}
-
-/** `GET /timemap/link/…` */
-export const timeMapContract: Contract<HeadRefusal> = {
-  ...COMMON,
-  path: `${TIME_MAP_PATH}/{original}`,
-  pathRest: {
-    name: 'original',
-    description: `URL of the history without a time, as it stands: base URL and \`${ORIGINAL_PATH}\``,
-  },
-  operationId: 'getYearTimeMap',
-  summary: 'List every publication as a Memento time map',
-  description:
-    'The URL of every publication by its own time, in order (RFC 7089, section 5). There is no TimeGate: `at` selects any time.',
-  query: historyQuerySchema.pick({ sort: true }),
-  contentType: LINK_FORMAT,
-  success: z.string(),
-  successDescription: 'The links, one a line',
-  refusals: {
-    ...LEDGER_REFUSALS,
-    year_history_not_found: {
-      status: 404,
-      when: 'this server has no time map of that URL, or nothing is published yet',
-    },
   },
 }

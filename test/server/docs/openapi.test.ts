@@ -56,7 +56,6 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
       'get /api/feed/history/head (If-None-Match) 200 304 404 405 503 application/json',
       'get /api/feed/history/index (If-None-Match) 200 304 405 503 application/json',
       'get /objects/sha256/{object} (object If-None-Match) 200 304 404 405 503 application/json',
-      'get /timemap/link/{original} (original sort If-None-Match) 200 304 404 405 503 application/link-format',
       'get /api/feed/history/rss (q source minPoints minComments top If-None-Match) 200 304 400 404 405 503 application/rss+xml',
       'get /api/feed/history/atom (q source minPoints minComments top If-None-Match) 200 304 400 404 405 503 application/atom+xml',
       'get /api/feed/history/feed.json (q source minPoints minComments top If-None-Match) 200 304 400 404 405 503 application/feed+json',

@@ -7,8 +7,6 @@ import { addDays, formatInstant } from '../../../src/domain/time.ts'
 import type { TimelineItem } from '../../../src/domain/year/chain.ts'
 import { staticObjectPath } from '../../../src/domain/year/log/static-layout.ts'
 import { selectableItems } from '../../../src/domain/year/history/calendar.ts'
-import { formatTimeMap } from '../../../src/domain/year/history/memento.ts'
-import { manifest } from '../../domain/year/ledger-rows.ts'
 import { openApp } from '../../support/api-client.ts'
 import { requestHistory, requestRoute } from '../../support/contract-client.ts'
 import { importSample } from '../../support/legacy-archive.ts'
@@ -17,7 +15,6 @@ import type { Workspace } from '../../support/workspace.ts'
 
 const DAYS = [AS_OF, addDays(AS_OF, 1)]
 const FOREVER = 'public, max-age=31536000'
-const TIME_MAP = '/timemap/link/http://dash.test/api/feed/history?sort=year'
 
 interface Scene {
   workspace: Workspace
@@ -61,8 +58,6 @@ async function finality(app: H3, query: string, headers = {}): Promise<unknown[]
     link.includes('rel="original"'),
   ]
 }
-
-const item = (day: string): TimelineItem => ({ manifest: manifest(day), ledger: 'versioned', seq: 1 })
 
 const pathOf = (sha256: string): string => `/${staticObjectPath(sha256)}`
 
@@ -135,12 +130,11 @@ describe('a response of the history', () => {
     }
   })
 
-  test('a response links to its object and to the time map', async () => {
+  test('a response links to its object', async () => {
     const { app, publications } = await published()
     const { headers } = await requestHistory(app, '?sort=year')
     const link = headers.get('link')
     expect(link).toContain(`, <${pathOf(publications.at(-1)?.sha256 ?? '')}>; rel="alternate"; `)
-    expect(link).toContain(`, <${TIME_MAP}>; rel="timemap"; type="application/link-format"`)
   })
 })
 
@@ -200,61 +194,5 @@ describe('an object by its digest', () => {
     const { status, error, headers } = await requestRoute(app, pathOf(sha256))
     expect([status, error]).toEqual([503, 'year_history_archive_corrupt'])
     expect([headers.get('cache-control'), headers.get('cdn-cache-control')]).toEqual(['no-store', null])
-  })
-})
-
-describe('the time map', () => {
-  test('the time map lists every publication, whose response has the same time', async () => {
-    for (const { app, publications } of [await published(), await imported()]) {
-      const { text } = await requestRoute(app, TIME_MAP)
-      const [original, self, ...mementos] = text.split(',\n')
-      expect(original).toBe('<http://dash.test/api/feed/history?sort=year>; rel="original"')
-      const times = publications.map(({ publishedAt }) => new Date(publishedAt).toUTCString())
-      expect(self).toBe(
-        `<http://dash.test${TIME_MAP}>; rel="self"; type="application/link-format"; from="${times[0]}"; until="${times.at(-1)}"`,
-      )
-      expect(mementos).toHaveLength(publications.length)
-      for (const [index, memento] of mementos.entries()) {
-        const [, path = '', , datetime] =
-          /^<http:\/\/dash\.test(\S+)>; rel="([\w ]*memento)"; datetime="([^"]+)"\n?$/.exec(memento) ?? []
-        const { headers } = await requestRoute(app, path)
-        expect([datetime, headers.get('etag')]).toEqual([times[index], `"${publications[index]?.sha256}"`])
-        expect(headers.get('memento-datetime')).toBe(datetime)
-      }
-      const relations = [...text.matchAll(/rel="([\w ]*)memento"/g)].map(([, relation]) => relation)
-      const between = publications.slice(2).map(() => '')
-      expect(relations).toEqual(['first ', ...between, 'last '])
-    }
-  })
-
-  test('a single publication is the first and the last', () => {
-    expect(formatTimeMap([item(AS_OF)], 'http://dash.test')).toContain('rel="first last memento"')
-  })
-
-  test('of two publications at one time, the time map lists the one that the history selects', () => {
-    const map = formatTimeMap(
-      DAYS.flatMap((day) => [item(day), item(day)]),
-      'http://dash.test',
-    )
-    expect(map.match(/memento"/g)).toHaveLength(2)
-  })
-
-  test.each([
-    '/timemap/link/http://other.test/api/feed/history?sort=year',
-    '/timemap/link/http://dash.test/api/feed/history',
-    '/timemap/link/http://dash.test/api/feed/history?sort=year&at=2026-03-02T00:10:00Z',
-    '/timemap/link/http://dash.test/api/feed?sort=year',
-    '/timemap/link/http:/dash.test/api/feed/history?sort=year',
-    '/timemap/link/api/feed/history?sort=year',
-    '/timemap/link/',
-  ])('%s is 404 and is not cached', async (path) => {
-    const { status, error, headers } = await requestRoute((await published()).app, path)
-    expect([status, error]).toEqual([404, 'year_history_not_found'])
-    expect(headers.get('cache-control')).toBe('no-store')
-  })
-
-  test('the time map is 404 while nothing is published', async () => {
-    const app = openApp(await openWorkspace())
-    expect(await requestRoute(app, TIME_MAP)).toMatchObject({ status: 404, error: 'year_history_not_found' })
   })
 })
