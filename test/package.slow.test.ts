@@ -13,7 +13,6 @@ const BELONGS = [
   /^assets\/demo\/[\w-]+\.(?:ndjson\.gz|json|md|txt)$/,
   /^assets\/embed\/[\w-]+\.js$/,
   /^assets\/page\/[\w-]+\.(?:js|css|svg)$/,
-  /^assets\/static\/[\w-]+\.html$/,
   /^docs\/pictures\/[\w-]+\.(?:png|gif)$/,
   /^docs\/(?:(?:audit|verify-proof)\.sh|(?:decisions\/)?[\w-]+\.md|diagrams\/[\w-]+\.svg)$/,
   /^migrations\/(?:feed|ledger|state)\/(?:\d{4}_\w+\.sql|meta\/_journal\.json)$/,

@@ -2,7 +2,6 @@ import { setUpChat } from './chat.js'
 import { setUpCopyButtons } from './copy.js'
 import { setUpHidden } from './hidden.js'
 import { setUpKeys } from './keys.js'
-import { setUpProofChecks } from './proof.js'
 import { setUpSections } from './sections.js'
 import { setUpSince } from './since.js'
 import { setUpTimeline } from './year.js'
@@ -15,7 +14,6 @@ setUpCopyButtons()
 setUpChat()
 setUpSince()
 setUpTimeline()
-setUpProofChecks()
 
 /** Closes an open menu of the header by a click elsewhere and by Escape. */
 function setUpMenus() {

@@ -320,13 +320,12 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [option('--replaces <file>', 'key file whose keys sign too until you remove their lines')],
     load: async () => (await import('./commands/archive/signed-log.ts')).newLogKeyCommand,
   }),
-  spec<{ page: boolean }>({
+  spec({
     name: 'export',
     group: 'Publish',
     description: 'write the archive up to its newest checkpoint as static files for any web server',
-    example: 'dash export /var/www/history --page',
+    example: 'dash export /var/www/history',
     argument: new Argument('<target>', 'a folder, or a bucket as s3://BUCKET/PREFIX?endpoint=URL'),
-    options: [toggle('--page', 'also write a page that shows the history and needs no server')],
     job: () => 'export',
     load: async () => (await import('./commands/archive/export.ts')).exportCommand,
   }),

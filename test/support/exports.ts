@@ -45,7 +45,6 @@ export function exportTo(
     year,
     objects,
     openTree: () => Promise.resolve(tree),
-    page: new Map(),
     clock: tickingClock(0),
     onProgress: () => undefined,
   }

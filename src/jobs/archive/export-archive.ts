@@ -23,7 +23,6 @@ export interface ExportPorts {
   objects: Pick<Objects, 'get' | 'headFile' | 'logFiles'>
   /** Opens the target, and creates a missing folder. */
   openTree: () => Promise<StaticTree>
-  page: StaticContent['page']
   clock: Clock
   onProgress: ObjectProgress
 }
@@ -73,7 +72,7 @@ export async function exportArchive(ports: ExportPorts, signal: AbortSignal): Pr
   }
   const isWritten = await writeStaticFiles(
     tree,
-    { ...archive, page: ports.page, policy: archive.log.policy, note: archive.log.note },
+    { ...archive, policy: archive.log.policy, note: archive.log.note },
     counts,
     async (there) => obstacleTo(archive, checkpointOf(there, archive)) === null,
     signal,

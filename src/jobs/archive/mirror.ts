@@ -110,7 +110,6 @@ async function copyLog(
     tree,
     policy: log.note.policy,
     note: log.note.text,
-    page: new Map<string, Uint8Array>(),
   }
   await writeStaticFiles(
     target,

@@ -13,7 +13,6 @@ import {
   STATIC_HEADERS,
   STATIC_INDEX,
   STATIC_LEGACY_LEDGER,
-  STATIC_PAGE,
   STATIC_POLICY,
   staticHeadersText,
   staticObjectPath,
@@ -33,8 +32,6 @@ export interface StaticContent {
   /** Tree that begins with the entries of the checkpoint. */
   tree: MerkleTree
   policy: string
-  /** Files of the page by path; empty for an export without a page. */
-  page: ReadonlyMap<string, Uint8Array>
   /** Signed checkpoint with its cosignatures. */
   note: string
 }
@@ -63,7 +60,7 @@ export function countFile(counts: FileCounts, bytes: Uint8Array | null): void {
  */
 export async function requireOwnTree(target: StaticTree): Promise<void> {
   if ((await target.get(STATIC_POLICY)) !== null) return
-  for (const path of [STATIC_INDEX, STATIC_HEADERS, STATIC_PAGE])
+  for (const path of [STATIC_INDEX, STATIC_HEADERS])
     if ((await target.get(path)) !== null)
       throw new Refusal<'copy_refused'>(
         'copy_refused',
@@ -100,7 +97,7 @@ export async function writeStaticFiles(
   mayReplace: (checkpoint: Uint8Array | null) => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { contents, proved, head, tree, policy, page, note } = content
+  const { contents, proved, head, tree, policy, note } = content
   const entries = contents.rows.map(entryBytes)
   const legacy = legacyText(contents.legacy)
   // After a crash from here on, the target has files without a checkpoint that covers them.
@@ -119,8 +116,6 @@ export async function writeStaticFiles(
     // After a crash from here on, the index may list publications after the checkpoint, whose objects are there.
     [STATIC_INDEX, encode(JSON.stringify(historyIndex(proved, head)))],
     [STATIC_HEADERS, encode(staticHeadersText())],
-    // After a crash between files of the page, it may mix two releases until the next export.
-    ...page,
     [STATIC_CHECKPOINT, encode(note)],
   ])
   for (let pass = 1; pass <= PASSES_MAX; pass += 1) {

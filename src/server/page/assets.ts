@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import type { H3, H3Event } from 'h3'
 import { sha256Hex } from '../../domain/digest.ts'
-import { PAGE_FILE_TYPES } from '../../domain/year/log/static-layout.ts'
 import { once } from '../../domain/once.ts'
 import { IMMUTABLE, NO_STORE, respondCompressed, respondJson } from '../respond.ts'
 import type { Compressible } from '../respond.ts'
@@ -21,6 +20,13 @@ const PACKAGE_FILES: Readonly<Record<string, string>> = {
   'purify.js': 'dompurify/dist/purify.min.js',
   'uPlot.iife.min.js': 'uplot/dist/uPlot.iife.min.js',
   'uPlot.min.css': 'uplot/dist/uPlot.min.css',
+}
+
+/** Content types by extension. */
+const FILE_TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
 }
 
 const RELEASE_LENGTH = 16
@@ -90,7 +96,7 @@ function readRelease(): Release {
   )
   const files = new Map<string, Asset>()
   for (const [name, path] of [...pageFiles, ...packageFiles].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const type = PAGE_FILE_TYPES[extname(name)]
+    const type = FILE_TYPES[extname(name)]
     if (type === undefined) throw new Error(`${path} has no known type`)
     const body = readFileSync(path)
     files.set(name, { type, digest: sha256Hex(body), body, gzip: once(() => gzipSync(body)) })

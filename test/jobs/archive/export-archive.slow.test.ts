@@ -465,7 +465,7 @@ describe('the refusal of an export', () => {
     )
   })
 
-  test.each(['index.json', '_headers', 'index.html'])(
+  test.each(['index.json', '_headers'])(
     'a folder of another site with its own %s is refused and is not changed',
     async (name) => {
       const workspace = await signedWorkspace([AS_OF])

@@ -1,7 +1,4 @@
-import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { Refusal } from '../../../domain/refusal.ts'
-import { STATIC_PAGE, STATIC_PAGE_NOT_FOUND } from '../../../domain/year/log/static-layout.ts'
 import { exportArchive, noCheckpoint } from '../../../jobs/archive/export-archive.ts'
 import type { ExportReport } from '../../../jobs/archive/export-archive.ts'
 import type { CommandContext } from '../../context.ts'
@@ -17,7 +14,7 @@ import { counted } from '../../terminal.ts'
  */
 export async function exportCommand(
   context: CommandContext,
-  { page }: { page: boolean },
+  _flags: object,
   [target = '']: readonly string[],
 ): Promise<number> {
   const { config, container, terminal, signal } = context
@@ -34,7 +31,6 @@ export async function exportCommand(
         if (location.kind === 'file') createPublicFolder(location.path)
         return container.staticTree(location)
       },
-      page: page ? pageFiles() : new Map(),
       clock: Date.now,
       onProgress: ({ objects, ofObjects }) => terminal.progress(`${objects} of ${ofObjects} objects`),
     },
@@ -42,20 +38,6 @@ export async function exportCommand(
   )
   terminal.result(report, summary(report))
   return EXIT.done
-}
-
-/** Scripts, styles and images that the page loads, from those of the server's pages. */
-const PAGE_ASSETS = ['page.css', 'icon.svg', 'archive-log.js', 'archive.js', 'check-proof.js', 'dom.js']
-
-/** The page's own files by path in the export. */
-function pageFiles(): Map<string, Uint8Array> {
-  const read = (name: string): Uint8Array =>
-    readFileSync(fileURLToPath(new URL(`../../../../assets/${name}`, import.meta.url)))
-  return new Map([
-    ...PAGE_ASSETS.map((name) => [`page/${name}`, read(`page/${name}`)] as const),
-    [STATIC_PAGE_NOT_FOUND, read('static/404.html')],
-    [STATIC_PAGE, read('static/index.html')],
-  ])
 }
 
 function summary({ checkpoint: { origin, size }, written }: ExportReport): string {

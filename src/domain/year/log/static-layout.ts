@@ -22,12 +22,6 @@ export const STATIC_INDEX = 'index.json'
 /** Text of the legacy ledger, as `/api/feed/history/ledger/legacy` of a server; never changes once sealed. */
 export const STATIC_LEGACY_LEDGER = 'ledger/legacy.ndjson'
 
-/** Page that shows the export without a server, if the export has one; its scripts and styles are in `page/`. */
-export const STATIC_PAGE = 'index.html'
-
-/** Response for missing paths. Without it, some hosts would send the page, with status 200, for a missing tile. */
-export const STATIC_PAGE_NOT_FOUND = '404.html'
-
 /** Response headers for hosts that read this file. Replaced at every export. */
 export const STATIC_HEADERS = '_headers'
 
@@ -76,8 +70,7 @@ const REVALIDATED = 'public, max-age=60'
 interface HeaderRule {
   /** Ends with a slash for a folder. */
   path: string
-  /** Null if the extension decides. */
-  type: string | null
+  type: string
   cache: string
 }
 
@@ -91,9 +84,6 @@ const HEADER_RULES: readonly HeaderRule[] = [
   { path: STATIC_LEGACY_LEDGER, type: 'application/x-ndjson; charset=utf-8', cache: IMMUTABLE },
   { path: STATIC_INDEX, type: 'application/json; charset=utf-8', cache: REVALIDATED },
   { path: STATIC_HEADERS, type: 'text/plain; charset=utf-8', cache: REVALIDATED },
-  { path: STATIC_PAGE, type: 'text/html; charset=utf-8', cache: REVALIDATED },
-  { path: STATIC_PAGE_NOT_FOUND, type: 'text/html; charset=utf-8', cache: REVALIDATED },
-  { path: 'page/', type: null, cache: REVALIDATED },
 ]
 
 /**
@@ -105,23 +95,15 @@ export function staticFileHeaders(path: string): StaticFileHeaders {
   const rule = HEADER_RULES.find((each) =>
     each.path.endsWith('/') ? path.startsWith(each.path) : path === each.path,
   )
-  const type = rule?.type ?? PAGE_FILE_TYPES[path.slice(path.lastIndexOf('.'))]
-  if (rule === undefined || type === undefined) throw new RangeError(`an export has no file ${path}`)
-  return { 'content-type': type, 'cache-control': rule.cache }
+  if (rule === undefined) throw new RangeError(`an export has no file ${path}`)
+  return { 'content-type': rule.type, 'cache-control': rule.cache }
 }
 
 /** Returns the text of {@link STATIC_HEADERS}, in the syntax of Cloudflare Pages and Netlify. */
 export function staticHeadersText(): string {
   const rules = HEADER_RULES.filter(({ path }) => path !== STATIC_HEADERS).map(({ path, type, cache }) => {
-    const typeLine = type === null ? '' : `  Content-Type: ${type}\n`
-    return `/${path.endsWith('/') ? `${path}*` : path}\n${typeLine}  Cache-Control: ${cache}\n`
+    const pattern = path.endsWith('/') ? `${path}*` : path
+    return `/${pattern}\n  Content-Type: ${type}\n  Cache-Control: ${cache}\n`
   })
   return ['/*\n  Access-Control-Allow-Origin: *\n  X-Content-Type-Options: nosniff\n', ...rules].join('\n')
-}
-
-/** Content types of the scripts, styles and images of pages, by extension. */
-export const PAGE_FILE_TYPES: Readonly<Record<string, string>> = {
-  '.css': 'text/css; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.svg': 'image/svg+xml',
 }

@@ -72,7 +72,7 @@ export function proofPanel(item: TimelineItem, { proved, log, baseUrl }: Evidenc
         </dd>
         ${log !== null && 'checkpoint' in log ? checkpointFacts(log.checkpoint) : NOTHING}
       </dl>
-      ${logFiles(item, proved, log, id)}
+      ${logFiles(item, proved, log)}
       ${copyable({
         id: `${id}-digest`,
         caption: 'Prints the SHA-256 above',
@@ -113,13 +113,8 @@ function checkpointFacts({ origin, size, root }: ServedLog['checkpoint']): Html 
     <dd>${formatCounted(size, 'entries')}, root <code>${encodeBase64(root)}</code></dd>`
 }
 
-/** Renders the files that prove a publication offline, and the button that checks them. */
-function logFiles(
-  { manifest, ledger, seq }: TimelineItem,
-  proved: ProvedLedger,
-  log: ShownLog,
-  id: string,
-): Html {
+/** Renders the files that prove a publication offline. */
+function logFiles({ manifest, ledger, seq }: TimelineItem, proved: ProvedLedger, log: ShownLog): Html {
   if (log === null)
     return html`<p class="as-of">
       This server signs no checkpoints: the chain and a saved head are the proof.
@@ -136,18 +131,7 @@ function logFiles(
       <a href="${object}" download="${name}">Publication</a>
       <a href="${proof}" download="${name}.tlog-proof">Proof file</a>
       <a href="${LOG_PATH}/policy" download="policy.txt">Policy</a>
-      <button
-        type="button"
-        class="needs-script"
-        data-object="${object}"
-        data-proof="${proof}"
-        data-policy="${LOG_PATH}/policy"
-        data-results="${id}-checks"
-      >
-        Check in this browser
-      </button>
     </p>
-    <ul class="checks" id="${id}-checks"></ul>
     <p class="as-of">
       ${
         ledger === 'versioned'

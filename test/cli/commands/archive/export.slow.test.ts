@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { addDays } from '../../../../src/domain/time.ts'
@@ -29,49 +29,23 @@ function unreadable(folder: string): string[] {
 test('an export creates its folder, and all users may read it whatever the umask is', async () => {
   const workspace = await signedWorkspace(DAYS)
   const site = join(temporaryFolder(), 'new', 'site')
-  const first = await exportOf(workspace, [site, '--page'], { wrapper })
+  const first = await exportOf(workspace, [site], { wrapper })
   expect(first).toMatchObject({
     code: 0,
-    stdout: 'exported: dash.example/tlog/year, 2 entries; 18 files written\n',
+    stdout: 'exported: dash.example/tlog/year, 2 entries; 10 files written\n',
     stderr: '',
   })
   expect(unreadable(site)).toEqual([])
   expect(statSync(site).mode & 0o777).toBe(0o755)
-  expect(readdirSync(site).sort()).toEqual([
-    '404.html',
-    '_headers',
-    'index.html',
-    'index.json',
-    'objects',
-    'page',
-    'tlog',
-  ])
-  const again = await exportOf(workspace, [site, '--page', '--json'])
+  expect(readdirSync(site).sort()).toEqual(['_headers', 'index.json', 'objects', 'tlog'])
+  const again = await exportOf(workspace, [site, '--json'])
   expect(JSON.parse(again.stdout)).toMatchObject({
-    files: 18,
+    files: 10,
     written: 0,
-    unchanged: 18,
+    unchanged: 10,
     bytes: 0,
     checkpoint: { origin: 'dash.example/tlog/year', size: 2 },
   } satisfies Partial<ExportReport>)
-})
-
-test('the page of an export names only files of the export', async () => {
-  const workspace = await signedWorkspace([AS_OF])
-  const site = temporaryFolder()
-  await exportOf(workspace, [site, '--page'])
-  const html = readFileSync(join(site, 'index.html'), 'utf8')
-  const modules = readdirSync(join(site, 'page')).filter((name) => name.endsWith('.js'))
-  const named = [
-    ...[...html.matchAll(/(?:src|href)="(?!#)([^"]+)"/g)].map(([, name = '']) => name),
-    ...modules.flatMap((module) =>
-      [...readFileSync(join(site, 'page', module), 'utf8').matchAll(/from '\.\/([^']+)'/g)].map(
-        ([, name = '']) => `page/${name}`,
-      ),
-    ),
-  ]
-  expect(named.length).toBeGreaterThan(4)
-  expect(named.filter((name) => !existsSync(join(site, name)))).toEqual([])
 })
 
 test('an archive without a signed checkpoint ends with 78, says what to do and creates no folder', async () => {

@@ -242,9 +242,9 @@ describe('a mirror that is not written', () => {
 
   test('a folder that holds another site is not overwritten', async () => {
     const home = temporaryFolder()
-    writeFiles(join(home, 'mirror'), new Map([['index.html', new Uint8Array(1)]]))
+    writeFiles(join(home, 'mirror'), new Map([['index.json', new Uint8Array(1)]]))
     const { code, report } = await mirror((await serveFiles(files)).url, home)
-    expect([code, report.reason]).toEqual([1, expect.stringContaining('already has index.html')])
+    expect([code, report.reason]).toEqual([1, expect.stringContaining('already has index.json')])
   })
 
   test('a mirror of another history stays, also if its state folder is lost, and both notes are reported', async () => {
