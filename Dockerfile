@@ -30,7 +30,7 @@ VOLUME ["/data"]
 EXPOSE 3000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=30s --timeout=10s --start-period=30s --retries=3 \
-  CMD ["/usr/local/bin/node", "/opt/dash/dist/cli/main.js", "healthcheck", "--url", "http://127.0.0.1:3000"]
+  CMD ["/usr/local/bin/node", "-e", "fetch('http://127.0.0.1:3000/readyz').then(({ ok }) => process.exit(ok ? 0 : 1))"]
 # Absolute paths: in this image the command dash is the system shell.
 ENTRYPOINT ["/usr/local/bin/node", "/opt/dash/dist/cli/main.js"]
 CMD ["serve"]

@@ -54,8 +54,7 @@ const GUIDES = {
   collect: 'collecting.md',
   reindex: 'api.md',
   search: 'api.md',
-  top: 'api.md#dash-top-and-dash-digest',
-  digest: 'api.md#dash-top-and-dash-digest',
+  top: 'api.md#dash-top',
   'publish-year': 'publishing.md',
   checkpoint: 'signed-log.md',
   'log-key': 'signed-log.md',
@@ -71,7 +70,6 @@ const GUIDES = {
   init: 'deployment.md#dash-init',
   config: 'deployment.md#checking-an-installation',
   doctor: 'deployment.md#dash-doctor',
-  healthcheck: 'deployment.md#checking-an-installation',
   completion: 'deployment.md#shell-completion',
 }
 

@@ -1,9 +1,12 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { ValidationSeverity, validate } from 'dockerfile-utils'
 import { describe, expect, test } from 'vitest'
 import { isInRange, parseIpAddress, parseIpRange } from '../src/domain/address.ts'
 import { namedVariables } from '../src/cli/settings/variables.ts'
+import { localSource, unreachableUrl } from './support/local-source.ts'
 
 const fileOf = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url))
 const read = (name: string): string => readFileSync(fileOf(name), 'utf8')
@@ -84,13 +87,28 @@ describe('the Dockerfile', () => {
     ])
     const program = ['/usr/local/bin/node', '/opt/dash/dist/cli/main.js']
     expect(argumentsOf('ENTRYPOINT').map((line) => JSON.parse(line) as unknown)).toEqual([program])
-    const [health = ''] = argumentsOf('HEALTHCHECK').map((line) => line.replace(/^.* CMD /, ''))
-    expect((JSON.parse(health) as string[]).slice(0, 3)).toEqual([...program, 'healthcheck'])
     const set = argumentsOf('ENV').flatMap((line) =>
       [...line.matchAll(/([A-Z_]+)=/g)].map(([, name]) => name),
     )
     const known = new Set<string | undefined>(namedVariables.map(({ name }) => name))
     expect(set.filter((name) => !known.has(name))).toEqual(['NODE_ENV'])
+  })
+
+  test('the health check of the image succeeds exactly while the server is ready', async () => {
+    const [line = ''] = argumentsOf('HEALTHCHECK')
+    const [node, ...args] = JSON.parse(line.replace(/^.* CMD /, '')) as string[]
+    expect(node).toBe('/usr/local/bin/node')
+    expect(args.join(' ')).toContain('http://127.0.0.1:3000/readyz')
+    const check = async (base: string): Promise<number> => {
+      const here = args.map((each) => each.replace('http://127.0.0.1:3000', base))
+      const child = spawn(process.execPath, here, { stdio: 'ignore' })
+      return (await once(child, 'exit'))[0] as number
+    }
+    const { url: ready } = await localSource(({ target }, response) =>
+      response.writeHead(target === '/readyz' ? 200 : 404).end('{"status":"ready"}'),
+    )
+    const { url: draining } = await localSource((_request, response) => response.writeHead(503).end())
+    expect(await Promise.all([ready, draining, await unreachableUrl()].map(check))).toEqual([0, 1, 1])
   })
 })
 

@@ -11,7 +11,6 @@ import type { ImportFlags } from './commands/import-lines.ts'
 import type { InitFlags } from './commands/init/init.ts'
 import type { ModelFlags } from './commands/model.ts'
 import type { PublishFlags } from './commands/publish-year.ts'
-import type { DigestFlags } from './commands/feed/digest.ts'
 import type { TopFlags } from './commands/feed/top.ts'
 import type { SearchFlags } from './commands/search.ts'
 import type { HostLogFlags, VerifyFlags } from './commands/verify/verify-archive.ts'
@@ -90,12 +89,6 @@ function addLiveSources(value: string, before: LiveSourceName[] = []): LiveSourc
 const SORTS = Object.keys({ trending: 0, day: 0, week: 0, month: 0 } satisfies Record<LiveSort, 0>)
 
 const TOP_SOURCES = [...LIVE_SOURCES, 'hype', 'midjourney']
-
-// Said again here, like the periods: the module of the formats loads the HTML of the page.
-const DIGEST_FORMATS = Object.keys({ text: 0, md: 0, markdown: 0, html: 0 } satisfies Record<
-  DigestFlags['format'],
-  0
->)
 
 const onError = (): Option =>
   choice('--on-error <what>', 'at a bad row: abort imports nothing of its file, skip omits the row', [
@@ -263,19 +256,6 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     load: async () => (await import('./commands/feed/top.ts')).topCommand,
   }),
-  spec<DigestFlags>({
-    name: 'digest',
-    group: 'Data',
-    description: 'print what entered, left and moved in the Year, and the top of the live feed',
-    example: 'dash digest --since 7d --format html > digest.html',
-    options: [
-      option('--since <time>', 'begin of the period: 7d, 24h, a day or an instant (default: 7d)'),
-      option('--days <n>', 'length of the period in days, the same as --since <n>d'),
-      choice('--format <format>', 'text, Markdown or a page of HTML', DIGEST_FORMATS).default('text'),
-      option('--url <base>', 'read the public API of another host instead of the data folder'),
-    ],
-    load: async () => (await import('./commands/feed/digest.ts')).digestCommand,
-  }),
   spec({
     name: 'reindex',
     group: 'Data',
@@ -381,9 +361,8 @@ export const COMMANDS: readonly CommandSpec[] = [
         'metadataOnly',
       ]).default('fullEval'),
       toggle('--dry-run', 'plan and rank; send no chat request and write nothing'),
-      option('--why <model>', 'explain the rank of one model instead: every part of its score'),
     ],
-    job: ({ dryRun, why }) => (dryRun || why !== undefined ? null : 'evaluate-models'),
+    job: ({ dryRun }) => (dryRun ? null : 'evaluate-models'),
     load: async () => (await import('./commands/evaluate-models.ts')).evaluateModelsCommand,
   }),
   spec<ModelFlags>({
@@ -465,14 +444,6 @@ export const COMMANDS: readonly CommandSpec[] = [
     example: 'dash config PORT DASH_DATA_DIR',
     argument: new Argument('[names...]', 'settings to show (default: all)'),
     loadBare: async () => (await import('./commands/config.ts')).configCommand,
-  }),
-  spec<{ url?: string }>({
-    name: 'healthcheck',
-    group: 'Operate',
-    description: 'exit with 0 if a server is ready, with 69 if not',
-    example: 'dash healthcheck --url http://127.0.0.1:3000',
-    options: [option('--url <base>', 'server to check (default: HOST and PORT of this machine)')],
-    load: async () => (await import('./commands/healthcheck.ts')).healthcheckCommand,
   }),
   spec<{ to: string[] }>({
     name: 'copy-archive',

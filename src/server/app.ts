@@ -201,7 +201,7 @@ export function openReaders(ports: ReaderPorts): Readers {
 /** The readiness check of each store; it resolves if the store can be used. */
 export type ReadinessChecks = Readonly<Record<string, () => Promise<void>>>
 
-/** Two checks in a row finish within the five seconds that `dash healthcheck`, a load balancer or a scrape waits. */
+/** Two checks in a row finish within the five seconds that a load balancer or a scrape waits. */
 const CHECK_TIMEOUT_MS = 2_000
 
 /** Adds a timeout to each check: a store may accept a connection and never respond. */

@@ -90,8 +90,6 @@ describe('a command line', () => {
     [['copy-archive', '--to', 'x', 's3://B'], '--to "s3://B" must contain a bucket name'],
     [['export', 's3://B'], 'the target "s3://B" must contain a bucket name'],
     [['export', ''], 'the target must not be empty'],
-    [['healthcheck', '--url', 'nowhere'], '--url "nowhere" must be'],
-    [['healthcheck', '--url', 'localhost:3000'], '--url "localhost:3000" must be'],
     [['verify-archive', '--url', 'nowhere'], '--url "nowhere" must be'],
     [['verify-archive', '--sample', '0%'], '--sample "0%" must be '],
     [['verify-archive', '--since', '2026-02-30'], '--since "2026-02-30" must be '],
@@ -305,7 +303,6 @@ test('a command that fails before it does anything creates no folder', async () 
     [74, ['reindex'], NO_FEED],
     [74, ['search', 'rust'], NO_FEED],
     [74, ['mcp'], NO_FEED],
-    [69, ['healthcheck', '--url', 'http://127.0.0.1:9']],
     [69, ['model', '--url', 'http://127.0.0.1:9']],
   ] as const) {
     const { code, stderr } = await run(args, { cwd })

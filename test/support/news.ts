@@ -8,12 +8,9 @@ import type { Workspace } from './workspace.ts'
 /** A title that would clear the screen, reverse the line, and end markup. */
 const HOSTILE_TITLE = 'Evil\u001b[2J\u009b2J\u202e <img src=x> [a](http://b.test) "title"'
 
-/** Addresses that must never become links, or must not end one. */
-const HOSTILE_URLS = ['javascript:alert(1)', 'https://evil.test/\u001b\\"><script>']
-
 /**
  * Stores with publications of 2026-03-01 and 2026-03-04, and a live feed. Of 30 stories with falling points, story 25 rises
- * to rank 1 and story 2 falls by less than ten ranks; story 40 leaves, since its year is over; story 31 enters.
+ * to rank 1.
  */
 export async function newsWorkspace(): Promise<Workspace> {
   const workspace = await openWorkspace()
@@ -28,15 +25,12 @@ export async function newsWorkspace(): Promise<Workspace> {
       ...changes,
     })
   const stories = Array.from({ length: 30 }, (_, index) => story(index + 1))
-  const later = { day: '2026-03-04' }
   const now = Date.now()
   const live = { day: dayOf(now), publishedAt: now - HOUR_MS }
   await workspace.feed.importSignals([
     ...stories,
-    story(40, { points: 5, publishedAt: Date.UTC(2025, 2, 2, 1) }),
-    story(25, { ...later, points: 1_000 }),
-    story(31, { ...later, points: 1, title: HOSTILE_TITLE, url: HOSTILE_URLS[1] ?? '' }),
-    story(50, { ...live, points: 60, title: HOSTILE_TITLE, url: HOSTILE_URLS[0] ?? '' }),
+    story(25, { day: '2026-03-04', points: 1_000 }),
+    story(50, { ...live, points: 60, title: HOSTILE_TITLE, url: 'javascript:alert(1)' }),
     story(51, { ...live, points: 50, title: 'Live story' }),
     story(52, { ...live, points: 40, source: 'lobsters', titleProvenance: 'lobsters:test' }),
   ])

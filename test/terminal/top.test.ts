@@ -47,11 +47,4 @@ describe('dash top on a terminal', () => {
     const plain = await printed(['top'], { columns: 120 })
     expect(plain.written).not.toContain(ESC)
   })
-
-  test('a digest fits the columns, too', async () => {
-    const { rows } = await printed(['digest', '--since', '2026-03-03'], { columns: 60 })
-    const row = rows.find((each) => each.startsWith('  #31  '))
-    expect(row).toMatch(/^ {2}#31 {2}Evil\\u001b\[2J.*…$/)
-    expect(row?.length).toBeLessThan(60)
-  })
 })

@@ -3,8 +3,6 @@ import { evaluateModels } from '../../jobs/models/evaluate-models.ts'
 import type { EvaluateResult } from '../../jobs/models/evaluate-models.ts'
 import { failedReport } from '../../jobs/models/evaluation-run.ts'
 import type { EvaluationReport } from '../../jobs/models/evaluation-run.ts'
-import { explainModel } from '../../jobs/models/explain-model.ts'
-import type { ModelExplanation } from '../../jobs/models/explain-model.ts'
 import { existingStores, prepareFolders } from '../data-folder.ts'
 import { describeError, EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
@@ -14,25 +12,18 @@ import type { Terminal } from '../terminal.ts'
 export interface EvaluateFlags {
   mode: StoredRun['refreshMode']
   dryRun: boolean
-  /** ID of a model to explain instead of evaluating models. */
-  why?: string
 }
 
-/** `dash evaluate-models`: evaluates free models, or explains the score of one. */
+/** `dash evaluate-models`: evaluates free models. */
 export async function evaluateModelsCommand(
   { config, container, terminal, signal }: CommandContext,
-  { mode, dryRun, why }: EvaluateFlags,
+  { mode, dryRun }: EvaluateFlags,
 ): Promise<number> {
   const folders = { ...config, dataDirUsed: config.dataDirUsed || config.stateInDataDir }
-  const exists = dryRun || why !== undefined ? existingStores(folders) : undefined
+  const exists = dryRun ? existingStores(folders) : undefined
   if (!exists) prepareFolders(folders, false)
   const { progress: onProgress, note: onNote } = terminal
   const ports = await container.evaluatePorts({ onProgress, onNote }, exists)
-  if (why !== undefined) {
-    const explanation = await explainModel(ports, why, signal)
-    terminal.result(explanation, explanationText(explanation))
-    return EXIT.done
-  }
   const result = await orFailedReport(terminal, { mode, dryRun }, () =>
     evaluateModels(ports, { mode, dryRun, signal }),
   )
@@ -78,22 +69,4 @@ function summary(report: EvaluationReport): string {
 
 function deliverySummary({ changes, delivered }: NonNullable<EvaluationReport['webhook']>): string {
   return `webhook accepted ${delivered} of ${counted(changes, 'change')}`
-}
-
-function explanationText(explanation: ModelExplanation): string {
-  const { model, rejection, rank, ranked, score, components, attempts } = explanation
-  if (rejection) return `${escaped(model)} is not a candidate: ${rejection.reason}, ${rejection.meaning}`
-  const width = Math.max(...components.map(({ name }) => name.length))
-  const parts = components.map(({ name, points, most, evidence }) => {
-    const share = `${String(points).padStart(5)}${most > 0 ? ` of ${most}` : ''}`
-    return `  ${name.padEnd(width)} ${share.padEnd(12)}  ${escaped(evidence)}`
-  })
-  const requests = attempts.map(
-    ({ sentAt, kind, class: meaning, status, latencyMs }) =>
-      `  ${sentAt} ${kind}: ${meaning}${status === null ? '' : `, status ${status}`}${latencyMs === null ? '' : `, ${latencyMs} ms`}`,
-  )
-  const requestLines = requests.length > 0 ? ['requests of the last three days:', ...requests] : []
-  return [`${escaped(model)}: rank ${rank} of ${ranked}, score ${score}`, ...parts, ...requestLines].join(
-    '\n',
-  )
 }

@@ -12,7 +12,6 @@ import type { Candidate } from '../../domain/models/ranking.ts'
 import { nextRankingVersion, recommend, hasSameContent } from '../../domain/models/recommend.ts'
 import type { StoredRun } from '../../domain/models/schema.ts'
 import { proveRun, sealRun } from '../../domain/models/stored-run.ts'
-import type { State } from '../../domain/ports.ts'
 import { Refusal, messageOf } from '../../domain/refusal.ts'
 import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
@@ -176,20 +175,12 @@ async function previousRun(
   }
 }
 
-/** Reads the rows for {@link historyOf}. */
-export async function readRows(
-  evaluations: Pick<State['evaluations'], 'attemptsSince' | 'scoresSince' | 'endpointsSince'>,
-  now: Instant,
-): Promise<EvaluationRows> {
-  return {
+async function readHistory({ evaluations }: EvaluatePorts, run: EvaluationRun, now: Instant): Promise<void> {
+  const rows: EvaluationRows = {
     attempts: await evaluations.attemptsSince(now - FAILURES_MS),
     scores: await evaluations.scoresSince(addDays(dayOf(now), -3)),
     endpoints: await evaluations.endpointsSince(now - FAILURES_MS),
   }
-}
-
-async function readHistory({ evaluations }: EvaluatePorts, run: EvaluationRun, now: Instant): Promise<void> {
-  const rows = await readRows(evaluations, now)
   run.attempts = rows.attempts
   run.models = new Map(run.eligible.map(({ id }) => [id, historyOf(id, rows, now)]))
 }

@@ -56,13 +56,6 @@ test('an evaluation prints one line, and its model is served', async () => {
     requests: 0,
     rateLimit: null,
   })
-  const why = await dash(['evaluate-models', '--why', SOLVER], { env })
-  expect(why.stdout).toContain(`${SOLVER}: rank 1 of 4, score `)
-  expect(why.stdout).toMatch(/^ {2}liteEval +750 of 750 /m)
-  expect(why.stdout).toMatch(/tool: answered, \d+ ms$/m)
-  const shown = parsed((await dash(['evaluate-models', '--why', SOLVER, '--json'], { env })).stdout)
-  const points = (shown['components'] as { points: number }[]).reduce((sum, each) => sum + each.points, 0)
-  expect(points).toBe(shown['score'])
   expect(service.chats).toHaveLength(8)
 })
 
@@ -85,20 +78,6 @@ test('a recommendation has the public address of the service or that of the sett
   const placeless = { DASH_FREE_LLM_BASE_URL: 'https://models.example/v1' }
   const seed = await run(['model', '--json'], { env: placeless, cwd: temporaryFolder() })
   expect(parsed(seed.stdout)).toMatchObject({ seed: true, baseUrl: 'https://models.example/v1' })
-})
-
-test('--why explains a rejected model, and reports an unknown one', async () => {
-  const { env } = await prepare({
-    models: [...MODELS, { ...MODELS[0], id: 'alder/paid' } as (typeof MODELS)[number]],
-  })
-  const rejected = await dash(['evaluate-models', '--why', 'alder/paid'], { env })
-  expect(rejected).toMatchObject({ code: 0 })
-  expect(rejected.stdout).toContain('is not a candidate: zero_price_without_suffix')
-  const missing = await dash(['evaluate-models', '--why', SOLVER.replace(':free', '')], { env })
-  expect(missing).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining(`did you mean ${SOLVER}?`) as string,
-  })
 })
 
 test('a killed evaluation forgets none of its requests', async () => {
@@ -154,8 +133,6 @@ test('a dry run creates no file and no folder, and reports a rejected key', asyn
     dash(['evaluate-models', '--dry-run', '--json'], { env: own, cwd })
   const planned = await rehearse(placeless)
   expect(parsed(planned.stdout)).toMatchObject({ outcome: 'unchanged', dryRun: true, requests: 8, ranked: 4 })
-  const explained = await dash(['evaluate-models', '--why', SOLVER], { env: placeless, cwd })
-  expect(explained).toMatchObject({ code: 0, stdout: expect.stringContaining('rank 1 of 4') as string })
   expect(await rehearse(env)).toMatchObject({ code: 0 })
   expect(readdirSync(folder)).toEqual([])
   const refused = await rehearse({ ...env, OPENROUTER_API_KEY: 'wrong' })

@@ -1,12 +1,12 @@
 import { LIVE_SOURCES } from '../../../domain/feed/live-source.ts'
 import type { LiveSourceName } from '../../../domain/feed/live-source.ts'
+import { parseJsonObject } from '../../../domain/text.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { REQUIRED_TOKENS, localUrl } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
 import type { HttpProbe } from '../../container.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { withoutSecrets } from '../../settings/environment.ts'
-import { readinessOf } from '../healthcheck.ts'
 import { found, note, ok, problem, warning } from './check.ts'
 import type { Check, Judgement } from './check.ts'
 
@@ -91,14 +91,19 @@ function serverProbe(config: Config): ServiceProbe {
   const url = `${localUrl(config)}/readyz`
   const judge: ServiceProbe['judge'] = (response) => {
     if ('unreachable' in response) return note(`no server responds at ${url}`, 'dash serve starts one')
-    const { ready, status, message } = readinessOf(response)
-    if (ready) return ok(`${url} ${message}`)
-    const mendForeign = 'another program listens on this port; correct HOST and PORT'
-    const mend = status === null ? mendForeign : 'check the server log'
-    return problem(`${url} ${message}`, mend, EXIT.unavailable)
+    const status = READINESS.find((each) => each === parseJsonObject(response.body)?.['status'])
+    if (response.status === 200 && status === 'ready') return ok(`${url} is ready`)
+    if (status !== undefined)
+      return problem(`${url} reports that it is ${status}`, 'check the server log', EXIT.unavailable)
+    const detail = `${url} responds with ${response.status} and is not a dash server`
+    const mend = 'another program listens on this port; correct HOST and PORT'
+    return problem(detail, mend, EXIT.unavailable)
   }
   return { check: 'server', url, method: 'GET', judge }
 }
+
+/** States that a server reports at `/readyz`. */
+const READINESS = ['ready', 'unavailable', 'draining']
 
 function modelProbes({ openRouterUrl, openRouterKey, chat }: Config): ServiceProbe[] {
   const { model, url, key } = chat.provider

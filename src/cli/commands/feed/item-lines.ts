@@ -40,7 +40,7 @@ const TITLE_MIN_COLUMNS = 10
  *
  * @param before text of the program
  */
-export function itemLine(before: string, item: NewsItem, { columns, linked }: Layout): string {
+function itemLine(before: string, item: NewsItem, { columns, linked }: Layout): string {
   const title = escaped(item.title.replaceAll(/\s+/g, ' ').trim())
   const address = addressOf(item)
   if (columns === null) return address === null ? before + title : `${before}${title}  ${address}`
@@ -49,7 +49,7 @@ export function itemLine(before: string, item: NewsItem, { columns, linked }: La
 }
 
 /** Returns the address of an item, else that of its discussion; null without a web page. */
-export function addressOf({ url, discussionUrl }: NewsItem): string | null {
+function addressOf({ url, discussionUrl }: NewsItem): string | null {
   return webAddress(url) ?? webAddress(discussionUrl)
 }
 

@@ -3,9 +3,9 @@ import type { LiveFeed } from '../../../domain/feed/live-items.ts'
 import type { LiveSort } from '../../../domain/feed/live-sort.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { parseJson } from '../../../domain/text.ts'
-import { dayOf } from '../../../domain/time.ts'
-import { historyIndex, parseHistoryIndex } from '../../../domain/year/history/history.ts'
-import type { ReadableIndex } from '../../../domain/year/history/history.ts'
+import { dayOf, formatInstant } from '../../../domain/time.ts'
+import { parseHistoryIndex } from '../../../domain/year/history/history.ts'
+import type { ListedPublication } from '../../../domain/year/history/history.ts'
 import { yearEnvelopeSchema } from '../../../domain/year/schema.ts'
 import type { YearEnvelope } from '../../../domain/year/schema.ts'
 import { once } from '../../../domain/once.ts'
@@ -15,15 +15,12 @@ import type { CommandContext } from '../../context.ts'
 import { existingStores, requireFeed } from '../../data-folder.ts'
 import { hostFlag } from '../../settings/environment.ts'
 
-/** A publication of the history. */
-export type Publication = ReadableIndex['publications'][number]
-
 /** The Year publications and the live feed of the data folder or of another host, verified by their digests. */
 export interface NewsReader {
-  /** Publications in the order of selection, and recorded gaps. */
-  history(): Promise<ReadableIndex>
+  /** Publications in the order of selection. */
+  history(): Promise<ListedPublication[]>
   /** The content of a publication of the history; null for an older layout. */
-  year(publication: Publication): Promise<YearEnvelope | null>
+  year(publication: ListedPublication): Promise<YearEnvelope | null>
   /** The newest live feed of a period; null before the first snapshot. */
   live(sort: LiveSort): Promise<LiveFeed | null>
 }
@@ -37,11 +34,6 @@ export interface NewsReader {
 export function openNews(context: CommandContext, url: string | undefined): Promise<NewsReader> {
   return url === undefined ? ownNews(context) : hostNews(context, url)
 }
-
-/** No history is older; its days are listed one by one. */
-const EARLIEST_DAY = '1970-01-01'
-
-const EMPTY_HISTORY: ReadableIndex = { publications: [], gaps: [] }
 
 const READ_ADVICE =
   'read a running server with --url, create one with dash import signals, or correct --data-dir'
@@ -60,9 +52,14 @@ async function ownNews({ config, container }: CommandContext): Promise<NewsReade
   )
   return {
     async history() {
-      if (!existing.ledger) return EMPTY_HISTORY
-      const { head, ...proved } = await (await publications()).entries()
-      return historyIndex(proved, head)
+      if (!existing.ledger) return []
+      const { timeline } = await (await publications()).entries()
+      return timeline.map(({ manifest: { publicationId, asOfDay, publishedAt, sha256 } }) => ({
+        publicationId,
+        asOfDay,
+        publishedAt: formatInstant(publishedAt),
+        sha256,
+      }))
     },
     async year({ publishedAt }) {
       const proved = await (await publications()).latestAt(Date.parse(publishedAt))
@@ -85,14 +82,12 @@ async function hostNews({ container, signal }: CommandContext, url: string): Pro
     new Refusal('source_unavailable', `the host ${base} serves ${what}; check --url`)
   return {
     async history() {
-      const index = parseHistoryIndex(await feeds.index(signal))
-      if (index === null) throw unusable('no history index at /api/feed/history/index')
+      const listed = parseHistoryIndex(await feeds.index(signal))
+      if (listed === null) throw unusable('no history index at /api/feed/history/index')
       const today = dayOf(Date.now())
-      const strange = [...index.publications, ...index.gaps].find(
-        ({ asOfDay }) => asOfDay < EARLIEST_DAY || asOfDay >= today,
-      )
-      if (strange) throw unusable(`a history index with the impossible day ${strange.asOfDay}`)
-      return index
+      const early = listed.find(({ asOfDay }) => asOfDay >= today)
+      if (early) throw unusable(`a history index with the impossible day ${early.asOfDay}`)
+      return listed
     },
     async year({ publicationId, publishedAt, sha256 }) {
       const response = await published.at(Date.parse(publishedAt), [], signal)
@@ -113,15 +108,4 @@ async function hostNews({ container, signal }: CommandContext, url: string): Pro
 
 function parseYear(bytes: Uint8Array): YearEnvelope | null {
   return yearEnvelopeSchema.safeParse(parseJson(new TextDecoder().decode(bytes))).data ?? null
-}
-
-/**
- * The publication that is current at a time: the last one published by then, without the members that only the local
- * index has; null before the first.
- */
-export function publicationAt({ publications }: ReadableIndex, at: number): Publication | null {
-  const current = publications.findLast(({ publishedAt }) => Date.parse(publishedAt) <= at)
-  if (current === undefined) return null
-  const { publicationId, asOfDay, publishedAt, sha256 } = current
-  return { publicationId, asOfDay, publishedAt, sha256 }
 }

@@ -4,14 +4,15 @@ import { Refusal } from '../../../domain/refusal.ts'
 import { addDays, parseDay, startOfDay } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { parsePastInstant } from '../../../domain/year/history/history.ts'
+import type { ListedPublication } from '../../../domain/year/history/history.ts'
 import type { CommandContext } from '../../context.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { flagValue, wholeFlag } from '../../settings/environment.ts'
 import { fail } from '../../terminal.ts'
 import { layoutOf, rankingLines } from './item-lines.ts'
 import type { NewsItem } from './item-lines.ts'
-import { openNews, publicationAt } from './reader.ts'
-import type { NewsReader, Publication } from './reader.ts'
+import { openNews } from './reader.ts'
+import type { NewsReader } from './reader.ts'
 
 export interface TopFlags {
   at?: string
@@ -27,7 +28,7 @@ interface Ranking {
   caption: string
   /** Time from which ages count. */
   now: Instant
-  publication: Publication | null
+  publication: ListedPublication | null
   snapshot: { snapshotId: string; generatedAt: string } | null
 }
 
@@ -92,11 +93,11 @@ function isOf(item: NewsItem, source: string | undefined): boolean {
 
 /** Returns the Year at a time, or why there is none. */
 async function yearAt(news: NewsReader, at: Instant): Promise<Ranking | string> {
-  const history = await news.history()
-  const publication = publicationAt(history, at)
-  const [first] = history.publications
+  const publications = await news.history()
+  const publication = publications.findLast(({ publishedAt }) => Date.parse(publishedAt) <= at)
+  const [first] = publications
   if (first === undefined) return 'nothing has been published yet; dash publish-year publishes a Year'
-  if (publication === null)
+  if (publication === undefined)
     return `no Year was published by ${new Date(at).toISOString()}; the first one is of ${first.publishedAt}`
   const envelope = await news.year(publication)
   const { publicationId, asOfDay, publishedAt, sha256 } = publication

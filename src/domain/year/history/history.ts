@@ -116,21 +116,18 @@ export const historyIndexSchema = z
 
 type HistoryIndex = z.infer<typeof historyIndexSchema>
 
-/** The members of a host's index that a reader of its publications needs; a newer host may serve more. */
-const readableIndexSchema = z.object({
-  publications: z.array(
-    indexedPublicationSchema
-      .pick({ publicationId: true, asOfDay: true, publishedAt: true, sha256: true })
-      .strip(),
-  ),
-  gaps: z.array(indexedGapSchema.pick({ asOfDay: true, reason: true }).strip()),
-})
+/** The members that a reader of a publication needs; a newer host may serve more. */
+const listedPublicationSchema = indexedPublicationSchema
+  .pick({ publicationId: true, asOfDay: true, publishedAt: true, sha256: true })
+  .strip()
 
-export type ReadableIndex = z.infer<typeof readableIndexSchema>
+export type ListedPublication = z.infer<typeof listedPublicationSchema>
 
-/** Parses the index of another host; null if it is something else. */
-export function parseHistoryIndex(json: unknown): ReadableIndex | null {
-  return readableIndexSchema.safeParse(json).data ?? null
+/** Parses the publications of another host's index; null if it is something else. */
+export function parseHistoryIndex(json: unknown): ListedPublication[] | null {
+  return (
+    z.object({ publications: z.array(listedPublicationSchema) }).safeParse(json).data?.publications ?? null
+  )
 }
 
 /**

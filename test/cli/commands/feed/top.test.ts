@@ -106,10 +106,10 @@ describe('dash top --url', () => {
     const page = await localSource((_request, response) => response.end('<html>'))
     const missing = await localSource((_request, response) => response.writeHead(404).end())
     const day = { publicationId: 'x', publishedAt: '2026-03-02T00:00:00.000Z', sha256: '0'.repeat(64) }
-    const endless = await localSource((_request, response) =>
-      response.end(JSON.stringify({ publications: [{ ...day, asOfDay: '0001-01-01' }], gaps: [] })),
+    const indexAlone = await localSource((_request, response) =>
+      response.end(JSON.stringify({ publications: [{ ...day, asOfDay: '2026-03-01' }] })),
     )
-    for (const { url } of [forged, page, missing, endless, { url: await unreachableUrl() }]) {
+    for (const { url } of [forged, page, missing, indexAlone, { url: await unreachableUrl() }]) {
       const { code, stdout, stderr } = await top('year', '--url', url)
       expect([code, stdout]).toEqual([69, ''])
       expect(stderr).toMatch(/^error: .*\n$/)
@@ -122,8 +122,8 @@ describe('dash top --url', () => {
     const today = '2026-03-02'
     vi.useFakeTimers({ toFake: ['Date'], now: Date.parse(`${today}T23:00:00Z`) })
     onTestFinished(() => void vi.useRealTimers())
-    const gaps = [{ asOfDay: today, reason: 'missed' }]
-    const { url } = await jsonSource({ publications: [], gaps })
+    const publication = { publicationId: 'x', publishedAt: `${today}T01:00:00.000Z`, sha256: '0'.repeat(64) }
+    const { url } = await jsonSource({ publications: [{ ...publication, asOfDay: today }] })
     const { code, stderr } = await top('year', '--url', url)
     expect([code, stderr]).toEqual([
       69,
