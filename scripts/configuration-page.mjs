@@ -70,7 +70,6 @@ const GUIDES = {
   init: 'deployment.md#dash-init',
   config: 'deployment.md#checking-an-installation',
   doctor: 'deployment.md#dash-doctor',
-  completion: 'deployment.md#shell-completion',
 }
 
 /** Text of the program in the cell of a table; a value in angle brackets is no markup. */

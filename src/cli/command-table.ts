@@ -1,5 +1,4 @@
 import { Argument, InvalidArgumentError, Option } from 'commander'
-import type { Command } from 'commander'
 import type { LiveSort } from '../domain/feed/live-sort.ts'
 import { LIVE_SOURCES } from '../domain/feed/live-source.ts'
 import type { LiveSourceName } from '../domain/feed/live-source.ts'
@@ -49,12 +48,7 @@ export interface CommandSpec<Flags = object> {
 }
 
 /** Runs a command and resolves with its exit code. */
-type Handler<Context, Flags> = (
-  context: Context,
-  flags: Flags,
-  args: string[],
-  program: Command,
-) => Promise<number>
+type Handler<Context, Flags> = (context: Context, flags: Flags, args: string[]) => Promise<number>
 
 const option = (flags: string, description: string): Option => new Option(flags, description)
 const toggle = (flags: string, description: string): Option => option(flags, description).default(false)
@@ -458,13 +452,5 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     job: () => 'copy-archive',
     load: async () => (await import('./commands/archive/copy-archive.ts')).copyArchiveCommand,
-  }),
-  spec({
-    name: 'completion',
-    group: 'Operate',
-    description: 'print a shell completion script',
-    example: 'dash completion bash > ~/.local/share/bash-completion/completions/dash',
-    argument: new Argument('<shell>', 'shell to print the script for').choices(['bash', 'zsh', 'fish']),
-    loadBare: async () => (await import('./commands/completion.ts')).completionCommand,
   }),
 ]

@@ -30,7 +30,7 @@ export async function runProgram(argv: readonly string[], host: ProcessContext):
   const program = describeProgram(host, json ? JSON.stringify({ version }) : version)
   for (const spec of COMMANDS)
     addCommand(program, spec, async (command) => {
-      exitCode = await runCommand(spec, command, program, { ...host, version })
+      exitCode = await runCommand(spec, command, { ...host, version })
     })
   try {
     await program.parseAsync([...argv], { from: 'user' })
@@ -131,7 +131,6 @@ function addCommand(program: Command, spec: CommandSpec, run: (command: Command)
 function runCommand(
   spec: CommandSpec,
   command: Command,
-  program: Command,
   host: ProcessContext & { version: string },
 ): Promise<number> {
   const flags = command.optsWithGlobals<SharedFlags>()
@@ -139,8 +138,8 @@ function runCommand(
   const { json = false, quiet = false, verbose = false, color = true } = flags
   const terminal = openTerminal({ json, quiet, verbose, color }, host)
   return runToEnd({ ...host, flags, terminal }, async (context) => {
-    if (spec.loadBare) return (await spec.loadBare())(context, flags, args, program)
-    const run: Run = async (full) => (await spec.load?.())?.(full, flags, args, program) ?? EXIT.done
+    if (spec.loadBare) return (await spec.loadBare())(context, flags, args)
+    const run: Run = async (full) => (await spec.load?.())?.(full, flags, args) ?? EXIT.done
     return runConfigured(context, run, spec.job?.(flags) ?? null)
   })
 }

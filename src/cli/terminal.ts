@@ -119,11 +119,7 @@ export function jsonLine(value: unknown): string {
 
 /** Quotes a word for a POSIX shell if necessary. */
 export function shellWord(text: string): string {
-  return /^[\w./:@%+=,-]+$/.test(text) ? text : shellQuoted(text)
-}
-
-export function shellQuoted(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`
+  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
 
 /** Returns a count with its noun: `1 row`, `2 rows`. */
