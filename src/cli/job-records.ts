@@ -1,7 +1,3 @@
-import { existsSync } from 'node:fs'
-import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { jobStateAfter } from '../domain/job-run.ts'
 import type { Job, JobRun } from '../domain/job-run.ts'
 import { messageOf } from '../domain/refusal.ts'
 import { auditRecord } from '../domain/year/finding.ts'
@@ -17,8 +13,8 @@ import type { Terminal } from './terminal.ts'
 export const STATE_IS_CREATED_BY = 'dash serve and dash evaluate-models create it'
 
 /**
- * Runs a job and reports its start, result and exit code to the configured job monitor, a metrics file and the
- * state database (docs/monitoring.md). None of these can fail the job, and each takes a bounded time.
+ * Runs a job and reports its start, result and exit code to the configured job monitor and the state database
+ * (docs/monitoring.md). Neither can fail the job, and each takes a bounded time.
  *
  * A run that could not take its lease did nothing: only the monitor's log gets a line.
  *
@@ -32,7 +28,7 @@ export async function runWatched(
 ): Promise<number> {
   const { terminal, signal, version } = context
   const container = new Container({ config, version })
-  const { pingUrl, textfileDir } = config.monitoring
+  const { pingUrl } = config.monitoring
   const watch = pingUrl === null ? null : await container.jobWatch(pingUrl)
   const output = recordOutput(terminal)
   const ping = async (send: (monitor: NonNullable<typeof watch>) => Promise<void>): Promise<void> => {
@@ -56,7 +52,6 @@ export async function runWatched(
       return code
     }
     const ended: JobRun = { job, startedAt, endedAt: Date.now(), exitCode }
-    if (textfileDir !== null) await leaveTextfile(textfileDir, ended, terminal)
     await ping((to) => to.ended(job, exitCode, output.message()))
     // The job has already reported an unavailable store: a note would repeat it.
     const note = code === EXIT.storage ? (): void => undefined : terminal.note
@@ -83,30 +78,6 @@ function recordOutput(terminal: Terminal): { terminal: Terminal; message: () => 
         terminal.error(message)
       },
     },
-  }
-}
-
-/**
- * Writes the metrics of a run to the file of its job, for the textfile collector of node exporter
- * (docs/monitoring.md#textfile). The file is replaced atomically, and keeps the time of the last success.
- */
-async function leaveTextfile(folder: string, run: JobRun, { error: report }: Terminal): Promise<void> {
-  const path = join(folder, `dash-${run.job}.prom`)
-  // The collector reads only files that end in .prom.
-  const temporary = join(folder, `.dash-${run.job}.prom.${process.pid}`)
-  try {
-    // Loaded late: most runs write no such file.
-    const { exposition, jobMetrics, lastSuccessIn } = await import('../server/metrics/catalogue.ts')
-    const before = existsSync(path) ? await readFile(path, 'utf8') : ''
-    const text = await exposition(jobMetrics([jobStateAfter(run, lastSuccessIn(before))]))
-    await writeFile(temporary, text, { flush: true })
-    // The exporter runs as another user, and cron's umask may hide the file from it.
-    await chmod(temporary, 0o644)
-    await rename(temporary, path)
-  } catch (error) {
-    await rm(temporary, { force: true }).catch(() => undefined)
-    const why = describeError(error)
-    report(`the metrics of this run could not be written to ${folder} (DASH_METRICS_TEXTFILE_DIR): ${why}`)
   }
 }
 

@@ -32,7 +32,3 @@ export interface JobState extends JobRun {
   /** null when no run has succeeded. */
   lastSuccessAt: Instant | null
 }
-
-export function jobStateAfter(run: JobRun, lastSuccessAt: Instant | null): JobState {
-  return { ...run, lastSuccessAt: run.exitCode === 0 ? run.endedAt : lastSuccessAt }
-}

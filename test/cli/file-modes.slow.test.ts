@@ -21,7 +21,7 @@ function modeOf(path: string): string {
   return (statSync(path).mode & 0o777).toString(8)
 }
 
-test('only the owner may read files in a data folder, whatever created them, and all users may read metrics', async () => {
+test('only the owner may read files in a data folder, whatever created them', async () => {
   const cwd = temporaryFolder()
   const publishedAt = new Date(Date.now() - 2 * DAY_MS).toISOString()
   const row = {
@@ -38,9 +38,7 @@ test('only the owner may read files in a data folder, whatever created them, and
   expect(
     (await dash(['import', 'signals', 'day.ndjson', ...provenance, ...data], { cwd, wrapper })).code,
   ).toBe(0)
-  mkdirSync(join(cwd, 'metrics'))
-  const env = { DASH_METRICS_TEXTFILE_DIR: join(cwd, 'metrics') }
-  expect((await dash(['publish-year', '--once', ...data], { cwd, wrapper, env })).code).toBe(0)
+  expect((await dash(['publish-year', '--once', ...data], { cwd, wrapper })).code).toBe(0)
   const server = await serve(data, { cwd, wrapper })
   await (await fetch(`${server.url}/api/search?q=one`)).text()
   expect((await dash(['copy-archive', '--to', join(cwd, 'copy'), ...data], { cwd, wrapper })).code).toBe(0)
@@ -55,8 +53,6 @@ test('only the owner may read files in a data folder, whatever created them, and
     ]),
   )
   expect(modes.filter(([, mode]) => !/^[0-7]00$/.test(mode))).toEqual([])
-  // The exporter runs as another user.
-  expect(modesOf(join(cwd, 'metrics'))).toEqual([['dash-publish-year.prom', '644']])
 })
 
 test('only the owner may read an env file and a data folder, and all users may read units', async () => {

@@ -1,8 +1,10 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { dash, filledFolder, metricsUrlOf, run, serve, startDash, temporaryFolder } from '../support/dash.ts'
+import { libsqlJobLog } from '../../src/adapters/state/job-log.ts'
+import { openState } from '../adapters/state/open-chat.ts'
+import { dash, filledFolder, metricsUrlOf, run, serve, startDash } from '../support/dash.ts'
 import { freePort, localSource, startPingService, takenPort } from '../support/local-source.ts'
 
 const UNVOUCHED = { titleProvenance: undefined }
@@ -56,22 +58,24 @@ describe('a job monitor', () => {
     expect(whats(pings)).toEqual(['POST /start', 'POST /130'])
   })
 
-  test('a monitor gets a log line, and no end, from a run that could not take the lease', async () => {
+  test('a run that could not take the lease sends a log line, and no end, to a monitor, and leaves no record', async () => {
     const { url, pings } = await startPingService()
     let onRequest: (unanswered: ServerResponse) => void = () => undefined
     const requested = new Promise<ServerResponse>((resolve) => (onRequest = resolve))
     const source = await localSource((_request, response) => onRequest(response))
     const data = await filledFolder(UNVOUCHED)
-    const textfiles = temporaryFolder()
+    const jobs = libsqlJobLog(openState(pathToFileURL(join(data, 'state.db')).href))
+    expect(await jobs.states()).toEqual([])
     const first = run(['publish-year', '--once', '--data-dir', data], { env: { DASH_HN_URL: source.url } })
     const unanswered = await requested
-    const env = { DASH_HEALTHCHECK_PING_URL: url, DASH_METRICS_TEXTFILE_DIR: textfiles }
+    const env = { DASH_HEALTHCHECK_PING_URL: url }
     expect((await dash(['publish-year', '--data-dir', data], { env })).code).toBe(75)
     expect(whats(pings)).toEqual(['POST /start', 'POST /log'])
     expect(pings[1]?.body).toContain('has been writing to the ledger since')
-    expect(readdirSync(textfiles)).toEqual([])
+    expect(await jobs.states()).toEqual([])
     unanswered.destroy()
     expect((await first).code).toBe(69)
+    expect(await jobs.states()).toMatchObject([{ job: 'publish-year', exitCode: 69 }])
   })
 
   test('an unreachable monitor fails nothing, and its address is not shown', async () => {
@@ -96,40 +100,6 @@ describe('a job monitor', () => {
     expect(code).toBe(0)
     expect(whats(pings)).toEqual(['POST /start', 'POST /0'])
     expect(stderr).toContain('failed: no complete response within 5000 ms')
-  })
-})
-
-describe('metrics of jobs in files', () => {
-  test('metrics are one file per job, readable by others, and keep the last success through failures', async () => {
-    const data = await filledFolder()
-    const textfiles = temporaryFolder()
-    const env = { DASH_METRICS_TEXTFILE_DIR: textfiles }
-    expect((await run(['snapshot', '--data-dir', data], { env })).code).toBe(0)
-    const path = join(textfiles, 'dash-snapshot.prom')
-    const line = (name: string): string =>
-      new RegExp(`^dash_job_${name}\\{.*$`, 'm').exec(readFileSync(path, 'utf8'))?.[0] ?? ''
-    const success = line('last_success_timestamp_seconds')
-    expect(Math.abs(Number(success.split(' ')[1]) - Date.now() / 1000)).toBeLessThan(300)
-    expect(line('last_exit_code')).toBe('dash_job_last_exit_code{command="snapshot"} 0')
-    expect(statSync(path).mode & 0o777).toBe(0o644)
-    writeFileSync(join(data, 'feed.db'), 'no database')
-    expect((await run(['snapshot', '--data-dir', data], { env })).code).toBe(74)
-    expect(line('last_exit_code')).toBe('dash_job_last_exit_code{command="snapshot"} 74')
-    expect(line('last_success_timestamp_seconds')).toBe(success)
-    expect(readdirSync(textfiles)).toEqual(['dash-snapshot.prom'])
-  })
-
-  test('metrics that cannot be written are reported under --quiet too, and fail nothing', async () => {
-    const data = await filledFolder()
-    const missing = join(temporaryFolder(), 'not-mounted')
-    const env = { DASH_METRICS_TEXTFILE_DIR: missing }
-    const ended = await run(['snapshot', '--quiet', '--data-dir', data], { env })
-    expect([ended.code, ended.stdout, ended.stderr]).toEqual([
-      0,
-      '',
-      expect.stringMatching(/^error: the metrics of this run could not be written to .*\n$/),
-    ])
-    expect(ended.stderr).toContain(` ${missing} (DASH_METRICS_TEXTFILE_DIR): `)
   })
 })
 

@@ -99,11 +99,6 @@ export const configOf = (settings: Settings, cwd: string, originOf: OriginOf = i
   monitoring: {
     /** Address of the metrics listener; null: off. */
     metrics: settings.DASH_METRICS_ADDRESS ?? null,
-    /** Folder for the metrics files of jobs; null: none are written. */
-    textfileDir:
-      settings.DASH_METRICS_TEXTFILE_DIR === undefined
-        ? null
-        : resolve(cwd, settings.DASH_METRICS_TEXTFILE_DIR),
     /** URL of the job monitor, with `{job}` in place of the job's name; null: none. */
     pingUrl: settings.DASH_HEALTHCHECK_PING_URL ?? null,
   },

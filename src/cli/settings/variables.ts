@@ -350,11 +350,6 @@ const monitoring = {
     '`HOST:PORT` on which `serve` offers `/metrics`; without it metrics are off',
     { page: 'docs/monitoring.md#metrics' },
   ),
-  DASH_METRICS_TEXTFILE_DIR: optional(
-    text,
-    'folder in which each job writes a file with its metrics, for the textfile collector of a node exporter',
-    { page: 'docs/monitoring.md#textfile' },
-  ),
   DASH_HEALTHCHECK_PING_URL: secret(
     pingUrl,
     'address that is pinged at the start and the end of each job, as healthchecks.io expects; `{job}` in it is replaced by the job name',

@@ -1,5 +1,4 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { JobState } from '../../domain/job-run.ts'
 
 interface MetricDefinition<Type = 'counter' | 'gauge' | 'histogram'> {
   type: Type
@@ -151,28 +150,4 @@ export async function exposition(samples: readonly Sample[]): Promise<string> {
     instrument.inc({ ...labels }, value)
   }
   return samples.length === 0 ? '' : registry.metrics()
-}
-
-const LAST_SUCCESS = 'dash_job_last_success_timestamp_seconds'
-
-/** Samples of the last run of each job. */
-export function jobMetrics(states: readonly JobState[]): Sample[] {
-  return states.flatMap(({ job, startedAt, endedAt, exitCode, lastSuccessAt }) => {
-    const labels = { command: job }
-    return [
-      ['dash_job_last_run_timestamp_seconds', endedAt / 1000, labels],
-      // 0 for a job that never succeeded, so that alerts on its age fire.
-      [LAST_SUCCESS, (lastSuccessAt ?? 0) / 1000, labels],
-      ['dash_job_last_exit_code', exitCode, labels],
-      ['dash_job_last_duration_seconds', (endedAt - startedAt) / 1000, labels],
-    ]
-  })
-}
-
-const LAST_SUCCESS_LINE = new RegExp(`^${LAST_SUCCESS}\\{[^}]*\\} ([0-9.]{1,20})$`, 'm')
-
-/** Reads the time of the last success from metrics of {@link jobMetrics}; null if they have none. */
-export function lastSuccessIn(text: string): number | null {
-  const seconds = Number(LAST_SUCCESS_LINE.exec(text)?.[1] ?? 0)
-  return seconds > 0 ? Math.round(seconds * 1000) : null
 }

@@ -1,5 +1,6 @@
 import { H3 } from 'h3'
 import { Registry } from 'prom-client'
+import type { JobState } from '../../domain/job-run.ts'
 import type { State, Clock } from '../../domain/ports.ts'
 import { dayOf, startOfDay } from '../../domain/time.ts'
 import type { AuditRecord } from '../../domain/year/finding.ts'
@@ -7,7 +8,7 @@ import type { Readers, ReadinessChecks } from '../app.ts'
 import { NO_STORE, respondJson, respondText } from '../respond.ts'
 import type { Log } from '../route.ts'
 import { singleFlight, withTimeout } from '../single-flight.ts'
-import { exposition, jobMetrics } from './catalogue.ts'
+import { exposition } from './catalogue.ts'
 import type { Sample } from './catalogue.ts'
 import type { Meter } from './instruments.ts'
 
@@ -121,6 +122,20 @@ function auditMetrics(audit: AuditRecord | null): Sample[] {
     ['dash_audit_objects', audit.objects],
     ['dash_audit_bytes', audit.bytes],
   ]
+}
+
+/** Samples of the last run of each job. */
+function jobMetrics(states: readonly JobState[]): Sample[] {
+  return states.flatMap(({ job, startedAt, endedAt, exitCode, lastSuccessAt }): Sample[] => {
+    const labels = { command: job }
+    return [
+      ['dash_job_last_run_timestamp_seconds', endedAt / 1000, labels],
+      // 0 for a job that never succeeded, so that alerts on its age fire.
+      ['dash_job_last_success_timestamp_seconds', (lastSuccessAt ?? 0) / 1000, labels],
+      ['dash_job_last_exit_code', exitCode, labels],
+      ['dash_job_last_duration_seconds', (endedAt - startedAt) / 1000, labels],
+    ]
+  })
 }
 
 async function storeMetrics(checks: ReadinessChecks): Promise<Sample[]> {

@@ -90,7 +90,12 @@ test('metrics of the stores are those of the archive, its audit and its jobs', a
   const ports = {
     readers: openReaders({ ...workspace, clock: Date.now, publishedBaseUrl: BASE_URL, log: silentLog }),
     audits: workspace.audits,
-    jobs: { states: async () => [] },
+    jobs: {
+      states: async () => [
+        { job: 'collect', startedAt: 1_000, endedAt: 2_500, exitCode: 69, lastSuccessAt: null } as const,
+        { job: 'snapshot', startedAt: 3_000, endedAt: 3_250, exitCode: 74, lastSuccessAt: 2_345 } as const,
+      ],
+    },
     budget: {
       ledger: { spending: async () => ({ settled: 250_000, reserved: 1 }) },
       perDayMicroUsd: 2_000_000,
@@ -108,6 +113,11 @@ test('metrics of the stores are those of the archive, its audit and its jobs', a
     'dash_gaps 0',
     `dash_publication_newest_day_timestamp_seconds ${day}`,
     'dash_recommendation_seed 1',
+    'dash_job_last_run_timestamp_seconds{command="collect"} 2.5',
+    'dash_job_last_exit_code{command="collect"} 69',
+    'dash_job_last_duration_seconds{command="collect"} 1.5',
+    'dash_job_last_success_timestamp_seconds{command="collect"} 0',
+    'dash_job_last_success_timestamp_seconds{command="snapshot"} 2.345',
     'dash_audit_ok 0',
     'dash_audit_damage_findings 2',
     'dash_chat_budget_usd 2',

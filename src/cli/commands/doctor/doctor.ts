@@ -14,7 +14,7 @@ import { namedVariables, SECRETS } from '../../settings/variables.ts'
 import { counted, escaped } from '../../terminal.ts'
 import { exitCodeOfFindings, found, note, ok, problem, warning } from './check.ts'
 import type { Check, Judgement, Verdict } from './check.ts'
-import { checkFolders, checkName, checkSecretFiles, checkTextfileDir, checkWritable } from './host.ts'
+import { checkFolders, checkName, checkSecretFiles, checkWritable } from './host.ts'
 import { probeServices, judgeClock } from './services.ts'
 import { inspectStores } from './stores.ts'
 
@@ -102,7 +102,6 @@ async function checkInstallation(
     ...checkFeatures(config),
     ...checkFolders(config),
     ...checkWritable(config),
-    ...checkTextfileDir(config),
     ...stores.findings,
     ...services.findings,
     ...found('clock', judgeClock([...stores.skews, ...services.skews])),

@@ -182,16 +182,6 @@ function writableOf(check: string, paths: readonly string[], what: string): Chec
   return found(check, unwritable ? notWritable(unwritable.path, unwritable.stat) : ok(`${what} is writable`))
 }
 
-/** Checks the folder for metrics files of jobs, if one is configured. */
-export function checkTextfileDir({ monitoring: { textfileDir: path } }: Config): Check[] {
-  if (path === null) return []
-  const { stat, fault } = inspectPath(path)
-  if (stat?.isDirectory()) return writableOf('metrics.textfile', [path], path)
-  const why = fault === null ? (stat ? 'is not a folder' : 'does not exist') : `cannot be accessed (${fault})`
-  const mend = 'create it, give this user access to its parent folders, or correct DASH_METRICS_TEXTFILE_DIR'
-  return found('metrics.textfile', problem(`${path} ${why}`, mend, EXIT.configuration))
-}
-
 /** State of a path for this user; `stat` and `fault` are both null if nothing exists there. */
 type PathState =
   { path: string; stat: Stats | null; fault: null } | { path: string; stat: null; fault: string }

@@ -141,7 +141,7 @@ async function kindsPrinted({ print }: InitFlags, prompts: PromptContext | null)
 }
 
 function installationOf(
-  { dataDir, dataDirUsed, stateInDataDir, store, drainMs, ledger, feed, state, monitoring }: Config,
+  { dataDir, dataDirUsed, stateInDataDir, store, drainMs, ledger, feed, state }: Config,
   paths: Pick<Installation, 'dotenv' | 'folder' | 'user'>,
 ): Installation {
   const folders = new Set([
@@ -150,13 +150,11 @@ function installationOf(
     ...(store.kind === 'file' ? [store.path] : []),
   ])
   const isInside = (folder: string): boolean => [...folders].some((other) => folder.startsWith(`${other}/`))
-  const { textfileDir } = monitoring
   return {
     node: process.execPath,
     program: fileURLToPath(new URL('../../main.js', import.meta.url)),
     root: fileURLToPath(new URL('../../../..', import.meta.url)).replace(/\/$/, ''),
     written: [...folders].filter((folder) => !isInside(folder)).map(onOneLine),
-    textfileDir: textfileDir && onOneLine(textfileDir),
     drainSeconds: drainMs / 1000,
     user: paths.user,
     folder: onOneLine(paths.folder),
@@ -242,7 +240,7 @@ function printedText(
 
 function noteNextSteps(
   { terminal }: BareContext,
-  { node, program, dotenv, user, written: folders, textfileDir }: Installation,
+  { node, program, dotenv, user, written: folders }: Installation,
   { written, created, kinds }: { written: boolean; created: boolean; kinds: readonly OutputKind[] },
 ): void {
   const isOtherUser = user !== currentUser().name
@@ -255,8 +253,6 @@ function noteNextSteps(
             ? [`make ${folder} belong to the user of the services: chown -R ${ownerName(user)} ${folder}`]
             : [],
         ),
-        textfileDir !== null &&
-          `the user ${user} must be able to write in ${textfileDir} (DASH_METRICS_TEXTFILE_DIR)`,
         user === 'dash' &&
           currentUser().uid === 0 &&
           'create the user: useradd --system --user-group --no-create-home --shell /usr/sbin/nologin dash',

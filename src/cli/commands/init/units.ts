@@ -14,8 +14,6 @@ export interface Installation {
   dotenv: string
   /** Folders that are written: the data folder, and stores outside of it. */
   written: readonly string[]
-  /** Folder for the metrics files of jobs; null: none are written. */
-  textfileDir: string | null
   /** Folder of the package, with its documents. */
   root: string
   user: string
@@ -107,27 +105,23 @@ export function systemdUnits(installation: Installation): Unit[] {
 const STOP_MARGIN_SECONDS = 20
 
 function serverUnit(installation: Installation): string {
-  const { written, drainSeconds } = installation
   const service = `Restart=on-failure
 RestartSec=5
 # Errors that only a person can fix: the command line, the configuration.
 RestartPreventExitStatus=64 78
-TimeoutStopSec=${drainSeconds + STOP_MARGIN_SECONDS}`
+TimeoutStopSec=${installation.drainSeconds + STOP_MARGIN_SECONDS}`
   const meaning = 'API, page and documentation'
-  return `${serviceUnit(installation, meaning, 'exec', ['serve'], service, written.map(unitWord))}
+  return `${serviceUnit(installation, meaning, 'exec', ['serve'], service)}
 [Install]
 WantedBy=multi-user.target
 `
 }
 
 function jobUnit(installation: Installation, { meaning, args }: Job): string {
-  const { written, textfileDir } = installation
-  // With the hyphen, a missing folder costs the metrics and not the run.
-  const writable = [...written.map(unitWord), ...(textfileDir === null ? [] : [unitWord(`-${textfileDir}`)])]
   const service = `# 75: another run is active.
 SuccessExitStatus=75
 Nice=10`
-  return serviceUnit(installation, meaning, 'oneshot', args, service, writable)
+  return serviceUnit(installation, meaning, 'oneshot', args, service)
 }
 
 function timerUnit(job: Job): string {
@@ -154,7 +148,6 @@ const HOMES = ['/home', '/root', '/run/user']
 /**
  * @param args arguments of the program
  * @param lines lines of this service only
- * @param writable quoted paths that are written, with a hyphen before one that may be missing
  */
 function serviceUnit(
   installation: Installation,
@@ -162,7 +155,6 @@ function serviceUnit(
   type: string,
   args: readonly string[],
   lines: string,
-  writable: readonly string[],
 ): string {
   const { node, program, folder, dotenv, user, root, written } = installation
   const command = [node, program, ...args, '--dotenv'].map((each) => unitWord(each).replaceAll('$', '$$$$'))
@@ -187,7 +179,7 @@ NoNewPrivileges=yes
 CapabilityBoundingSet=
 ProtectSystem=strict
 ProtectHome=${isBelow(installation, HOMES) ? 'read-only' : 'yes'}
-${writable.map((path) => `ReadWritePaths=${path}\n`).join('')}PrivateTmp=${isBelow(installation, ['/tmp', '/var/tmp']) ? 'no' : 'yes'}
+${written.map((path) => `ReadWritePaths=${unitWord(path)}\n`).join('')}PrivateTmp=${isBelow(installation, ['/tmp', '/var/tmp']) ? 'no' : 'yes'}
 PrivateDevices=yes
 ProtectClock=yes
 ProtectControlGroups=yes
@@ -209,10 +201,10 @@ SystemCallErrorNumber=EPERM
 
 /** Returns true if a path of the installation is below one of these folders, which the unit must then not hide. */
 function isBelow(
-  { node, program, folder, root, written, textfileDir }: Installation,
+  { node, program, folder, root, written }: Installation,
   folders: readonly string[],
 ): boolean {
-  return [node, program, folder, root, ...written, textfileDir ?? root].some((path) =>
+  return [node, program, folder, root, ...written].some((path) =>
     folders.some((each) => path === each || path.startsWith(`${each}/`)),
   )
 }

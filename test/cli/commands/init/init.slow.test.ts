@@ -128,21 +128,6 @@ describe('the units', () => {
     }
   })
 
-  test('units of jobs may write to the metrics folder, and start without it', async () => {
-    const cwd = temporaryFolder()
-    writeFileSync(
-      join(cwd, '.env'),
-      `DASH_DATA_DIR=${cwd}/data\nDASH_METRICS_TEXTFILE_DIR="/var/lib/node files"\n`,
-    )
-    const { units } = await init(['--no-env'], cwd)
-    const services = units.filter(({ name }) => name.endsWith('.service'))
-    const writing = services.filter(({ text }) => text.includes('\nReadWritePaths="-/var/lib/node files"\n'))
-    expect(writing.map(({ name }) => name)).toEqual(
-      services.map(({ name }) => name).filter((name) => name !== 'dash.service'),
-    )
-    expect(services.map(({ text }) => text).join('')).not.toMatch(/^RequiresMountsFor=.*node files/m)
-  })
-
   test('units can be written to a folder for an existing env file, and never overwrite others', async () => {
     const cwd = temporaryFolder()
     mkdirSync(join(cwd, 'units'))
