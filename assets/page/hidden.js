@@ -9,21 +9,15 @@ const ITEMS_MAX = 2_000
 /** A story: a row of a list or of a comparison. */
 export const ROW = '.item[data-key], .compared tr[data-key]'
 
-/** @typedef {{ hidden: string[], read: string[], hidesRead: boolean, words: string[], domains: string[] }} Hidden */
-
-/** Letters of languages that write no spaces between words. */
-const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]/u
+/** @typedef {{ hidden: string[], read: string[], hidesRead: boolean }} Hidden */
 
 /** @type {Hidden} */
 let state = read()
 
-/** A pattern for each of the words; {@link setState} replaces both. */
-let patterns = state.words.map(patternOf)
-
 /** Lists whose hidden rows are shown until the page is left. */
 const opened = new WeakSet()
 
-/** Hides rows by the visitor's rules, also in lists that are added later, and remembers the titles that are opened. */
+/** Hides the visitor's hidden rows, also in lists that are added later, and remembers the titles that are opened. */
 export function setUpHidden() {
   applyAll()
   const main = document.getElementById('main')
@@ -36,21 +30,21 @@ export function setUpHidden() {
     })
   addEventListener('storage', ({ key }) => {
     if (key !== KEY) return
-    setState(read())
+    state = read()
     applyAll()
   })
 }
 
-/** The rules as a form edits them. */
-export const rules = () => ({ hidesRead: state.hidesRead, words: state.words, domains: state.domains })
+/** True if stories that were opened are hidden. */
+export const hidesRead = () => state.hidesRead
 
-/** @param {Pick<Hidden, 'hidesRead' | 'words' | 'domains'>} changed */
-export function setRules(changed) {
-  save({ ...state, ...changed })
+/** @param {boolean} hides */
+export function setHidesRead(hides) {
+  save({ ...state, hidesRead: hides })
   applyAll()
 }
 
-/** Shows every hidden item again; rules stay. */
+/** Shows every hidden story again. */
 export function showHiddenItems() {
   save({ ...state, hidden: [], read: [] })
   applyAll()
@@ -84,7 +78,7 @@ function applyAll() {
   for (const list of document.querySelectorAll('.items, .compared tbody')) hideRows(list)
 }
 
-/** Hides the rows of a list by the visitor's rules. @param {Element} list */
+/** Hides the visitor's hidden rows of a list. @param {Element} list */
 export function hideRows(list) {
   const isOpened = opened.has(list)
   let count = 0
@@ -102,21 +96,7 @@ export function hideRows(list) {
 /** @param {HTMLElement} item */
 function matches(item) {
   const key = keyOf(item) ?? ''
-  if (state.hidden.includes(key) || (state.hidesRead && state.read.includes(key))) return true
-  const title = item.querySelector('.title')?.textContent ?? ''
-  const link = item.querySelector('.title a')
-  const host = link instanceof HTMLAnchorElement ? link.hostname.replace(/^www\./, '') : ''
-  return (
-    patterns.some((pattern) => pattern.test(title)) ||
-    state.domains.some((domain) => host === domain || host.endsWith(`.${domain}`))
-  )
-}
-
-/** Matches titles with a word, whole where words have bounds: `AI` is not in "chain". @param {string} word */
-function patternOf(word) {
-  const text = word.replaceAll(/[$()*+./?[\\\]^{|}]/g, String.raw`\$&`)
-  const [before, after] = UNSPACED.test(word) ? ['', ''] : ['(?<![\\p{L}\\p{N}])', '(?![\\p{L}\\p{N}])']
-  return new RegExp(before + text + after, 'iu')
+  return state.hidden.includes(key) || (state.hidesRead && state.read.includes(key))
 }
 
 /**
@@ -146,26 +126,14 @@ function showCount(list, count) {
 
 /** @returns {Hidden} */
 function read() {
-  const { hidden, read: opens, hidesRead, words, domains } = Object(stored(KEY))
+  const { hidden, read: opens, hidesRead: hides } = Object(stored(KEY))
   const texts = (/** @type {unknown} */ value) =>
     Array.isArray(value) ? value.filter((each) => typeof each === 'string' && each.trim() !== '') : []
-  return {
-    hidden: texts(hidden),
-    read: texts(opens),
-    hidesRead: hidesRead === true,
-    words: texts(words),
-    domains: texts(domains),
-  }
+  return { hidden: texts(hidden), read: texts(opens), hidesRead: hides === true }
 }
 
 /** @param {Hidden} next */
 function save(next) {
-  setState(next)
-  store(KEY, next)
-}
-
-/** @param {Hidden} next */
-function setState(next) {
   state = next
-  patterns = next.words.map(patternOf)
+  store(KEY, next)
 }

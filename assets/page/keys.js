@@ -1,5 +1,5 @@
 import { announce, make, onClick } from './dom.js'
-import { ROW, hideItem, rules, setRules, showHiddenItems } from './hidden.js'
+import { ROW, hideItem, hidesRead, setHidesRead, showHiddenItems } from './hidden.js'
 
 /** Keys of the page; the dialog lists them. @type {Readonly<Record<string, { what: string, act: () => void }>>} */
 const KEYS = {
@@ -82,10 +82,7 @@ let help = null
 
 function openHelp() {
   help ??= makeHelp()
-  const { hidesRead, words, domains } = rules()
-  fieldOf(help, 'read').checked = hidesRead
-  fieldOf(help, 'words').value = words.join(', ')
-  fieldOf(help, 'domains').value = domains.join(', ')
+  hideReadField(help).checked = hidesRead()
   if (!help.open) help.showModal()
 }
 
@@ -98,8 +95,6 @@ function makeHelp() {
     <table><tbody></tbody></table>
     <form method="dialog">
       <p><label><input type="checkbox" name="read" /> Hide stories that I opened</label></p>
-      <p><label>Hide titles with these words <input name="words" placeholder="word, two words" /></label></p>
-      <p><label>Hide these domains <input name="domains" placeholder="example.org" inputmode="url" /></label></p>
       <p class="as-of">Kept in this browser only.</p>
       <p><button>Done</button> <button type="button" data-show>Show all hidden stories</button></p>
     </form>`
@@ -108,31 +103,15 @@ function makeHelp() {
   )
   dialog.querySelector('tbody')?.append(...rows)
   dialog.querySelector('[data-show]')?.addEventListener('click', showHiddenItems)
-  dialog.addEventListener('close', () => saveRules(dialog))
+  const field = hideReadField(dialog)
+  dialog.addEventListener('close', () => setHidesRead(field.checked))
   document.body.append(dialog)
   return dialog
 }
 
 /** @param {HTMLDialogElement} dialog */
-function saveRules(dialog) {
-  const list = (/** @type {string} */ name) =>
-    fieldOf(dialog, name)
-      .value.toLowerCase()
-      .split(',')
-      .map((part) => part.trim())
-      .filter((part) => part !== '')
-  const domains = list('domains').map((domain) =>
-    domain.replace(/^(?:https?:\/\/)?(?:www\.)?/, '').replace(/\/.*$/, ''),
-  )
-  setRules({ hidesRead: fieldOf(dialog, 'read').checked, words: list('words'), domains })
-}
-
-/**
- * @param {HTMLDialogElement} dialog
- * @param {string} name
- */
-function fieldOf(dialog, name) {
-  const field = dialog.querySelector(`input[name="${name}"]`)
-  if (!(field instanceof HTMLInputElement)) throw new Error(`the help has no field ${name}`)
+function hideReadField(dialog) {
+  const field = dialog.querySelector('input[name="read"]')
+  if (!(field instanceof HTMLInputElement)) throw new Error('the help has no field read')
   return field
 }

@@ -173,12 +173,12 @@ describe('the slider', () => {
     expect(opened.length).toBe(1)
   })
 
-  test('keeps stories hidden that the visitor muted', async () => {
+  test('keeps stories hidden that the visitor hid', async () => {
     const url = await serve()
     const { page } = await visit(url, { viewport: DESKTOP })
     const [first = '', second = ''] = await published(addDays(AS_OF, 20))
     await page.evaluate<void>(
-      `localStorage.setItem('dash-hidden', ${JSON.stringify(JSON.stringify({ hidden: [first, second], words: [''] }))})`,
+      `localStorage.setItem('dash-hidden', ${JSON.stringify(JSON.stringify({ hidden: [first, second] }))})`,
     )
     await page.goto(`${url}/?sort=year`, { waitUntil: 'networkidle' })
     await page.locator('#slider').focus()
@@ -200,7 +200,7 @@ describe('the slider', () => {
     expect(await shownKeys(page)).toEqual(before)
   })
 
-  test('shows as many rows in one column as in the other when stories are muted', async () => {
+  test('shows as many rows in one column as in the other when stories are hidden', async () => {
     const { page } = await visit(`${await serve()}/?sort=year`, {
       viewport: DESKTOP,
       reducedMotion: 'reduce',
