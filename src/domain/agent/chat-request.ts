@@ -92,24 +92,19 @@ function readChatRequest(body: unknown): ParsedChatRequest {
 }
 
 /**
- * As {@link parseChatRequest}, of the body of another protocol, as parsed JSON: the content of a message is a text, a list
- * of parts whose texts count, or nothing. Other members are ignored, except where a protocol has a place for those of
- * the chat.
- *
- * @param own where `scope`, `sort` and `settings` stand: beside the messages, or in a member; absent: nowhere
+ * As {@link parseChatRequest}, of a request for a chat completion as parsed JSON: the content of a message is a text, a
+ * list of parts whose texts count, or nothing. Other members than `messages` are ignored.
  */
-export function readCompletionRequest(body: unknown, own?: 'beside' | 'forwardedProps'): ParsedChatRequest {
-  const fields = asJsonObject(body)
-  const { messages } = fields ?? {}
+export function readCompletionRequest(body: unknown): ParsedChatRequest {
+  const messages = asJsonObject(body)?.['messages']
   if (!Array.isArray(messages)) return readChatRequest({ messages: null })
-  const others = own === 'beside' ? fields : own === undefined ? null : asJsonObject(fields?.[own])
-  return readChatRequest({ ...others, messages: messages.slice(-MESSAGES_READ).map(withPlainContent) })
+  return readChatRequest({ messages: messages.slice(-MESSAGES_READ).map(withPlainContent) })
 }
 
 function withPlainContent(message: unknown): unknown {
   const fields = asJsonObject(message)
   if (fields === null) return message
-  const { role, parts, content = parts ?? '' } = fields
+  const { role, content } = fields
   if (!Array.isArray(content)) return { role, content: content ?? '' }
   const texts = content.map((part: unknown) => textPartSchema.safeParse(part).data?.text ?? '')
   return { role, content: texts.filter((text) => text !== '').join('\n') }

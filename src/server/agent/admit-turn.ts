@@ -10,7 +10,8 @@ import {
 } from '../../domain/agent/budget.ts'
 import { keyCaller } from '../../domain/agent/chat-key.ts'
 import type { ChatKey } from '../../domain/agent/chat-key.ts'
-import type { ChatRequest, ParsedChatRequest } from '../../domain/agent/chat-request.ts'
+import { parseChatRequest } from '../../domain/agent/chat-request.ts'
+import type { ChatRequest } from '../../domain/agent/chat-request.ts'
 import { addressHash, isSameCaller, networkOf } from '../../domain/client-address.ts'
 import type { AgentRefusal } from '../../domain/agent/schema.ts'
 import { SESSION_ID_BYTES } from '../../domain/agent/token.ts'
@@ -36,7 +37,6 @@ export interface CheckedRequest {
 /**
  * Runs every check except the quotas.
  *
- * @param parse reads the text of the body
  * @throws Refusal for the first check that fails, in the documented order; nothing
  * is counted then
  */
@@ -44,7 +44,6 @@ export async function checkRequest(
   ports: AgentPorts,
   callers: Callers,
   event: H3Event,
-  parse: (body: string) => ParsedChatRequest,
 ): Promise<CheckedRequest> {
   const { signer, provider } = await requireRunnable(ports)
   callers.requireOrigin(event)
@@ -58,7 +57,7 @@ export async function checkRequest(
     tooLarge: () => new Refusal<AgentRefusal>('payload_too_large'),
     malformed: () => new Refusal<AgentRefusal>('invalid_json'),
   })
-  const parsed = parse(body)
+  const parsed = parseChatRequest(body)
   if (!parsed.ok) throw new Refusal<AgentRefusal>(parsed.code)
   const request = ports.settings.itemChat ? parsed.request : { ...parsed.request, itemKey: null }
   return { request, address, caller: { session }, provider }

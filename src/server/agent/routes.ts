@@ -14,11 +14,15 @@ import { NO_STORE, respondJson } from '../respond.ts'
 import { readBody, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import { withTimeout } from '../single-flight.ts'
-import { SESSION_BODY_MAX_BYTES, configContract, sessionContract, statusContract } from './contracts.ts'
+import {
+  SESSION_BODY_MAX_BYTES,
+  chatContract,
+  configContract,
+  sessionContract,
+  statusContract,
+} from './contracts.ts'
 import { checkRequest } from './admit-turn.ts'
 import { AnswerStream } from './answer-stream.ts'
-import type { OpenOutput } from './answer-stream.ts'
-import { PROTOCOLS } from './protocols.ts'
 import { fromQuotaStore, readiness, requireRunnable } from './service.ts'
 import type { AgentPorts } from './service.ts'
 import { openTurns } from './turn.ts'
@@ -49,21 +53,13 @@ export function openAgent(ports: AgentPorts): Agent {
   const callers = openCallers(ports.settings)
   const { headersFor } = callers
   const turns = openTurns(ports)
-  const chatRoutes = PROTOCOLS.map(({ contract, read, headers }) =>
-    route(
-      contract,
-      async (event) => {
-        let framesOf: ReturnType<typeof read>['framesOf']
-        const checked = await checkRequest(ports, callers, event, (body) => {
-          const exchange = read(body)
-          framesOf = exchange.framesOf
-          return exchange.parsed
-        })
-        const open: OpenOutput = (options, turn) => new AnswerStream(options, framesOf?.(turn))
-        return turns.handle(event, checked, open, { ...headersFor(event), ...headers })
-      },
-      headersFor,
-    ),
+  const chatRoute = route(
+    chatContract,
+    async (event) => {
+      const checked = await checkRequest(ports, callers, event)
+      return turns.handle(event, checked, (options) => new AnswerStream(options), headersFor(event))
+    },
+    headersFor,
   )
   const checkLedger = (): Promise<void> => ports.ledger.ping()
   const respond = async (event: H3Event, value: unknown, code = 200): Promise<Response> =>
@@ -76,7 +72,7 @@ export function openAgent(ports: AgentPorts): Agent {
     routes: [
       json(configContract, () => config(ports)),
       json(sessionContract, (event) => createSession(ports, callers, event)),
-      ...chatRoutes,
+      chatRoute,
       json(statusContract, () => status(ports, checkLedger, STATUS_TIMEOUT_MS)),
       { path: '/api/agent/**', handle: (event) => respond(event, { error: 'not_found' }, 404) },
     ],

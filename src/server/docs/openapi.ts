@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { once } from '../../domain/once.ts'
 import { AGENT_CONTRACTS, AGENT_DOCS } from '../agent/contracts.ts'
-import { agUiContract, uiContract } from '../agent/protocols.ts'
 import { FEED_DOCS, SUBSCRIPTION_CONTRACTS, liveContract } from '../feed/live-routes.ts'
 import { SEARCH_DOCS, searchContract, similarContract, trendContract } from '../feed/search-routes.ts'
 import { MCP_DOCS, mcpContract } from '../mcp/route.ts'
@@ -106,7 +105,7 @@ const INTERFACES: readonly Interface[] = [
     title: 'Agent chat',
     summary: 'Answers questions about the stored feed as a stream of events, with read-only access.',
     version: '1.0.0',
-    contracts: [...AGENT_CONTRACTS, uiContract, agUiContract],
+    contracts: AGENT_CONTRACTS,
   },
   {
     path: V1_DOCS,

@@ -105,8 +105,6 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
       'post /api/agent/session (Origin) 200 400 403 405 500 503 application/json',
       'post /api/agent/chat (X-Agent-Session Origin) 200 400 401 403 405 413 429 500 503 text/event-stream',
       'get /api/agent/status () 200 405 500 application/json',
-      'post /api/agent/chat/ui (X-Agent-Session Origin) 200 400 401 403 405 413 429 500 503 text/event-stream',
-      'post /api/agent/chat/ag-ui (X-Agent-Session Origin) 200 400 401 403 405 413 429 500 503 text/event-stream',
     ],
     schemas:
       'AgentChatRequest AgentConfig AgentQuotas AgentSession AgentSessionRequest AgentStatus AgentStreamEvent',
