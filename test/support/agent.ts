@@ -28,7 +28,7 @@ import type { SyntheticProvider } from './synthetic-provider.ts'
 import { openWorkspace } from './workspace.ts'
 import type { Workspace } from './workspace.ts'
 
-export interface LogLine {
+interface LogLine {
   level: 'info' | 'warn' | 'error'
   fields: Record<string, unknown>
   message: string

@@ -30,8 +30,6 @@ export interface AnswerPorts {
   prices: Prices
   /** Raises the reservation to the total cost given. Resolves to false if the budget does not allow it. */
   reserveUpTo: (upTo: MicroUsd) => Promise<boolean>
-  /** Stops sharing the answer: other turns have budgets of their own. */
-  stopSharing: () => void
   /** @param maxBytes largest output, in bytes of UTF-8 */
   runTool: (call: ToolCall, maxBytes: number, signal: AbortSignal) => Promise<ToolRun>
   maxOutputTokens: number
@@ -246,7 +244,7 @@ async function* runCalls(
  * @returns the rounds to send with the next call; null if the provider reported more usage than a call can have
  */
 async function reserveNext(
-  { prices, maxOutputTokens, reserveUpTo, stopSharing }: AnswerPorts,
+  { prices, maxOutputTokens, reserveUpTo }: AnswerPorts,
   { maxInputBytes }: Prompt,
   rounds: ToolRound[],
   tally: Tally,
@@ -261,7 +259,6 @@ async function reserveNext(
     return rounds
   }
   tally.degraded = true
-  stopSharing()
   for (const carried of shrinkingRounds(rounds)) {
     tally.maxInputTokens = carried.length === 0 ? maxInputBytes : maxInputTokensWith(tally, carried)
     if (tally.paid + maxCallCost(tally.maxInputTokens) <= tally.reserved) return carried

@@ -36,10 +36,7 @@ export const METRICS = {
     'Chat turns that requested admission, by outcome: normal, degraded, or the scope of the refusal.',
     'outcome',
   ),
-  dash_chat_answers_total: counters(
-    'Chat turns by source of the answer: the cache, an answer shared with an open turn, or a model.',
-    'source',
-  ),
+  dash_chat_answers_total: counters('Chat turns by source of the answer: the cache or a model.', 'source'),
   dash_chat_turns_total: counters('Completed chat turns, by final event and error code.', 'terminal', 'code'),
   dash_chat_turn_duration_seconds: histograms(
     'Time from the admission of a chat turn to its end.',

@@ -114,7 +114,7 @@ const CHAT_BUCKETS_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 90]
 interface EndedTurn {
   outcome: TurnOutcome
   /** Null if it ended before the source was known. */
-  source: 'cache' | 'shared' | 'own' | null
+  source: 'cache' | 'own' | null
   firstDeltaMs: number | null
   durationMs: number
   /** Charged cost, in millionths of a US dollar. */
@@ -130,7 +130,7 @@ export interface AgentMeter extends Meter {
 }
 
 const OUTCOMES = ['normal', 'degraded', 'ip', 'session', 'global-budget']
-const SOURCES = ['cache', 'shared', 'own']
+const SOURCES = ['cache', 'own']
 
 type BoundedCode = Exclude<FailureCode['code'], `http_${number}`> | 'http_4xx' | 'http_5xx'
 

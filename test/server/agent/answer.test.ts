@@ -20,7 +20,6 @@ async function resultsOf(calls: number, outputOf: (maxBytes: number) => string) 
     ask,
     prices: FREE,
     reserveUpTo: () => Promise.resolve(true),
-    stopSharing: () => undefined,
     runTool: (_: object, maxBytes: number) => {
       run.push(maxBytes)
       return Promise.resolve({ output: outputOf(maxBytes), failed: false, cacheable: true })

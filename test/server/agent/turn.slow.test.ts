@@ -14,7 +14,7 @@ import {
   startAgent,
   textOf,
 } from '../../support/agent.ts'
-import type { AgentServer, AgentServerOptions, LogLine } from '../../support/agent.ts'
+import type { AgentServer, AgentServerOptions } from '../../support/agent.ts'
 import type { AgentEvent } from '../../../src/domain/agent/schema.ts'
 import { startGatedProvider } from '../../support/synthetic-provider.ts'
 import type { GatedProvider } from '../../support/synthetic-provider.ts'
@@ -267,7 +267,6 @@ test('a server that stops ends every open turn after the grace time, with its ev
   const answers = [
     await openAnswer(server, chatBody('Hello')),
     await openAnswer(server, chatBody('Good day')),
-    await openAnswer(server, chatBody('Good day')),
   ]
   await gate.arrived(2)
   await server.close(20)
@@ -459,13 +458,6 @@ async function withSpent(server: AgentServer, cost: number): Promise<void> {
   await server.ledger.settle(admission.turn, cost, now)
 }
 
-/** Waits for a line of the log. */
-async function lineOf(server: AgentServer, message: string, fields: Record<string, unknown>): Promise<void> {
-  const isIt = (line: LogLine): boolean =>
-    line.message === message && Object.entries(fields).every(([name, value]) => line.fields[name] === value)
-  while (!server.lines.some(isIt)) await nextTurn()
-}
-
 describe('an answer that was given', () => {
   test('a cached answer is sent again without a model call, at no cost', async () => {
     const server = await startWithItems()
@@ -627,75 +619,6 @@ describe('a round without reported usage', () => {
     await server.settled()
     return response.status
   }
-})
-
-describe('questions alike at the same time', () => {
-  test('identical concurrent questions call the model once, and each gets the whole answer', async () => {
-    const { server, gate } = await startGated()
-    await withItems(server)
-    const answers = await openAll(server, Array<string>(100).fill(NEWS))
-    await gate.arrived(1)
-    gate.say('Hello ')
-    await Promise.all(answers.map((answer) => answer.until('Hello')))
-    gate.say('all')
-    gate.finish()
-    const events = await Promise.all(answers.map((answer) => answer.events()))
-    expect(new Set(events.map(textOf))).toEqual(new Set(['Hello all']))
-    expect(gate.requestCount).toBe(1)
-    const used = events
-      .map((each) => each.at(-1))
-      .filter((last) => last?.event === 'done' && last.data.usage.in > 0)
-    expect(used).toHaveLength(1)
-    expect((await settledWell(server)).filter(({ source }) => source === 'shared')).toHaveLength(99)
-  })
-
-  test.each([{ in: 6_300, out: 500, cached: 0 }, null])(
-    'identical concurrent questions are answered with tools even if the first one cannot be extended (usage %o)',
-    async (usage) => {
-      const said = (id: string): ModelOutput[] => [
-        { text: 'Let me see.' },
-        searchCall(id),
-        { end: 'completed', usage },
-      ]
-      const last: ModelOutput[] = [{ text: 'Hello' }, { end: 'completed' }]
-      const server = await startWithItems({ provider: { rounds: [said('a'), last, said('b'), last] } })
-      const { extend } = server.ledger
-      let refused: string | null = null
-      server.ledger.extend = (extension) => {
-        refused ??= extension.turn
-        return extension.turn === refused ? Promise.resolve(false) : extend(extension)
-      }
-      const answers = await openAll(server, [NEWS, NEWS, NEWS])
-      const events = await Promise.all(answers.map((answer) => answer.events()))
-      const ends = events.map((each) => each.at(-1))
-      expect(ends.map((end) => end?.event)).toEqual(['done', 'done', 'done'])
-      const degraded = events.filter((each) => JSON.stringify(each.at(-1)).includes('degraded'))
-      expect(degraded).toHaveLength(1)
-      for (const each of events) expect(textOf(each)).toMatch(/^(Let me see\.\n\n){1,2}Hello$/)
-      const turns = await settledWell(server)
-      expect(turns.map(({ source }) => source).sort()).toEqual(['own', 'own', 'shared'])
-      expect(server.provider.requests).toHaveLength(4)
-    },
-  )
-
-  test('identical concurrent questions continue when the first client leaves', async () => {
-    const { server, gate } = await startGated()
-    await withItems(server)
-    const first = await openAnswer(server, NEWS)
-    await gate.arrived(1)
-    gate.say('Hello ')
-    await first.until('Hello')
-    const second = await openAnswer(server, NEWS)
-    await second.until('Hello')
-    first.disconnect()
-    await lineOf(server, 'request', { path: '/api/agent/chat', finished: false })
-    gate.say('you')
-    gate.finish()
-    const events = await second.events()
-    expect([textOf(events), events.at(-1)?.event, gate.requestCount]).toEqual(['Hello you', 'done', 1])
-    const turns = await settledWell(server)
-    expect(turns.map(({ terminal }) => terminal).sort()).toEqual(['done', 'gone'])
-  })
 })
 
 test('a chat about an item starts from the item, or from the site if the key is unknown or item chats are off', async () => {

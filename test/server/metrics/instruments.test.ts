@@ -119,7 +119,6 @@ describe('turns of the chat', () => {
     ])
     expect(await linesOf(agent, 'dash_chat_answers_total')).toEqual([
       'dash_chat_answers_total{source="cache"} 1',
-      'dash_chat_answers_total{source="shared"} 0',
       'dash_chat_answers_total{source="own"} 1',
     ])
     expect((await linesOf(agent, 'dash_chat_turns_total'))[0]).toBe(
