@@ -132,15 +132,17 @@ function question(text) {
   return JSON.stringify({ messages: [{ role: 'user', content: text }] })
 }
 
+const RAW_REQUEST = JSON.stringify({ model: 'short', messages: [{ role: 'user', content: 'What is new?' }] })
+
 /** Both in turn, so that other work on the machine falls on both. */
 async function firstDeltas(provider, server) {
   const agent = new Agent({ keepAlive: true })
   const times = { raw: [], service: [], meta: [] }
   for (let asked = 0; asked < WARM_UP + ASKED; asked += 1) {
-    const raw = await stream(`${provider}/v1/responses`, agent, {}, JSON.stringify({ model: 'short' }))
+    const raw = await stream(`${provider}/v1/chat/completions`, agent, {}, RAW_REQUEST)
     const service = await chat(server, agent, question(`What is new? ${asked}`))
     if (asked < WARM_UP) continue
-    times.raw.push(raw.at('output_text.delta'))
+    times.raw.push(raw.at('"content"'))
     times.service.push(service.at('event: delta'))
     times.meta.push(service.at('event: meta'))
   }

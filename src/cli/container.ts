@@ -273,13 +273,11 @@ export class Container {
   /** The configured chat model; for `auto`, the model of the current recommendation. */
   async chatModel(): Promise<ChatModel> {
     const { provider, firstEventMs, idleMs, limits } = this.config.chat
-    const { url: base, key, model, api } = provider
+    const { url: base, key, model } = provider
     const userAgent = this.#userAgent()
     if (model !== 'auto') {
       const { openChatModel } = await import('../adapters/provider/chat-model.ts')
-      return this.#closing(
-        openChatModel({ base, key, userAgent, model: model ?? '', api, firstEventMs, idleMs }),
-      )
+      return this.#closing(openChatModel({ base, key, userAgent, model: model ?? '', firstEventMs, idleMs }))
     }
     const { openAutoModel } = await import('../adapters/provider/auto-model.ts')
     const { libsqlRouterAllowance } = await import('../adapters/state/evaluations.ts')

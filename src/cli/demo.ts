@@ -136,7 +136,7 @@ function demoConfig(
       ...config.chat,
       disabled: false,
       sessionSecret: randomBytes(32).toString('base64url'),
-      provider: { url: providerUrl, key: null, model: DEMO_CHAT_MODEL, api: 'responses', prices: null },
+      provider: { url: providerUrl, key: null, model: DEMO_CHAT_MODEL, prices: null },
       verification: null,
     },
   }

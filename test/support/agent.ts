@@ -60,7 +60,6 @@ export interface AgentServerOptions {
   settings?: Partial<AgentSettings>
   ports?: Partial<AgentPorts>
   provider?: Parameters<typeof startProvider>[0]
-  api?: 'responses' | 'chat'
   firstEventMs?: number
   idleMs?: number
   requestTimeoutMs?: number
@@ -94,7 +93,7 @@ export const chatVariables = (url: string): Record<string, string> => ({
 export const PRICES = { input: 1_000_000, cached: 100_000, output: 2_000_000 }
 
 export async function startAgent(options: AgentServerOptions = {}): Promise<AgentServer> {
-  const { firstEventMs = 5_000, idleMs = 5_000, api = 'responses' } = options
+  const { firstEventMs = 5_000, idleMs = 5_000 } = options
   const workspace = await openWorkspace()
   const provider = await startProvider(options.provider)
   const state = database({
@@ -104,7 +103,7 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
     retryMs: 2_000,
     fast: true,
   })
-  const model = modelAt(provider.url, { key: 'key', model: 'test-model', api, firstEventMs, idleMs })
+  const model = modelAt(provider.url, { key: 'key', model: 'test-model', firstEventMs, idleMs })
   const lines: LogLine[] = []
   const log = logInto(lines)
   const chatLedger = libsqlChatLedger(state)

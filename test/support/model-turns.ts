@@ -6,8 +6,6 @@ import type { ModelCall, ModelEvent, ToolRound } from '../../src/domain/agent/mo
 
 /** A signal that is never aborted. */
 export const NEVER_ABORTED = new AbortController().signal
-/** Both APIs, which must behave the same. */
-export const APIS = ['responses', 'chat'] as const
 
 /** A call with one tool. */
 export const CALL: ModelCall = {
@@ -40,7 +38,6 @@ export function modelAt(base: string, changes: Partial<ChatModelOptions> = {}): 
     key: 'test-key',
     userAgent: 'dash/test',
     model: 'model-1',
-    api: 'responses',
     firstEventMs: 5_000,
     idleMs: 5_000,
     ...changes,

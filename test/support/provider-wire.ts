@@ -1,4 +1,4 @@
-/** Output of a scripted model, which either API can encode. */
+/** Output of a scripted model. */
 export type ModelOutput =
   | { text: string }
   | { refusal: string }
@@ -7,8 +7,6 @@ export type ModelOutput =
   /** The end event with its usage; without one the stream just stops. */
   | { end: 'completed' | 'incomplete' | 'failed' | 'error'; usage?: unknown }
 
-export type Api = 'responses' | 'chat'
-
 /** Token usage, independent of the API. */
 interface TokenUsage {
   in: number
@@ -16,89 +14,10 @@ interface TokenUsage {
   cached: number
 }
 
-/** The events of one response as the API streams them: the data of each, in order. */
-export function eventsOf(api: Api, outputs: readonly ModelOutput[]): string[] {
-  const events = api === 'responses' ? responsesEvents(outputs) : chatEvents(outputs)
-  return events.map((event) => (typeof event === 'string' ? event : JSON.stringify(event)))
-}
-
 type Event = Record<string, unknown>
 
-function responsesEvents(outputs: readonly ModelOutput[]): Event[] {
-  const response = { id: 'resp_1', object: 'response', status: 'in_progress', output: [], usage: null }
-  const events: Event[] = [
-    { type: 'response.created', response },
-    { type: 'response.in_progress', response },
-  ]
-  let message: { index: number; parts: Event[] } | null = null
-  let index = 0
-  const endMessage = (): void => {
-    if (message === null) return
-    const item = { id: `msg_${message.index}`, type: 'message', role: 'assistant', status: 'completed' }
-    events.push({
-      type: 'response.output_item.done',
-      output_index: message.index,
-      item: { ...item, content: message.parts },
-    })
-    message = null
-  }
-  for (const output of outputs) {
-    if ('text' in output || 'refusal' in output) {
-      message ??= { index: index++, parts: [] }
-      const place = { item_id: `msg_${message.index}`, output_index: message.index, content_index: 0 }
-      if ('text' in output) {
-        message.parts.push({ type: 'output_text', text: output.text, annotations: [] })
-        events.push({ type: 'response.output_text.delta', ...place, delta: output.text })
-      } else {
-        message.parts.push({ type: 'refusal', refusal: output.refusal })
-        events.push({ type: 'response.refusal.delta', ...place, delta: output.refusal })
-      }
-      continue
-    }
-    endMessage()
-    if ('end' in output) events.push(responsesEnd(output))
-    else events.push(...responsesItem(output, index++))
-  }
-  return events.map((event, sequence) => ({ ...event, sequence_number: sequence }))
-}
-
-function responsesItem(
-  output: Extract<ModelOutput, { call: unknown } | { reasoning: string }>,
-  index: number,
-): Event[] {
-  if ('reasoning' in output) {
-    const item = { id: `rs_${index}`, type: 'reasoning', summary: [], encrypted_content: output.reasoning }
-    return [{ type: 'response.output_item.done', output_index: index, item }]
-  }
-  const { id, name, arguments: text } = output.call
-  const item = { id: `fc_${index}`, type: 'function_call', call_id: id, name, status: 'in_progress' }
-  return [
-    { type: 'response.output_item.added', output_index: index, item: { ...item, arguments: '' } },
-    { type: 'response.function_call_arguments.delta', item_id: item.id, output_index: index, delta: text },
-    { type: 'response.function_call_arguments.done', item_id: item.id, output_index: index, arguments: text },
-    {
-      type: 'response.output_item.done',
-      output_index: index,
-      item: { ...item, status: 'completed', arguments: text },
-    },
-  ]
-}
-
-function responsesEnd({
-  end,
-  usage = { in: 100, out: 20, cached: 40 },
-}: Extract<ModelOutput, { end: string }>): Event {
-  if (end === 'error')
-    return { type: 'error', code: 'server_error', message: 'SECRET of the provider', param: null }
-  const usageObject = usageIn('responses', usage)
-  const error = end === 'failed' ? { code: 'server_error', message: 'SECRET of the provider' } : null
-  return {
-    type: `response.${end}`,
-    response: { id: 'resp_1', object: 'response', status: end, error, usage: usageObject },
-  }
-}
-
-function chatEvents(outputs: readonly ModelOutput[]): (Event | string)[] {
+/** The events of one response as the API streams them: the data of each, in order. */
+export function eventsOf(outputs: readonly ModelOutput[]): string[] {
   const calls = outputs.filter((output) => 'call' in output)
   const events: (Event | string)[] = [chunk({ role: 'assistant', content: '' })]
   let index = 0
@@ -113,12 +32,12 @@ function chatEvents(outputs: readonly ModelOutput[]): (Event | string)[] {
       events.push(chunk({ tool_calls: [first] }))
       events.push(chunk({ tool_calls: [{ index, function: { arguments: text.slice(half) } }] }))
       index += 1
-    } else events.push(...chatEnd(output, calls.length > 0))
+    } else events.push(...endOf(output, calls.length > 0))
   }
-  return events
+  return events.map((event) => (typeof event === 'string' ? event : JSON.stringify(event)))
 }
 
-function chatEnd(
+function endOf(
   { end, usage = { in: 100, out: 20, cached: 40 } }: Extract<ModelOutput, { end: string }>,
   called: boolean,
 ): (Event | string)[] {
@@ -127,7 +46,7 @@ function chatEnd(
   const finish = end === 'incomplete' ? 'length' : called ? 'tool_calls' : 'stop'
   return [
     chunk({}, finish),
-    { id: 'c_1', object: 'chat.completion.chunk', choices: [], usage: usageIn('chat', usage) },
+    { id: 'c_1', object: 'chat.completion.chunk', choices: [], usage: usageIn(usage) },
     '[DONE]',
   ]
 }
@@ -141,23 +60,15 @@ function chunk(delta: Event, finish: string | null = null): Event {
   }
 }
 
-function usageIn(api: Api, usage: unknown): unknown {
+function usageIn(usage: unknown): unknown {
   if (typeof usage !== 'object' || usage === null) return usage
   const { in: read, out, cached } = usage as TokenUsage
-  return api === 'responses'
-    ? {
-        input_tokens: read,
-        input_tokens_details: { cached_tokens: cached },
-        output_tokens: out,
-        output_tokens_details: { reasoning_tokens: 0 },
-        total_tokens: read + out,
-      }
-    : {
-        prompt_tokens: read,
-        completion_tokens: out,
-        total_tokens: read + out,
-        prompt_tokens_details: { cached_tokens: cached },
-      }
+  return {
+    prompt_tokens: read,
+    completion_tokens: out,
+    total_tokens: read + out,
+    prompt_tokens_details: { cached_tokens: cached },
+  }
 }
 
 /** Behaviour of a provider: the output of its model in each round of a turn, and faults of the transport. */

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { localSource } from './local-source.ts'
 import type { SourceRequest } from './local-source.ts'
 import { eventsOf, MODES } from './provider-wire.ts'
-import type { Api, ModelOutput, Behaviour, ModeName } from './provider-wire.ts'
+import type { ModelOutput, Behaviour, ModeName } from './provider-wire.ts'
 
 /** One request as the provider got it. */
 interface ProviderRequest {
@@ -18,7 +18,7 @@ interface ProviderRequest {
   closed: Promise<number>
 }
 
-/** A provider over real sockets, of both APIs at `/v1/responses` and `/v1/chat/completions`. */
+/** A provider of chat completions over real sockets. */
 export interface SyntheticProvider {
   /** API base. */
   url: string
@@ -68,10 +68,9 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
       return
     }
     const body = JSON.parse(text) as Record<string, unknown>
-    const api: Api = path.endsWith('/chat/completions') ? 'chat' : 'responses'
     const closed = once(response, 'close').then(() => performance.now())
     const recorded = { path, headers, body, port: response.socket?.remotePort ?? 0, written: 0, closed }
-    const breach = breachOf(api, body)
+    const breach = breachOf(body)
     provider.requests.push(recorded)
     waiting.filter(({ count }) => provider.requests.length >= count).forEach(({ go }) => go())
     waiting = waiting.filter(({ count }) => provider.requests.length < count)
@@ -81,7 +80,7 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
       response.end(JSON.stringify({ error: { message: breach } }))
       return
     }
-    await respond(api, byModel.get(body['model']) ?? defaultBehaviour, recorded, response)
+    await respond(byModel.get(body['model']) ?? defaultBehaviour, recorded, response)
   }
   const { url } = await localSource((request, response) =>
     serve(request, response).catch((error: unknown) => {
@@ -98,7 +97,6 @@ function behaviourOf(mode: ModeName | Behaviour): Behaviour {
 }
 
 async function respond(
-  api: Api,
   behaviour: Behaviour,
   recorded: ProviderRequest,
   response: ServerResponse,
@@ -116,30 +114,22 @@ async function respond(
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', ...behaviour.headers })
   if (silent === 'after-headers') return response.flushHeaders()
   if (silent === 'comments-only') return comment(response)
-  const outputs = roundOf(behaviour, roundsIn(api, recorded.body))
+  const outputs = roundOf(behaviour, roundsIn(recorded.body))
   // The mark of the end would hide that the event before it was lost.
-  const events = eventsOf(api, outputs).filter(
-    (data) => behaviour.lastLineEnds === undefined || data !== '[DONE]',
-  )
-  const frames = events.map((data) => frameOf(api, data, lineEnd))
+  const events = eventsOf(outputs).filter((data) => behaviour.lastLineEnds === undefined || data !== '[DONE]')
+  const frames = events.map((data) => `data: ${data}${lineEnd}${lineEnd}`)
   if (silent?.endsWith('after-first-event')) {
     response.write(frames[0] ?? '')
     return silent === 'after-first-event' ? undefined : comment(response)
   }
   if (behaviour.lastLineEnds !== undefined)
     frames.push((frames.pop() ?? '').slice(0, -2 * lineEnd.length) + behaviour.lastLineEnds)
-  if (behaviour.halfEvent) frames.push('data: {"type":"response.comp')
+  if (behaviour.halfEvent) frames.push('data: {"id":"c_1","choi')
   await write(frames.join(''), behaviour.byteByByte ?? false, response)
   if (behaviour.hugeLineBytes !== undefined) await pour(behaviour.hugeLineBytes, recorded, response)
   // Reset after the client has received the data: an immediate reset would discard it.
   if (behaviour.ending === 'reset') setImmediate(() => response.socket?.resetAndDestroy())
   else if (behaviour.ending !== 'hold') response.end()
-}
-
-function frameOf(api: Api, data: string, lineEnd: string): string {
-  const name =
-    api === 'responses' ? `event: ${/"type":"([^"]*)"/.exec(data)?.[1] ?? 'message'}${lineEnd}` : ''
-  return `${name}data: ${data}${lineEnd}${lineEnd}`
 }
 
 function roundOf({ rounds = [[]] }: Behaviour, index: number): readonly ModelOutput[] {
@@ -149,13 +139,8 @@ function roundOf({ rounds = [[]] }: Behaviour, index: number): readonly ModelOut
 type Fields = Record<string, unknown>
 
 /** Rounds of tools a request gives back. */
-function roundsIn(api: Api, body: Fields): number {
-  if (api === 'chat') {
-    return (body['messages'] as Fields[]).filter((message) => message['tool_calls'] !== undefined).length
-  }
-  const items = body['input'] as Fields[]
-  const isResult = (item: Fields | undefined): boolean => item?.['type'] === 'function_call_output'
-  return items.filter((item, index) => isResult(item) && !isResult(items[index - 1])).length
+function roundsIn(body: Fields): number {
+  return (body['messages'] as Fields[]).filter((message) => message['tool_calls'] !== undefined).length
 }
 
 async function write(text: string, byteByByte: boolean, response: ServerResponse): Promise<void> {
@@ -183,7 +168,7 @@ async function pour(bytes: number, recorded: ProviderRequest, response: ServerRe
   }
 }
 
-/** A provider of the Responses API whose responses a test controls step by step. */
+/** A provider whose responses a test controls step by step. */
 export interface GatedProvider {
   url: string
   /** Number of requests so far. */
@@ -245,63 +230,32 @@ export async function startGatedProvider(): Promise<GatedProvider> {
 }
 
 function framesOf(outputs: readonly ModelOutput[]): string[] {
-  return eventsOf('responses', outputs).map((data) => `data: ${data}\n\n`)
+  return eventsOf(outputs).map((data) => `data: ${data}\n\n`)
 }
 
 /** The reason why providers would refuse a request, or null. */
-function breachOf(api: Api, body: Fields): string | null {
-  const calls = api === 'chat' ? chatCalls(body) : responsesCalls(body)
-  const ids = calls.made.map(({ id }) => id)
-  if (new Set(ids).size !== ids.length) return `a call id is repeated: ${ids.join(' ')}`
-  if (JSON.stringify(calls.answered) !== JSON.stringify(ids)) {
-    return `calls ${ids.join(' ')} and results ${calls.answered.join(' ')} do not pair`
-  }
-  for (const { name, text } of calls.made) {
-    if (!/^[\w-]{1,64}$/.test(name)) return `a call has the name ${name}`
-    try {
-      JSON.parse(text)
-    } catch {
-      return `a call has the arguments ${text}`
-    }
-  }
-  return null
-}
-
-interface Calls {
-  made: { id: string; name: string; text: string }[]
-  answered: string[]
-}
-
-function responsesCalls(body: Fields): Calls {
-  const items = body['input'] as Record<string, string>[]
-  return {
-    made: items
-      .filter(({ type }) => type === 'function_call')
-      .map((item) => ({
-        id: item['call_id'] ?? '',
-        name: item['name'] ?? '',
-        text: item['arguments'] ?? '',
-      })),
-    answered: items
-      .filter(({ type }) => type === 'function_call_output')
-      .map((item) => item['call_id'] ?? ''),
-  }
-}
-
-function chatCalls(body: Fields): Calls {
+function breachOf(body: Fields): string | null {
   const messages = body['messages'] as {
     role: string
     tool_call_id?: string
     tool_calls?: { id: string; function: { name: string; arguments: string } }[]
   }[]
-  return {
-    made: messages
-      .flatMap((message) => message.tool_calls ?? [])
-      .map(({ id, function: toolFunction }) => ({
-        id,
-        name: toolFunction.name,
-        text: toolFunction.arguments,
-      })),
-    answered: messages.flatMap((message) => (message.role === 'tool' ? [message.tool_call_id ?? ''] : [])),
+  const made = messages.flatMap((message) => message.tool_calls ?? [])
+  const ids = made.map(({ id }) => id)
+  const answered = messages.flatMap((message) =>
+    message.role === 'tool' ? [message.tool_call_id ?? ''] : [],
+  )
+  if (new Set(ids).size !== ids.length) return `a call id is repeated: ${ids.join(' ')}`
+  if (JSON.stringify(answered) !== JSON.stringify(ids)) {
+    return `calls ${ids.join(' ')} and results ${answered.join(' ')} do not pair`
   }
+  for (const { function: called } of made) {
+    if (!/^[\w-]{1,64}$/.test(called.name)) return `a call has the name ${called.name}`
+    try {
+      JSON.parse(called.arguments)
+    } catch {
+      return `a call has the arguments ${called.arguments}`
+    }
+  }
+  return null
 }

@@ -9,10 +9,9 @@ import type { Instant } from '../../domain/time.ts'
 import { TimeLimitExceeded, withTimeLimit } from '../http.ts'
 import { classifyResponse } from '../router/classify.ts'
 import { openRouter } from '../router/router.ts'
-import { chatFormat } from './chat-completions.ts'
-import { runRound, withoutEvidence } from './chat-model.ts'
+import { openProvider, withoutEvidence } from './chat-model.ts'
 import type { IdleTimeouts } from './provider-stream.ts'
-import { failedUpstream, openUpstream } from './upstream.ts'
+import { failedUpstream } from './upstream.ts'
 import type { FailedRound } from './upstream.ts'
 
 export interface AutoModelOptions extends IdleTimeouts {
@@ -48,7 +47,7 @@ const THINKING_MAX_TOKENS = 3_000
 export function openAutoModel(options: AutoModelOptions): ChatModel {
   const { base, key, referer, userAgent, clock, allowance } = options
   const headers = { 'http-referer': referer, 'x-openrouter-title': 'dash' }
-  const upstream = openUpstream({ base, key, userAgent, headers })
+  const provider = openProvider({ ...options, headers })
   const router = openRouter({ base, key, referer, userAgent, clock })
   const limit = dailyLimit(router, clock)
   const recommended = recommendedModels(options.recommendations, clock)
@@ -64,17 +63,12 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
     candidate: ChatCandidate,
     call: ModelCall,
     signal: AbortSignal,
+    permit: () => Promise<boolean>,
   ): AsyncGenerator<ModelEvent, { at: Instant; failed: FailedRound } | null> {
     const target = { model: candidate.id, extra: extraFields(candidate) }
+    const bounded = withThinkingTokens(candidate, call)
     let hasText = false
-    for await (const event of runRound(
-      upstream,
-      chatFormat,
-      options,
-      target,
-      withThinkingTokens(candidate, call),
-      signal,
-    )) {
+    for await (const event of provider.run(target, bounded, signal, permit)) {
       const at = event.kind === 'failed' && !hasText ? rateLimitEnd(event, clock()) : null
       if (event.kind === 'failed' && at !== null) return { at, failed: event }
       if (event.kind === 'text') hasText = true
@@ -95,16 +89,13 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
       // If every model is rate-limited, another request would only use up the day's quota.
       let failure = unsentRound((await recommended()).length > 0 ? 'http_429' : 'http_404')
       for (const candidate of (await availableModels()).slice(0, MAX_MODELS)) {
-        const perDay = await limit.current(signal)
-        const turnShare =
-          turn === undefined ? undefined : { turn, perAddress: requestShareOf(perDay, options.requestShare) }
-        const isCounted = await allowance.countChatRequest(candidate.id, clock(), perDay, turnShare)
-        signal.throwIfAborted()
-        if (!isCounted) {
-          failure = unsentRound('http_429')
-          break
+        const permit = async (): Promise<boolean> => {
+          const perDay = await limit.current(signal)
+          const perAddress = requestShareOf(perDay, options.requestShare)
+          const turnShare = turn === undefined ? undefined : { turn, perAddress }
+          return allowance.countChatRequest(candidate.id, clock(), perDay, turnShare)
         }
-        const retry = yield* runModel(candidate, call, signal)
+        const retry = yield* runModel(candidate, call, signal, permit)
         if (retry === null) return
         busyUntil.set(candidate.id, retry.at)
         failure = retry.failed
@@ -113,7 +104,7 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
     },
 
     async close() {
-      await upstream.close()
+      await provider.close()
       await router.close()
     },
   }

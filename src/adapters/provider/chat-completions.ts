@@ -3,13 +3,32 @@ import type {
   ChatCompletionMessageParam,
   ChatCompletionTool,
 } from 'openai/resources/chat/completions'
-import { asJsonObject, asArray } from '../../domain/text.ts'
+import { asJsonObject, asArray, parseJsonObject } from '../../domain/text.ts'
 import type { JsonObject } from '../../domain/text.ts'
-import type { ModelCall, ToolDefinition, ToolRound, Usage } from '../../domain/agent/model-call.ts'
+import type {
+  ModelCall,
+  ModelEvent,
+  ToolDefinition,
+  ToolRound,
+  Usage,
+} from '../../domain/agent/model-call.ts'
 import { failedUpstream } from './upstream.ts'
-import type { Upstream } from './upstream.ts'
-import { uniqueCallIds, sanitizeCall, resultsByCallId, asText, parseUsage } from './wire-format.ts'
-import type { ParsedEvent, RoundEnd, RoundParser, Target, WireFormat } from './wire-format.ts'
+import type { FailedRound, Upstream } from './upstream.ts'
+
+/** The model of a round, and additional request fields. */
+export interface Target {
+  model: string
+  /** Merged into the request. */
+  extra?: Readonly<Record<string, unknown>>
+}
+
+/** The parts of a request that differ between providers. */
+export interface RequestForm {
+  /** OpenAI's own models refuse `max_tokens`; most other engines know no other name. */
+  tokenLimit: 'max_tokens' | 'max_completion_tokens'
+  /** True for engines that refuse `store`. */
+  omitsStore: boolean
+}
 
 /** Time limit for the usage, which some providers send after the end of the answer. */
 const USAGE_WAIT_MS = 2_000
@@ -20,14 +39,10 @@ interface AssistantMessage {
   calls: readonly { id: string; name: string; arguments: string }[]
 }
 
-/** The chat completions API, for providers without the Responses API: most local engines and the routing service. */
-export const chatFormat: WireFormat = {
-  send: sendRequest,
-  parser: (target, call) => new CompletionParser(target, call),
-}
-
-function sendRequest(
+/** Sends a call; the signal aborts it. */
+export function sendCall(
   { client }: Upstream,
+  { tokenLimit, omitsStore }: RequestForm,
   target: Target,
   call: ModelCall,
   signal: AbortSignal,
@@ -40,9 +55,10 @@ function sendRequest(
       ...call.rounds.flatMap(toMessages),
     ],
     ...(call.tools.length > 0 ? { tools: call.tools.map(toTool) } : {}),
-    max_tokens: call.maxOutputTokens,
+    [tokenLimit]: call.maxOutputTokens,
     stream: true,
     stream_options: { include_usage: true },
+    ...(omitsStore ? {} : { store: false }),
     ...target.extra,
   }
   return client.chat.completions.create(body, { signal }).asResponse()
@@ -66,8 +82,17 @@ function toMessages(round: ToolRound): ChatCompletionMessageParam[] {
   ]
 }
 
+/** Text and end of the round in an event; either may be absent. */
+interface ParsedEvent {
+  text?: string
+  end?: RoundEnd
+}
+
+/** End of a round: the final event, or its failure. */
+export type RoundEnd = Extract<ModelEvent, { kind: 'end' }> | FailedRound
+
 /** Parses a completion. It has no end event: it ends when a choice has a finish reason, and usage may follow. */
-class CompletionParser implements RoundParser {
+export class CompletionParser {
   readonly #model: string
   readonly #uniqueId: (value: unknown) => string
   readonly #calls = new CallParts()
@@ -81,6 +106,7 @@ class CompletionParser implements RoundParser {
     this.#uniqueId = uniqueCallIds(rounds)
   }
 
+  /** Idle limit in milliseconds after all required events have arrived; null before. */
   get finalIdleMs(): number | null {
     return this.#finish === '' ? null : USAGE_WAIT_MS
   }
@@ -88,7 +114,7 @@ class CompletionParser implements RoundParser {
   parse(chunk: JsonObject): ParsedEvent {
     const choice = asJsonObject(asArray(chunk['choices'])[0])
     const usage = asJsonObject(chunk['usage'])
-    this.#usage = parseUsage(usage, 'prompt_tokens', 'completion_tokens') ?? this.#usage
+    this.#usage = parseUsage(usage) ?? this.#usage
     if (chunk['error'] || choice?.['error']) return { end: this.#failed(chunk['error'] ?? choice?.['error']) }
     const delta = asJsonObject(choice?.['delta'])
     const refusal = asText(delta?.['refusal'])
@@ -101,6 +127,7 @@ class CompletionParser implements RoundParser {
     return { ...(text === '' ? {} : { text }), ...(isComplete ? { end: this.endOfStream() } : {}) }
   }
 
+  /** Returns the end of the round when the stream has ended. */
   endOfStream(): RoundEnd {
     if (this.#finish === '') return this.#endedEarly('truncated')
     if (this.#finish === 'error') return this.#failed({})
@@ -175,4 +202,66 @@ class CallParts {
     this.#byIndex.set(index, call)
     return call
   }
+}
+
+/** No model reads or writes this many tokens in one round. */
+const MAX_TOKENS = 10_000_000
+
+/**
+ * Parses the usage a provider reports; null if it is missing or invalid. An impossible number of cached tokens
+ * counts as zero, so that no discount is assumed.
+ */
+function parseUsage(usage: JsonObject | null): Usage | null {
+  const { prompt_tokens: read, completion_tokens: written, prompt_tokens_details: details } = usage ?? {}
+  const cached = asJsonObject(details)?.['cached_tokens']
+  if (!isCount(read) || !isCount(written)) return null
+  return { in: read, out: written, cached: isCount(cached) && cached <= read ? cached : 0 }
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_TOKENS
+}
+
+/** Length of an id and form of a name that every provider accepts. */
+const ID_MAX_LENGTH = 64
+const NAME_PATTERN = /^[\w-]{1,64}$/
+
+/**
+ * Returns a function that makes the ids of a turn's calls unique, since models repeat them. The first call keeps
+ * the model's id.
+ */
+function uniqueCallIds(rounds: readonly ToolRound[]): (value: unknown) => string {
+  const used = new Set(rounds.flatMap(({ results }) => results.map(({ call }) => call.callId)))
+  let next = 1
+  return (value) => {
+    let id = typeof value === 'string' && value.length <= ID_MAX_LENGTH ? value : ''
+    while (id === '' || used.has(id)) {
+      id = `call_${used.size}_${next}`
+      next += 1
+    }
+    used.add(id)
+    return id
+  }
+}
+
+/** Makes a call safe to send back: providers reject invalid names and arguments that are not a JSON object. */
+function sanitizeCall(call: { name: string; arguments: string }): { name: string; arguments: string } {
+  return {
+    name: NAME_PATTERN.test(call.name) ? call.name : 'unknown',
+    arguments: parseJsonObject(call.arguments) === null ? '{}' : call.arguments,
+  }
+}
+
+/** Result of a tool call that did not run: providers reject a call without a result. */
+const NOT_RUN = '{"error":"not_run"}'
+
+/** Returns a function that finds the result of a call by its id. */
+function resultsByCallId({ results }: ToolRound): (callId: string) => string {
+  const outputs = new Map(results.map(({ call, output }) => [call.callId, output]))
+  return (callId) => outputs.get(callId) ?? NOT_RUN
+}
+
+/** Returns the value if it is a text, otherwise an empty text. */
+function asText(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }

@@ -1,40 +1,29 @@
 import type { ModelCall, ModelEvent } from '../../domain/agent/model-call.ts'
 import type { ChatModel } from '../../domain/ports.ts'
 import type { StreamBounds } from '../sse-parser.ts'
-import { chatFormat } from './chat-completions.ts'
+import { CompletionParser, sendCall } from './chat-completions.ts'
+import type { RequestForm, RoundEnd, Target } from './chat-completions.ts'
 import { ProviderStream } from './provider-stream.ts'
 import type { IdleTimeouts } from './provider-stream.ts'
-import { responsesFormat } from './responses.ts'
-import { ProviderFailure, openUpstream } from './upstream.ts'
-import type { Upstream } from './upstream.ts'
-import type { RoundEnd, Target, WireFormat } from './wire-format.ts'
+import { ProviderFailure, failedUpstream, openUpstream } from './upstream.ts'
+import type { FailedRound, Upstream, UpstreamOptions } from './upstream.ts'
 
-export interface ChatModelOptions extends IdleTimeouts {
-  /** API base without a trailing slash. The key is sent to this base only. */
-  base: string
-  /** Null for a provider without authentication. */
-  key: string | null
-  userAgent: string
+export interface ProviderOptions extends UpstreamOptions, IdleTimeouts {}
+
+export interface ChatModelOptions extends ProviderOptions {
   model: string
-  api: 'responses' | 'chat'
 }
 
-/**
- * Opens a model behind a provider's API. A round always ends with one `end` or `failed` event, even if the provider
- * is silent, sends endless bytes, sends no event stream or stops in the middle (docs/agent-chat.md). The caller
- * limits the time of the whole turn by the signal. The text of a provider's error is never passed on.
- */
+/** Opens a model behind a provider's API of chat completions (docs/agent-chat.md). */
 export function openChatModel(options: ChatModelOptions): ChatModel {
-  const upstream = openUpstream(options)
-  const format = options.api === 'responses' ? responsesFormat() : chatFormat
+  const provider = openProvider(options)
   return {
     name: () => Promise.resolve(options.model),
     async *ask(call, signal) {
-      const target = { model: options.model }
-      for await (const event of runRound(upstream, format, options, target, call, signal))
+      for await (const event of provider.run({ model: options.model }, call, signal))
         yield withoutEvidence(event)
     },
-    close: () => upstream.close(),
+    close: () => provider.close(),
   }
 }
 
@@ -45,6 +34,70 @@ export function withoutEvidence(event: RoundEvent): ModelEvent {
   return failed
 }
 
+/** An event of a round: texts, then its end. */
+export type RoundEvent = { kind: 'text'; text: string } | RoundEnd
+
+/** Permits a request; false if the account has no request left. */
+type PermitRequest = () => Promise<boolean>
+
+const ALWAYS: PermitRequest = () => Promise.resolve(true)
+
+/** A provider of chat completions. */
+export interface Provider {
+  /**
+   * Runs one round. It always ends with one `end` or `failed` event, even if the provider is silent, sends endless
+   * bytes, sends no event stream or stops in the middle. The caller limits the time of the whole turn by the signal.
+   *
+   * @param permit called before each request; a round whose request it denies fails as `http_429`
+   * @throws the signal's reason; failures of the provider become a `failed` event
+   */
+  run(
+    target: Target,
+    call: ModelCall,
+    signal: AbortSignal,
+    permit?: PermitRequest,
+  ): AsyncGenerator<RoundEvent, void>
+  close(): Promise<void>
+}
+
+export function openProvider(options: ProviderOptions): Provider {
+  const upstream = openUpstream(options)
+  const isOfOpenAi = isOpenAi(options.base)
+  const tokenLimit = isOfOpenAi ? 'max_completion_tokens' : 'max_tokens'
+  let refusesStore = false
+  return {
+    async *run(target, call, signal, permit = ALWAYS) {
+      for (let omitsStore = refusesStore; ; omitsStore = true) {
+        const isPermitted = await permit()
+        signal.throwIfAborted()
+        if (!isPermitted) return yield failedUpstream('http_429', { dispatched: false })
+        const form = { tokenLimit, omitsStore } as const
+        const failed = yield* runRequest(upstream, options, form, target, call, signal)
+        if (failed === null) {
+          refusesStore = omitsStore
+          return
+        }
+        // OpenAI stores completions unless it is told not to.
+        if (omitsStore || isOfOpenAi || !refuses(failed, /\bstore\b/)) return yield failed
+      }
+    },
+    close: () => upstream.close(),
+  }
+}
+
+/** True for an API base of OpenAI itself, whose requests differ from those for other engines. */
+export function isOpenAi(base: string): boolean {
+  return /(?:^|\.)openai\.com$/.test(new URL(base).hostname)
+}
+
+/** Statuses of a request that the provider finds invalid. */
+const INVALID_REQUEST = new Set([400, 422])
+
+/** True if the provider refused a request with an error that names a part of it. */
+function refuses({ evidence }: FailedRound, name: RegExp): boolean {
+  return evidence !== null && INVALID_REQUEST.has(evidence.status) && name.test(evidence.body)
+}
+
 const KIB = 1024
 
 /** Minimum size limits of a stream, and the bytes each allowed output token adds to them. */
@@ -53,28 +106,20 @@ const EVENT_BYTES_PER_TOKEN = 32
 const ROUND_MAX_BYTES = 1024 * KIB
 const ROUND_BYTES_PER_TOKEN = KIB
 
-/** An event of a round: texts, then its end. */
-export type RoundEvent = { kind: 'text'; text: string } | RoundEnd
-
-/**
- * Runs one round: sends the call and yields the events.
- *
- * @throws the signal's reason; failures of the provider become a `failed` event
- */
-export async function* runRound(
+/** Sends one request and yields the events of its response; a failure is returned instead. */
+async function* runRequest(
   upstream: Upstream,
-  format: WireFormat,
   limits: IdleTimeouts,
+  form: RequestForm,
   target: Target,
   call: ModelCall,
   signal: AbortSignal,
-): AsyncGenerator<RoundEvent> {
-  signal.throwIfAborted()
+): AsyncGenerator<RoundEvent, FailedRound | null> {
   const stream = new ProviderStream(upstream, limits, streamBounds(call), signal)
   let isComplete = false
   try {
-    await stream.open((streamSignal) => format.send(upstream, target, call, streamSignal))
-    const parser = format.parser(target, call)
+    await stream.open((streamSignal) => sendCall(upstream, form, target, call, streamSignal))
+    const parser = new CompletionParser(target, call)
     for (;;) {
       const { finalIdleMs } = parser
       const event = await (finalIdleMs === null
@@ -86,12 +131,13 @@ export async function* runRound(
       signal.throwIfAborted()
       if (end === undefined) continue
       isComplete = true
+      if (end.kind === 'failed') return end
       yield end
-      return
+      return null
     }
   } catch (error) {
     if (!(error instanceof ProviderFailure)) throw error
-    yield error.round
+    return error.round
   } finally {
     stream.close(isComplete)
   }

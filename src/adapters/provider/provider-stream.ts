@@ -170,7 +170,7 @@ function toRequestFailure(error: unknown): unknown {
   if (!(error instanceof APIError) || error.status === undefined) return error
   const status = error.status as number
   const headers = Object.fromEntries((error.headers as Headers | undefined)?.entries() ?? [])
-  const evidence = { status, headers, body: error.error ? JSON.stringify({ error: error.error }) : '' }
+  const evidence = { status, headers, body: String(error.error ?? '') }
   return upstreamError(`http_${status}`, { dispatched: status >= 500, evidence }, error)
 }
 

@@ -90,7 +90,11 @@ async function post(
   })
   const { statusCode: status, body } = received
   const responseHeaders = flattenHeaders(received.headers)
-  if (status >= 400) return new Response(await readError(body), { status, headers: responseHeaders })
+  if (status >= 400) {
+    // Of an error's body, the client keeps the member `error` alone.
+    const error = JSON.stringify({ error: await readError(body) })
+    return new Response(error, { status, headers: responseHeaders })
+  }
   const response = new Response(null, { status, headers: responseHeaders })
   if (response.ok) bodies.set(response, body)
   else body.destroy()

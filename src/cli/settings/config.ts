@@ -176,7 +176,6 @@ const chatOf = (settings: Settings) => {
       key: settings.OPENAI_API_KEY ?? null,
       /** `auto`: the current free-model recommendation, through the routing service; null: not set. */
       model: settings.DASH_CHAT_MODEL ?? null,
-      api: settings.DASH_CHAT_API,
       /** null: unknown, so that only models known to be free may be used. */
       prices:
         input === undefined || output === undefined

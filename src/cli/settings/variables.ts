@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { SESSION_MAX_SECONDS } from '../../domain/agent/token.ts'
 import { BASE_URL } from '../../domain/models/catalogue.ts'
 import { STANDARD_DATA_DIR, STANDARD_HOST, STANDARD_PORT } from './flags.ts'
@@ -260,17 +260,12 @@ const chat = {
   OPENAI_BASE_URL: preset(
     baseUrl,
     'https://api.openai.com/v1',
-    'API base of that provider, without user, query or fragment; the key is sent only there',
+    'API base of that provider (chat completions), without user, query or fragment; the key is sent only there',
     { question: 'API base URL of the provider?' },
   ),
   DASH_CHAT_MODEL: optional(token, 'model of the chat; `auto`: the recommended free model', {
     question: 'Model id?',
   }),
-  DASH_CHAT_API: preset(
-    z.enum(['responses', 'chat'], 'must be responses or chat'),
-    'responses',
-    '`responses`, or `chat` for a provider that supports only chat completions',
-  ),
   DASH_CHAT_PRICE_INPUT: optional(
     dollars,
     'US dollars per million input tokens; needs `DASH_CHAT_PRICE_OUTPUT`',

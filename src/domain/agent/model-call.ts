@@ -36,7 +36,7 @@ export interface ToolCall {
 
 /** One round of a turn that ended with tool calls. */
 export interface ToolRound {
-  /** The provider's output items, sent back unchanged: whole items, encrypted reasoning included. */
+  /** The assistant's message, as the provider's adapter sends it back. */
   output: unknown
   /** In the order of the calls. */
   results: readonly { call: ToolCall; output: string }[]

@@ -21,28 +21,28 @@ export interface DemoRequest {
 
 const BLOCK = new RegExp(`^<<<${DATA_MARKER} \\w+$(.*?)^${DATA_MARKER} \\w+>>>$`, 'ms')
 
-/** Parses a request of the Responses API; null if it is invalid. */
+/** Parses a request for a chat completion; null if it is invalid. */
 export function parseDemoRequest(body: unknown): DemoRequest | null {
   const request = asJsonObject(body)
-  const input = asArray(request?.['input'])
-  if (!request || input.length === 0 || request['stream'] !== true) return null
-  const items = input.map(asJsonObject).filter((item) => item !== null)
-  const messages = items
-    .filter(({ type, role }) => type === 'message' && role === 'user')
-    .map(({ content }) => asString(content))
+  if (request?.['stream'] !== true) return null
+  const sent = asArray(request['messages'])
+    .map(asJsonObject)
+    .filter((message) => message !== null)
+  const messages = sent.filter(({ role }) => role === 'user').map(({ content }) => asString(content))
   const text = messages.at(-1) ?? ''
   const today = parseDay(/ for a turn on (\S+) \(UTC\)/.exec(messages[0] ?? '')?.[1] ?? '')
   if (today === null) return null
+  const calls = sent.flatMap((message) => asArray(message['tool_calls'])).map(asJsonObject)
   const toolOf = (id: unknown): string =>
-    asString(items.find((item) => item['call_id'] === id && item['name'] !== undefined)?.['name'])
+    asString(asJsonObject(calls.find((call) => call?.['id'] === id)?.['function'])?.['name'])
   return {
     language: languageOf(messages, text),
     text,
     data: parseObject(BLOCK.exec(messages[0] ?? '')?.[1]),
     today,
-    results: items
-      .filter(({ type }) => type === 'function_call_output')
-      .map(({ call_id: id, output }) => ({ tool: toolOf(id), data: parseObject(output) ?? {} })),
+    results: sent
+      .filter(({ role }) => role === 'tool')
+      .map(({ tool_call_id: id, content }) => ({ tool: toolOf(id), data: parseObject(content) ?? {} })),
     hasTools: asArray(request['tools']).length > 0,
   }
 }

@@ -1,16 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { isOpenAi } from '../../../src/adapters/provider/chat-model.ts'
 import { mayHaveArrived } from '../../../src/adapters/provider/provider-stream.ts'
 import type { ModelEvent } from '../../../src/domain/agent/model-call.ts'
 import { unreachableUrl } from '../../support/local-source.ts'
-import {
-  APIS,
-  CALL,
-  collectEvents,
-  NEVER_ABORTED,
-  modelAt,
-  outcome,
-  runTurn,
-} from '../../support/model-turns.ts'
+import { CALL, collectEvents, NEVER_ABORTED, modelAt, outcome, runTurn } from '../../support/model-turns.ts'
 import type { ModeName } from '../../support/provider-wire.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
 
@@ -67,7 +60,7 @@ const TABLE: readonly (readonly [ModeName, string, Expected])[] = [
   ['more cached than read', 'Hello', { usage: { in: 10, out: 20, cached: 0 } }],
 ]
 
-describe.each(APIS)('a round over %s', (api) => {
+describe('a round', () => {
   test.each(TABLE)('the round ends as expected for the provider mode: %s', async (mode, text, expected) => {
     const provider = await startProvider(mode)
     const idleLimit = 'error' in expected && expected.error === 'timeout' ? expected.code : null
@@ -75,7 +68,7 @@ describe.each(APIS)('a round over %s', (api) => {
       ...(idleLimit === 'first_event' ? { firstEventMs: 200 } : {}),
       ...(idleLimit === 'idle' ? { idleMs: 100 } : {}),
     }
-    const events = await collectEvents(modelAt(provider.url, { api, ...quick }))
+    const events = await collectEvents(modelAt(provider.url, quick))
     const result = outcome(events)
     expect(result.text).toBe(text)
     expect(result.end).toMatchObject('code' in expected ? { kind: 'failed', ...expected } : expected)
@@ -89,13 +82,13 @@ describe.each(APIS)('a round over %s', (api) => {
 
   test('the stream reads a line without an end only up to its limit, and closes the connection', async () => {
     const provider = await startProvider('200 MiB line')
-    await collectEvents(modelAt(provider.url, { api }))
+    await collectEvents(modelAt(provider.url))
     await provider.requests[0]?.closed
     expect(provider.requests[0]?.written).toBeLessThan(16 * 1024 * 1024)
   })
 
   test('the round fails without a request if nothing listens', async () => {
-    const { end } = outcome(await collectEvents(modelAt(`${await unreachableUrl()}/v1`, { api })))
+    const { end } = outcome(await collectEvents(modelAt(`${await unreachableUrl()}/v1`)))
     const failure = { error: 'upstream_error', code: 'connect', usage: null, dispatched: false }
     expect(end).toEqual({ kind: 'failed', ...failure })
   })
@@ -108,16 +101,14 @@ describe.each(APIS)('a round over %s', (api) => {
     ['HTML 200', true],
   ] as const)('the failure reports whether %s may have caused a cost', async (mode, dispatched) => {
     const provider = await startProvider(mode)
-    const { end } = outcome(await collectEvents(modelAt(provider.url, { api })))
+    const { end } = outcome(await collectEvents(modelAt(provider.url)))
     expect(end).toMatchObject({ kind: 'failed', dispatched })
   })
 
   test('the key is sent to the configured base only, and nothing about this machine is sent', async () => {
     const provider = await startProvider('redirect')
-    await collectEvents(modelAt(provider.url, { api }))
-    expect(provider.requests.map(({ path }) => path)).toEqual([
-      api === 'chat' ? '/v1/chat/completions' : '/v1/responses',
-    ])
+    await collectEvents(modelAt(provider.url))
+    expect(provider.requests.map(({ path }) => path)).toEqual(['/v1/chat/completions'])
     expect(Object.keys(provider.requests[0]?.headers ?? {}).sort()).toEqual([
       'accept',
       'authorization',
@@ -135,7 +126,7 @@ describe.each(APIS)('a round over %s', (api) => {
 
   test('no key is sent if none is configured', async () => {
     const provider = await startProvider()
-    await collectEvents(modelAt(provider.url, { api, key: null }))
+    await collectEvents(modelAt(provider.url, { key: null }))
     expect(provider.requests[0]?.headers.authorization).toBeUndefined()
   })
 
@@ -147,7 +138,7 @@ describe.each(APIS)('a round over %s', (api) => {
   ] as const)('the round ends at once when it is aborted in %s', async (mode) => {
     const provider = await startProvider(mode)
     const abort = new AbortController()
-    const events = collectEvents(modelAt(provider.url, { api }), CALL, abort.signal)
+    const events = collectEvents(modelAt(provider.url), CALL, abort.signal)
     await provider.arrived(1)
     const reason = new Error('the client left')
     const at = performance.now()
@@ -159,7 +150,7 @@ describe.each(APIS)('a round over %s', (api) => {
   test('the connection is closed when no further event is read', async () => {
     const provider = await startProvider('answer')
     const abort = new AbortController()
-    const events = modelAt(provider.url, { api }).ask(CALL, abort.signal)[Symbol.asyncIterator]()
+    const events = modelAt(provider.url).ask(CALL, abort.signal)[Symbol.asyncIterator]()
     expect(await events.next()).toMatchObject({ value: { kind: 'text', text: 'Hello ' } })
     abort.abort(new Error('the client left'))
     await provider.requests[0]?.closed
@@ -169,14 +160,14 @@ describe.each(APIS)('a round over %s', (api) => {
   test('nothing is sent if the round is aborted before', async () => {
     const provider = await startProvider()
     await expect(
-      collectEvents(modelAt(provider.url, { api }), CALL, AbortSignal.abort(new Error('gone'))),
+      collectEvents(modelAt(provider.url), CALL, AbortSignal.abort(new Error('gone'))),
     ).rejects.toThrow('gone')
     expect(provider.requests).toEqual([])
   })
 
   test('the connection is closed when the answer is abandoned', async () => {
     const provider = await startProvider('answer')
-    for await (const event of modelAt(provider.url, { api }).ask(CALL, NEVER_ABORTED)) {
+    for await (const event of modelAt(provider.url).ask(CALL, NEVER_ABORTED)) {
       expect(event).toEqual({ kind: 'text', text: 'Hello ' })
       break
     }
@@ -185,7 +176,7 @@ describe.each(APIS)('a round over %s', (api) => {
 
   test('the connection of a complete response is reused', async () => {
     const provider = await startProvider('three rounds of tools')
-    await runTurn(modelAt(provider.url, { api }))
+    await runTurn(modelAt(provider.url))
     expect(provider.requests.length).toBe(3)
     expect(new Set(provider.requests.map(({ port }) => port)).size).toBeLessThan(3)
   })
@@ -212,7 +203,7 @@ describe('chat completions of local engines', () => {
     ]
     const stream = chunk({ delta: { tool_calls: calls } }) + chunk({ delta: {}, finish_reason: 'stop' })
     const provider = await startProvider(asStream(stream))
-    const { end } = outcome(await collectEvents(modelAt(provider.url, { api: 'chat' })))
+    const { end } = outcome(await collectEvents(modelAt(provider.url)))
     expect(end).toMatchObject({
       kind: 'end',
       usage: null,
@@ -225,7 +216,7 @@ describe('chat completions of local engines', () => {
 
   test('an engine may end after the finish reason, without usage or an end mark', async () => {
     const provider = await startProvider(asStream(chunk({ delta: { content: 'Hi' }, finish_reason: 'stop' })))
-    expect(outcome(await collectEvents(modelAt(provider.url, { api: 'chat' })))).toMatchObject({
+    expect(outcome(await collectEvents(modelAt(provider.url)))).toMatchObject({
       text: 'Hi',
       end: { kind: 'end', usage: null },
     })
@@ -234,7 +225,7 @@ describe('chat completions of local engines', () => {
   test('an engine may become silent after the finish reason', async () => {
     const stream = chunk({ delta: { content: 'Hi' }, finish_reason: 'stop' })
     const provider = await startProvider({ ...asStream(stream), ending: 'hold' })
-    const { text, end } = outcome(await collectEvents(modelAt(provider.url, { api: 'chat', idleMs: 50 })))
+    const { text, end } = outcome(await collectEvents(modelAt(provider.url, { idleMs: 50 })))
     expect([text, end.kind]).toEqual(['Hi', 'end'])
     await provider.requests[0]?.closed
   })
@@ -244,7 +235,61 @@ describe('chat completions of local engines', () => {
     ['that a filter cut', 'incomplete', chunk({ delta: { content: 'Hi' }, finish_reason: 'content_filter' })],
   ])('completions %s are %s', async (_what, code, stream) => {
     const provider = await startProvider(asStream(stream))
-    expect(outcome(await collectEvents(modelAt(provider.url, { api: 'chat' }))).end).toMatchObject({ code })
+    expect(outcome(await collectEvents(modelAt(provider.url))).end).toMatchObject({ code })
+  })
+})
+
+test.each([
+  ['https://api.openai.com/v1', true],
+  ['https://eu.api.openai.com/v1', true],
+  ['https://openai.com.example.org/v1', false],
+  ['https://notopenai.com/v1', false],
+  ['https://resource.openai.azure.com/v1', false],
+  ['http://127.0.0.1:11434/v1?host=api.openai.com', false],
+])('the API base %s is one of OpenAI itself: %s', (base, expected) => {
+  expect(isOpenAi(base)).toBe(expected)
+})
+
+describe('an engine that refuses to be told not to store', () => {
+  const refusal = (status: number, body: object) => ({
+    response: { status, type: 'application/json', body: JSON.stringify(body) },
+  })
+  const UNKNOWN = refusal(400, { error: { message: 'Unrecognized request argument supplied: store' } })
+
+  test.each([
+    ['in an error of the API', UNKNOWN],
+    ['in a list', refusal(422, { detail: [{ type: 'extra_forbidden', loc: ['body', 'store'] }] })],
+    ['without an error member', refusal(400, { message: "[{'loc': ('body', 'store')}]", param: null })],
+  ])(
+    'the request is repeated without the field it names %s, and later requests omit it',
+    async (_how, no) => {
+      const provider = await startProvider(no)
+      const model = modelAt(provider.url)
+      const round = collectEvents(model)
+      await provider.arrived(1)
+      provider.behave('answer')
+      expect(outcome(await round).text).toBe(WHOLE)
+      expect(outcome(await collectEvents(model)).text).toBe(WHOLE)
+      expect(provider.requests.map(({ body }) => body['store'])).toEqual([false, undefined, undefined])
+    },
+  )
+
+  test('the request is repeated once only, and the field is sent again if that did not help', async () => {
+    const provider = await startProvider(UNKNOWN)
+    const model = modelAt(provider.url)
+    expect(outcome(await collectEvents(model)).end).toMatchObject({ code: 'http_400', dispatched: false })
+    provider.behave('answer')
+    expect(outcome(await collectEvents(model)).text).toBe(WHOLE)
+    expect(provider.requests.map(({ body }) => body['store'])).toEqual([false, undefined, false])
+  })
+
+  test.each([
+    ['names nothing', refusal(400, { error: { message: 'the messages are too long' } })],
+    ['is no invalid request', refusal(403, { error: { message: 'you may not store' } })],
+  ])('the request is not repeated after an error that %s', async (_what, no) => {
+    const provider = await startProvider(no)
+    await collectEvents(modelAt(provider.url))
+    expect(provider.requests).toHaveLength(1)
   })
 })
 

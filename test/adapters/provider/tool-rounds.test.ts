@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import type { ToolRound } from '../../../src/domain/agent/model-call.ts'
-import { APIS, CALL, collectEvents, modelAt, outcome, runTurn } from '../../support/model-turns.ts'
+import { CALL, collectEvents, modelAt, outcome, runTurn } from '../../support/model-turns.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
 
 const WHOLE = 'Hello Да 👩‍🚀 é'
 
-describe.each(APIS)('tools over %s', (api) => {
+describe('tools', () => {
   test('tools are called in rounds, each sent back completely', async () => {
     const provider = await startProvider('three rounds of tools')
-    const { rounds, last } = await runTurn(modelAt(provider.url, { api }))
+    const { rounds, last } = await runTurn(modelAt(provider.url))
     expect(rounds.flatMap(({ results }) => results.map(({ call }) => call))).toEqual([
       { callId: 'call_a', name: 'search_items', arguments: '{"query":"chips","limit":5}' },
       { callId: 'call_b', name: 'search_items', arguments: '{"query":"robots","limit":5}' },
@@ -28,7 +28,7 @@ describe.each(APIS)('tools over %s', (api) => {
     'calls are reported as the model wrote them, and sent back in a form that a provider accepts: %s',
     async (mode, calls) => {
       const provider = await startProvider(mode)
-      const { rounds, last } = await runTurn(modelAt(provider.url, { api }))
+      const { rounds, last } = await runTurn(modelAt(provider.url))
       expect(rounds[0]?.results.map(({ call }) => [call.name, call.arguments])).toEqual(calls)
       expect(last.text).toBe(WHOLE)
       expect(provider.breaches).toEqual([])
@@ -37,7 +37,7 @@ describe.each(APIS)('tools over %s', (api) => {
 
   test('each call has a unique id, even if the model repeats or omits ids', async () => {
     const provider = await startProvider('repeated call ids')
-    const { rounds, last } = await runTurn(modelAt(provider.url, { api }))
+    const { rounds, last } = await runTurn(modelAt(provider.url))
     const ids = rounds.flatMap(({ results }) => results.map(({ call }) => call.callId))
     expect([ids[0], ids.length, new Set(ids).size]).toEqual(['call_r', 4, 4])
     expect(last.text).toBe(WHOLE)
@@ -46,7 +46,7 @@ describe.each(APIS)('tools over %s', (api) => {
 
   test('calls that were not run get a result too: a provider rejects a call without one', async () => {
     const provider = await startProvider('30 parallel calls')
-    const model = modelAt(provider.url, { api })
+    const model = modelAt(provider.url)
     const { end } = outcome(await collectEvents(model))
     if (end.kind !== 'end') throw new Error('it failed')
     const [first] = end.calls
@@ -59,7 +59,7 @@ describe.each(APIS)('tools over %s', (api) => {
 
   test('a model may call tools in every round: each round ends', async () => {
     const provider = await startProvider('runaway tools')
-    const { rounds, last } = await runTurn(modelAt(provider.url, { api }))
+    const { rounds, last } = await runTurn(modelAt(provider.url))
     expect(rounds.length).toBe(5)
     expect(last.end).toMatchObject({ kind: 'end', calls: [{ name: 'search_items' }] })
     expect(provider.breaches).toEqual([])
@@ -67,68 +67,14 @@ describe.each(APIS)('tools over %s', (api) => {
 
   test('tools are not mentioned if there are none', async () => {
     const provider = await startProvider()
-    await collectEvents(modelAt(provider.url, { api }), { ...CALL, tools: [] })
+    await collectEvents(modelAt(provider.url), { ...CALL, tools: [] })
     expect(Object.keys(provider.requests[0]?.body ?? {})).not.toContain('tools')
   })
 })
 
-test('a request to the Responses API forbids storage, and items are sent back completely, in order', async () => {
+test('a request forbids storage and requires usage, and calls and results are sent back in pairs', async () => {
   const provider = await startProvider('three rounds of tools')
   await runTurn(modelAt(provider.url))
-  const [first, , third] = provider.requests.map(({ body }) => body)
-  expect(first).toEqual({
-    model: 'model-1',
-    instructions: CALL.instructions,
-    input: CALL.input.map((message) => ({ type: 'message', ...message })),
-    tools: [{ type: 'function', strict: true, ...CALL.tools[0] }],
-    include: ['reasoning.encrypted_content'],
-    max_output_tokens: 1_000,
-    store: false,
-    stream: true,
-  })
-  const call = (id: string, call_id: string, query: string): object => ({
-    id,
-    call_id,
-    type: 'function_call',
-    name: 'search_items',
-    status: 'completed',
-    arguments: `{"query":"${query}","limit":5}`,
-  })
-  expect(((third?.['input'] ?? []) as unknown[]).slice(3)).toEqual([
-    { id: 'rs_0', type: 'reasoning', summary: [], encrypted_content: 'SEALED-1' },
-    call('fc_1', 'call_a', 'chips'),
-    { type: 'function_call_output', call_id: 'call_a', output: 'result 0' },
-    { id: 'rs_0', type: 'reasoning', summary: [], encrypted_content: 'SEALED-2' },
-    {
-      id: 'msg_1',
-      type: 'message',
-      role: 'assistant',
-      status: 'completed',
-      content: [{ type: 'output_text', text: 'Let me see. ', annotations: [] }],
-    },
-    call('fc_2', 'call_b', 'robots'),
-    { type: 'function_call_output', call_id: 'call_b', output: 'result 0' },
-  ])
-})
-
-test('the reasoning of a model is not requested again after the provider rejected it', async () => {
-  const provider = await startProvider({
-    response: {
-      status: 400,
-      type: 'application/json',
-      body: '{"error":{"message":"SECRET","type":"invalid_request_error","param":"include","code":null}}',
-    },
-  })
-  const model = modelAt(provider.url)
-  expect(outcome(await collectEvents(model)).end).toMatchObject({ code: 'http_400', dispatched: false })
-  provider.behave('answer')
-  expect(outcome(await collectEvents(model)).text).toBe(WHOLE)
-  expect(provider.requests.map(({ body }) => 'include' in body)).toEqual([true, false, false])
-})
-
-test('a request for a chat completion requires usage, and calls and results are sent back in pairs', async () => {
-  const provider = await startProvider('three rounds of tools')
-  await runTurn(modelAt(provider.url, { api: 'chat' }))
   const [first, , third] = provider.requests.map(({ body }) => body)
   expect(first).toEqual({
     model: 'model-1',
@@ -137,6 +83,7 @@ test('a request for a chat completion requires usage, and calls and results are 
     max_tokens: 1_000,
     stream: true,
     stream_options: { include_usage: true },
+    store: false,
   })
   const call = (id: string, query: string): unknown => ({
     id,

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { TOOL_NAMES } from '../../../src/domain/agent/model-call.ts'
 import { chatEvents, chatBody, startAgent, textOf } from '../../support/agent.ts'
 import type { AgentEvent } from '../../../src/domain/agent/schema.ts'
@@ -68,27 +68,25 @@ function silenceOf(mode: ModeName): { firstEventMs: number; idleMs: number } {
   return { firstEventMs: ms('timeout first_event'), idleMs: ms('timeout idle') }
 }
 
-describe.each(['responses', 'chat'] as const)('a provider of the API %s that does', (api) => {
-  test.each(Object.keys(MODES) as ModeName[])(
-    'a provider with the behaviour %s yields one terminal event, paired tool events, one settlement and one log line',
-    async (mode) => {
-      const server = await startAgent({ provider: mode, api, ...silenceOf(mode) })
-      const events = await chatEvents(server, chatBody('What is new?'))
-      expect(endingOf(events)).toBe(ENDINGS[mode])
-      expect(events[0]?.event).toBe('meta')
-      expect(events.filter(({ event }) => event === 'done' || event === 'error')).toHaveLength(1)
-      expect(openTools(events).every((open) => open === 0)).toBe(true)
-      expect(JSON.stringify(events)).not.toMatch(/SECRET|delete everything/)
-      await server.settled()
-      expect(server.provider.breaches).toEqual([])
-      expect(server.turns()).toMatchObject([{ terminal: events.at(-1)?.event }])
-      const { settled, reserved } = await server.spending()
-      expect(reserved).toBe(0)
-      expect(settled).toBe(server.turns()[0]?.['costMicroUsd'])
-    },
-    20_000,
-  )
-})
+test.each(Object.keys(MODES) as ModeName[])(
+  'a provider with the behaviour %s yields one terminal event, paired tool events, one settlement and one log line',
+  async (mode) => {
+    const server = await startAgent({ provider: mode, ...silenceOf(mode) })
+    const events = await chatEvents(server, chatBody('What is new?'))
+    expect(endingOf(events)).toBe(ENDINGS[mode])
+    expect(events[0]?.event).toBe('meta')
+    expect(events.filter(({ event }) => event === 'done' || event === 'error')).toHaveLength(1)
+    expect(openTools(events).every((open) => open === 0)).toBe(true)
+    expect(JSON.stringify(events)).not.toMatch(/SECRET|delete everything/)
+    await server.settled()
+    expect(server.provider.breaches).toEqual([])
+    expect(server.turns()).toMatchObject([{ terminal: events.at(-1)?.event }])
+    const { settled, reserved } = await server.spending()
+    expect(reserved).toBe(0)
+    expect(settled).toBe(server.turns()[0]?.['costMicroUsd'])
+  },
+  20_000,
+)
 
 test('an answer has at most four model calls, the last without tools, and eight tool calls', async () => {
   const runaway = await startAgent({ provider: 'runaway tools' })

@@ -291,10 +291,10 @@ test('the demo streams the same answer to the same question', async () => {
   expect(first.texts.length).toBeGreaterThan(3)
 })
 
-test('the demo refuses a request without input or streaming', async () => {
+test('the demo refuses a request that is no turn, or not streamed', async () => {
   const ask = (body: unknown): Promise<Response> | Response =>
-    demoProviderApp(0).request('/responses', { method: 'POST', body: JSON.stringify(body) })
-  for (const body of [null, {}, { input: [], stream: true }, { input: [{ type: 'message' }] }]) {
+    demoProviderApp(0).request('/chat/completions', { method: 'POST', body: JSON.stringify(body) })
+  for (const body of [null, {}, { messages: [], stream: true }, { messages: [{ role: 'user' }] }]) {
     const response = await ask(body)
     expect(response.status).toBe(400)
     expect(response.headers.get('x-dash-demo')).toBe('true')
