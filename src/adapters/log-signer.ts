@@ -26,7 +26,7 @@ const utf8 = new TextEncoder()
 /**
  * Opens the key of a log and the record beside it. A key file has one key on each line: the key of the log, then older
  * keys that it replaces and that sign until their lines are removed. The record is a signed note, so that damage to it is detected and a
- * mirror's checkpoint can replace a lost one.
+ * published checkpoint can replace a lost one.
  *
  * @param path absolute path of the key file
  * @param isDurable false for a key that is deleted with the process, whose record need not survive a power cut

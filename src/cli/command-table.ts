@@ -12,7 +12,7 @@ import type { ModelFlags } from './commands/model.ts'
 import type { PublishFlags } from './commands/publish-year.ts'
 import type { TopFlags } from './commands/feed/top.ts'
 import type { SearchFlags } from './commands/search.ts'
-import type { HostLogFlags, VerifyFlags } from './commands/verify/verify-archive.ts'
+import type { VerifyFlags } from './commands/verify/verify-archive.ts'
 import type { BareContext, CommandContext } from './context.ts'
 import { SETTING_FLAGS } from './settings/flags.ts'
 import type { ConfigFlags } from './settings/flags.ts'
@@ -89,10 +89,6 @@ const onError = (): Option =>
     'abort',
     'skip',
   ]).default('abort')
-const hostLogOptions = (): Option[] => [
-  option('--policy <file>', 'policy file: the keys to trust for the log of the host'),
-  option('--state <dir>', 'folder of seen checkpoints (default: $XDG_STATE_HOME/dash/logs)'),
-]
 const files = (): Argument => new Argument('<file...>', 'files to read')
 
 function spec<Flags extends object>(command: CommandSpec<Flags>): CommandSpec {
@@ -179,17 +175,6 @@ export const COMMANDS: readonly CommandSpec[] = [
     argument: new Argument('<dir>', 'folder with manifests.ndjson and the files it names'),
     job: () => 'import-archive',
     load: async () => (await import('./commands/archive/import-archive.ts')).importArchiveCommand,
-  }),
-  spec<{ policy?: string }>({
-    name: 'import mirror',
-    description: 'recover entries and publications that the archive lost from a mirror or an export of it',
-    example: 'dash import mirror /srv/mirror',
-    argument: new Argument('<source>', 'a folder, or a bucket as s3://BUCKET/PREFIX?endpoint=URL'),
-    options: [
-      option('--policy <file>', 'policy file: the keys to trust (default: the stored one, else the log key)'),
-    ],
-    job: () => 'import-mirror',
-    load: async () => (await import('./commands/archive/copy-archive.ts')).importMirrorCommand,
   }),
   spec<{ source?: LiveSourceName[] }>({
     name: 'collect',
@@ -313,25 +298,13 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--since <day>', 'read only objects of publications as of this day or later (YYYY-MM-DD)'),
       option('--expect-head <file>', 'saved head file; the ledger must still contain this head'),
       option('--url <base>', 'audit another host, or static files of an export, instead'),
-      ...hostLogOptions(),
+      option('--policy <file>', 'policy file: the keys to trust for the log of the host'),
+      option('--state <dir>', 'folder of seen checkpoints (default: $XDG_STATE_HOME/dash/logs)'),
       toggle('--payloads', 'check the content of every publication as the server does, not only the newest'),
       option('--jobs <n>', 'objects to read in parallel (default: one per core)'),
     ],
     job: ({ url }) => (url === undefined ? 'verify-archive' : 'verify-host'),
     load: async () => (await import('./commands/verify/verify-archive.ts')).verifyArchiveCommand,
-  }),
-  spec<HostLogFlags>({
-    name: 'mirror',
-    group: 'Prove',
-    description: 'audit another host and copy its signed log and publications to static files',
-    example: 'dash mirror https://dash.example.org /srv/mirror',
-    argument: new Argument(
-      '<url-and-target...>',
-      'the host, then a folder or a bucket as s3://BUCKET/PREFIX?endpoint=URL',
-    ),
-    options: hostLogOptions(),
-    job: () => 'mirror',
-    load: async () => (await import('./commands/archive/mirror.ts')).mirrorCommand,
   }),
   spec<{ policy?: string }>({
     name: 'verify',

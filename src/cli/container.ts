@@ -141,7 +141,7 @@ export class Container {
     return this.#closing(openObjects(this.config.store, !this.#isTemporary))
   })
 
-  /** A tree of static files to export to or to mirror into. */
+  /** A tree of static files to export to. */
   async staticTree(location: StoreLocation): Promise<StaticTree> {
     return this.#closing((await import('../adapters/objects/static-tree.ts')).openStaticTree(location))
   }

@@ -140,7 +140,7 @@ export function realPath(path: string): string {
 }
 
 /**
- * Requires the target of an export or a mirror to be apart from the object store of the archive.
+ * Requires the target of an export to be apart from the object store of the archive.
  *
  * @throws Refusal `usage` if one of them contains the other
  */

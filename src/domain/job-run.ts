@@ -5,7 +5,6 @@ export const JOBS = [
   'import-signals',
   'import-articles',
   'import-archive',
-  'import-mirror',
   'collect',
   'snapshot',
   'reindex',
@@ -14,7 +13,6 @@ export const JOBS = [
   'verify-archive',
   'verify-host',
   'copy-archive',
-  'mirror',
   'export',
 ] as const
 export type Job = (typeof JOBS)[number]

@@ -219,8 +219,6 @@ export interface StaticTree {
    * @returns false if another process changed the file since
    */
   replace(path: string, before: Uint8Array | null, bytes: Uint8Array): Promise<boolean>
-  /** Paths of every file below a folder, in no order; empty if there is no such folder. */
-  list(folder: string): Promise<string[]>
 }
 
 /** The log that a publisher signs. Only the publisher's machine has its private key and the record of it. */

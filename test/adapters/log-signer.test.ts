@@ -139,7 +139,7 @@ describe('signing', () => {
     }
   })
 
-  test('a signer continues from the cosigned checkpoint of a mirror', async () => {
+  test('a signer continues from a published checkpoint with other signatures', async () => {
     const { path, record } = await newKey()
     const signer = openLogSigner(path)
     const note = await signer.sign(checkpointOf(5))

@@ -123,32 +123,3 @@ test('an export into a bucket has the files of an export into a folder, and writ
   expect(JSON.parse((await exportTo(target)).stdout)).toMatchObject({ written: 0 })
   expect(server.requests.filter(({ method }) => method === 'PUT')).toEqual([])
 })
-
-test('a mirror in a bucket has the files of a mirror in a folder, its checkpoint last, and recovers an archive', async () => {
-  const workspace = await signedWorkspace([AS_OF])
-  const { url, end } = await serve(['--data-dir', workspace.folder])
-  const { prefix, env } = storePlace()
-  const { DASH_STORE_URL: target = '', ...keys } = env()
-  const folder = join(temporaryFolder(), 'mirror')
-  const state = temporaryFolder()
-  const mirrorTo = (to: string) => dash(['mirror', url, to, '--json', '--state', state], { env: keys })
-  expect((await mirrorTo(folder)).code).toBe(0)
-  server.reset()
-  expect(JSON.parse((await mirrorTo(target)).stdout)).toMatchObject({ ok: true, publications: 1 })
-  const written = server.requests.flatMap(({ method, target: path, body }) => {
-    const name = path.split(`/${prefix}/`)[1] ?? ''
-    return method === 'PUT' && !name.startsWith('probe/') ? [[name, body.toString('base64')] as const] : []
-  })
-  expect(Object.fromEntries(written)).toEqual(filesOfFolder(folder))
-  expect(written.at(-1)?.[0]).toBe('tlog/year/checkpoint')
-  server.reset()
-  expect((await mirrorTo(target)).code).toBe(0)
-  expect(server.requests.filter(({ method }) => method === 'PUT')).toEqual([])
-  expect(await end('SIGTERM')).toBe(0)
-
-  const policy = join(folder, 'tlog', 'year', 'policy')
-  const recovered = join(temporaryFolder(), 'recovered')
-  const args = ['import', 'mirror', target, '--policy', policy, '--data-dir', recovered]
-  expect((await dash(args, { env: keys })).code).toBe(0)
-  expect((await dash(['verify-archive', '--data-dir', recovered])).code).toBe(0)
-})

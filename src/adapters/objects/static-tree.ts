@@ -28,7 +28,6 @@ export function openStaticTree(
       await prepare()
       return replace(keyOf(path), before, bytes, staticFileHeaders(path))
     },
-    list: async (folder) => driver.getKeys(keyOf(folder), {}),
     close: async () => {
       await driver.dispose?.()
     },

@@ -336,7 +336,7 @@ function parseIndex(bytes: Uint8Array): z.infer<typeof historyIndexSchema> | nul
 }
 
 /** Returns the head in the index of a host if the ledger contains it. The time of a head is in no ledger. */
-export function headOfIndex({ rows }: LedgerContents, bytes: Uint8Array): Head | null {
+function headOfIndex({ rows }: LedgerContents, bytes: Uint8Array): Head | null {
   const { seq = 0, leaf, time = '' } = parseIndex(bytes)?.head ?? {}
   const instant = parseInstant(time)
   const isInLedger = leaf !== undefined && rows[seq - 1]?.leaf === leaf

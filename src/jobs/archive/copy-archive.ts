@@ -25,26 +25,6 @@ export interface ArchiveStores {
   auditors: Auditors
 }
 
-/** What a copy reads: an archive, or a mirror of one. */
-export interface CopySource {
-  /** The source in messages. */
-  name: string
-  /**
-   * Reads and proves the source: the target is append-only, so that damage must not reach it.
-   *
-   * @param before the ledger of the target
-   */
-  read(before: LedgerContents): Promise<{
-    /** Continues `before`, unless the target holds another archive. */
-    contents: LedgerContents
-    timeline: readonly TimelineItem[]
-    heads: readonly Head[]
-  }>
-  objects: Pick<Objects, 'get'>
-  everyAttempt: Ledger['everyAttempt']
-  logFiles: Pick<Objects['logFiles'], 'list' | 'get'>
-}
-
 export interface CopyPorts {
   source: ArchiveStores
   target: ArchiveStores
@@ -55,9 +35,7 @@ export interface CopyPorts {
   onProgress: ObjectProgress
 }
 
-export type CopyTargetPorts = Omit<CopyPorts, 'source'>
-
-/** The JSON result of `copy-archive` and `import mirror` (docs/backup.md). */
+/** The JSON result of `copy-archive` (docs/backup.md). */
 export interface CopyReport {
   /** Written objects, heads and entries; `unchanged` ones were already in the target. */
   objects: CopyCounts & { bytes: number }
@@ -80,26 +58,17 @@ type CopyRefusal = 'copy_refused'
  * @throws Refusal `copy_refused` when the target holds another archive, `lease_held` while another process publishes
  *   there, `storage_damaged` when the source cannot be proved or the copy is not sound
  */
-export async function copyArchive({ source, ...ports }: CopyPorts, signal: AbortSignal): Promise<CopyReport> {
-  return copyFrom(archiveSource(source), ports, signal)
-}
-
-/** Copies a source as {@link copyArchive} copies an archive. */
-export async function copyFrom(
-  source: CopySource,
-  ports: CopyTargetPorts,
-  signal: AbortSignal,
-): Promise<CopyReport> {
-  const { target, clock } = ports
+export async function copyArchive(ports: CopyPorts, signal: AbortSignal): Promise<CopyReport> {
+  const { source, target, clock } = ports
   const startedAt = clock()
   await target.objects.prepare()
   const lease = { ...ports, ledger: target.ledger, onProgress: ports.onNote }
   // A crash from here on: the lease expires.
   return withPublisherLease(lease, async (token) => {
     const before = await target.ledger.read()
-    const { contents, timeline, heads: sourceHeads } = await source.read(before)
-    requirePrefix(before, contents, source.name)
-    await requireOwnHeads(target.objects, contents.rows, source.name)
+    const { contents, timeline, heads: sourceHeads } = await readSource(source)
+    requirePrefix(before, contents)
+    await requireOwnHeads(target.objects, contents.rows)
     // A crash in between leaves objects without a reference.
     const existing = new Set(await target.objects.keys('sha256'))
     const objectTarget = {
@@ -111,13 +80,13 @@ export async function copyFrom(
     const objects = await copyObjects(read, timeline, objectTarget, ports.onProgress, signal)
     // A crash from here on leaves heads without entries: the target serves nothing.
     const heads = await copyHeads(sourceHeads, target.objects)
-    const attempts = await source.everyAttempt()
+    const attempts = await source.ledger.everyAttempt()
     // The commit point: all rows or none.
     const refusal = await target.ledger.adopt(contents, attempts, before, { token, now: clock() })
     if (refusal === 'lease-lost') throw leaseLost()
     if (refusal !== null) throw copyRefused('its ledger changed during the copy; run the command again')
     // After a crash here, notes are missing from the copy, and the next copy adds them.
-    const logFiles = await copyLogFiles(source.logFiles, target.objects.logFiles, contents.rows.length)
+    const logFiles = await copyLogFiles(source.objects, target.objects, contents.rows.length)
     return {
       objects,
       heads,
@@ -131,7 +100,7 @@ export async function copyFrom(
 }
 
 /** The refusal to change a target that is not a beginning of the source. */
-export function copyRefused(reason: string): Refusal<CopyRefusal> {
+function copyRefused(reason: string): Refusal<CopyRefusal> {
   return new Refusal('copy_refused', `the target cannot receive the copy: ${reason}`)
 }
 
@@ -149,17 +118,14 @@ function copyCounts(all: readonly unknown[], before: readonly unknown[]): CopyCo
   return { copied: all.length - before.length, unchanged: before.length }
 }
 
-function archiveSource({ ledger, objects, year, auditors }: ArchiveStores): CopySource {
-  return {
-    name: 'the archive to copy',
-    read: () => readArchive(year, auditors),
-    objects,
-    everyAttempt: () => ledger.everyAttempt(),
-    logFiles: objects.logFiles,
-  }
-}
-
-async function readArchive(year: YearReader, auditors: Auditors): ReturnType<CopySource['read']> {
+/**
+ * Reads and proves the archive to copy: the target is append-only, so that damage must not reach it.
+ */
+async function readSource({ year, auditors }: ArchiveStores): Promise<{
+  contents: LedgerContents
+  timeline: readonly TimelineItem[]
+  heads: Head[]
+}> {
   const { contents, proved } = await year.read()
   // A running publisher may have added heads; the next copy includes them.
   const heads = (await auditors.objects.heads()).filter(({ seq }) => seq <= contents.rows.length)
@@ -171,23 +137,23 @@ async function readArchive(year: YearReader, auditors: Auditors): ReturnType<Cop
 }
 
 /** Requires every row of the target to be in the source at the same position. */
-function requirePrefix(target: LedgerContents, source: LedgerContents, name: string): void {
+function requirePrefix(target: LedgerContents, source: LedgerContents): void {
   const differing = (mine: readonly string[], theirs: readonly string[]): number =>
     1 + mine.findIndex((text, index) => text !== theirs[index])
   const entriesOf = ({ rows }: LedgerContents): string[] => rows.map((row) => `${leafText(row)} ${row.leaf}`)
   const entry = differing(entriesOf(target), entriesOf(source))
-  if (entry > 0) throw copyRefused(`its ledger entry ${entry} differs from ${name}`)
+  if (entry > 0) throw copyRefused(`its ledger entry ${entry} differs from the archive to copy`)
   const legacyOf = ({ legacy: rows }: LedgerContents): string[] => rows.map((row) => legacyText([row]))
   const legacy = differing(legacyOf(target), legacyOf(source))
-  if (legacy > 0) throw copyRefused(`its legacy publication ${legacy} differs from ${name}`)
+  if (legacy > 0) throw copyRefused(`its legacy publication ${legacy} differs from the archive to copy`)
   if (target.founding !== null && JSON.stringify(target.founding) !== JSON.stringify(source.founding))
     throw copyRefused('an import of another archive was started there')
 }
 
-async function requireOwnHeads(objects: Objects, rows: readonly LedgerRow[], name: string): Promise<void> {
+async function requireOwnHeads(objects: Objects, rows: readonly LedgerRow[]): Promise<void> {
   const newest = await objects.newestHead()
   if (newest === null || rows[newest.seq - 1]?.leaf === newest.leaf) return
-  throw copyRefused(`its head ${newest.seq} is not in ${name}`)
+  throw copyRefused(`its head ${newest.seq} is not in the archive to copy`)
 }
 
 async function copyHeads(heads: readonly Head[], target: Objects): Promise<CopyReport['heads']> {
@@ -200,8 +166,8 @@ async function copyHeads(heads: readonly Head[], target: Objects): Promise<CopyR
 
 /** @param entries number of entries of the copied ledger; later checkpoints are left to the next copy */
 async function copyLogFiles(
-  source: CopySource['logFiles'],
-  target: Objects['logFiles'],
+  { logFiles: source }: Objects,
+  { logFiles: target }: Objects,
   entries: number,
 ): Promise<CopyReport['logFiles']> {
   const there = new Set((await target.list()).map(logFileName))
@@ -217,7 +183,7 @@ async function copyLogFiles(
 }
 
 async function auditCopy(
-  { target, clock, onNote }: CopyTargetPorts,
+  { target, clock, onNote }: CopyPorts,
   signal: AbortSignal,
 ): Promise<VerifyReport['head']> {
   const { report, cause } = await verifyArchive(

@@ -1,22 +1,35 @@
+import { areSameBytes, sha256Hex } from '../../domain/digest.ts'
 import type { Clock, Objects, StaticTree, YearReader } from '../../domain/ports.ts'
-import { utf8Text } from '../../domain/text.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import type { StorageRefusal } from '../../domain/refusal.ts'
+import { utf8Text } from '../../domain/text.ts'
+import type { ProvedLedger } from '../../domain/year/chain.ts'
 import { proveLedger } from '../../domain/year/check.ts'
 import { proveBytes } from '../../domain/year/envelope.ts'
-import { parseHead } from '../../domain/year/ledger.ts'
-import type { Manifest } from '../../domain/year/ledger.ts'
-import { forkOf, ledgerTree } from '../../domain/year/log/log-history.ts'
+import { historyIndex } from '../../domain/year/history/history.ts'
+import { legacyText, parseHead } from '../../domain/year/ledger.ts'
+import type { Head, LedgerContents, Manifest } from '../../domain/year/ledger.ts'
+import { entryBytes, forkOf, ledgerTree } from '../../domain/year/log/log-history.ts'
 import { lostWitness } from '../../domain/year/log/log-policy.ts'
+import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
 import { readCheckpoint } from '../../domain/year/log/signed-note.ts'
 import type { Checkpoint, Note } from '../../domain/year/log/signed-note.ts'
-import { STATIC_CHECKPOINT, staticObjectPath } from '../../domain/year/log/static-layout.ts'
+import {
+  STATIC_CHECKPOINT,
+  STATIC_HEADERS,
+  STATIC_INDEX,
+  STATIC_LEGACY_LEDGER,
+  STATIC_POLICY,
+  staticHeadersText,
+  staticObjectPath,
+  staticTilePath,
+  staticTiles,
+} from '../../domain/year/log/static-layout.ts'
 import { newestLogFiles, openStoredLog, requireContinued } from '../../domain/year/log/stored-log.ts'
 import type { StoredLog } from '../../domain/year/log/stored-log.ts'
-import { copyObjects } from './copy-objects.ts'
+import { entriesOf, tileBytes } from '../../domain/year/log/tiles.ts'
+import { copyObjects, inBatches } from './copy-objects.ts'
 import type { ObjectProgress } from './copy-objects.ts'
-import { hasObject, requireOwnTree, writeStaticFiles } from './write-static.ts'
-import type { FileCounts, StaticContent } from './write-static.ts'
 
 export interface ExportPorts {
   year: YearReader
@@ -25,6 +38,15 @@ export interface ExportPorts {
   openTree: () => Promise<StaticTree>
   clock: Clock
   onProgress: ObjectProgress
+}
+
+/** Number of files in the target: all, those that were written, and those that were there with the same bytes. */
+interface FileCounts {
+  files: number
+  written: number
+  unchanged: number
+  /** Sum of the written bytes. */
+  bytes: number
 }
 
 /** The JSON result of `export` (docs/static-hosting.md). */
@@ -70,13 +92,7 @@ export async function exportArchive(ports: ExportPorts, signal: AbortSignal): Pr
     unchanged: copied.unchanged,
     bytes: copied.bytes,
   }
-  const isWritten = await writeStaticFiles(
-    tree,
-    { ...archive, policy: archive.log.policy, note: archive.log.note },
-    counts,
-    async (there) => obstacleTo(archive, checkpointOf(there, archive)) === null,
-    signal,
-  )
+  const isWritten = await writeLogFiles(tree, archive, counts, signal)
   // Another export wrote a larger checkpoint meanwhile: start again from the newest note.
   if (!isWritten) return exportArchive(ports, signal)
   const { origin, size, root } = archive.log.checkpoint
@@ -100,8 +116,15 @@ async function verified<T>(read: () => Promise<T>): Promise<T> {
 }
 
 /** The archive up to its newest signed checkpoint. */
-interface SignedArchive extends Pick<StaticContent, 'contents' | 'proved' | 'head' | 'tree'> {
+interface SignedArchive {
   log: StoredLog
+  /** The ledgers up to the checkpoint, as stored. */
+  contents: LedgerContents
+  proved: ProvedLedger
+  /** The head of the last entry. */
+  head: Head
+  /** Tree that begins with the entries of the checkpoint. */
+  tree: MerkleTree
 }
 
 /** The refusal to export an archive without a signed checkpoint. */
@@ -169,4 +192,142 @@ function checkpointRefused(obstacle: string): Refusal<StorageRefusal> {
   const advice =
     'restore what this archive lost (docs/signed-log.md#a-second-history), or export to an empty target'
   return storageDamaged(`${STATIC_CHECKPOINT} in the target ${obstacle}; ${advice}`)
+}
+
+/**
+ * Refuses a tree that has a file of a changing name but no policy, so that no other site is overwritten.
+ *
+ * @throws Refusal `copy_refused`
+ */
+async function requireOwnTree(target: StaticTree): Promise<void> {
+  if ((await target.get(STATIC_POLICY)) !== null) return
+  for (const path of [STATIC_INDEX, STATIC_HEADERS])
+    if ((await target.get(path)) !== null)
+      throw new Refusal<ExportRefusal>(
+        'copy_refused',
+        `the target is not an export and already has ${path}; choose an empty target`,
+      )
+}
+
+/**
+ * Returns true if the target has the publication of a digest.
+ *
+ * @throws Refusal `storage_damaged` if the file has other bytes
+ */
+async function hasObject(target: StaticTree, sha256: string): Promise<boolean> {
+  const path = staticObjectPath(sha256)
+  const stored = await target.get(path)
+  if (stored !== null && sha256Hex(stored) !== sha256) throw differing(path)
+  return stored !== null
+}
+
+/**
+ * Writes all files except the publications, which must be there already. The checkpoint is the last one: a reader never
+ * sees a checkpoint whose files are missing.
+ *
+ * @param counts to which each file is added
+ * @returns false if the target has a checkpoint that must stay
+ * @throws Refusal `storage_damaged` if a file that never changes has other bytes, or if the files that change do not stay
+ *   as they are written
+ */
+async function writeLogFiles(
+  target: StaticTree,
+  archive: SignedArchive,
+  counts: FileCounts,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { contents, proved, head, tree, log } = archive
+  const entries = contents.rows.map(entryBytes)
+  const legacy = legacyText(contents.legacy)
+  // After a crash from here on, the target has files without a checkpoint that covers them.
+  await inBatches(
+    staticTiles(entries.length),
+    async (tile) => {
+      const bytes = tileBytes(tree, tile, (bundle) => entriesOf(entries, bundle))
+      await putOnce(target, staticTilePath(tile), bytes, counts)
+    },
+    signal,
+  )
+  if (legacy !== '') await putOnce(target, STATIC_LEGACY_LEDGER, encode(legacy), counts)
+  const changing = new Map([
+    // The policy is the first of the files that change, because it marks the tree as an export.
+    [STATIC_POLICY, encode(log.policy)],
+    // After a crash from here on, the index may list publications after the checkpoint, whose objects are there.
+    [STATIC_INDEX, encode(JSON.stringify(historyIndex(proved, head)))],
+    [STATIC_HEADERS, encode(staticHeadersText())],
+    [STATIC_CHECKPOINT, encode(log.note)],
+  ])
+  for (let pass = 1; pass <= PASSES_MAX; pass += 1) {
+    const before = await readAll(target, [...changing.keys()])
+    // The checkpoint is compared after all files are read: what another process writes from here on is not replaced.
+    const there = checkpointOf(before.get(STATIC_CHECKPOINT) ?? null, archive)
+    if (obstacleTo(archive, there) !== null) return false
+    if (await replaceAll(target, before, changing, counts)) return true
+  }
+  throw storageDamaged(
+    'the files in the target do not stay as they are written; check what else writes there',
+  )
+}
+
+/** Most attempts to replace the files that change while other processes write them. */
+const PASSES_MAX = 10
+
+async function readAll(
+  target: StaticTree,
+  paths: readonly string[],
+): Promise<ReadonlyMap<string, Uint8Array | null>> {
+  const files = new Map<string, Uint8Array | null>()
+  for (const path of paths) files.set(path, await target.get(path))
+  return files
+}
+
+/**
+ * Replaces the files that differ, in order.
+ *
+ * @returns false if one of them is not as it was read, which ends the replacement
+ */
+async function replaceAll(
+  target: StaticTree,
+  before: ReadonlyMap<string, Uint8Array | null>,
+  files: ReadonlyMap<string, Uint8Array>,
+  counts: FileCounts,
+): Promise<boolean> {
+  const written = new Map<string, Uint8Array | null>()
+  for (const [path, bytes] of files) {
+    const stored = before.get(path) ?? null
+    const isUnchanged = stored !== null && areSameBytes(stored, bytes)
+    if (!isUnchanged && !(await target.replace(path, stored, bytes))) return false
+    written.set(path, isUnchanged ? null : bytes)
+  }
+  for (const bytes of written.values()) countFile(counts, bytes)
+  return true
+}
+
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+/** Stores a file that never changes. */
+async function putOnce(
+  target: StaticTree,
+  path: string,
+  bytes: Uint8Array,
+  counts: FileCounts,
+): Promise<void> {
+  const stored = await target.get(path)
+  if (stored !== null && !areSameBytes(stored, bytes)) throw differing(path)
+  if (stored === null) await target.put(path, bytes)
+  countFile(counts, stored === null ? bytes : null)
+}
+
+function differing(path: string): Refusal<StorageRefusal> {
+  return storageDamaged(
+    `${path} in the target differs from the log and is never overwritten; if the target is damaged, remove the file and run the command again`,
+  )
+}
+
+/** @param bytes bytes of a file that was written; null for one that was there */
+function countFile(counts: FileCounts, bytes: Uint8Array | null): void {
+  counts.files += 1
+  counts.written += bytes === null ? 0 : 1
+  counts.unchanged += bytes === null ? 1 : 0
+  counts.bytes += bytes?.byteLength ?? 0
 }

@@ -3,8 +3,7 @@ import type { PublishedHistory } from '../../domain/ports.ts'
 import { auditLedger } from '../../domain/year/check.ts'
 import type { LedgerAudit } from '../../domain/year/check.ts'
 import { isSound } from '../../domain/year/finding.ts'
-import { parseHead } from '../../domain/year/ledger.ts'
-import type { AuditedContents, Head } from '../../domain/year/ledger.ts'
+import type { AuditedContents } from '../../domain/year/ledger.ts'
 import type { TilesAudit } from '../../domain/year/log/audit-tiles.ts'
 import { STATIC_HEADERS, STATIC_INDEX, STATIC_LEGACY_LEDGER } from '../../domain/year/log/static-layout.ts'
 import {
@@ -20,7 +19,6 @@ import {
   publishedDocument,
   auditIndex,
   auditLegacyFile,
-  headOfIndex,
 } from '../../domain/year/published-ledger.ts'
 import type { PublishedDocument, Reference } from '../../domain/year/published-ledger.ts'
 import { mergeNote, ownLog, readHostNote } from './host-log.ts'
@@ -42,17 +40,8 @@ export interface HostLedger {
   /** True if the host only serves files: it has a signed log and no API. */
   isStatic: boolean
   comparedWith: 'own' | 'none'
-  /** The newest head; null if the host has none in its ledger. */
-  head: Head | null
   /** The signed log; null if the host has none, or one that is not valid. */
-  log: HostLog | null
-}
-
-/** The signed log of a host, audited. */
-export interface HostLog {
-  note: HostNote
-  tiles: TilesAudit
-  report: LogReport
+  log: LogReport | null
 }
 
 const NO_LEDGER: HostLedger = {
@@ -60,7 +49,6 @@ const NO_LEDGER: HostLedger = {
   contents: null,
   isStatic: false,
   comparedWith: 'none',
-  head: null,
   log: null,
 }
 
@@ -103,8 +91,7 @@ export async function readHostLedger(
   const lines = { path: PUBLISHED_LEDGER.slice(1), lines: linesOf(ledger.bytes).lines }
   const tiles = note && (await auditHostTiles(ports, note, lines, signal))
   const texts = { ledger: ledger.bytes, legacy: legacy.bytes, head, laterHead }
-  const audited = await auditTexts(ports, texts, { note, tiles, isStatic }, reference, run)
-  return { ...audited, head: head.bytes && parseHead(head.bytes) }
+  return auditTexts(ports, texts, { note, tiles, isStatic }, reference, run)
 }
 
 /** Reads the ledger of a static host: the entries of the signed log. */
@@ -141,7 +128,7 @@ async function readStaticLedger(
     ports.onNote(
       `${STATIC_INDEX} lists ${later} entries that are not in the checkpoint of ${ports.published.base} yet`,
     )
-  return { ...read, head: indexBytes && headOfIndex(read.contents, indexBytes) }
+  return read
 }
 
 /** @returns null if the host does not have the file */
@@ -179,7 +166,7 @@ async function auditTexts(
   const own = ownLog(reference, note.policy)
   const { findings, report } = await mergeNote(ports, note, tiles.tree, isSound(run.findings), own)
   addFindings(run, findings)
-  return { ...ledger, log: { note, tiles, report } }
+  return { ...ledger, log: report }
 }
 
 /** Paths of the published texts, by method of the port. */

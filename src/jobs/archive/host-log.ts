@@ -10,7 +10,7 @@ import { openTrusted, parsePolicy } from '../../domain/year/log/log-policy.ts'
 import type { LogPolicy, TrustedNote } from '../../domain/year/log/log-policy.ts'
 import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
 import { readCheckpoint } from '../../domain/year/log/signed-note.ts'
-import type { Checkpoint, Note } from '../../domain/year/log/signed-note.ts'
+import type { Checkpoint } from '../../domain/year/log/signed-note.ts'
 import { STATIC_CHECKPOINT, STATIC_INDEX, STATIC_POLICY } from '../../domain/year/log/static-layout.ts'
 import { LINES_MAX } from '../../domain/year/published-ledger.ts'
 import type { Reference } from '../../domain/year/published-ledger.ts'
@@ -31,13 +31,10 @@ type Trust = 'policy' | 'kept' | 'first use'
 /** A checkpoint of a host that a trusted key signed. */
 export interface HostNote {
   text: string
-  parsedNote: Note
   checkpoint: Checkpoint
   trust: Trust
   /** Text of the trusted policy. */
   policy: string
-  /** Text of the host's own policy; null if it has none. */
-  hostPolicy: string | null
   /** True if the cosignatures meet the quorum of the trusted policy. */
   hasQuorum: boolean
 }
@@ -112,7 +109,7 @@ export async function readHostNote(
   const isPolicyWrong = hostPolicy === null || ofHost.problem !== null
   const { checkpoint, hasQuorum } = opened
   return {
-    note: { text, parsedNote: opened.note, checkpoint, trust, policy, hostPolicy, hasQuorum },
+    note: { text, checkpoint, trust, policy, hasQuorum },
     findings: [
       ...(trust === 'first use' ? [] : unmet),
       ...(isPolicyWrong ? [invalid(STATIC_POLICY, ofHost.problem)] : []),
@@ -120,7 +117,7 @@ export async function readHostNote(
   }
 }
 
-/** Returns true for a host of static files, which only an export or a mirror has. */
+/** Returns true for a host of static files, which only an export has. */
 async function hasIndex({ published }: HostLogPorts, signal: AbortSignal): Promise<boolean> {
   return (await published.file(`/${STATIC_INDEX}`, 0, signal)).is === 'text'
 }
@@ -168,12 +165,12 @@ function invalid(path: string, actual: string | null): Finding {
 }
 
 /** A checkpoint that a key of a policy signed, and the policy. */
-export interface OpenedNote extends TrustedNote {
+interface OpenedNote extends TrustedNote {
   policy: LogPolicy
 }
 
 /** Verifies a note with a policy; `path` is the file that is wrong. */
-export function openWith(
+function openWith(
   policy: string,
   note: string,
 ): { problem: string; path: string } | ({ problem: null } & OpenedNote) {
@@ -259,8 +256,8 @@ function isForked(kept: EarlierNote, { checkpoint }: HostNote, tree: MerkleTree 
 }
 
 /** Stores two notes of one log that contradict each other; returns the finding, and the notes for the report. */
-export async function reportFork(
-  { seenLogs }: Pick<HostLogPorts, 'seenLogs'>,
+async function reportFork(
+  { seenLogs }: HostLogPorts,
   origin: string,
   earlier: string,
   later: string,

@@ -23,18 +23,13 @@ export interface HostRun {
 /** One request, and the rule for its response. */
 export interface HostCheck {
   send(signal: AbortSignal): Promise<PublishedResponse>
-  examine(response: PublishedResponse): Finding[] | Promise<Finding[]>
+  examine(response: PublishedResponse): Finding[]
   /** The findings if there is no response. */
   withoutResponse(reason: string): Finding[]
 }
 
 /** Creates the checks of one publication, sent one after another. */
-export type CheckRound = () => CheckedRound | Promise<CheckedRound>
-
-interface CheckedRound {
-  checks: readonly HostCheck[]
-  findings: readonly Finding[]
-}
+export type CheckRound = () => { checks: readonly HostCheck[]; findings: readonly Finding[] }
 
 export function unavailable(reason: string): Refusal<PublishedRefusal> {
   return new Refusal('source_unavailable', reason)
@@ -76,7 +71,7 @@ export async function sendAll(run: HostRun, rounds: readonly CheckRound[]): Prom
   }
   const work = async (): Promise<void> => {
     for (const [index, round] of waiting) {
-      const { checks, findings } = await round()
+      const { checks, findings } = round()
       add(index, findings)
       for (const check of checks) add(index, await sendCheck(run, check, state, until))
       state.done += 1

@@ -49,32 +49,16 @@ export interface PublishedAuditOptions {
  */
 export async function verifyPublished(
   ports: PublishedAuditPorts,
-  options: PublishedAuditOptions,
+  { expectedHead, chosen, jobs, signal }: PublishedAuditOptions,
 ): Promise<VerifyResult> {
-  const { ledger: own, ownNote } = ports
-  const { expectedHead, chosen } = options
-  return auditHost(
-    ports,
-    options,
-    (run) => readHostLedger(ports, { own, ownNote, expectedHead }, run),
-    (run, host, startedAt) => sendAll(run, roundsOf(ports, host, chosen, startedAt)),
-  )
-}
-
-/** Reads the ledger of a host, then checks the rest, and reports both; an error that ends them early is the cause. */
-export async function auditHost(
-  { clock, onProgress }: Pick<PublishedAuditPorts, 'clock' | 'onProgress'>,
-  { jobs, signal }: Pick<HostRun, 'jobs' | 'signal'>,
-  readLedger: (run: HostRun) => Promise<HostLedger>,
-  check: (run: HostRun, host: HostLedger, startedAt: Instant) => Promise<void>,
-): Promise<VerifyResult> {
+  const { ledger: own, ownNote, clock, onProgress } = ports
   const startedAt = clock()
   const run: HostRun = { findings: [], objects: 0, bytes: 0, jobs, signal, onProgress }
   let host: HostLedger | null = null
   let cause: unknown = null
   try {
-    host = await readLedger(run)
-    await check(run, host, startedAt)
+    host = await readHostLedger(ports, { own, ownNote, expectedHead }, run)
+    await sendAll(run, roundsOf(ports, host, chosen, startedAt))
   } catch (error) {
     if (error instanceof Refusal && error.code === 'usage') throw error
     cause = error
@@ -92,7 +76,7 @@ export async function auditHost(
     gaps,
     head,
     comparedWith: host?.comparedWith ?? 'none',
-    log: host?.log?.report ?? null,
+    log: host?.log ?? null,
     durationMs: clock() - startedAt,
   }
   return { report, cause }

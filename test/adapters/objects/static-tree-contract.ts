@@ -13,7 +13,6 @@ export function staticTreeContract(engine: string, open: () => Promise<StaticTre
     test('a new tree has no files', async () => {
       const tree = await open()
       expect(await tree.get(TILE)).toBeNull()
-      expect(await tree.list('tlog')).toEqual([])
     })
 
     test('a stored file is returned byte for byte', async () => {
@@ -58,14 +57,6 @@ export function staticTreeContract(engine: string, open: () => Promise<StaticTre
       const winners = texts.filter((_, index) => replaced[index])
       expect(winners).toHaveLength(1)
       expect(textOf(await tree.get('index.json'))).toBe(winners[0])
-    })
-
-    test('the files below a folder are listed with their paths', async () => {
-      const tree = await open()
-      for (const path of [TILE, 'tlog/year/checkpoint', 'index.json']) await tree.put(path, utf8(path))
-      expect((await tree.list('tlog')).sort()).toEqual(['tlog/year/checkpoint', TILE])
-      expect(await tree.list('tlog/year/tile')).toEqual([TILE])
-      expect(await tree.list('objects')).toEqual([])
     })
   })
 }

@@ -349,7 +349,6 @@ describe('the tiles of an export', () => {
         get: (name) => Promise.resolve(files.get(name) ?? null),
         put: (name, bytes) => Promise.resolve(void files.set(name, bytes)),
         replace: (name, _before, bytes) => Promise.resolve(files.set(name, bytes).size > 0),
-        list: () => Promise.resolve([...files.keys()]),
       }
       // The publication is there already, so that its content is not examined.
       files.set(staticObjectPath(archive.rows[0]?.sha256 ?? ''), await archive.objects.get())
@@ -472,7 +471,7 @@ describe('the refusal of an export', () => {
       const { path, tree } = exportFolder(workspace)
       writeFileSync(join(path, name), 'mine')
       await expect(exportTo(workspace, tree)).rejects.toMatchObject(
-        refused('copy_refused', new RegExp(`not a mirror or export and already has ${name}`)),
+        refused('copy_refused', new RegExp(`not an export and already has ${name}`)),
       )
       expect(Object.keys(filesOfFolder(path))).toEqual([name])
     },

@@ -1,10 +1,9 @@
 import { Refusal } from '../../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../../domain/refusal.ts'
 import { copyArchive, emptyArchive } from '../../../jobs/archive/copy-archive.ts'
-import type { ArchiveStores, CopyReport, CopyTargetPorts } from '../../../jobs/archive/copy-archive.ts'
-import { importMirror } from '../../../jobs/archive/import-mirror.ts'
+import type { ArchiveStores, CopyReport } from '../../../jobs/archive/copy-archive.ts'
 import type { Container } from '../../container.ts'
-import { readTargetConfig, readTreeLocation } from '../../settings/read-config.ts'
+import { readTargetConfig } from '../../settings/read-config.ts'
 import {
   fileOf,
   isUnfounded,
@@ -16,9 +15,7 @@ import {
 import { EXIT } from '../../exit-codes.ts'
 import { THIS_RUN } from '../../process-identity.ts'
 import { counted } from '../../terminal.ts'
-import type { Terminal } from '../../terminal.ts'
 import type { CommandContext } from '../../context.ts'
-import { readPolicy } from '../verify/verify-proof.ts'
 
 /**
  * `dash copy-archive`: copies the archive to other stores and audits the copy.
@@ -44,49 +41,19 @@ export async function copyArchiveCommand(
   const targetContainer = container.withConfig(targetConfig)
   try {
     const report = await copyArchive(
-      { source: await archivePortsOf(container), ...(await targetPorts(targetContainer, terminal)) },
+      {
+        source: await archivePortsOf(container),
+        target: await archivePortsOf(targetContainer),
+        ...THIS_RUN,
+        onNote: terminal.note,
+        onProgress: ({ objects, ofObjects }) => terminal.progress(`${objects} of ${ofObjects} objects`),
+      },
       signal,
     )
     terminal.result(report, copySummary(report))
     return EXIT.done
   } finally {
     await targetContainer.close()
-  }
-}
-
-/**
- * Runs `dash import mirror`: copies what the archive lost from a mirror or an export of it.
- *
- * @param source a folder, or the URL of a bucket
- */
-export async function importMirrorCommand(
-  context: CommandContext,
-  { policy: policyFile }: { policy?: string },
-  [source = '']: readonly string[],
-): Promise<number> {
-  const { config, container, terminal, signal, cwd } = context
-  const location = readTreeLocation(source, 'the mirror', context)
-  const policy = policyFile === undefined ? null : readPolicy(policyFile, cwd).text
-  const report = await importMirror(
-    {
-      mirror: await container.staticTree(location),
-      ...(await targetPorts(container, terminal)),
-      policy,
-      keyPolicy: async () => (await container.signedLog())?.policy ?? null,
-      prepare: () => prepareFolders(config, true),
-    },
-    signal,
-  )
-  terminal.result(report, copySummary(report))
-  return EXIT.done
-}
-
-async function targetPorts(container: Container, terminal: Terminal): Promise<CopyTargetPorts> {
-  return {
-    target: await archivePortsOf(container),
-    ...THIS_RUN,
-    onNote: terminal.note,
-    onProgress: ({ objects, ofObjects }) => terminal.progress(`${objects} of ${ofObjects} objects`),
   }
 }
 

@@ -114,14 +114,11 @@ async function auditHost(
   return { ...result, isOwnUnrelated: ledger !== null && result.report.comparedWith === 'none' }
 }
 
-/** Flags of commands that read the signed log of another host. */
-export type HostLogFlags = Pick<VerifyFlags, 'policy' | 'state'>
-
 /** Returns the ports of an audit of another host. */
-export async function hostPorts(
+async function hostPorts(
   base: string,
   { config, container, terminal, cwd }: CommandContext,
-  { policy, state }: HostLogFlags,
+  { policy, state }: VerifyFlags,
 ): Promise<Omit<PublishedAuditPorts, 'ledger' | 'ownNote'>> {
   const showProgress = throttled((text: string) => terminal.progress(text))
   return {
@@ -181,7 +178,7 @@ function readExpectedHead(file: string, cwd: string): NonNullable<VerifyOptions[
 }
 
 /** Returns the exit code: damage comes before the failure that ended the audit. */
-export function exitCode({ report, cause }: VerifyResult, signal: AbortSignal): number {
+function exitCode({ report, cause }: VerifyResult, signal: AbortSignal): number {
   if (signal.aborted) return EXIT.terminated
   if (report.findings.some(isDamage)) return EXIT.damaged
   if (cause !== null) return exitCodeOf(cause)

@@ -7,6 +7,7 @@ import { dash, temporaryFolder } from '../../../support/dash.ts'
 import type { RunOptions } from '../../../support/dash.ts'
 import { publishSigned, signedWorkspace } from '../../../support/exports.ts'
 import type { SignedWorkspace } from '../../../support/exports.ts'
+import { serveFiles } from '../../../support/static-host.ts'
 import { AS_OF, publishedWorkspace } from '../../../support/workspace.ts'
 
 const DAYS = [AS_OF, addDays(AS_OF, 1)]
@@ -46,6 +47,17 @@ test('an export creates its folder, and all users may read it whatever the umask
     bytes: 0,
     checkpoint: { origin: 'dash.example/tlog/year', size: 2 },
   } satisfies Partial<ExportReport>)
+})
+
+test('an export at a static host is sound', async () => {
+  const site = temporaryFolder()
+  await exportOf(await signedWorkspace(DAYS), [site])
+  const { url } = await serveFiles(site)
+  const args = ['verify-archive', '--url', url, '--state', join(temporaryFolder(), 'state')]
+  expect(await dash(args)).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^sound: 2 publications, /) as unknown,
+  })
 })
 
 test('an archive without a signed checkpoint ends with 78, says what to do and creates no folder', async () => {
