@@ -3,7 +3,7 @@
 #
 #   sh verify-proof.sh FILE PROOF POLICY
 #
-# POLICY is your copy of the log's policy. Not checked: witnesses, and proofs of legacy publications, which are JSON.
+# POLICY is your copy of the log's policy. Not checked: proofs of legacy publications, which are JSON.
 set -eu
 export LC_ALL=C
 [ $# -eq 3 ] || { echo 'usage: sh verify-proof.sh FILE PROOF POLICY' >&2; exit 64; }

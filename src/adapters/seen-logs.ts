@@ -110,10 +110,7 @@ function readVersion(folder: string, origin: string, version: number): SeenLog {
   const policy = utf8Text(readState(folder, POLICY))
   const parsed = parsePolicy(policy)
   if (parsed.problem !== null) throw damaged(folder, POLICY, parsed.problem)
-  const opened = openCheckpoint(
-    note,
-    parsed.policy.logs.map(({ key }) => key),
-  )
+  const opened = openCheckpoint(note, parsed.keys)
   if (opened.problem !== null) throw damaged(folder, NOTE, opened.problem)
   const { checkpoint } = opened
   if (checkpoint.origin !== origin) throw damaged(folder, NOTE, `it is a checkpoint of ${checkpoint.origin}`)

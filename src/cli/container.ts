@@ -150,16 +150,10 @@ export class Container {
     (await import('../adapters/ledger/ledger.ts')).yearReader(await this.ledger(), await this.objects()),
   )
 
-  /** Key, policy and witnesses of the log that a publisher signs; null if no key is set. */
+  /** Key and policy of the log that a publisher signs; null if no key is set. */
   readonly signedLog = once(async (): Promise<SignedLog | null> => {
-    const { keyFile, witnessesFile, url } = this.config.log
-    if (keyFile === null) {
-      if (witnessesFile === null) return null
-      throw new Refusal(
-        'configuration',
-        'DASH_LOG_WITNESSES has no effect without a log key; set DASH_LOG_KEY_FILE, or remove DASH_LOG_WITNESSES',
-      )
-    }
+    const { keyFile, url } = this.config.log
+    if (keyFile === null) return null
     const { openLogSigner } = await import('../adapters/log-signer.ts')
     const { formatPolicy } = await import('../domain/year/log/log-policy.ts')
     const origin = requireOrigin(this.config)
@@ -170,15 +164,7 @@ export class Container {
         'configuration',
         `the key ${keyFile} belongs to the log ${name}, not to ${origin}; correct DASH_LOG_KEY_FILE or DASH_LOG_ORIGIN`,
       )
-    if (witnessesFile === null) return { signer, policy: formatPolicy(signer.keys, url), witnesses: null }
-    const { openWitnessClient, readWitnessPolicy } = await import('../adapters/witnesses.ts')
-    const { text, parties } = readWitnessPolicy(witnessesFile)
-    const client = this.#closing(openWitnessClient({ userAgent: this.#userAgent() }))
-    return {
-      signer,
-      policy: formatPolicy(signer.keys, url, text),
-      witnesses: { parties, addCheckpoint: client.addCheckpoint },
-    }
+    return { signer, policy: formatPolicy(signer.keys, url) }
   })
 
   /** Creates the key of a log in a new file and returns its verifier key; see `createLogKey`. */

@@ -120,7 +120,7 @@ function demoConfig(
     stateInDataDir: true,
     store: { kind: 'file', path: join(folder, 'objects') },
     storeNamed: false,
-    log: { keyFile: join(folder, 'log.key'), witnessesFile: null, origin: newLogOrigin(), url: null },
+    log: { keyFile: join(folder, 'log.key'), origin: newLogOrigin(), url: null },
     sourceUrls: {
       ...config.sourceUrls,
       hn: `${sourcesUrl}${DEMO_SOURCE_PATHS.hn}`,

@@ -57,9 +57,7 @@ import type {
   YearWindow,
 } from './year/ledger.ts'
 import type { Founding } from './year/legacy-import.ts'
-import type { WitnessResponse } from './year/log/cosigning.ts'
 import type { LogFile, SeenLog } from './year/log/log-history.ts'
-import type { LogPolicy } from './year/log/log-policy.ts'
 import type { PublishedResponse } from './year/published-ledger.ts'
 import type { SourceObservation, VerifiedTitle, YearEvent } from './year/rank.ts'
 import type { Checkpoint, VerifierKey } from './year/log/signed-note.ts'
@@ -161,12 +159,10 @@ export interface Objects {
   /** Resolves when the store can be reached. */
   ping(): Promise<void>
 
-  /** Files of the signed log: checkpoints, cosignatures and policies. Each is written once. */
+  /** Files of the signed log: checkpoints and policies. Each is written once. */
   logFiles: {
     /** Lists every file of the log, in no order. */
     list(): Promise<LogFile[]>
-    /** Lists the cosignatures of the note of `size` entries. Its time does not grow with the number of notes on S3. */
-    cosignatures(size: number): Promise<LogFile[]>
     /** The stored bytes, valid or not; null only when the file is certainly missing. */
     get(file: LogFile): Promise<Uint8Array | null>
     /** Stores a file, durable and verified on return. The same bytes again are a no-op; other bytes are refused. */
@@ -245,21 +241,6 @@ export interface SignedLog {
   }
   /** Text of the policy that readers should verify with. */
   policy: string
-  /** Null if no policy names witnesses. */
-  witnesses: LogWitnesses | null
-}
-
-/** Services that cosign the checkpoints of a log (C2SP tlog-witness). */
-export interface LogWitnesses {
-  /** Those with a URL are asked. */
-  parties: LogPolicy['witnesses']
-  /**
-   * Submits a checkpoint. Bytes and time of the response are bounded; every failure is a response too.
-   *
-   * @param url submission prefix of the witness
-   * @param body request body, as the specification defines it
-   */
-  addCheckpoint(url: string, body: string): Promise<WitnessResponse>
 }
 
 /** Reads both ledgers and the newest head together and proves them. */

@@ -5,7 +5,6 @@ import type { SealedYear } from '../domain/year/envelope.ts'
 import { lastCompleteDay } from '../domain/year/ledger.ts'
 import type { Attempt, GapReason, Manifest } from '../domain/year/ledger.ts'
 import type { Coverage } from '../domain/year/schema.ts'
-import type { WitnessReport } from './ask-witnesses.ts'
 
 /** The JSON result of `publish-year` (docs/publishing.md). */
 export interface PublishReport {
@@ -23,8 +22,6 @@ export interface PublishReport {
   coverage: Coverage | null
   durationMs: number
   reason: string | null
-  /** Results of the witnesses that were asked; empty without witnesses. */
-  witnesses: WitnessReport[]
 }
 
 /** Creates the report of a run from `startedAt` to `now`; absent facts are null. */
@@ -48,7 +45,6 @@ export function publishReport(
     coverage: null,
     durationMs: now - startedAt,
     reason: null,
-    witnesses: [],
     ...facts,
   }
 }

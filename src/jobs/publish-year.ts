@@ -20,8 +20,6 @@ import {
 import type { FoundWindow, PublicationPlan } from '../domain/year/plan.ts'
 import { coverageOf } from '../domain/year/rank.ts'
 import { shorten } from '../domain/text.ts'
-import { askWitnesses, NOT_ASKED, requireNoFork } from './ask-witnesses.ts'
-import type { AskedWitnesses } from './ask-witnesses.ts'
 import { leaseLost, withPublisherLease } from './lease.ts'
 import type { LeasePorts } from './lease.ts'
 import { contentFacts, describeGap, manifestFacts, publishReport } from './publish-report.ts'
@@ -71,8 +69,6 @@ interface Run extends PublishPorts, PublishOptions {
   head: Head | null
   /** End of the chain, which the next entry continues. */
   end: Pick<Head, 'seq' | 'leaf'>
-  /** Results of the witnesses for the newest checkpoint that was submitted. */
-  asked: AskedWitnesses
   /** The last stored publication. */
   sealed: SealedYear | null
   /** Reason of the last reported failure. */
@@ -91,32 +87,11 @@ export async function publishYear(ports: PublishPorts, options: PublishOptions):
     const { proved, contents, head } = await readContinued(ports)
     const asOfDay = lastCompleteDay(startedAt)
     const facts = { startedAt, asOfDay, token, proved, rows: contents.rows, head, end: endOf(proved) }
-    return { ...ports, ...options, ...facts, asked: NOT_ASKED, sealed: null, reportedReason: null }
+    return { ...ports, ...options, ...facts, sealed: null, reportedReason: null }
   }
   if (options.dryRun) return rehearse(await begin(''))
   // A crash from here on: the lease expires.
-  return withPublisherLease(ports, async (token) => {
-    const run = await begin(token)
-    await submitCheckpoint(run)
-    const { report, cause } = await publish(run)
-    try {
-      await submitCheckpoint(run)
-      return { report: { ...report, witnesses: run.asked.reports }, cause }
-    } catch (error) {
-      const reason = report.reason ?? `after the checkpoint was signed: ${messageOf(error)}`
-      return { report: { ...report, witnesses: run.asked.reports, reason }, cause: cause ?? error }
-    }
-  })
-}
-
-/**
- * Submits the newest checkpoint to the witnesses, unless the run has done so.
- *
- * @throws Refusal `storage_damaged` if one states a second history
- */
-async function submitCheckpoint(run: Run): Promise<void> {
-  run.asked = await askWitnesses(run, run.rows, run.asked)
-  requireNoFork(run.asked)
+  return withPublisherLease(ports, async (token) => publish(await begin(token)))
 }
 
 async function publish(run: Run): Promise<PublishResult> {
@@ -128,7 +103,6 @@ async function publish(run: Run): Promise<PublishResult> {
   await recordMissedDays(run)
   // Sign the checkpoint that a crash left out, or that of the missed days.
   await signCheckpoint(run, run.rows)
-  await submitCheckpoint(run)
   let failed: PublishResult | null = null
   for (;;) {
     const plan = planPublication(asOfDay, run.proved.entries, await ledger.attempts(asOfDay))

@@ -13,12 +13,10 @@ import {
   readStoredNote,
 } from '../domain/year/log/log-history.ts'
 import type { LogFile } from '../domain/year/log/log-history.ts'
-import { openTrusted, parsePolicy } from '../domain/year/log/log-policy.ts'
+import { parsePolicy } from '../domain/year/log/log-policy.ts'
 import { rootAt } from '../domain/year/log/merkle-tree.ts'
 import { openCheckpoint } from '../domain/year/log/signed-note.ts'
 import type { Checkpoint } from '../domain/year/log/signed-note.ts'
-import { askWitnesses, NOT_ASKED, requireNoFork } from './ask-witnesses.ts'
-import type { WitnessReport } from './ask-witnesses.ts'
 import { withPublisherLease } from './lease.ts'
 import type { LeasePorts } from './lease.ts'
 
@@ -117,7 +115,7 @@ async function lacksPolicy(
   const note = await textOf(logFiles, { kind: 'note', size: newestNoteSize(files) })
   if (openCheckpoint(note, keys).problem !== null) return false
   const parsed = parsePolicy(await textOf(logFiles, { kind: 'policy', number: newestPolicyNumber(files) }))
-  return parsed.problem !== null || openTrusted(note, parsed.policy).problem !== null
+  return parsed.problem !== null || openCheckpoint(note, parsed.keys).problem !== null
 }
 
 async function textOf(logFiles: Objects['logFiles'], file: LogFile): Promise<string> {
@@ -153,15 +151,13 @@ export interface CheckpointReport {
   reason: string | null
   /** Root of the tree in hex. */
   root: string
-  /** Results of the witnesses that were asked; empty without witnesses. */
-  witnesses: WitnessReport[]
 }
 
 /**
- * Signs the checkpoint of the current ledger, if it is not signed yet, and submits it to the witnesses.
+ * Signs the checkpoint of the current ledger, if it is not signed yet.
  *
  * @throws Refusal `lease_held` while another process publishes, `storage_damaged` if the ledger does not continue a
- *   signed checkpoint or a witness states so
+ *   signed checkpoint
  */
 export async function signLedger(ports: CheckpointPorts): Promise<CheckpointReport> {
   const { objects, log, clock } = ports
@@ -169,18 +165,14 @@ export async function signLedger(ports: CheckpointPorts): Promise<CheckpointRepo
   return withPublisherLease(ports, async () => {
     const { signed: signedBefore, contents, proved, head } = await readContinued(ports)
     const { rows } = contents
-    const before = await askWitnesses(ports, rows, NOT_ASKED)
-    requireNoFork(before)
     // Write the head that a crash after a commit left out.
     if (headIsBehind(proved.entries, head))
       await objects.putHead({ seq: rows.length, leaf: proved.lastLeaf, time: clock() })
     const signed = await signCheckpoint(ports, rows)
-    const asked = await askWitnesses(ports, rows, before)
-    requireNoFork(asked)
     const root = Buffer.from(rootAt(ledgerTree(rows), rows.length)).toString('hex')
     const { name: origin } = log.signer.key
     const reason = signed ? null : whyNotSigned(origin, rows, signedBefore)
-    return { origin, size: rows.length, root, signed, reason, witnesses: asked.reports }
+    return { origin, size: rows.length, root, signed, reason }
   })
 }
 

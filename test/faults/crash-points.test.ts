@@ -97,10 +97,6 @@ function breachesOf(outcome: Outcome, { day, earlier }: PreparedFolder): string[
     [afterNext.publications.join() === [...earlier, day].join(), 'the next run left other publications'],
     [afterNext.signed === earlier.length + 1, `the next run left a note of ${afterNext.signed} entries`],
     [code !== 0 || after.signed === earlier.length + 1, 'the run ended well and signed nothing'],
-    [
-      afterNext.cosigned === earlier.length + 1,
-      `the next run left a cosignature of ${afterNext.cosigned} entries`,
-    ],
   ]
   return rules.flatMap(([holds, breach]) =>
     holds ? [] : [`${attack.fault} at ${call} ${nth} (${path}), exit ${code}: ${breach}`],
@@ -131,7 +127,6 @@ async function attackAll(title: string, prepared: PreparedFolder, stride: number
     'published and not signed': count(
       ({ after }) => after.publications.includes(prepared.day) && after.signed <= prepared.earlier.length,
     ),
-    'signed and not cosigned': count(({ after }) => after.cosigned < after.signed),
     'attempts spent (0 or 1)': tally(outcomes.map(({ after }) => after.attempts)),
     'orphan objects left': outcomes.reduce((sum, { after }) => sum + after.orphans, 0),
     'temporary files left': outcomes.reduce((sum, { after }) => sum + after.unfinished, 0),

@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { addDays, startOfDay } from '../../src/domain/time.ts'
+import { addDays } from '../../src/domain/time.ts'
 import { headIsBehind } from '../../src/domain/year/chain.ts'
 import { proveBytes } from '../../src/domain/year/envelope.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import type { PublishPorts } from '../../src/jobs/publish-year.ts'
-import type { LogWitnesses, SignedLog } from '../../src/domain/ports.ts'
+import type { SignedLog } from '../../src/domain/ports.ts'
 import { FaultPlan, InjectedFault } from '../support/faults.ts'
 import type { Fault, FaultKind } from '../support/faults.ts'
 import { auditLog, signedLogIn } from '../support/signed-log.ts'
-import { localWitness, witnessesOf } from '../support/witness.ts'
 import {
   AS_OF,
   openWorkspace,
@@ -24,15 +23,13 @@ import type { Workspace } from '../support/workspace.ts'
 const FIRST_DAY = addDays(AS_OF, -2)
 
 interface Prepared extends Workspace {
-  log: SignedLog & { witnesses: LogWitnesses }
+  log: SignedLog
 }
 
 /** A published day, a missed one, and today's signals, one title of which must still be asked for. */
 async function preparedWorkspace(): Promise<Prepared> {
   const stores = await openWorkspace()
-  const log = signedLogIn(stores.folder)
-  const witness = await localWitness(log.signer.key, { now: () => startOfDay(FIRST_DAY) / 1000 })
-  const workspace = { ...stores, log: { ...log, witnesses: witnessesOf([witness]) } }
+  const workspace = { ...stores, log: signedLogIn(stores.folder) }
   await workspace.feed.importSignals(sampleSignals(FIRST_DAY))
   await publishDays(workspace, [FIRST_DAY])
   const [first, ...others] = sampleSignals()
@@ -46,15 +43,10 @@ const answering: PublishPorts['titles'] = {
 
 async function runWith(workspace: Prepared, plan: FaultPlan): Promise<PublishReport | null> {
   const logFiles = plan.wrap('logFiles', workspace.objects.logFiles)
-  const { witnesses } = workspace.log
   const ports = publishPortsOf(workspace, {
     ledger: plan.wrap('ledger', workspace.ledger),
     objects: { ...plan.wrap('archive', workspace.objects), logFiles },
-    log: {
-      ...workspace.log,
-      signer: plan.wrap('signer', workspace.log.signer),
-      witnesses: { ...witnesses, ...plan.wrap('witnesses', { addCheckpoint: witnesses.addCheckpoint }) },
-    },
+    log: { ...workspace.log, signer: plan.wrap('signer', workspace.log.signer) },
     feed: plan.wrap('feed', workspace.feed),
     year: plan.wrap('year', workspace.year),
     titles: plan.wrap('titles', answering),
@@ -94,7 +86,6 @@ const ORDERED = new Set([
   'archive.putHead',
   'signer.sign',
   'logFiles.put',
-  'witnesses.addCheckpoint',
   'ledger.releaseLease',
 ])
 
@@ -113,7 +104,6 @@ async function expectRecovery(fault: Fault): Promise<void> {
     await auditLog(workspace.log, workspace.objects, (await workspace.ledger.read()).rows),
   ).toMatchObject({
     newest: 3,
-    cosigned: 3,
   })
   expect((await workspace.ledger.attempts(AS_OF)).length).toBeLessThanOrEqual(2)
 }
@@ -123,22 +113,15 @@ describe('an interrupted run', () => {
     const effects = await effectsOfACleanRun()
     expect(effects.filter((effect) => ORDERED.has(effect))).toEqual([
       'ledger.takeLease',
-      // The earlier checkpoint, and its cosignature.
-      'witnesses.addCheckpoint',
-      'logFiles.put',
       'ledger.append',
       'archive.putHead',
       'signer.sign',
-      'logFiles.put',
-      'witnesses.addCheckpoint',
       'logFiles.put',
       'ledger.countAttempt',
       'archive.put',
       'ledger.append',
       'archive.putHead',
       'signer.sign',
-      'logFiles.put',
-      'witnesses.addCheckpoint',
       'logFiles.put',
       'ledger.releaseLease',
     ])

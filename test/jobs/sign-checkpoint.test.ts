@@ -5,9 +5,9 @@ import { addDays, DAY_MS } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
 import { logFileName, newestPolicyNumber } from '../../src/domain/year/log/log-history.ts'
 import { auditLog as auditFiles } from '../../src/domain/year/log/check-log.ts'
-import { formatPolicy, openTrusted, parsePolicy } from '../../src/domain/year/log/log-policy.ts'
+import { formatPolicy, parsePolicy } from '../../src/domain/year/log/log-policy.ts'
 import { createLogKey, openLogSigner } from '../../src/adapters/log-signer.ts'
-import { formatVerifierKey, signerKey } from '../../src/domain/year/log/signed-note.ts'
+import { formatVerifierKey, openCheckpoint, signerKey } from '../../src/domain/year/log/signed-note.ts'
 import type { PublishPorts, PublishResult } from '../../src/jobs/publish-year.ts'
 import { signLedger } from '../../src/jobs/sign-checkpoint.ts'
 import type { SignedLog } from '../../src/domain/ports.ts'
@@ -204,7 +204,7 @@ test('a log whose key is replaced stays one log: old and new policies verify its
   createLogKey(path, LOG_NAME, new Uint8Array(32).fill(9), log.keyPath)
   const logOf = (): SignedLog => {
     const signer = openLogSigner(path)
-    return { signer, policy: formatPolicy(signer.keys, null), witnesses: null }
+    return { signer, policy: formatPolicy(signer.keys, null) }
   }
   const both = logOf()
   await publishDay(workspace, both, 1)
@@ -216,7 +216,7 @@ test('a log whose key is replaced stays one log: old and new policies verify its
       (await workspace.objects.logFiles.get({ kind: 'note', size })) ?? undefined,
     )
     const parsed = parsePolicy(policy)
-    return parsed.problem === null && openTrusted(note, parsed.policy).problem === null
+    return parsed.problem === null && openCheckpoint(note, parsed.keys).problem === null
   }
   for (const [size, expected] of [
     [1, [true, true, false]],
@@ -272,7 +272,6 @@ describe('the checkpoint job', () => {
       origin: LOG_NAME,
       size: 1,
       root: Buffer.from(stored?.root ?? []).toString('hex'),
-      witnesses: [],
     })
     const files = await workspace.objects.logFiles.list()
     expect(await signLedger(checkpointPorts(workspace, log))).toEqual({

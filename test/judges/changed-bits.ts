@@ -21,5 +21,5 @@ export function problemOf(text: string, vkey: string): string | null {
   if (key === null || policy.problem !== null) throw new Error(`${vkey} is not a key`)
   if (!text.startsWith('c2sp.org/')) return openCheckpoint(text, [key]).problem
   const proof = parseLogProof(text)
-  return proof === null ? 'it is not a proof file' : verifyLogProof(proof, policy.policy).problem
+  return proof === null ? 'it is not a proof file' : verifyLogProof(proof, policy.keys).problem
 }

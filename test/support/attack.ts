@@ -13,9 +13,8 @@ import type { FinishedRun } from './dash.ts'
 import { addDays } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
-import { logSettings, nameWitnesses, signedLogIn } from './signed-log.ts'
+import { logSettings, signedLogIn } from './signed-log.ts'
 import { storiesOf } from './signals.ts'
-import { localWitness, policyOf } from './witness.ts'
 import { publishDays, reopenWorkspace } from './workspace.ts'
 
 /** True with `DASH_ATTACK=long`: every point of an attack is run, as in docs/evidence.md; otherwise a sample. */
@@ -195,10 +194,9 @@ function placeOf(line: string, folder: string): string {
     .replace(/\.writing-[\w-]+/, '.writing')
     .replace(/sha256\/[0-9a-f]{2}/, 'sha256/xx')
     .replace(/[0-9a-f]{64}/, 'digest')
-    .replace(/(tlog\/year\/\d+\.[0-9a-f]{8})\.\d+/, '$1.time')
 }
 
-/** A data folder with the key and a witness of its log, on which the next publish is that of `day`. */
+/** A data folder with the key of its log, on which the next publish is that of `day`. */
 export interface PreparedFolder {
   folder: string
   day: Day
@@ -219,8 +217,6 @@ export async function preparedFolder(earlierDays = 0, stories = 200): Promise<Pr
   const imported = await dash(['import', 'signals', '-', '--data-dir', folder], { stdin })
   expect(imported.code).toBe(0)
   const log = signedLogIn(folder)
-  // Copies of the folder have histories of their own, so that the witness must not compare them.
-  nameWitnesses(folder, policyOf(await localWitness(log.signer.key, { forgetful: true })))
   if (earlier.length > 0) {
     const workspace = reopenWorkspace(folder)
     await publishDays({ ...workspace, log }, earlier)

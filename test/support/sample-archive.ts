@@ -92,7 +92,7 @@ export function openSampleApp(
     keys: async () => [],
     prepare: async () => undefined,
     ping: async () => undefined,
-    logFiles: { changeToken: async () => null, cosignatures: async () => [], ...logFiles, put: refuse },
+    logFiles: { changeToken: async () => null, ...logFiles, put: refuse },
     recommendations: {
       current: async () => null,
       run: async () => null,
@@ -161,8 +161,6 @@ export interface Standing {
   attempts: number
   /** Entries that the newest stored note covers; 0 without a note or a key. */
   signed: number
-  /** Entries that the newest stored cosignature covers; 0 without one. */
-  cosigned: number
   /** Objects no publication refers to. */
   orphans: number
   /** Temporary files of writes that were cut. */
@@ -180,7 +178,6 @@ export async function audit(folder: string, asOfDay: Day): Promise<Standing> {
     gaps: [],
     attempts: 0,
     signed: 0,
-    cosigned: 0,
     orphans: 0,
     unfinished: 0,
   }
@@ -190,7 +187,7 @@ export async function audit(folder: string, asOfDay: Day): Promise<Standing> {
     const findings = await findingsIn(folder)
     const damage = findings.filter(({ code }) => code !== 'orphan_object')
     const key = signedLogOf(folder)
-    const log = key ? await auditLog(key, workspace.objects, rows) : { newest: 0, cosigned: 0, problems: [] }
+    const log = key ? await auditLog(key, workspace.objects, rows) : { newest: 0, problems: [] }
     const problems = [
       ...damage.map(({ code, path, actual }) => `${code} ${path}: ${actual}`),
       ...log.problems,
@@ -204,7 +201,6 @@ export async function audit(folder: string, asOfDay: Day): Promise<Standing> {
       gaps: daysOf('gap'),
       attempts,
       signed: log.newest,
-      cosigned: log.cosigned,
       orphans: findings.length - damage.length,
       unfinished: unfinishedIn(workspace.objectsPath),
     }

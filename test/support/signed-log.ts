@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createLogKey, openLogSigner } from '../../src/adapters/log-signer.ts'
 import type { Objects, SignedLog } from '../../src/domain/ports.ts'
@@ -24,7 +24,7 @@ export function signedLogIn(folder: string, name = LOG_NAME): SignedLog & { keyP
 
 function openSignedLog(keyPath: string): SignedLog {
   const signer = openLogSigner(keyPath)
-  return { signer, policy: formatPolicy(signer.keys, `https://${signer.key.name}`), witnesses: null }
+  return { signer, policy: formatPolicy(signer.keys, `https://${signer.key.name}`) }
 }
 
 /** Opens the log whose key {@link signedLogIn} created in a folder, or a copy of it; null without a key. */
@@ -32,20 +32,12 @@ export function signedLogOf(folder: string): SignedLog | null {
   return existsSync(keyPathIn(folder)) ? openSignedLog(keyPathIn(folder)) : null
 }
 
-const witnessPolicyIn = (folder: string): string => join(folder, 'key', 'witnesses')
-
-/** Writes the policy file that {@link logSettings} names. */
-export function nameWitnesses(folder: string, policy: string): void {
-  writeFileSync(witnessPolicyIn(folder), policy)
-}
-
-/** Returns the settings for the key and the witness policy in a folder; empty without a key. */
+/** Returns the settings for the key in a folder; empty without a key. */
 export function logSettings(folder: string): Record<string, string> {
   if (!existsSync(keyPathIn(folder))) return {}
   return {
     DASH_LOG_KEY_FILE: keyPathIn(folder),
     DASH_BASE_URL: `https://${LOG_NAME.split('/')[0]}`,
-    ...(existsSync(witnessPolicyIn(folder)) ? { DASH_LOG_WITNESSES: witnessPolicyIn(folder) } : {}),
   }
 }
 
@@ -78,21 +70,16 @@ function inconsistencies(checkpoints: readonly Checkpoint[], rows: readonly Ledg
   )
 }
 
-/**
- * Returns the sizes of the newest stored note and the newest stored cosignature (0 without one), and all inconsistencies
- * of the signed checkpoints.
- */
+/** Returns the size of the newest stored note, and all inconsistencies of the signed checkpoints. */
 export async function auditLog(
   { signer }: SignedLog,
   objects: Objects,
   rows: readonly LedgerRow[],
-): Promise<{ newest: number; cosigned: number; problems: string[] }> {
+): Promise<{ newest: number; problems: string[] }> {
   const stored = await storedCheckpoints(objects, signer.key)
   const last = await signer.lastSigned()
   const newest = stored.at(-1)?.size ?? 0
   const unrecorded =
     last.size < newest ? [`note ${newest} is stored, but the record has only size ${last.size}`] : []
-  const files = await objects.logFiles.list()
-  const cosigned = Math.max(0, ...files.map((file) => (file.kind === 'cosignature' ? file.size : 0)))
-  return { newest, cosigned, problems: [...inconsistencies([...stored, last], rows), ...unrecorded] }
+  return { newest, problems: [...inconsistencies([...stored, last], rows), ...unrecorded] }
 }

@@ -1,5 +1,5 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { H3 } from 'h3'
 import { sha256Hex } from '../../src/domain/digest.ts'
 import type { Objects } from '../../src/domain/ports.ts'
@@ -88,14 +88,6 @@ export function staticFiles(
       return [staticTilePath(tile), bytes] as const
     }),
   ])
-}
-
-/** Writes files below a folder. */
-export function writeFiles(folder: string, files: ReadonlyMap<string, Uint8Array>): void {
-  for (const [path, bytes] of files) {
-    mkdirSync(dirname(join(folder, path)), { recursive: true })
-    writeFileSync(join(folder, path), bytes)
-  }
 }
 
 /** Changes the response of a static host; undefined leaves it as it is. */

@@ -123,17 +123,10 @@ function logFilesIn(
   changeTokenOf: (key: string) => Promise<ChangeToken>,
 ): Objects['logFiles'] {
   const keyOf = (file: LogFile): string => `${LOG}:${logFileName(file)}`
-  /** Lists the files whose names begin with a text. */
-  const listFrom = async (start: string): Promise<LogFile[]> => {
-    const keys: string[] = await driver.getKeys(LOG, { start })
-    return keys.flatMap((key) => parseLogFileName(key.slice(LOG.length + 1)) ?? [])
-  }
   return {
-    list: () => listFrom(''),
-
-    async cosignatures(size) {
-      const files = await listFrom(`${size}.`)
-      return files.filter((file) => file.kind === 'cosignature' && file.size === size)
+    async list() {
+      const keys: string[] = await driver.getKeys(LOG, {})
+      return keys.flatMap((key) => parseLogFileName(key.slice(LOG.length + 1)) ?? [])
     },
 
     get: (file) => storage.getItemRaw<Uint8Array>(keyOf(file)),

@@ -114,17 +114,11 @@ export function s3Objects(location: S3Location, retryPolicy: S3RetryPolicy = S3_
         )
     },
 
-    /**
-     * Returns every key below a base, without the prefix of the store. With `start`, only keys whose part after the base
-     * begins with it.
-     */
-    async getKeys(
-      base = '',
-      { start = '' }: Parameters<Driver['getKeys']>[1] & { start?: string } = {},
-    ): Promise<string[]> {
+    /** Returns every key below a base, without the prefix of the store. */
+    async getKeys(base = ''): Promise<string[]> {
       const folder = pathOf(base.replace(/:+$/, ''))
       const below = folder === '' || folder.endsWith('/') ? folder : `${folder}/`
-      const keys = await listAll(client, below + start)
+      const keys = await listAll(client, below)
       return keys.map((key) => key.slice(root.length))
     },
 

@@ -105,13 +105,11 @@ export const configOf = (settings: Settings, cwd: string, originOf: OriginOf = i
 })
 
 const logOf = (settings: Settings, cwd: string) => {
-  const { DASH_LOG_KEY_FILE, DASH_LOG_WITNESSES, DASH_LOG_ORIGIN, DASH_BASE_URL } = settings
+  const { DASH_LOG_KEY_FILE, DASH_LOG_ORIGIN, DASH_BASE_URL } = settings
   const url = DASH_BASE_URL === undefined ? null : `${DASH_BASE_URL}${LOG_PATH}`
   return {
     /** Path of the key file that signs checkpoints; null if nothing is signed. */
     keyFile: DASH_LOG_KEY_FILE === undefined ? null : resolve(cwd, DASH_LOG_KEY_FILE),
-    /** Path of the policy file that names witnesses; null if none are asked. */
-    witnessesFile: DASH_LOG_WITNESSES === undefined ? null : resolve(cwd, DASH_LOG_WITNESSES),
     /** Name of the log; null: neither it nor an address is set. */
     origin: DASH_LOG_ORIGIN ?? url?.replace(/^https?:\/\//i, '') ?? null,
     /** Where the log is served; null when only the listener knows. */

@@ -118,11 +118,6 @@ const signedLog = {
     'key file that signs checkpoints, created by `dash log-key new`; only the publisher needs it; without it, nothing is signed',
     { page: 'docs/signed-log.md' },
   ),
-  DASH_LOG_WITNESSES: optional(
-    text,
-    'policy file with the witnesses that cosign checkpoints; only the publisher needs it, beside the key',
-    { page: 'docs/signed-log.md#witnesses' },
-  ),
   DASH_LOG_ORIGIN: optional(logOrigin, 'name of the log; it must never change for an archive', {
     unset: '`DASH_BASE_URL` without its scheme, and `/tlog/year`',
   }),

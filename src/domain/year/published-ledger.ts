@@ -326,7 +326,7 @@ export function auditIndex(
 }
 
 /** Returns a ledger without findings, which ends with its last entry. */
-export function provedLedger(contents: LedgerContents): ProvedLedger {
+function provedLedger(contents: LedgerContents): ProvedLedger {
   const last = contents.rows.at(-1)
   return proveLedger(contents, last ? { seq: last.seq, leaf: last.leaf, time: last.recordedAt } : null)
 }

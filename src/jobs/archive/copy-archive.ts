@@ -40,7 +40,7 @@ export interface CopyReport {
   /** Written objects, heads and entries; `unchanged` ones were already in the target. */
   objects: CopyCounts & { bytes: number }
   heads: CopyCounts
-  /** Signed checkpoints, cosignatures and policies. */
+  /** Signed checkpoints and policies. */
   logFiles: CopyCounts
   entries: CopyCounts
   legacy: CopyCounts

@@ -10,7 +10,6 @@ import { historyIndex } from '../../domain/year/history/history.ts'
 import { legacyText, parseHead } from '../../domain/year/ledger.ts'
 import type { Head, LedgerContents, Manifest } from '../../domain/year/ledger.ts'
 import { entryBytes, forkOf, ledgerTree } from '../../domain/year/log/log-history.ts'
-import { lostWitness } from '../../domain/year/log/log-policy.ts'
 import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
 import { readCheckpoint } from '../../domain/year/log/signed-note.ts'
 import type { Checkpoint, Note } from '../../domain/year/log/signed-note.ts'
@@ -181,11 +180,7 @@ function obstacleTo({ log, tree }: SignedArchive, there: CheckpointThere): strin
   if (there.checkpoint.size > size)
     return `has ${there.checkpoint.size} entries, the newest checkpoint of this archive only ${size}`
   const fork = forkOf(tree, there.checkpoint)
-  if (fork !== null) return `belongs to another history: ${fork}`
-  const lost = lostWitness(there.note, log.parsedNote, log.parsedPolicy)
-  return there.checkpoint.size < size || lost === null
-    ? null
-    : `has a newer cosignature of ${lost} than this archive`
+  return fork === null ? null : `belongs to another history: ${fork}`
 }
 
 function checkpointRefused(obstacle: string): Refusal<StorageRefusal> {

@@ -6,10 +6,9 @@ import { finding } from '../../domain/year/finding.ts'
 import type { Finding } from '../../domain/year/finding.ts'
 import { forkOf, ledgerTree } from '../../domain/year/log/log-history.ts'
 import type { SeenLog } from '../../domain/year/log/log-history.ts'
-import { openTrusted, parsePolicy } from '../../domain/year/log/log-policy.ts'
-import type { LogPolicy, TrustedNote } from '../../domain/year/log/log-policy.ts'
+import { parsePolicy } from '../../domain/year/log/log-policy.ts'
 import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
-import { readCheckpoint } from '../../domain/year/log/signed-note.ts'
+import { openCheckpoint, readCheckpoint } from '../../domain/year/log/signed-note.ts'
 import type { Checkpoint } from '../../domain/year/log/signed-note.ts'
 import { STATIC_CHECKPOINT, STATIC_INDEX, STATIC_POLICY } from '../../domain/year/log/static-layout.ts'
 import { LINES_MAX } from '../../domain/year/published-ledger.ts'
@@ -35,12 +34,10 @@ export interface HostNote {
   trust: Trust
   /** Text of the trusted policy. */
   policy: string
-  /** True if the cosignatures meet the quorum of the trusted policy. */
-  hasQuorum: boolean
 }
 
 /** A note and the file that holds it. */
-export interface KeptNote {
+interface KeptNote {
   file: string
   note: string
 }
@@ -101,37 +98,17 @@ export async function readHostNote(
     ports.onNote(
       `the key of the log ${origin} is trusted on first use, as ${ports.published.base} names it; to verify it, give a policy from another source with --policy`,
     )
-  const unmet = opened.hasQuorum ? [] : [withoutQuorum(opened)]
-  // The quorum of the host's own policy is not what the reader requires.
-  if (trust === 'first use')
-    for (const { actual } of unmet) ports.onNote(`the checkpoint of ${origin} has ${actual}`)
   const ofHost = hostPolicy === null ? { problem: null } : openWith(hostPolicy, text)
   const isPolicyWrong = hostPolicy === null || ofHost.problem !== null
-  const { checkpoint, hasQuorum } = opened
   return {
-    note: { text, checkpoint, trust, policy, hasQuorum },
-    findings: [
-      ...(trust === 'first use' ? [] : unmet),
-      ...(isPolicyWrong ? [invalid(STATIC_POLICY, ofHost.problem)] : []),
-    ],
+    note: { text, checkpoint: opened.checkpoint, trust, policy },
+    findings: isPolicyWrong ? [invalid(STATIC_POLICY, ofHost.problem)] : [],
   }
 }
 
 /** Returns true for a host of static files, which only an export has. */
 async function hasIndex({ published }: HostLogPorts, signal: AbortSignal): Promise<boolean> {
   return (await published.file(`/${STATIC_INDEX}`, 0, signal)).is === 'text'
-}
-
-function withoutQuorum({ policy: { witnesses }, cosigners }: OpenedNote): Finding {
-  const missing = witnesses
-    .map(({ key }) => key.name)
-    .filter((name) => !cosigners.some((cosigner) => cosigner.name === name))
-  return finding(
-    'note_invalid',
-    STATIC_CHECKPOINT,
-    'cosignatures that meet the quorum of the policy',
-    `too few cosignatures for the quorum of the policy; those of ${missing.join(', ')} are missing`,
-  )
 }
 
 /** Reads a text of the log; null if the host has none. `admitted`: its response if it reports damage of the log itself. */
@@ -164,22 +141,15 @@ function invalid(path: string, actual: string | null): Finding {
   return finding('note_invalid', path, expected, actual)
 }
 
-/** A checkpoint that a key of a policy signed, and the policy. */
-interface OpenedNote extends TrustedNote {
-  policy: LogPolicy
-}
-
 /** Verifies a note with a policy; `path` is the file that is wrong. */
 function openWith(
   policy: string,
   note: string,
-): { problem: string; path: string } | ({ problem: null } & OpenedNote) {
+): { problem: string; path: string } | { problem: null; checkpoint: Checkpoint } {
   const parsed = parsePolicy(policy)
   if (parsed.problem !== null) return { problem: parsed.problem, path: STATIC_POLICY }
-  const opened = openTrusted(note, parsed.policy)
-  return opened.problem === null
-    ? { ...opened, policy: parsed.policy }
-    : { problem: opened.problem, path: STATIC_CHECKPOINT }
+  const opened = openCheckpoint(note, parsed.keys)
+  return opened.problem === null ? opened : { problem: opened.problem, path: STATIC_CHECKPOINT }
 }
 
 /** Most times that another process may store a checkpoint of the same log meanwhile. */
@@ -225,7 +195,7 @@ export async function mergeNote(
     if (behind > 0)
       onNote(`${published.base} is ${behind} entries behind the newest checkpoint that was seen of ${origin}`)
     const isNew = kept === null || kept.checkpoint.size < size || kept.policy !== note.policy
-    const mayKeep = isSound && note.hasQuorum && tree !== null
+    const mayKeep = isSound && tree !== null
     if (mayKeep) await seenLogs.rememberHost(published.base, origin)
     if (behind > 0 || !isNew || !mayKeep) return { findings: [], report: { ...report, behind } }
     const newest = { note: note.text, policy: note.policy, checkpoint: note.checkpoint, tree }

@@ -137,7 +137,7 @@ export const checkpointContract: Contract<CommonRefusal> = {
   operationId: 'getYearCheckpoint',
   summary: 'The newest signed checkpoint',
   description: [
-    'Origin of the log, number of its entries, and root of its RFC 6962 tree, signed by the log and by witnesses',
+    'Origin of the log, number of its entries, and root of its RFC 6962 tree, signed by the log',
     '(C2SP tlog-checkpoint). Readers who keep it can check later that no entry up to it was changed or removed.',
   ].join(' '),
   contentType: 'text/plain',
@@ -179,7 +179,7 @@ export const policyContract: Contract<CommonRefusal> = {
   ...COMMON,
   path: `${LOG_PATH}/policy`,
   operationId: 'getYearLogPolicy',
-  summary: 'Keys of the log and of its witnesses',
+  summary: 'Keys of the log',
   description:
     'Keys whose signatures a reader of this log should require (C2SP tlog-policy). Obtain it once from a trusted source and keep it.',
   contentType: 'text/plain',

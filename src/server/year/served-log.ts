@@ -1,6 +1,6 @@
 import type { ChangeToken, Clock, Objects } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
-import { newestNoteSize, newestPolicyNumber } from '../../domain/year/log/log-history.ts'
+import { newestPolicyNumber } from '../../domain/year/log/log-history.ts'
 import type { LogFile } from '../../domain/year/log/log-history.ts'
 import { newestLogFiles, openStoredLog, requireContinued } from '../../domain/year/log/stored-log.ts'
 import type { StoredLog } from '../../domain/year/log/stored-log.ts'
@@ -11,7 +11,7 @@ import type { LedgerLog, ProvedPublications } from './proved-publications.ts'
 const LOOK_MAX_AGE_MS = 2_000
 
 /** The log to serve: the newest stored note and the proved ledger that continues it. */
-export interface ServedLog extends LedgerLog, Pick<StoredLog, 'checkpoint' | 'note' | 'policy'> {}
+export interface ServedLog extends LedgerLog, StoredLog {}
 
 /** The newest stored log and its files; null without one. */
 type Newest = { log: StoredLog; files: readonly LogFile[] } | null
@@ -64,18 +64,17 @@ export function servedLog(
       throw storageDamaged(
         `the newest stored checkpoint has ${size} entries, but one of ${largest} entries was served before`,
       )
-    const { checkpoint, note, policy } = newest.log
-    requireContinued(log.tree(), checkpoint)
+    requireContinued(log.tree(), newest.log.checkpoint)
     largest = size
-    return { ...log, checkpoint, note, policy }
+    return { ...log, ...newest.log }
   }
 }
 
-type ReadableLogFiles = Pick<Objects['logFiles'], 'list' | 'cosignatures' | 'get' | 'changeToken'>
+type ReadableLogFiles = Pick<Objects['logFiles'], 'list' | 'get' | 'changeToken'>
 
 /**
  * Lists the files that can be the newest after a look, at a cost that does not grow with the log: the note of the whole
- * ledger, else the last one, their cosignatures, and the policy after the last one.
+ * ledger, else the last one, and the policies after the last one.
  *
  * @returns null if all files must be listed, because the ledger grew without a note
  */
@@ -84,12 +83,11 @@ async function listAfter(
   { newest, ledgerSize: before }: Look,
   ledgerSize: number,
 ): Promise<LogFile[] | null> {
-  const known = (newest?.files ?? []).filter(({ kind }) => kind !== 'cosignature')
+  const known = newest?.files ?? []
   const note: LogFile = { kind: 'note', size: ledgerSize }
   const isSigned = (await logFiles.get(note)) !== null
   if (!isSigned && ledgerSize !== before) return null
-  const size = isSigned ? ledgerSize : newestNoteSize(known)
-  const files = [...known, ...(isSigned ? [note] : []), ...(await logFiles.cosignatures(size))]
+  const files = isSigned ? [...known, note] : [...known]
   for (let number = newestPolicyNumber(known) + 1; ; number += 1) {
     const policy: LogFile = { kind: 'policy', number }
     if ((await logFiles.get(policy)) === null) return files

@@ -223,7 +223,6 @@ function archiveContract(engine: string, open: ArchiveOpener): void {
 function logFilesContract(engine: string, open: ArchiveOpener): void {
   describe(`files of the signed log on ${engine}`, () => {
     const note: LogFile = { kind: 'note', size: 30 }
-    const cosignature: LogFile = { kind: 'cosignature', size: 30, keyId: 'df1c0a35', time: 1_792_800_601 }
     const policy: LogFile = { kind: 'policy', number: 1 }
 
     test('a new store has no files of the log', async () => {
@@ -234,25 +233,11 @@ function logFilesContract(engine: string, open: ArchiveOpener): void {
 
     test('stored files are listed and read byte for byte', async () => {
       const { objects } = await open()
-      for (const [index, file] of [note, cosignature, policy].entries())
+      for (const [index, file] of [note, policy].entries())
         await objects.logFiles.put(file, Uint8Array.of(0, 255, index))
-      expect([...((await objects.logFiles.get(cosignature)) ?? [])]).toEqual([0, 255, 1])
+      expect([...((await objects.logFiles.get(policy)) ?? [])]).toEqual([0, 255, 1])
       const names = (await objects.logFiles.list()).map(logFileName)
-      expect(names.sort()).toEqual(['30', '30.df1c0a35.1792800601', 'policy.1'])
-    })
-
-    test('the cosignatures of one note are listed without other files', async () => {
-      const { objects } = await open()
-      const others: LogFile[] = [
-        note,
-        policy,
-        { ...note, size: 3 },
-        { ...cosignature, size: 3 },
-        { ...cosignature, size: 300 },
-      ]
-      for (const file of [...others, cosignature]) await objects.logFiles.put(file, utf8('x'))
-      expect(await objects.logFiles.cosignatures(30)).toEqual([cosignature])
-      expect(await objects.logFiles.cosignatures(31)).toEqual([])
+      expect(names.sort()).toEqual(['30', 'policy.1'])
     })
 
     test('a file is written once: the same bytes again change nothing, other bytes are refused', async () => {
@@ -266,7 +251,7 @@ function logFilesContract(engine: string, open: ArchiveOpener): void {
     test('files with other names are not listed', async () => {
       const { objects, plant } = await open()
       await objects.logFiles.put(note, utf8('signed'))
-      for (const name of ['0', '030', '30.bak', '30.df1c0a35', 'policy', 'policy.0', 'checkpoint'])
+      for (const name of ['0', '030', '30.bak', 'policy', 'policy.0', 'checkpoint'])
         await plant(`tlog/year/${name}`, utf8('x'))
       expect(await objects.logFiles.list()).toEqual([note])
     })

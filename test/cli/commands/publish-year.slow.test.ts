@@ -23,7 +23,7 @@ describe('publish-year', () => {
       report: { outcome: 'published', attempt: 1, items: { hackerNews: 5 } },
     })
     expect(Object.keys(first.report).join(' ')).toBe(
-      'job outcome asOfDay attempt publicationId sha256 byteSize publishedAt items distinctItems coverage durationMs reason witnesses',
+      'job outcome asOfDay attempt publicationId sha256 byteSize publishedAt items distinctItems coverage durationMs reason',
     )
     const sha256 = first.report.sha256 ?? ''
     const object = readFileSync(join(data, 'objects', 'sha256', sha256.slice(0, 2), sha256))

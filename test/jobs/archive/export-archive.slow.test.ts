@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { addDays } from '../../../src/domain/time.ts'
@@ -12,7 +12,7 @@ import { checkpointText, signerKey, signNote } from '../../../src/domain/year/lo
 import { parseEntryBundle, tileOf, tilesOfSize } from '../../../src/domain/year/log/tiles.ts'
 import type { Tile } from '../../../src/domain/year/log/tiles.ts'
 import { chainOf, gap, headAt, manifest } from '../../domain/year/ledger-rows.ts'
-import { ledgerTree, logFileName, newestNoteSize } from '../../../src/domain/year/log/log-history.ts'
+import { ledgerTree } from '../../../src/domain/year/log/log-history.ts'
 import type { LogFile } from '../../../src/domain/year/log/log-history.ts'
 import {
   staticHeadersText,
@@ -21,7 +21,6 @@ import {
 } from '../../../src/domain/year/log/static-layout.ts'
 import { importArchive } from '../../../src/jobs/import-archive.ts'
 import { signLedger } from '../../../src/jobs/sign-checkpoint.ts'
-import { testWitness } from '../../domain/year/log-vectors.ts'
 import { openApp } from '../../support/api-client.ts'
 import { requestRoute } from '../../support/contract-client.ts'
 import { exportFolder, exportTo, publishSigned, signedWorkspace } from '../../support/exports.ts'
@@ -66,25 +65,6 @@ async function servedFiles(
     }
   }
   return served
-}
-
-/** Adds a witness to the policy of a workspace; the result cosigns the newest note at a time in seconds. */
-async function addWitness({
-  objects: { logFiles },
-  log,
-}: SignedWorkspace): Promise<(time: number) => Promise<void>> {
-  const witness = testWitness('w1', 3)
-  const keyId = witness.vkey.split('+')[1] ?? ''
-  const policy = `${log.policy.replace('quorum none\n', '')}witness w1 ${witness.vkey}\nquorum w1\n`
-  await logFiles.put({ kind: 'policy', number: 2 }, Buffer.from(policy))
-  return async (time) => {
-    const size = newestNoteSize(await logFiles.list())
-    const [text = ''] = Buffer.from((await logFiles.get({ kind: 'note', size })) ?? [])
-      .toString()
-      .split('\n\n')
-    const line = `${witness.cosign(`${text}\n`, time)}\n`
-    await logFiles.put({ kind: 'cosignature', size, keyId, time }, Buffer.from(line))
-  }
 }
 
 /** Returns a workspace whose log has only some of its files, like a restored older copy. */
@@ -212,43 +192,14 @@ describe('an export', () => {
     expect(filesOfFolder(both.path)).toEqual(filesOfFolder(alone.path))
   })
 
-  test('a damaged cosignature is not exported, and a log without a policy is refused with what to do', async () => {
+  test('a log without a policy is refused with what to do', async () => {
     const workspace = await signedWorkspace([AS_OF])
-    await exportTo(workspace, exportFolder(workspace, 'before').tree)
-    const cosign = await addWitness(workspace)
-    await cosign(1_000)
-    const stored = (await workspace.objects.logFiles.list()).find(
-      ({ kind }) => kind === 'cosignature',
-    ) as LogFile
-    const damaged = join(workspace.folder, 'objects', 'tlog', 'year', logFileName(stored))
-    chmodSync(damaged, 0o600)
-    writeFileSync(damaged, 'not a line')
-    const { path, tree } = exportFolder(workspace)
-    await exportTo(workspace, tree)
-    expect(readText(path, CHECKPOINT).match(/^\u2014/gm)).toHaveLength(1)
     const unnamed = (await workspace.objects.logFiles.list()).filter(({ kind }) => kind !== 'policy')
+    const { tree } = exportFolder(workspace)
     await expect(exportTo(withLogFiles(workspace, unnamed), tree)).rejects.toMatchObject({
       code: 'archive_damaged',
       detail: expect.stringContaining('no policy is stored; run dash checkpoint') as unknown,
     })
-  })
-
-  test('a checkpoint with newer cosignatures replaces one of the same size, and one with older cosignatures is refused', async () => {
-    const workspace = await signedWorkspace([AS_OF])
-    const cosign = await addWitness(workspace)
-    await cosign(1_000)
-    const { path, tree } = exportFolder(workspace)
-    await exportTo(workspace, tree)
-    const older = await workspace.objects.logFiles.list()
-    await cosign(2_000)
-    expect(await exportTo(workspace, tree)).toMatchObject({ written: 1 })
-    const newest = readText(path, CHECKPOINT)
-    expect(newest).toBe((await requestRoute(openApp(workspace), `/${CHECKPOINT}`)).text)
-    await expect(exportTo(withLogFiles(workspace, older), tree)).rejects.toMatchObject({
-      code: 'storage_damaged',
-      detail: expect.stringMatching(/has a newer cosignature of w1/) as unknown,
-    })
-    expect(readText(path, CHECKPOINT)).toBe(newest)
   })
 
   test.each(['tlog/year/policy', 'index.json', CHECKPOINT])(
@@ -322,7 +273,6 @@ function archiveOfSize(size: number) {
   const contents = { rows, legacy: [], founding: null }
   const logFiles = {
     list: () => Promise.resolve(files),
-    cosignatures: () => Promise.resolve([]),
     get: (file: LogFile) => Promise.resolve(Buffer.from(texts[file.kind === 'note' ? 0 : 1] ?? '')),
     put: () => Promise.reject(new Error('an export does not write here')),
     changeToken: () => Promise.resolve(null),

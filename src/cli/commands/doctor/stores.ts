@@ -177,20 +177,19 @@ function judgeDatabase(store: string, { name, exists: there, migrations }: Inspe
 const LOG_REMEDY =
   'correct the settings, or restore the key and its record (docs/signed-log.md#keeping-the-key)'
 
-/** Checks the key of the log, its record, which the ledger must continue, and the policy of its witnesses. */
+/** Checks the key of the log, and its record, which the ledger must continue. */
 async function inspectLog(container: Container): Promise<Check[]> {
   const log = await container.signedLog()
   if (log === null) return []
   const checkpoint = await log.signer.lastSigned()
   const { origin, size } = checkpoint
-  const witnesses = log.witnesses?.parties.length ?? 0
   const { ledger } = await container.auditors()
   const rows = (await ledger.read())?.rows ?? []
   const other = secondHistory([{ checkpoint, where: LOG_RECORD }], rows)
   return found(
     'log',
     other === null
-      ? ok(`the key of ${origin} last signed a checkpoint of size ${size}; witnesses: ${witnesses}`)
+      ? ok(`the key of ${origin} last signed a checkpoint of size ${size}`)
       : problem(other, SECOND_HISTORY_ADVICE, EXIT.storage),
   )
 }

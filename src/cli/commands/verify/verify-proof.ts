@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { Refusal, messageOf } from '../../../domain/refusal.ts'
 import { utf8Text } from '../../../domain/text.ts'
 import { parsePolicy } from '../../../domain/year/log/log-policy.ts'
-import type { LogPolicy } from '../../../domain/year/log/log-policy.ts'
+import type { VerifierKey } from '../../../domain/year/log/signed-note.ts'
 import { verifyPublication } from '../../../domain/year/log/verify-proof.ts'
 import type { BareContext } from '../../context.ts'
 import { EXIT } from '../../exit-codes.ts'
@@ -24,9 +24,9 @@ export async function verifyProofCommand(
   const [publication, proof, ...more] = files
   if (publication === undefined || proof === undefined || more.length > 0)
     throw new Refusal('usage', 'name two files: the publication, then its proof file')
-  const policy = policyFile === undefined ? null : readPolicy(policyFile, cwd).policy
+  const keys = policyFile === undefined ? null : readPolicy(policyFile, cwd).keys
   const bytes = readFile(publication, cwd)
-  const verdict = verifyPublication(bytes, utf8Text(readFile(proof, cwd)), policy)
+  const verdict = verifyPublication(bytes, utf8Text(readFile(proof, cwd)), keys)
   const { ok, problem, entry } = verdict
   const sentences = [
     ...verdict.proved.map(({ text }) => `proved: ${text}`),
@@ -60,10 +60,10 @@ function readFile(file: string, cwd: string): Buffer {
  *
  * @throws Refusal `usage` if it cannot be read or is not a policy
  */
-export function readPolicy(file: string, cwd: string): { text: string; policy: LogPolicy } {
+export function readPolicy(file: string, cwd: string): { text: string; keys: VerifierKey[] } {
   const text = utf8Text(readFile(file, cwd))
   const parsed = parsePolicy(text)
   if (parsed.problem !== null)
     throw new Refusal('usage', `--policy ${JSON.stringify(file)} is not a valid policy: ${parsed.problem}`)
-  return { text, policy: parsed.policy }
+  return { text, keys: parsed.keys }
 }

@@ -5,9 +5,8 @@ import type { LedgerRow } from '../ledger.ts'
 import { forkOf, ledgerTree, logFileName } from './log-history.ts'
 import type { LogFile } from './log-history.ts'
 import { parsePolicy } from './log-policy.ts'
-import type { LogPolicy } from './log-policy.ts'
 import type { MerkleTree } from './merkle-tree.ts'
-import { isSignatureLine, openCheckpoint, parseNote, readCheckpoint, verifyNote } from './signed-note.ts'
+import { openCheckpoint, readCheckpoint } from './signed-note.ts'
 import type { Checkpoint, VerifierKey } from './signed-note.ts'
 
 /** A file of the signed log as an audit reads it; `bytes` is null if the file is listed but missing. */
@@ -26,8 +25,7 @@ export function logFilePath(file: LogFile): string {
 
 /**
  * Audits the stored files of the signed log. Each policy must parse. Each note must be signed by a log key of a stored
- * policy, and the ledger must continue it, so that all notes are consistent with each other. Each cosignature must be
- * valid.
+ * policy, and the ledger must continue it, so that all notes are consistent with each other.
  *
  * @param rows every row of the ledger, read after the files were listed
  * @param record the checkpoint that the key signed last, which the ledger must continue too; null if it is not known
@@ -48,25 +46,21 @@ export function auditLog(
 
 function auditFiles(tree: MerkleTree, files: readonly AuditedLogFile[]): Finding[] {
   const texts = new Map(files.map(({ file, bytes }) => [logFilePath(file), utf8Text(bytes)]))
-  const policies: LogPolicy[] = []
+  const keys: VerifierKey[] = []
+  let hasPolicy = false
   const findings: Finding[] = []
   for (const { file } of files) {
     if (file.kind !== 'policy') continue
     const parsed = parsePolicy(texts.get(logFilePath(file)) ?? '')
-    if (parsed.problem === null) policies.push(parsed.policy)
+    hasPolicy = true
+    if (parsed.problem === null) keys.push(...parsed.keys)
     else findings.push(invalid(file, 'a policy', parsed.problem))
   }
-  const keys = policies.flatMap(({ logs }) => logs.map(({ key }) => key))
   // Without a policy, one finding says so instead of one for each note.
-  if (policies.length === 0 && findings.length === 0)
-    findings.push(invalid({ kind: 'policy', number: 1 }, 'a policy', 'no policy is stored'))
+  if (!hasPolicy) findings.push(invalid({ kind: 'policy', number: 1 }, 'a policy', 'no policy is stored'))
   for (const { file } of files) {
     const text = texts.get(logFilePath(file)) ?? ''
     if (file.kind === 'note') findings.push(...auditNote(file, text, keys, tree))
-    if (file.kind === 'cosignature') {
-      const note = texts.get(logFilePath({ kind: 'note', size: file.size })) ?? ''
-      findings.push(...auditCosignature(file, note, text, policies))
-    }
   }
   return findings
 }
@@ -89,23 +83,4 @@ function auditNote(
     return [invalid(file, expected, `a checkpoint of ${checkpoint.size} entries`)]
   const fork = forkOf(tree, checkpoint)
   return fork === null ? [] : [finding('log_forked', logFilePath(file), 'the tree of the ledger', fork)]
-}
-
-/** Audits one cosignature, which is one line. Without the key of its witness in a policy, only its syntax is checked. */
-function auditCosignature(
-  file: Extract<LogFile, { kind: 'cosignature' }>,
-  note: string,
-  line: string,
-  policies: readonly LogPolicy[],
-): Finding[] {
-  const witnesses = policies.flatMap(({ witnesses: each }) => each.map(({ key }) => key))
-  const signed = parseNote(note + line)
-  const expected = `a cosignature of tlog/year/${file.size}`
-  if (signed === null || !isSignatureLine(line))
-    return [invalid(file, expected, 'it is not a signature line')]
-  const key = witnesses.find(({ id }) => id === file.keyId)
-  if (key === undefined) return []
-  const verdict = verifyNote(signed, key)
-  const isOwn = verdict.is === 'valid' && verdict.times.includes(file.time)
-  return isOwn ? [] : [invalid(file, expected, `the signature of ${key.name} is ${verdict.is}`)]
 }

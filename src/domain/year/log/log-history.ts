@@ -29,45 +29,24 @@ export function entryBytes(row: LedgerRow): Uint8Array {
 export type LogFile =
   /** The signed checkpoint of the tree of `size` entries. */
   | { kind: 'note'; size: number }
-  /** Signature line of a witness for that note; `time` is in seconds since 1970. */
-  | { kind: 'cosignature'; size: number; keyId: string; time: number }
   /** Policy for readers: the keys to trust. The policy with the greatest number is in force. */
   | { kind: 'policy'; number: number }
 
 export function logFileName(file: LogFile): string {
-  switch (file.kind) {
-    case 'note':
-      return `${file.size}`
-    case 'cosignature':
-      return `${file.size}.${file.keyId}.${file.time}`
-    case 'policy':
-      return `policy.${file.number}`
-  }
+  return file.kind === 'note' ? `${file.size}` : `policy.${file.number}`
 }
 
 /** Parses the name of a log file; null for any name that {@link logFileName} does not produce. */
 export function parseLogFileName(name: string): LogFile | null {
-  const [, size, keyId, time, number] =
-    /^(?:([1-9]\d{0,14})(?:\.([\da-f]{8})\.([1-9]\d{0,14}))?|policy\.([1-9]\d{0,14}))$/.exec(name) ?? []
-  if (number !== undefined) return { kind: 'policy', number: Number(number) }
-  if (size === undefined) return null
-  if (keyId === undefined) return { kind: 'note', size: Number(size) }
-  return { kind: 'cosignature', size: Number(size), keyId, time: Number(time) }
+  const [, policy, digits] = /^(policy\.)?([1-9]\d{0,14})$/.exec(name) ?? []
+  if (digits === undefined) return null
+  const number = Number(digits)
+  return policy === undefined ? { kind: 'note', size: number } : { kind: 'policy', number }
 }
 
 /** Returns the number of entries of the newest stored note; 0 without a note. */
 export function newestNoteSize(files: readonly LogFile[]): number {
   return Math.max(0, ...files.map((file) => (file.kind === 'note' ? file.size : 0)))
-}
-
-/** Returns the newest cosignature of each witness for the note of `size` entries. */
-export function newestCosignatures(files: readonly LogFile[], size: number): LogFile[] {
-  const newest = new Map<string, Extract<LogFile, { kind: 'cosignature' }>>()
-  for (const file of files) {
-    if (file.kind !== 'cosignature' || file.size !== size) continue
-    if (file.time > (newest.get(file.keyId)?.time ?? 0)) newest.set(file.keyId, file)
-  }
-  return [...newest.values()]
 }
 
 /** Returns the number of the policy in force; 0 without a policy. */
@@ -94,7 +73,7 @@ export function readStoredNote(
   if (checkpoint.size !== size) return { problem: `is a checkpoint of ${checkpoint.size} entries` }
   const { origin } = checkpoint
   const own = keys.filter(({ name }) => name === origin)
-  if (own.length > 0 && !own.some((key) => verifyNote(note, key).is === 'valid'))
+  if (own.length > 0 && !own.some((key) => verifyNote(note, key) === 'valid'))
     return { problem: `is not signed by the key of ${origin}` }
   return { problem: null, checkpoint }
 }

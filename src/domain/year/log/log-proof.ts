@@ -6,11 +6,10 @@ import { instantField } from '../../wire-fields.ts'
 import type { ProvedLedger, TimelineItem } from '../chain.ts'
 import { historyQuerySchema, pastOr } from '../history/history.ts'
 import { sealOf } from '../ledger.ts'
-import { openTrusted } from './log-policy.ts'
-import type { LogPolicy, TrustedNote } from './log-policy.ts'
 import { HASH_BYTES, inclusionProof, leafHash, rootOfInclusion } from './merkle-tree.ts'
 import type { Hash, MerkleTree } from './merkle-tree.ts'
-import { parseDecimal, parseNote, readCheckpoint } from './signed-note.ts'
+import { openCheckpoint, parseDecimal, parseNote, readCheckpoint } from './signed-note.ts'
+import type { OpenedCheckpoint, VerifierKey } from './signed-note.ts'
 
 /** Proof files (C2SP tlog-proof): each proves offline that one entry is in the log. */
 
@@ -20,7 +19,7 @@ export interface LogProof {
   index: number
   /** Hashes of the inclusion proof, from the leaf's sibling up. */
   hashes: Hash[]
-  /** Signed checkpoint with all of its cosignatures. */
+  /** Signed checkpoint. */
   checkpoint: string
 }
 
@@ -52,7 +51,7 @@ export function parseLogProof(text: string): LogProof | null {
  * @param entry bytes of the entry
  * @param index index of the entry, from 0
  * @param size number of entries of the checkpoint
- * @param checkpoint signed checkpoint with its cosignatures
+ * @param checkpoint signed checkpoint
  * @throws RangeError if that tree has no such entry
  */
 export function proveEntry(
@@ -65,27 +64,20 @@ export function proveEntry(
   return { entry, index, hashes: inclusionProof(tree, index, size), checkpoint }
 }
 
-/** Result of verifying a proof: the checkpoint whose tree contains the entry, or the reason why this is not proved. */
-export type ProofVerdict = { problem: string } | ({ problem: null } & TrustedNote)
-
 /**
- * Verifies a proof against a policy. A quorum that is not met is reported, but does not make the proof invalid.
+ * Verifies a proof.
  *
- * @param policy trusted keys; null accepts any signer of the checkpoint
+ * @param keys trusted keys; null accepts any signer of the checkpoint
+ * @returns the checkpoint whose tree contains the entry, or the reason why this is not proved
  */
-export function verifyLogProof(proof: LogProof, policy: LogPolicy | null): ProofVerdict {
-  const opened = policy ? openTrusted(proof.checkpoint, policy) : openUntrusted(proof.checkpoint)
+export function verifyLogProof(proof: LogProof, keys: readonly VerifierKey[] | null): OpenedCheckpoint {
+  const opened = keys ? openCheckpoint(proof.checkpoint, keys) : readCheckpoint(proof.checkpoint)
   if (opened.problem !== null) return { problem: `the checkpoint is not trusted: ${opened.problem}` }
   const { size, root } = opened.checkpoint
   const proved = rootOfInclusion(leafHash(proof.entry), proof.index, size, proof.hashes)
   if (proved === null || !areSameBytes(proved, root))
     return { problem: `entry ${proof.index} is not in the tree of ${size} entries that the log signed` }
   return opened
-}
-
-function openUntrusted(text: string): ReturnType<typeof openTrusted> {
-  const read = readCheckpoint(text)
-  return read.problem === null ? { ...read, cosigners: [], hasQuorum: true } : read
 }
 
 /**

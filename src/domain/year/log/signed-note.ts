@@ -12,23 +12,19 @@ import { HASH_BYTES } from './merkle-tree.ts'
 import type { Hash } from './merkle-tree.ts'
 
 /**
- * Signed notes, checkpoints and cosignatures (C2SP signed-note 1.0, tlog-checkpoint 1.0, tlog-cosignature 1.0). Every
- * parser accepts canonical texts only: formatting a parsed value returns the same text.
+ * Signed notes and checkpoints (C2SP signed-note 1.0, tlog-checkpoint 1.0). Every parser accepts canonical texts only:
+ * formatting a parsed value returns the same text. Signatures of unknown keys are ignored.
  */
 
-/** Signature types and the byte that encodes each of them in keys. */
-const TYPE_BYTES = { log: 0x01, witness: 0x04 } as const
+/** The byte that encodes the signature type in keys: Ed25519 over the text of the note. */
+const TYPE_BYTE = 0x01
 
-/** A log signs the text of a note; a witness signs the text and the time. */
-type KeyType = keyof typeof TYPE_BYTES
-
-/** A public key that verifies signatures. */
+/** A public key that verifies the signatures of a log. */
 export interface VerifierKey {
-  /** Name of the key; for a log, its origin. */
+  /** Name of the key: the origin of the log. */
   name: string
   /** Eight hex digits. Name and id together identify the key of a signature. */
   id: string
-  type: KeyType
   publicKey: Uint8Array
 }
 
@@ -50,14 +46,14 @@ const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
 const KEY_ID_BYTES = 4
 
-function verifierKey(name: string, type: KeyType, publicKey: Uint8Array): VerifierKey {
-  const named = Buffer.concat([bytesOf(`${name}\n`), Uint8Array.of(TYPE_BYTES[type]), publicKey])
-  return { name, id: hexOf(sha256(named).subarray(0, KEY_ID_BYTES)), type, publicKey }
+function verifierKey(name: string, publicKey: Uint8Array): VerifierKey {
+  const named = Buffer.concat([bytesOf(`${name}\n`), Uint8Array.of(TYPE_BYTE), publicKey])
+  return { name, id: hexOf(sha256(named).subarray(0, KEY_ID_BYTES)), publicKey }
 }
 
 /** Formats a key without its name: `<id>+<base64 of type and key>`. */
-function encodeKey({ id, type }: VerifierKey, key: Uint8Array): string {
-  return `${id}+${encodeBase64(Buffer.concat([Uint8Array.of(TYPE_BYTES[type]), key]))}`
+function encodeKey({ id }: VerifierKey, key: Uint8Array): string {
+  return `${id}+${encodeBase64(Buffer.concat([Uint8Array.of(TYPE_BYTE), key]))}`
 }
 
 /** Formats a verifier key: `<name>+<id>+<base64>`. */
@@ -67,18 +63,17 @@ export function formatVerifierKey(key: VerifierKey): string {
 
 /** Parses a verifier key; null for any text that {@link formatVerifierKey} does not produce. */
 export function parseVerifierKey(text: string): VerifierKey | null {
-  const { name, type, key } = parseKey(text) ?? {}
-  if (name === undefined || type === undefined || key === undefined) return null
-  const parsed = verifierKey(name, type, key)
+  const { name, key } = parseKey(text) ?? {}
+  if (name === undefined || key === undefined) return null
+  const parsed = verifierKey(name, key)
   return formatVerifierKey(parsed) === text ? parsed : null
 }
 
-function parseKey(text: string): { name: string; type: KeyType; key: Uint8Array } | null {
+function parseKey(text: string): { name: string; key: Uint8Array } | null {
   const [, name = '', encoded = ''] = /^([^+]+)\+[\da-f]{8}\+([A-Za-z\d+/=]+)$/.exec(text) ?? []
   const bytes = decodeBase64(encoded)
-  const type = (['log', 'witness'] as const).find((each) => TYPE_BYTES[each] === bytes?.[0])
-  if (bytes?.byteLength !== 1 + ED25519_KEY_BYTES || type === undefined || !isKeyName(name)) return null
-  return { name, type, key: bytes.subarray(1) }
+  if (bytes?.byteLength !== 1 + ED25519_KEY_BYTES || bytes[0] !== TYPE_BYTE || !isKeyName(name)) return null
+  return { name, key: bytes.subarray(1) }
 }
 
 /**
@@ -88,7 +83,7 @@ function parseKey(text: string): { name: string; type: KeyType; key: Uint8Array 
  * @param seed 32 random bytes
  */
 export function signerKey(name: string, seed: Uint8Array): SignerKey {
-  return { ...verifierKey(name, 'log', ed25519PublicKey(seed)), seed }
+  return { ...verifierKey(name, ed25519PublicKey(seed)), seed }
 }
 
 const PRIVATE_KEY = 'PRIVATE+KEY+'
@@ -101,20 +96,18 @@ export function formatSignerKey(key: SignerKey): string {
 /** Parses a private key; null for any text that {@link formatSignerKey} does not produce. */
 export function parseSignerKey(text: string): SignerKey | null {
   if (!text.startsWith(PRIVATE_KEY)) return null
-  const { name, type, key } = parseKey(text.slice(PRIVATE_KEY.length)) ?? {}
-  if (name === undefined || type !== 'log' || key === undefined) return null
+  const { name, key } = parseKey(text.slice(PRIVATE_KEY.length)) ?? {}
+  if (name === undefined || key === undefined) return null
   const parsed = signerKey(name, key)
   return formatSignerKey(parsed) === text ? parsed : null
 }
 
 /** One signature line of a note, not verified. */
-export interface NoteSignature {
+interface NoteSignature {
   name: string
   keyId: string
-  /** Bytes after the key id. Log: the signature, 64 bytes. Witness: the time, 8 bytes, and the signature. */
+  /** Bytes after the key id: the signature. Signatures of other types can have other lengths. */
   bytes: Uint8Array
-  /** The whole line without its newline. */
-  line: string
 }
 
 /** Signed note, parsed but not verified. */
@@ -142,18 +135,13 @@ export function parseNote(note: string): Note | null {
   return signatures.every((each) => each !== null) ? { text: note.slice(0, end), signatures } : null
 }
 
-/** Returns true for exactly one signature line with its newline, as a cosignature is stored. */
-export function isSignatureLine(text: string): boolean {
-  return text.endsWith('\n') && !hasControlCharacter(text) && parseSignature(text.slice(0, -1)) !== null
-}
-
 /** Parses a signature line without its newline; null if it is not a signature line. */
 function parseSignature(line: string): NoteSignature | null {
   const [, name = '', encoded = ''] = /^\u2014 ([^ ]+) ([A-Za-z\d+/=]+)$/.exec(line) ?? []
   const bytes = decodeBase64(encoded)
   if (!isKeyName(name) || bytes === null || bytes.byteLength <= KEY_ID_BYTES) return null
   const keyId = hexOf(bytes.subarray(0, KEY_ID_BYTES))
-  return { name, keyId, bytes: bytes.subarray(KEY_ID_BYTES), line }
+  return { name, keyId, bytes: bytes.subarray(KEY_ID_BYTES) }
 }
 
 /** Signs a text with one or more keys of a log and returns the note. */
@@ -165,40 +153,15 @@ export function signNote(text: string, ...keys: readonly SignerKey[]): string {
   return `${text}\n${lines.join('')}`
 }
 
-/** Result of verifying the signatures of one key on a note. */
-export type NoteVerdict =
-  | { is: 'missing' | 'invalid' }
-  /** `times`: when a witness signed the note, in seconds since 1970, ascending; empty for a log. */
-  | { is: 'valid'; times: number[] }
-
 /** Verifies all signatures of a key on a note. One invalid signature makes the result invalid. */
-export function verifyNote({ text, signatures }: Note, key: VerifierKey): NoteVerdict {
+export function verifyNote({ text, signatures }: Note, key: VerifierKey): 'missing' | 'invalid' | 'valid' {
   const own = signatures.filter(({ name, keyId }) => name === key.name && keyId === key.id)
-  if (own.length === 0) return { is: 'missing' }
-  if (key.type === 'log') {
-    const isValid = own.every(
-      ({ bytes }) =>
-        bytes.byteLength === ED25519_SIGNATURE_BYTES &&
-        isEd25519Signature(key.publicKey, bytesOf(text), bytes),
-    )
-    return isValid ? { is: 'valid', times: [] } : { is: 'invalid' }
-  }
-  const times = own.map(({ bytes }) => cosignedAt(text, key, bytes))
-  return times.every((time) => time !== null)
-    ? { is: 'valid', times: times.toSorted((a, b) => a - b) }
-    : { is: 'invalid' }
-}
-
-const TIME_BYTES = 8
-const TIME_MAX = 2n ** 63n - 1n
-
-/** Returns the time of a witness's cosignature in seconds since 1970; null if the signature is invalid. */
-function cosignedAt(text: string, { publicKey }: VerifierKey, bytes: Uint8Array): number | null {
-  if (bytes.byteLength !== TIME_BYTES + ED25519_SIGNATURE_BYTES) return null
-  const time = Buffer.from(bytes).readBigUInt64BE()
-  if (time < 1n || time > TIME_MAX) return null
-  const message = bytesOf(`cosignature/v1\ntime ${time}\n${text}`)
-  return isEd25519Signature(publicKey, message, bytes.subarray(TIME_BYTES)) ? Number(time) : null
+  if (own.length === 0) return 'missing'
+  const isValid = own.every(
+    ({ bytes }) =>
+      bytes.byteLength === ED25519_SIGNATURE_BYTES && isEd25519Signature(key.publicKey, bytesOf(text), bytes),
+  )
+  return isValid ? 'valid' : 'invalid'
 }
 
 /** Origin of a log, and size and root of its tree, as the log states them. */
@@ -231,7 +194,7 @@ export function parseDecimal(text: string): number | null {
 }
 
 /** A signed checkpoint, or the reason why a text is none. */
-type OpenedCheckpoint = { problem: string } | { problem: null; checkpoint: Checkpoint; note: Note }
+export type OpenedCheckpoint = { problem: string } | { problem: null; checkpoint: Checkpoint; note: Note }
 
 /** Reads a signed checkpoint without verifying its signatures. */
 export function readCheckpoint(text: string): OpenedCheckpoint {
@@ -252,7 +215,7 @@ export function openCheckpoint(text: string, keys: readonly VerifierKey[]): Open
   const read = readCheckpoint(text)
   if (read.problem !== null) return read
   const { note, checkpoint } = read
-  const verdicts = keys.map((key) => ({ key, is: verifyNote(note, key).is }))
+  const verdicts = keys.map((key) => ({ key, is: verifyNote(note, key) }))
   const invalid = verdicts.find(({ is }) => is === 'invalid')
   if (invalid) return { problem: `the signature of ${invalid.key.name} is invalid` }
   const valid = verdicts.filter(({ is }) => is === 'valid')

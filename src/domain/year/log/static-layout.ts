@@ -10,10 +10,10 @@ import type { Tile } from './tiles.ts'
 
 const LOG_FOLDER = LOG_PATH.slice(1)
 
-/** The signed checkpoint with its cosignatures. Replaced only by a larger one that continues it. */
+/** The signed checkpoint. Replaced only by a larger one that continues it. */
 export const STATIC_CHECKPOINT = `${LOG_FOLDER}/checkpoint`
 
-/** Keys of the log and of its witnesses. Replaced at every export. */
+/** Keys of the log. Replaced at every export. */
 export const STATIC_POLICY = `${LOG_FOLDER}/policy`
 
 /** Every publication and gap, as `/api/feed/history/index` of a server. Replaced at every export. */

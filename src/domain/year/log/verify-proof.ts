@@ -1,6 +1,6 @@
 import { sha256Hex } from '../../digest.ts'
 import { parseJson, utf8Text } from '../../text.ts'
-import { formatInstant, parseInstant } from '../../time.ts'
+import { parseInstant } from '../../time.ts'
 import type { Day, Instant } from '../../time.ts'
 import { entryOf, timelineOf } from '../chain.ts'
 import type { TimelineItem } from '../chain.ts'
@@ -9,20 +9,19 @@ import { examineBytes } from '../examine.ts'
 import { formatTime } from '../finding.ts'
 import { parseLeafText, parseLegacyLine, sealOf } from '../ledger.ts'
 import type { LedgerRow, LegacyRow, Manifest } from '../ledger.ts'
-import { evaluatePolicy } from './log-policy.ts'
-import type { LogPolicy } from './log-policy.ts'
 import { asOfProofSchema, parseLogProof, verifyLogProof } from './log-proof.ts'
-import type { LogProof, ProofVerdict } from './log-proof.ts'
+import type { LogProof } from './log-proof.ts'
+import type { Checkpoint, OpenedCheckpoint, VerifierKey } from './signed-note.ts'
 
 /** A fact about a publication, and the sentence about it for a person (docs/proof.md#verifying-a-publication). */
 export interface Statement {
-  code: 'digest' | 'identity' | 'inclusion' | 'log' | 'witnesses' | 'newest' | 'newest_at'
+  code: 'digest' | 'identity' | 'inclusion' | 'log' | 'newest' | 'newest_at'
   text: string
 }
 
 /** Result of verifying a publication against a proof file. */
 export interface PublicationVerdict {
-  /** True if a policy was given and all its requirements are met. */
+  /** True if trusted keys were given and the proof is valid. */
   ok: boolean
   /** Why the proof is invalid; null if it is valid. */
   problem: string | null
@@ -38,12 +37,12 @@ export interface PublicationVerdict {
  *
  * @param bytes bytes of the publication
  * @param text a proof file, or the JSON document of several proof files from `/tlog/year/proof`
- * @param policy trusted keys; null accepts any signer, which does not prove who signed
+ * @param keys trusted keys; null accepts any signer, which does not prove who signed
  */
 export function verifyPublication(
   bytes: Uint8Array,
   text: string,
-  policy: LogPolicy | null,
+  keys: readonly VerifierKey[] | null,
 ): PublicationVerdict {
   const read = readProofs(text)
   if (typeof read === 'string') {
@@ -54,13 +53,13 @@ export function verifyPublication(
   if (typeof selected === 'string') return wrong(selected)
   const [problem] = examineBytes(selected.manifest, bytes)
   if (problem) return wrong(`the file ${problem.difference}`)
-  const verdicts = read.proofs.map((proof) => verifyLogProof(proof, policy))
+  const verdicts = read.proofs.map((proof) => verifyLogProof(proof, keys))
   const failed = verdicts.find((verdict) => verdict.problem !== null)
   if (failed?.problem) return wrong(failed.problem)
-  return describe(read, selected, verdicts[0] as ValidProof, policy)
+  // All proofs have the same checkpoint.
+  const { checkpoint } = verdicts[0] as Extract<OpenedCheckpoint, { problem: null }>
+  return describe(read, selected, checkpoint, keys !== null)
 }
-
-type ValidProof = Extract<ProofVerdict, { problem: null }>
 
 function wrong(problem: string): PublicationVerdict {
   return { ok: false, problem, proved: [], notProved: [], entry: null }
@@ -123,13 +122,12 @@ const idOf = ({ publicationId, sha256 }: Manifest): string => `${publicationId},
 function describe(
   read: ReadProofs,
   selected: TimelineItem,
-  verdict: ValidProof,
-  policy: LogPolicy | null,
+  { origin, size }: Checkpoint,
+  hasKeys: boolean,
 ): PublicationVerdict {
-  const { origin, size } = verdict.checkpoint
   const { manifest, ledger, seq } = selected
   const { publicationId, asOfDay, publishedAt } = manifest
-  const newest = newestWhile(read, selected, verdict, policy)
+  const newest = newestWhile(read, selected, size)
   if (newest === 'contradiction')
     return wrong(`${idOf(manifest)} was not the newest publication at ${formatTime(read.at ?? 0)}`)
   const seal = read.rows.find(({ kind }) => kind === 'legacy-seal')
@@ -141,7 +139,7 @@ function describe(
     text: `it is ${place} the log ${origin}, with ${formatTime(publishedAt)} as its time of publication`,
   }
   const identity: Statement = { code: 'identity', text: 'it has the id, day and times of that entry' }
-  if (policy === null) {
+  if (!hasKeys) {
     const notProved: Statement[] = [
       {
         code: 'log',
@@ -151,54 +149,33 @@ function describe(
         code,
         text: `what the proof file says: ${text}`,
       })),
-      { code: 'witnesses', text: 'that other readers see the same log: no policy names a witness' },
       ...newest.notProved,
     ]
     const digest: Statement = { code: 'digest', text: `the proof file is about this file: ${idOf(manifest)}` }
     return { ok: false, problem: null, proved: [digest, identity], notProved, entry }
   }
-  const witnesses = witnessed(verdict)
   const proved: Statement[] = [
     { code: 'digest', text: `the file is ${idOf(manifest)}, byte for byte` },
     placed,
     identity,
     { code: 'log', text: `the key of ${origin} signed this log of ${entryCount(size)}` },
-    ...witnesses.proved,
     ...newest.proved,
   ]
-  const notProved = [...witnesses.notProved, ...newest.notProved]
-  return { ok: verdict.hasQuorum, problem: null, proved, notProved, entry }
-}
-
-type Statements = Pick<PublicationVerdict, 'proved' | 'notProved'>
-
-/** Returns the sentence on who saw the log. */
-function witnessed({ cosigners, hasQuorum }: ValidProof): Statements {
-  const seen = cosigners
-    .map(({ name, time }) => `witness ${name} saw this log at ${formatSeconds(time)}`)
-    .join('; ')
-  const only = seen === '' ? '' : `; only ${seen}`
-  const text = hasQuorum
-    ? 'that other readers see the same log: no witness signed it'
-    : `that enough witnesses saw this log: the quorum of the policy is not met${only}`
-  return hasQuorum && seen !== ''
-    ? { proved: [{ code: 'witnesses', text: seen }], notProved: [] }
-    : { proved: [], notProved: [{ code: 'witnesses', text }] }
+  return { ok: true, problem: null, proved, notProved: newest.notProved, entry }
 }
 
 /** Returns sentences on how long the publication was the newest, and whether it was at the time of the proof. */
 function newestWhile(
   { rows, timeline, hasLegacy, at }: ReadProofs,
   selected: TimelineItem,
-  verdict: ValidProof,
-  policy: LogPolicy | null,
-): 'contradiction' | Statements {
+  size: number,
+): 'contradiction' | Pick<PublicationVerdict, 'proved' | 'notProved'> {
   const { algorithmVersion, publishedAt } = selected.manifest
   // Entries of a founding import are not in order of time: all of them and the legacy ledger are needed.
   const isOwn = algorithmVersion === ALGORITHM_VERSION
   const isWhole = isOwn || (hasLegacy && rows[0]?.seq === 1)
   const next = timeline[timeline.indexOf(selected) + 1]
-  if (!isWhole || (next === undefined && rows.at(-1)?.seq !== verdict.checkpoint.size)) {
+  if (!isWhole || (next === undefined && rows.at(-1)?.seq !== size)) {
     const text = 'how long it was the newest publication: request the proof with until=next'
     return { proved: [], notProved: [{ code: 'newest', text }] }
   }
@@ -207,26 +184,13 @@ function newestWhile(
     code: 'newest',
     text: next
       ? `it was the newest until ${formatTime(next.manifest.publishedAt)}, when ${next.manifest.publicationId} followed`
-      : `it was the newest while the log had ${entryCount(verdict.checkpoint.size)}`,
+      : `it was the newest while the log had ${entryCount(size)}`,
   }
   if (at === null) return { proved: [period], notProved: [] }
   const wasNewest = `it was the newest at ${formatTime(at)}`
   if (next) return { proved: [period, { code: 'newest_at', text: wasNewest }], notProved: [] }
-  const later = verdict.cosigners.filter(({ time }) => time * 1000 >= at).map(({ name }) => name)
-  const seen = policy && later.length > 0 ? evaluatePolicy(policy, verdict.note, at / 1000) : null
-  if (seen?.problem === null && seen.hasQuorum) {
-    const by = policy?.quorum === null ? ` by the word of ${later.join(', ')}` : ''
-    return { proved: [period, { code: 'newest_at', text: `${wasNewest}${by}` }], notProved: [] }
-  }
-  const few = later.length > 0 ? `too few witnesses (${later.join(', ')})` : 'no witness'
-  const text = `that ${wasNewest}: ${few} saw the log then or later`
+  const text = `that ${wasNewest}: a checkpoint does not say when it was signed`
   return { proved: [period], notProved: [{ code: 'newest_at', text }] }
 }
 
 const entryCount = (size: number): string => (size === 1 ? '1 entry' : `${size} entries`)
-
-/** @param seconds time since 1970 as the witness states it; can be outside the range of dates */
-function formatSeconds(seconds: number): string {
-  const instant = seconds * 1000
-  return Number.isNaN(new Date(instant).getTime()) ? `${seconds} s after 1970` : formatInstant(instant)
-}

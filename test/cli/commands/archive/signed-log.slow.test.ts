@@ -1,15 +1,12 @@
-import { readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openCheckpoint, parseVerifierKey } from '../../../../src/domain/year/log/signed-note.ts'
 import type { VerifierKey } from '../../../../src/domain/year/log/signed-note.ts'
 import type { CheckpointReport } from '../../../../src/jobs/sign-checkpoint.ts'
 import { preparedFolder } from '../../../support/attack.ts'
-import { unreachableUrl } from '../../../support/local-source.ts'
 import { logSettings } from '../../../support/signed-log.ts'
 import { dash, filledFolder, run, serve, temporaryFolder } from '../../../support/dash.ts'
-import { localWitness, policyOf } from '../../../support/witness.ts'
-import type { LocalWitness } from '../../../support/witness.ts'
 
 const BASE = { DASH_BASE_URL: 'https://dash.example' }
 const ORIGIN = 'dash.example/tlog/year'
@@ -133,102 +130,20 @@ describe('checkpoint', () => {
   })
 })
 
-describe('witnesses', () => {
-  interface WitnessedFolder {
-    data: string
-    witness: LocalWitness
-    env: Record<string, string>
+test('doctor reports the size that the key signed last, and a missing record', async () => {
+  const { data, env } = { data: await filledFolder(), env: (await newKey()).env }
+  const checkOf = async (): Promise<unknown> => {
+    const { stdout } = await run(['doctor', '--offline', '--json', '--data-dir', data], { env })
+    const { findings } = JSON.parse(stdout) as { findings: { check: string }[] }
+    return findings.find(({ check }) => check === 'log')
   }
-
-  /** A folder with signals, and a log with a witness. */
-  async function witnessedFolder(policy = policyOf): Promise<WitnessedFolder> {
-    const data = await filledFolder()
-    const { vkey, env } = await newKey()
-    const witness = await localWitness(parseVerifierKey(vkey) as VerifierKey)
-    const path = join(temporaryFolder(), 'witnesses')
-    writeFileSync(path, policy(witness))
-    return { data, witness, env: { ...env, DASH_LOG_WITNESSES: path } }
-  }
-
-  const cosigned = [{ name: 'w1.example', outcome: 'cosigned', reason: null }]
-
-  test('publish-year and checkpoint report each witness, and the stored policy names it', async () => {
-    const { data, witness, env } = await witnessedFolder()
-    const published = await run(['publish-year', '--json', '--data-dir', data], { env })
-    expect(published).toMatchObject({ code: 0, stderr: '' })
-    expect(JSON.parse(published.stdout)).toMatchObject({ outcome: 'published', witnesses: cosigned })
-    const again = await run(['checkpoint', '--json', '--data-dir', data], { env })
-    expect(again).toMatchObject({ code: 0, stderr: '' })
-    expect(JSON.parse(again.stdout)).toMatchObject({ size: 1, witnesses: cosigned })
-    const policy = readFileSync(join(data, 'objects', 'tlog', 'year', 'policy.1'), 'utf8')
-    expect(policy).toMatch(/^log [^\n]+ https:\/\/dash\.example\/tlog\/year\n/)
-    expect(policy).toContain(`\nwitness w1 ${witness.vkey} ${witness.url}\ngroup all all w1\nquorum all\n`)
-    expect(await run(['verify-archive', '--data-dir', data], { env })).toMatchObject({ code: 0 })
+  expect(await checkOf()).toMatchObject({
+    verdict: 'ok',
+    detail: `the key of ${ORIGIN} last signed a checkpoint of size 0`,
   })
-
-  test('a witness that cannot be reached is one line on standard error, and the exit code is 0', async () => {
-    const url = await unreachableUrl()
-    const { data, env } = await witnessedFolder((witness) => policyOf({ ...witness, url }))
-    const { code, stdout, stderr } = await run(['publish-year', '--json', '--data-dir', data], { env })
-    const reason: unknown = expect.stringContaining('ECONNREFUSED')
-    expect([code, JSON.parse(stdout)]).toMatchObject([
-      0,
-      { outcome: 'published', reason: null, witnesses: [{ name: 'w1.example', outcome: 'failed', reason }] },
-    ])
-    expect(stderr).toMatch(
-      /^the witness w1\.example did not cosign tlog\/year\/1: [^\n]*ECONNREFUSED[^\n]*\n$/,
-    )
-  })
-
-  test('a witness with a larger size ends publish-year and checkpoint with 74', async () => {
-    const { data, witness, env } = await witnessedFolder()
-    expect((await run(['publish-year', '--data-dir', data], { env })).code).toBe(0)
-    witness.latest = { size: 7, root: new Uint8Array(32) }
-    for (const command of ['publish-year', 'checkpoint']) {
-      const { code, stderr } = await run([command, '--data-dir', data], { env })
-      expect(code).toBe(74)
-      expect(stderr).toContain(
-        'it has cosigned size 7, but the ledger has size 1; restore the missing entries',
-      )
-    }
-  })
-
-  test.each([
-    ['with an invalid line', 'quorum none\nwitness w1 x\n', 'line 2 needs the verifier key of a witness'],
-    ['without witnesses', 'quorum none\n', 'no witness has a submission URL'],
-  ])('publish-year, checkpoint and doctor end with 78 for a policy %s', async (_what, policy, says) => {
-    const { data, env } = await witnessedFolder(() => policy)
-    for (const command of [['publish-year'], ['checkpoint'], ['doctor', '--offline']]) {
-      const { code, stdout, stderr } = await run([...command, '--data-dir', data], { env })
-      expect([code, stdout + stderr]).toEqual([78, expect.stringContaining(says)])
-    }
-  })
-
-  test('publish-year ends with 78 if witnesses are set without a key', async () => {
-    const { data, env } = await witnessedFolder()
-    const { DASH_LOG_KEY_FILE: _key, ...withoutKey } = env
-    const { code, stderr } = await run(['publish-year', '--data-dir', data], { env: withoutKey })
-    expect([code, stderr]).toEqual([
-      78,
-      expect.stringContaining('DASH_LOG_WITNESSES has no effect without a log key'),
-    ])
-  })
-
-  test('doctor reports the size that the key signed last, and a missing record', async () => {
-    const { data, env } = await witnessedFolder()
-    const checkOf = async (): Promise<unknown> => {
-      const { stdout } = await run(['doctor', '--offline', '--json', '--data-dir', data], { env })
-      const { findings } = JSON.parse(stdout) as { findings: { check: string }[] }
-      return findings.find(({ check }) => check === 'log')
-    }
-    expect(await checkOf()).toMatchObject({
-      verdict: 'ok',
-      detail: `the key of ${ORIGIN} last signed a checkpoint of size 0; witnesses: 1`,
-    })
-    rmSync(`${env['DASH_LOG_KEY_FILE']}.signed`)
-    const mend: unknown = expect.stringContaining('docs/signed-log.md#keeping-the-key')
-    expect(await checkOf()).toMatchObject({ verdict: 'problem', mend })
-  })
+  rmSync(`${env['DASH_LOG_KEY_FILE']}.signed`)
+  const mend: unknown = expect.stringContaining('docs/signed-log.md#keeping-the-key')
+  expect(await checkOf()).toMatchObject({ verdict: 'problem', mend })
 })
 
 test('publish-year and checkpoint refuse a restored backup that lacks a signed entry, until the entry is recovered', async () => {

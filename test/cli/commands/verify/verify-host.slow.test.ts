@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../../src/domain/digest.ts'
@@ -6,7 +6,6 @@ import { formatHead, leafText } from '../../../../src/domain/year/ledger.ts'
 import { formatPolicy } from '../../../../src/domain/year/log/log-policy.ts'
 import { signNote, signerKey } from '../../../../src/domain/year/log/signed-note.ts'
 import type { VerifyReport } from '../../../../src/jobs/archive/verify-archive.ts'
-import { testWitness } from '../../../domain/year/log-vectors.ts'
 import { headAt } from '../../../domain/year/ledger-rows.ts'
 import { listenLocally } from '../../../support/api-client.ts'
 import { run, temporaryFolder } from '../../../support/dash.ts'
@@ -416,23 +415,6 @@ describe('checkpoints seen earlier', () => {
     expect([code, found, stderr]).toEqual([0, [], expect.stringContaining('proves nothing')])
     expect(readFileSync(join(stateOf(home), '2', 'latest'), 'utf8')).toBe(noteOf(archive))
     expect((await audit(url, home)).stderr).toBe(NOT_CHECKED.replace('URL', url))
-  })
-
-  test('a checkpoint without the quorum of the trusted policy is not sound and not kept', async () => {
-    const { vkey } = testWitness('w1', 3)
-    const policy = `${HOST_POLICY.replace('quorum none\n', '')}witness w1 ${vkey}\nquorum w1\n`
-    const home = temporaryFolder()
-    writeFileSync(join(home, 'policy'), policy)
-    const { url } = await serveFiles(staticFiles(archive))
-    const { code, found, report } = await audit(url, home, '--policy', 'policy')
-    expect([code, found]).toEqual([65, ['note_invalid tlog/year/checkpoint']])
-    expect(report.findings[0]?.actual).toMatch(/too few cosignatures .* w1\.example are missing/)
-    expect(existsSync(join(home, 'state'))).toBe(false)
-    // At first use, the quorum is the host's own claim.
-    const files = new Map([...staticFiles(archive), ['tlog/year/policy', encode(policy)]])
-    const first = await audit((await serveFiles(files)).url, home)
-    expect([first.code, first.stderr]).toEqual([0, expect.stringContaining('has too few cosignatures')])
-    expect(existsSync(join(home, 'state'))).toBe(false)
   })
 
   test.each(['latest', 'policy', 'tile/0/000.p/7'])(

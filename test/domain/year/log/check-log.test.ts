@@ -11,24 +11,21 @@ import {
   signerKey,
 } from '../../../../src/domain/year/log/signed-note.ts'
 import { sampleArchive } from '../../../support/sample-archive.ts'
-import { LOG_SEED, testWitness } from '../log-vectors.ts'
+import { LOG_SEED } from '../log-vectors.ts'
 
 const { rows } = sampleArchive(3).contents
 const KEY = signerKey('dash.example/tlog/year', LOG_SEED)
-const WITNESS = testWitness('w1', 3)
-const KEY_ID = WITNESS.vkey.split('+')[1] ?? ''
 
 const textAt = (size: number, of: readonly LedgerRow[] = rows): string =>
   checkpointText({ origin: KEY.name, size, root: rootAt(ledgerTree(of), size) })
 
-/** Files of a log that was signed at three sizes and cosigned at the last. */
+/** Files of a log that was signed at three sizes. */
 const SOUND: Readonly<Record<string, string>> = {
   'policy.1': `log ${formatVerifierKey(KEY)}\nquorum none\n`,
-  'policy.2': `log ${formatVerifierKey(KEY)}\nwitness w1 ${WITNESS.vkey}\nquorum w1\n`,
+  'policy.2': `log ${formatVerifierKey(KEY)} https://dash.example/tlog/year\nquorum none\n`,
   '2': signNote(textAt(2), KEY),
   '4': signNote(textAt(4), KEY),
   '6': signNote(textAt(6), KEY),
-  [`6.${KEY_ID}.700`]: `${WITNESS.cosign(textAt(6), 700)}\n`,
 }
 
 function filesOf(texts: Readonly<Record<string, string>>): AuditedLogFile[] {
@@ -68,27 +65,6 @@ describe('an audit of the signed log', () => {
     ['a note begins with a byte order mark', { '4': `\uFEFF${SOUND['4']}` }, '4'],
     ['a policy begins with a byte order mark', { 'policy.1': `\uFEFF${SOUND['policy.1']}` }, 'policy.1'],
     ['a policy is not valid', { 'policy.1': 'hello\n' }, 'policy.1'],
-    [
-      'a cosignature is of another note',
-      { [`6.${KEY_ID}.700`]: `${WITNESS.cosign(textAt(4), 700)}\n` },
-      `6.${KEY_ID}.700`,
-    ],
-    [
-      'a cosignature is of another time',
-      { [`6.${KEY_ID}.800`]: `${WITNESS.cosign(textAt(6), 700)}\n` },
-      `6.${KEY_ID}.800`,
-    ],
-    [
-      'a cosignature begins with an empty line',
-      { [`6.${KEY_ID}.700`]: `\n${SOUND[`6.${KEY_ID}.700`]}` },
-      `6.${KEY_ID}.700`,
-    ],
-    ['a cosignature is empty', { [`6.${KEY_ID}.800`]: '' }, `6.${KEY_ID}.800`],
-    [
-      'a cosignature has no note',
-      { [`5.${KEY_ID}.800`]: `${WITNESS.cosign(textAt(5), 800)}\n` },
-      `5.${KEY_ID}.800`,
-    ],
   ])('an audit finds that %s', (_what, changes, name) => {
     expect(found(changes)).toEqual([`note_invalid tlog/year/${name}`])
   })
@@ -106,12 +82,6 @@ describe('an audit of the signed log', () => {
       'note_invalid',
       'log_forked',
     ])
-  })
-
-  test('an audit accepts cosignatures of a witness that no policy names', () => {
-    const stranger = testWitness('w2', 4)
-    const id = stranger.vkey.split('+')[1] ?? ''
-    expect(found({ [`6.${id}.900`]: `${stranger.cosign(textAt(6), 900)}\n` })).toEqual([])
   })
 
   test('an audit finds a file that is listed but missing', () => {

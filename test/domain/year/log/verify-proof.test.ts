@@ -5,48 +5,30 @@ import { formatInstant } from '../../../../src/domain/time.ts'
 import { legacyText } from '../../../../src/domain/year/ledger.ts'
 import type { LedgerRow } from '../../../../src/domain/year/ledger.ts'
 import { entryBytes, ledgerTree } from '../../../../src/domain/year/log/log-history.ts'
-import { parsePolicy } from '../../../../src/domain/year/log/log-policy.ts'
-import type { LogPolicy } from '../../../../src/domain/year/log/log-policy.ts'
 import { formatLogProof, proveEntry } from '../../../../src/domain/year/log/log-proof.ts'
 import { rootAt } from '../../../../src/domain/year/log/merkle-tree.ts'
-import {
-  checkpointText,
-  formatVerifierKey,
-  signNote,
-  signerKey,
-} from '../../../../src/domain/year/log/signed-note.ts'
+import { checkpointText, signNote, signerKey } from '../../../../src/domain/year/log/signed-note.ts'
 import { verifyPublication } from '../../../../src/domain/year/log/verify-proof.ts'
 import type { Statement } from '../../../../src/domain/year/log/verify-proof.ts'
 import { sampleArchive } from '../../../support/sample-archive.ts'
-import { LOG_SEED, testWitness } from '../log-vectors.ts'
+import { LOG_SEED, OTHER_SIGNATURE } from '../log-vectors.ts'
 
 /** An archive of six entries: an imported publication, a seal over two legacy ones, a gap, and three publications. */
 const { contents, objects } = sampleArchive(3, 'a', 3)
 const { rows, legacy } = contents
 const tree = ledgerTree(rows)
 const KEY = signerKey('dash.example/tlog/year', LOG_SEED)
-const WITNESS = testWitness('w1', 3)
+const KEYS = [KEY]
 const TEXT = checkpointText({ origin: KEY.name, size: rows.length, root: rootAt(tree, rows.length) })
 const NOTE = signNote(TEXT, KEY)
-const COSIGNED = `${NOTE}${WITNESS.cosign(TEXT, 1_792_800_601)}\n`
-
-function policyOf(text: string): LogPolicy {
-  const parsed = parsePolicy(text)
-  if (parsed.problem !== null) throw new Error(parsed.problem)
-  return parsed.policy
-}
-
-const LOG_LINE = `log ${formatVerifierKey(KEY)}\n`
-const LOG_ALONE = policyOf(`${LOG_LINE}quorum none\n`)
-const WITH_WITNESS = policyOf(`${LOG_LINE}witness w1 ${WITNESS.vkey}\nquorum w1\n`)
 
 const proofOf = (seq: number, note = NOTE): string =>
   formatLogProof(proveEntry(tree, entryBytes(rows[seq - 1] as LedgerRow), seq - 1, rows.length, note))
 
 const LEGACY = legacyText(legacy)
 
-const severalOf = (seqs: number[], text: string | null = null, at = timeAt(4), note = NOTE): string =>
-  JSON.stringify({ at, proofs: seqs.map((seq) => proofOf(seq, note)), legacy: text })
+const severalOf = (seqs: number[], text: string | null = null, at = timeAt(4)): string =>
+  JSON.stringify({ at, proofs: seqs.map((seq) => proofOf(seq)), legacy: text })
 
 /** Time of publication of an entry. */
 const timeAt = (seq: number): string => formatInstant(rows[seq - 1]?.publishedAt ?? 0)
@@ -65,7 +47,7 @@ const ID = 'top-year-v3-2026-01-05'
 describe('valid proofs', () => {
   test('a proof proves the bytes, the place in the log and the signer of a publication', () => {
     const bytes = publicationAt(4)
-    const verdict = verifyPublication(bytes, proofOf(4), LOG_ALONE)
+    const verdict = verifyPublication(bytes, proofOf(4), KEYS)
     expect(verdict).toEqual({
       ok: true,
       problem: null,
@@ -81,44 +63,23 @@ describe('valid proofs', () => {
         { code: 'log', text: 'the key of dash.example/tlog/year signed this log of 6 entries' },
       ],
       notProved: [
-        { code: 'witnesses', text: 'that other readers see the same log: no witness signed it' },
         { code: 'newest', text: 'how long it was the newest publication: request the proof with until=next' },
       ],
       entry: { seq: 4, publicationId: ID, asOfDay: '2026-01-05' },
     })
   })
 
-  test('verification names the witnesses that signed, and fails if the quorum is not met', () => {
-    const seen = verifyPublication(publicationAt(4), proofOf(4, COSIGNED), WITH_WITNESS)
-    expect(textsOf(seen.proved)).toContain(
-      `witness w1.example saw this log at ${new Date(1_792_800_601_000).toISOString()}`,
-    )
-    expect([seen.ok, codesOf(seen.proved)]).toEqual([
-      true,
-      ['digest', 'inclusion', 'identity', 'log', 'witnesses'],
-    ])
-    const unseen = verifyPublication(publicationAt(4), proofOf(4), WITH_WITNESS)
-    expect([unseen.ok, unseen.problem, codesOf(unseen.notProved)]).toEqual([
-      false,
-      null,
-      ['witnesses', 'newest'],
-    ])
-    expect(textsOf(unseen.notProved)).toContain(
-      'that enough witnesses saw this log: the quorum of the policy is not met',
-    )
-  })
-
-  test('without a policy, only the digest of the file is proved', () => {
+  test('without trusted keys, only the digest of the file is proved', () => {
     const bytes = publicationAt(4)
     const { ok, problem, proved, notProved } = verifyPublication(bytes, severalOf([4, 5]), null)
     expect([ok, problem, codesOf(proved), codesOf(notProved)]).toEqual([
       false,
       null,
       ['digest', 'identity'],
-      ['log', 'inclusion', 'newest', 'newest_at', 'witnesses'],
+      ['log', 'inclusion', 'newest', 'newest_at'],
     ])
     expect(textsOf(proved)[0]).toBe(`the proof file is about this file: ${ID}, SHA-256 ${sha256Hex(bytes)}`)
-    expect(textsOf(notProved).slice(0, 4)).toEqual([
+    expect(textsOf(notProved)).toEqual([
       'who signed the log: no policy was given, so anyone can have written this proof file',
       expect.stringMatching(/^what the proof file says: it is entry 4 of 6 of the log /),
       expect.stringMatching(/^what the proof file says: it was the newest until /),
@@ -128,68 +89,39 @@ describe('valid proofs', () => {
 
   test('a proof with the next entries proves how long the publication was the newest, and that it was at the time of the proof', () => {
     const next = `${rows[4]?.publicationId} followed`
-    const verdict = verifyPublication(publicationAt(4), severalOf([4, 5]), LOG_ALONE)
+    const verdict = verifyPublication(publicationAt(4), severalOf([4, 5]), KEYS)
     expect(codesOf(verdict.proved).slice(-2)).toEqual(['newest', 'newest_at'])
     const proved = textsOf(verdict.proved)
     expect(proved.at(-2)).toMatch(new RegExp(`^it was the newest until .*Z, when ${next}$`))
     expect(proved.at(-1)).toBe(`it was the newest at ${timeAt(4)}`)
-    expect(textsOf(verifyPublication(publicationAt(6), proofOf(6), LOG_ALONE).proved).at(-1)).toBe(
+    expect(textsOf(verifyPublication(publicationAt(6), proofOf(6), KEYS).proved).at(-1)).toBe(
       'it was the newest while the log had 6 entries',
     )
   })
 
-  test('the last publication was the newest at a time only if enough witnesses saw the log then or later', () => {
-    const seenAt = 1_792_800_601_000
-    const verdictAt = (at: number, note: string): ReturnType<typeof verifyPublication> =>
-      verifyPublication(publicationAt(6), severalOf([6], null, formatInstant(at), note), WITH_WITNESS)
-    expect(textsOf(verdictAt(seenAt, COSIGNED).proved).at(-1)).toBe(
-      `it was the newest at ${formatInstant(seenAt)}`,
-    )
-    for (const { proved, notProved } of [verdictAt(seenAt + 1, COSIGNED), verdictAt(seenAt, NOTE)]) {
-      expect(codesOf(proved)).not.toContain('newest_at')
-      expect(codesOf(notProved)).toContain('newest_at')
-      expect(textsOf(notProved).at(-1)).toMatch(
-        /^that it was the newest at .*Z: no witness saw the log then or later$/,
-      )
-    }
-  })
-
-  test('the witnesses that saw the log at a time or later must meet the quorum by themselves', () => {
-    const at = 1_792_800_601
-    const [a, b, c] = ['w1', 'w2', 'w3'].map((name, index) => testWitness(name, 3 + index))
-    if (!a || !b || !c) throw new Error('three witnesses')
-    const lines = [a, b, c].map(({ vkey }, index) => `witness w${index + 1} ${vkey}\n`).join('')
-    const two = policyOf(`${LOG_LINE}${lines}group g 2 w1 w2 w3\nquorum g\n`)
-    const none = policyOf(`${LOG_LINE}${lines}quorum none\n`)
-    const verdictOf = (policy: LogPolicy, times: number[]): ReturnType<typeof verifyPublication> => {
-      const signed = [a, b, c]
-        .slice(0, times.length)
-        .map(({ cosign }, index) => `${cosign(TEXT, times[index] ?? 0)}\n`)
-      const text = severalOf([6], null, formatInstant(at * 1000), `${NOTE}${signed.join('')}`)
-      return verifyPublication(publicationAt(6), text, policy)
-    }
-    const one = verdictOf(two, [at + 100, at - 50_000])
-    expect([one.ok, codesOf(one.proved)]).toEqual([true, expect.not.arrayContaining(['newest_at'])])
-    expect(textsOf(one.notProved)).toEqual([
-      `that it was the newest at ${formatInstant(at * 1000)}: too few witnesses (w1.example) saw the log then or later`,
+  test('a proof never proves that the last publication was the newest at a time, because a checkpoint has none', () => {
+    const at = formatInstant(Date.parse(timeAt(6)) + 1)
+    const { ok, proved, notProved } = verifyPublication(publicationAt(6), severalOf([6], null, at), KEYS)
+    expect([ok, codesOf(proved)]).toEqual([true, ['digest', 'inclusion', 'identity', 'log', 'newest']])
+    expect(notProved).toEqual([
+      {
+        code: 'newest_at',
+        text: `that it was the newest at ${at}: a checkpoint does not say when it was signed`,
+      },
     ])
-    expect(codesOf(verdictOf(two, [at + 100, at - 50_000, at]).proved)).toContain('newest_at')
-    expect(textsOf(verdictOf(none, [at + 100, at - 50_000]).proved).at(-1)).toBe(
-      `it was the newest at ${formatInstant(at * 1000)} by the word of w1.example`,
-    )
   })
 
   test('a proof of a legacy publication proves it by the sealed text and names its successor', () => {
     const bytes = bytesOf(legacy[0]?.sha256)
     const at = formatInstant(legacy[0]?.publishedAt ?? 0)
-    const verdict = verifyPublication(bytes, severalOf([1, 2, 3, 4], LEGACY, at), LOG_ALONE)
+    const verdict = verifyPublication(bytes, severalOf([1, 2, 3, 4], LEGACY, at), KEYS)
     const seal = { seq: 2, publicationId: legacy[0]?.publicationId, asOfDay: legacy[0]?.asOfDay }
     expect(verdict).toMatchObject({ ok: true, problem: null, entry: seal })
     expect(verdict.proved[1]?.text).toMatch(/^it is listed in the legacy ledger that is sealed in the log /)
     expect(verdict.proved.at(-2)?.text).toMatch(
       /^it was the newest until .*, when top-year-v1-2026-01-02 followed$/,
     )
-    const sealAlone = verifyPublication(bytes, severalOf([2], LEGACY, at), LOG_ALONE)
+    const sealAlone = verifyPublication(bytes, severalOf([2], LEGACY, at), KEYS)
     expect(sealAlone).toMatchObject({ ok: true, problem: null })
     expect(sealAlone.notProved.at(-1)?.text).toMatch(/^how long it was the newest/)
   })
@@ -202,7 +134,7 @@ describe('valid proofs', () => {
       const bytes = bytesOf(sha256)
       const at = formatInstant(publishedAt ?? 0)
       const periodIn = (seqs: number[], text: string | null): string | undefined =>
-        textsOf(verifyPublication(bytes, severalOf(seqs, text, at), LOG_ALONE).proved).find((sentence) =>
+        textsOf(verifyPublication(bytes, severalOf(seqs, text, at), KEYS).proved).find((sentence) =>
           sentence.startsWith('it was the newest until'),
         )
       const whole = periodIn(all, LEGACY)
@@ -238,7 +170,7 @@ describe('invalid proofs', () => {
       'with two checkpoints',
       JSON.stringify({
         at: '2026-01-10T00:00:00.000Z',
-        proofs: [proofOf(4), proofOf(5, COSIGNED)],
+        proofs: [proofOf(4), proofOf(5, `${NOTE}${OTHER_SIGNATURE}\n`)],
         legacy: null,
       }),
       /^its proofs have different checkpoints$/,
@@ -254,7 +186,7 @@ describe('invalid proofs', () => {
       /^the proof of entry 3 contains the line of entry 4$/,
     ],
   ])('a proof %s is refused', (_what, text, problem) => {
-    const verdict = verifyPublication(bytes, text, LOG_ALONE)
+    const verdict = verifyPublication(bytes, text, KEYS)
     expect(verdict).toMatchObject({ ok: false, proved: [], notProved: [], entry: null })
     expect(verdict.problem).toMatch(problem)
   })
@@ -266,11 +198,11 @@ describe('invalid proofs', () => {
       changed[at] = (changed[at] as number) ^ (1 << (bit & 7))
       return changed
     }
-    const proof = Buffer.from(proofOf(4, COSIGNED))
+    const proof = Buffer.from(proofOf(4))
     fc.assert(
       fc.property(fc.nat(), (bit) => {
-        expect(verifyPublication(flip(bytes, bit), proof.toString(), WITH_WITNESS).ok).toBe(false)
-        expect(verifyPublication(bytes, flip(proof, bit).toString(), WITH_WITNESS).ok).toBe(false)
+        expect(verifyPublication(flip(bytes, bit), proof.toString(), KEYS).ok).toBe(false)
+        expect(verifyPublication(bytes, flip(proof, bit).toString(), KEYS).ok).toBe(false)
       }),
       { numRuns: 300 },
     )
