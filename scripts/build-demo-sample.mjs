@@ -1,5 +1,5 @@
 /**
- * Rebuilds the bundled demo sample, `assets/demo/{*.ndjson.gz,titles.json}`, from the benchmark data set.
+ * Rebuilds the bundled demo sample, `assets/demo/*.ndjson.gz`, from the benchmark data set.
  *
  *     DASH_BENCH_DATA=<folder of the data set> node scripts/build-demo-sample.mjs
  *
@@ -22,14 +22,13 @@ import { DEMO_ARTICLES } from './demo-articles.mjs'
  * @property {number} points
  * @property {number | null} comments
  * @property {string} publishedAt
- * @property {string} [titleProvenance]
+ * @property {string} [titleProvenance] of every row of the sample
  *
  * @typedef {object} Origin one file of the data set and the file of the sample made from it
  * @property {string} source
  * @property {string} from
  * @property {string} to
  * @property {string} titleProvenance
- * @property {number[]} unverifiedRanks
  * @property {(rows: Row[]) => Row[]} reduce places rows on their day and leaves out what the demo can do without
  */
 
@@ -60,9 +59,6 @@ const MAX_BYTES = 1_000_000
 /** Items whose text is bundled stay, whatever their points are. */
 const KEYS_WITH_TEXT = new Set(DEMO_ARTICLES.map(({ key }) => key))
 
-/** Places in its source's top list (last window of the sample) of the events whose title nobody vouches for. */
-const UNVERIFIED_RANKS = [5, 17]
-
 /** @type {Origin[]} */
 const ORIGINS = [
   {
@@ -70,7 +66,6 @@ const ORIGINS = [
     from: 'hn-frontpage-2020-11-06_2021-11-07.ndjson.gz',
     to: 'hn-frontpage.ndjson.gz',
     titleProvenance: 'hn:page-archive',
-    unverifiedRanks: UNVERIFIED_RANKS,
     reduce: thinned,
   },
   {
@@ -78,7 +73,6 @@ const ORIGINS = [
     from: 'lobsters-final.ndjson.gz',
     to: 'lobsters-final.ndjson.gz',
     titleProvenance: 'lobsters:json-archive',
-    unverifiedRanks: UNVERIFIED_RANKS,
     reduce: (rows) => placed('lobsters', rows).filter(isKept),
   },
   {
@@ -86,16 +80,13 @@ const ORIGINS = [
     from: 'lesswrong-final.ndjson.gz',
     to: 'lesswrong-final.ndjson.gz',
     titleProvenance: 'lesswrong:graphql-archive',
-    unverifiedRanks: UNVERIFIED_RANKS,
     reduce: (rows) => placed('lesswrong', rows).filter(isKept),
   },
-  // Hype titles are never fetched: a row without provenance would not be ranked.
   {
     source: 'hype:github',
     from: 'hype-github-newrepos-2025-09-19_2025-12-31.ndjson.gz',
     to: 'hype-github.ndjson.gz',
     titleProvenance: 'hype:github:listing-archive',
-    unverifiedRanks: [],
     reduce: (rows) => rows.map(movedToSample),
   },
   {
@@ -103,7 +94,6 @@ const ORIGINS = [
     from: 'hype-hfpapers-2025-04-25_2025-12-31.ndjson.gz',
     to: 'hype-huggingface.ndjson.gz',
     titleProvenance: 'hype:huggingface:listing-archive',
-    unverifiedRanks: [],
     reduce: (rows) =>
       rows
         .filter(({ day, points }) => day >= PAPERS_FROM && points >= PAPERS_MIN_POINTS)
@@ -123,17 +113,13 @@ function main(folder) {
   const target = fileURLToPath(new URL('../assets/demo', import.meta.url))
   mkdirSync(target, { recursive: true })
   for (const { origin, bytes } of samples) writeFileSync(join(target, origin.to), bytes)
-  const withoutProvenance = samples.filter(({ origin }) => origin.unverifiedRanks.length > 0)
-  const bySource = Object.fromEntries(withoutProvenance.map(({ origin, titles }) => [origin.source, titles]))
-  writeFileSync(join(target, 'titles.json'), `${JSON.stringify(bySource, null, 2)}\n`)
 
   console.table(
-    samples.map(({ origin, rows, bytes, titles }) => ({
+    samples.map(({ origin, rows, bytes }) => ({
       file: origin.to,
       rows: rows.length,
       events: new Set(rows.map((row) => row.sourceId)).size,
       bytes: bytes.length,
-      'without provenance': Object.keys(titles).join(' '),
     })),
   )
 }
@@ -145,14 +131,11 @@ function main(folder) {
 function buildSample(origin, folder) {
   const read = readRows(join(folder, origin.from)).filter(isUsable)
   const kept = origin.reduce(read).filter((row) => isInRange(row.day) && isInRange(dayOf(row.publishedAt)))
-  if (origin.unverifiedRanks.length > 0) requireSameTops(kept, placed(origin.source, read))
-  const top = topEvents(kept, LAST_DAY)
-  const unverified = origin.unverifiedRanks.map((rank) => /** @type {Row} */ (top[rank - 1]))
-  const titles = Object.fromEntries(unverified.map((row) => [row.sourceId, row.title]))
+  if (!origin.source.startsWith('hype:')) requireSameTops(kept, placed(origin.source, read))
   const rows = kept
     .toSorted((a, b) => byCodeUnit(a.day, b.day) || byCodeUnit(a.sourceId, b.sourceId))
-    .map((row) => signalOf(row, Object.hasOwn(titles, row.sourceId) ? undefined : origin.titleProvenance))
-  return { origin, rows, titles, bytes: gzipped(rows) }
+    .map((row) => signalOf(row, origin.titleProvenance))
+  return { origin, rows, bytes: gzipped(rows) }
 }
 
 /**
@@ -225,13 +208,12 @@ function topEvents(rows, asOfDay, days = WINDOW_DAYS) {
  * Only what the import format knows, in its order.
  *
  * @param {Row} row
- * @param {string | undefined} titleProvenance
+ * @param {string} titleProvenance
  * @returns {Row}
  */
 function signalOf(row, titleProvenance) {
   const { source, sourceId, day, title, url, points, comments, publishedAt } = row
-  const values = { source, sourceId, day, title, url, points, comments, publishedAt }
-  return titleProvenance === undefined ? values : { ...values, titleProvenance }
+  return { source, sourceId, day, title, url, points, comments, publishedAt, titleProvenance }
 }
 
 /**

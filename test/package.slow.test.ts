@@ -42,7 +42,7 @@ test('the package has the built program, the files that it reads, and nothing el
       'dist/chunks/LICENSES.txt',
       'assets/page/page.css',
       'assets/page/page.js',
-      'assets/demo/titles.json',
+      'assets/demo/recommendation.json',
       'docs/audit.sh',
       'docs/verify-proof.sh',
       'docs/page.md',

@@ -4,20 +4,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ED25519_KEY_BYTES } from '../domain/digest.ts'
+import { storedRunSchema } from '../domain/models/schema.ts'
+import { sealRun } from '../domain/models/stored-run.ts'
 import type { Clock, InputLine, LineSource } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { addDays, DAY_MS, dayOf, formatInstant, startOfDay } from '../domain/time.ts'
 import type { Day } from '../domain/time.ts'
 import { lastCompleteDay } from '../domain/year/ledger.ts'
-import { evaluateModels } from '../jobs/models/evaluate-models.ts'
 import { importArticles, importSignals } from '../jobs/import-lines.ts'
 import { publishYear } from '../jobs/publish-year.ts'
 import { rankPeriods } from '../jobs/snapshot.ts'
 import { refreshIndex } from '../jobs/reindex.ts'
-import { DEMO_CHAT_MODEL, DEMO_REQUEST_MAX_BYTES, demoProviderApp } from '../server/demo/provider-app.ts'
 import { verifyArchive } from '../jobs/archive/verify-archive.ts'
-import { DEMO_MODELS, demoRouterApp, DEMO_SOURCE_PATHS, demoSourceApp } from '../server/demo/router-app.ts'
-import type { DemoTitles } from '../server/demo/router-app.ts'
+import { DEMO_CHAT_MODEL, scriptedModelApp } from '../server/demo/scripted-model.ts'
 import { listenOn } from '../server/listen.ts'
 import type { RunningServer } from '../server/listen.ts'
 import type { Log } from '../server/route.ts'
@@ -36,6 +35,7 @@ const SAMPLE_FILES = [
   'hype-huggingface.ndjson.gz',
 ]
 const ARTICLES_FILE = 'articles.ndjson.gz'
+const RECOMMENDATION_FILE = 'recommendation.json'
 
 /** Last day of observations in the bundled sample (assets/demo/SOURCES.md). */
 const SAMPLE_LAST_DAY: Day = '2021-11-07'
@@ -65,24 +65,15 @@ export async function withDemo<T>(
   if (flags.dataDir !== undefined)
     throw new Refusal('usage', '--demo uses a temporary folder; remove --data-dir')
   const folder = await mkdtemp(join(tmpdir(), 'dash-demo-'))
-  const servers: RunningServer[] = []
-  const listen = async (app: Parameters<typeof listenOn>[0]): Promise<string> => {
-    const server = await listenOn(app, { ...LISTENING, isDraining: () => signal.aborted })
-    servers.push(server)
-    return server.url
-  }
+  let model: RunningServer | null = null
   try {
+    model = await listenOn(scriptedModelApp(), { ...LISTENING, isDraining: () => signal.aborted })
     terminal.note(`DEMO: filling ${folder} with the bundled sample; it is deleted when the server stops`)
-    const titles = JSON.parse(await readFile(assetPath('titles.json'), 'utf8')) as DemoTitles
-    const sourcesUrl = await listen(demoSourceApp(titles))
-    // The recommendation names this URL, and so do the snippets that the page offers to copy.
-    const routerUrl = await listen(demoRouterApp(DEMO_MODELS, Date.now))
-    const providerUrl = await listen(demoProviderApp())
-    const demo = demoConfig(config, folder, { sourcesUrl, routerUrl, providerUrl })
+    const demo = demoConfig(config, folder, model.url)
     await fill(demo, version, signal, terminal)
     return await run(demo)
   } finally {
-    for (const server of servers) await server.close(0)
+    await model?.close(0)
     await rm(folder, { recursive: true, force: true })
   }
 }
@@ -96,7 +87,8 @@ const LISTENING = {
   log: NO_LOG,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 15_000,
-  bodyMaxBytes: DEMO_REQUEST_MAX_BYTES,
+  /** As many as `/v1` takes. */
+  bodyMaxBytes: 4 * 1024 * 1024,
 }
 
 /** Returns a name for the log of a demo. Each demo is another log: auditors remember logs by their names. */
@@ -104,11 +96,7 @@ function newLogOrigin(): string {
   return `demo-${randomInt(2 ** 47)}.dash.example/tlog/year`
 }
 
-function demoConfig(
-  config: Config,
-  folder: string,
-  { sourcesUrl, routerUrl, providerUrl }: Record<'sourcesUrl' | 'routerUrl' | 'providerUrl', string>,
-): Config {
+function demoConfig(config: Config, folder: string, modelUrl: string): Config {
   return {
     ...config,
     dataDir: folder,
@@ -121,22 +109,16 @@ function demoConfig(
     store: { kind: 'file', path: join(folder, 'objects') },
     storeNamed: false,
     log: { keyFile: join(folder, 'log.key'), origin: newLogOrigin(), url: null },
-    sourceUrls: {
-      ...config.sourceUrls,
-      hn: `${sourcesUrl}${DEMO_SOURCE_PATHS.hn}`,
-      lobsters: `${sourcesUrl}${DEMO_SOURCE_PATHS.lobsters}`,
-      lesswrong: `${sourcesUrl}${DEMO_SOURCE_PATHS.lesswrong}`,
-    },
-    openRouterUrl: routerUrl,
-    // The demo gets no real key; its models exist nowhere else.
-    openRouterKey: 'demo',
-    publishedBaseUrl: routerUrl,
+    // The demo gets no real key; its models exist nowhere else. The page offers snippets with this URL.
+    openRouterUrl: modelUrl,
+    openRouterKey: null,
+    publishedBaseUrl: modelUrl,
     // A scripted model that costs nothing. DASH_CHAT_DISABLED applies to the operator's own server only.
     chat: {
       ...config.chat,
       disabled: false,
       sessionSecret: randomBytes(32).toString('base64url'),
-      provider: { url: providerUrl, key: null, model: DEMO_CHAT_MODEL, prices: null },
+      provider: { url: modelUrl, key: null, model: DEMO_CHAT_MODEL, prices: null },
       verification: null,
     },
   }
@@ -162,36 +144,26 @@ async function fill(
       { length: REPLAYED_DAYS },
       (_, index) => REPLAYED_DAYS - 1 - index,
     ).filter((daysAgo) => daysAgo !== GAP_DAYS_AGO)
-    const publishDays = async (): Promise<void> => {
-      for (const [done, daysAgo] of publishedDaysAgo.entries()) {
-        signal.throwIfAborted()
-        progress(`DEMO: ${done} of ${publishedDaysAgo.length} days published`)
-        await publishAsOf(addDays(yesterday, -daysAgo), container, signal)
-      }
+    for (const [done, daysAgo] of publishedDaysAgo.entries()) {
+      signal.throwIfAborted()
+      progress(`DEMO: ${done} of ${publishedDaysAgo.length} days published`)
+      await publishAsOf(addDays(yesterday, -daysAgo), container, signal)
     }
-    // The models answer in other processes while the days are published.
-    await settleAll([publishDays(), evaluateDemoModels(container, signal)])
+    await keepRecommendation(container, yesterday)
     progress('DEMO: ranking the live periods')
     // The sample ends yesterday: a snapshot as of now would cover less and less of its last day.
     const endOfSample = startOfDay(yesterday) + DAY_MS - 1
     const ranked = { feed: await container.feed(), clock: () => endOfSample }
     await rankPeriods(ranked, { signal, discardLater: false })
-    note(`DEMO: ${DEMO_MODELS.length} made-up models scored`)
     await auditDemo(container, signal, note)
   } finally {
     await container.close()
   }
 }
 
-/** Waits for all work, then throws the first error of any: the folder must not be removed under running work. */
-async function settleAll(work: readonly Promise<void>[]): Promise<void> {
-  await Promise.allSettled(work)
-  await Promise.all(work)
-}
-
 /** @returns number of imported signals */
 async function importSample(container: Container, yesterday: Day, signal: AbortSignal): Promise<number> {
-  const shiftMs = startOfDay(yesterday) - startOfDay(SAMPLE_LAST_DAY)
+  const shiftMs = sampleShiftMs(yesterday)
   const shiftedFile = async (name: string): Promise<LineSource> =>
     shifted(await container.lineFile(assetPath(name), name), shiftMs)
   const ports = { feed: await container.feed(), onProgress: () => signal.throwIfAborted() }
@@ -205,13 +177,20 @@ async function importSample(container: Container, yesterday: Day, signal: AbortS
   return signals.inserted
 }
 
-async function evaluateDemoModels(container: Container, signal: AbortSignal): Promise<void> {
-  // Made-up models concern no receiver.
-  const ports = { ...(await container.evaluatePorts(SILENT)), changes: null }
-  const { report } = await evaluateModels(ports, { mode: 'fullEval', dryRun: false, signal })
-  if (report.outcome === 'failed') {
-    throw new Error(`the demo could not evaluate its models: ${report.reason}`)
-  }
+/** Stores the bundled evaluation of made-up models as that of today. */
+async function keepRecommendation(container: Container, yesterday: Day): Promise<void> {
+  const shiftMs = sampleShiftMs(yesterday)
+  const text = (await readFile(assetPath(RECOMMENDATION_FILE), 'utf8')).replaceAll(
+    /\d{4}-\d\d-\d\d/g,
+    (day) => dayOf(startOfDay(day) + shiftMs),
+  )
+  const run = storedRunSchema.parse(JSON.parse(text))
+  await (await container.recommendations()).put(run.rankingVersion, sealRun(run))
+}
+
+/** How far the sample is moved, so that it ends yesterday: whole days, in milliseconds. */
+function sampleShiftMs(yesterday: Day): number {
+  return startOfDay(yesterday) - startOfDay(SAMPLE_LAST_DAY)
 }
 
 async function auditDemo(

@@ -2,10 +2,10 @@ import type { ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../../src/domain/ports.ts'
 import { dayOf, startOfDay, DAY_MS } from '../../src/domain/time.ts'
-import { scriptedRouter } from '../../src/server/demo/router-app.ts'
-import type { ScriptedModel } from '../../src/server/demo/router-app.ts'
 import { localSource } from './local-source.ts'
 import type { SourceRequest } from './local-source.ts'
+import { scriptedRouter } from './scripted-router.ts'
+import type { ScriptedModel } from './scripted-router.ts'
 
 /** One chat request to the service. */
 interface ChatRequest {
@@ -75,12 +75,9 @@ export async function startRouter(options: SimulatorOptions): Promise<RouterSimu
       state.facts.push(path)
       const fault = options.factFault?.(path) ?? null
       if (fault !== null) return misbehave(fault, response)
-      const routerResponse = respond(routerRequest)
-      return send(
-        response,
-        routerResponse.status,
-        path === '/key' && authorized ? keyOf(state, options) : routerResponse.body,
-      )
+      if (path === '/key' && authorized) return send(response, 200, keyOf(state, options))
+      const { status, body: facts } = respond(routerRequest)
+      return send(response, status, facts)
     }
     const chat = chatOf(request, state.chats, clock())
     const limitFault = limitMet(chat, state.chats, options)

@@ -1,0 +1,120 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { H3 } from 'h3'
+import { DATA_MARKER } from '../../domain/agent/prompt.ts'
+import { asArray, asJsonObject, firstCodePoints, parseJsonObject } from '../../domain/text.ts'
+import type { JsonObject } from '../../domain/text.ts'
+import { respondJson } from '../respond.ts'
+
+/** Name of the model of the demo's chat. */
+export const DEMO_CHAT_MODEL = 'dash-demo'
+
+const HEADERS = { 'x-dash-demo': 'true', 'cache-control': 'no-store' }
+
+/** Time between two deltas, so that an answer visibly streams. */
+const DELTA_MS = 20
+
+/** A provider of chat completions with a script in place of every model, for the demo's chat and its `/v1`. */
+export function scriptedModelApp(): H3 {
+  const app = new H3({ silent: true })
+  app.post('/chat/completions', async (event) => {
+    const body = await event.req.text()
+    const request = parseJsonObject(body)
+    const messages = objectsOf(request?.['messages'])
+    // A routing service tries a list of models in order: here the first one always answers.
+    const model = asString(asArray(request?.['models'])[0] ?? request?.['model'])
+    if (model === '' || messages.length === 0)
+      return respondJson(event, 400, HEADERS, { error: { code: 400, message: 'no model or no messages' } })
+    const { text, call } = completionOf(messages, objectsOf(request?.['tools']))
+    const tool_calls = call && [{ index: 0, id: 'call_demo', type: 'function', function: call }]
+    const message = { content: text, tool_calls }
+    const finish = { finish_reason: call ? 'tool_calls' : 'stop' }
+    const usage = { prompt_tokens: Math.ceil(body.length / 4), completion_tokens: Math.ceil(text.length / 4) }
+    const head = { id: 'chatcmpl-demo', created: 0, model, usage }
+    if (request?.['stream'] === true)
+      return new Response(ReadableStream.from(chunks(head, message, finish)), STREAM)
+    const choices = [{ index: 0, message: { role: 'assistant', ...message }, ...finish }]
+    return respondJson(event, 200, HEADERS, { ...head, object: 'chat.completion', choices })
+  })
+  return app
+}
+
+const STREAM = { headers: { ...HEADERS, 'content-type': 'text/event-stream; charset=utf-8' } }
+
+/** The text in deltas, then the tool calls with the reason of the end. */
+async function* chunks(
+  head: object,
+  { content, ...calls }: { content: string },
+  finish: object,
+): AsyncGenerator<Uint8Array> {
+  const chunk = (delta: object, end: object): Uint8Array => {
+    const choices = [{ index: 0, delta, ...end }]
+    return Buffer.from(`data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices })}\n\n`)
+  }
+  for (const [words] of content.matchAll(/(?:\s*\S+){1,5}/g)) {
+    await pause(DELTA_MS)
+    yield chunk({ content: words }, { finish_reason: null })
+  }
+  yield chunk(calls, finish)
+  yield Buffer.from('data: [DONE]\n\n')
+}
+
+/** An answer, or the call of a tool with an empty text. */
+type Completion = { text: string; call?: { name: string; arguments: string } }
+
+const DATA_BLOCK = new RegExp(`^<<<${DATA_MARKER} \\w+$(.*?)^${DATA_MARKER} \\w+>>>$`, 'ms')
+
+/** Quotes the open item, else the result of the tool that the question leads to. */
+function completionOf(messages: readonly JsonObject[], tools: readonly JsonObject[]): Completion {
+  const texts = messages.map(({ content }) => asString(content))
+  const data = parseJsonObject(texts.map((text) => DATA_BLOCK.exec(text)?.[1]).find(Boolean) ?? '')
+  const item = asJsonObject(data?.['item'])
+  if (item) return answer('The open item:', [item], asString(data?.['text']))
+  const question = texts.findLast((_, at) => messages[at]?.['role'] === 'user') ?? ''
+  const { heading, name, args } = listFor(question.split(/\n\n|>>>/).at(-1) ?? '')
+  const isOffered = tools.some((tool) => asJsonObject(tool['function'])?.['name'] === name)
+  const isResult = messages.at(-1)?.['role'] === 'tool'
+  if (isOffered && !isResult) return { text: '', call: { name, arguments: JSON.stringify(args) } }
+  return answer(heading, isResult ? objectsOf(parseJsonObject(texts.at(-1) ?? '')?.['items']) : [])
+}
+
+/** Words of a question that are not its subject. */
+const NO_SUBJECT =
+  /^(?:about|all|and|any|are|articles?|best|can|did|does|for|from|give|has|have|hello|how|items?|list|mentioned|more|most|new|news|often|people|popular|search|show|stor(?:y|ies)|talking|tell|that|the|there|these|they|this|today|top|trend(?:s|ing)|used?|want|was|were|what|when|where|which|who|why|with|you|your)$/
+
+/** The top of the period that a question names, else a search for its longest word, else the top of the day. */
+function listFor(question: string): { heading: string; name: string; args: object } {
+  const words = question.toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? []
+  const period = words.find((word) => /^(?:day|week|month|year)$/.test(word))
+  const [query] = words.filter((word) => !NO_SUBJECT.test(word)).toSorted((a, b) => b.length - a.length)
+  if (period === undefined && query !== undefined) {
+    const args = { query, sources: null, from: null, to: null, limit: 5 }
+    return { heading: `Found for “${query}”:`, name: 'search_items', args }
+  }
+  const args = { period: period ?? 'day', list: null, limit: 5, at: null }
+  return { heading: `Top of the ${args.period}:`, name: 'get_period_top', args }
+}
+
+const NOTICE =
+  '_Demo: a script answers here, not a language model. It quotes a top list, or the items that a search for one word finds._'
+
+function answer(heading: string, items: readonly JsonObject[], excerpt = ''): Completion {
+  const lines = items.map((item, index) => `${index + 1}. ${citation(item)}`)
+  const list = lines.length === 0 ? 'There is nothing to quote.' : `${heading}\n\n${lines.join('\n')}`
+  const quote = excerpt === '' ? '' : `\n\n> ${firstCodePoints(excerpt.replaceAll(/\s+/g, ' '), 400)}`
+  return { text: [NOTICE, list].join('\n\n') + quote }
+}
+
+/** An item as a link, escaped for Markdown. */
+function citation({ title, link, key }: JsonObject): string {
+  const text = asString(title).replaceAll(/[[\]\\]/g, String.raw`\$&`)
+  const url = asString(link).replaceAll('(', '%28').replaceAll(')', '%29')
+  return url === '' ? `${text} (${asString(key)})` : `[${text}](${url})`
+}
+
+function objectsOf(value: unknown): JsonObject[] {
+  return asArray(value).flatMap<JsonObject>((each) => asJsonObject(each) ?? [])
+}
+
+function asString(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
