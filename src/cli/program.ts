@@ -57,7 +57,7 @@ function describeProgram({ stdout, stderr }: ProcessContext, version: string): C
       outputError: (text, write) => write(`${text.trim().replaceAll('\n', ' ')}\n`),
     })
     .exitOverride()
-    .hook('preAction', (_program, command) => refuseEmptyFlags(command))
+    .hook('preAction', (_program, command) => refuseEmptyValues(command))
     .addHelpText('after', `\nExamples:\n${ROOT_EXAMPLES}\n\nDocumentation: ${documentation()}`)
   for (const option of sharedOptions()) program.addOption(option)
   return program
@@ -99,16 +99,21 @@ function commandLineMessage({ code, message }: CommanderError): string {
 }
 
 /**
- * Refuses empty flag values: they come from unset variables of scripts, and without the flag the command would use
- * another folder or port.
+ * Refuses empty arguments and flag values: they come from unset variables of scripts, and without them the command
+ * would use another folder, port or target.
  */
-function refuseEmptyFlags(command: Command): void {
+function refuseEmptyValues(command: Command): void {
+  const refuse = (what: string): void => command.error(`error: ${what} must not be empty`)
   for (let each: Command | null = command; each !== null; each = each.parent) {
-    for (const option of each.options) {
-      if (each.getOptionValue(option.attributeName()) !== '') continue
-      command.error(`error: option '${option.flags}' must not be empty`)
-    }
+    for (const option of each.options)
+      if (hasEmpty(each.getOptionValue(option.attributeName()))) refuse(`option '${option.flags}'`)
   }
+  for (const [index, argument] of command.registeredArguments.entries())
+    if (hasEmpty(command.processedArgs[index])) refuse(`argument '${argument.name()}'`)
+}
+
+function hasEmpty(value: unknown): boolean {
+  return [value].flat().includes('')
 }
 
 function addCommand(program: Command, spec: CommandSpec, run: (command: Command) => Promise<void>): void {
@@ -145,9 +150,12 @@ function runCommand(
 }
 
 async function runConfigured(bare: BareContext, run: Run, job: Job | null): Promise<number> {
-  const { readConfig } = await import('./settings/read-config.ts')
+  const { gatherSettings, noteUnknownSettings } = await import('./settings/read-config.ts')
+  const { configFrom } = await import('./settings/config.ts')
   const { Container } = await import('./container.ts')
-  const config = readConfig(bare.flags, bare.env, bare.cwd)
+  const { values, originOf } = gatherSettings(bare)
+  noteUnknownSettings(values, bare.terminal)
+  const config = configFrom(values, bare.cwd, originOf)
   const runClosing = async (context: BareContext): Promise<number> => {
     const container = new Container({ config, version: context.version })
     try {

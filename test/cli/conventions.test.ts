@@ -82,14 +82,33 @@ describe('a command line', () => {
     [['init', '--yes', '--port', '70000'], '--port "70000" must be a port from 0 to 65535'],
     [['init', '--yes', '--base-url', 'dash.example'], '--base-url "dash.example" must be'],
     [['init', '--user', 'a b'], '--user "a b" must be the name or the number of a user'],
-    [['init', '--data-dir', 'not/there'], 'cannot be created'],
+    [['init', '--data-dir', '/dev/null/data'], 'cannot be created'],
     [['init', '--data-dir', 'both\'and"and`'], 'the value of DASH_DATA_DIR does not fit into an env file'],
     [['init', '--write-units', 'nowhere'], 'is not a folder'],
     [['init', '--print', 'podman'], 'Allowed choices are systemd, cron, containers, nothing'],
     [['init', '--no-env', '--dotenv', 'none'], 'cannot be read'],
     [['copy-archive', '--to', 'x', 's3://B'], '--to "s3://B" must contain a bucket name'],
     [['export', 's3://B'], 'the target "s3://B" must contain a bucket name'],
+<<<<<<< HEAD
     [['export', ''], 'the target must not be empty'],
+=======
+    [['export', ''], "argument 'target' must not be empty"],
+    [['copy-archive', '--to', ''], "option '--to <target...>' must not be empty"],
+    [['copy-archive', '--to', 'x', ''], "option '--to <target...>' must not be empty"],
+    [['copy-archive', '--to='], "option '--to <target...>' must not be empty"],
+    [['import', 'signals', ''], "argument 'file' must not be empty"],
+    [['import', 'signals', 'x', ''], "argument 'file' must not be empty"],
+    [['verify', '', 'x'], "argument 'files' must not be empty"],
+    [['chat', ''], "argument 'question' must not be empty"],
+    [['collect', '--source', ''], 'Allowed choices are hn'],
+    [['search', 'rust', '--source', ''], "option '--source <sources>' must not be empty"],
+    [
+      ['init', '--yes', '--base-url', 'https://a.example/b'],
+      '--base-url "https://a.example/b" must be an address without a path',
+    ],
+    [['healthcheck', '--url', 'nowhere'], '--url "nowhere" must be'],
+    [['healthcheck', '--url', 'localhost:3000'], '--url "localhost:3000" must be'],
+>>>>>>> 60f57a75 (Read env files strictly, so that no setting is lost)
     [['verify-archive', '--url', 'nowhere'], '--url "nowhere" must be'],
     [['verify-archive', '--sample', '0%'], '--sample "0%" must be '],
     [['verify-archive', '--since', '2026-02-30'], '--since "2026-02-30" must be '],
@@ -248,6 +267,45 @@ describe('the configuration', () => {
       expect(readdirSync(cwd)).toEqual(['server.env'])
     },
   )
+
+  test.each([
+    ['serve'],
+    ['publish-year'],
+    ['config'],
+    ['top'],
+    ['chat', 'hello'],
+    ['init', '--no-env'],
+    ['copy-archive', '--to', 'x'],
+  ])('%s ends with 78 and the number of a line of the env file that cannot be read', async (...args) => {
+    const cwd = temporaryFolder()
+    writeFileSync(join(cwd, '.env'), 'PORT=1\nOPENAI_API_KEY\nDASH_DATA_DIR=data\n')
+    const { code, stderr } = await run(args, { cwd })
+    expect([code, stderr]).toEqual([
+      78,
+      expect.stringContaining(`${join(cwd, '.env')} cannot be read: line 2 is`),
+    ])
+    expect(readdirSync(cwd)).toEqual(['.env'])
+  })
+
+  test('a command names unknown DASH_ variables on standard error, but not with --quiet', async () => {
+    const cwd = temporaryFolder()
+    writeFileSync(join(cwd, '.env'), 'DASH_LOGLEVEL=warn\n')
+    const env = { DASH_DATADIR: 'x' }
+    for (const args of [['config', 'PORT'], ['init', '--no-env'], ['top'], ['search', 'x']]) {
+      const { stdout, stderr } = await run([...args, '--json'], { cwd, env })
+      expect([args, stderr]).toEqual([
+        args,
+        expect.stringContaining('DASH_DATADIR is set, but dash has no such'),
+      ])
+      expect(stdout).not.toContain('DASH_DATADIR')
+      const quiet = await run([...args, '--quiet'], { cwd, env })
+      expect(quiet.stderr).not.toContain('DASH_DATADIR')
+    }
+    const { stderr } = await run(['config', 'PORT'], { cwd, env })
+    expect(stderr).toContain(
+      'DASH_LOGLEVEL is set, but dash has no such variable; dash config lists all names',
+    )
+  })
 
   test('a port that browsers refuse is named by its flag, or by its variable and env file', async () => {
     const cwd = temporaryFolder()

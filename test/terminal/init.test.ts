@@ -6,17 +6,27 @@ import { describe, expect, test } from 'vitest'
 import { dash, temporaryFolder } from '../support/dash.ts'
 import { ENDED, openTerminal } from '../support/terminal.ts'
 
+/** The flags of the settings of the address, so that no prompt asks for them. */
+const ADDRESS = ['--host', '127.0.0.1', '--port', '3000']
+
 describe('the prompts of init', () => {
   test('prompts appear on a terminal, and their values are written', async () => {
     const home = temporaryFolder()
     const terminal = await openTerminal(['init'], { home, outputFile: 'units', rows: 50 })
     await terminal.until('Data folder')
     await terminal.press('Enter')
+    await terminal.until('Address to listen on')
+    await terminal.press('Enter')
+    await terminal.until('Port?')
+    await terminal.press('C-u')
+    await terminal.enter('8080')
     await terminal.until('Public address')
     await terminal.enter('dash.example')
     await terminal.until('must be an absolute http(s) URL')
     await terminal.press('C-u')
     await terminal.enter('https://dash.example')
+    await terminal.until('Addresses of the proxy in front')
+    await terminal.enter('127.0.0.1')
     await terminal.until('Which model')
     await terminal.press('Down', 'Enter')
     await terminal.until('Key of the model-routing service')
@@ -28,7 +38,10 @@ describe('the prompts of init', () => {
     const { DASH_SESSION_SECRET: _fresh, ...settings } = parseEnv(readFileSync(join(home, '.env'), 'utf8'))
     expect(settings).toEqual({
       DASH_DATA_DIR: join(home, 'dash-data'),
+      HOST: '127.0.0.1',
+      PORT: '8080',
       DASH_BASE_URL: 'https://dash.example',
+      DASH_TRUSTED_PROXIES: '127.0.0.1',
       DASH_CHAT_MODEL: 'auto',
       OPENROUTER_API_KEY: 'a-key-of-mine',
     })
@@ -43,7 +56,9 @@ describe('the prompts of init', () => {
   test('prompts request a provider, its model, its key and its prices, in this order', async () => {
     const home = temporaryFolder()
     const flags = ['--data-dir', 'data', '--base-url', 'http://dash.example', '--print', 'nothing']
-    const terminal = await openTerminal(['init', ...flags], { home, rows: 50 })
+    const terminal = await openTerminal(['init', ...flags, ...ADDRESS], { home, rows: 50 })
+    await terminal.until('Addresses of the proxy in front')
+    await terminal.press('Enter')
     await terminal.until('Which model')
     await terminal.press('Down', 'Down', 'Enter')
     for (const [question, answer] of [
@@ -69,7 +84,9 @@ describe('the prompts of init', () => {
   test('the prompt for the output is omitted with --print', async () => {
     const home = temporaryFolder()
     const flags = ['--data-dir', 'data', '--base-url', 'http://dash.example', '--chat-model', 'auto']
-    const terminal = await openTerminal(['init', ...flags, '--print', 'nothing'], { home })
+    const terminal = await openTerminal(['init', ...flags, ...ADDRESS, '--print', 'nothing'], { home })
+    await terminal.until('Addresses of the proxy in front')
+    await terminal.press('Enter')
     await terminal.until('Key of the model-routing service')
     await terminal.press('Enter')
     expect(await terminal.until(`${ENDED} 0`)).not.toContain('How will you run')

@@ -5,7 +5,7 @@ import type { Config } from '../settings/config.ts'
 import { examineEnvironment, NOT_SHOWN, withoutSecrets } from '../settings/environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { BareContext } from '../context.ts'
-import { gatherSettings } from '../settings/read-config.ts'
+import { gatherSettings, noteUnknownSettings } from '../settings/read-config.ts'
 import type { GivenSettings } from '../settings/read-config.ts'
 import { inGroups, namedVariables } from '../settings/variables.ts'
 import type { NamedVariable } from '../settings/variables.ts'
@@ -42,6 +42,7 @@ export async function configCommand(
     throw new Refusal('usage', `unknown setting ${JSON.stringify(unknown)}; ${advice}`)
   }
   const given = gatherSettings(context)
+  noteUnknownSettings(given.values, terminal)
   const examined = examineEnvironment(given.values, cwd)
   const problems = examined.problems.map(({ message }) => message)
   const derived = examined.settings === null ? {} : derivedValues(configOf(examined.settings, cwd))

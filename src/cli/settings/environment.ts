@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { isHttpUrl } from '../../domain/address.ts'
 import { Refusal, messageOf } from '../../domain/refusal.ts'
 import { parseWhole } from './rules.ts'
+import { NOT_UTF_8 } from './dotenv.ts'
 import { SECRETS, VARIABLES } from './variables.ts'
 
 /** Placeholder for secrets in output. */
@@ -168,7 +169,10 @@ function readSecret(name: string, path: string, isSet: boolean, cwd: string): st
   if (isSet) return { problem: `${name} and ${name}_FILE are both set; remove one` }
   const named = `${name}_FILE=${JSON.stringify(path)}`
   try {
-    const secret = readFileSync(resolve(cwd, path), 'utf8').replace(/\r?\n$/, '')
+    // The decoder strips a byte order mark.
+    const text = new TextDecoder().decode(readFileSync(resolve(cwd, path)))
+    if (NOT_UTF_8.test(text)) return { problem: `${named} is not UTF-8 text; save the file as UTF-8` }
+    const secret = text.replace(/\r?\n$/, '')
     return secret === '' ? { problem: `${named} is empty` } : secret
   } catch (error) {
     return { problem: `${named} cannot be read (${messageOf(error)})` }

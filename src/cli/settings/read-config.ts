@@ -1,15 +1,17 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { parseEnv } from 'node:util'
-import { Refusal, messageOf } from '../../domain/refusal.ts'
+import { Refusal } from '../../domain/refusal.ts'
 import type { StoreLocation } from '../../domain/refusal.ts'
 import type { BareContext } from '../context.ts'
 import { configFrom } from './config.ts'
 import type { Config } from './config.ts'
+import { dotenvPath, readDotenv } from './dotenv.ts'
 import { withoutSecrets } from './environment.ts'
 import type { OriginOf } from './environment.ts'
 import { SETTING_FLAGS } from './flags.ts'
 import type { ConfigFlags } from './flags.ts'
+import type { Terminal } from '../terminal.ts'
+import { unknownNames } from './variables.ts'
 
 /**
  * Reads flags, environment and env file into one configuration.
@@ -38,7 +40,7 @@ export interface GivenSettings {
  * Merges flags, environment and env file, in this order of precedence.
  *
  * @param file variables of the env file; null if there is none
- * @throws Refusal `configuration` if the env file cannot be read; `usage` if --dotenv named it
+ * @throws Refusal as {@link readDotenv}
  */
 export function gatherSettings(
   { flags, env, cwd }: SettingSources,
@@ -56,6 +58,12 @@ export function gatherSettings(
   }
 }
 
+/** Names the `DASH_` variables that do not exist, such as misspelt ones, on standard error. */
+export function noteUnknownSettings(values: NodeJS.Dict<string>, { note }: Pick<Terminal, 'note'>): void {
+  for (const name of unknownNames(values))
+    note(`${name} is set, but dash has no such variable; dash config lists all names`)
+}
+
 /** Returns the settings that flags give. */
 export function flagSettings(flags: ConfigFlags): { values: Record<string, string>; originOf: OriginOf } {
   const given = Object.entries(SETTING_FLAGS).flatMap(([name, { key, flag }]) => {
@@ -65,26 +73,6 @@ export function flagSettings(flags: ConfigFlags): { values: Record<string, strin
   return {
     values: Object.fromEntries(given.map(({ name, value }) => [name, value])),
     originOf: (name) => ({ flag: given.find((each) => each.name === name)?.flag ?? null, file: null }),
-  }
-}
-
-/** Path of the env file, which need not exist. */
-export function dotenvPath(named: string | undefined, cwd: string): string {
-  return resolve(cwd, named ?? '.env')
-}
-
-/** Reads the env file; null if none was named and the default one does not exist. */
-function readDotenv(named: string | undefined, cwd: string, flag = '--dotenv'): NodeJS.Dict<string> | null {
-  const path = dotenvPath(named, cwd)
-  if (named === undefined && !existsSync(path)) return null
-  try {
-    if (!statSync(path).isFile()) throw new Error('it is not a file')
-    return parseEnv(readFileSync(path, 'utf8'))
-  } catch (error) {
-    const why = messageOf(error)
-    throw named === undefined
-      ? new Refusal('configuration', `the env file ${path} cannot be read (${why})`)
-      : new Refusal('usage', `${flag} ${JSON.stringify(named)} cannot be read (${why})`)
   }
 }
 

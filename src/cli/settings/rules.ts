@@ -40,6 +40,12 @@ export const baseUrl = httpUrl.refine(
   'must be an address without user, query or fragment',
 )
 
+/** Address of the site. Its pages link to each other by absolute paths, so that it cannot live below a path. */
+export const siteUrl = baseUrl.refine(
+  (value) => !isHttpUrl(value) || new URL(value).pathname === '/',
+  'must be an address without a path, such as https://dash.example.org: the pages cannot live below one',
+)
+
 export const logOrigin = text.refine(
   (value) => isKeyName(value) && !/^[a-z]+:|\/$/i.test(value),
   'must be an address without scheme, plus sign, spaces or trailing slash, such as dash.example.org/tlog/year',

@@ -19,6 +19,7 @@ import {
   serverUrl,
   sessionSecret,
   share,
+  siteUrl,
   storeUrl,
   text,
   token,
@@ -124,10 +125,10 @@ const signedLog = {
 }
 
 const server = {
-  HOST: preset(text, STANDARD_HOST, 'address `serve` listens on'),
-  PORT: preset(port, STANDARD_PORT, 'port `serve` listens on; 0: any free port'),
+  HOST: preset(text, STANDARD_HOST, 'address `serve` listens on', { question: 'Address to listen on?' }),
+  PORT: preset(port, STANDARD_PORT, 'port `serve` listens on; 0: any free port', { question: 'Port?' }),
   DASH_BASE_URL: optional(
-    baseUrl,
+    siteUrl,
     'public address of the server, used in links of RSS, Atom and JSON Feed and in the user agent',
     {
       unset: 'from `HOST` and `PORT`',
@@ -137,6 +138,7 @@ const server = {
   DASH_TRUSTED_PROXIES: optional(
     addressRanges,
     'addresses and ranges (CIDR), comma-separated, of proxies whose `X-Forwarded-For` is trusted',
+    { question: 'Addresses of the proxy in front? (empty: none)' },
   ),
   DASH_ALLOWED_ORIGINS: optional(
     origins,
@@ -413,4 +415,13 @@ export function inGroups<T extends { group: string }>(
     title,
     items.filter(({ group }) => group === title),
   ])
+}
+
+/** Returns the `DASH_` variables that do not exist, such as misspelt ones. */
+export function unknownNames(values: NodeJS.Dict<string>): string[] {
+  const known = new Set<string>([
+    ...namedVariables.map(({ name }) => name),
+    ...SECRETS.map((name) => `${name}_FILE`),
+  ])
+  return Object.keys(values).filter((name) => name.startsWith('DASH_') && !known.has(name))
 }

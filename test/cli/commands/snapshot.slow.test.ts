@@ -125,10 +125,10 @@ describe('the address in feeds', () => {
     const { url } = await serve(['--data-dir', data])
     expect(await askAs('evil.example', `${url}/api/rss`)).toContain(`<link>${url}/</link>`)
     expect(await askAs('evil.example', `${url}/api/feed.json`)).not.toContain('evil.example')
-    const env = { DASH_BASE_URL: 'https://dash.example/news/' }
+    const env = { DASH_BASE_URL: 'https://dash.example/' }
     const configured = await serve(['--data-dir', data], { env })
     const atom = await (await fetch(`${configured.url}/api/atom?sort=week`)).text()
-    expect(atom).toContain('<id>https://dash.example/news/api/atom?sort=week</id>')
+    expect(atom).toContain('<id>https://dash.example/api/atom?sort=week</id>')
   })
 
   test('feeds name localhost for a wildcard address', async () => {

@@ -1,18 +1,38 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import {
   parseEnvironment,
   examineEnvironment,
   withoutSecrets,
 } from '../../../src/cli/settings/environment.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
-const parsed = (name: string, value: string): unknown =>
-  parseEnvironment({ [name]: value }, process.cwd())[name as 'OPENAI_BASE_URL']
+const parsed = (name: string, value: string, others: Record<string, string> = {}): unknown =>
+  parseEnvironment({ [name]: value, ...others }, process.cwd())[name as 'OPENAI_BASE_URL']
+
+test.each(['OPENROUTER_BASE_URL', 'OPENAI_BASE_URL'])('the address %s loses its trailing slash', (name) => {
+  expect(parsed(name, 'https://service.example/v1/')).toBe('https://service.example/v1')
+})
+
+test('the address of the site loses its trailing slash and has no path', () => {
+  expect(parsed('DASH_BASE_URL', 'https://dash.example:8443/')).toBe('https://dash.example:8443')
+  for (const path of ['dash', 'dash/', '%64ash', '/dash'])
+    expect(() => parsed('DASH_BASE_URL', `https://dash.example/${path}`)).toThrow(
+      'must be an address without a path',
+    )
+})
+
+test('a secret from a file loses its byte order mark, and a file in UTF-16 is refused', async () => {
+  const path = join(await temporaryFolder(), 'secret')
+  await writeFile(path, '\uFEFFSesame\r\n')
+  const secret = (): unknown => parsed('OPENAI_API_KEY', '', { OPENAI_API_KEY_FILE: path })
+  expect(secret()).toBe('Sesame')
+  await writeFile(path, '\uFEFFSesame\n', 'utf16le')
+  expect(secret).toThrow(`OPENAI_API_KEY_FILE="${path}" is not UTF-8 text; save the file as UTF-8`)
+})
 
 describe.each(['DASH_BASE_URL', 'OPENROUTER_BASE_URL', 'OPENAI_BASE_URL'])('%s', (name) => {
-  test('the address loses its trailing slash', () => {
-    expect(parsed(name, 'https://service.example/v1/')).toBe('https://service.example/v1')
-  })
-
   test.each([
     ['https://a@service.example/v1', 'https://(not shown)@service.example/v1'],
     ['https://service.example/v1?a=b', 'https://service.example/v1?a=(not shown)'],

@@ -1,4 +1,3 @@
-import { Refusal } from '../../../domain/refusal.ts'
 import { exportArchive, noCheckpoint } from '../../../jobs/archive/export-archive.ts'
 import type { ExportReport } from '../../../jobs/archive/export-archive.ts'
 import type { CommandContext } from '../../context.ts'
@@ -18,7 +17,6 @@ export async function exportCommand(
   [target = '']: readonly string[],
 ): Promise<number> {
   const { config, container, terminal, signal } = context
-  if (target === '') throw new Refusal('usage', 'the target must not be empty; name a folder or a bucket')
   const location = readTreeLocation(target, 'the target', context)
   if (isUnfounded(config)) throw noCheckpoint()
   requireFolders(config)

@@ -10,7 +10,7 @@ import { examineEnvironment } from '../../settings/environment.ts'
 import type { ExaminedSettings } from '../../settings/environment.ts'
 import { gatherSettings } from '../../settings/read-config.ts'
 import type { GivenSettings } from '../../settings/read-config.ts'
-import { namedVariables, SECRETS } from '../../settings/variables.ts'
+import { unknownNames } from '../../settings/variables.ts'
 import { counted, escaped } from '../../terminal.ts'
 import { exitCodeOfFindings, found, note, ok, problem, warning } from './check.ts'
 import type { Check, Judgement, Verdict } from './check.ts'
@@ -77,15 +77,6 @@ function checkSettings({ values, dotenv }: GivenSettings, { problems }: Examined
     ...found('configuration', wrong.length > 0 ? wrong : ok(`every value is valid; ${from}`)),
     ...found('configuration.names', unknown),
   ]
-}
-
-/** Returns the `DASH_` variables that the program does not know. */
-function unknownNames(values: NodeJS.Dict<string>): string[] {
-  const known = new Set<string>([
-    ...namedVariables.map(({ name }) => name),
-    ...SECRETS.map((name) => `${name}_FILE`),
-  ])
-  return Object.keys(values).filter((name) => name.startsWith('DASH_') && !known.has(name))
 }
 
 async function checkInstallation(

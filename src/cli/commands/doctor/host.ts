@@ -10,6 +10,7 @@ import { currentUser, ownerName } from '../../process-identity.ts'
 import type { Config } from '../../settings/config.ts'
 import type { GivenSettings } from '../../settings/read-config.ts'
 import { SECRETS } from '../../settings/variables.ts'
+import { shellWord } from '../../terminal.ts'
 import { found, note, ok, problem, warning } from './check.ts'
 import type { Check, Judgement } from './check.ts'
 
@@ -38,7 +39,7 @@ function isHostFolder(folder: string): boolean {
 
 /** @param first path of the first `dash` in PATH */
 function judgeName(first: string | undefined): Judgement {
-  const command = `${process.execPath} ${PROGRAM}`
+  const command = `${shellWord(process.execPath)} ${shellWord(PROGRAM)}`
   if (existsSync('/bin/sh') && realpathSync('/bin/sh') === PROGRAM)
     return problem(
       `/bin/sh is this program: it replaced the system shell`,
@@ -71,7 +72,7 @@ function judgeSecretFile({ path, stat, fault }: PathState): Judgement[] {
   const mode = (stat?.mode ?? 0) & 0o777
   if ((mode & 0o077) === 0) return []
   const detail = `${path} is readable by other users (mode ${mode.toString(8).padStart(4, '0')})`
-  return [warning(detail, `chmod 600 ${path}`)]
+  return [warning(detail, `chmod 600 ${shellWord(path)}`)]
 }
 
 /** Checks the named folders: existence, owner, permissions and free space. */
@@ -102,14 +103,15 @@ function judgeAccess(path: string, stat: Stats): Judgement[] {
   const shown = inside.find(({ stat: file }) => file?.isFile() && (file.mode & 0o077) !== 0)
   const foreign = inside.find(({ stat: file }) => file?.uid !== uid)
   const results: Judgement[] = []
-  if ((mode & 0o002) !== 0) results.push(warning(`${path} is writable by every user`, `chmod o-w ${path}`))
+  if ((mode & 0o002) !== 0)
+    results.push(warning(`${path} is writable by every user`, `chmod o-w ${shellWord(path)}`))
   if (shown !== undefined && (mode & 0o077) !== 0)
-    results.push(warning(`${shown.path} is readable by other users`, `chmod -R go= ${path}`))
+    results.push(warning(`${shown.path} is readable by other users`, `chmod -R go= ${shellWord(path)}`))
   if (foreign !== undefined)
     results.push(
       warning(
         `${foreign.path} and its folder have different owners: jobs and server run as different users`,
-        `run them all as one user, then chown -R ${uid} ${path}`,
+        `run them all as one user, then chown -R ${uid} ${shellWord(path)}`,
       ),
     )
   return results.length > 0 ? results : [ok(`${path} is readable and writable`)]
@@ -215,7 +217,7 @@ function notWritable(path: string, stat: Stats): Judgement {
   const rights = stat.isDirectory() ? 'u+rwx' : 'u+rw'
   const mend =
     stat.uid === uid
-      ? `chmod ${rights} ${path}, and check that its disk is not mounted read-only`
-      : `run as its owner, or chown -R ${ownerName(name)} ${path}`
+      ? `chmod ${rights} ${shellWord(path)}, and check that its disk is not mounted read-only`
+      : `run as its owner, or chown -R ${ownerName(name)} ${shellWord(path)}`
   return problem(`${path} belongs to user ${stat.uid} and cannot be written by ${name}`, mend, EXIT.storage)
 }

@@ -1,6 +1,6 @@
-import { parseEnv } from 'node:util'
 import { isCancel, password, select, text } from '@clack/prompts'
 import { Refusal } from '../../../domain/refusal.ts'
+import { parseDotenv } from '../../settings/dotenv.ts'
 import { VARIABLES, inGroups, namedVariables } from '../../settings/variables.ts'
 import type { NamedVariable, Variable, VariableName } from '../../settings/variables.ts'
 
@@ -19,27 +19,27 @@ export function envFile(chosen: Readonly<Record<string, string>>): string {
   const groups = inGroups(namedVariables).map(([title, variables]) =>
     [`# --- ${title}`, ...variables.map((variable) => entry(variable, chosen[variable.name]))].join('\n\n'),
   )
-  const file = `${HEADER}\n${groups.join('\n\n')}\n`
-  const read = parseEnv(file)
-  const lost = Object.keys(chosen).find((name) => read[name] !== chosen[name])
-  if (lost === undefined) return file
-  throw new Refusal(
-    'usage',
-    `the value of ${lost} does not fit into an env file; remove quotes and line breaks from it`,
-  )
+  return `${HEADER}\n${groups.join('\n\n')}\n`
 }
 
 function entry({ name, meaning, standard, unset }: NamedVariable, value: string | undefined): string {
   const otherwise = standard === null && unset !== undefined ? ` (not set: ${unset})` : ''
-  const line = value === undefined ? `#${name}=${standard ?? ''}` : `${name}=${quoted(value)}`
+  const line = value === undefined ? `#${name}=${standard ?? ''}` : `${name}=${quoted(name, value)}`
   return `# ${`${meaning}${otherwise}`.replaceAll('`', '')}\n${line}`
 }
 
-/** Quotes a value with a quotation mark that it does not contain, because env files know no escapes. */
-function quoted(value: string): string {
+/**
+ * Quotes a value with a quotation mark that it does not contain, because env files know no escapes.
+ *
+ * @throws Refusal `usage` if it contains all of them
+ */
+function quoted(name: string, value: string): string {
   if (/^[\w.:/@%+=,?&~-]+$/.test(value)) return value
-  const quote = ["'", '"', '`'].find((each) => !value.includes(each)) ?? "'"
-  return `${quote}${value}${quote}`
+  const quote = ["'", '`', '"'].find((each) => !value.includes(each))
+  const written = `${quote}${value}${quote}`
+  if (quote !== undefined && parseDotenv(Buffer.from(`${name}=${written}`), '')[name] === value)
+    return written
+  throw new Refusal('usage', `the value of ${name} does not fit into an env file; remove its quotes`)
 }
 
 export type ChosenSettings = Record<string, string>
@@ -70,7 +70,11 @@ export async function promptForSettings(
 ): Promise<ChosenSettings> {
   const choices = { ...known }
   await promptFor('DASH_DATA_DIR', choices, prompts, dataDir)
+  await promptFor('HOST', choices, prompts)
+  await promptFor('PORT', choices, prompts)
   await promptFor('DASH_BASE_URL', choices, prompts)
+  // Without a public address there is no proxy in front.
+  if (choices['DASH_BASE_URL'] !== undefined) await promptFor('DASH_TRUSTED_PROXIES', choices, prompts)
   if (choices['DASH_CHAT_MODEL'] === undefined) await promptForChat(choices, prompts)
   await promptFor('OPENROUTER_API_KEY', choices, prompts)
   return choices

@@ -23,8 +23,9 @@ import type { Config } from '../../settings/config.ts'
 import { badValue, parseEnvironment } from '../../settings/environment.ts'
 import { SETTING_FLAGS } from '../../settings/flags.ts'
 import type { ConfigFlags } from '../../settings/flags.ts'
-import { dotenvPath, flagSettings, readConfig } from '../../settings/read-config.ts'
-import { fail } from '../../terminal.ts'
+import { dotenvPath } from '../../settings/dotenv.ts'
+import { flagSettings, noteUnknownSettings, readConfig } from '../../settings/read-config.ts'
+import { fail, shellWord } from '../../terminal.ts'
 import { Cancelled, envFile, promptForOutputs, promptForSettings } from './env-file.ts'
 import type { PromptContext, ChosenSettings, OutputKind } from './env-file.ts'
 import { containerCommands, crontab, systemdUnits } from './units.ts'
@@ -52,6 +53,7 @@ const SECRET_BYTES = 64
  */
 export async function initCommand(context: BareContext, flags: InitFlags): Promise<number> {
   const { terminal, cwd, env, signal } = context
+  noteUnknownSettings(env, terminal)
   const dotenv = dotenvPath(flags.dotenv, cwd)
   const choices = await choose(context, flags, dotenv).catch((error: unknown) => {
     if (error instanceof Cancelled) return null
@@ -193,14 +195,15 @@ function unitFilesOf(
 }
 
 /**
- * Creates the data folder, even a named one, because this command sets up an installation. Missing parent folders
- * are not created: they may belong to an unmounted disk.
+ * Creates the data folder with its parents, even a named one, because this command sets up an installation. Only the
+ * data folder itself is private: the user of the services must be able to enter the folders above it.
  *
  * @returns true if the folder was created
  */
 function createDataFolder({ dataDir, dataDirUsed, stateInDataDir, originOf }: Config): boolean {
   if ((!dataDirUsed && !stateInDataDir) || existsSync(dataDir)) return false
   try {
+    mkdirSync(dirname(dataDir), { recursive: true })
     mkdirSync(dataDir, { mode: 0o700 })
     return true
   } catch (error) {
@@ -244,13 +247,17 @@ function noteNextSteps(
   { written, created, kinds }: { written: boolean; created: boolean; kinds: readonly OutputKind[] },
 ): void {
   const isOtherUser = user !== currentUser().name
+  const commandLine = (name: string): string =>
+    [node, program, name, '--dotenv', dotenv].map(shellWord).join(' ')
   // Containers have their own user and volume.
   const ownUser = kinds.includes('containers')
     ? []
     : [
         ...folders.flatMap((folder) =>
           isOtherUser
-            ? [`make ${folder} belong to the user of the services: chown -R ${ownerName(user)} ${folder}`]
+            ? [
+                `make ${folder} belong to the user of the services: chown -R ${ownerName(user)} ${shellWord(folder)}`,
+              ]
             : [],
         ),
         user === 'dash' &&
@@ -263,8 +270,8 @@ function noteNextSteps(
     ...ownUser,
     kinds.includes('cron') &&
       !kinds.includes('systemd') &&
-      `cron starts only the jobs; start the server with ${node} ${program} serve --dotenv ${dotenv}`,
-    `check everything with ${node} ${program} doctor --dotenv ${dotenv}`,
+      `cron starts only the jobs; start the server with ${commandLine('serve')}`,
+    `check everything with ${commandLine('doctor')}`,
   ]
   for (const step of steps) if (step !== false) terminal.note(step)
 }

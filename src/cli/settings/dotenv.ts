@@ -1,0 +1,84 @@
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { Refusal, messageOf } from '../../domain/refusal.ts'
+
+/** Path of the env file, which need not exist. */
+export function dotenvPath(named: string | undefined, cwd: string): string {
+  return resolve(cwd, named ?? '.env')
+}
+
+/**
+ * Reads an env file.
+ *
+ * @param named path of the file; absent: `.env`, which need not exist
+ * @param flag flag that named it
+ * @returns its variables; null if none was named and the default one does not exist
+ * @throws Refusal `configuration` if it cannot be parsed; if it cannot be read, `usage` if a flag named it, else
+ *   `configuration`
+ */
+export function readDotenv(
+  named: string | undefined,
+  cwd: string,
+  flag = '--dotenv',
+): NodeJS.Dict<string> | null {
+  const path = dotenvPath(named, cwd)
+  if (named === undefined && !existsSync(path)) return null
+  return parseDotenv(bytesOf(path, named, flag), path)
+}
+
+function bytesOf(path: string, named: string | undefined, flag: string): Uint8Array {
+  try {
+    if (!statSync(path).isFile()) throw new Error('it is not a file')
+    return readFileSync(path)
+  } catch (error) {
+    const why = messageOf(error)
+    throw named === undefined
+      ? new Refusal('configuration', `the env file ${path} cannot be read (${why})`)
+      : new Refusal('usage', `${flag} ${JSON.stringify(named)} cannot be read (${why})`)
+  }
+}
+
+/** UTF-16 has a NUL in every ASCII character; bytes that are not UTF-8 are decoded as U+FFFD. */
+export const NOT_UTF_8 = /[\0\uFFFD]/
+
+/** A line without a setting, with its end. */
+const SKIPPED = /[ \t]*(?:#[^\n]*)?\n/y
+
+/** A name with a quoted value, which may contain line ends, or with a plain one, where a comment follows a blank. */
+const ENTRY =
+  /[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*=[ \t]*(?:(['"`])((?:(?!\2)[^])*)\2[ \t]*(?:#[^\n]*)?|(?!['"`])([^\n]*?)[ \t]*(?:(?<=[ \t])#[^\n]*)?)\n/y
+
+/**
+ * Parses an env file (docs/configuration.md). The parser of Node and those of packages skip a line that they cannot
+ * read, some of them also the next one. Here it is an error: a setting that is lost sends data to the default folder.
+ *
+ * @param path of the file, for messages
+ * @throws Refusal `configuration` with the number of the first line that cannot be read, without its text, which may
+ *   be a secret
+ */
+export function parseDotenv(bytes: Uint8Array, path: string): Record<string, string> {
+  // The decoder strips a byte order mark. With a final line end, every line ends with one.
+  const text = `${new TextDecoder().decode(bytes).replaceAll(/\r\n?/g, '\n')}\n`
+  const unreadable = (at: number, why: string): Refusal => {
+    const line = text.slice(0, at).split('\n').length
+    return new Refusal('configuration', `the env file ${path} cannot be read: line ${line} ${why}`)
+  }
+  const foreign = text.search(NOT_UTF_8)
+  if (foreign >= 0) throw unreadable(foreign, 'is not UTF-8 text; save the file as UTF-8')
+  const values: Record<string, string> = {}
+  for (let at = 0; at < text.length;) {
+    const line = matchAt(SKIPPED, text, at) ?? matchAt(ENTRY, text, at)
+    if (line === null)
+      throw unreadable(at, 'is neither NAME=value nor a comment; start a comment with #, close every quote')
+    const [whole, name, quote, quoted, plain = ''] = line
+    // As in other env files, double quotes know one escape.
+    if (name !== undefined) values[name] = (quote === '"' ? quoted?.replaceAll('\\n', '\n') : quoted) ?? plain
+    at += whole.length
+  }
+  return values
+}
+
+function matchAt(sticky: RegExp, text: string, at: number): RegExpExecArray | null {
+  sticky.lastIndex = at
+  return sticky.exec(text)
+}
