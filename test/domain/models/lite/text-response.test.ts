@@ -17,20 +17,163 @@ describe('a response', () => {
     expect(parseTextResponse(`\n${right}\r\n`)).toEqual({ command, time, followsFormat: true })
   })
 
+  const FENCE = '```'
+
   test.each([
     ['bold labels', `**COMMAND:** ${command}\n**TIME:** ${time}`],
+    ['bold labels with the colon outside', `**COMMAND**: ${command}\n**TIME**: ${time}`],
+    ['bold lines', `**COMMAND: ${command}**\n**TIME: ${time}**`],
+    ['bold labels and values', `**COMMAND:** **${command}**\n**TIME:** **${time}**`],
+    ['bold values', `COMMAND: **${command}**\nTIME: **${time}**`],
+    ['bold labels and code', `**COMMAND:** \`${command}\`\n**TIME:** \`${time}\``],
+    ['bold lines of code', `**COMMAND: \`${command}\`**\n**TIME: \`${time}\`**`],
+    ['bold code', `COMMAND: **\`${command}\`**\nTIME: **\`${time}\`**`],
+    ['underlined labels', `__COMMAND:__ ${command}\n__TIME:__ ${time}`],
+    ['underlined lines', `__COMMAND: ${command}__\n__TIME: ${time}__`],
+    ['italic labels', `*COMMAND:* ${command}\n_TIME_: ${time}`],
+    ['italic lines', `*COMMAND: ${command}*\n_TIME: ${time}_`],
+    ['bold italic lines', `***COMMAND: ${command}***\n**_TIME: ${time}_**`],
+    ['marks closed by halves', `***COMMAND:** ${command}*\n**_TIME:_ ${time}**`],
     ['labels in small letters', `command: ${command}\ntime: ${time}`],
+    ['labels with a capital', `Command: ${command}\nTime: ${time}`],
+    ['full-width colons', `COMMAND：${command}\nTIME：${time}`],
+    ['a time of full-width digits', `COMMAND: ${command}\nTIME： １２：０５：５９`],
+    ['equals signs', `COMMAND = ${command}\nTIME = ${time}`],
+    ['no space', `COMMAND:${command}\nTIME:${time}`],
+    ['a space before the colon', `COMMAND : ${command}\nTIME : ${time}`],
+    ['labels in code', `\`COMMAND\`: \`${command}\`\n\`TIME\`: \`${time}\``],
+    ['lines of code', `\`COMMAND: ${command}\`\n\`TIME: ${time}\``],
+    ['fences on each line', `${FENCE}COMMAND: ${command}${FENCE}\n${FENCE}TIME: ${time}${FENCE}`],
+    ['labels in brackets', `[COMMAND]: ${command}\n[TIME]: ${time}`],
     ['a list', `- COMMAND: \`${command}\`\n- TIME: \`${time}\``],
+    ['a list of stars', `* COMMAND: ${command}\n* TIME: ${time}`],
+    ['a list of bold labels', `* **COMMAND:** ${command}\n+ **TIME:** ${time}`],
+    ['bullets', `• COMMAND: ${command}\n• TIME: ${time}`],
     ['numbers', `1. COMMAND: ${command}\n2. TIME: ${time}`],
-    ['headings', `### Command:\n\n\`\`\`bash\n${command}\n\`\`\`\n\n### Time:\n${time}`],
-    ['a fence around all of it', `\`\`\`\n${right}\n\`\`\``],
-    ['a fence behind the label', `COMMAND: \`\`\`sh\n${command}\n\`\`\`\nTIME: ${time}`],
-    ['a fence without labels', `Here you are:\n\`\`\`sh\n${command}\n\`\`\`\nIt is ${time}.`],
+    ['numbers in parentheses', `(1) COMMAND: ${command}\n2) TIME: ${time}`],
+    ['bold numbers', `**1. COMMAND:** ${command}\n**2. TIME: ${time}**`],
+    ['block quotes', `> COMMAND: ${command}\n> TIME: ${time}`],
+    ['block quotes in a block quote', `> > **COMMAND: ${command}**\n>> TIME: ${time}`],
+    ['a fence in a block quote', `> COMMAND:\n> ${FENCE}sh\n> ${command}\n> ${FENCE}\n> TIME: ${time}`],
+    ['values in block quotes', `COMMAND:\n> ${command}\n\nTIME:\n> ${time}`],
+    [
+      'a fence in a block quote below the label',
+      `COMMAND:\n> ${FENCE}\n> ${command}\n> ${FENCE}\nTIME: ${time}`,
+    ],
+    ['spaces within stars', `** COMMAND: ${command} **\n** TIME: ** ${time}`],
+    ['headings', `### Command:\n\n${FENCE}bash\n${command}\n${FENCE}\n\n### Time:\n${time}`],
+    ['headings without a colon', `## COMMAND\n${command}\n## TIME\n${time}`],
+    ['bold headings without a colon', `**Command**\n\n\`${command}\`\n\n**Time**\n\n\`${time}\``],
+    ['values on their own lines', `COMMAND:\n${command}\n\nTIME:\n\n${time}`],
+    ['indented values on their own lines', `COMMAND:\n\n    ${command}\n\nTIME:\n    ${time}`],
+    ['lists below the labels', `- COMMAND:\n  - \`${command}\`\n- TIME:\n  - ${time}`],
+    ['a fence around all of it', `${FENCE}\n${right}\n${FENCE}`],
+    ['tildes around all of it', `~~~text\n${right}\n~~~`],
+    ['a fence behind the label', `COMMAND: ${FENCE}sh\n${command}\n${FENCE}\nTIME: ${time}`],
+    [
+      'fences below the labels',
+      `COMMAND:\n${FENCE}\n${command}\n${FENCE}\nTIME:\n${FENCE}\n${time}\n${FENCE}`,
+    ],
+    ['tildes below the label', `COMMAND:\n~~~sh\n${command}\n~~~\nTIME: ${time}`],
+    ['a long fence', `COMMAND:\n\`${FENCE}\n${command}\n\`${FENCE}\nTIME: ${time}`],
+    ['a fence on one line', `COMMAND: ${FENCE}${command}${FENCE}\nTIME: ${FENCE}${time}${FENCE}`],
+    ['a spaced fence on one line', `COMMAND: ${FENCE} ${command} ${FENCE}\nTIME: ${time}`],
+    ['a fence with a language on one line', `COMMAND: ${FENCE}bash ${command}${FENCE}\nTIME: ${time}`],
+    ['a bold fence on one line', `**COMMAND: ${FENCE}${command}${FENCE}**\nTIME: ${time}`],
+    ['a fence on one line below the label', `COMMAND:\n${FENCE}${command}${FENCE}\nTIME: ${time}`],
+    ['a fence that begins with the command', `COMMAND: ${FENCE}${command}\n${FENCE}\nTIME: ${time}`],
+    ['a fence that ends with the command', `COMMAND: ${FENCE}\n${command}${FENCE}\nTIME: ${time}`],
+    ['a fence that never ends', `COMMAND:\n${FENCE}sh\n${command}\n\nTIME: ${time}`],
+    ['a bold fence', `**COMMAND:\n${FENCE}sh\n${command}\n${FENCE}**\nTIME: ${time}`],
+    ['double back quotes', `COMMAND: \`\` ${command} \`\`\nTIME: ${time}`],
+    ['code with a remark', `COMMAND: \`${command}\` (lists them)\nTIME: \`${time}\`.`],
+    ['double quotes', `COMMAND: "${command}"\nTIME: "${time}"`],
+    ['single quotes', `COMMAND: '${command}'\nTIME: '${time}'`],
+    ['curly quotes', `COMMAND: “${command}”\nTIME: “${time}”`],
+    ['quoted lines', `"COMMAND: ${command}"\n"TIME: ${time}"`],
+    ['quoted code', `COMMAND: "\`${command}\`"\nTIME: ${time}`],
+    ['JSON', JSON.stringify({ COMMAND: command, TIME: time })],
+    ['JSON on several lines', JSON.stringify({ command, time }, null, 2)],
+    ['both on one line', `COMMAND: ${command} TIME: ${time}`],
+    ['words before the labels', `Task 1: COMMAND: ${command}\nMy final TIME: ${time}`],
+    ['a fence without labels', `Here you are:\n${FENCE}sh\n${command}\n${FENCE}\nIt is ${time}.`],
+    ['two fences without labels', `${FENCE}sh\n${command}\n${FENCE}\nand\n${FENCE}\n${time}\n${FENCE}`],
     ['a first try', `COMMAND: ls\nTIME: 01:01:01\nNo, wait.\n${right}`],
+    ['empty labels after it', `${right}\n\nCOMMAND:\nTIME: of the puzzle`],
     ['a prompt sign', `COMMAND: $ ${command}\nTIME: ${time} (true time)`],
+    ['a prompt sign in a fence', `COMMAND:\n${FENCE}console\n$ ${command}\n${FENCE}\nTIME: ${time}`],
+    ['a hard break', `COMMAND: ${command}\\\nTIME: ${time}`],
+    ['Windows line ends', `**COMMAND: ${command}**\r\n**TIME: ${time}**\r\n`],
     ['prose around it', `Sure!\n${right}\nHope this helps.`],
-  ])('a response with %s is parsed too, but does not have the requested form', (_name, text) => {
-    expect(parseTextResponse(text)).toEqual({ command, time, followsFormat: false })
+  ])('a response with %s is parsed', (_name, text) => {
+    expect(parseTextResponse(text)).toMatchObject({ command, time })
+  })
+
+  test.each([
+    `**COMMAND: ${command}**\n**TIME: ${time}**`,
+    `Sure!\n${right}`,
+    `${FENCE}\n${right}\n${FENCE}`,
+    `COMMAND: ${command}\nTIME: ${time} (true time)`,
+  ])('the response %j does not have the requested form', (text) => {
+    expect(parseTextResponse(text).followsFormat).toBe(false)
+  })
+
+  test.each([
+    ['begins with a back quote', 'COMMAND: `which grep` -c x f', '`which grep` -c x f'],
+    ['begins and ends with one', 'COMMAND: `which ls` `pwd`', '`which ls` `pwd`'],
+    ['begins with one in code', 'COMMAND: `` `which ls` -l ``', '`which ls` -l'],
+    ['begins with one in a fence', `COMMAND: ${FENCE}\`which ls\` -l${FENCE}`, '`which ls` -l'],
+    ['is a substitution in a fence', `COMMAND:\n${FENCE}\n\`cat f\`\n${FENCE}`, '`cat f`'],
+    ['ends with one in a fence', `COMMAND: ${FENCE}echo \`ls\`${FENCE}`, 'echo `ls`'],
+    ['ends with one in code', 'COMMAND: `echo `ls``', 'echo `ls`'],
+    ['is two substitutions', 'COMMAND: `cat f`; `cat g`', '`cat f`; `cat g`'],
+    ['has back quotes within', 'COMMAND: echo `ls` x', 'echo `ls` x'],
+    ['ends with a back quote', 'COMMAND: echo `ls`', 'echo `ls`'],
+    ['is nothing but back quotes', 'COMMAND: ``', '``'],
+    ['ends with a star', 'COMMAND: cat a/*', 'cat a/*'],
+    ['ends with a star in a list of stars', '* COMMAND: cat a/*', 'cat a/*'],
+    ['ends with a star behind a bold label', '**COMMAND:** cat a/*', 'cat a/*'],
+    ['ends with a star in a bold line', '**COMMAND: cat a/***', 'cat a/*'],
+    ['ends with two stars', 'COMMAND: ls a/**', 'ls a/**'],
+    ['ends with a star in code', '**COMMAND: `cat a/*`**', 'cat a/*'],
+    ['ends with an underscore', '**COMMAND:** cat a_', 'cat a_'],
+    ['ends with a quote', `COMMAND: grep 'a b'`, `grep 'a b'`],
+    ['begins and ends with quotes', `COMMAND: "my tool" -x "a b"`, `"my tool" -x "a b"`],
+    ['begins and ends with single quotes', `COMMAND: 'my tool' 'a b'`, `'my tool' 'a b'`],
+    ['has quotes within quotes', `COMMAND: "grep -c "a b" f"`, `grep -c "a b" f`],
+    ['ends with quotes within quotes', `COMMAND: 'find . -name '*.log''`, `find . -name '*.log'`],
+    [
+      'has escaped quotes within quotes',
+      String.raw`COMMAND: "grep -c \"a\\.b\" f"`,
+      String.raw`grep -c "a\.b" f`,
+    ],
+    ['has quotes in JSON', JSON.stringify({ command: `sed -n '/"\\./p' f` }), `sed -n '/"\\./p' f`],
+    ['ends with a comma', 'COMMAND: tr a ,', 'tr a ,'],
+    ['calls bash', `COMMAND: ${FENCE}bash -c 'ls'${FENCE}`, `bash -c 'ls'`],
+    ['is one word behind a fence', `COMMAND: ${FENCE}ls\n${FENCE}`, 'ls'],
+    ['is one word like a language', `COMMAND:\n${FENCE}\nsh\n${FENCE}`, 'sh'],
+    ['continues on the next line', 'COMMAND: ls \\\n  -l\nTIME: x', 'ls \\\n  -l'],
+    [
+      'has several lines',
+      `COMMAND:\n${FENCE}\nfor f in *; do\n  echo $f\ndone\n${FENCE}\nTIME: x`,
+      'for f in *; do\n  echo $f\ndone',
+    ],
+    ['contains a label', 'COMMAND: grep "COMMAND: x" f', 'grep "COMMAND: x" f'],
+    ['prints a redirection', 'COMMAND: > f', '> f'],
+  ])('a command that %s is kept', (_name, text, kept) => {
+    expect(parseTextResponse(text).command).toBe(kept)
+  })
+
+  test.each([
+    '',
+    'I would use a command: ls',
+    'The subcommand: ls',
+    'COMMAND:\nTIME: 12:05:59',
+    `COMMAND: ${FENCE}sh\n${FENCE}`,
+    `COMMAND:\n${FENCE}\n\n${FENCE}`,
+    `${FENCE}\nls\n${FENCE}\n${FENCE}\npwd\n${FENCE}`,
+  ])('the response %j has no command', (text) => {
+    expect(parseTextResponse(text).command).toBeNull()
   })
 
   test.each([`<think>COMMAND: ls\nTIME: 01:01:01</think>\n${right}`, `COMMAND: ls\n</think>${right}`])(
@@ -45,14 +188,6 @@ describe('a response', () => {
     },
   )
 
-  test('a command of several lines and back quotes within one are kept', () => {
-    expect(parseTextResponse('COMMAND:\n```\nfor f in *; do\n  echo $f\ndone\n```\nTIME: x').command).toBe(
-      'for f in *; do\n  echo $f\ndone',
-    )
-    expect(parseTextResponse('COMMAND: echo `ls` x').command).toBe('echo `ls` x')
-    expect(parseTextResponse('COMMAND: ``').command).toBe('``')
-  })
-
   test('several times without a label give no time', () => {
     expect(parseTextResponse('10:00:00 or 11:00:00').time).toBeNull()
     expect(parseTextResponse('10:00:00, that is 10:00:00').time).toBe('10:00:00')
@@ -66,7 +201,7 @@ describe('a response', () => {
         return read.command === command && read.time === time
       }),
     )
-    const long = `${'> * _ # '.repeat(50_000)}\n${'COMMAND'.repeat(50_000)}\n${'`'.repeat(100_000)}`
+    const long = `${'> * _ # '.repeat(50_000)}\n${'COMMAND'.repeat(50_000)}\n${'`'.repeat(100_000)}\nCOMMAND: ${'"'.repeat(100_000)}`
     expect(parseTextResponse(long).followsFormat).toBe(false)
   })
 })
