@@ -101,7 +101,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   const frame = { assets: mountAssets(app), demo, baseUrl }
   const notFoundPage = refusalPage(frame, 'not_found')
   const respondNotFound = (event: H3Event): Response =>
-    asksForHtml(event) ? notFoundPage(event) : respondJson(event, 404, NO_STORE, { error: 'not_found' })
+    asksForHtml(event) ? notFoundPage(event) : respondJson(event, 404, NO_STORE, NOT_FOUND)
   const lists = yearListReader(publications, ports.objects)
   const readLog = servedLog(ports.objects.logFiles, publications, clock)
   const sources = pageSources(ports, readers, lists, readLog)
@@ -143,6 +143,8 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   if (ports.v1) mountRoutes(app, v1Routes(ports.v1, recommendation), log)
   return app
 }
+
+const NOT_FOUND = { error: 'not_found', message: 'no such path; /docs lists the addresses of this server' }
 
 /** True for a browser that opens a page. */
 function asksForHtml({ req }: H3Event): boolean {

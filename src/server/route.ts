@@ -46,8 +46,10 @@ interface RequestContract {
  * @typeParam Code the closed list of refusal codes of the area
  */
 export interface Contract<Code extends string> {
-  /** `GET` unless another is named. */
+  /** `GET` and `HEAD` unless another is named. */
   method?: 'POST'
+  /** True if `HEAD` is refused, because the interface document allows `GET` alone. */
+  headRefused?: true
   path: string
   /** The rest of the path, slashes included, which `{name}` at its end stands for. */
   pathRest?: { name: string; description: string }
@@ -78,6 +80,8 @@ export interface Contract<Code extends string> {
   fault: Code
   /** True if errors have the shape of the OpenAI API: `error` is an object with message, type and code. */
   openAiErrors?: true
+  /** True if errors have no `message`, because the interface document fixes their members. */
+  bareErrors?: true
   methodNotAllowed: Code
   /** Headers of every response of the route except the preflight. */
   headers: Readonly<Record<string, string>>
@@ -104,7 +108,6 @@ export function route<Code extends string>(
   handler: (event: H3Event) => Promise<Response>,
   headersFor: HeadersFor = () => ({}),
 ): Route {
-  const method = contract.method ?? 'GET'
   const refuse = (
     event: H3Event,
     code: Code,
@@ -115,10 +118,13 @@ export function route<Code extends string>(
       ...contract.headers,
       ...headersFor(event),
       ...contract.refusalHeaders,
-      ...(code === contract.methodNotAllowed ? { allow: method } : {}),
+      ...(code === contract.methodNotAllowed ? { allow: allowedMethods(contract).join(', ') } : {}),
       ...retryAfter(extraMembers),
     }
-    return respondJson(event, status, headers, { error, ...members, ...extraMembers })
+    const message = contract.bareErrors
+      ? {}
+      : { message: refusalMessage(contract.refusals[code], extraMembers) }
+    return respondJson(event, status, headers, { error, ...message, ...members, ...extraMembers })
   }
   return {
     path: contract.path.replace(/\{\w+\}$/, '**'),
@@ -128,7 +134,8 @@ export function route<Code extends string>(
           const headers = { ...contract.preflight, ...headersFor(event) }
           return respond(event, contract.preflightStatus ?? 200, headers, null)
         }
-        if (event.req.method !== method) return refuse(event, contract.methodNotAllowed, {})
+        if (!allowedMethods(contract).includes(event.req.method))
+          return refuse(event, contract.methodNotAllowed, {})
         return await handler(event)
       } catch (error) {
         const code = codeOf(contract, error)
@@ -141,6 +148,25 @@ export function route<Code extends string>(
       }
     },
   }
+}
+
+function allowedMethods<Code extends string>({ method, headRefused }: Contract<Code>): string[] {
+  if (method !== undefined) return [method]
+  return headRefused ? ['GET'] : ['GET', 'HEAD']
+}
+
+/**
+ * Describes a refusal as plain text: the value that was sent, and what is allowed.
+ *
+ * @param members of the refusal, with `parameter` and `value` if a parameter caused it
+ */
+export function refusalMessage(
+  { when }: Pick<RefusalContract, 'when'>,
+  { parameter, value }: Readonly<Record<string, string | number>>,
+): string {
+  const rule = when.replaceAll('`', '')
+  if (parameter === undefined) return rule
+  return `${parameter} is ${value === undefined ? 'missing' : JSON.stringify(value)}: ${rule}`
 }
 
 /** Binds a reader of published bytes to its contract: every response has the headers of the contract. */
@@ -178,7 +204,7 @@ function isKeyOf<Key extends string>(record: Readonly<Record<Key, unknown>>, key
 /** The refusal of another method than GET. */
 export const METHOD_NOT_ALLOWED = {
   status: 405,
-  when: 'the method is neither GET nor OPTIONS; the response has `Allow: GET`',
+  when: 'the method is not allowed; the response names the allowed ones in `Allow`',
 } as const
 
 /**

@@ -89,9 +89,6 @@ describe('a command line', () => {
     [['init', '--no-env', '--dotenv', 'none'], 'cannot be read'],
     [['copy-archive', '--to', 'x', 's3://B'], '--to "s3://B" must contain a bucket name'],
     [['export', 's3://B'], 'the target "s3://B" must contain a bucket name'],
-<<<<<<< HEAD
-    [['export', ''], 'the target must not be empty'],
-=======
     [['export', ''], "argument 'target' must not be empty"],
     [['copy-archive', '--to', ''], "option '--to <target...>' must not be empty"],
     [['copy-archive', '--to', 'x', ''], "option '--to <target...>' must not be empty"],
@@ -106,9 +103,6 @@ describe('a command line', () => {
       ['init', '--yes', '--base-url', 'https://a.example/b'],
       '--base-url "https://a.example/b" must be an address without a path',
     ],
-    [['healthcheck', '--url', 'nowhere'], '--url "nowhere" must be'],
-    [['healthcheck', '--url', 'localhost:3000'], '--url "localhost:3000" must be'],
->>>>>>> 60f57a75 (Read env files strictly, so that no setting is lost)
     [['verify-archive', '--url', 'nowhere'], '--url "nowhere" must be'],
     [['verify-archive', '--sample', '0%'], '--sample "0%" must be '],
     [['verify-archive', '--since', '2026-02-30'], '--since "2026-02-30" must be '],

@@ -50,5 +50,8 @@ test('an unknown address is a page for a browser and JSON for other clients, bot
   expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
   expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
   expect(await page.text()).toContain('This page does not exist')
-  expect(await ask(app, '/missing')).toEqual([404, { error: 'not_found' }])
+  expect(await ask(app, '/missing')).toEqual([
+    404,
+    { error: 'not_found', message: expect.stringContaining('/docs') as unknown },
+  ])
 })

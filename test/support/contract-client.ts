@@ -5,6 +5,7 @@ import { SUBSCRIPTION_CONTRACTS, liveContract } from '../../src/server/feed/live
 import { searchContract, similarContract, trendContract } from '../../src/server/feed/search-routes.ts'
 import { modelChangesContract } from '../../src/server/models/changes-feed.ts'
 import { FREE_MODELS_CONTRACTS } from '../../src/server/models/routes.ts'
+import { refusalMessage } from '../../src/server/route.ts'
 import type { Contract } from '../../src/server/route.ts'
 import {
   historyContract,
@@ -119,18 +120,31 @@ function typeHeader(contentType: string): string {
   return contentType === 'application/octet-stream' ? contentType : `${contentType}; charset=utf-8`
 }
 
-function refusalOf({ refusals, methodNotAllowed }: Contract<string>, result: ContractResponse): string {
+function refusalOf(contract: Contract<string>, result: ContractResponse): string {
+  const { refusals, methodNotAllowed, headRefused } = contract
   const { status, headers, text } = result
-  const { error, ...members } = JSON.parse(text) as { error: string; retryAfterSeconds?: number }
+  const { error, message, parameter, value, ...members } = JSON.parse(text) as {
+    error: string
+    message: string
+    parameter?: string
+    value?: string
+    retryAfterSeconds?: number
+  }
   const { retryAfterSeconds } = members
   const refusal = refusals[error]
+  expect(message).toBe(
+    refusalMessage(refusal ?? { when: '' }, {
+      ...(parameter && { parameter }),
+      ...(value !== undefined && { value }),
+    }),
+  )
   const variable = Object.entries(members).filter(([name]) => name in (refusal?.memberSchemas ?? {}))
   expect([status, members]).toEqual([
     refusal?.status,
     { ...refusal?.members, ...Object.fromEntries(variable) },
   ])
   const refusalHeaders = ['cache-control', 'etag', 'allow', 'retry-after'].map((name) => headers.get(name))
-  const allow = error === methodNotAllowed ? 'GET' : null
+  const allow = error === methodNotAllowed ? (headRefused ? 'GET' : 'GET, HEAD') : null
   expect(refusalHeaders).toEqual(['no-store', null, allow, retryAfterSeconds?.toString() ?? null])
   return error
 }

@@ -2,8 +2,6 @@ import { z } from 'zod'
 import { onceFor } from '../once.ts'
 import { parseQuery } from '../query.ts'
 import type { LiveRefusal } from './live-sort.ts'
-import { Refusal } from '../refusal.ts'
-import { firstCodePoints } from '../text.ts'
 import { COLUMN_LENGTH, COLUMN_NAMES } from './columns.ts'
 import type { ColumnName } from './columns.ts'
 import { minimumFields, optionalInteger, sourceList } from './search.ts'
@@ -13,9 +11,6 @@ import { hasTerms, parseSearchText, tokenize } from './tokenize.ts'
 
 /** Longest `q` of a rule, in UTF-16 units. */
 export const RULE_QUERY_MAX_LENGTH = 200
-
-/** Longest part of an invalid value that a refusal repeats, in code points. */
-const VALUE_SHOWN = 100
 
 /** The query parameters of a rule. */
 export const ruleFields = {
@@ -39,7 +34,7 @@ const ruleSchema = z.object(ruleFields)
 /** A rule: null, or an empty list of sources, for no condition. */
 export type FeedRule = z.infer<typeof ruleSchema>
 
-export type RuleParam = keyof FeedRule
+type RuleParam = keyof FeedRule
 export const RULE_PARAMS = Object.keys(ruleFields) as RuleParam[]
 
 /**
@@ -49,11 +44,8 @@ export const RULE_PARAMS = Object.keys(ruleFields) as RuleParam[]
  * @throws Refusal `invalid_rule` with the first invalid `parameter` and its `value`
  */
 export function parseRule(params: URLSearchParams): FeedRule | null {
-  const refuse = (parameter: RuleParam): Refusal<LiveRefusal> => {
-    const value = firstCodePoints(params.getAll(parameter).join(', '), VALUE_SHOWN)
-    return new Refusal('invalid_rule', undefined, { members: { parameter, value } })
-  }
-  const codes = { q: refuse, source: refuse, minPoints: refuse, minComments: refuse, top: refuse }
+  const code: LiveRefusal = 'invalid_rule'
+  const codes = { q: code, source: code, minPoints: code, minComments: code, top: code }
   const given = new URLSearchParams([...params].filter(([, value]) => value !== ''))
   return RULE_PARAMS.some((name) => given.has(name)) ? parseQuery(ruleSchema, given, codes) : null
 }

@@ -80,6 +80,7 @@ const COMMON = {
   tag: 'Agent chat',
   query: z.object({}),
   methodNotAllowed: 'wrong_method',
+  bareErrors: true,
 } as const
 
 const access = (method: 'GET' | 'POST') => restrictedAccess(method, 'content-type, x-agent-session')

@@ -256,6 +256,16 @@ function successes(contract: Contract<string>): Record<string, unknown> {
 
 type RefusalOfStatus = Omit<Contract<string>['refusals'][string], 'status'> & { error: string }
 
+const MESSAGE = {
+  type: 'string',
+  description: 'what was sent, if a parameter is the cause, and what is allowed',
+}
+
+const PARAMETER = {
+  parameter: { type: 'string', description: 'the first invalid parameter' },
+  value: { type: 'string', description: 'its value, cut to 100 characters; absent if it is missing' },
+}
+
 /** One response per status; its schema lists exactly the codes of that status. */
 function refusals(contract: Contract<string>): Record<string, unknown> {
   const byStatus = new Map<number, RefusalOfStatus[]>()
@@ -278,6 +288,7 @@ function refusals(contract: Contract<string>): Record<string, unknown> {
               required: ['error'],
               properties: {
                 error: errorSchema(contract, codes),
+                ...(contract.bareErrors || contract.openAiErrors ? {} : { message: MESSAGE, ...PARAMETER }),
                 ...memberSchemas(codes.map(({ members = {} }) => members)),
                 ...Object.assign({}, ...codes.map(({ memberSchemas: schemas = {} }) => schemas)),
               },

@@ -6,7 +6,6 @@ import { MINIMUM_MAX } from '../../domain/feed/search.ts'
 import { liveFeedSchema } from '../../domain/feed/live-items.ts'
 import type { LiveFeed } from '../../domain/feed/live-items.ts'
 import {
-  RULE_PARAMS,
   RULE_QUERY_MAX_LENGTH,
   applyRule,
   paramsOfRule,
@@ -85,10 +84,6 @@ export const INVALID_RULE = {
     '`q`, `source`, `minPoints`, `minComments` or `top` is given twice or outside its bounds: ' +
     `\`q\` has at most ${RULE_QUERY_MAX_LENGTH} characters, \`source\` known names, ` +
     `the minima are integers from 0 to ${MINIMUM_MAX}, \`top\` from 1 to ${COLUMN_LENGTH}`,
-  memberSchemas: {
-    parameter: { type: 'string', enum: RULE_PARAMS, description: 'the first invalid parameter' },
-    value: { type: 'string', description: 'its value, cut to 100 characters' },
-  },
 } as const
 
 const REFUSALS = {

@@ -81,12 +81,18 @@ const ITEMS_REFUSALS = {
     status: 400,
     when: `\`q\` is missing, blank, given twice, or longer than ${QUERY_MAX_LENGTH} characters`,
   },
-  invalid_source: { status: 400, when: '`source` has an unknown source or more than 20 sources' },
+  invalid_source: {
+    status: 400,
+    when: '`source` is a comma-separated list of at most 20 of hn, lobsters, lesswrong, midjourney, github and hype:<provider>',
+  },
   invalid_minimum: {
     status: 400,
     when: `\`minPoints\` or \`minComments\` is not an integer from 0 to ${MINIMUM_MAX}`,
   },
-  invalid_time: { status: 400, when: '`from` or `to` is not an existing day, or `from` is after `to`' },
+  invalid_time: {
+    status: 400,
+    when: '`from` or `to` is not an existing day, YYYY-MM-DD, or `from` is after `to`',
+  },
   invalid_limit: { status: 400, when: `\`limit\` is not an integer from 1 to ${LIMIT_MAX}` },
   invalid_cursor: { status: 400, when: '`cursor` is not from a response to the same query' },
   ...STORE_REFUSALS,

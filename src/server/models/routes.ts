@@ -7,6 +7,7 @@ import {
   topModelsSchema,
 } from '../../domain/models/schema.ts'
 import {
+  NEED_NAMES,
   healthPayload,
   parseShortlistQuery,
   rankedModelDeprecation,
@@ -96,7 +97,9 @@ const SHORTLIST_REFUSALS = {
   invalid_limit: { status: 400, when: '`limit` is given twice or is not a whole number of at least 1' },
   invalid_filter: {
     status: 400,
-    when: '`needs`, `minContext` or `health` is given twice or has an unknown value',
+    when:
+      `\`needs\` is a comma-separated list of ${NEED_NAMES.join(', ')}; \`minContext\` is a whole number of at least 1; ` +
+      '`health` is `passed`; each stands at most once',
   },
   ...REFUSALS,
 } satisfies Record<FreeModelsRefusal, { status: number; when: string }>

@@ -3,7 +3,6 @@ import { RULE_PARAMS, RULE_QUERY_MAX_LENGTH } from '../../domain/feed/rule.ts'
 import { MINIMUM_MAX } from '../../domain/feed/search.ts'
 import { HYPE_SOURCES, NEWS_SOURCES } from '../../domain/feed/source.ts'
 import { nameOfSource } from '../../domain/feed/subscription.ts'
-import { Refusal } from '../../domain/refusal.ts'
 import { JSON_FEED_TYPE } from '../feed/formats.ts'
 import { SUBSCRIPTION_CONTRACTS, liveContract } from '../feed/live-routes.ts'
 import { YEAR_CHANGES_CONTRACTS } from '../year/year-changes.ts'
@@ -11,7 +10,7 @@ import { SEARCH_PATH } from './header.ts'
 import { NOTHING, html } from './html.ts'
 import type { Html } from './html.ts'
 import { refusalsOf } from './layout.ts'
-import type { PageQuery, PanelRefusal } from './layout.ts'
+import type { PageQuery } from './layout.ts'
 import { isYear } from './year/time-travel.ts'
 
 /** The filter of the feed panel, and the subscriptions to the shown view. */
@@ -213,12 +212,5 @@ export function sourceSelect(value: string): Html {
   >`
 }
 
-const refusalOfContract = refusalsOf(liveContract)
-
-/** The refusal of the interface; an invalid rule is named with its value. */
-export function refusalOfLive(error: unknown): PanelRefusal {
-  const refusal = refusalOfContract(error)
-  if (!(error instanceof Refusal) || refusal.code !== 'invalid_rule') return refusal
-  const { parameter = '', value = '' } = error.members
-  return { ...refusal, when: `\`${parameter}\` is \`${value}\`. ${refusal.when}` }
-}
+/** The refusal of the interface. */
+export const refusalOfLive = refusalsOf(liveContract)

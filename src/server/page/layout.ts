@@ -210,8 +210,13 @@ export function refusalsOf<Code extends string>(contract: Contract<Code>): (erro
   return (error) => {
     const code = codeOf(contract, error)
     const { status, when, expected = false } = contract.refusals[code]
-    const headers = error instanceof Refusal && error.code === code ? retryAfter(error.members) : {}
-    return { status, code, when, expected, headers }
+    const members = error instanceof Refusal && error.code === code ? error.members : {}
+    const { parameter, value } = members
+    const given =
+      parameter === undefined
+        ? ''
+        : `\`${parameter}\` is ${value === undefined ? 'missing' : `\`${value}\``}. `
+    return { status, code, when: `${given}${when}`, expected, headers: retryAfter(members) }
   }
 }
 

@@ -97,6 +97,7 @@ export const STORAGE = {
 /** `GET /api/feed/history` (docs/api.md). */
 export const historyContract: Contract<HistoryRefusal> = {
   path: '/api/feed/history',
+  headRefused: true,
   operationId: 'getYearHistory',
   tag: 'Year',
   summary: 'Get the Year publication that was current at a past time',

@@ -171,6 +171,6 @@ test('an invalid rule is refused with the name and the value of its first invali
   for (const path of PATHS)
     for (const [query, parameter, value] of INVALID) {
       const { status, text } = await requestRoute(app, `${path}?${query}`)
-      expect([status, JSON.parse(text)]).toEqual([400, { error: 'invalid_rule', parameter, value }])
+      expect([status, JSON.parse(text)]).toMatchObject([400, { error: 'invalid_rule', parameter, value }])
     }
 })

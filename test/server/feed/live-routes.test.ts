@@ -61,7 +61,7 @@ describe.each(PATHS)('%s', (path) => {
     for (const query of ['?sort=', '?sort=hour', '?sort=day&sort=day'])
       expect((await requestRoute(app, path + query)).error).toBe('invalid_sort')
     const { status, text } = await requestRoute(app, `${path}?sort=year`)
-    expect([status, JSON.parse(text)]).toEqual([
+    expect([status, JSON.parse(text)]).toMatchObject([
       400,
       { error: 'year_is_archived', history: '/api/feed/history?sort=year' },
     ])

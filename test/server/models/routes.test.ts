@@ -86,12 +86,19 @@ describe('a stored recommendation', () => {
   })
 
   test.each([
-    ['limit=0', 'invalid_limit'],
-    ['needs=everything', 'invalid_filter'],
-  ])('a stored recommendation is refused for %s', async (query, code) => {
-    const { status, text } = await requestRoute(await openStored(), `${TOP_MODELS}?${query}`)
-    expect([status, text]).toEqual([400, JSON.stringify({ error: code })])
-  })
+    ['limit=0', 'invalid_limit', /^limit is "0": .*1/],
+    ['limit=1&limit=2', 'invalid_limit', /^limit is "1, 2": /],
+    ['needs=everything', 'invalid_filter', /^needs is "everything": .*tools/],
+  ])(
+    'a stored recommendation is refused for %s, with the value and what is allowed',
+    async (query, code, message) => {
+      const { status, text } = await requestRoute(await openStored(), `${TOP_MODELS}?${query}`)
+      expect([status, JSON.parse(text)]).toMatchObject([
+        400,
+        { error: code, message: expect.stringMatching(message) as unknown },
+      ])
+    },
+  )
 
   test('a stored recommendation is 304 for a client that holds it, until the hour is over', async () => {
     let now = RUN_AT + 10
@@ -132,7 +139,8 @@ describe('a stored recommendation', () => {
     const app = openApp(await openWorkspace(), { clock, log })
     for (const path of PATHS) {
       const { status, text } = await requestRoute(app, path)
-      expect([status, text]).toEqual([500, '{"error":"internal_error"}'])
+      expect([status, JSON.parse(text)]).toMatchObject([500, { error: 'internal_error' }])
+      expect(text).not.toContain('secret')
     }
     expect(logged).toEqual(PATHS.map(() => 'internal_error'))
   })

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { readAs } from '../../feed/source.ts'
-import { parseQuery } from '../../query.ts'
-import { Refusal } from '../../refusal.ts'
+import { invalidParameter, parseQuery } from '../../query.ts'
 import { formatInstant, parseInstant } from '../../time.ts'
 import type { Instant } from '../../time.ts'
 import { countField, dayField, digestField, instantField, seqField } from '../../wire-fields.ts'
@@ -41,7 +40,10 @@ export function parseHistoryQuery(params: URLSearchParams, now: Instant): { at: 
 
 /** The time of a request, `now` if it has none. @throws Refusal `invalid_at` for the future */
 export function pastOr(at: Instant | undefined, now: Instant): Instant {
-  if (at !== undefined && !isPast(at, now)) throw new Refusal<HistoryRefusal>('invalid_at')
+  if (at !== undefined && !isPast(at, now)) {
+    const code: HistoryRefusal = 'invalid_at'
+    throw invalidParameter(code, 'at', [formatInstant(at)])
+  }
   return at ?? now
 }
 
