@@ -55,7 +55,10 @@ describe('serve', () => {
     expect((await fetch(`${url}/healthz`)).status).toBe(200)
     expect((await fetch(`${url}/readyz`)).status).toBe(503)
     const response = await fetch(`${url}/api/feed/history?sort=year`)
-    expect([response.status, await response.json()]).toEqual([503, { error: 'year_history_archive_corrupt' }])
+    expect([response.status, await response.json()]).toMatchObject([
+      503,
+      { error: 'year_history_archive_corrupt' },
+    ])
   })
 
   test('a server whose log cannot be written continues, and ends on a signal', async () => {

@@ -95,7 +95,7 @@ describe('snapshot', () => {
       )
       const { url } = await serve(['--data-dir', data])
       const served = await fetch(`${url}/api/feed`)
-      expect([served.status, await served.json()]).toEqual([503, { error: 'feed_snapshot_corrupt' }])
+      expect([served.status, await served.json()]).toMatchObject([503, { error: 'feed_snapshot_corrupt' }])
       const { code, stderr } = await run(['snapshot', '--data-dir', data])
       expect(code).toBe(74)
       expect(stderr).toMatch(/^error: the stored time of .* is damaged; .*dash snapshot --discard-later\n$/)

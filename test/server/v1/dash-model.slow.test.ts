@@ -93,7 +93,7 @@ describe('the openai client', () => {
       { role: 'assistant', content: null },
       { role: 'user', content: [{ type: 'text', text: 'What is' }, image, { type: 'text', text: 'new?' }] },
     ])
-    const input = server.provider.requests[0]?.body['input'] as { role: string; content: string }[]
+    const input = server.provider.requests[0]?.body['messages'] as { role: string; content: string }[]
     const sent = input.filter(({ content }) => /rhymes|What is/.test(JSON.stringify(content)))
     expect(sent.map(({ role }) => role)).toEqual(['user', 'user'])
     expect(JSON.stringify(sent[1])).toContain('What is\\nnew?')

@@ -34,7 +34,7 @@ describe('log-key new', () => {
   test('log-key new creates a key that only its owner can read, and prints its verifier key', async () => {
     const { path, vkey } = await newKey()
     const key = parseVerifierKey(vkey)
-    expect(key).toMatchObject({ name: ORIGIN, type: 'log' })
+    expect(key).toMatchObject({ name: ORIGIN })
     for (const file of [path, `${path}.signed`]) expect(statSync(file).mode & 0o777).toBe(0o400)
     expect(readFileSync(path, 'utf8')).toMatch(
       /^PRIVATE\+KEY\+dash\.example\/tlog\/year\+[0-9a-f]{8}\+[\w+/=]+\n$/,
