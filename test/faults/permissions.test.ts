@@ -36,7 +36,7 @@ test('a server refuses history while it cannot read its stores, and serves it ag
     chmodSync(forbidden, 0o000)
     const refused = await ask()
     chmodSync(forbidden, 0o755)
-    expect([refused.status, await refused.json()]).toEqual([
+    expect([refused.status, await refused.json()]).toMatchObject([
       503,
       { error: 'year_history_storage_unavailable' },
     ])
