@@ -15,6 +15,8 @@ export default defineConfig({
       'test/remote/**/*.test.ts',
       'test/terminal/**/*.test.ts',
     ],
+    // A page needs more than the default second where other suites keep the cores busy.
+    expect: { poll: { timeout: 60_000 } },
     fileParallelism: false,
     testTimeout: 600_000,
     hookTimeout: 300_000,
