@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ED25519_KEY_BYTES } from '../domain/digest.ts'
 import { storedRunSchema } from '../domain/models/schema.ts'
+import { auditRecord } from '../domain/year/finding.ts'
 import { sealRun } from '../domain/models/stored-run.ts'
 import type { Clock, InputLine, LineSource } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
@@ -21,7 +22,6 @@ import { listenOn } from '../server/listen.ts'
 import type { RunningServer } from '../server/listen.ts'
 import type { Log } from '../server/route.ts'
 import { Container } from './container.ts'
-import { leaveAuditRecord } from './job-records.ts'
 import type { Config } from './settings/config.ts'
 import { databaseAt, prepareFolders } from './data-folder.ts'
 import type { CommandContext } from './context.ts'
@@ -155,7 +155,7 @@ async function fill(
     const endOfSample = startOfDay(yesterday) + DAY_MS - 1
     const ranked = { feed: await container.feed(), clock: () => endOfSample }
     await rankPeriods(ranked, { signal, discardLater: false })
-    await auditDemo(container, signal, note)
+    await auditDemo(container, signal)
   } finally {
     await container.close()
   }
@@ -193,15 +193,12 @@ function sampleShiftMs(yesterday: Day): number {
   return startOfDay(yesterday) - startOfDay(SAMPLE_LAST_DAY)
 }
 
-async function auditDemo(
-  container: Container,
-  signal: AbortSignal,
-  note: (message: string) => void,
-): Promise<void> {
+async function auditDemo(container: Container, signal: AbortSignal): Promise<void> {
   const { ledger, objects } = await container.auditors()
   const options = { sample: null, since: null, expectedHead: null, payloads: false, jobs: 1, signal }
   const ports = { ledger, objects, clock: Date.now, random: Math.random, ...SILENT }
-  await leaveAuditRecord(container, await verifyArchive(ports, options), options, { note })
+  const { report } = await verifyArchive(ports, options)
+  await (await container.audits()).record(auditRecord(report, true, Date.now()))
 }
 
 async function publishAsOf(asOfDay: Day, container: Container, signal: AbortSignal): Promise<void> {

@@ -272,9 +272,10 @@ test('the snippets of every model get a response from the demo, with any key', a
   for (const model of models) {
     await page.goto(`${demo.url}/models?model=${encodeURIComponent(model)}`)
     const response: unknown = JSON.parse(await run('sh', '-c', await text('curl')))
-    expect(response).toMatchObject({ model, choices: [{ message: { content: 'Hello.' } }] })
+    const content = expect.stringContaining('a script answers here') as string
+    expect(response).toMatchObject({ model, choices: [{ message: { content } }] })
     const javascript = await run(process.execPath, '--input-type=module', '-e', await text('javascript'))
-    expect(javascript).toBe('Hello.\n')
+    expect(javascript).toContain('a script answers here')
   }
 })
 

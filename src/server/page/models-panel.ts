@@ -102,7 +102,7 @@ export function modelsPanel(demo: boolean): Panel {
             href="/api/free-llm/top-models${shortlistParams.size > 0 ? `?${shortlistParams.toString()}` : ''}"
             >JSON</a
           >
-          · <a href="/docs/api/free-llm">API</a>
+          · <a href="/docs/api/free-llm">API reference</a>
         </p>
         ${subscribeLine(CHANGES_FEEDS, 'the changes of this list')}
         ${
