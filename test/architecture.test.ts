@@ -46,7 +46,7 @@ const RULES: Record<string, { layers: string[]; packages: string[]; node: 'any' 
   },
   cli: {
     layers: ['domain', 'adapters', 'jobs', 'server'],
-    packages: ['commander', '@clack/prompts', 'marked', 'fast-string-width', 'pino', 'zod'],
+    packages: ['commander', '@clack/prompts', 'marked', 'fast-string-width', 'fast-wrap-ansi', 'pino', 'zod'],
     node: 'any',
   },
 }

@@ -75,7 +75,7 @@ export function openTerminal(
     note(message) {
       if (!quiet) writeLine(escaped(message))
     },
-    error: (message) => writeLine(`${colored ? styleText('red', 'error') : 'error'}: ${escaped(message)}`),
+    error: (message) => writeLine(`${styled('error', ['red'], colored)}: ${escaped(message)}`),
     progress(message) {
       if (!interactive || quiet) return
       // A wrapped line could not be cleared.
@@ -84,6 +84,14 @@ export function openTerminal(
       progressShown = true
     },
   }
+}
+
+export type Style = 'bold' | 'dim' | 'italic' | 'underline' | 'strikethrough' | 'cyan' | 'red'
+
+/** Returns a text with its styles; unchanged if `colored` is false. */
+export function styled(text: string, styles: readonly Style[], colored: boolean): string {
+  // Whether standard output is a terminal does not matter for text on standard error.
+  return colored && text !== '' ? styleText([...styles], text, { validateStream: false }) : text
 }
 
 /** Reports the failure of a command and returns its exit code. */

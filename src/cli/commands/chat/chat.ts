@@ -183,8 +183,7 @@ async function runOneShot(context: CommandContext, talk: Talk, question: string)
   for (const note of replayNotes(talk.replay(question), null)) terminal.note(note)
   let exitCode: number = EXIT.failed
   const output = untilReaderLeaves(stdout, signal)
-  if (stdout.isTTY && !terminal.json) terminal.progress('')
-  const screen = openScreen(context, false, output.signal)
+  const screen = openScreen(context, output.signal, null)
   try {
     for await (const each of talk.ask(question, output.signal)) {
       if (each.kind === 'text') await screen.text(each.text)
@@ -192,7 +191,7 @@ async function runOneShot(context: CommandContext, talk: Talk, question: string)
       const { served } = each
       if (terminal.json)
         await write(stdout, jsonLine({ event: served.event, data: served.raw }), output.signal)
-      if (served.event === 'tool') screen.tool(served.data.name, served.data.status)
+      if (served.event === 'tool') await screen.tool(served.data.name, served.data.status)
       if (served.event !== 'done' && served.event !== 'error') continue
       await screen.end()
       exitCode = served.event === 'done' ? EXIT.done : EXIT.unavailable

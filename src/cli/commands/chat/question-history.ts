@@ -3,10 +3,11 @@ import { dirname } from 'node:path'
 import { messageOf } from '../../../domain/refusal.ts'
 import { hasCode } from '../../exit-codes.ts'
 
-/** Questions of this run and of earlier ones. */
+/** Questions of earlier runs, to which those of this run are added. */
 export interface QuestionHistory {
   /** Oldest first. */
-  list(): readonly string[]
+  earlier: readonly string[]
+  /** Stores a question, unless it begins with a space, as in shells. */
   add(question: string): void
 }
 
@@ -18,15 +19,15 @@ const OWNER_ONLY = 0o600
 /**
  * Opens the question history in a file that only its owner may read. Several terminals may add to it at once.
  *
- * @param path file of the history; null: questions are kept for this run only
- * @param onProblem called once if the file cannot be used: questions are then kept for this run only
+ * @param path file of the history; null: questions are not stored
+ * @param onProblem called once if the file cannot be used: questions are then not stored
  */
 export function openQuestionHistory(
   path: string | null,
   onProblem: (problem: string) => void,
 ): QuestionHistory {
   let isUsable = path !== null
-  let questions: string[] = []
+  let earlier: string[] = []
   const attempt = (work: (file: string) => void): void => {
     if (path === null || !isUsable) return
     try {
@@ -36,13 +37,12 @@ export function openQuestionHistory(
       onProblem(`questions are not saved: ${path} cannot be used (${messageOf(error)})`)
     }
   }
-  attempt((file) => (questions = readHistoryFile(file)))
+  attempt((file) => (earlier = readHistoryFile(file)))
   return {
-    list: () => questions,
+    earlier,
     add(question) {
-      questions = lastOf([...questions, question])
+      if (question.startsWith(' ') || question.trim() === '') return
       attempt((file) => {
-        if (!mayRemember(question)) return
         mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
         appendFileSync(file, lineOf(question), { mode: OWNER_ONLY })
       })
@@ -91,26 +91,4 @@ function parseLine(line: string): string[] {
   } catch {
     return []
   }
-}
-
-/** Keys and tokens by their prefixes, and named passwords. */
-const SECRETS = [
-  /\bsk-[\w-]{16,}/,
-  /\b(?:gh[opusr]|github_pat|glpat|xox[abprs]|hf|r8|npm|pypi)[_-][\w-]{16,}/,
-  /\bA[KS]IA[A-Z0-9]{16}\b/,
-  /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/,
-  /\bv1\.[\w-]{20,}\.[\w-]{20,}/,
-  /-----BEGIN [A-Z ]*PRIVATE KEY/,
-  /\b(?:password|passwd|secret|token|api[_-]?key|bearer)\b\s*[:= ]\s*\S{8,}/i,
-  /:\/\/[^\s/:@]+:[^\s/@]+@/,
-]
-
-/**
- * Returns false for a question that must not be stored: one that begins with a space, as in shells, or seems to
- * hold a secret.
- */
-function mayRemember(question: string): boolean {
-  return (
-    question.trim() !== '' && !question.startsWith(' ') && !SECRETS.some((secret) => secret.test(question))
-  )
 }

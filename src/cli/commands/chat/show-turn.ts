@@ -3,8 +3,7 @@ import type { Replay } from '../../../domain/agent/conversation.ts'
 import type { ServedConfig } from '../../../domain/agent/schema.ts'
 import type { ChatApi } from '../../container.ts'
 import type { CommandContext } from '../../context.ts'
-import type { Keyboard } from './keyboard.ts'
-import type { QuestionHistory } from './question-history.ts'
+import type { Prompt } from './prompt.ts'
 import type { Talk } from './talk.ts'
 import { openScreen } from './turn-screen.ts'
 import {
@@ -19,17 +18,14 @@ import {
 /** Parts of a conversation on the terminal. */
 export interface ChatContext {
   context: CommandContext
-  keyboard: Keyboard
+  prompt: Prompt
   talk: Talk
   api: ChatApi
   config: ServedConfig
   /** Prints a line beside the answers. */
   say: (text: string) => void
-  questions: QuestionHistory
   /** Content of the last request; null in a new conversation, which notes again what is left out. */
   last: Replay | null
-  /** Initial text of the next prompt. */
-  draft: string
 }
 
 /**
@@ -40,42 +36,32 @@ export interface ChatContext {
  * @throws the signal's reason if the program ends; every error that is not a refusal
  */
 export async function showTurn(chat: ChatContext, question: string, again = false): Promise<void> {
-  const { context, talk, api, say, last } = chat
+  const { context, prompt, talk, api, say, last } = chat
   chat.last = talk.replay(question, again)
   for (const note of replayNotes(chat.last, last)) say(note)
-  const interrupt = interruptible(chat)
-  const screen = openScreen(context, true, interrupt.signal)
+  const signal = prompt.interruptible()
+  const screen = openScreen(context, signal, say)
   const after: string[] = []
   try {
-    for await (const each of talk.ask(question, interrupt.signal, again)) {
+    for await (const each of talk.ask(question, signal, again)) {
       if (each.kind === 'text') await screen.text(each.text)
       else if (each.kind === 'renewed') after.push('the session had expired; a new one was started')
-      else if (each.served.event === 'tool') screen.tool(each.served.data.name, each.served.data.status)
+      else if (each.served.event === 'tool') await screen.tool(each.served.data.name, each.served.data.status)
       else if (each.served.event === 'done') after.push(...labelsOf(each.served.data))
       else if (each.served.event === 'error') after.push(failureMessage(each.served.data, { isTalk: true }))
     }
   } catch (error) {
-    if (interrupt.signal.aborted) after.push('stopped; /retry to ask again')
+    if (signal.aborted) after.push('stopped; /retry to ask again')
     else if (isChatRefusal(error)) {
       const { text } = refusalMessage(error, api.base, Date.now(), { isTalk: true, quota: talk.quota })
       after.push(canHelpAgain(error, talk.quota) ? `${text}; /retry to ask again` : text)
     } else throw error
   } finally {
     await screen.end()
-    interrupt.release()
   }
   context.signal.throwIfAborted()
   for (const line of after) say(line)
   if (talk.quota && !context.terminal.quiet) say(`${quotaMessage(talk.quota)} left`)
-}
-
-/** Returns a signal that aborts on Ctrl-C or when the program ends, until it is released. */
-export function interruptible({ context, keyboard }: ChatContext): { signal: AbortSignal; release(): void } {
-  const stopping = new AbortController()
-  keyboard.interruptWith(() => stopping.abort(new DOMException('stopped at the keyboard', 'AbortError')))
-  // The caller must keep the signal until its release: Node 20 collects a signal that only its sources reference.
-  const signal = AbortSignal.any([context.signal, stopping.signal])
-  return { signal, release: () => keyboard.interruptWith(null) }
 }
 
 const number = (value: number): string => value.toLocaleString('en')

@@ -1,19 +1,15 @@
+import { writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { wrapAnsi } from 'fast-wrap-ansi'
 import { LANGUAGES, TONES } from '../../../domain/agent/chat-request.ts'
+import { isItemKey } from '../../../domain/agent/conversation.ts'
+import type { Turn, TurnOptions } from '../../../domain/agent/conversation.ts'
 import { LIVE_SORTS } from '../../../domain/feed/live-sort.ts'
+import { messageOf } from '../../../domain/refusal.ts'
+import { hasCode } from '../../exit-codes.ts'
+import { clockTime, isChatRefusal, quotaMessage, refusalMessage } from './messages.ts'
+import { showTurn } from './show-turn.ts'
 import type { ChatContext } from './show-turn.ts'
-import {
-  choose,
-  copy,
-  quota,
-  retry,
-  save,
-  searchQuestions,
-  setItem,
-  sources,
-  startOver,
-} from './slash-actions.ts'
-import type { Preference } from './slash-actions.ts'
-import { noteColumns, wrap } from './wrap.ts'
 
 interface SlashCommand {
   /** Argument, as the help shows it. */
@@ -25,55 +21,132 @@ interface SlashCommand {
   run?: (chat: ChatContext, argument: string) => Promise<void> | void
 }
 
-function preferenceCommand<Choice extends string>(preference: Preference<Choice>): SlashCommand {
-  const { name, about, choices } = preference
+/**
+ * A command that sets an option of the conversation to one of its choices, or names the current one.
+ *
+ * @param of returns the current choice
+ * @param change returns the changed options
+ */
+function optionCommand<Choice extends string>(
+  name: string,
+  about: string,
+  choices: readonly Choice[],
+  of: (preferences: TurnOptions) => Choice,
+  change: (preferences: TurnOptions, chosen: Choice) => TurnOptions,
+): SlashCommand {
+  const list = choices.join(', ')
   return {
     takes: `[${name.toUpperCase()}]`,
-    does: `${about}: ${choices.join(', ')}`,
+    does: `${about}: ${list}`,
     choices,
-    run: (chat, argument) => choose(chat, preference, argument),
+    run({ talk, say }, argument) {
+      if (argument === '') return say(`${name}: ${of(talk.preferences)}; choose from ${list}`)
+      const chosen = choices.find((choice) => choice === argument.toLowerCase())
+      if (chosen === undefined) return say(`unknown ${name} ${JSON.stringify(argument)}; choose from ${list}`)
+      talk.preferences = change(talk.preferences, chosen)
+      say(`${name}: ${chosen}`)
+    },
   }
 }
 
 const SLASH_COMMANDS: Readonly<Record<string, SlashCommand>> = {
-  help: { does: 'show this list', run: ({ context, say }) => say(helpText(noteColumns(context.stderr))) },
+  help: { does: 'show this list', run: ({ context, say }) => say(helpText(context.stderr.columns - 1)) },
   new: { does: 'start a new conversation in a new session', run: startOver },
   retry: {
     does: 'ask the last question again; costs one message, and may return the cached answer',
     run: retry,
   },
-  sources: { does: 'list the sources of the last answer again', run: sources },
-  history: {
-    takes: '[WORDS]',
-    does: 'search earlier questions; Ctrl-R does the same',
-    run: async (chat, words) => void (chat.draft = (await searchQuestions(chat, words)) ?? ''),
-  },
-  copy: { does: 'copy the last answer to the clipboard', run: copy },
   save: { takes: '[FILE]', does: 'save the conversation to a new Markdown file', run: save },
-  lang: preferenceCommand({
-    name: 'language',
-    about: 'language of the answers',
-    choices: LANGUAGES,
-    of: ({ settings }) => settings.preferredLanguage,
-    changes: (preferredLanguage, { settings }) => ({ settings: { ...settings, preferredLanguage } }),
-  }),
-  tone: preferenceCommand({
-    name: 'tone',
-    about: 'tone of the answers',
-    choices: TONES,
-    of: ({ settings }) => settings.tone,
-    changes: (tone, { settings }) => ({ settings: { ...settings, tone } }),
-  }),
-  sort: preferenceCommand({
-    name: 'sort',
-    about: 'ranking used for questions',
-    choices: LIVE_SORTS,
-    of: ({ sort }) => sort,
-    changes: (sort) => ({ sort }),
-  }),
+  lang: optionCommand(
+    'language',
+    'language of the answers',
+    LANGUAGES,
+    ({ settings }) => settings.preferredLanguage,
+    (preferences, preferredLanguage) => ({
+      ...preferences,
+      settings: { ...preferences.settings, preferredLanguage },
+    }),
+  ),
+  tone: optionCommand(
+    'tone',
+    'tone of the answers',
+    TONES,
+    ({ settings }) => settings.tone,
+    (preferences, tone) => ({ ...preferences, settings: { ...preferences.settings, tone } }),
+  ),
+  sort: optionCommand(
+    'sort',
+    'ranking used for questions',
+    LIVE_SORTS,
+    ({ sort }) => sort,
+    (preferences, sort) => ({ ...preferences, sort }),
+  ),
   item: { takes: '[KEY]', does: 'chat about one item; without KEY, about the whole site', run: setItem },
   quota: { does: 'show the remaining quotas and the budget', run: quota },
   quit: { does: 'quit; quit, exit and Ctrl-D do the same' },
+}
+
+/** Drops the earlier messages; the next request reports again what it leaves out. */
+function startOver(chat: ChatContext): void {
+  chat.last = null
+  chat.talk.forget()
+  chat.say('new conversation; earlier messages are no longer sent')
+}
+
+function retry(chat: ChatContext): Promise<void> | void {
+  const question = chat.talk.lastQuestion
+  return question === null ? chat.say('no question to ask again yet') : showTurn(chat, question, true)
+}
+
+async function save({ context, talk, say }: ChatContext, named: string): Promise<void> {
+  if (talk.turns.length === 0) return say('nothing to save yet')
+  const stamp = new Date().toISOString().replaceAll(/[-:]/g, '').slice(0, 15)
+  // No shell expands `~` here.
+  const expanded = named.replace(/^~(?=\/|$)/, () => context.config.home)
+  const path = resolve(context.cwd, named === '' ? `dash-chat-${stamp}.md` : expanded)
+  try {
+    // An existing file is never overwritten.
+    await writeFile(path, markdownOf(talk.turns), { flag: 'wx' })
+    say(`saved to ${path}`)
+  } catch (error) {
+    say(`not saved: ${hasCode(error, /^EEXIST$/) ? `${path} exists; choose another name` : messageOf(error)}`)
+  }
+}
+
+function markdownOf(turns: readonly Turn[]): string {
+  return turns
+    .map(({ question, answer }) => `> ${question.trim().replaceAll('\n', '\n> ')}\n\n${answer.trim()}\n`)
+    .join('\n')
+}
+
+function setItem(chat: ChatContext, key: string): void {
+  const { talk, config, say } = chat
+  chat.last = null
+  if (key === '') {
+    talk.preferences = { ...talk.preferences, itemKey: null }
+    return say('chatting about the whole site')
+  }
+  if (!config.itemChat) return say('this server offers no chat about one item')
+  if (!isItemKey(key)) return say(`${JSON.stringify(key)} is not a save key such as hn-29387264`)
+  talk.preferences = { ...talk.preferences, itemKey: key }
+  say(`chatting about the item ${key}; if the server does not know the key, the chat is about the whole site`)
+}
+
+async function quota({ context, prompt, talk, api, say }: ChatContext): Promise<void> {
+  const signal = prompt.interruptible()
+  try {
+    const [{ quotas }, { budget }] = await Promise.all([api.config(signal), api.status(signal)])
+    const left = talk.quota
+      ? `${quotaMessage({ ...talk.quota, quotas })} left`
+      : `${quotas.messagesPerSession} messages per session, ${quotas.messagesPerDay} per day`
+    say(`${left}; budget ${budget}, as of ${clockTime(Date.now(), Date.now())}`)
+  } catch (error) {
+    context.signal.throwIfAborted()
+    if (signal.aborted) say('stopped')
+    else if (isChatRefusal(error))
+      say(refusalMessage(error, api.base, Date.now(), { isTalk: true, quota: talk.quota }).text)
+    else throw error
+  }
 }
 
 export type TypedLine =
@@ -124,8 +197,7 @@ export function completionsOf(line: string): string[] {
 const HELP_INDENT = 20
 
 const KEYS = [
-  ['\\ at the end', 'continue on the next line; pasted text stays one message'],
-  ['Ctrl-R', 'search earlier questions'],
+  ['\\ at the end', 'continue on the next line; pasted lines stay one message'],
   ['Ctrl-C', 'stop the answer; twice at the prompt: quit'],
   ['Ctrl-D', 'quit'],
 ]
@@ -134,12 +206,11 @@ const KEYS = [
 export function helpText(columns: number): string {
   const commands = Object.entries(SLASH_COMMANDS)
   const rows = commands.map(([name, { takes = '', does }]) => [`/${name} ${takes}`.trim(), does])
+  const width = Math.max(columns - HELP_INDENT, HELP_INDENT)
   return [...rows, ...KEYS]
-    .flatMap(([what = '', does = '']) => {
-      const indent = { first: `  ${what.padEnd(HELP_INDENT - 3)} `, rest: ' '.repeat(HELP_INDENT) }
-      const width = Math.max(columns, 2 * HELP_INDENT)
-      return wrap([{ text: does, styles: [] }], width, { indent, colored: false })
+    .map(([what = '', does = '']) => {
+      const lines = wrapAnsi(does, width).replaceAll('\n', `\n${' '.repeat(HELP_INDENT)}`)
+      return `  ${what.padEnd(HELP_INDENT - 3)} ${lines}`
     })
-    .map(({ text }) => text)
     .join('\n')
 }

@@ -1,8 +1,9 @@
+import fastStringWidth from 'fast-string-width'
+import { wrapAnsi } from 'fast-wrap-ansi'
 import type { Instant } from '../../../domain/time.ts'
 import type { CommandContext } from '../../context.ts'
 import { hyperlink, knowsHyperlinks, webAddress } from '../../hyperlink.ts'
 import { DEFAULT_COLUMNS, escaped } from '../../terminal.ts'
-import { widthOf, wrap } from '../chat/wrap.ts'
 
 /** The displayed fields of an item of a live period or of the Year. */
 export interface NewsItem {
@@ -44,7 +45,7 @@ function itemLine(before: string, item: NewsItem, { columns, linked }: Layout): 
   const title = escaped(item.title.replaceAll(/\s+/g, ' ').trim())
   const address = addressOf(item)
   if (columns === null) return address === null ? before + title : `${before}${title}  ${address}`
-  const shown = cutToColumns(title, Math.max(TITLE_MIN_COLUMNS, columns - 1 - widthOf(before)))
+  const shown = cutToColumns(title, Math.max(TITLE_MIN_COLUMNS, columns - 1 - fastStringWidth(before)))
   return before + (linked && address !== null ? hyperlink(address, shown) : shown)
 }
 
@@ -54,9 +55,9 @@ function addressOf({ url, discussionUrl }: NewsItem): string | null {
 }
 
 function cutToColumns(text: string, columns: number): string {
-  if (widthOf(text) <= columns) return text
-  const [row] = wrap([{ text, styles: [] }], columns - 1, { breakWords: false })
-  return `${(row?.text ?? '').trimEnd()}…`
+  if (fastStringWidth(text) <= columns) return text
+  const [row = ''] = wrapAnsi(text, columns - 1, { hard: true, wordWrap: false }).split('\n')
+  return `${row}…`
 }
 
 /** Columns of a ranking before the title; a terminal shows those that its width has room for. */

@@ -1,15 +1,19 @@
 import { stripVTControlCharacters } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Sources, markdownRows } from '../../../../src/cli/commands/chat/markdown.ts'
+import { markdownStream } from '../../../../src/cli/commands/chat/markdown.ts'
 
-const painted = (text: string, columns = 40, linked = false): string[] => {
-  const sources = new Sources()
-  const options = { columns, colored: true, linked, sources }
-  return [...markdownRows(text, options), ...sources.rows(options)].map((row) => row.text)
+/** Renders an answer that arrives in these parts. */
+function rendered(parts: readonly string[], columns = 40, linked = false): string {
+  const answer = markdownStream({ columns, colored: true, linked })
+  return parts.map((part) => answer.push(part)).join('') + answer.end()
 }
 
-const shown = (text: string, columns = 40): string[] => painted(text, columns).map(stripVTControlCharacters)
+const styledRows = (text: string, columns?: number, linked?: boolean): string[] =>
+  rendered([text], columns, linked).split('\n').slice(0, -1)
+
+const shown = (text: string, columns?: number): string[] =>
+  styledRows(text, columns).map(stripVTControlCharacters)
 
 describe('Markdown on a terminal', () => {
   test.each([
@@ -26,14 +30,14 @@ describe('Markdown on a terminal', () => {
     ['a quote', '> one\n> two\n\nthree', ['│ one', '│ two', '', 'three']],
     ['a table', '| a | long |\n|--|--:|\n| 漢字 | 1 |', ['a     long', '────  ────', '漢字     1']],
     [
-      'links by number, with their sources behind them',
-      '[name](https://a.example/b) <https://c.example> [again](https://a.example/b)',
-      ['name [1] https://c.example [2] again [1]', '[1] name https://a.example/b', '[2] https://c.example/'],
+      'links with their addresses',
+      '[a *name*](https://a.example/b) <https://c.example>',
+      ['a name (https://a.example/b)', 'https://c.example'],
     ],
     [
-      'the address beside a link that is no web page, or looks like another address',
-      '[a](mailto:b@c.test) [d.test/](https://e.test/)',
-      ['a (mailto:b@c.test) d.test/', '(https://e.test/) [1]', '[1] d.test/ https://e.test/'],
+      'the address of a link that is no web page',
+      '[a](mailto:b@c.test) [b](javascript:x)',
+      ['a (mailto:b@c.test) b (javascript:x)'],
     ],
     ['entities of marks', 'a &amp; b &lt;c&gt;', ['a & b <c>']],
     ['HTML as it is written', 'a <b>c</b>', ['a <b>c</b>']],
@@ -48,24 +52,40 @@ describe('Markdown on a terminal', () => {
     expect(shown('| first | second |\n|--|--|\n| one word more | and another one |', 20)).toEqual([
       'first | second',
       '───',
-      'one word more | and',
-      '  another one',
+      'one word more |',
+      '  and another one',
     ])
   })
 
-  test('a link and its source are hyperlinks if the terminal knows them, on every row', () => {
-    const rows = painted('[a name](https://a.example/b)', 7, true)
+  test('a link is a hyperlink if the terminal knows them, and shows its address if it looks like another one', () => {
     const linked = (text: string): string =>
       `\x1b]8;;https://a.example/b\x1b\\\x1b[4m${text}\x1b[24m\x1b]8;;\x1b\\`
-    expect(rows.slice(0, 2)).toEqual([linked('a name'), expect.stringContaining('[1]') as string])
-    expect(rows[2]).toBe(`[1] ${linked('a')}`)
-    expect(painted('[a](https://a.example/b)', 40, true)[1]).toContain('(a.example)')
+    expect(styledRows('See [a name](https://a.example/b)!', 40, true)).toEqual([`See ${linked('a name')}!`])
+    const [misleading = ''] = styledRows('[c.test/](https://a.example/b)', 40, true)
+    expect(misleading).toBe(`${linked('c.test/')}\x1b[2m (https://a.example/b)\x1b[22m`)
+  })
+
+  test('rows are wrapped between words, and within a word that is longer than a row', () => {
+    expect(shown('Some words: 漢字漢字 and more of them', 15)).toEqual([
+      'Some words:',
+      '漢字漢字 and',
+      'more of them',
+    ])
+    expect(shown('abcdefghijkl', 8)).toEqual(['abcdefgh', 'ijkl'])
+  })
+
+  test('text is styled, and has the marks of Markdown instead without colours', () => {
+    expect(styledRows('some **bold** `code`')).toEqual(['some \x1b[1mbold\x1b[22m \x1b[36mcode\x1b[39m'])
+    const answer = markdownStream({ columns: 40, colored: false, linked: false })
+    expect(answer.push('## Head\n\nsome **bold** _text_ `code`\n') + answer.end()).toBe(
+      '## Head\n\nsome **bold** _text_ `code`\n',
+    )
   })
 
   test.each(['javascript:alert(1)', 'file:///etc/passwd', 'https://a.test/\u001b\\\u0007\u009c'])(
     'the address %j ends no escape and becomes a hyperlink only to a web page',
     (address) => {
-      const text = painted(`[a](<${address}>)`, 200, true).join('\n')
+      const text = styledRows(`[a](<${address}>)`, 200, true).join('\n')
       const targets = text
         .split('\u001b]8;;')
         .slice(1)
@@ -86,7 +106,7 @@ describe('Markdown on a terminal', () => {
     )
   })
 
-  test('no row is too wide or has control characters, for any text', () => {
+  test('no row has control characters, for any text', () => {
     const mark = fc.constantFrom(
       '#',
       '*',
@@ -113,11 +133,69 @@ describe('Markdown on a terminal', () => {
     )
     fc.assert(
       fc.property(fc.array(mark, { maxLength: 60 }), fc.integer({ min: 8, max: 60 }), (marks, columns) => {
-        for (const text of painted(marks.join(''), columns)) {
-          const visible = stripVTControlCharacters(text)
-          expect(visible).not.toMatch(/\p{Cc}/u)
-        }
+        for (const row of shown(marks.join(''), columns)) expect(row).not.toMatch(/\p{Cc}/u)
       }),
+    )
+  })
+})
+
+describe('an answer that arrives in parts', () => {
+  test('each block is rendered once it is complete, and of a list each item', () => {
+    const answer = markdownStream({ columns: 40, colored: false, linked: false })
+    for (const [part, rows] of [
+      ['# Today', ''],
+      ['\nThe first', '# Today\n'],
+      [' paragraph\n', ''],
+      ['\n', 'The first paragraph\n'],
+      ['- one\n- t', ''],
+      ['wo\n  - inner\n\n', '\n• one\n'],
+      ['- three\n', '• two\n  • inner\n'],
+      ['\nThe last\n', '• three\n'],
+      ['```\na\n\nb\n', '\nThe last\n'],
+      ['```\n', ''],
+      ['end\n', '  a\n\n  b\n'],
+    ] as const)
+      expect([part, answer.push(part)]).toEqual([part, rows])
+    expect(answer.end()).toBe('end\n')
+  })
+
+  test('later blocks are wrapped for the width of the terminal at that time', () => {
+    const options = { columns: 40, colored: false, linked: false }
+    const answer = markdownStream(options)
+    expect(answer.push('several words\n\n')).toBe('several words\n')
+    options.columns = 8
+    expect(answer.push('several words\n\n')).toBe('\nseveral\nwords\n')
+  })
+
+  test('the numbers of a list continue, whatever its source says', () => {
+    expect(rendered(['1. a\n', '1. b\n', '1. c\n\n', 'end\n\n', '1. d'])).toBe(
+      '1. a\n2. b\n3. c\n\nend\n\n1. d\n',
+    )
+  })
+
+  test('an answer is the same, however it is split', () => {
+    const block = fc.constantFrom(
+      'A paragraph with **bold** text\nof two lines',
+      '## A heading',
+      '- one\n- two\n  - inner\n- three',
+      '1. one\n\n   more of it\n2. two',
+      '```js\nif (a)\n\n  b()\n```',
+      '| a | b |\n|---|---|\n| 1 | 2 |',
+      '> a quote\n>\n> - of a list',
+      '---',
+    )
+    fc.assert(
+      fc.property(
+        fc.array(block, { minLength: 1, maxLength: 6 }),
+        fc.infiniteStream(fc.nat(12)),
+        (given, sizes) => {
+          const text = given.join('\n\n')
+          const parts: string[] = []
+          for (let at = 0; at < text.length; at += parts.at(-1)?.length ?? 0)
+            parts.push(text.slice(at, at + 1 + (sizes.next().value as number)))
+          expect(rendered(parts)).toBe(rendered([text]))
+        },
+      ),
     )
   })
 })

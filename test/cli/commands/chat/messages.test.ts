@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { jsonLine } from '../../../../src/cli/terminal.ts'
-import { noteRows } from '../../../../src/cli/commands/chat/wrap.ts'
+import { noteRows } from '../../../../src/cli/commands/chat/converse.ts'
 import { replayNotes } from '../../../../src/cli/commands/chat/show-turn.ts'
 import { completionsOf, helpText, parseTypedLine } from '../../../../src/cli/commands/chat/slash-commands.ts'
 import {
@@ -95,13 +95,12 @@ describe('messages', () => {
 
   test('notes are wrapped between words at any width', () => {
     const text = 'the session had expired; a new one was started\n漢字漢字 \u202eb'
-    expect(noteRows(text, 20, false)).toEqual([
+    expect(noteRows(text, 20)).toEqual([
       'the session had',
       'expired; a new one',
       'was started',
       '漢字漢字 \\u202eb',
     ])
-    expect(noteRows('ab cd', 4, true)).toEqual(['\x1b[2mab\x1b[22m', '\x1b[2mcd\x1b[22m'])
   })
 
   test('omitted text is noted once', () => {
@@ -134,7 +133,7 @@ describe('typed lines', () => {
   })
 
   test.each([
-    ['/s', ['/sources', '/save ', '/sort ']],
+    ['/s', ['/save ', '/sort ']],
     ['/sort ', ['/sort trending', '/sort day', '/sort week', '/sort month']],
     ['/tone c', ['/tone casual']],
     ['/toString ', []],
@@ -145,7 +144,7 @@ describe('typed lines', () => {
 
   test('the help lists every command', () => {
     for (const name of completionsOf('/')) expect(helpText(80)).toContain(`  ${name.trim()}`)
-    expect(completionsOf('/')).toHaveLength(13)
+    expect(completionsOf('/')).toHaveLength(10)
   })
 
   test('the help says that a repeated answer is the cached one, and costs a message', () => {
@@ -159,7 +158,7 @@ describe('typed lines', () => {
     expect(rows).toContain('  /item [KEY]       chat about one item;')
     expect(rows).toContain('                    without KEY, about the')
     expect(rows.filter((row) => row.length > 44)).toEqual([])
-    expect(noteRows(helpText(44), 45, false)).toEqual(rows)
+    expect(noteRows(helpText(44), 44)).toEqual(rows)
   })
 })
 

@@ -19,45 +19,31 @@ function remembered(added: readonly string[]): readonly string[] {
   const path = historyPath()
   const questions = open(path)
   for (const question of added) questions.add(question)
-  return open(path).list()
+  return open(path).earlier
 }
 
-test.each([
-  'why does sk-abcdefghijklmnopqrstuv not work?',
-  'ghp_abcdefghijklmnopqrstuvwxyz0123',
-  'AKIAABCDEFGHIJKLMNOP',
-  'is eyJhbGciOiJI.eyJzdWIiOiIx.c2ln valid',
-  'v1.eyJ2IjoxLCJzaWQiOiJkS3NCak1l.WLktt7CfUYuJSIcC8w5Bt7kO',
-  'my password: correct-horse',
-  'https://me:secret@example.org/',
-  ' a question that begins with a space',
-  '   ',
-])('the question %j is not stored', (question) => {
+test.each([' a question that begins with a space', '   '])('the question %j is not stored', (question) => {
   expect(remembered([question])).toEqual([])
 })
 
 test('questions are kept for the next run, each at its last use', () => {
-  expect(
-    remembered(['what is trending?', 'which tokens does a tokenizer make?', 'a secret of success']),
-  ).toEqual(['what is trending?', 'which tokens does a tokenizer make?', 'a secret of success'])
+  expect(remembered(['what is trending?', 'and today?'])).toEqual(['what is trending?', 'and today?'])
   const question = anyText({ minLength: 1 })
   const path = historyPath()
   mkdirSync(dirname(path))
   fc.assert(
     fc.property(fc.array(question, { maxLength: 20 }), (added) => {
       writeFileSync(path, added.map((each) => `${JSON.stringify(each)}\n`).join(''))
-      expect(open(path).list()).toEqual(added.filter((each, index) => !added.includes(each, index + 1)))
+      expect(open(path).earlier).toEqual(added.filter((each, index) => !added.includes(each, index + 1)))
     }),
   )
 })
 
-test('only the owner may read the file and the folder of questions, and secrets are kept for this run only', () => {
+test('only the owner may read the file and the folder of questions', () => {
   const path = historyPath()
   const questions = open(path)
-  for (const question of ['one', 'two\nlines', ' not this', 'token: abcdefghijkl', 'one'])
-    questions.add(question)
-  expect(questions.list()).toEqual(['two\nlines', ' not this', 'token: abcdefghijkl', 'one'])
-  expect(open(path).list()).toEqual(['two\nlines', 'one'])
+  for (const question of ['one', 'two\nlines', 'one']) questions.add(question)
+  expect(open(path).earlier).toEqual(['two\nlines', 'one'])
   expect([statSync(path).mode & 0o777, statSync(dirname(path)).mode & 0o777]).toEqual([0o600, 0o700])
 })
 
@@ -68,7 +54,7 @@ test('the questions of two terminals are all kept, and invalid lines are skipped
   second.add('b')
   first.add('c')
   writeFileSync(path, 'not json\n7\n""\n"b', { flag: 'a' })
-  expect(open(path).list()).toEqual(['a', 'b', 'c'])
+  expect(open(path).earlier).toEqual(['a', 'b', 'c'])
 })
 
 test('the file has a bounded size, and one that others could read becomes private', () => {
@@ -77,14 +63,14 @@ test('the file has a bounded size, and one that others could read becomes privat
   const lines = Array.from({ length: 3 * QUESTIONS_KEPT }, (_, index) => `"q${index}"\n`)
   writeFileSync(path, lines.join(''))
   chmodSync(path, 0o644)
-  expect(open(path).list()).toHaveLength(QUESTIONS_KEPT)
-  expect(open(path).list()[0]).toBe(`q${2 * QUESTIONS_KEPT}`)
+  expect(open(path).earlier).toHaveLength(QUESTIONS_KEPT)
+  expect(open(path).earlier[0]).toBe(`q${2 * QUESTIONS_KEPT}`)
   expect(readFileSync(path, 'utf8').trimEnd().split('\n')).toHaveLength(QUESTIONS_KEPT)
   expect(statSync(path).mode & 0o777).toBe(0o600)
   expect(readdirSync(dirname(path))).toEqual(['chat-history'])
 })
 
-test('an unusable file is reported once, and questions are kept for this run', () => {
+test('an unusable file is reported once', () => {
   const path = join(temporaryFolder(), 'file', 'chat-history')
   writeFileSync(dirname(path), '')
   const problems: string[] = []
@@ -92,11 +78,10 @@ test('an unusable file is reported once, and questions are kept for this run', (
   questions.add('one')
   questions.add('two')
   expect(problems).toEqual([expect.stringMatching(/^questions are not saved: .*ENOTDIR/)])
-  expect(questions.list()).toEqual(['one', 'two'])
 })
 
-test('questions are kept for this run without a file', () => {
+test('without a file there are no earlier questions, and none is stored', () => {
   const questions = open(null)
   questions.add('one')
-  expect(questions.list()).toEqual(['one'])
+  expect(questions.earlier).toEqual([])
 })
