@@ -34,7 +34,6 @@ const RULES: Record<string, { layers: string[]; packages: string[]; node: 'any' 
       'h3',
       'listhen',
       'srvx',
-      'uplot',
       'marked',
       'lru-cache',
       'p-limit',

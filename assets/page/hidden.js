@@ -79,7 +79,7 @@ function applyAll() {
 }
 
 /** Hides the visitor's hidden rows of a list. @param {Element} list */
-export function hideRows(list) {
+function hideRows(list) {
   const isOpened = opened.has(list)
   let count = 0
   for (const item of list.querySelectorAll(ROW)) {

@@ -49,7 +49,7 @@ async function fetchSince(name) {
   }
 }
 
-/** Counts the changes in the title until the panel is opened or another view is shown. @param {Element} panel */
+/** Counts the changes in the title until the panel is opened. @param {Element} panel */
 function countInTitle(panel) {
   const count = Number(panel.getAttribute('data-count'))
   if (!(count > 0)) return
@@ -66,13 +66,12 @@ function countInTitle(panel) {
  * Marks the rows of Popular against the publication of the last visit.
  *
  * @param {string} ranks path of the ranks
- * @param {AbortSignal} signal
  */
-export async function setUpMarks(ranks, signal) {
+export async function setUpMarks(ranks) {
   const at = await lastVisit
-  if (at === null || signal.aborted) return
+  if (at === null) return
   try {
-    const response = await fetch(`${ranks}?at=${at}&count=1`, { signal })
+    const response = await fetch(`${ranks}?at=${at}&count=1`)
     const { publications, items } = await response.json()
     /** @type {[number][] | null} */
     const popular = publications[0]?.popular ?? null
@@ -108,9 +107,8 @@ function showMark(mark, rank, before) {
   const isNew = before === null
   const name = isNew ? 'rose new' : rose === 0 ? '' : `rose ${rose > 0 ? 'up' : 'down'}`
   const text = isNew ? 'NEW' : rose === 0 ? '' : `${rose > 0 ? '▲' : '▼'} ${Math.abs(rose)}`
-  // An equal value would cost a layout too.
-  if (mark.className !== name) mark.className = name
-  if (mark.textContent !== text) mark.textContent = text
+  mark.className = name
+  mark.textContent = text
 }
 
 /** @returns {{ newest: string, before: string | null } | null} null if nothing valid is stored */

@@ -122,7 +122,7 @@ test.each(SCREENS)('the page of an item has no flaws on $name', async ({ name, .
   expect(await start.page.locator('#similar .item').count()).toBeGreaterThan(0)
   const topOf = async (selector: string): Promise<number> =>
     (await start.page.locator(selector).first().boundingBox())?.y ?? 0
-  expect(await topOf('#similar')).toBeGreaterThan(await topOf('.chart'))
+  expect(await topOf('#similar')).toBeGreaterThan(await topOf('.over-time svg'))
   expect(await flawsOf(start)).toEqual([])
   await picture(start.page, `item-${name}`)
 })

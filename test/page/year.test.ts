@@ -84,7 +84,7 @@ const shownKeys = (page: Page): Promise<string[]> =>
 const drag = (page: Page, day: Day): Promise<void> =>
   page.evaluate<void>(`(() => {
     const slider = document.getElementById('slider')
-    const first = Date.parse(slider.closest('year-timeline').dataset.firstDay)
+    const first = Date.parse(slider.closest('.year-timeline').dataset.firstDay)
     slider.value = String((Date.parse('${day}') - first) / 86400000)
     slider.dispatchEvent(new Event('input', { bubbles: true }))
   })()`)
@@ -200,65 +200,6 @@ describe('the slider', () => {
     expect(await shownKeys(page)).toEqual(before)
   })
 
-  test('shows as many rows in one column as in the other when stories are hidden', async () => {
-    const { page } = await visit(`${await serve()}/?sort=year`, {
-      viewport: DESKTOP,
-      reducedMotion: 'reduce',
-    })
-    const shown = await published(addDays(AS_OF, 50))
-    const hidden = JSON.stringify(JSON.stringify({ hidden: shown.slice(1, 7) }))
-    await page.evaluate<void>(`localStorage.setItem('dash-hidden', ${hidden})`)
-    await page.reload({ waitUntil: 'networkidle' })
-    await page.locator('#slider').focus()
-    await drag(page, addDays(AS_OF, 50))
-    await expect.poll(() => shownKeys(page)).toEqual(shown)
-    const lefts = await page.evaluate<number[]>(
-      `[...document.querySelectorAll('#column-popular .item:not([hidden])')].map((row) => row.getBoundingClientRect().left)`,
-    )
-    expect(lefts).toHaveLength(shown.length - 6)
-    expect(lefts.filter((left) => left === lefts[0])).toHaveLength(lefts.length / 2)
-  })
-
-  test.each([DESKTOP, PHONE])(
-    'shows the rows of a step in their order at once, and keeps the focus, on $width pixels',
-    async (viewport) => {
-      const { page } = await visit(`${await serve()}/?sort=year`, { viewport, reducedMotion: 'reduce' })
-      await page.locator('#slider').focus()
-      await drag(page, addDays(AS_OF, 50))
-      await expect.poll(() => shownKeys(page)).toEqual(await published(addDays(AS_OF, 50)))
-      await page.locator('#column-popular .title a').nth(3).focus()
-      await drag(page, addDays(AS_OF, 49))
-      // In two columns the rows go down the first one first.
-      const seen = await page.evaluate<string[]>(`new Promise((resolve) => requestAnimationFrame(() => {
-        const places = [...document.querySelectorAll('#column-popular .item')].map((row) => {
-          const { left, top } = row.getBoundingClientRect()
-          return { key: row.dataset.key, left, top }
-        })
-        resolve(places.sort((a, b) => a.left - b.left || a.top - b.top).map(({ key }) => key))
-      }))`)
-      expect(seen).toEqual(await published(addDays(AS_OF, 49)))
-      await expect.poll(() => shownKeys(page)).toEqual(seen)
-      expect(await page.locator('#column-popular .item:focus-within').count()).toBe(1)
-    },
-  )
-
-  test('moves rows only if motion is not reduced', async () => {
-    const moved = async (reducedMotion: 'reduce' | 'no-preference'): Promise<number> => {
-      const { page } = await visit(`${await serve()}/?sort=year`, { viewport: DESKTOP, reducedMotion })
-      await page.evaluate(`(() => {
-        window.moves = 0
-        const animate = Element.prototype.animate
-        Element.prototype.animate = function (...args) { window.moves += 1; return animate.apply(this, args) }
-      })()`)
-      await page.locator('#slider').focus()
-      await drag(page, addDays(AS_OF, 50))
-      await expect.poll(() => shownKeys(page)).toEqual(await published(addDays(AS_OF, 50)))
-      return page.evaluate<number>('window.moves')
-    }
-    expect(await moved('reduce')).toBe(0)
-    expect(await moved('no-preference')).toBeGreaterThan(0)
-  })
-
   test('fetches one part at a time, and keeps working if the server refuses one', async () => {
     const { page } = await visit(`${await serve()}/?sort=year`, { viewport: DESKTOP })
     let open = 0
@@ -280,45 +221,7 @@ describe('the slider', () => {
     expect(most).toBe(1)
     await page.unrouteAll({ behavior: 'wait' })
   })
-
-  test('the time of a step at 60 publications is printed', async () => {
-    const { page } = await visit(`${await serve()}/?sort=year`, { viewport: DESKTOP })
-    await page.locator('#slider').focus()
-    await drag(page, addDays(AS_OF, 1))
-    await expect.poll(() => shownKeys(page)).toEqual(await published(addDays(AS_OF, 1)))
-    const times = await page.evaluate<number[]>(STEPS)
-    const sorted = times.toSorted((a, b) => a - b)
-    const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)]?.toFixed(1)
-    process.stdout.write(
-      `slider: ${times.length} steps, median ${at(0.5)} ms, p95 ${at(0.95)} ms, most ${at(1)} ms\n`,
-    )
-    expect(times.length).toBe(DAYS)
-  })
 })
-
-/** Main-thread time of a step through every day: the event, then the whole frame with its layout and paint. */
-const STEPS = `(async () => {
-  const slider = document.getElementById('slider')
-  const frame = () => new Promise((resolve) => requestAnimationFrame(() => {
-    const start = performance.now()
-    // A message sent in a frame is received after its paint.
-    const { port1, port2 } = new MessageChannel()
-    port1.onmessage = () => resolve(performance.now() - start)
-    port2.postMessage(null)
-  }))
-  const times = []
-  for (let day = 0; day < ${DAYS}; day += 1) {
-    const start = performance.now()
-    // Asked for before the page asks, so that its work is measured.
-    const painted = frame()
-    slider.value = String(day)
-    slider.dispatchEvent(new Event('input', { bubbles: true }))
-    const handled = performance.now() - start
-    times.push(handled + await painted)
-    await frame()
-  }
-  return times
-})()`
 
 describe('since the last visit', () => {
   const summary = (page: Page) => page.locator('#since summary')

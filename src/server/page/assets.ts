@@ -18,8 +18,6 @@ const FOLDER = fileURLToPath(new URL('../../../assets/page/', import.meta.url))
 const PACKAGE_FILES: Readonly<Record<string, string>> = {
   'marked.js': 'marked',
   'purify.js': 'dompurify/dist/purify.min.js',
-  'uPlot.iife.min.js': 'uplot/dist/uPlot.iife.min.js',
-  'uPlot.min.css': 'uplot/dist/uPlot.min.css',
 }
 
 /** Content types by extension. */

@@ -64,7 +64,7 @@ export function feedPanel(baseUrl: () => string): Panel {
       const content = html`${
           rule !== null && isEmptyFeed(feed) ? NO_MATCH : feedColumns(feed, column, generatedAt, order, query)
         }
-        <p class="as-of" data-announce="Feed ${PERIOD_TITLES[sort]} is shown.">
+        <p class="as-of">
           ${PERIOD_TITLES[sort]}: ${PERIOD_ABOUT[sort]}, as of ${instantOf(generatedAt)}
           (${ageOf(generatedAt, now)}) · snapshot <code>${id}</code> ·
           <a href="/api/feed?${json}">JSON</a>
@@ -105,7 +105,7 @@ function parseColumn(params: URLSearchParams): ColumnName | null {
   return parseQuery(columnSchema, params, { column: 'invalid_column' }).column ?? null
 }
 
-/** The tabs of the home page: they keep the other parameters, and a script replaces the feed in place. */
+/** The tabs of the home page, which keep the other parameters. */
 export function feedTabs(query: PageQuery): Html {
   const [sort = 'trending', ...moreSorts] = query.params.getAll('sort')
   const current = isYear(query) ? 'year' : sort

@@ -150,13 +150,7 @@ export function subscribeLine(feeds: readonly LinkedFeed[], what: Html | string)
 
 function ruleForm(query: PageQuery): Html {
   const { params } = query
-  return html`<form
-    class="filters"
-    action="/#feed"
-    method="get"
-    data-section="feed"
-    aria-label="Filter the feed"
-  >
+  return html`<form class="filters" action="/#feed" method="get" aria-label="Filter the feed">
     ${query.hiddenFields(RULE_PARAMS)}
     <label
       >Words of the title

@@ -230,10 +230,10 @@ export interface PageQuery {
   /**
    * URL of the page with some parameters changed and the others kept.
    *
-   * @param anchor id of the target element
+   * @param anchor id of the target element; without one, a redirect keeps that of its request
    */
-  link(changes: QueryChanges, anchor: string): string
-  /** A link that scripts handle by replacing the section in place. @param attributes further attributes of the element */
+  link(changes: QueryChanges, anchor?: string): string
+  /** A link to a section with some parameters changed. @param attributes further attributes of the element */
   sectionLink(section: string, changes: QueryChanges, text: Html | string, attributes?: Html): Html
   /** Hidden fields by which a form keeps all parameters except those it sends itself. */
   hiddenFields(sentByForm: readonly string[]): Html
@@ -266,19 +266,20 @@ export function pageQuery(
   const params = new URLSearchParams(
     [...withoutEmpty].filter(([name, value]) => !isDefault?.(name, value, withoutEmpty)),
   )
-  const link = (changes: QueryChanges, anchor: string): string => {
+  const link = (changes: QueryChanges, anchor?: string): string => {
     const changed = new URLSearchParams(params)
     for (const [name, value] of Object.entries(changes)) {
       if (value === null) changed.delete(name)
       else changed.set(name, value)
     }
-    return `${path}${changed.size > 0 ? `?${String(changed)}` : ''}#${anchor}`
+    const fragment = anchor === undefined ? '' : `#${anchor}`
+    return `${path}${changed.size > 0 ? `?${String(changed)}` : ''}${fragment}`
   }
   return {
     params,
     link,
     sectionLink: (section, changes, text, attributes = NOTHING) =>
-      html`<a href="${link(changes, section)}" data-section="${section}" ${attributes}>${text}</a>`,
+      html`<a href="${link(changes, section)}" ${attributes}>${text}</a>`,
     hiddenFields(sentByForm) {
       const others = [...params].filter(([name]) => !sentByForm.includes(name))
       return html`${others.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}`

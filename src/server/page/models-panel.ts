@@ -144,14 +144,7 @@ function filterForm({ needs, minContext, passedOnly }: ShortlistFilter, query: P
     minContext === null || CONTEXTS.includes(minContext)
       ? CONTEXTS
       : [...CONTEXTS, minContext].sort((a, b) => a - b)
-  return html`<form
-    class="filters"
-    action="${MODELS_PATH}"
-    method="get"
-    data-section="models"
-    data-instant
-    aria-label="Filter models"
-  >
+  return html`<form class="filters" action="${MODELS_PATH}" method="get" aria-label="Filter models">
     <fieldset>
       <legend>Must support</legend>
       ${NEED_NAMES.map(

@@ -135,7 +135,7 @@ function refusalNotice({ code, when, help = NOTHING }: PanelRefusal): Html {
 function sectionOf({ panel: { id, title, headingLevel = 2 }, controls, content }: Rendered): Html {
   const heading = `h${headingLevel}`
   return html`<section id="${id}" class="section" aria-labelledby="${id}-title">
-    <${heading} id="${id}-title" tabindex="-1">${title}</${heading}>
+    <${heading} id="${id}-title">${title}</${heading}>
     ${controls} ${content}
   </section>`
 }

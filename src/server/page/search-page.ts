@@ -15,7 +15,7 @@ import {
   sourceSelect,
 } from './feed-rule.ts'
 import { SEARCH_PATH } from './header.ts'
-import { NOTHING, formatCounted, html } from './html.ts'
+import { NOTHING, html } from './html.ts'
 import type { Html } from './html.ts'
 import { refusalsOf } from './layout.ts'
 import type { PageQuery, Panel } from './layout.ts'
@@ -57,7 +57,7 @@ const PANEL: Panel = {
       return html`<p class="empty">Nothing stored matches.</p>
         ${subscriptions}`
     const partial = items.filter(({ match }) => match === 'some')
-    return html`<p class="as-of" data-announce="${formatCounted(items.length, 'results')}">
+    return html`<p class="as-of">
         <a href="${searchContract.path}?${String(interfaceParams(params))}">JSON</a>
       </p>
       ${subscriptions}
@@ -126,13 +126,7 @@ function results(items: readonly Result[], now: Instant): Html {
 }
 
 function searchForm(query: PageQuery): Html {
-  return html`<form
-    class="filters"
-    action="${SEARCH_PATH}"
-    method="get"
-    data-section="results"
-    aria-label="Search stored items"
-  >
+  return html`<form class="filters" action="${SEARCH_PATH}" method="get" aria-label="Search stored items">
     <label
       >Words
       <input type="text" name="q" maxlength="${QUERY_MAX_LENGTH}" value="${query.params.get('q') ?? ''}"

@@ -18,7 +18,7 @@ interface Palette {
   lines: readonly string[]
 }
 
-const PALETTES: Readonly<Record<ChartTheme, Palette>> = {
+const PALETTES: Readonly<Record<ChartTheme | 'page', Palette>> = {
   light: {
     ground: '#ffffff',
     ink: '#16181b',
@@ -34,6 +34,15 @@ const PALETTES: Readonly<Record<ChartTheme, Palette>> = {
     line: '#30353c',
     gap: '#b8863f',
     lines: ['#8fbcf6', '#f1a05f', '#82d29d', '#e79bd0', '#4f92dd', '#d8bf5a', '#b3a1f2', '#5fc4b6'],
+  },
+  // Inside a page, whose stylesheet has the colours of the chosen theme.
+  page: {
+    ground: 'var(--surface)',
+    ink: 'var(--ink)',
+    soft: 'var(--soft)',
+    line: 'var(--line)',
+    gap: 'var(--attention)',
+    lines: ['var(--accent)', 'var(--attention)'],
   },
 }
 
@@ -70,7 +79,7 @@ export function bumpChartSvg({ columns, lines, top, titleOf, theme, prefix }: Bu
   const title = `${prefix}Top ${top} of the Year, ${daysOf(columns)}`
   const width = (PLOT - 24) / columns.length
   return chartFrame(
-    { width: WIDTH, height, title, palette },
+    { width: WIDTH, height, title, palette, columns },
     xml`${columns.map((column, index) => gapBand(column, { x: xOf(index), width, top: HEAD, height: top * ROW }))}
 <g fill="${palette.soft}" font-size="11">${dayLabels(columns, xOf)}</g>
 <g stroke="${palette.line}">${ranksTo(top).map((rank) => xml`<path d="M${LEFT} ${yOf(rank)}h${PLOT}"/>`)}</g>
@@ -86,15 +95,18 @@ interface ChartFrame {
   /** For people who do not see the picture. */
   title: string
   palette: Palette
+  columns: readonly ChartColumn[]
 }
 
-/** An SVG document with a title, a ground, and the pattern of gaps. */
-function chartFrame({ width, height, title, palette }: ChartFrame, content: Xml): string {
+type ChartColumn = Pick<BumpColumn, 'firstDay' | 'lastDay' | 'isGap'>
+
+/** An SVG document with a title, a ground, and the pattern of gaps if it has one. */
+function chartFrame({ width, height, title, palette, columns }: ChartFrame, content: Xml): string {
   return xml`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"
 role="img" aria-label="${title}" font-family="Segoe UI,Roboto,Liberation Sans,Arial,sans-serif" font-size="13">
 <title>${title}</title>
 <rect width="${width}" height="${height}" fill="${palette.ground}"/>
-${gapPattern(palette)}
+${columns.some(({ isGap }) => isGap) ? gapPattern(palette) : xml``}
 ${content}
 </svg>
 `.xml
@@ -112,7 +124,7 @@ function rankLabel(rank: number): Xml {
   return xml`<text x="${LEFT - 10}" y="${yOf(rank) + 4}">${rank}</text>`
 }
 
-function daysOf(columns: readonly BumpColumn[]): string {
+function daysOf(columns: readonly ChartColumn[]): string {
   const [first, last] = [columns[0], columns.at(-1)]
   return first && last ? `${first.firstDay} to ${last.lastDay}` : 'no publication'
 }
@@ -132,7 +144,7 @@ interface Band {
 }
 
 /** The hatched band of a gap; nothing for a publication. */
-function gapBand({ isGap, firstDay, lastDay }: BumpColumn, { x, width, top, height }: Band): Xml {
+function gapBand({ isGap, firstDay, lastDay }: ChartColumn, { x, width, top, height }: Band): Xml {
   if (!isGap) return xml``
   const days = firstDay === lastDay ? firstDay : `${firstDay} to ${lastDay}`
   return xml`<rect x="${round(x - width / 2)}" y="${top}" width="${round(width)}" height="${height}" fill="url(#gap)">
@@ -144,7 +156,7 @@ function gapBand({ isGap, firstDay, lastDay }: BumpColumn, { x, width, top, heig
 const DAY_LABELS = 6
 
 /** Some days of the columns, above the chart. */
-function dayLabels(columns: readonly BumpColumn[], xOf: (index: number) => number): Xml[] {
+function dayLabels(columns: readonly ChartColumn[], xOf: (index: number) => number): Xml[] {
   const step = Math.max(1, Math.ceil(columns.length / DAY_LABELS))
   return columns.flatMap(({ firstDay }, index) =>
     index % step === 0
@@ -201,28 +213,25 @@ function round(value: number): number {
 }
 
 /** Sizes of the chart of an item, in pixels. */
-export const ITEM_CHART_SIZE = { width: 720, height: 320 }
+const ITEM_CHART_SIZE = { width: 720, height: 320 }
 const ITEM_PLOT = { left: 56, right: 696, top: 76, bottom: 300 }
 
-/** Longest title of an item above its chart, in code points. */
-const ITEM_TITLE_MAX = 70
-
-/** Ranks that get a line across, as far as the chart reaches. */
-const TICKS = [1, 5, 10, 20, 40, 60, 80, 100]
+/** Longest heading of the chart of an item, in code points. */
+const HEADING_MAX = 70
 
 export interface ItemChart {
-  /** Title of the item. */
+  /** Above the chart. */
+  heading: string
+  /** For people who do not see the picture. */
   title: string
-  columns: readonly BumpColumn[]
-  /** The ranks of the item by column, in its own list and in Popular; null where it is not listed. */
+  columns: readonly ChartColumn[]
+  /** The ranks of the item by column, in one or two lists; null where it has none. */
   series: readonly { name: string; ranks: readonly (number | null)[] }[]
-  theme: ChartTheme
-  /** Prefix of the title, as for the demo; empty for none. */
-  prefix: string
+  theme: ChartTheme | 'page'
 }
 
-/** Draws the ranks of one item over publications as an SVG picture without scripts, styles or references. */
-export function itemChartSvg({ title, columns, series, theme, prefix }: ItemChart): string {
+/** Draws the ranks of one item over time as an SVG picture without scripts, styles or references. */
+export function itemChartSvg({ heading, title, columns, series, theme }: ItemChart): string {
   const palette = PALETTES[theme]
   const ranks = series.flatMap((each) => each.ranks.filter((rank) => rank !== null))
   const worst = Math.max(5, ...ranks)
@@ -230,17 +239,24 @@ export function itemChartSvg({ title, columns, series, theme, prefix }: ItemChar
   const xOf = (index: number): number => ITEM_PLOT.left + (index + 0.5) * width
   const rankY = (rank: number): number =>
     round(ITEM_PLOT.top + ((rank - 1) * (ITEM_PLOT.bottom - ITEM_PLOT.top)) / Math.max(1, worst - 1))
-  const name = prefix + shortTitle(title, ITEM_TITLE_MAX)
-  const ticks = TICKS.filter((tick) => tick <= worst)
+  const ticks = ticksTo(worst)
   return chartFrame(
-    { ...ITEM_CHART_SIZE, title: `${prefix}${title}: rank in the Year`, palette },
-    xml`<text x="16" y="24" font-size="15" font-weight="600" fill="${palette.ink}">${name}</text>
+    { ...ITEM_CHART_SIZE, title, palette, columns },
+    xml`<text x="16" y="24" font-size="15" font-weight="600" fill="${palette.ink}">${shortTitle(heading, HEADING_MAX)}</text>
 ${series.map((each, index) => legend(each.name, index, palette.lines[index] ?? palette.ink, palette.soft))}
 ${columns.map((column, index) => gapBand(column, { x: xOf(index), width, top: ITEM_PLOT.top, height: ITEM_PLOT.bottom - ITEM_PLOT.top }))}
 <g fill="${palette.soft}" font-size="11" transform="translate(0 ${ITEM_PLOT.top - 28})">${dayLabels(columns, xOf)}</g>
 <g stroke="${palette.line}">${ticks.map((tick) => xml`<path d="M${ITEM_PLOT.left} ${rankY(tick)}H${ITEM_PLOT.right}"/>`)}</g>
 <g fill="${palette.soft}" text-anchor="end">${ticks.map((tick) => xml`<text x="${ITEM_PLOT.left - 8}" y="${rankY(tick) + 4}">#${tick}</text>`)}</g>
 ${series.map((each, index) => linePath(each.ranks, palette.lines[index] ?? palette.ink, xOf, rankY))}`,
+  )
+}
+
+/** Rank 1 and a few round ranks. */
+function ticksTo(worst: number): number[] {
+  const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000].find((each) => worst / each <= 6) ?? worst
+  return [1, ...ranksTo(Math.floor(worst / step)).map((count) => count * step)].filter(
+    (tick, index) => index === 0 || tick > 1,
   )
 }
 

@@ -131,17 +131,17 @@ export function rankRoutes({ publications, lists, clock, host }: RankPorts): Rou
       const chart = itemChartOf(range, key)
       if (!chart) throw new Refusal<ItemChartRefusal>('item_not_listed')
       return bodyOf(range, `item ${theme} ${key}`, SVG_TYPE, () =>
-        itemChartSvg({ ...chart, theme, prefix: prefix() }),
+        itemChartSvg({ ...chart, heading: prefix() + chart.heading, title: prefix() + chart.title, theme }),
       )
     }),
   ]
 }
 
 /** The ranks of an item in a range, in its own list and in Popular; null if no publication lists it. */
-function itemChartOf(
-  { stops, lists }: Range,
+export function itemChartOf(
+  { stops, lists }: Pick<Range, 'stops' | 'lists'>,
   key: string,
-): Pick<ItemChart, 'title' | 'columns' | 'series'> | null {
+): Omit<ItemChart, 'theme'> | null {
   const newestFirst = manifestsOf(stops).toReversed()
   const listed = (name: ColumnName): boolean =>
     newestFirst.some(({ sha256 }) => lists.get(sha256)?.ranks[name].has(key))
@@ -154,8 +154,10 @@ function itemChartOf(
       ({ ranks }) => ranks?.get(key) ?? null,
     ),
   }))
+  const heading = items.find((item) => item.key === key)?.title ?? key
   return {
-    title: items.find((item) => item.key === key)?.title ?? key,
+    heading,
+    title: `${heading}: rank in the Year`,
     columns: bumpColumns(stops, () => null),
     series,
   }

@@ -95,7 +95,7 @@ test('an invalid rule is refused on the page with the parameter and its value, b
 
 test('the tabs keep the rule, also that of the Year', async () => {
   const { page } = await pageOf(await openFeed(), '/?sort=day&q=rust')
-  expect(page).toContain('href="/?sort=year&amp;q=rust#feed" data-section="feed"')
+  expect(page).toContain('href="/?sort=year&amp;q=rust#feed"')
   expect(page).toContain('href="/?sort=week&amp;q=rust#feed"')
 })
 

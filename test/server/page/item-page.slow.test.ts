@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { addDays, startOfDay } from '../../../src/domain/time.ts'
-import { openApp, openPage } from '../../support/api-client.ts'
+import { openPage } from '../../support/api-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
@@ -22,6 +22,14 @@ async function observed(title = 'An item'): Promise<{ workspace: Workspace; key:
   await workspace.feed.importSignals([{ ...first, title, day: addDays(AS_OF, 2), points: 9_500 }])
   await publishDays(workspace, [LAST])
   return { workspace, key: `hn-${first.sourceId}` }
+}
+
+/** Items observed and published on one day. */
+async function withOneDay(): Promise<Workspace> {
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals(sampleSignals())
+  await publishDays(workspace, [AS_OF])
+  return workspace
 }
 
 /** Every row of a table, as the texts of its cells. */
@@ -66,7 +74,7 @@ describe('the page of an item', () => {
     expect(rows).toHaveLength(31)
     expect(rows.at(-1)).toBe('2026-02-13 not shown: top-year-v2 has an older layout')
     expect(newest).not.toContain('>Later<')
-    const [, earlier = ''] = /href="([^"]*)"\s+data-section="year-ranks"\s*>Earlier</.exec(newest) ?? []
+    const [, earlier = ''] = /href="([^"]*)"\s*>Earlier</.exec(newest) ?? []
     const before = await ask(earlier.replaceAll('&amp;', '&'))
     // The day before the first of them; two legacy days, one of them hidden, an imported one and a gap stand first.
     expect(rowsOf(before, 'year-ranks-table').at(-1)).toMatch(/^2026-01-13 /)
@@ -103,17 +111,25 @@ describe('the page of an item', () => {
     expect(text).not.toMatch(/In the Top Year|Similar items/)
   })
 
-  test('the page of an item has its chart of the Year as a picture in both themes without scripts', async () => {
+  test('the page of an item draws its ranks by day and in the Year, broken where it has none', async () => {
     const { workspace, key } = await observed()
-    const app = openApp(workspace, { clock: () => NOW })
-    const page = await (await app.request(`http://dash.test/item?key=${key}`)).text()
-    const [, noscript = ''] = /<noscript>(.*?)<\/noscript>/s.exec(page) ?? []
-    const images = [...noscript.matchAll(/class="(in-\w+)"\s+src="([^"]*)"\s+alt="([^"]+)"/g)]
-    expect(images.map(([, theme]) => theme)).toEqual(['in-light', 'in-dark'])
-    for (const [, , src = '', alt] of images) {
-      const response = await app.request(`http://dash.test${src.replaceAll('&amp;', '&')}`)
-      expect([response.status, alt]).toEqual([200, expect.stringContaining(`Ranks of ${key} in the Year`)])
-    }
+    const { page } = await get(workspace, `/item?key=${key}`)
+    const charts = [...page.matchAll(/<svg[^>]*role="img".*?<\/svg>/gs)].map(([chart]) => chart)
+    expect(charts.map((chart) => /<title>(.*?)<\/title>/.exec(chart)?.[1])).toEqual([
+      'Rank among Hacker News of the day',
+      'An item: rank in the Year',
+    ])
+    // One line by day, and one for each list of the Year; a move begins each part of a line.
+    const lines = charts.map((chart) =>
+      [...chart.matchAll(/<path d="(M[^"]*)" fill="none"/g)].map(([, line = '']) => line.match(/M/g)?.length),
+    )
+    expect(lines).toEqual([[2], [2, 2]])
+  })
+
+  test('the page of an item draws no chart of a single day', async () => {
+    const { page } = await get(await withOneDay(), '/item?key=hn-hn1')
+    expect(page).toContain('id="daily-ranks"')
+    expect(page).not.toContain('role="img"')
   })
 
   test('the page of an item refuses an invalid time', async () => {

@@ -1,11 +1,12 @@
 import type { Day } from '../../../domain/time.ts'
+import { itemChartSvg } from '../../year/rank-charts.ts'
+import type { ItemChart } from '../../year/rank-charts.ts'
 import { NOTHING, formatCount, html } from '../html.ts'
 import type { Html } from '../html.ts'
 
-/** A column of numbers by day, which the chart may draw. */
+/** A column of numbers by day. */
 interface Series<Row> {
   title: string
-  drawn: boolean
   valueOf: (row: Row) => number | null
 }
 
@@ -16,19 +17,16 @@ interface ChartTable<Row> {
   /** Id of the table. */
   id: string
   caption: string
-  /** False for too few days to draw. */
-  isDrawn: boolean
+  /** The chart of the ranks; null for too few days to draw. */
+  chart: Omit<ItemChart, 'theme'> | null
   series: readonly Series<Row>[]
   rows: readonly ChartRow<Row>[]
 }
 
-/**
- * Renders ranks by day as a folded table, from which a script draws a chart above it (assets/page/chart.js). Days without
- * an observation are separate rows.
- */
-export function chartTable<Row>({ id, caption, isDrawn, series, rows }: ChartTable<Row>): Html {
+/** Renders ranks by day as a chart, and all numbers as a folded table. Days without an observation are separate rows. */
+export function chartTable<Row>({ id, caption, chart, series, rows }: ChartTable<Row>): Html {
   return html`<figure class="over-time">
-    ${isDrawn ? html`<div class="chart needs-script" data-table="${id}"></div>` : NOTHING}
+    ${chart === null ? NOTHING : pageChart(chart)}
     <details>
       <summary>The numbers as a table</summary>
       <div class="wide rows" tabindex="0" role="group" aria-label="${caption}">
@@ -39,10 +37,7 @@ export function chartTable<Row>({ id, caption, isDrawn, series, rows }: ChartTab
           <thead>
             <tr>
               <th scope="col">Day</th>
-              ${series.map(
-                ({ title, drawn }) =>
-                  html`<th scope="col" class="number" ${drawn ? html`data-drawn` : NOTHING}>${title}</th>`,
-              )}
+              ${series.map(({ title }) => html`<th scope="col" class="number">${title}</th>`)}
             </tr>
           </thead>
           <tbody>
@@ -54,6 +49,18 @@ export function chartTable<Row>({ id, caption, isDrawn, series, rows }: ChartTab
   </figure>`
 }
 
+function pageChart(chart: Omit<ItemChart, 'theme'>): Html {
+  const svg: Html = { html: itemChartSvg({ ...chart, theme: 'page' }) }
+  return html`<div
+    class="wide"
+    tabindex="0"
+    role="group"
+    aria-label="${chart.title}, chart; the table below has the same numbers"
+  >
+    ${svg}
+  </div>`
+}
+
 function rowOf<Row>(chartRow: ChartRow<Row>, series: readonly Series<Row>[]): Html {
   if ('reason' in chartRow)
     return html`<tr class="absent">
@@ -61,10 +68,8 @@ function rowOf<Row>(chartRow: ChartRow<Row>, series: readonly Series<Row>[]): Ht
       <td colspan="${series.length}">${chartRow.reason}</td>
     </tr>`
   const numbers = series.map(({ valueOf }) => valueOf(chartRow.row))
-  return html`<tr data-day="${chartRow.day}">
+  return html`<tr>
     <th scope="row">${chartRow.day}</th>
-    ${numbers.map((number) =>
-      number === null ? html`<td>–</td>` : html`<td data-value="${number}">${formatCount(number)}</td>`,
-    )}
+    ${numbers.map((number) => html`<td>${number === null ? '–' : formatCount(number)}</td>`)}
   </tr>`
 }

@@ -5,6 +5,7 @@ import { discussionUrl, itemsOfKey } from '../../../domain/feed/source.ts'
 import { nameOfSource, unitOf } from '../../../domain/feed/subscription.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { addDays } from '../../../domain/time.ts'
+import type { ItemChart } from '../../year/rank-charts.ts'
 import { similarContract, trendContract } from '../../feed/search-routes.ts'
 import { askLink, hostOf, storyRow, untrustedLink } from '../feed-items.ts'
 import { NOTHING, formatCount, formatCounted, html } from '../html.ts'
@@ -17,11 +18,11 @@ import { chartTable } from './chart-table.ts'
 import type { ChartRow } from './chart-table.ts'
 import { yearRanksPanel } from './year-ranks.ts'
 /**
- * Mounts `/item?key=…`: an item with its links, its rank over time as tables that a script draws as charts, and similar
- * items (docs/page.md).
+ * Mounts `/item?key=…`: an item with its links, its rank over time as charts and tables, and similar items
+ * (docs/page.md).
  */
 export function mountItemPage(pages: PanelPages): void {
-  const { assets, baseUrl } = pages.frame
+  const { baseUrl } = pages.frame
   mountPanels(pages, {
     path: ITEM_PATH,
     panels: [ITEM_PANEL, yearRanksPanel(baseUrl), SIMILAR_PANEL],
@@ -30,9 +31,6 @@ export function mountItemPage(pages: PanelPages): void {
       const name = title ?? query.params.get('key') ?? ''
       return {
         title: `${name} · dash`,
-        head: html`<link rel="stylesheet" href="${assets.href('uPlot.min.css')}" />
-          <script defer src="${assets.href('uPlot.iife.min.js')}"></script>
-          <script type="module" src="${assets.href('chart.js')}"></script>`,
         main: html`<h1 class="item-name"><bdi>${name === '' ? 'An item over time' : name}</bdi></h1>
           ${sections}`,
       }
@@ -125,18 +123,30 @@ function bestDay(days: readonly ObservedDay[], source: string): Html {
 
 function observationTable(days: readonly ObservedDay[], source: string): Html {
   const unit = unitOf(source)
+  const caption = `Rank among ${nameOfSource(source)} of the day`
   return chartTable<ObservedDay>({
     id: 'daily-ranks',
-    caption: `Rank among ${nameOfSource(source)} of the day`,
-    isDrawn: days.length > 1,
+    caption,
+    chart: days.length > 1 ? dailyChart(days, caption, unit) : null,
     series: [
-      { title: 'Rank', drawn: true, valueOf: ({ rank }) => rank },
-      { title: 'of', drawn: false, valueOf: ({ of }) => of },
-      { title: unit.charAt(0).toUpperCase() + unit.slice(1), drawn: false, valueOf: ({ points }) => points },
-      { title: 'Comments', drawn: false, valueOf: ({ comments }) => comments },
+      { title: 'Rank', valueOf: ({ rank }) => rank },
+      { title: 'of', valueOf: ({ of }) => of },
+      { title: unit.charAt(0).toUpperCase() + unit.slice(1), valueOf: ({ points }) => points },
+      { title: 'Comments', valueOf: ({ comments }) => comments },
     ],
     rows: days.flatMap((day, index) => [...unobservedDays(days[index - 1], day), { day: day.day, row: day }]),
   })
+}
+
+/** The ranks of every day from the first to the last one; a day without an observation breaks the line. */
+function dailyChart(days: readonly ObservedDay[], caption: string, unit: string): Omit<ItemChart, 'theme'> {
+  const ranks = new Map(days.map(({ day, rank }) => [day, rank]))
+  const columns: ItemChart['columns'][number][] = []
+  const [first, last] = [days[0]?.day ?? '', days.at(-1)?.day ?? '']
+  for (let day = first; day <= last; day = addDays(day, 1))
+    columns.push({ firstDay: day, lastDay: day, isGap: false })
+  const series = [{ name: `by ${unit}`, ranks: columns.map(({ firstDay }) => ranks.get(firstDay) ?? null) }]
+  return { heading: caption, title: caption, columns, series }
 }
 
 function unobservedDays(previous: ObservedDay | undefined, { day }: ObservedDay): ChartRow<ObservedDay>[] {

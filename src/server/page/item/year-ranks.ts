@@ -11,9 +11,9 @@ import { onceFor } from '../../../domain/once.ts'
 import { trendContract } from '../../feed/search-routes.ts'
 import { codeOf } from '../../route.ts'
 import { envelopeOf } from '../../year/proved-publications.ts'
-import { ITEM_CHART_SIZE } from '../../year/rank-charts.ts'
+import type { ItemChart } from '../../year/rank-charts.ts'
 import type { ProvedPublication } from '../../year/proved-publications.ts'
-import { ITEM_CHART_PATH, manifestsOf, stopsOnce } from '../../year/rank-routes.ts'
+import { ITEM_CHART_PATH, itemChartOf, manifestsOf, stopsOnce } from '../../year/rank-routes.ts'
 import { PUBLICATIONS_MAX } from '../../year/year-lists.ts'
 import type { ListsByDigest } from '../../year/year-lists.ts'
 import { NOTHING, html } from '../html.ts'
@@ -22,8 +22,7 @@ import { ITEM_PATH, withQuery } from '../layout.ts'
 import type { PageQuery, Panel } from '../layout.ts'
 import type { PageSources } from '../page-sources.ts'
 import { daysOf, parseTime, refusalOfYear } from '../year/time-travel.ts'
-import { chartImages, shareBox } from '../year/year-chart.ts'
-import type { SharedChart } from '../year/year-chart.ts'
+import { shareBox } from '../year/year-chart.ts'
 import { ranksByDay, stayText } from '../year/year-view.ts'
 import { chartTable } from './chart-table.ts'
 import type { ChartRow } from './chart-table.ts'
@@ -51,15 +50,17 @@ export const yearRanksPanel = (baseUrl: () => string): Panel => ({
     const folded = foldAbsent(rows)
     const isListed = rows.some((each) => 'row' in each)
     if (!isListed && !(await isStored(search, key))) return null
-    const chart = isListed ? itemChart(key, manifestsOf(shown)) : null
     const recent = manifestsOf(lastStops(stops, stopIndex, PUBLICATIONS_MAX))
-    const stays = staysIn(recent, await lists(recent), key, recent[0] === manifestsOf(stops)[0])
-    return html`${stays} ${chart === null ? NOTHING : withoutScripts(chart, manifestsOf(shown).length)}
-      ${shown.length === 0 ? NO_PUBLICATION : table(folded)}
+    const read = await lists(recent)
+    const stays = staysIn(recent, read, key, recent[0] === manifestsOf(stops)[0])
+    const isDrawn = rows.filter((row) => 'row' in row).length > 1
+    const chart = isDrawn ? itemChartOf({ stops: shown, lists: read }, key) : null
+    return html`${stays} ${shown.length === 0 ? NO_PUBLICATION : table(folded, chart)}
       <p class="as-of">
         The published rank in the list of its source and in <em>Popular</em>; a published rank never changes.
       </p>
-      ${pageLinks(stops, stopIndex, query, now)} ${chart === null ? NOTHING : shareItem(baseUrl(), chart)}`
+      ${pageLinks(stops, stopIndex, query, now)}
+      ${isListed ? shareItem(baseUrl(), key, manifestsOf(shown)) : NOTHING}`
   },
   refusalOf: (error, view) =>
     codeOf(trendContract, error) === 'invalid_key' ? INVALID_KEY : refusalOfYear(error, view),
@@ -84,26 +85,13 @@ async function isStored(search: PageSources['search'], key: string): Promise<boo
   }
 }
 
-/** The chart of the shown ranks, as of the newest publication among them; null without one. */
-function itemChart(key: string, shown: readonly Manifest[]): SharedChart | null {
+/** Offers the shown ranks to other pages, as of the newest publication among them. */
+function shareItem(baseUrl: string, key: string, shown: readonly Manifest[]): Html {
   const newest = shown.at(-1)
-  if (!newest) return null
+  if (!newest) return NOTHING
   const params = { key, at: formatInstant(newest.publishedAt) }
-  return { path: ITEM_CHART_PATH, params, alt: `Ranks of ${key} in the Year up to ${newest.asOfDay}` }
-}
-
-/** The chart of some publications as a picture; with scripts, the table is drawn. */
-function withoutScripts(chart: SharedChart, count: number): Html {
-  const params = { ...chart.params, count: String(count) }
-  return html`<noscript>
-    <div class="bump">${chartImages({ ...chart, params }, ITEM_CHART_SIZE)}</div>
-  </noscript>`
-}
-
-/** Offers the shown ranks to other pages. */
-function shareItem(baseUrl: string, chart: SharedChart): Html {
-  const { key = '', at = '' } = chart.params
-  return shareBox({ baseUrl, path: withQuery(ITEM_PATH, { key, at }), chart })
+  const chart = { path: ITEM_CHART_PATH, params, alt: `Ranks of ${key} in the Year up to ${newest.asOfDay}` }
+  return shareBox({ baseUrl, path: withQuery(ITEM_PATH, params), chart })
 }
 
 const INVALID_KEY = { status: 400, code: 'invalid_key', when: trendContract.refusals.invalid_key.when }
@@ -143,15 +131,15 @@ function gapRow(stop: TimelineStop): ChartRow<YearPosition> {
 
 const NO_PUBLICATION = html`<p class="empty">Nothing had been published by this time.</p>`
 
-function table(rows: readonly ChartRow<YearPosition>[]): Html {
+function table(rows: readonly ChartRow<YearPosition>[], chart: Omit<ItemChart, 'theme'> | null): Html {
   return chartTable<YearPosition>({
     id: 'year-ranks-table',
     caption: 'Rank in the Year, by as-of day',
-    isDrawn: rows.filter((row) => 'row' in row).length > 1,
+    chart,
     series: [
-      { title: 'In its list', drawn: true, valueOf: ({ rank }) => rank },
-      { title: 'In Popular', drawn: true, valueOf: ({ popular }) => popular },
-      { title: 'Points', drawn: false, valueOf: ({ points }) => points },
+      { title: 'In its list', valueOf: ({ rank }) => rank },
+      { title: 'In Popular', valueOf: ({ popular }) => popular },
+      { title: 'Points', valueOf: ({ points }) => points },
     ],
     rows,
   })

@@ -75,7 +75,7 @@ export function addressOfDays(
   )
   if (changes.length === 0) return null
   const to = { sort: 'year', day: null, withDay: null, ...Object.fromEntries(changes) }
-  return query.link(to, 'feed')
+  return query.link(to)
 }
 
 /** Refusals of the page beside those of the history. */
@@ -118,13 +118,14 @@ interface DayForm {
 /** A form that requests the Year up to a day. It works without scripts. */
 function dayForm(query: PageQuery, { name, label, button, value, first, now }: DayForm): Html {
   const replaced = name === 'day' ? ['sort', 'day', 'at'] : ['sort', 'withDay', 'with']
-  return html`<form class="day-form" action="/" method="get" data-section="feed">
+  return html`<form class="day-form" action="/#feed" method="get">
     ${query.hiddenFields(replaced)}<input type="hidden" name="sort" value="year" />
     <label
       >${label}
       <input
         type="date"
         id="${name}-field"
+        autocomplete="off"
         name="${name}"
         value="${value}"
         min="${first}"

@@ -43,20 +43,21 @@ export function publicationsOfPeriod({ before, stops }: TimelinePeriod): Manifes
 export function timeline(state: TimelineState, seal: Html): Html {
   const { moment, period, stops, query, now } = state
   const current = stops[moment.stopIndex]
-  const linkTo: LinkTo = (at, text, attributes) => {
+  const linkTo: LinkTo = (id, at, text, attributes = NOTHING) => {
     const changes = { ...NO_MOMENTS, sort: 'year', at, with: query.params.get('with') }
-    return query.sectionLink('feed', changes, text, attributes)
+    // The link of the opened page has the focus, so that it can be followed again.
+    return query.sectionLink(id, changes, text, html`id="${id}" ${attributes}`)
   }
   const steps = html`<nav class="steps" aria-label="Time travel">
     ${step('previous', stops[moment.stopIndex - 1], linkTo, now)}
-    ${step('next', stops[moment.stopIndex + 1], linkTo, now)} ${linkTo(null, html`Newest`, html`id="newest"`)}
+    ${step('next', stops[moment.stopIndex + 1], linkTo, now)} ${linkTo('newest', null, html`Newest`)}
     ${periodLink('Earlier', period.before, linkTo, now)} ${periodLink('Later', period.after, linkTo, now)}
   </nav>`
   return slider(state, current, html`${steps} ${seal}`)
 }
 
-/** Makes a link to the Year of another time; null is the newest. */
-type LinkTo = (at: string | null, text: Html, attributes: Html) => Html
+/** Makes a link to the Year of another time; null is the newest. @param id of the element, unique on the page */
+type LinkTo = (id: string, at: string | null, text: Html, attributes?: Html) => Html
 
 function periodLink(
   name: 'Earlier' | 'Later',
@@ -65,7 +66,7 @@ function periodLink(
   now: Instant,
 ): Html {
   const text = html`${name} period`
-  return stop ? linkTo(atOfStop(stop, now), text, html`id="${name.toLowerCase()}"`) : NOTHING
+  return stop ? linkTo(name.toLowerCase(), atOfStop(stop, now), text) : NOTHING
 }
 
 function step(
@@ -82,7 +83,7 @@ function step(
     return html`<span class="empty">${before}${word}<span class="unseen">: none</span>${after}</span>`
   const days = `${daysOf(stop)}${stop.kind === 'gap' ? ', a gap' : ''}`
   const text = html`${before}${word}<span class="unseen">: ${days}</span>${after}`
-  return linkTo(atOfStop(stop, now), text, html`id="${direction}" rel="${isBack ? 'prev' : 'next'}"`)
+  return linkTo(direction, atOfStop(stop, now), text, html`rel="${isBack ? 'prev' : 'next'}"`)
 }
 
 const ARROW_BACK = html`<span aria-hidden="true">← </span>`
@@ -105,7 +106,8 @@ function slider(
   const legend = `${firstDay} to ${lastDay}. Bars: items new in Popular.${
     gaps.length > 0 ? ` Hatched: ${formatCounted(gaps.length, 'gaps')}.` : ''
   }`
-  return html`<year-timeline
+  return html`<div
+    class="year-timeline"
     data-first-day="${firstDay}"
     data-days="${last + 1}"
     ${isWhole && !query.params.has('at') ? html`data-ranks="${ranksContract.path}"` : NOTHING}
@@ -122,6 +124,7 @@ function slider(
         type="range"
         id="slider"
         class="needs-script"
+        autocomplete="off"
         min="0"
         max="${last}"
         step="1"
@@ -130,7 +133,7 @@ function slider(
       />
     </div>
     <p class="unseen">${legend}</p>
-  </year-timeline>`
+  </div>`
 }
 
 /** Parameters with which the list is not that of the publication. */

@@ -102,7 +102,7 @@ export function yearChart(
 }
 
 /** A chart in both themes, of which the stylesheet shows one. */
-export function chartImages({ path, params, alt }: SharedChart, { width, height }: Size): Html {
+function chartImages({ path, params, alt }: SharedChart, { width, height }: Size): Html {
   return html`<div class="wide" tabindex="0" role="group" aria-label="${alt}, chart">
     ${CHART_THEMES.map(
       (theme) =>
@@ -128,7 +128,7 @@ function dayOf({ firstDay, lastDay }: BumpColumn): string {
 }
 
 /** A chart: its path, its query without a theme, and its description. */
-export interface SharedChart {
+interface SharedChart {
   path: string
   params: Readonly<Record<string, string>>
   alt: string

@@ -307,7 +307,7 @@ function instantAsked(requested: Moments['at'], stops: readonly TimelineStop[], 
 }
 
 function publicationLine({ manifest }: ProvedPublication, now: Instant): Html {
-  return html`<p class="as-of" data-announce="The Year up to ${manifest.asOfDay} is shown.">
+  return html`<p class="as-of">
     the last 365 days up to ${manifest.asOfDay}, published ${instantOf(manifest.publishedAt)}
     (${ageOf(manifest.publishedAt, now)}) · <code>${manifest.publicationId}</code> ·
     <a href="${mementoPath(manifest.publishedAt)}">JSON</a>
