@@ -618,19 +618,16 @@ export interface SeenLogs {
    * @throws Refusal `storage_damaged` that names the file and says what to do, `storage_unavailable`
    */
   read(origin: string): Promise<SeenLog | null>
-  /**
-   * Stores a checkpoint in place of the one of version `before`, durable on return.
-   *
-   * @param before 0 if nothing was seen
-   * @returns false if another process replaced that version
-   */
-  replace(before: number, seen: Omit<SeenLog, 'version'>): Promise<boolean>
-  /** Returns the origin of the log that a host had at its last sound audit; null if there was none. */
+  /** Returns the origin of a log that a host showed in an earlier sound audit; null if there was none. */
   originOf(base: string): Promise<string | null>
-  /** Stores the origin of the log of a host, durable on return. */
-  rememberHost(base: string, origin: string): Promise<void>
+  /**
+   * Stores what was seen of a log in place of `before`, durable on return.
+   *
+   * @returns false if another process replaced `before` meanwhile
+   */
+  replace(before: SeenLog | null, seen: SeenLog): Promise<boolean>
   /** Stores one of two notes that contradict each other, as evidence; returns its path. */
-  keepFork(origin: string, note: string): Promise<string>
+  keepFork(note: string): Promise<string>
 }
 
 /**

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openSeenLogs } from '../../src/adapters/seen-logs.ts'
@@ -6,65 +6,92 @@ import { sha256Hex } from '../../src/domain/digest.ts'
 import { ledgerTree } from '../../src/domain/year/log/log-history.ts'
 import type { SeenLog } from '../../src/domain/year/log/log-history.ts'
 import { rootAt } from '../../src/domain/year/log/merkle-tree.ts'
+import { DAMAGED } from '../support/refusals.ts'
 import { sampleArchive } from '../support/sample-archive.ts'
 import { LOG_NAME } from '../support/signed-log.ts'
 import { HOST_POLICY, noteOf } from '../support/static-host.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-const archive = sampleArchive(300)
+const archive = sampleArchive(4)
+const HOSTS = ['https://dash.example', 'http://127.0.0.1:3000/some/prefix']
 
-function seenAt(size: number): Omit<SeenLog, 'version'> {
+function seenAt(size: number, hosts: readonly string[] = HOSTS): SeenLog {
   const tree = ledgerTree(archive.contents.rows.slice(0, size))
   const checkpoint = { origin: LOG_NAME, size, root: rootAt(tree, size) }
-  return { note: noteOf(archive, size), policy: HOST_POLICY, checkpoint, tree }
+  return { note: noteOf(archive, size), hosts, policy: `# trusted\n\n${HOST_POLICY}`, checkpoint, tree }
 }
 
 describe('seen logs', () => {
   test('a log that was not seen is null, also without the folder', async () => {
     const folder = await temporaryFolder()
-    expect(await openSeenLogs(folder).read(LOG_NAME)).toBeNull()
-    expect(await openSeenLogs(join(folder, 'missing')).read(LOG_NAME)).toBeNull()
-  })
-
-  test('a checkpoint is read as it was stored, with its tree', async () => {
-    const logs = openSeenLogs(await temporaryFolder())
-    for (const [version, size] of [3, 256, 257, 300].entries()) {
-      expect(await logs.replace(version, seenAt(size))).toBe(true)
-      expect(await logs.read(LOG_NAME)).toEqual({ ...seenAt(size), version: version + 1 })
+    for (const logs of [openSeenLogs(folder), openSeenLogs(join(folder, 'missing'))]) {
+      expect(await logs.read(LOG_NAME)).toBeNull()
+      expect(await logs.originOf('https://dash.example')).toBeNull()
     }
-    expect(await logs.read('another.example/log')).toBeNull()
   })
 
-  test('of two processes that replace the same version, the second fails and changes nothing', async () => {
-    const folder = await temporaryFolder()
-    const [one, two] = [openSeenLogs(folder), openSeenLogs(folder)]
-    expect(await one.replace(0, seenAt(3))).toBe(true)
-    expect(await two.replace(0, seenAt(4))).toBe(false)
-    expect(await one.replace(1, seenAt(5))).toBe(true)
-    expect(await two.replace(1, seenAt(4))).toBe(false)
-    expect(await two.read(LOG_NAME)).toMatchObject({ version: 2, checkpoint: { size: 5 } })
-    expect(readdirSync(join(folder, sha256Hex(LOG_NAME))).sort()).toEqual(['1', '2'])
-  })
-
-  test('a process that read a version long ago changes nothing, although its number is free again', async () => {
-    const folder = await temporaryFolder()
-    const [slow, other] = [openSeenLogs(folder), openSeenLogs(folder)]
-    for (const version of [0, 1, 2, 3]) await other.replace(version, seenAt(3 + version))
-    expect(readdirSync(join(folder, sha256Hex(LOG_NAME))).sort()).toEqual(['3', '4'])
-    expect(await slow.replace(1, seenAt(9))).toBe(false)
-    expect(readdirSync(join(folder, sha256Hex(LOG_NAME))).sort()).toEqual(['3', '4'])
-    expect(await slow.read(LOG_NAME)).toMatchObject({ version: 4, checkpoint: { size: 6 } })
-  })
-
-  test('an unfinished version of a killed process is ignored, and old versions are removed', async () => {
+  test('a checkpoint is read as it was stored, from one file that begins with its note', async () => {
     const folder = await temporaryFolder()
     const logs = openSeenLogs(folder)
-    await logs.replace(0, seenAt(3))
-    mkdirSync(join(folder, sha256Hex(LOG_NAME), '.writing-1-x'))
-    writeFileSync(join(folder, sha256Hex(LOG_NAME), '.writing-1-x', 'latest'), 'half')
-    for (const version of [1, 2, 3]) await logs.replace(version, seenAt(3 + version))
-    expect(await logs.read(LOG_NAME)).toMatchObject({ version: 4, checkpoint: { size: 6 } })
-    expect(readdirSync(join(folder, sha256Hex(LOG_NAME))).sort()).toEqual(['.writing-1-x', '3', '4'])
+    let before: SeenLog | null = null
+    for (const size of [1, 2, 7]) {
+      const seen = seenAt(size)
+      expect(await logs.replace(before, seen)).toBe(true)
+      expect(await logs.read(LOG_NAME)).toEqual(seen)
+      before = seen
+    }
+    expect(await logs.read('another.example/log')).toBeNull()
+    expect(readdirSync(folder)).toEqual([sha256Hex(LOG_NAME)])
+    const text = readFileSync(join(folder, sha256Hex(LOG_NAME)), 'utf8')
+    expect(text.startsWith(`${noteOf(archive, 7)}\n`)).toBe(true)
+  })
+
+  test('the hosts that showed a log are known by its origin', async () => {
+    const logs = openSeenLogs(await temporaryFolder())
+    await logs.replace(null, seenAt(3))
+    for (const host of HOSTS) expect(await logs.originOf(host)).toBe(LOG_NAME)
+    expect(await logs.originOf('https://other.example')).toBeNull()
+  })
+
+  test('of two processes that replace the same checkpoint, the second fails and changes nothing', async () => {
+    const folder = await temporaryFolder()
+    const [one, two] = [openSeenLogs(folder), openSeenLogs(folder)]
+    expect(await one.replace(null, seenAt(3))).toBe(true)
+    expect(await two.replace(null, seenAt(4))).toBe(false)
+    expect(await one.replace(seenAt(3), seenAt(5))).toBe(true)
+    expect(await two.replace(seenAt(3), seenAt(4))).toBe(false)
+    expect(await two.read(LOG_NAME)).toEqual(seenAt(5))
+    expect(readdirSync(folder)).toEqual([sha256Hex(LOG_NAME)])
+  })
+
+  test('two notes that contradict each other are kept as they are, beside the log', async () => {
+    const folder = await temporaryFolder()
+    const logs = openSeenLogs(folder)
+    await logs.replace(null, seenAt(3))
+    const path = await logs.keepFork(noteOf(archive, 2))
+    expect(path.startsWith(join(folder, 'forks'))).toBe(true)
+    expect(readFileSync(path, 'utf8')).toBe(noteOf(archive, 2))
+    expect(await logs.originOf('https://other.example')).toBeNull()
+  })
+
+  test('a file with any changed line is damaged, and so is a file of another log', async () => {
+    const folder = await temporaryFolder()
+    const logs = openSeenLogs(folder)
+    const path = join(folder, sha256Hex(LOG_NAME))
+    await logs.replace(null, seenAt(3))
+    const text = readFileSync(path, 'utf8')
+    chmodSync(path, 0o644)
+    const lines = text.split('\n')
+    for (const [index, line] of lines.entries()) {
+      if (line === '' || line.startsWith('host ') || line.startsWith('#')) continue
+      for (const changed of [[], [`!${line.slice(1)}`]]) {
+        writeFileSync(path, lines.toSpliced(index, 1, ...changed).join('\n'))
+        await expect(logs.read(LOG_NAME), line).rejects.toMatchObject(DAMAGED)
+      }
+    }
+    writeFileSync(path, text)
+    writeFileSync(join(folder, sha256Hex('other')), text)
+    await expect(logs.read('other')).rejects.toMatchObject(DAMAGED)
   })
 
   test('a file in place of the folder is a refusal that names it', async () => {
@@ -74,6 +101,6 @@ describe('seen logs', () => {
     const logs = openSeenLogs(folder)
     const refused = { code: 'storage_unavailable', detail: expect.stringContaining(folder) as string }
     await expect(logs.read(LOG_NAME)).rejects.toMatchObject(refused)
-    await expect(logs.replace(0, seenAt(3))).rejects.toMatchObject(refused)
+    await expect(logs.replace(null, seenAt(3))).rejects.toMatchObject(refused)
   })
 })

@@ -285,7 +285,7 @@ function unlinkIfPresent(path: string): void {
 }
 
 /** Makes the names in a folder durable. */
-export function syncFolder(folder: string): void {
+function syncFolder(folder: string): void {
   const handle = openSync(folder, 'r')
   try {
     fsyncSync(handle)

@@ -1,7 +1,6 @@
 import { encodeBase64 } from '../../domain/digest.ts'
 import { utf8Text } from '../../domain/text.ts'
 import type { PublishedHistory, SeenLogs } from '../../domain/ports.ts'
-import { storageUnavailable } from '../../domain/refusal.ts'
 import { finding } from '../../domain/year/finding.ts'
 import type { Finding } from '../../domain/year/finding.ts'
 import { forkOf, ledgerTree } from '../../domain/year/log/log-history.ts'
@@ -152,9 +151,6 @@ function openWith(
   return opened.problem === null ? opened : { problem: opened.problem, path: STATIC_CHECKPOINT }
 }
 
-/** Most times that another process may store a checkpoint of the same log meanwhile. */
-const MERGES_MAX = 100
-
 /**
  * Compares the checkpoint of a host with the own one and the one that was seen earlier, and stores the newer one.
  *
@@ -178,7 +174,8 @@ export async function mergeNote(
     behind: 0,
     fork: null,
   }
-  for (let merges = 0; merges < MERGES_MAX; merges += 1) {
+  // Another process may store a checkpoint of the same log meanwhile: compare with that one.
+  for (;;) {
     const seen = await seenLogs.read(origin)
     // A note of another key is no evidence: another host may have shown it at first use.
     const kept = seen && openWith(note.policy, seen.note).problem === null ? seen : null
@@ -188,22 +185,22 @@ export async function mergeNote(
       )
     const other = [kept, own].find((each) => each && isForked(each, note, tree))
     if (other) {
-      const { findings, fork } = await reportFork(ports, origin, other.note, note.text)
+      const { findings, fork } = await reportFork(ports, other.note, note.text)
       return { findings, report: { ...report, fork } }
     }
     const behind = Math.max(0, (kept?.checkpoint.size ?? 0) - size)
     if (behind > 0)
       onNote(`${published.base} is ${behind} entries behind the newest checkpoint that was seen of ${origin}`)
-    const isNew = kept === null || kept.checkpoint.size < size || kept.policy !== note.policy
-    const mayKeep = isSound && tree !== null
-    if (mayKeep) await seenLogs.rememberHost(published.base, origin)
-    if (behind > 0 || !isNew || !mayKeep) return { findings: [], report: { ...report, behind } }
-    const newest = { note: note.text, policy: note.policy, checkpoint: note.checkpoint, tree }
-    if (await seenLogs.replace(seen?.version ?? 0, newest)) return { findings: [], report }
+    const merged = { findings: [], report: { ...report, behind } }
+    if (!isSound || tree === null) return merged
+    const isKept =
+      kept !== null && (behind > 0 || (kept.checkpoint.size === size && kept.policy === note.policy))
+    if (isKept && kept.hosts.includes(published.base)) return merged
+    const hosts = [...new Set([...(kept?.hosts ?? []), published.base])]
+    const { text, policy, checkpoint } = note
+    const newest = isKept ? { ...kept, hosts } : { note: text, hosts, policy, checkpoint, tree }
+    if (await seenLogs.replace(seen, newest)) return merged
   }
-  throw storageUnavailable(
-    `other processes keep replacing the newest checkpoint of ${origin}; run the audit again`,
-  )
 }
 
 /** Returns the newest checkpoint of the own archive, whose tree is the own ledger; null if the policy does not trust it. */
@@ -228,11 +225,10 @@ function isForked(kept: EarlierNote, { checkpoint }: HostNote, tree: MerkleTree 
 /** Stores two notes of one log that contradict each other; returns the finding, and the notes for the report. */
 async function reportFork(
   { seenLogs }: HostLogPorts,
-  origin: string,
   earlier: string,
   later: string,
 ): Promise<{ findings: Finding[]; fork: KeptNote[] }> {
-  const [before, now] = [await seenLogs.keepFork(origin, earlier), await seenLogs.keepFork(origin, later)]
+  const [before, now] = [await seenLogs.keepFork(earlier), await seenLogs.keepFork(later)]
   return {
     findings: [
       finding(

@@ -88,9 +88,9 @@ export function forkOf(tree: MerkleTree, { size, root }: Checkpoint): string | n
 
 /** The newest checkpoint of another host's log that this user has seen, with its tree. */
 export interface SeenLog {
-  /** Number of the version; each replacement has the next one. */
-  version: number
   note: string
+  /** Base URLs of the hosts that showed this log. */
+  hosts: readonly string[]
   /** Text of the policy whose keys were trusted. */
   policy: string
   checkpoint: Checkpoint
