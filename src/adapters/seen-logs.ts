@@ -12,15 +12,15 @@ import { errorCode, storeFile } from './objects/file-driver.ts'
 const utf8 = new TextEncoder()
 
 /**
- * Opens the folder of seen logs. It has one file for each log, named by the SHA-256 of its origin in hexadecimal: the
- * newest note; after an empty line the hosts that showed this log, the policy, and the hash of each entry. The hashes
+ * Opens the folder of seen logs. It has one file for each log, named by the SHA-256 of its origin in hexadecimal, then `.txt`:
+ * the newest note; after an empty line the hosts that showed this log, the policy, and the hash of each entry. The hashes
  * prove that an older checkpoint of another host belongs to the same history. `forks` holds notes that contradict
  * another one.
  *
  * @param root the folder; created with the first file
  */
 export function openSeenLogs(root: string): SeenLogs {
-  const pathOf = (origin: string): string => join(root, sha256Hex(origin))
+  const pathOf = (origin: string): string => join(root, `${sha256Hex(origin)}.txt`)
   const read = (path: string): SeenLog | null => {
     const text = readText(path)
     return text === null ? null : parseSeenLog(text, path)
@@ -89,7 +89,7 @@ function damaged(path: string, problem: string): Refusal {
 /** Names of the files of logs. */
 function namesIn(root: string): string[] {
   try {
-    return readdirSync(root).filter((name) => /^[\da-f]{64}$/.test(name))
+    return readdirSync(root).filter((name) => /^[\da-f]{64}\.txt$/.test(name))
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return []
     throw storageUnavailable(`the state folder ${root} cannot be read (${messageOf(error)})`, error)

@@ -41,8 +41,8 @@ describe('seen logs', () => {
       before = seen
     }
     expect(await logs.read('another.example/log')).toBeNull()
-    expect(readdirSync(folder)).toEqual([sha256Hex(LOG_NAME)])
-    const text = readFileSync(join(folder, sha256Hex(LOG_NAME)), 'utf8')
+    expect(readdirSync(folder)).toEqual([`${sha256Hex(LOG_NAME)}.txt`])
+    const text = readFileSync(join(folder, `${sha256Hex(LOG_NAME)}.txt`), 'utf8')
     expect(text.startsWith(`${noteOf(archive, 7)}\n`)).toBe(true)
   })
 
@@ -61,7 +61,7 @@ describe('seen logs', () => {
     expect(await one.replace(seenAt(3), seenAt(5))).toBe(true)
     expect(await two.replace(seenAt(3), seenAt(4))).toBe(false)
     expect(await two.read(LOG_NAME)).toEqual(seenAt(5))
-    expect(readdirSync(folder)).toEqual([sha256Hex(LOG_NAME)])
+    expect(readdirSync(folder)).toEqual([`${sha256Hex(LOG_NAME)}.txt`])
   })
 
   test('two notes that contradict each other are kept as they are, beside the log', async () => {
@@ -77,7 +77,7 @@ describe('seen logs', () => {
   test('a file with any changed line is damaged, and so is a file of another log', async () => {
     const folder = await temporaryFolder()
     const logs = openSeenLogs(folder)
-    const path = join(folder, sha256Hex(LOG_NAME))
+    const path = join(folder, `${sha256Hex(LOG_NAME)}.txt`)
     await logs.replace(null, seenAt(3))
     const text = readFileSync(path, 'utf8')
     chmodSync(path, 0o644)
@@ -90,7 +90,7 @@ describe('seen logs', () => {
       }
     }
     writeFileSync(path, text)
-    writeFileSync(join(folder, sha256Hex('other')), text)
+    writeFileSync(join(folder, `${sha256Hex('other')}.txt`), text)
     await expect(logs.read('other')).rejects.toMatchObject(DAMAGED)
   })
 

@@ -152,9 +152,9 @@ test('the chat suggests questions, answers one, and shows the talk again after a
 })
 
 test.each([
-  [0, 'Top of the last 24 hours'],
-  [1, 'the Year as it was published on'],
-  [2, 'is mentioned by'],
+  [0, 'Top of the day'],
+  [1, 'Top of the year'],
+  [2, 'Found for'],
 ])('suggestion %i of the chat is answered from a tool: %s', async (index, heading) => {
   const { page } = await visit(`${demo.url}/chat`)
   await page.locator('.chat-suggestions button').nth(index).click()

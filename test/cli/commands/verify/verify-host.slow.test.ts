@@ -48,7 +48,7 @@ async function server(archive: SampleArchive, size?: number): Promise<string> {
 }
 
 /** File of the log in the state folder of `home`. */
-const stateOf = (home: string): string => join(home, 'state', 'dash', 'logs', sha256Hex(LOG_NAME))
+const stateOf = (home: string): string => join(home, 'state', 'dash', 'logs', `${sha256Hex(LOG_NAME)}.txt`)
 
 /** The note in that file. */
 const keptNote = (home: string): string =>
@@ -80,7 +80,7 @@ describe('a sound host', () => {
     expect(keptNote(home)).toBe(noteOf(archive))
     const second = await audit(url, home)
     expect([second.code, second.stderr, second.report.log]).toMatchObject([0, '', { trust: 'kept' }])
-    expect(readdirSync(join(home, 'state', 'dash', 'logs'))).toEqual([sha256Hex(LOG_NAME)])
+    expect(readdirSync(join(home, 'state', 'dash', 'logs'))).toEqual([`${sha256Hex(LOG_NAME)}.txt`])
   })
 
   test('a static host below a prefix is sound without an API, and every publication is fetched', async () => {
