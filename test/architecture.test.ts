@@ -19,6 +19,8 @@ const RULES: Record<string, { layers: string[]; packages: string[]; node: 'any' 
       'undici',
       'linkedom',
       '@mozilla/readability',
+      '@exodus/bytes',
+      'parse5',
       'openai',
       'just-bash',
       'eventsource-parser',

@@ -1,6 +1,8 @@
+import { Readable } from 'node:stream'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { retryAt } from '../../src/adapters/http.ts'
+import { readDecoded, redirectTarget, retryAt } from '../../src/adapters/http.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 0, 500)
 
@@ -56,4 +58,75 @@ describe('the retry time of a response', () => {
       { numRuns: 2_000 },
     )
   })
+})
+
+describe('a body', () => {
+  const TEXT = 'Größe '.repeat(10_000)
+  const KIB = 1024
+
+  const read = (coding: string | string[], bytes: string | Buffer, maxBytes = 1024 * KIB) =>
+    readDecoded(
+      { headers: { 'content-encoding': coding }, body: Readable.from([Buffer.from(bytes)]) },
+      maxBytes,
+    )
+
+  test.each<[string | string[], Buffer]>([
+    ['gzip', gzipSync(TEXT)],
+    ['GZip', gzipSync(TEXT)],
+    ['x-gzip', gzipSync(TEXT)],
+    ['identity, gzip', gzipSync(TEXT)],
+    [['gzip'], gzipSync(TEXT)],
+    ['br', brotliCompressSync(TEXT)],
+    ['deflate', deflateSync(TEXT)],
+    ['deflate', deflateRawSync(TEXT)],
+    ['identity', Buffer.from(TEXT)],
+    ['', Buffer.from(TEXT)],
+    ['utf-8', Buffer.from(TEXT)],
+    ['constructor', Buffer.from(TEXT)],
+  ])('a body with the coding %j is decompressed', async (coding, bytes) => {
+    expect(await read(coding, bytes)).toEqual({ bytes: Buffer.from(TEXT), isCut: false })
+  })
+
+  test.each([
+    ['zstd', gzipSync(TEXT), /unsupported compression zstd/],
+    ['gzip, br', gzipSync(TEXT), /unsupported compression gzip, br/],
+    ['gzip', Buffer.from(TEXT), /incorrect header check/],
+    ['gzip', gzipSync(TEXT).subarray(0, 100), /unexpected end of file/],
+    ['deflate', Buffer.alloc(0), /unexpected end of file/],
+  ])(
+    'a body with the coding %s that cannot be decompressed is an error: %j',
+    async (coding, bytes, message) => {
+      await expect(read(coding, bytes)).rejects.toThrow(message)
+    },
+  )
+
+  test.each([
+    ['', Buffer.alloc(1024 * KIB)],
+    ['gzip', gzipSync(Buffer.alloc(1024 * KIB))],
+    ['br', brotliCompressSync(Buffer.alloc(1024 * KIB))],
+    ['deflate', deflateSync(Buffer.alloc(1024 * KIB))],
+  ])('an endless body with the coding %j is read up to its limit only', async (coding, start) => {
+    let pieces = 0
+    const body = new Readable({
+      read() {
+        pieces += 1
+        this.push(pieces === 1 ? start : Buffer.alloc(16 * KIB))
+      },
+    })
+    const { bytes, isCut } = await readDecoded({ headers: { 'content-encoding': coding }, body }, 512 * KIB)
+    expect([bytes.byteLength, isCut, body.destroyed]).toEqual([512 * KIB, true, true])
+    // Data buffered in streams is added.
+    expect(pieces).toBeLessThan(64)
+  })
+})
+
+test.each([
+  [undefined, ''],
+  ['/a?b#c', '/a?b#c'],
+  [Buffer.from('/p/café').toString('latin1'), '/p/caf%C3%A9'],
+  ['/p/caf\xE9', '/p/caf%E9'],
+  ['/p/caf%C3%A9', '/p/caf%C3%A9'],
+  [Buffer.from('//Größe.example/日本').toString('latin1'), '//Gr%C3%B6%C3%9Fe.example/%E6%97%A5%E6%9C%AC'],
+])('the redirect to %j leads to %j', (location, target) => {
+  expect(redirectTarget(location === undefined ? {} : { location })).toBe(target)
 })

@@ -156,7 +156,7 @@ const runArticles = ({ feed }: Workspace, sources: readonly LineSource[]): Promi
 
 test('texts are stored as plain text for the item of their key', async () => {
   const workspace = await openWorkspace()
-  const lines = [row('hn-1', { text: '<p>A  b</p><script>x</script>' }), row('hype-github-owner/a-b')]
+  const lines = [row('hn-1', { text: 'A  b: <script>\u200B</script>\n' }), row('hype-github-owner/a-b')]
   expect(await runArticles(workspace, [file('a', ...lines)])).toEqual({
     files: 1,
     rows: 2,
@@ -169,7 +169,10 @@ test('texts are stored as plain text for the item of their key', async () => {
     failedFiles: 0,
   })
   const { feed } = workspace
-  expect(await feed.article('hn', '1')).toMatchObject({ text: 'A b', provenance: 'import:test' })
+  expect(await feed.article('hn', '1')).toMatchObject({
+    text: 'A b: <script></script>',
+    provenance: 'import:test',
+  })
   expect(await feed.article('hype:github', 'owner/a-b')).toMatchObject({
     text: 'text of hype-github-owner/a-b',
   })

@@ -1,11 +1,18 @@
 import { Readability } from '@mozilla/readability'
 import { parseHTML } from 'linkedom'
+import { parse as parseAsBrowser, serialize } from 'parse5'
+import { mediaTypeOf } from '../http.ts'
+import { decode, headerEncoding, likelyEncoding, metaEncoding, xmlEncoding } from './decode.ts'
 import { forbidsKeeping } from './robots.ts'
 
-/** HTML to extract text from: a page with an article in it, or a fragment that is text as a whole. */
-export interface ExtractRequest {
-  html: string
-  as: 'page' | 'fragment'
+/** A page with an article in it, or HTML that is text as a whole. */
+export type ExtractRequest = UndecodedPage | { as: 'fragment'; html: string }
+
+interface UndecodedPage {
+  as: 'page'
+  bytes: Uint8Array
+  /** Value of the `content-type` header. */
+  contentType: string
   /** Product token that a page's robots elements may name. */
   token: string
 }
@@ -30,7 +37,7 @@ interface DomNode {
 
 interface DomElement extends DomNode {
   localName: string
-  attributes: Iterable<{ name: string; value: string }>
+  getAttribute(name: string): string | null
 }
 
 interface PageDocument extends DomElement {
@@ -43,13 +50,14 @@ interface PageDocument extends DomElement {
  * Extracts the text of HTML. A hostile page can take unlimited time and memory, so run it in a thread that can be
  * ended.
  */
-export function extract({ html, as, token }: ExtractRequest): Extracted {
-  const { document }: { document: PageDocument } = parseHTML(wholeDocument(html, as))
-  if (as === 'fragment') return { kind: 'text', text: textWithin(document.body) }
+export function extract(request: ExtractRequest): Extracted {
+  if (request.as === 'fragment') return { kind: 'text', text: textWithin(parse(request.html).body) }
+  const document = parsePage(request)
+  const { token } = request
   for (const meta of document.querySelectorAll('meta')) {
-    const name = attributeOf(meta, 'name').trim().toLowerCase()
+    const name = meta.getAttribute('name')?.trim().toLowerCase()
     const isForReader = name === 'robots' || name === token
-    if (isForReader && forbidsKeeping(attributeOf(meta, 'content'), token)) return { kind: 'forbidden' }
+    if (isForReader && forbidsKeeping(meta.getAttribute('content') ?? '', token)) return { kind: 'forbidden' }
   }
   if (depthWithin(document.documentElement) > DEPTH_MAX) return { kind: 'none' }
   const options = { serializer: (node: DomElement) => node, disableJSONLD: true }
@@ -57,16 +65,45 @@ export function extract({ html, as, token }: ExtractRequest): Extracted {
   return article?.content ? { kind: 'text', text: textWithin(article.content) } : { kind: 'none' }
 }
 
-/** Returns the first attribute of a name, ignoring case as HTML does; the parser keeps the case. */
-function attributeOf({ attributes }: DomElement, name: string): string {
-  return [...attributes].find((attribute) => attribute.name.toLowerCase() === name)?.value ?? ''
+/** Parses a page in the encoding that it names, wherever its `meta` element stands, or in the likely one. */
+function parsePage({ bytes, contentType }: UndecodedPage): PageDocument {
+  const isXml = mediaTypeOf(contentType) === 'application/xhtml+xml'
+  const named = headerEncoding(contentType) ?? (isXml ? xmlEncoding(bytes) : null)
+  const assumed = named ?? likelyEncoding(bytes)
+  const document = parse(decode(bytes, assumed), isXml)
+  const declared = named ?? declaredEncoding(document) ?? xmlEncoding(bytes) ?? assumed
+  return declared === assumed ? document : parse(decode(bytes, declared), isXml)
 }
 
-/** Adds the `html`, `head` and `body` elements that HTML allows a page to omit; the parser does not. */
-function wholeDocument(html: string, as: ExtractRequest['as']): string {
-  if (as === 'page' && /<body\b/i.test(html) && /<html\b/i.test(html)) return html
-  const content = as === 'page' ? html.replace(/<!doctype[^>]*>|<\/?(?:html|head|body)\b[^>]*>/gi, '') : html
-  return `<!doctype html><html><head></head><body>${content}</body></html>`
+function declaredEncoding(document: PageDocument): string | null {
+  for (const meta of document.querySelectorAll('meta')) {
+    const [charset = null, httpEquiv = null, content = null] = ['charset', 'http-equiv', 'content'].map(
+      (name) => meta.getAttribute(name),
+    )
+    const encoding = metaEncoding({ charset, httpEquiv, content })
+    if (encoding !== null) return encoding
+  }
+  return null
+}
+
+/** Elements in `noscript` are read, because no script runs. */
+const PARSE_OPTIONS = { scriptingEnabled: false }
+
+/**
+ * Parses HTML. Readability needs linkedom, whose parser loses text that browsers show; so its input is what a browser's
+ * parser understood. XHTML has another syntax, which linkedom reads, except for CDATA sections.
+ */
+function parse(html: string, isXml = false): PageDocument {
+  const { document }: { document: PageDocument } = parseHTML(
+    isXml
+      ? html.replace(/<!\[CDATA\[([^]*?)\]\]>/g, escapeSection)
+      : serialize(parseAsBrowser(html, PARSE_OPTIONS), PARSE_OPTIONS),
+  )
+  return document
+}
+
+function escapeSection(_section: string, text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 }
 
 const ELEMENT = 1
@@ -75,7 +112,9 @@ const CDATA = 4
 
 /** Elements without readable text. */
 const HIDDEN_ELEMENTS: ReadonlySet<string> = new Set(
-  'script style template noscript iframe object svg math head title select textarea button'.split(' '),
+  'script style template noscript iframe object svg annotation annotation-xml head title select textarea button'.split(
+    ' ',
+  ),
 )
 
 /** Elements that begin and end a paragraph. */

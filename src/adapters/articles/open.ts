@@ -1,4 +1,3 @@
-import { TextDecoder } from 'node:util'
 import type { IpRange } from '../../domain/address.ts'
 import { textLocations, plainText } from '../../domain/feed/article.ts'
 import type { SkipReason, ItemWithoutText } from '../../domain/feed/article.ts'
@@ -9,6 +8,7 @@ import { mediaTypeOf, withTimeLimit } from '../http.ts'
 import { NEWS_ITEMS } from '../sources/news-items.ts'
 import type { NewsUrls } from '../sources/news-items.ts'
 import { UNEXPECTED_SHAPE } from '../sources/source-client.ts'
+import { decode, headerEncoding, likelyEncoding } from './decode.ts'
 import type { Extracted } from './extract.ts'
 import { openExtractor } from './extractor.ts'
 import type { Extractor, ExtractorOptions } from './extractor.ts'
@@ -111,8 +111,7 @@ async function readItem(
     if (place === 'source' && isNewsSource(source)) {
       const html = await fetchSourceHtml(reader, source, sourceId, signal)
       if (html === '') continue
-      const request = { html, as: 'fragment', token: PRODUCT_TOKEN } as const
-      const text = plainTextOf(await reader.extractor.extract(request, signal))
+      const text = plainTextOf(await reader.extractor.extract({ as: 'fragment', html }, signal))
       if (text !== '') return { text, provenance: NEWS_ITEMS[source].textProvenance }
     }
   }
@@ -193,11 +192,10 @@ async function fetchPageText(
     throw new PageProblem(STATUS_SKIPS[status] ?? null, `${url.href}: responded with ${status}`, {
       notBefore,
     })
-  const decoded = decodePage(bytes, contentType)
   const isPlain = mediaTypeOf(contentType) === 'text/plain'
-  const extractRequest = { html: decoded, as: 'page', token: PRODUCT_TOKEN } as const
-  const plain: Extracted = { kind: 'text', text: decoded }
-  const extracted = isPlain ? plain : await reader.extractor.extract(extractRequest, signal)
+  const extracted: Extracted = isPlain
+    ? { kind: 'text', text: decode(bytes, headerEncoding(contentType) ?? likelyEncoding(bytes)) }
+    : await reader.extractor.extract({ as: 'page', bytes, contentType, token: PRODUCT_TOKEN }, signal)
   if (extracted.kind === 'forbidden') throw forbidden(url)
   const text = plainTextOf(extracted)
   if (text.length < ARTICLE_MIN_LENGTH)
@@ -254,51 +252,4 @@ async function fetchRules(
   // The server failed, so nothing may be read (RFC 9309, 2.3.1.4).
   const reason = `responded with ${status}, so no page of this host is read`
   throw new PageProblem(null, `${response.url.href}: ${reason}`, { notBefore })
-}
-
-/** Bytes of a page searched for its character set declaration, as HTML specifies. */
-const PRESCAN_BYTES = 1_024
-
-/**
- * Decodes a page by its byte order mark, else the character set in its header, else the one in its `meta` element,
- * else UTF-8. Invalid bytes become U+FFFD.
- *
- * @param contentType value of the `content-type` header
- */
-function decodePage(bytes: Uint8Array, contentType: string): string {
-  for (const label of [byteOrderMarkLabel(bytes), headerCharset(contentType), metaCharset(bytes)]) {
-    const decoder = label === null ? null : createDecoder(label)
-    if (decoder) return decoder.decode(bytes)
-  }
-  return new TextDecoder().decode(bytes)
-}
-
-function byteOrderMarkLabel([first, second, third]: Uint8Array): string | null {
-  if (first === 0xef && second === 0xbb && third === 0xbf) return 'utf-8'
-  if (first === 0xff && second === 0xfe) return 'utf-16le'
-  return first === 0xfe && second === 0xff ? 'utf-16be' : null
-}
-
-/** Returns null for an unknown label, which counts as missing. */
-function createDecoder(label: string): TextDecoder | null {
-  try {
-    return new TextDecoder(label)
-  } catch {
-    return null
-  }
-}
-
-function headerCharset(contentType: string): string | null {
-  const [, quoted, plain] = /;\s*charset\s*=\s*(?:"([^"]*)"|([^\s;"]+))/i.exec(contentType) ?? []
-  return quoted ?? plain ?? null
-}
-
-/**
- * Returns the character set of `<meta charset>` or `<meta http-equiv>`. A declared UTF-16 is wrong, since the
- * declaration was readable as bytes: it counts as UTF-8.
- */
-function metaCharset(bytes: Uint8Array): string | null {
-  const start = new TextDecoder('latin1').decode(bytes.subarray(0, PRESCAN_BYTES))
-  const [, label = null] = /<meta\b[^>]*?\bcharset\s*=\s*["']?\s*([^\s"'/>;]+)/i.exec(start) ?? []
-  return label !== null && /^utf-?16/i.test(label) ? 'utf-8' : label
 }

@@ -1,6 +1,3 @@
-import type { Readable, Transform } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import pLimit from 'p-limit'
 import type { LimitFunction } from 'p-limit'
 import { URL_MAX_LENGTH } from '../../domain/feed/article.ts'
@@ -8,7 +5,7 @@ import type { SkipReason } from '../../domain/feed/article.ts'
 import { networkReason } from '../../domain/refusal.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
-import { readInto, retryAt } from '../http.ts'
+import { UnsupportedCoding, readDecoded, redirectTarget, retryAt } from '../http.ts'
 import type { HttpClient } from '../http.ts'
 
 /** Thrown when a page yields no text; becomes the result of its item. */
@@ -30,61 +27,22 @@ export class PageProblem extends Error {
   }
 }
 
-/** Returns the PageProblem among an error and its causes; otherwise the error as a failure. */
+/** Returns the problem among an error and its causes; otherwise the error as a failure. */
 export function asPageProblem(error: unknown, url: string): PageProblem {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof PageProblem) return cause
+    if (cause instanceof UnsupportedCoding)
+      return new PageProblem('notHtml', `${url}: ${cause.message}`, { cause })
   }
   return new PageProblem(null, `${url}: ${networkReason(error)}`, { cause: error })
 }
 
 /** Limit of a body. */
-export interface BodyLimit {
+interface BodyLimit {
   /** Limit of the decompressed body. */
   maxBytes: number
   /** Handling of a longer body: an error, or truncation. */
   overflow: 'refuse' | 'cut'
-}
-
-const DECODERS: Readonly<Record<string, () => Transform>> = {
-  gzip: createGunzip,
-  'x-gzip': createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
-}
-
-/**
- * Reads and decompresses a body as a stream, so that a decompression bomb ends at the limit.
- *
- * @param encoding value of the `content-encoding` header
- * @throws PageProblem `tooLarge`, or `notHtml` for an unknown compression
- */
-export async function unpackBody(
-  body: Readable,
-  encoding: string,
-  { maxBytes, overflow }: BodyLimit,
-  url: string,
-): Promise<Buffer> {
-  const name = encoding.trim().toLowerCase()
-  const isPlain = name === '' || name === 'identity'
-  const decoder = DECODERS[name]
-  const chunks: Uint8Array[] = []
-  const collect = (source: AsyncIterable<Uint8Array>): Promise<void> => readInto(chunks, source, maxBytes)
-  let failure: unknown = null
-  try {
-    if (!isPlain && !decoder)
-      throw new PageProblem('notHtml', `${url}: unsupported compression ${name.slice(0, 40)}`)
-    await (decoder ? pipeline(body, decoder(), collect) : pipeline(body, collect))
-  } catch (error) {
-    body.destroy()
-    failure = error
-  }
-  const bytes = Buffer.concat(chunks)
-  // An error after the limit is a consequence of the limit.
-  if (failure !== null && bytes.byteLength <= maxBytes) throw failure
-  if (bytes.byteLength > maxBytes && overflow === 'refuse')
-    throw new PageProblem('tooLarge', `${url}: it is larger than ${maxBytes} bytes`)
-  return bytes.subarray(0, maxBytes)
 }
 
 /** Maximum number of redirects followed from one URL. */
@@ -172,7 +130,7 @@ export class PageClient {
     const response = await this.#http.request(url, { signal, method: 'GET', headers: requestHeaders })
     try {
       const { statusCode: status, headers } = response
-      const location = firstValue(headers['location'])
+      const location = redirectTarget(headers)
       if (REDIRECT_STATUSES.has(status) && location !== '') return parsePageUrl(location, url)
       const isBusy = status === 429 || status === 503
       const retryHeaders = { 'retry-after': firstValue(headers['retry-after']) }
@@ -186,8 +144,10 @@ export class PageClient {
       if (head.notBefore !== null) this.#pausedUntil.set(url.host, head.notBefore)
       if (status !== 200) return { ...head, bytes: Buffer.alloc(0) }
       beforeBody?.(head)
-      const encoding = firstValue(headers['content-encoding'])
-      return { ...head, bytes: await unpackBody(response.body, encoding, limit, url.href) }
+      const { bytes, isCut } = await readDecoded(response, limit.maxBytes)
+      if (isCut && limit.overflow === 'refuse')
+        throw new PageProblem('tooLarge', `${url.href}: it is larger than ${limit.maxBytes} bytes`)
+      return { ...head, bytes }
     } finally {
       // Closes a connection with unread data, so that no server can force this client to read it.
       response.body.destroy()

@@ -3,7 +3,14 @@ import { SourceUnavailable } from '../../domain/feed/live-source.ts'
 import type { KeptResponse } from '../../domain/feed/live-source.ts'
 import { HOW_TO_REACH, networkReason } from '../../domain/refusal.ts'
 import type { Clock, FeedStore } from '../../domain/ports.ts'
-import { isRateLimitUsedUp, openHttpClient, readBody, retryAt } from '../http.ts'
+import {
+  UnsupportedCoding,
+  isRateLimitUsedUp,
+  openHttpClient,
+  readDecoded,
+  redirectTarget,
+  retryAt,
+} from '../http.ts'
 import type { HttpClient, HttpRequest, HttpResponse } from '../http.ts'
 import { HostGates, hostOf } from './host-gates.ts'
 import type { HostLimits } from './host-gates.ts'
@@ -203,8 +210,8 @@ function toKeptResponse({ headers, text }: SourceResponse, keptAt: number): Kept
 function describeStatus({ status, headers }: SourceResponse, { credential }: SourceRequest<unknown>): string {
   if ((status === 401 || status === 403) && credential !== undefined)
     return `responded with ${status}; check ${credential}`
-  const location = headers['location']
-  if (status < 300 || status > 399 || typeof location !== 'string') return `responded with ${status}`
+  const location = redirectTarget(headers)
+  if (status < 300 || status > 399 || location === '') return `responded with ${status}`
   return `responded with ${status} and redirects to ${JSON.stringify(location.slice(0, 200))}, which is not followed`
 }
 
@@ -234,16 +241,14 @@ async function send(
   } catch (error) {
     signal?.throwIfAborted()
     if (error instanceof SourceUnavailable) throw error
-    throw new SourceUnavailable(`${url}: ${networkReason(error)}; ${HOW_TO_REACH}`, { cause: error })
+    const advice = error instanceof UnsupportedCoding ? '' : `; ${HOW_TO_REACH}`
+    throw new SourceUnavailable(`${url}: ${networkReason(error)}${advice}`, { cause: error })
   }
 }
 
-async function readText({ headers, body }: HttpResponse, url: string, maxBytes: number): Promise<string> {
-  const encoding = String(headers['content-encoding'] ?? 'identity')
-  if (encoding !== 'identity')
-    throw new SourceUnavailable(`${url}: the response has the encoding ${encoding}, which was not requested`)
-  const bytes = await readBody(body, maxBytes)
-  if (bytes === null) throw new SourceUnavailable(`${url}: the response is larger than ${maxBytes} bytes`)
+async function readText(response: HttpResponse, url: string, maxBytes: number): Promise<string> {
+  const { bytes, isCut } = await readDecoded(response, maxBytes)
+  if (isCut) throw new SourceUnavailable(`${url}: the response is larger than ${maxBytes} bytes`)
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (cause) {

@@ -17,31 +17,13 @@ export const ARTICLE_MAX_LENGTH = 60_000
 const INVISIBLE =
   /(?![\t\n])[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\uFFF9-\uFFFB]/gu
 
-/** Elements whose content is not text for a reader. */
-const UNREAD_ELEMENTS = ['script', 'style']
-
-const INLINE =
-  'a abbr acronym b bdi bdo big cite code data del dfn em embed font i img input ins kbd label mark math meter object ' +
-  'output param picture progress q rp rt ruby s samp select small source span strike strong sub sup textarea time track ' +
-  'tt u var video audio canvas wbr button map area iframe noscript svg template'
-const BLOCK =
-  'address article aside base blockquote body br caption center col colgroup dd details dialog dir div dl dt fieldset ' +
-  'figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html li link main menu meta nav ' +
-  'ol optgroup option p pre search section slot summary table tbody td tfoot th thead title tr ul'
-
-const INLINE_NAMES: ReadonlySet<string> = new Set(INLINE.split(' '))
-const BLOCK_NAMES: ReadonlySet<string> = new Set([...BLOCK.split(' '), ...UNREAD_ELEMENTS])
-
 /**
- * Converts a text to plain text: well-formed Unicode without markup and invisible characters, with normalised white
- * space and paragraphs, at most {@link ARTICLE_MAX_LENGTH} characters. Plain text is returned unchanged.
- *
- * Removes HTML tags and comments. A `<` that an HTML parser could read as a tag gets a space after it (`vector<int>`
- * becomes `vector< int>`).
+ * Cleans a text: well-formed Unicode without invisible characters, with normalised white space and paragraphs, at most
+ * {@link ARTICLE_MAX_LENGTH} characters. A clean text is returned unchanged. Markup in a text is text.
  */
 export function plainText(text: string): string {
   const visible = text.toWellFormed().replace(LINE_ENDS, '\n').replace(INVISIBLE, '')
-  return firstCodePoints(normaliseSpace(withoutMarkup(visible)), ARTICLE_MAX_LENGTH).trimEnd()
+  return firstCodePoints(normaliseSpace(visible), ARTICLE_MAX_LENGTH).trimEnd()
 }
 
 /** Normalises white space to single spaces, newlines and blank lines between paragraphs. */
@@ -53,40 +35,6 @@ function normaliseSpace(text: string): string {
     .join('\n')
     .replace(/\n{3,}/g, '\n\n')
     .trim()
-}
-
-function withoutMarkup(text: string): string {
-  if (!text.includes('<')) return text
-  const readable = UNREAD_ELEMENTS.reduce(
-    (left, name) => withoutSpans(left, new RegExp(`<${name}\\b`, 'gi'), new RegExp(`</${name}\\s*>`, 'gi')),
-    withoutSpans(text, /<!--/g, /-->/g),
-  )
-  return readable
-    .replace(/<([/!?]?)([a-z][a-z0-9]*)\b([^<>]*)>/gi, (tag, mark: string, name: string, rest: string) => {
-      if (mark === '!') return ''
-      // Not `a <b && c> d`.
-      if (!/^\s*\/?$|^\s+[a-z_:@]/i.test(rest)) return tag
-      const element = name.toLowerCase()
-      if (BLOCK_NAMES.has(element)) return element === 'br' ? '\n' : '\n\n'
-      return INLINE_NAMES.has(element) ? '' : tag
-    })
-    .replace(/<(?=[a-z/!?])/gi, '< ')
-}
-
-/** Removes the text from each opening to the next closing; an opening without a closing stays. */
-function withoutSpans(text: string, opening: RegExp, closing: RegExp): string {
-  const kept: string[] = []
-  let from = 0
-  for (;;) {
-    opening.lastIndex = from
-    const open = opening.exec(text)
-    if (!open) break
-    closing.lastIndex = open.index + open[0].length
-    if (!closing.test(text)) break
-    kept.push(text.slice(from, open.index))
-    from = closing.lastIndex
-  }
-  return [...kept, text.slice(from)].join('\n')
 }
 
 /** The text of an item, with its origin and time (docs/articles.md). */

@@ -1,10 +1,8 @@
-import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import type { ArticleTexts } from '../../../src/domain/ports.ts'
 import type { NameLookup } from '../../../src/adapters/articles/guarded-connections.ts'
 import type { ArticleReading } from '../../../src/domain/feed/article.ts'
 import { scriptedLookup, htmlSite, LOOPBACK, openTexts, pageHtml, ranges, site } from '../../support/pages.ts'
-import { unpackBody } from '../../../src/adapters/articles/page-client.ts'
 
 const read = (texts: ArticleTexts, url: string): Promise<ArticleReading> =>
   texts.read({ source: 'hn', sourceId: '1', url }, new AbortController().signal)
@@ -208,28 +206,4 @@ test('a connection is closed if its peer is not the address that was checked', a
   expect(await read(texts, named)).toMatchObject(PRIVATE)
   expect(reads).toBeGreaterThan(1)
   expect(requestCount()).toBe(0)
-})
-
-const KIB = 1024
-
-/** A body that never ends, and how much of it was taken. */
-function endless(): { body: Readable; taken: () => number } {
-  let taken = 0
-  const body = new Readable({
-    read() {
-      taken += 16 * KIB
-      this.push(Buffer.alloc(16 * KIB, 'a'))
-    },
-  })
-  return { body, taken: () => taken }
-}
-
-test.each(['refuse', 'cut'] as const)('an endless body is read up to its limit only: %s', async (beyond) => {
-  const { body, taken } = endless()
-  const reading = unpackBody(body, '', { maxBytes: 512 * KIB, overflow: beyond }, 'http://site.test/')
-  if (beyond === 'cut') expect((await reading).byteLength).toBe(512 * KIB)
-  else await expect(reading).rejects.toMatchObject({ why: 'tooLarge' })
-  expect(body.destroyed).toBe(true)
-  // Data buffered in streams is added.
-  expect(taken()).toBeLessThan(1024 * KIB)
 })

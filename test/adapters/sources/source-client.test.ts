@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test, vi } from 'vitest'
 import type { SourceClient, SourceRequest } from '../../../src/adapters/sources/source-client.ts'
 import type { SourceUnavailable } from '../../../src/domain/feed/live-source.ts'
@@ -44,9 +44,17 @@ const MISBEHAVIOURS: Record<string, [RegExp, (response: ServerResponse) => void]
   'a document cut after a value': [/ends early after 7 characters/, sends(200, '{"id":1')],
   'two documents': [/\(no content type\) is not JSON/, sends(200, '{}{}')],
   'bytes that are not UTF-8': [/not UTF-8/, sends(200, Buffer.from([0x22, 0xc3, 0x28, 0x22]))],
-  'a compressed body': [
-    /encoding gzip, which was not requested/,
-    sends(200, gzipSync('{}'), { 'content-encoding': 'gzip' }),
+  'a body with a broken compression': [
+    /unexpected end of file/,
+    sends(200, gzipSync('{"id":1,"title":"a"}').subarray(0, 20), { 'content-encoding': 'gzip' }),
+  ],
+  'a body with an unknown compression': [
+    /unsupported compression zstd$/,
+    sends(200, '{}', { 'content-encoding': 'zstd' }),
+  ],
+  'a small body that unpacks to a huge one': [
+    /larger than \d+ bytes/,
+    sends(200, gzipSync(Buffer.alloc(20 * 1024 * 1024)), { 'content-encoding': 'gzip' }),
   ],
   'a body that ends too early': [
     /./,
@@ -99,6 +107,23 @@ describe('a request to a source', () => {
     const { url } = await jsonSource('x'.repeat(MIB - 2))
     expect(await fetchJson({ url })).toHaveLength(MIB - 2)
   })
+
+  test.each([
+    ['gzip', gzipSync],
+    ['br', brotliCompressSync],
+    ['deflate', deflateSync],
+  ])(
+    'a response that arrives compressed although nothing asked for it is read: %s',
+    async (coding, compress) => {
+      const document = { title: 'Größe' }
+      const bytes = compress(JSON.stringify(document))
+      const { url, requests } = await localSource((_question, response) =>
+        response.writeHead(200, { 'content-encoding': coding }).end(bytes),
+      )
+      expect(await fetchJson({ url })).toEqual(document)
+      expect(requests[0]?.headers).not.toHaveProperty('accept-encoding')
+    },
+  )
 
   test.each(Object.entries(MISBEHAVIOURS))(
     'a response with %s makes the source unavailable, and is not retried',

@@ -1,5 +1,4 @@
 import fc from 'fast-check'
-import { parseHTML } from 'linkedom'
 import { describe, expect, test } from 'vitest'
 import {
   ARTICLE_MAX_LENGTH,
@@ -16,7 +15,7 @@ import { DAY_MS } from '../../../src/domain/time.ts'
 describe('a row of article texts', () => {
   const ROW = {
     key: 'hype-github-owner/name',
-    text: '<p>Some  text</p>',
+    text: ' Some  text: <p>\u200B',
     fetchedAt: '2026-03-01T10:00:00+01:00',
     provenance: 'page:readability https://example.org/',
   }
@@ -24,7 +23,7 @@ describe('a row of article texts', () => {
   test('a row becomes an article with plain text', () => {
     const items = [{ source: 'hype:github', sourceId: 'owner/name' }]
     const [fetchedAt, { provenance }] = [Date.parse('2026-03-01T09:00:00Z'), ROW]
-    const article = { items, text: 'Some text', fetchedAt, provenance }
+    const article = { items, text: 'Some text: <p>', fetchedAt, provenance }
     expect(parseArticle({ ...ROW, extra: 1 })).toEqual({ kind: 'article', article })
   })
 
@@ -34,7 +33,7 @@ describe('a row of article texts', () => {
     [{ ...ROW, key: undefined }, 'key: '],
     [{ ...ROW, key: 'digg-1' }, 'key: must be a save key'],
     [{ ...ROW, key: `hn-${'1'.repeat(130)}` }, 'key: must be a save key'],
-    [{ ...ROW, text: ' <b></b> ' }, 'text: is empty'],
+    [{ ...ROW, text: ' \u200B ' }, 'text: is empty'],
     [{ ...ROW, text: 'a\0b' }, 'text: contains a NUL character'],
     [{ ...ROW, text: 'a\uD800' }, 'text: is not well-formed'],
     [{ ...ROW, fetchedAt: '2026-03-01T10:00:00' }, 'fetchedAt: must be'],
@@ -104,22 +103,19 @@ test('items of one host or of one API share a lane', () => {
 
 describe('plain text', () => {
   /** Pieces that hostile texts are made of. */
-  // prettier-ignore
-  const PIECES = [
-    ...'< > </ <! <!-- --> <b> </b> <script> </script> <p> scr ipt b &lt; " ä'.split(' '),
-    ...' \n\r\t\u2028\u200B\u202E\uFEFF\u0000\u001B\uD800\u00A0'.split(''),
-    '\u{E0041}', '\u{1F600}',
-  ]
+  const PIECES = Array.from('<b> ä \n\r\t\u2028\u200B\u202E\uFEFF\u0000\u001B\uD800\u00A0').concat(
+    '\u{E0041}',
+    '\u{1F600}',
+  )
   const hostile = fc.array(fc.constantFrom(...PIECES), { maxLength: 40 }).map((pieces) => pieces.join(''))
 
   test.each([
     ['paragraphs and lines', 'a\r\n\r\n\r\n  b \t c\rd\u2028e', 'a\n\nb c\nd\ne'],
-    ['markup', '<p>One <b>two</b>.</p><p>Three<br/>four</p>', 'One two.\n\nThree\nfour'],
-    ['scripts, styles and comments', 'a<script>x<b</script >b<style>p{}</style>c<!-- d -->e', 'a\nb\nc\ne'],
-    ['a tag put together by leaving one out', '<scr<b>ipt>x', '< script>x'],
-    ['what only looks like markup', 'if a<b && c>d: vector<int>', 'if a< b && c>d: vector< int>'],
-    ['comparisons and hearts', '1 < 2, <3', '1 < 2, <3'],
-    ['an unclosed tag', 'x <img src=x onerror=alert(1)', 'x < img src=x onerror=alert(1)'],
+    [
+      'mentions of markup',
+      'Task<object> <script>x</script> <!-- --> &lt; <b',
+      'Task<object> <script>x</script> <!-- --> &lt; <b',
+    ],
     ['escapes of a terminal', '\u001B[31mred\u0007', '[31mred'],
     ['text turned around', 'abc\u202Edef\u2066g\u2069', 'abcdefg'],
     ['hidden instructions', 'a\u{E0049}\u{E0047}b\u200Bc\u2060d\uFE0F\u{E0101}', 'abcd'],
@@ -136,12 +132,10 @@ describe('plain text', () => {
     expect(plainText(`${'x'.repeat(ARTICLE_MAX_LENGTH - 1)} y`)).toBe('x'.repeat(ARTICLE_MAX_LENGTH - 1))
   })
 
-  test('plain text contains nothing that HTML parsers read as markup and nothing invisible, and converting it again changes nothing', () => {
+  test('plain text contains nothing invisible, and converting it again changes nothing', () => {
     fc.assert(
       fc.property(hostile, (text) => {
         const plain = plainText(text)
-        expect(plain).not.toMatch(/<[a-z/!?]/i)
-        expect(parseHTML(`<html><body>${plain}</body></html>`).document.body.children).toHaveLength(0)
         expect(plain).not.toMatch(/[\p{Default_Ignorable_Code_Point}\p{Cs}]|(?!\n)\p{Cc}/u)
         expect(plain).not.toMatch(/^\s|\s$|\n{3}|[ \n] {1}| \n|\t/)
         expect(plainText(plain)).toBe(plain)
@@ -149,14 +143,4 @@ describe('plain text', () => {
       { numRuns: 2_000 },
     )
   })
-
-  // Work that grew with the square of the length would take far longer than a test may.
-  test.each(['<script>', '<!--', '<a ', '<', '<b>', '\n', ' ', '<style'])(
-    'plain text of two megabytes of %j is within its limit',
-    (piece) => {
-      const plain = plainText(piece.repeat(2_000_000 / piece.length))
-      expect(plain.length).toBeLessThanOrEqual(ARTICLE_MAX_LENGTH)
-      expect(plain).not.toMatch(/<[a-z/!?]/i)
-    },
-  )
 })

@@ -1,0 +1,60 @@
+import { legacyHookDecode, normalizeEncoding } from '@exodus/bytes/encoding.js'
+
+/**
+ * Decodes pages as the HTML standard does (docs/decisions/0015-article-fetching.md). Node's own decoder reads
+ * windows-1252 and EUC-KR wrong.
+ */
+
+/** Decodes bytes by their byte order mark, otherwise in an encoding. Invalid bytes become U+FFFD. */
+export function decode(bytes: Uint8Array, encoding: string): string {
+  return legacyHookDecode(bytes, encoding)
+}
+
+/** The encoding in a `content-type` header; null if it names none that exists. */
+export function headerEncoding(contentType: string): string | null {
+  return encodingOf(/;\s*charset\s*=\s*["']?([^\s;"']+)/i.exec(contentType))
+}
+
+/** The encoding in an XML declaration. */
+export function xmlEncoding(bytes: Uint8Array): string | null {
+  const start = Buffer.from(bytes.subarray(0, 1_024)).toString('latin1')
+  if (start.startsWith('<\0?\0')) return 'utf-16le'
+  if (start.startsWith('\0<\0?')) return 'utf-16be'
+  return readableEncoding(/^<\?xml\s[^>]*?\bencoding\s*=\s*["']([^"'>]*)["']/.exec(start))
+}
+
+/** The attributes of a `meta` element that matter here. */
+export interface MetaAttributes {
+  charset: string | null
+  httpEquiv: string | null
+  content: string | null
+}
+
+/** The encoding in a `meta` element. */
+export function metaEncoding({ charset, httpEquiv, content }: MetaAttributes): string | null {
+  if (charset !== null) return readableEncoding(/^\s*(.*?)\s*$/s.exec(charset))
+  if (httpEquiv?.trim().toLowerCase() !== 'content-type') return null
+  return readableEncoding(/charset\s*=\s*["']?([^\s;"']+)/i.exec(content ?? ''))
+}
+
+/**
+ * The encoding of a text that names none: UTF-8, unless most of what is not ASCII is invalid in it; otherwise
+ * windows-1252, the default of browsers.
+ */
+export function likelyEncoding(bytes: Uint8Array): string {
+  const text = decode(bytes, 'utf-8')
+  const invalid = text.match(/\uFFFD/g)?.length ?? 0
+  const others = text.match(/[^\p{ASCII}\uFFFD]/gu)?.length ?? 0
+  return invalid > others ? 'windows-1252' : 'utf-8'
+}
+
+/** A declaration that was readable as ASCII cannot be in UTF-16; HTML takes it for UTF-8. */
+function readableEncoding(match: RegExpExecArray | null): string | null {
+  const encoding = encodingOf(match)
+  if (encoding === 'x-user-defined') return 'windows-1252'
+  return encoding?.startsWith('utf-16') ? 'utf-8' : encoding
+}
+
+function encodingOf(match: RegExpExecArray | null): string | null {
+  return match?.[1] === undefined ? null : normalizeEncoding(match[1])
+}
