@@ -168,7 +168,6 @@ async function v1Ports(container: Container, answerAsDash: AnswerAsDash | null):
     trustedProxies,
     turnMs: chat.turnMs,
     clock: Date.now,
-    secret: randomBytes(32),
     ...(answerAsDash && { answerAsDash }),
   }
 }

@@ -569,16 +569,23 @@ export interface ModelRouter {
 /** Passes chat completions on to the routing service, with the caller's own key of it (docs/v1.md). */
 export interface PassThrough {
   /**
-   * Sends a call. A stream is passed on from its first data line, unchanged; a whole completion unchanged too.
+   * Sends a call. A stream is passed on from its first data line, unchanged; a whole completion unchanged too. If the
+   * service declines the request and names some of several ids, the call is repeated once with the others.
    *
-   * @param call `body`: JSON, for one model at a price of zero
-   * @returns the completion, whose chunks end with a BrokenStream if the stream breaks off; or the failure
+   * @param call `ids`: of the models that may respond; `bodyFor`: JSON for some of them, at a price of zero
+   * @returns the completion, whose chunks end with a BrokenStream if the stream breaks off, and the id that the service
+   *   names as the one that responds; or the failure
    * @throws the signal's reason; an abort also ends the chunks
    */
   send(
-    call: { key: string; body: string; stream: boolean },
+    call: {
+      key: string
+      ids: readonly string[]
+      bodyFor: (ids: readonly string[]) => string
+      stream: boolean
+    },
     signal: AbortSignal,
-  ): Promise<{ chunks: AsyncIterable<Uint8Array> } | UpstreamFailure>
+  ): Promise<{ chunks: AsyncIterable<Uint8Array>; model: string | null } | UpstreamFailure>
   close(): Promise<void>
 }
 

@@ -148,7 +148,6 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
     trustedProxies: ports.settings.trustedProxies,
     turnMs: ports.settings.turnMs,
     clock: ports.clock,
-    secret: randomBytes(32),
     answerAsDash: dashModel(ports, agent.handle, findKeyIn(keys)),
   }
   onTestFinished(async () => {

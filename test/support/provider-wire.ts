@@ -16,8 +16,8 @@ interface TokenUsage {
 
 type Event = Record<string, unknown>
 
-/** The events of one response as the API streams them: the data of each, in order. */
-export function eventsOf(outputs: readonly ModelOutput[]): string[] {
+/** The events of one response as the API streams them: the data of each, in order. @param model that responds */
+export function eventsOf(outputs: readonly ModelOutput[], model = 'model-1'): string[] {
   const calls = outputs.filter((output) => 'call' in output)
   const events: (Event | string)[] = [chunk({ role: 'assistant', content: '' })]
   let index = 0
@@ -34,7 +34,9 @@ export function eventsOf(outputs: readonly ModelOutput[]): string[] {
       index += 1
     } else events.push(...endOf(output, calls.length > 0))
   }
-  return events.map((event) => (typeof event === 'string' ? event : JSON.stringify(event)))
+  return events.map((event) =>
+    typeof event === 'string' ? event : JSON.stringify('error' in event ? event : { ...event, model }),
+  )
 }
 
 function endOf(
@@ -77,6 +79,8 @@ export interface Behaviour {
   rounds?: readonly (readonly ModelOutput[])[]
   /** A response that is not a stream. */
   response?: { status: number; type: string; body: string; headers?: Record<string, string> }
+  /** The model that the stream names; without it the requested one, or the first of a list. */
+  model?: string
   /** Headers of the stream beside its type. */
   headers?: Record<string, string>
   /** The point at which it stops responding. */

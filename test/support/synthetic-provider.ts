@@ -25,8 +25,8 @@ export interface SyntheticProvider {
   requests: ProviderRequest[]
   /** Invalid requests, one line each; they get 400. */
   breaches: string[]
-  /** From the next request on; for one model alone, or for all others. */
-  behave(mode: ModeName | Behaviour, model?: string): void
+  /** From the next request on. */
+  behave(mode: ModeName | Behaviour): void
   /** Response to `GET /v1/key`, as of a routing service; null never responds. */
   key: unknown
   keyStatus: number
@@ -37,8 +37,7 @@ export interface SyntheticProvider {
 
 /** Starts the provider; it is closed when the test ends. */
 export async function startProvider(mode: ModeName | Behaviour = 'answer'): Promise<SyntheticProvider> {
-  let defaultBehaviour = behaviourOf(mode)
-  const byModel = new Map<unknown, Behaviour>()
+  let behaviour = behaviourOf(mode)
   let waiting: { count: number; go: () => void }[] = []
   const provider: SyntheticProvider = {
     url: '',
@@ -47,9 +46,8 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
     key: { data: { label: 'test' } },
     keyStatus: 200,
     keyRequests: 0,
-    behave(next, model) {
-      if (model === undefined) defaultBehaviour = behaviourOf(next)
-      else byModel.set(model, behaviourOf(next))
+    behave(next) {
+      behaviour = behaviourOf(next)
     },
     arrived: (count) =>
       new Promise((resolve) => {
@@ -80,7 +78,7 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
       response.end(JSON.stringify({ error: { message: breach } }))
       return
     }
-    await respond(byModel.get(body['model']) ?? defaultBehaviour, recorded, response)
+    await respond(behaviour, recorded, response)
   }
   const { url } = await localSource((request, response) =>
     serve(request, response).catch((error: unknown) => {
@@ -116,7 +114,9 @@ async function respond(
   if (silent === 'comments-only') return comment(response)
   const outputs = roundOf(behaviour, roundsIn(recorded.body))
   // The mark of the end would hide that the event before it was lost.
-  const events = eventsOf(outputs).filter((data) => behaviour.lastLineEnds === undefined || data !== '[DONE]')
+  const events = eventsOf(outputs, behaviour.model ?? requestedModel(recorded.body)).filter(
+    (data) => behaviour.lastLineEnds === undefined || data !== '[DONE]',
+  )
   const frames = events.map((data) => `data: ${data}${lineEnd}${lineEnd}`)
   if (silent?.endsWith('after-first-event')) {
     response.write(frames[0] ?? '')
@@ -130,6 +130,11 @@ async function respond(
   // Reset after the client has received the data: an immediate reset would discard it.
   if (behaviour.ending === 'reset') setImmediate(() => response.socket?.resetAndDestroy())
   else if (behaviour.ending !== 'hold') response.end()
+}
+
+/** The only model of a request, or the first of its list. */
+function requestedModel({ model, models }: Fields): string {
+  return String(model ?? (models as unknown[])[0])
 }
 
 function roundOf({ rounds = [[]] }: Behaviour, index: number): readonly ModelOutput[] {

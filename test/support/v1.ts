@@ -78,7 +78,7 @@ export async function startV1(options: V1Options = {}): Promise<V1Server> {
     void lines.push(JSON.stringify({ ...fields, err: String(fields['err']), message }))
   const log = { info: write, warn: write, error: write }
   const app = new H3({ silent: true })
-  const ports = { passThrough, trustedProxies: [], turnMs: LONG_MS, clock, secret: Buffer.alloc(32, 7) }
+  const ports = { passThrough, trustedProxies: [], turnMs: LONG_MS, clock }
   const served = { run: run ?? V1_RUN, seed: run === null, storeAvailable: true }
   for (const route of v1Routes({ ...ports, ...options.ports }, () => Promise.resolve(served)))
     app.all(route.path, (event) => route.handle(event, log))
@@ -99,12 +99,12 @@ export async function startV1(options: V1Options = {}): Promise<V1Server> {
 }
 
 /** A chat completion as the routing service sends it whole. */
-export const wholeCompletion = (message: object): string =>
+export const wholeCompletion = (message: object, model = 'maker/first:free'): string =>
   JSON.stringify({
     id: 'gen-1',
     object: 'chat.completion',
     created: 1_780_000_000,
-    model: 'maker/first:free',
+    model,
     choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', ...message } }],
     usage: { prompt_tokens: 4, completion_tokens: 2, total_tokens: 6 },
   })

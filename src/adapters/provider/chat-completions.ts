@@ -12,12 +12,13 @@ import type {
   ToolRound,
   Usage,
 } from '../../domain/agent/model-call.ts'
-import { failedUpstream } from './upstream.ts'
+import { failedUpstream, respondingId } from './upstream.ts'
 import type { FailedRound, Upstream } from './upstream.ts'
 
-/** The model of a round, and additional request fields. */
+/** The models of a round, and additional request fields. */
 export interface Target {
-  model: string
+  /** One id, or several for the routing service, which uses the first that responds. */
+  ids: readonly string[]
   /** Merged into the request. */
   extra?: Readonly<Record<string, unknown>>
 }
@@ -47,8 +48,8 @@ export function sendCall(
   call: ModelCall,
   signal: AbortSignal,
 ): Promise<Response> {
-  const body: ChatCompletionCreateParamsStreaming = {
-    model: target.model,
+  const { ids, extra } = target
+  const body: Omit<ChatCompletionCreateParamsStreaming, 'model'> = {
     messages: [
       { role: 'system', content: call.instructions },
       ...call.input.map(({ role, content }) => ({ role, content: content.toWellFormed() })),
@@ -59,9 +60,13 @@ export function sendCall(
     stream: true,
     stream_options: { include_usage: true },
     ...(omitsStore ? {} : { store: false }),
-    ...target.extra,
+    ...extra,
   }
-  return client.chat.completions.create(body, { signal }).asResponse()
+  // The types of the SDK know no list of models.
+  const params = { ...body, ...(ids.length === 1 ? { model: ids[0] } : { models: ids }) }
+  return client.chat.completions
+    .create(params as ChatCompletionCreateParamsStreaming, { signal })
+    .asResponse()
 }
 
 function toTool({ name, description, parameters }: ToolDefinition): ChatCompletionTool {
@@ -89,20 +94,21 @@ interface ParsedEvent {
 }
 
 /** End of a round: the final event, or its failure. */
-export type RoundEnd = Extract<ModelEvent, { kind: 'end' }> | FailedRound
+type RoundEnd = Extract<ModelEvent, { kind: 'end' }> | FailedRound
 
 /** Parses a completion. It has no end event: it ends when a choice has a finish reason, and usage may follow. */
 export class CompletionParser {
-  readonly #model: string
+  readonly #ids: readonly string[]
   readonly #uniqueId: (value: unknown) => string
   readonly #calls = new CallParts()
   #text = ''
   #refused = false
   #finish = ''
   #usage: Usage | null = null
+  #named: unknown = null
 
-  constructor({ model }: Target, { rounds }: ModelCall) {
-    this.#model = model
+  constructor({ ids }: Target, { rounds }: ModelCall) {
+    this.#ids = ids
     this.#uniqueId = uniqueCallIds(rounds)
   }
 
@@ -115,7 +121,8 @@ export class CompletionParser {
     const choice = asJsonObject(asArray(chunk['choices'])[0])
     const usage = asJsonObject(chunk['usage'])
     this.#usage = parseUsage(usage) ?? this.#usage
-    if (chunk['error'] || choice?.['error']) return { end: this.#failed(chunk['error'] ?? choice?.['error']) }
+    this.#named = chunk['model'] ?? this.#named
+    if (chunk['error'] || choice?.['error']) return { end: this.#endedEarly('failed') }
     const delta = asJsonObject(choice?.['delta'])
     const refusal = asText(delta?.['refusal'])
     if (refusal !== '') this.#refused = true
@@ -130,7 +137,7 @@ export class CompletionParser {
   /** Returns the end of the round when the stream has ended. */
   endOfStream(): RoundEnd {
     if (this.#finish === '') return this.#endedEarly('truncated')
-    if (this.#finish === 'error') return this.#failed({})
+    if (this.#finish === 'error') return this.#endedEarly('failed')
     if (this.#finish === 'length' || this.#finish === 'content_filter') return this.#endedEarly('incomplete')
     const calls = this.#calls.all().map((call) => ({ callId: this.#uniqueId(call.id), call }))
     if (this.#text.trim() === '' && calls.length === 0) return this.#endedEarly('empty')
@@ -140,7 +147,7 @@ export class CompletionParser {
     }
     return {
       kind: 'end',
-      model: this.#model,
+      model: respondingId(this.#ids, this.#named),
       calls: calls.map(({ callId, call }) => ({ callId, name: call.name, arguments: call.arguments })),
       refused: this.#refused,
       output: message,
@@ -148,13 +155,8 @@ export class CompletionParser {
     }
   }
 
-  #endedEarly(code: 'truncated' | 'incomplete' | 'empty'): RoundEnd {
+  #endedEarly(code: 'truncated' | 'failed' | 'incomplete' | 'empty'): RoundEnd {
     return failedUpstream(code, { usage: this.#usage })
-  }
-
-  #failed(error: unknown): RoundEnd {
-    const evidence = { status: 200, headers: {}, body: JSON.stringify({ error }) }
-    return failedUpstream('failed', { usage: this.#usage, evidence })
   }
 }
 

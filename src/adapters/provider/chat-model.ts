@@ -2,10 +2,10 @@ import type { ModelCall, ModelEvent } from '../../domain/agent/model-call.ts'
 import type { ChatModel } from '../../domain/ports.ts'
 import type { StreamBounds } from '../sse-parser.ts'
 import { CompletionParser, sendCall } from './chat-completions.ts'
-import type { RequestForm, RoundEnd, Target } from './chat-completions.ts'
+import type { RequestForm, Target } from './chat-completions.ts'
 import { ProviderStream } from './provider-stream.ts'
 import type { IdleTimeouts } from './provider-stream.ts'
-import { ProviderFailure, failedUpstream, openUpstream } from './upstream.ts'
+import { ProviderFailure, failedUpstream, openUpstream, unnamedIds } from './upstream.ts'
 import type { FailedRound, Upstream, UpstreamOptions } from './upstream.ts'
 
 export interface ProviderOptions extends UpstreamOptions, IdleTimeouts {}
@@ -19,23 +19,10 @@ export function openChatModel(options: ChatModelOptions): ChatModel {
   const provider = openProvider(options)
   return {
     name: () => Promise.resolve(options.model),
-    async *ask(call, signal) {
-      for await (const event of provider.run({ model: options.model }, call, signal))
-        yield withoutEvidence(event)
-    },
+    ask: (call, signal) => provider.run({ ids: [options.model] }, call, signal),
     close: () => provider.close(),
   }
 }
-
-/** Removes the evidence from an event before it is passed on: it holds text of the provider. */
-export function withoutEvidence(event: RoundEvent): ModelEvent {
-  if (event.kind !== 'failed') return event
-  const { evidence: _evidence, ...failed } = event
-  return failed
-}
-
-/** An event of a round: texts, then its end. */
-export type RoundEvent = { kind: 'text'; text: string } | RoundEnd
 
 /** Permits a request; false if the account has no request left. */
 type PermitRequest = () => Promise<boolean>
@@ -56,7 +43,7 @@ export interface Provider {
     call: ModelCall,
     signal: AbortSignal,
     permit?: PermitRequest,
-  ): AsyncGenerator<RoundEvent, void>
+  ): AsyncGenerator<ModelEvent, void>
   close(): Promise<void>
 }
 
@@ -67,35 +54,38 @@ export function openProvider(options: ProviderOptions): Provider {
   let refusesStore = false
   return {
     async *run(target, call, signal, permit = ALWAYS) {
-      for (let omitsStore = refusesStore; ; omitsStore = true) {
+      let { ids } = target
+      let omitsStore = refusesStore
+      for (;;) {
         const isPermitted = await permit()
         signal.throwIfAborted()
-        if (!isPermitted) return yield failedUpstream('http_429', { dispatched: false })
+        if (!isPermitted) return yield withoutRefusal(failedUpstream('http_429', { dispatched: false }))
         const form = { tokenLimit, omitsStore } as const
-        const failed = yield* runRequest(upstream, options, form, target, call, signal)
+        const failed = yield* runRequest(upstream, options, form, { ...target, ids }, call, signal)
         if (failed === null) {
           refusesStore = omitsStore
           return
         }
+        const refusal = failed.refusal ?? ''
+        const others = ids === target.ids ? unnamedIds(refusal, ids) : null
+        if (others !== null) ids = others
         // OpenAI stores completions unless it is told not to.
-        if (omitsStore || isOfOpenAi || !refuses(failed, /\bstore\b/)) return yield failed
+        else if (!omitsStore && !isOfOpenAi && /\bstore\b/.test(refusal)) omitsStore = true
+        else return yield withoutRefusal(failed)
       }
     },
     close: () => upstream.close(),
   }
 }
 
+/** Removes the text of the provider from an event before it is passed on. */
+function withoutRefusal({ refusal: _refusal, ...failed }: FailedRound): ModelEvent {
+  return failed
+}
+
 /** True for an API base of OpenAI itself, whose requests differ from those for other engines. */
 export function isOpenAi(base: string): boolean {
   return /(?:^|\.)openai\.com$/.test(new URL(base).hostname)
-}
-
-/** Statuses of a request that the provider finds invalid. */
-const INVALID_REQUEST = new Set([400, 422])
-
-/** True if the provider refused a request with an error that names a part of it. */
-function refuses({ evidence }: FailedRound, name: RegExp): boolean {
-  return evidence !== null && INVALID_REQUEST.has(evidence.status) && name.test(evidence.body)
 }
 
 const KIB = 1024
@@ -114,7 +104,7 @@ async function* runRequest(
   target: Target,
   call: ModelCall,
   signal: AbortSignal,
-): AsyncGenerator<RoundEvent, FailedRound | null> {
+): AsyncGenerator<ModelEvent, FailedRound | null> {
   const stream = new ProviderStream(upstream, limits, streamBounds(call), signal)
   let isComplete = false
   try {

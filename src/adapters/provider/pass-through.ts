@@ -9,7 +9,7 @@ import type { RouterResponse } from '../router/classify.ts'
 import { DataLines, firstDataLine } from './data-lines.ts'
 import { IdleTimeout } from './provider-stream.ts'
 import type { IdleTimeouts } from './provider-stream.ts'
-import { readError, singleUseBody } from './upstream.ts'
+import { readError, respondingId, singleUseBody, unnamedIds } from './upstream.ts'
 
 export interface PassThroughOptions extends IdleTimeouts {
   /** API base of the routing service without a trailing slash. Keys are sent to this base only. */
@@ -33,27 +33,53 @@ const END_MS = 500
  */
 export function openPassThrough(options: PassThroughOptions): PassThrough {
   const http = openHttpClient({ connect: { timeout: 10_000 } })
+  const attempt = async (
+    { key, ids, bodyFor, stream }: Call,
+    signal: AbortSignal,
+  ): Promise<Completion | Failure> => {
+    const exchange = new Exchange(signal, stream ? options.firstEventMs : null)
+    let status: number | null = null
+    try {
+      const response = await post(http, options, { key, body: bodyFor(ids), stream }, exchange.signal)
+      status = response.statusCode
+      return await readResponse(response, stream, exchange, options)
+    } catch (error) {
+      signal.throwIfAborted()
+      exchange.end()
+      if (exchange.isLate) return failureOf({ ending: 'timeout' }, options.clock)
+      if (!isNetworkError(error)) throw error
+      // A response that began may have cost the account a request.
+      return failureOf({ status, ending: status === null ? 'unreachable' : 'cut' }, options.clock)
+    }
+  }
   return {
     async send(call, signal) {
       signal.throwIfAborted()
-      const exchange = new Exchange(signal, call.stream ? options.firstEventMs : null)
-      let status: number | null = null
-      try {
-        const response = await sendCall(http, options, call, exchange.signal)
-        status = response.statusCode
-        return await readResponse(response, call.stream, exchange, options)
-      } catch (error) {
-        signal.throwIfAborted()
-        exchange.end()
-        if (exchange.isLate) return failureOf({ ending: 'timeout' }, options.clock)
-        if (!isNetworkError(error)) throw error
-        // A response that began may have cost the account a request.
-        return failureOf({ status, ending: status === null ? 'unreachable' : 'cut' }, options.clock)
+      let { ids } = call
+      let result = await attempt(call, signal)
+      const others = 'chunks' in result || result.status !== 400 ? null : unnamedIds(result.text, ids)
+      if (others !== null) {
+        ids = others
+        result = await attempt({ ...call, ids }, signal)
       }
+      if ('chunks' in result) return { chunks: result.chunks, model: respondingId(ids, result.named) }
+      const { text: _text, ...failure } = result
+      return failure
     },
     close: () => http.close(),
   }
 }
+
+type Call = Parameters<PassThrough['send']>[0]
+
+/** A completion, and what it names as its model. */
+interface Completion {
+  chunks: AsyncIterable<Uint8Array>
+  named: unknown
+}
+
+/** A failure with the text of the service, which is never passed on. */
+type Failure = UpstreamFailure & { text: string }
 
 /** The time limits of one call, all of which end its request. */
 class Exchange {
@@ -94,10 +120,10 @@ class Exchange {
   }
 }
 
-function sendCall(
+function post(
   http: HttpClient,
   { base, referer, userAgent }: PassThroughOptions,
-  { key, body, stream }: Parameters<PassThrough['send']>[0],
+  { key, body, stream }: Pick<Call, 'key' | 'stream'> & { body: string },
   signal: AbortSignal,
 ): Promise<HttpResponse> {
   return http.request(`${base}/chat/completions`, {
@@ -116,14 +142,12 @@ function sendCall(
   })
 }
 
-type Passed = Awaited<ReturnType<PassThrough['send']>>
-
 async function readResponse(
   { statusCode: status, headers: received, body }: HttpResponse,
   stream: boolean,
   exchange: Exchange,
   { idleMs, clock }: PassThroughOptions,
-): Promise<Passed> {
+): Promise<Completion | Failure> {
   const headers = flattenHeaders(received)
   const type = mediaTypeOf(headers['content-type'])
   const isPlain = (headers['content-encoding'] ?? 'identity') === 'identity'
@@ -132,12 +156,12 @@ async function readResponse(
   const bytes = isExpected ? await readBody(body, WHOLE_MAX_BYTES) : Buffer.from(await readError(body))
   exchange.end()
   const text = bytes?.toString() ?? ''
-  const isCompletion = isExpected && Array.isArray(parseJsonObject(text)?.['choices'])
+  const completion = isExpected ? parseJsonObject(text) : null
   const ending = bytes === null ? 'too-large' : 'whole'
   const failure = failureOf({ status, headers, body: text, ending }, clock)
   // An empty completion is passed on; an error inside a 200 states a status.
-  if (!isCompletion || failure.status !== null) return declined(failure)
-  return { chunks: once(bytes ?? Buffer.alloc(0)) }
+  if (!Array.isArray(completion?.['choices']) || failure.status !== null) return declined(failure)
+  return { chunks: once(bytes ?? Buffer.alloc(0)), named: completion['model'] }
 }
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
@@ -145,7 +169,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 /** A response that is no completion although it carries no error. */
-function declined(failure: UpstreamFailure): UpstreamFailure {
+function declined(failure: Failure): Failure {
   return failure.class === 'answered' ? { ...failure, class: 'invalid_answer' } : failure
 }
 
@@ -155,7 +179,7 @@ async function readStream(
   headers: Readonly<Record<string, string>>,
   exchange: Exchange,
   { idleMs, clock }: Pick<PassThroughOptions, 'idleMs' | 'clock'>,
-): Promise<Passed> {
+): Promise<Completion | Failure> {
   const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array, undefined>
   const begun = await readFirstLine(chunks)
   const invalid = { status: 200, headers, body: '', ending: 'whole' } as const
@@ -163,9 +187,10 @@ async function readStream(
     const { bytes, data } = begun
     const failure = failureOf({ status: 200, headers, body: data, ending: 'whole' }, clock)
     const isError = failure.status !== null && hasError(data)
+    const event = parseJsonObject(data)
     exchange.unlimit()
-    if (data === '[DONE]' || (parseJsonObject(data) !== null && !isError))
-      return { chunks: passOn(bytes, chunks, exchange, idleMs) }
+    if (data === '[DONE]' || (event !== null && !isError))
+      return { chunks: passOn(bytes, chunks, exchange, idleMs), named: event?.['model'] }
     exchange.end()
     return isError ? failure : failureOf(invalid, clock)
   }
@@ -249,7 +274,7 @@ async function nextChunk(
   }
 }
 
-function failureOf(response: Partial<RouterResponse>, clock: Clock): UpstreamFailure {
+function failureOf(response: Partial<RouterResponse>, clock: Clock): Failure {
   const whole = {
     status: null,
     headers: {},
@@ -261,7 +286,7 @@ function failureOf(response: Partial<RouterResponse>, clock: Clock): UpstreamFai
   const { class: kind, correlated, status, retryAt, resetAt, limit, remaining } = classifyResponse(whole)
   // One request has no other model to compare with: a 429 that names no owner counts as the account's.
   const owned = correlated === 'account_minute' ? correlated : kind
-  return { class: owned, status, retryAt, resetAt, limit, remaining }
+  return { class: owned, status, retryAt, resetAt, limit, remaining, text: whole.body }
 }
 
 function isNetworkError(error: unknown): boolean {

@@ -162,6 +162,9 @@ export function mayHaveArrived(cause: unknown): boolean {
   return typeof code === 'string' && BROKEN_CONNECTION.test(code) && syscall !== 'connect'
 }
 
+/** Statuses of a request that the provider finds invalid. */
+const INVALID_REQUEST = new Set([400, 422])
+
 /** Converts an error of the SDK's client to a ProviderFailure; returns any other error unchanged. */
 function toRequestFailure(error: unknown): unknown {
   if (error instanceof APIConnectionError) {
@@ -169,9 +172,8 @@ function toRequestFailure(error: unknown): unknown {
   }
   if (!(error instanceof APIError) || error.status === undefined) return error
   const status = error.status as number
-  const headers = Object.fromEntries((error.headers as Headers | undefined)?.entries() ?? [])
-  const evidence = { status, headers, body: String(error.error ?? '') }
-  return upstreamError(`http_${status}`, { dispatched: status >= 500, evidence }, error)
+  const refusal = INVALID_REQUEST.has(status) ? String(error.error) : null
+  return upstreamError(`http_${status}`, { dispatched: status >= 500, refusal }, error)
 }
 
 /** Reads the rest of a complete response so that its connection can be reused. */

@@ -131,21 +131,31 @@ export async function readError(body: ResponseBody): Promise<string> {
   return Buffer.concat(chunks).subarray(0, ERROR_MAX_BYTES).toString()
 }
 
-/** The provider's error response, used to classify the failure. It is never passed on. */
-interface Evidence {
-  status: number
-  headers: Readonly<Record<string, string>>
-  body: string
+/**
+ * The ids to repeat a declined request with: those that its error does not name. Null if it names none of them, or all.
+ */
+export function unnamedIds(error: string, ids: readonly string[]): readonly string[] | null {
+  const others = ids.filter((id) => !error.includes(id))
+  return others.length > 0 && others.length < ids.length ? others : null
+}
+
+/** The requested id that responds: the only one, or the one that the response names; null if it names another. */
+export function respondingId(ids: readonly string[], named: unknown): string | null {
+  const [only = null, ...others] = ids
+  return others.length === 0 ? only : (ids.find((id) => id === named) ?? null)
 }
 
 /** A round that failed. */
-export type FailedRound = Extract<ModelEvent, { kind: 'failed' }> & { evidence: Evidence | null }
+export type FailedRound = Extract<ModelEvent, { kind: 'failed' }> & {
+  /** The error's text if the provider found the request invalid; it is never passed on. */
+  refusal: string | null
+}
 
-type FailureDetails = Partial<Pick<FailedRound, 'usage' | 'dispatched' | 'evidence'>>
+type FailureDetails = Partial<Pick<FailedRound, 'usage' | 'dispatched' | 'refusal'>>
 type UpstreamCode = Extract<FailureCode, { error: 'upstream_error' }>['code']
 
 export function failedRound(failure: FailureCode, details: FailureDetails = {}): FailedRound {
-  return { kind: 'failed', usage: null, dispatched: true, evidence: null, ...details, ...failure }
+  return { kind: 'failed', usage: null, dispatched: true, refusal: null, ...details, ...failure }
 }
 
 /** Creates a round that failed because of the provider. */

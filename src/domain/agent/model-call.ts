@@ -76,8 +76,8 @@ export type ModelEvent =
   | { kind: 'text'; text: string }
   | {
       kind: 'end'
-      /** The model that responded, as `config.model` names it. */
-      model: string
+      /** The model that responded, as `config.model` names it; null if the response names none that was requested. */
+      model: string | null
       /** Empty when the answer is complete. */
       calls: readonly ToolCall[]
       /** True when the model refused to answer. */

@@ -1,6 +1,7 @@
 import { compareCodeUnits } from '../text.ts'
 import { DAY_MS, dayOf, formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
+import { FREE_SUFFIX } from './catalogue.ts'
 import type { CatalogueModel } from './catalogue.ts'
 import { LITE_POINTS_MAX, countedEvaluation, hasResponse } from './evaluation.ts'
 import type { CountedEvaluation } from './evaluation.ts'
@@ -181,18 +182,22 @@ function reasonFor(model: CatalogueModel, { passed, total }: EvalSummary): strin
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}; lite eval ${passed}/${total}`
 }
 
-/** A recommended model for the chat. */
-export interface ChatCandidate {
-  id: string
-  /** True for a reasoning model, whose effort can be lowered. */
-  isReasoning: boolean
+/** Most models in the list of one request, which the routing service tries in order. */
+const LISTED_MODELS_MAX = 3
+
+/**
+ * The models for the list of one request, best first: the service bills the one that responds, so that no id but a free
+ * one is ever listed.
+ *
+ * @param fitting the ranked models that meet the needs of the request, best first
+ */
+export function listedModels(fitting: readonly RankedModel[]): RankedModel[] {
+  return fitting.filter(({ id }) => id.endsWith(FREE_SUFFIX)).slice(0, LISTED_MODELS_MAX)
 }
 
 /** The recommended models for the chat, best first: those that can call tools, as far as known. */
-export function chatCandidates({ models }: StoredRun): ChatCandidate[] {
-  return models
-    .filter(({ supportsTools, toolUse }) => supportsTools && toolUse !== 'disproven')
-    .map(({ id, supportsReasoning }) => ({ id, isReasoning: supportsReasoning }))
+export function chatModels({ models }: StoredRun): RankedModel[] {
+  return listedModels(models.filter(({ supportsTools, toolUse }) => supportsTools && toolUse !== 'disproven'))
 }
 
 /** The first eight models, of which four in five must have a fresh score. */

@@ -1,3 +1,4 @@
+import { listedModels } from '../models/ranking.ts'
 import type { RankedModel } from '../models/schema.ts'
 import { byteLengthOf, asJsonObject } from '../text.ts'
 
@@ -41,10 +42,12 @@ export interface CompletionRequest {
   model: string
   needs: CompletionNeeds
   stream: boolean
-  /** The first messages as JSON, which identify the conversation: one or two. */
-  opening: readonly string[]
-  /** Body for a model, at a price of zero and without fields that could cost anything. */
-  bodyFor(model: string): string
+  /**
+   * Body at a price of zero and without fields that could cost anything.
+   *
+   * @param ids the list that stands for an `auto` model, or the ranked id alone
+   */
+  bodyFor: (ids: readonly string[]) => string
 }
 
 /** The reason to decline a request: the field, and how to correct it. */
@@ -140,8 +143,10 @@ export function parseCompletionRequest(body: unknown): CompletionRequest | Inval
     model,
     stream,
     needs: needsOf(fields, model, messages, functions),
-    opening: messages.slice(0, 2).map((message) => JSON.stringify(message)),
-    bodyFor: (id) => JSON.stringify({ ...passed, stream, model: id, provider: FREE_ONLY }),
+    bodyFor: (ids) => {
+      const target = isAuto(model) ? { models: ids } : { model: ids[0] }
+      return JSON.stringify({ ...passed, stream, ...target, provider: FREE_ONLY })
+    },
   }
 }
 
@@ -185,7 +190,7 @@ function needsOf(
   }
 }
 
-export function isAuto(model: string): model is keyof typeof AUTO_MODELS {
+function isAuto(model: string): model is keyof typeof AUTO_MODELS {
   return Object.hasOwn(AUTO_MODELS, model)
 }
 
@@ -221,25 +226,20 @@ function invalid(problem: string): InvalidRequest {
   return { problem }
 }
 
-/** Maximum number of models tried for one request: the caller's account has few requests a day. */
-const MAX_MODELS = 3
-
 /** The models for a request, best first, or the reason for each model that there is none. */
 export type Selection =
   { models: readonly RankedModel[] } | { rejected: Readonly<Record<string, string>> } | { unknown: true }
 
 /**
- * Selects the models for a request by measured capability (docs/v1.md).
+ * Selects the models for the list of a request by measured capability (docs/v1.md).
  *
  * @param ranked the current ranking, best first
  * @param model an `auto` model, or a ranked id, which is the only candidate then
- * @param sticky the model of this conversation so far; it goes first if it is still a candidate
  */
 export function selectModels(
   ranked: readonly RankedModel[],
   model: string,
   needs: CompletionNeeds,
-  sticky: string | null,
 ): Selection {
   const considered = isAuto(model) ? ranked : ranked.filter(({ id }) => id === model)
   if (considered.length === 0 && !isAuto(model)) return { unknown: true }
@@ -249,10 +249,8 @@ export function selectModels(
     if (reason !== null) rejected[each.id] = reason
     return reason === null
   })
-  if (fitting.length === 0) return { rejected }
-  const first = fitting.filter(({ id }) => id === sticky)
-  const others = fitting.filter(({ id }) => id !== sticky)
-  return { models: [...first, ...others].slice(0, MAX_MODELS) }
+  const models = listedModels(fitting)
+  return models.length > 0 ? { models } : { rejected }
 }
 
 /** The first need that a model does not meet; null if it meets all. What was not measured is not assumed. */

@@ -1,4 +1,3 @@
-import { RESPONSE_CLASSES } from '../models/evaluation.ts'
 import type { Classification } from '../models/evaluation.ts'
 import type { Instant } from '../time.ts'
 
@@ -27,29 +26,12 @@ export interface V1Error {
   message: string
 }
 
-/** Failures that always belong to one model. */
-const OWN_FAILURES = new Set<UpstreamFailure['class']>(['model_rate_limit', 'provider_down', 'model_gone'])
-
-/**
- * True if the next model may be tried: a rate limit, a missing endpoint or a server error of the model itself, or no
- * response. Limits of the account, declined requests and exceeded time limits apply to every model.
- */
-export function mayFailOver({ class: kind, status }: UpstreamFailure): boolean {
-  if (OWN_FAILURES.has(kind)) return true
-  if (RESPONSE_CLASSES[kind].scope === 'account') return false
-  return status === null ? kind === 'ambiguous' : status === 404 || status >= 500
-}
-
-/**
- * The error for the caller after the last model failed. The service's own text never passes: it may repeat the key.
- *
- * @param model the model that failed last
- */
-export function errorOf({ class: kind, status }: UpstreamFailure, model: string): V1Error {
+/** The error for the caller. The service's own text never passes: it may repeat the key. */
+export function errorOf({ class: kind, status }: UpstreamFailure): V1Error {
   const known = ERRORS[kind] ?? (kind === 'ambiguous' && status !== null ? UNEXPLAINED[status] : undefined)
-  if (known) return { ...known, message: `${model}: ${known.message}` }
+  if (known) return known
   const response = status === null ? 'no connection' : `status ${status}`
-  return { ...UPSTREAM, message: `${model}: the routing service failed (${response}); try again later` }
+  return { ...UPSTREAM, message: `the routing service failed (${response}); try again later` }
 }
 
 const UPSTREAM = { status: 502, type: 'api_error', code: 'upstream_error' } as const

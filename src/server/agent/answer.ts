@@ -49,7 +49,8 @@ export const NO_USAGE: Usage = { in: 0, out: 0, cached: 0 }
 
 /** Consumption of an answer so far; valid at any time, however the answer ends. */
 export class Tally {
-  model = ''
+  /** The model of the last call; null if it is unknown. */
+  model: string | null = null
   rounds = 0
   calls = 0
   /** Total size of all tool results, in bytes of UTF-8. */
@@ -181,8 +182,8 @@ async function* callModel(
 
 function recordUsage(tally: Tally, outcome: ModelOutcome | null, call: ModelCall, prices: Prices): void {
   if (outcome?.kind === 'end') {
-    // An answer by several models must not be cached under one of them.
-    tally.isCacheable &&= tally.model === '' || tally.model === outcome.model
+    // An answer by several models, or an unknown one, must not be cached under one of them.
+    tally.isCacheable &&= outcome.model !== null && outcome.model === (tally.model ?? outcome.model)
     tally.model = outcome.model
   }
   if (outcome?.usage) {

@@ -2,10 +2,10 @@ import { Readable } from 'node:stream'
 import type { H3Event } from 'h3'
 import type { IpRange } from '../../domain/address.ts'
 import type { Clock, PassThrough } from '../../domain/ports.ts'
-import { isAuto, selectModels } from '../../domain/v1/completion-request.ts'
+import { selectModels } from '../../domain/v1/completion-request.ts'
 import type { CompletionRequest } from '../../domain/v1/completion-request.ts'
-import { BrokenStream, errorOf, limitHeaders, mayFailOver } from '../../domain/v1/failures.ts'
-import type { RankedModel, StoredRun } from '../../domain/models/schema.ts'
+import { BrokenStream, errorOf, limitHeaders } from '../../domain/v1/failures.ts'
+import type { StoredRun } from '../../domain/models/schema.ts'
 import { firstCodePoints } from '../../domain/text.ts'
 import {
   JSON_TYPE,
@@ -18,7 +18,7 @@ import {
 import { deprecationHeaders } from '../models/routes.ts'
 import type { AnswerAsDash } from './dash-model.ts'
 import { NO_RETRY, V1Refusal } from './errors.ts'
-import type { V1Limits, StickyModels } from './limits.ts'
+import type { V1Limits } from './limits.ts'
 
 /** What the OpenAI-compatible interface needs from outside. */
 export interface V1Ports {
@@ -27,8 +27,6 @@ export interface V1Ports {
   /** Time limit of a whole response, in milliseconds. */
   turnMs: number
   clock: Clock
-  /** Random secret of this process. */
-  secret: Uint8Array
   /** Answers chat completions for the model `dash`; absent while the chat is not set up. */
   answerAsDash?: AnswerAsDash
 }
@@ -37,22 +35,14 @@ export interface V1Ports {
 export interface CompletionContext {
   ports: Pick<V1Ports, 'passThrough' | 'clock'>
   limits: Pick<V1Limits, 'tryKey'>
-  sticky: StickyModels
   address: string
   key: string
   run: StoredRun
   open: OpenRequest
 }
 
-/** A completion, the model that gives it, and the number of models tried. */
-interface Completion {
-  chunks: AsyncIterable<Uint8Array>
-  model: RankedModel
-  attempts: number
-}
-
 /**
- * Passes a chat completion on to the best model that meets its needs, and fails over before the first byte.
+ * Passes a chat completion on to the models that meet its needs, of which the routing service chooses.
  *
  * @throws V1Refusal
  */
@@ -61,15 +51,12 @@ export async function complete(
   request: CompletionRequest,
   context: CompletionContext,
 ): Promise<Response> {
-  const { key, run, sticky, open, ports } = context
-  const { rankingVersion } = run
-  const completion = await firstCompletion(request, modelsFor(request, context), context)
-  const { chunks, model, attempts } = completion
-  if (isAuto(request.model)) sticky.keep(key, request.opening, model.id)
+  const { run, open, ports } = context
+  const { chunks, model } = await passOn(request, idsFor(request, run), context)
   const headers = {
     ...NO_STORE,
-    ...attemptHeaders(model.id, rankingVersion, attempts),
-    ...deprecationHeaders(run, model.id, ports.clock()),
+    'x-dash-ranking-version': run.rankingVersion,
+    ...(model === null ? {} : { 'x-dash-model': model, ...deprecationHeaders(run, model, ports.clock()) }),
   }
   if (request.stream) return respondStream(event, headers, streamOf(chunks, open))
   const parts: Uint8Array[] = []
@@ -115,17 +102,10 @@ function errorEvent(code: keyof typeof BROKEN): Buffer {
   )
 }
 
-function attemptHeaders(model: string, version: string, attempts: number): Record<string, string> {
-  return { 'x-dash-model': model, 'x-dash-ranking-version': version, 'x-dash-attempts': String(attempts) }
-}
-
 /** @throws V1Refusal `model_not_found` or `no_free_model` */
-function modelsFor(
-  { model, needs, opening }: CompletionRequest,
-  { key, run, sticky }: CompletionContext,
-): readonly RankedModel[] {
-  const selection = selectModels(run.models, model, needs, sticky.find(key, opening))
-  if ('models' in selection) return selection.models
+function idsFor({ model, needs }: CompletionRequest, run: StoredRun): readonly string[] {
+  const selection = selectModels(run.models, model, needs)
+  if ('models' in selection) return selection.models.map(({ id }) => id)
   if ('rejected' in selection) throw new V1Refusal('no_free_model', { needs, rejected: selection.rejected })
   const name = JSON.stringify(firstCodePoints(model, 100))
   throw new V1Refusal('model_not_found', {
@@ -133,35 +113,28 @@ function modelsFor(
   })
 }
 
-/** Tries models in order until one responds. */
-async function firstCompletion(
-  request: CompletionRequest,
-  models: readonly RankedModel[],
+type Completion = Extract<Sent, { chunks: unknown }>
+
+/** @throws V1Refusal for a failure of the routing service */
+async function passOn(
+  { bodyFor, stream }: CompletionRequest,
+  ids: readonly string[],
   { ports, limits, address, key, run, open }: CompletionContext,
 ): Promise<Completion> {
   const endUse = limits.tryKey(address)
   let isRejected = false
   try {
-    for (const [index, model] of models.entries()) {
-      const attempts = index + 1
-      const sent = await send(
-        ports.passThrough,
-        { key, body: request.bodyFor(model.id), stream: request.stream },
-        open,
-      )
-      if ('chunks' in sent) return { chunks: sent.chunks, model, attempts }
-      if (attempts < models.length && mayFailOver(sent)) continue
-      const error = errorOf(sent, model.id)
-      isRejected = error.status === 401
-      const headers = {
-        ...attemptHeaders(model.id, run.rankingVersion, attempts),
-        ...limitHeaders(sent, ports.clock()),
-        // A repetition would cost the caller's account up to three more requests.
-        ...NO_RETRY,
-      }
-      throw new V1Refusal(error, {}, headers)
+    const sent = await send(ports.passThrough, { key, ids, bodyFor, stream }, open)
+    if ('chunks' in sent) return sent
+    const error = errorOf(sent)
+    isRejected = error.status === 401
+    const headers = {
+      'x-dash-ranking-version': run.rankingVersion,
+      ...limitHeaders(sent, ports.clock()),
+      // A repetition would cost the caller's account another request.
+      ...NO_RETRY,
     }
-    throw new Error('no model was selected')
+    throw new V1Refusal(error, {}, headers)
   } finally {
     endUse(isRejected)
   }

@@ -111,9 +111,8 @@ const completionsContract: Contract<string> = {
   otherSuccess: { contentType: 'text/event-stream', schema: z.string() },
   successHeaders: {
     'Cache-Control': '`no-store`',
-    'X-Dash-Model': 'the model that responds',
+    'X-Dash-Model': 'the model that responds, where it is known',
     'X-Dash-Ranking-Version': 'version of the ranking',
-    'X-Dash-Attempts': 'number of models that were tried',
     Deprecation: '14 days before the end of the model (RFC 9745); absent while no end is announced',
     Sunset: 'start of the day on which the model ends (RFC 8594); absent while no end is announced',
   },

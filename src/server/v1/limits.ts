@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache'
-import { hmacSha256 } from '../../domain/digest.ts'
 import { openSlots } from '../../domain/fair-queue.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { rateLimiter } from '../callers.ts'
@@ -89,31 +88,4 @@ export function openLimits(clock: Clock): V1Limits {
 
 function secondsUntil(at: number, clock: Clock): number {
   return Math.max(1, Math.ceil((at - clock()) / 1000))
-}
-
-const CONVERSATIONS_MAX = 10_000
-const CONVERSATION_MS = 3_600_000
-
-/** The model of each conversation, for an hour after its last request, under a keyed hash of key and opening. */
-export interface StickyModels {
-  find(key: string, opening: readonly string[]): string | null
-  keep(key: string, opening: readonly string[], model: string): void
-}
-
-/** @param secret random, so that a hash does not identify a key outside this process */
-export function openStickyModels(secret: Uint8Array, clock: Clock): StickyModels {
-  const models = new LRUCache<string, string>({
-    max: CONVERSATIONS_MAX,
-    ttl: CONVERSATION_MS,
-    perf: { now: clock },
-    ttlResolution: 0,
-  })
-  const hash = (key: string, opening: readonly string[]): string =>
-    Buffer.from(hmacSha256(secret, JSON.stringify([key, ...opening]))).toString('base64url')
-  return {
-    // The first request of a conversation may have one message, and every later one has more.
-    find: (key, opening) =>
-      models.get(hash(key, opening)) ?? models.get(hash(key, opening.slice(0, 1))) ?? null,
-    keep: (key, opening, model) => void models.set(hash(key, opening), model),
-  }
 }

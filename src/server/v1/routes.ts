@@ -22,7 +22,7 @@ import type { V1Ports } from './complete.ts'
 import type { ListedModel } from './contracts.ts'
 import type { AnswerAsDash } from './dash-model.ts'
 import { V1Refusal, keyIn, v1Route } from './errors.ts'
-import { openLimits, openStickyModels } from './limits.ts'
+import { openLimits } from './limits.ts'
 
 /** Path of one model, before its id. */
 const MODEL_PATH = '/v1/models/'
@@ -50,7 +50,6 @@ function keptFor(ms: number, read: ServedRecommendation, clock: Clock): ServedRe
 export function v1Routes(ports: V1Ports, stored: ServedRecommendation): Route[] {
   const recommendation = keptFor(RANKING_TTL_MS, stored, ports.clock)
   const limits = openLimits(ports.clock)
-  const sticky = openStickyModels(ports.secret, ports.clock)
   const addressIn = (event: H3Event): string => addressOf(event, ports.trustedProxies)
 
   const verified = (event: H3Event, address: string): ReturnType<AnswerAsDash> | undefined =>
@@ -79,7 +78,7 @@ export function v1Routes(ports: V1Ports, stored: ServedRecommendation): Route[] 
       const request = parseCompletionRequest(body)
       if ('problem' in request) throw new V1Refusal('invalid_request', { message: request.problem })
       const run = await storedRun(recommendation)
-      const response = await complete(event, request, { ports, limits, sticky, address, key, run, open })
+      const response = await complete(event, request, { ports, limits, address, key, run, open })
       isStreamed = request.stream
       return response
     } finally {
@@ -168,7 +167,7 @@ function contextOf(
   id: string,
   needs: Partial<CompletionNeeds>,
 ): { context_length?: number } {
-  const selection = selectModels(ranked, id, { tools: false, json: 'none', context: 0, ...needs }, null)
+  const selection = selectModels(ranked, id, { tools: false, json: 'none', context: 0, ...needs })
   const [first] = 'models' in selection ? selection.models : []
   return first === undefined ? {} : { context_length: first.contextLength }
 }

@@ -5,6 +5,7 @@ import type { ChatModel } from '../../../src/domain/ports.ts'
 import type { ModelCall, ModelEvent } from '../../../src/domain/agent/model-call.ts'
 import { sealRun } from '../../../src/domain/models/stored-run.ts'
 import { candidate, catalogueModel, evaluation, RUN_AT, sampleRun } from '../../support/free-models.ts'
+import { MODES } from '../../support/provider-wire.ts'
 import type { Behaviour } from '../../support/provider-wire.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
 import type { SyntheticProvider } from '../../support/synthetic-provider.ts'
@@ -31,13 +32,12 @@ const RUN = sampleRun({
   ],
 })
 
-const limited = (message: string, metadata?: object): Behaviour => {
-  const body = JSON.stringify({ error: { code: 429, message, metadata } })
-  return { response: { status: 429, type: 'application/json', body } }
-}
+const LIST = ['maker/first:free', 'maker/second:free', 'maker/third:free']
 
-const OWN_LIMIT = limited('SECRET', { limit_source: 'upstream_provider_shared_pool' })
-const ACCOUNT_LIMIT = limited('Rate limit exceeded: free-models-per-day. ')
+const refused = (status: number, message: string): Behaviour => {
+  const body = JSON.stringify({ error: { code: status, message } })
+  return { response: { status, type: 'application/json', body } }
+}
 
 interface Bench {
   provider: SyntheticProvider
@@ -80,9 +80,10 @@ async function collectEvents(model: ChatModel): Promise<ModelEvent[]> {
   return events
 }
 
-const requestedModels = ({ provider }: Bench): unknown[] => provider.requests.map(({ body }) => body['model'])
+const requestedModels = ({ provider }: Bench): unknown[] =>
+  provider.requests.map(({ body }) => body['models'])
 
-test('the chat uses the recommended model, at no cost and without stored data', async () => {
+test('the chat uses the recommended models that can call tools, at no cost and without stored data', async () => {
   const at = await bench()
   expect(await at.model.name()).toBe('maker/first:free')
   expect((await collectEvents(at.model)).at(-1)).toMatchObject({ kind: 'end', model: 'maker/first:free' })
@@ -94,12 +95,13 @@ test('the chat uses the recommended model, at no cost and without stored data', 
     'x-openrouter-title': 'dash',
   })
   expect(request?.body).toMatchObject({
-    model: 'maker/first:free',
+    models: LIST,
+    store: false,
     provider: { max_price: { prompt: 0, completion: 0 }, data_collection: 'deny' },
     reasoning: { effort: 'low' },
     max_tokens: 3_000,
   })
-  expect(request?.body).not.toHaveProperty('models')
+  expect(request?.body).not.toHaveProperty('model')
 })
 
 test('a request is counted before it is sent, against the limit that the service reports for the key', async () => {
@@ -135,85 +137,72 @@ test('nothing is sent if the day has no request left', async () => {
   expect(at.provider.requests.length).toBe(1)
 })
 
-describe('a rate limit of the model', () => {
-  test('a rate limit before the first text moves the request to the next model that can call tools', async () => {
+test('the list has at most three ids, and none but those of free models', async () => {
+  const ids = ['a:free', 'paid', 'b:free', 'c:free', 'd:free'].map((name) => `maker/${name}`)
+  const current = () => Promise.resolve(sealRun(sampleRun({ candidates: ids.map((id) => candidate(id)) })))
+  const at = await bench({ recommendations: { current } })
+  await collectEvents(at.model)
+  expect(requestedModels(at)).toEqual([['maker/a:free', 'maker/b:free', 'maker/c:free']])
+})
+
+test('a request has limits of reasoning only if one of its models reasons', async () => {
+  const model = catalogueModel('maker/plain:free', { supportedParameters: ['tools', 'tool_choice'] })
+  const run = sampleRun({ candidates: [candidate('maker/plain:free', { model })] })
+  const at = await bench({ recommendations: { current: () => Promise.resolve(sealRun(run)) } })
+  await collectEvents(at.model)
+  expect(at.provider.requests[0]?.body).toMatchObject({ model: 'maker/plain:free', max_tokens: 1_000 })
+  expect(at.provider.requests[0]?.body).not.toHaveProperty('reasoning')
+})
+
+test.each([
+  ['another model of the list', 'maker/second:free', 'maker/second:free'],
+  ['no model of the list', 'maker/other:free', null],
+])('the answer is by the model that the service names: %s', async (_what, named, expected) => {
+  const at = await bench()
+  at.provider.behave({ ...MODES.answer, model: named })
+  expect((await collectEvents(at.model)).at(-1)).toMatchObject({ kind: 'end', model: expected })
+  expect(await at.model.name()).toBe('maker/first:free')
+})
+
+describe('a declined request', () => {
+  test('a declined request that names ids is repeated once without them, and counted again', async () => {
     const at = await bench()
-    at.provider.behave(OWN_LIMIT, 'maker/first:free')
-    at.provider.behave(OWN_LIMIT, 'maker/second:free')
-    expect((await collectEvents(at.model)).at(-1)).toMatchObject({ kind: 'end', model: 'maker/third:free' })
-    expect(requestedModels(at)).toEqual(['maker/first:free', 'maker/second:free', 'maker/third:free'])
-    expect(at.counted.length).toBe(3)
-    const second = at.provider.requests[1]?.body
-    expect(second).toMatchObject({ max_tokens: 1_000 })
-    expect(second).not.toHaveProperty('reasoning')
+    at.provider.behave(refused(400, 'maker/first:free is not a valid model ID'))
+    const round = collectEvents(at.model)
+    await at.provider.arrived(1)
+    at.provider.behave(refused(400, 'maker/second:free is not a valid model ID'))
+    expect((await round).at(-1)).toMatchObject({ kind: 'failed', code: 'http_400' })
+    expect(requestedModels(at)).toEqual([LIST, LIST.slice(1)])
+    expect(at.counted).toHaveLength(2)
   })
 
-  test('a rate limit is remembered until it ends', async () => {
-    const at = await bench()
-    at.provider.behave(OWN_LIMIT, 'maker/first:free')
-    await collectEvents(at.model)
-    expect(await at.model.name()).toBe('maker/second:free')
-    await collectEvents(at.model)
-    at.wait(60_000)
-    expect(await at.model.name()).toBe('maker/first:free')
-    expect(requestedModels(at)).toEqual(['maker/first:free', 'maker/second:free', 'maker/second:free'])
+  test('a declined request is not repeated if the day has no request left', async () => {
+    const at = await bench({ room: 1 })
+    at.provider.behave(refused(400, 'maker/first:free is not a valid model ID'))
+    expect((await collectEvents(at.model)).at(-1)).toMatchObject({ kind: 'failed', code: 'http_429' })
+    expect(requestedModels(at)).toEqual([LIST])
   })
 
-  test('a rate limit inside a stream counts too', async () => {
-    const at = await bench()
-    const body = 'data: {"error":{"code":429,"message":"Provider returned error"}}\n\n'
-    at.provider.behave({ response: { status: 200, type: 'text/event-stream', body } }, 'maker/first:free')
-    expect((await collectEvents(at.model)).at(-1)).toMatchObject({ kind: 'end', model: 'maker/second:free' })
-  })
-
-  test('a rate limit after the first text is a failure like any other', async () => {
-    const at = await bench()
-    const text = JSON.stringify({ choices: [{ index: 0, delta: { content: 'Well' }, finish_reason: null }] })
-    const body = `data: ${text}\n\ndata: {"error":{"code":429,"message":"Provider returned error"}}\n\n`
-    at.provider.behave({ response: { status: 200, type: 'text/event-stream', body } }, 'maker/first:free')
-    expect(await collectEvents(at.model)).toEqual([
-      { kind: 'text', text: 'Well' },
-      { kind: 'failed', error: 'upstream_error', code: 'failed', usage: null, dispatched: true },
-    ])
-    expect(requestedModels(at)).toEqual(['maker/first:free'])
-  })
-
-  test('a rate limit of every model is reported, and costs no more requests until it ends', async () => {
-    const at = await bench()
-    at.provider.behave(OWN_LIMIT)
-    const expected = {
-      kind: 'failed',
-      error: 'upstream_error',
-      code: 'http_429',
-      usage: null,
-      dispatched: false,
+  test('a declined request that names every id, or none, is not repeated', async () => {
+    for (const named of [LIST.join(', '), 'maker/other:free']) {
+      const at = await bench()
+      at.provider.behave(refused(400, `${named}: not valid`))
+      expect((await collectEvents(at.model)).at(-1)).toMatchObject({ kind: 'failed', code: 'http_400' })
+      expect(requestedModels(at)).toEqual([LIST])
     }
-    expect(await collectEvents(at.model)).toEqual([expected])
-    expect(await collectEvents(at.model)).toEqual([expected])
-    expect(requestedModels(at).length).toBe(3)
-    expect(await at.model.name()).toBe('maker/first:free')
-  })
-
-  test('a rate limit of three models ends the request, for any number of further models', async () => {
-    const models = ['a', 'b', 'c', 'd'].map((name) => candidate(`maker/${name}:free`))
-    const current = () => Promise.resolve(sealRun(sampleRun({ candidates: models })))
-    const at = await bench({ recommendations: { current } })
-    at.provider.behave(OWN_LIMIT)
-    await collectEvents(at.model)
-    expect(requestedModels(at)).toHaveLength(3)
-    await collectEvents(at.model)
-    expect(requestedModels(at)).toHaveLength(4)
   })
 })
 
 test.each([
-  ['an account that is used up', ACCOUNT_LIMIT, 'http_429'],
+  ['a rate limit of the account or of all models', refused(429, 'SECRET'), 'http_429'],
   ['a provider that is down', 'failed', 'failed'],
   ['an answer that is cut', 'clean end without terminal', 'truncated'],
-] as const)('no other model is tried because of %s', async (_what, mode, code) => {
+] as const)('the round fails with one request because of %s', async (_what, mode, code) => {
   const at = await bench()
   at.provider.behave(mode)
-  expect((await collectEvents(at.model)).at(-1)).toMatchObject({ kind: 'failed', code })
+  const events = await collectEvents(at.model)
+  expect(events.at(-1)).toMatchObject({ kind: 'failed', code })
+  expect(JSON.stringify(events)).not.toContain('SECRET')
   expect(at.provider.requests.length).toBe(1)
 })
 

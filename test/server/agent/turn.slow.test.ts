@@ -522,6 +522,29 @@ describe('an answer that was given', () => {
     expect(behind.provider.requests).toHaveLength(2)
   })
 
+  test('an answer after a round by an unknown model is not cached', async () => {
+    const calls = [{ callId: 'a', name: 'search_items', arguments: '{}' }]
+    const end = { kind: 'end', refused: false, output: { text: '', calls: [] }, usage: null } as const
+    let rounds = 0
+    const model: ChatModel = {
+      name: () => Promise.resolve('first'),
+      close: () => Promise.resolve(),
+      async *ask(call) {
+        rounds += 1
+        await nextTurn()
+        if (call.rounds.length === 0) return yield { ...end, model: null, calls }
+        yield { kind: 'text', text: 'Hello' }
+        yield { ...end, model: 'first', calls: [] }
+      },
+    }
+    const server = await startWithItems({ ports: { provider: { model, prices: PRICES } } })
+    for (let times = 0; times < 2; times += 1) {
+      expect((await chatEvents(server, NEWS)).at(-1)?.event).toBe('done')
+      await server.settled()
+    }
+    expect(rounds).toBe(4)
+  })
+
   test('an answer after tools that read stored data is cached', async () => {
     const server = await startWithItems({ provider: SEARCHING })
     const first = await chatEvents(server, NEWS)

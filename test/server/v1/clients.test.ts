@@ -1,5 +1,6 @@
 import { APIError, OpenAI } from 'openai'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { MODES } from '../../support/provider-wire.ts'
 import type { Behaviour, ModeName, ModelOutput } from '../../support/provider-wire.ts'
 import { dayOf } from '../../../src/domain/time.ts'
 import { CALLER_KEY, V1_RUN, errorBody, json, startV1, wholeCompletion } from '../../support/v1.ts'
@@ -63,7 +64,6 @@ test('the openai client streams a completion of the best model', async () => {
   expect([text, total]).toEqual(['Hello Да 👩‍🚀 é', 120])
   expect(response.headers.get('x-dash-model')).toBe('maker/first:free')
   expect(response.headers.get('x-dash-ranking-version')).toMatch(/^2026-08-22\.v\d+$/)
-  expect(response.headers.get('x-dash-attempts')).toBe('1')
   expect(upstream.requests[0]?.headers.authorization).toBe(`Bearer ${CALLER_KEY}`)
 })
 
@@ -138,21 +138,20 @@ test('the openai client throws an error when a stream breaks off', async () => {
 
 const RESET = { 'x-ratelimit-reset': String(Date.now() + 3_600_000) }
 
-test.each<[string, Behaviour | ModeName, number, string, number]>([
-  ['a daily limit', json(errorBody(429, 'free-models-per-day'), 429), 429, 'account_daily_limit', 1],
-  ['a reset in an hour', json(errorBody(429, 'Slow down'), 429, RESET), 429, 'account_daily_limit', 1],
+test.each<[string, Behaviour | ModeName, number, string]>([
+  ['a daily limit', json(errorBody(429, 'free-models-per-day'), 429), 429, 'account_daily_limit'],
+  ['a reset in an hour', json(errorBody(429, 'Slow down'), 429, RESET), 429, 'account_daily_limit'],
   [
-    'limits of three models',
+    'a limit of the last model',
     json(errorBody(429, 'Busy', { provider_name: 'P' }), 429),
     429,
     'model_rate_limited',
-    3,
   ],
-  ['failures of three models', '500 with HTML', 502, 'upstream_error', 3],
-  ['HTML', 'HTML 200', 502, 'invalid_upstream_response', 1],
+  ['a failure of the service', '500 with HTML', 502, 'upstream_error'],
+  ['HTML', 'HTML 200', 502, 'invalid_upstream_response'],
 ])(
   'the openai client with its default retries throws at once after %s',
-  async (_name, behaviour, status, code, sent) => {
+  async (_name, behaviour, status, code) => {
     const { url, upstream } = await startV1()
     upstream.behave(behaviour)
     const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: CALLER_KEY })
@@ -160,41 +159,102 @@ test.each<[string, Behaviour | ModeName, number, string, number]>([
       .create({ model: 'auto', messages })
       .catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ status, code })
-    expect(upstream.requests).toHaveLength(sent)
+    expect(upstream.requests).toHaveLength(1)
   },
 )
 
-test('a conversation keeps its model after that model was rate-limited once', async () => {
+test('a list names the best three models that meet the needs, and a ranked id is sent alone', async () => {
   const { upstream, post } = await startV1()
-  const limited = json(
-    JSON.stringify({ error: { code: 429, metadata: { limit_source: 'upstream_provider_shared_pool' } } }),
-    429,
-  )
-  upstream.behave(limited, 'maker/first:free')
-  const modelOf = async (body: object): Promise<string | null> => {
-    const response = await post({ model: 'auto', stream: true, ...body })
-    await response.text()
-    return response.headers.get('x-dash-model')
-  }
-  const answer = { role: 'assistant', content: 'Hi' }
-  expect(await modelOf({ messages })).toBe('maker/second:free')
-  upstream.behave('answer', 'maker/first:free')
-  expect(await modelOf({ messages: [...messages, answer, ...messages] })).toBe('maker/second:free')
-  expect(await modelOf({ messages: [...messages, answer, ...messages, answer, ...messages] })).toBe(
-    'maker/second:free',
-  )
-  expect(await modelOf({ messages: [{ role: 'user', content: 'Another one' }] })).toBe('maker/first:free')
+  for (const request of [{ model: 'auto' }, { model: 'auto-json' }, { model: 'maker/talker:free' }])
+    await (await post({ ...request, messages, stream: true })).text()
+  const sent = upstream.requests.map(({ body }) => [body['model'], body['models']])
+  expect(sent).toEqual([
+    [undefined, ['maker/first:free', 'maker/second:free', 'maker/json:free']],
+    [undefined, ['maker/json:free']],
+    ['maker/talker:free', undefined],
+  ])
 })
 
-test('a request for a ranked id does not change the model of auto', async () => {
-  const { post } = await startV1()
-  const models = []
-  for (const model of ['auto', 'maker/talker:free', 'auto']) {
-    const response = await post({ model, messages, stream: true })
+describe('the model that responds', () => {
+  const end = dayOf(Date.now() + 5 * 86_400_000)
+  const run = { ...V1_RUN, expirations: { 'maker/second:free': end } }
+  const namedIn = async (response: Response): Promise<(string | null)[]> => {
     await response.text()
-    models.push(response.headers.get('x-dash-model'))
+    return ['x-dash-model', 'sunset'].map((name) => response.headers.get(name))
   }
-  expect(models).toEqual(['maker/first:free', 'maker/talker:free', 'maker/first:free'])
+
+  test.each([true, false])(
+    'the model that responds is the one that the service names (stream: %s)',
+    async (stream) => {
+      const { upstream, post } = await startV1({ run })
+      const second = 'maker/second:free'
+      upstream.behave(
+        stream ? { ...MODES.answer, model: second } : json(wholeCompletion({ content: 'Hi' }, second)),
+      )
+      expect(await namedIn(await post({ model: 'auto', messages, stream }))).toEqual([
+        second,
+        new Date(end).toUTCString(),
+      ])
+    },
+  )
+
+  test('the model that responds is not stated if the service names none of the list', async () => {
+    const { upstream, post } = await startV1({ run })
+    for (const model of ['maker/talker:free', 'maker/second', 'other/paid\r\nset-cookie: a=b']) {
+      upstream.behave({ ...MODES.answer, model })
+      expect(await namedIn(await post({ model: 'auto', messages, stream: true }))).toEqual([null, null])
+    }
+  })
+
+  test('the model that responds is the requested one if it was sent alone', async () => {
+    const { upstream, post } = await startV1({ run })
+    upstream.behave({ ...MODES.answer, model: 'maker/second-20260822' })
+    const request = { model: 'maker/second:free', messages, stream: true }
+    expect(await namedIn(await post(request))).toEqual(['maker/second:free', new Date(end).toUTCString()])
+  })
+})
+
+describe('a declined request that names an id', () => {
+  const invalid = (...ids: string[]): Behaviour =>
+    json(errorBody(400, `${ids.join(' and ')} is not a valid model ID`), 400)
+  const first = 'maker/first:free'
+  const others = ['maker/second:free', 'maker/json:free']
+
+  test('a declined request is repeated once without the id it names', async () => {
+    const { upstream, post } = await startV1()
+    upstream.behave(invalid(first))
+    const sent = post({ model: 'auto', messages, stream: true })
+    await upstream.arrived(1)
+    upstream.behave('answer')
+    const response = await sent
+    expect([response.status, response.headers.get('x-dash-model')]).toEqual([200, 'maker/second:free'])
+    expect(upstream.requests.map(({ body }) => body['models'])).toEqual([[first, ...others], others])
+    expect(new Set(upstream.requests.map(({ body }) => JSON.stringify(body['provider'])))).toEqual(
+      new Set([JSON.stringify({ max_price: { prompt: 0, completion: 0, request: 0, image: 0 } })]),
+    )
+  })
+
+  test('a declined request is not repeated twice', async () => {
+    const { upstream, post } = await startV1()
+    upstream.behave(invalid(first))
+    const sent = post({ model: 'auto', messages })
+    await upstream.arrived(1)
+    upstream.behave(invalid('maker/second:free'))
+    expect((await sent).status).toBe(400)
+    expect(upstream.requests).toHaveLength(2)
+  })
+
+  test.each([
+    ['every id of the list', 'auto', invalid(first, ...others)],
+    ['no id of the list', 'auto', invalid('maker/talker:free')],
+    ['the only id', first, invalid(first)],
+    ['an id with another status', 'auto', json(errorBody(502, `${first} is down`), 502)],
+  ])('a declined request that names %s is not repeated', async (_what, model, behaviour) => {
+    const { upstream, post } = await startV1()
+    upstream.behave(behaviour)
+    expect((await post({ model, messages })).status).toBeGreaterThanOrEqual(400)
+    expect(upstream.requests).toHaveLength(1)
+  })
 })
 
 test('a model that ends within 14 days is announced by Deprecation and Sunset, and no other', async () => {

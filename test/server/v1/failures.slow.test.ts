@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { localSource } from '../../support/local-source.ts'
+import { MODES } from '../../support/provider-wire.ts'
 import type { Behaviour, ModeName } from '../../support/provider-wire.ts'
 import { CALLER_KEY, errorBody, json, startV1 } from '../../support/v1.ts'
 
@@ -7,59 +8,32 @@ const REQUEST = { model: 'auto', stream: true, messages: [{ role: 'user', conten
 const RESET_AT = Date.now() + 3_600_000
 
 const ownLimit = { limit_source: 'upstream_provider_shared_pool' }
-const FAILOVERS: [string, ModeName | Behaviour][] = [
-  ['its own 429', json(errorBody(429, 'SECRET', ownLimit), 429)],
-  ['404 without endpoints', json(errorBody(404, 'No endpoints found for maker/first:free.'), 404)],
-  ['a 502 of its provider', json(errorBody(502, 'SECRET', { provider_name: 'P' }), 502)],
-  ['500 with HTML', '500 with HTML'],
-  ['a reset before headers', 'reset before headers'],
-  ['an error as its first event', { rounds: [[{ end: 'error' }]] }],
-]
 
 describe('before the first data line', () => {
-  test.each(FAILOVERS)('the next model is tried after %s', async (_name, behaviour) => {
-    const { upstream, post } = await startV1()
-    if (_name === 'an error as its first event') {
-      const body = `: processing\n\ndata: ${errorBody(502, 'SECRET', { provider_name: 'P' })}\n\n`
-      upstream.behave({ response: { status: 200, type: 'text/event-stream', body } }, 'maker/first:free')
-    } else upstream.behave(behaviour, 'maker/first:free')
-    const response = await post(REQUEST)
-    const text = await response.text()
-    expect([response.status, response.headers.get('x-dash-model')]).toEqual([200, 'maker/second:free'])
-    expect(response.headers.get('x-dash-attempts')).toBe('2')
-    expect(text).toContain('Hello ')
-    expect(text).not.toContain('SECRET')
-  })
-
-  test('a third model is the last one', async () => {
-    const { upstream, post } = await startV1()
-    upstream.behave(json(errorBody(429, 'SECRET', ownLimit), 429))
-    const response = await post(REQUEST)
-    expect(response.status).toBe(429)
-    expect(await response.json()).toMatchObject({
-      error: { type: 'rate_limit_error', code: 'model_rate_limited' },
-    })
-    expect(upstream.requests.map(({ body }) => body['model'])).toEqual([
-      'maker/first:free',
-      'maker/second:free',
-      'maker/json:free',
-    ])
-  })
-
-  test('a ranked id has no other candidate', async () => {
-    const { upstream, post } = await startV1()
-    upstream.behave(json(errorBody(429, 'SECRET', ownLimit), 429))
-    expect((await post({ ...REQUEST, model: 'maker/second:free' })).status).toBe(429)
-    expect(upstream.requests).toHaveLength(1)
-  })
-
   const limitHeaders = {
     'x-ratelimit-limit': '50',
     'x-ratelimit-remaining': '0',
     'x-ratelimit-reset': String(RESET_AT),
   }
   const daily = json(errorBody(429, 'Rate limit exceeded: free-models-per-day. '), 429, limitHeaders)
+  const firstEvent = `: processing\n\ndata: ${errorBody(502, 'SECRET', { provider_name: 'P' })}\n\n`
   test.each<[string, ModeName | Behaviour, number, string]>([
+    ['a limit of the model', json(errorBody(429, 'SECRET', ownLimit), 429), 429, 'model_rate_limited'],
+    [
+      'a 404',
+      json(errorBody(404, 'No endpoints found for maker/first:free.'), 404),
+      404,
+      'model_unavailable',
+    ],
+    ['a 502', json(errorBody(502, 'SECRET', { provider_name: 'P' }), 502), 502, 'upstream_error'],
+    ['500 with HTML', '500 with HTML', 502, 'upstream_error'],
+    ['a reset before the headers', 'reset before headers', 502, 'upstream_error'],
+    [
+      'an error as the first event',
+      { response: { status: 200, type: 'text/event-stream', body: firstEvent } },
+      502,
+      'upstream_error',
+    ],
     ['a daily limit of the account', daily, 429, 'account_daily_limit'],
     [
       'a reset without a limit',
@@ -88,7 +62,7 @@ describe('before the first data line', () => {
     ['silence after the headers', 'silence after headers', 504, 'timeout'],
     ['comments only', 'comments only', 504, 'timeout'],
   ])('%s ends the request at once', async (_name, behaviour, status, code) => {
-    const { upstream, post } = await startV1({ firstEventMs: 150 })
+    const { upstream, post } = await startV1(status === 504 ? { firstEventMs: 150 } : {})
     upstream.behave(behaviour)
     const response = await post(REQUEST)
     const text = await response.text()
@@ -145,7 +119,7 @@ describe('after the first data line', () => {
     'failed',
   ])('%s passes byte for byte', async (mode) => {
     const { upstream, post, url } = await startV1()
-    upstream.behave(mode)
+    upstream.behave({ ...MODES[mode], model: 'maker/first:free' })
     const passed = await (await post(REQUEST)).text()
     const direct = await fetch(`${upstream.url}/chat/completions`, {
       method: 'POST',

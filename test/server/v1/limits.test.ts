@@ -1,10 +1,6 @@
 import { expect, test } from 'vitest'
 import { V1Refusal } from '../../../src/server/v1/errors.ts'
-import { openLimits, openStickyModels } from '../../../src/server/v1/limits.ts'
-
-const SECRET = Buffer.alloc(32, 1)
-const FIRST = ['{"role":"user","content":"one"}']
-const LATER = [...FIRST, '{"role":"assistant","content":"two"}']
+import { openLimits } from '../../../src/server/v1/limits.ts'
 
 const codeOf = (act: () => unknown): string | null => {
   try {
@@ -14,23 +10,6 @@ const codeOf = (act: () => unknown): string | null => {
     return error instanceof V1Refusal ? error.error.code : String(error)
   }
 }
-
-test('a conversation keeps its model for an hour, for its own key alone', () => {
-  let now = 1_000_000
-  const sticky = openStickyModels(SECRET, () => now)
-  sticky.keep('key', FIRST, 'a')
-  expect([sticky.find('key', LATER), sticky.find('other', LATER)]).toEqual(['a', null])
-  sticky.keep('key', LATER, 'b')
-  expect([sticky.find('key', FIRST), sticky.find('key', LATER)]).toEqual(['a', 'b'])
-  now += 3_600_001
-  expect([sticky.find('key', FIRST), sticky.find('key', LATER)]).toEqual([null, null])
-})
-
-test('at most 10,000 conversations are kept', () => {
-  const sticky = openStickyModels(SECRET, () => 1)
-  for (let index = 0; index <= 10_000; index += 1) sticky.keep(`key-${index}`, FIRST, 'a')
-  expect([sticky.find('key-0', FIRST), sticky.find('key-1', FIRST)]).toEqual([null, 'a'])
-})
 
 test('an address and an IPv6 /48 have 25 open requests, and all together 100', () => {
   const { enter } = openLimits(() => 1)

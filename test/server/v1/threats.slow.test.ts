@@ -7,6 +7,8 @@ import type { V1Server } from '../../support/v1.ts'
 import { CALLER_KEY, errorBody, json, startV1, wholeCompletion } from '../../support/v1.ts'
 
 const messages = [{ role: 'user', content: 'Hello?' }]
+/** The list that stands for `auto`. */
+const BEST = ['maker/first:free', 'maker/second:free', 'maker/json:free']
 const FREE = { max_price: { prompt: 0, completion: 0, request: 0, image: 0 } }
 
 const codeOf = async (response: Response): Promise<[number, unknown]> => {
@@ -55,7 +57,7 @@ test('only allowed fields pass, at a price of zero', async () => {
   expect(body).toContain('"__proto__"')
   await post(body)
   expect(upstream.requests[0]?.body).toEqual({
-    model: 'maker/first:free',
+    models: BEST,
     messages: [{ role: 'user', content: 'Hi' }],
     temperature: 0,
     stream: true,
@@ -106,7 +108,7 @@ test('only allowed members of nested objects pass', async () => {
     stream_options: { ...allowed.stream_options, ...more, route: 'fallback' },
   })
   expect(upstream.requests[0]?.body).toEqual({
-    model: 'maker/all:free',
+    models: ['maker/all:free'],
     stream: true,
     ...allowed,
     provider: FREE,
@@ -117,7 +119,7 @@ test('a field that is null counts as not given', async () => {
   const { upstream, post } = await startV1()
   await post({ model: 'auto', messages, stream: null, tools: null, max_tokens: null })
   expect(upstream.requests[0]?.body).toEqual({
-    model: 'maker/first:free',
+    models: BEST,
     messages,
     stream: false,
     max_tokens: null,
