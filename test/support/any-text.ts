@@ -16,3 +16,16 @@ const character = fc.integer({ min: 0, max: 0x10ffff - SURROGATES }).map(
 /** Well-formed texts of any characters; lengths count characters. */
 export const anyText = (constraints: Omit<fc.StringConstraints, 'unit'> = {}): fc.Arbitrary<string> =>
   fc.string({ ...constraints, unit: character })
+
+const WORDY = [
+  ...Array.from(
+    'abLs15 0\'’ʼ`´"“*+#.,_-&™²½ßéİŉﬁＣ\u00ad\u200b\u200d\u00a0\x1f猫賢いサーが한국々漢\u{20000}ภาไทยລາວខមနက',
+  ),
+  ..."l’|'s |d'| |++|000|,000|e\u0301|ﾊﾞ|か゚|漢\u{e0100}|ทำ|ท\u0e4d\u0e32|មែ|हि|ന്\u200d|ൻ|🦀|\ud800".split(
+    '|',
+  ),
+]
+
+/** Texts of characters that decide where a word begins and ends, among letters of several scripts. */
+export const wordyText = (constraints: fc.ArrayConstraints = {}): fc.Arbitrary<string> =>
+  fc.array(fc.constantFrom(...WORDY), constraints).map((parts) => parts.join(''))

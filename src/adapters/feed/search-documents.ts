@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { InStatement } from '@libsql/client'
 import { canonicalUrl } from '../../domain/feed/canonical-url.ts'
-import { tokenize } from '../../domain/feed/tokenize.ts'
+import { indexedWords } from '../../domain/feed/tokenize.ts'
 import type { ItemRef } from '../../domain/feed/source.ts'
 import { DAY_MS, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Day } from '../../domain/time.ts'
@@ -128,8 +128,8 @@ export function toDocuments(
 function toDocument(event: IndexedEvent, number: number): IndexDocument {
   const { source, sourceId, title, url, firstDay, lastDay, publishedAt, points, comments } = event
   const id = firstIdOf(toIndexedItem(event).day) + number
-  const titleWords = tokenize(title).join(' ')
-  const text = tokenize(event.text ?? '').join(' ')
+  const titleWords = indexedWords(title).join(' ')
+  const text = indexedWords(event.text ?? '').join(' ')
   const wordsDigest = createHash('sha256').update(`${titleWords}\n${text}`).digest('base64url')
   const page = url === null ? null : canonicalUrl(url)
   return {

@@ -1,4 +1,3 @@
-import { parseSearchText } from '../../domain/feed/tokenize.ts'
 import { TREND_MAX_DAYS } from '../../domain/feed/search.ts'
 import type {
   ItemTrend,
@@ -8,6 +7,7 @@ import type {
   TermTrend,
   TermTrendQuery,
 } from '../../domain/feed/search.ts'
+import { parseSearchText } from '../../domain/feed/search-terms.ts'
 import { itemsOfKey } from '../../domain/feed/source.ts'
 import { columnsOf, selectObjects } from '../sqlite/rows.ts'
 import type { ObjectColumns, SqlReader, StoreClient } from '../sqlite/rows.ts'

@@ -1,14 +1,5 @@
 import { createHash } from 'node:crypto'
-import {
-  titleSimilarity,
-  parseSearchText,
-  similarityReasons,
-  weightOf,
-  withLastAsPrefix,
-  tokenize,
-} from '../../domain/feed/tokenize.ts'
-import type { QueryTerm, WordCounts } from '../../domain/feed/tokenize.ts'
-import { MATCHES, QUERY_MAX_WORDS, PAGED_ITEMS_MAX } from '../../domain/feed/search.ts'
+import { MATCHES, PAGED_ITEMS_MAX, QUERY_MAX_LENGTH, QUERY_MAX_WORDS } from '../../domain/feed/search.ts'
 import type {
   FeedSearchRefusal,
   Match,
@@ -17,7 +8,12 @@ import type {
   SearchQuery,
   SimilarItem,
 } from '../../domain/feed/search.ts'
+import { parseSearchText, withLastAsPrefix } from '../../domain/feed/search-terms.ts'
+import type { QueryTerm } from '../../domain/feed/search-terms.ts'
 import { itemsOfKey } from '../../domain/feed/source.ts'
+import { similarityReasons, titleSimilarity, weightOf } from '../../domain/feed/title-similarity.ts'
+import type { WordCounts } from '../../domain/feed/title-similarity.ts'
+import { indexedWords, isPaired, tokenize } from '../../domain/feed/tokenize.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { asJsonRows, columnsOf, selectJsonRows, selectObjects } from '../sqlite/rows.ts'
 import type { ObjectColumns, SqlReader } from '../sqlite/rows.ts'
@@ -33,12 +29,15 @@ import type { IndexState } from './search-index.ts'
 /** Maximum number of items in the third group, those with some of the words. */
 const PARTIAL_MAX = 200
 
+/** Maximum number of items that come first because the query is their title. */
+const TITLES_MAX = 100
+
 /** Minimum share of the words' total weight in the title of such an item. */
 const PARTIAL_MIN_SHARE = 0.5
 
 /**
- * Searches items: first those with every word, then those with the last word as a prefix, then those with some
- * words (docs/api.md).
+ * Searches items: first those with the text as their title, then those with every word, then those with the last word
+ * as a prefix, then those with some words (docs/api.md).
  */
 export async function search(reader: SqlReader, query: SearchQuery): Promise<SearchPage> {
   const offset = parseCursor(query)
@@ -48,6 +47,9 @@ export async function search(reader: SqlReader, query: SearchQuery): Promise<Sea
   const state = await readActiveState(reader)
   const counts = await readCounts(reader, state, words)
   const hits = new Map<number, SearchHit>()
+  for (const row of await findTitle(reader, state.active, query)) {
+    hits.set(row.id, { ...toIndexedItem(row), match: 'all' })
+  }
   for (const match of MATCHES) {
     // One more item than the page needs shows whether there is another page.
     if (hits.size > pageEnd || units.length === 0) break
@@ -65,6 +67,24 @@ export async function search(reader: SqlReader, query: SearchQuery): Promise<Sea
   return { items: [...hits.values()].slice(offset, pageEnd), cursor }
 }
 
+/** Selects items whose title is the text of the query, those with the same signs first. */
+async function findTitle(reader: SqlReader, set: IndexSet, query: SearchQuery): Promise<IndexedDocument[]> {
+  const text = query.query.slice(0, QUERY_MAX_LENGTH)
+  const words = tokenize(text).slice(0, QUERY_MAX_WORDS)
+  if (words.length === 0) return []
+  const expression = `^ ${toMatchExpression([{ words, prefix: false, quoted: true }], 'AND')}`
+  const found = await selectDocuments(
+    reader,
+    `(${rankedQuery(set, 'titles', TITLES_MAX)}) f JOIN search_documents_${set} d ON d.id = f.id
+    ORDER BY f.score DESC, coalesce(d.points, 0) DESC, d.id DESC`,
+    rankedArgs(expression, query),
+  )
+  const name = tokenize(text).join(' ')
+  const titled = found.filter(({ title }) => tokenize(title).join(' ') === name)
+  const isTyped = ({ title }: IndexedDocument): boolean => title.trim() === text.trim()
+  return titled.sort((a, b) => Number(isTyped(b)) - Number(isTyped(a)))
+}
+
 /** Returns the position in the ranking at which a page begins. */
 function parseCursor(query: SearchQuery): number {
   if (query.cursor === null) return 0
@@ -80,7 +100,7 @@ function digestOf({ query, sources, minPoints, minComments, from, to }: SearchQu
   return createHash('sha256').update(text).digest('base64url').slice(0, 16)
 }
 
-/** @param hasEarlierHits true if an earlier group has items; otherwise the words of phrases are searched separately */
+/** @param hasEarlierHits true if an earlier group has items; otherwise quoted phrases are split too */
 function expressionFor(
   match: Match,
   units: readonly QueryTerm[],
@@ -92,7 +112,7 @@ function expressionFor(
     const prefixed = withLastAsPrefix(units)
     return prefixed && toMatchExpression(prefixed, 'AND')
   }
-  const parts = hasEarlierHits ? units : splitPhrases(units)
+  const parts = distinctUnits(units.flatMap((unit) => (unit.quoted && hasEarlierHits ? [unit] : split(unit))))
   const quoted = parts.filter((unit) => unit.quoted)
   const loose = rarestUnits(
     parts.filter((unit) => !unit.quoted),
@@ -103,10 +123,14 @@ function expressionFor(
   return quoted.length === 0 ? some : `${toMatchExpression(quoted, 'AND')} AND ${some}`
 }
 
-/** Splits phrases into single words, without duplicates. */
-function splitPhrases(units: readonly QueryTerm[]): QueryTerm[] {
-  const loose = units.flatMap((unit) => (unit.quoted ? toWordUnits(unit.words) : [unit]))
-  return [...new Map(loose.map((unit) => [JSON.stringify([unit.words, unit.prefix]), unit])).values()]
+/** Splits a unit into its words; a run of pairs that was typed without quotation marks stays one unit. */
+function split({ words, prefix, quoted }: QueryTerm): QueryTerm[] {
+  if (!quoted && words.some(isPaired)) return [{ words, prefix, quoted }]
+  return toWordUnits(words).map((unit, index) => ({ ...unit, prefix: prefix && index === words.length - 1 }))
+}
+
+function distinctUnits(units: readonly QueryTerm[]): QueryTerm[] {
+  return [...new Map(units.map((unit) => [JSON.stringify([unit.words, unit.prefix]), unit])).values()]
 }
 
 function toWordUnits(words: readonly string[]): QueryTerm[] {
@@ -150,7 +174,7 @@ function selectHeaviest(
   const known = words.filter((word) => counts.of.has(word))
   const minWeight = weightOf(known, counts) * PARTIAL_MIN_SHARE
   const weighed = rows.map((row) => {
-    const titleWords = new Set(tokenize(row.title))
+    const titleWords = new Set(indexedWords(row.title))
     const shared = known.filter((word) => titleWords.has(word))
     return { row, weight: weightOf(shared, counts) }
   })

@@ -5,7 +5,8 @@ import type { LiveRefusal } from './live-sort.ts'
 import { COLUMN_LENGTH, COLUMN_NAMES } from './columns.ts'
 import type { ColumnName } from './columns.ts'
 import { minimumFields, optionalInteger, sourceList } from './search.ts'
-import { hasTerms, parseSearchText, tokenize } from './tokenize.ts'
+import { hasTerms, parseSearchText } from './search-terms.ts'
+import { indexedWords } from './tokenize.ts'
 
 /** Rules that select items of a live period (docs/api.md): a saved search, the same on the page and in every feed. */
 
@@ -70,7 +71,7 @@ export interface RuledItem {
 }
 
 /** Words of a title, split once while its item lives: a list is tested with many rules. */
-const wordsOf = onceFor(({ title }: RuledItem) => tokenize(title))
+const wordsOf = onceFor(({ title }: RuledItem) => indexedWords(title))
 
 /** Returns the test of a rule's conditions on an item; `top` is not one of them. */
 export function ruleTest({ q, source, minPoints, minComments }: FeedRule): (item: RuledItem) => boolean {

@@ -1,222 +1,254 @@
-import { QUERY_MAX_LENGTH, QUERY_MAX_WORDS } from './search.ts'
-import type { Similarity } from './search.ts'
-
 /**
- * Splits texts into words, for the index and for queries alike (docs/api.md), so that the result does not depend on the
- * engine or its version.
+ * Finds the words of titles, texts, queries and rules as readers see them (docs/api.md), so that results depend neither
+ * on the database nor on its version: a text is folded to plain letters, and then cut into words.
  */
 
-/** Longest word in UTF-16 units; longer words are cut in the index and in queries. */
-const WORD_MAX_LENGTH = 64
+/** A word and its place in a text, in UTF-16 units. */
+export interface PlacedWord {
+  word: string
+  start: number
+  end: number
+}
 
-/** Diacritics that are removed; marks of scripts that write vowels with marks stay. */
-const DIACRITICS = /[\u0300-\u036f]/g
+export interface CutText {
+  inOrder: PlacedWord[]
+  /** Words that also find the text, out of order: single characters of pairs, and `lannee` for `l'année`. */
+  variants: PlacedWord[]
+}
 
-/** Apostrophes inside a word are removed: `dont` finds `don't`. */
-const INNER_APOSTROPHES = /(?<=\p{L})['’](?=\p{L})/gu
-
-/** A `+` or `#` right after a word belongs to it: `c++`, `c#`. */
-const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*[+#]*/gu
-
-/** Scripts that write words without spaces between them. */
-const UNSPACED = /([\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]+)/u
-
-/**
- * The words of a text in order: compatibility forms, case and diacritics folded, split at everything that is neither
- * letter, digit nor mark. A run of a script without spaces becomes its pairs of neighbouring characters.
- *
- * @param text any string; halves of surrogate pairs and control characters separate words
- */
+/** The words of a text in its order. */
 export function tokenize(text: string): string[] {
-  const folded = text
-    .toWellFormed()
+  return cutWords(fold(text))
+}
+
+/** The words of a text to index or to test: those of {@link tokenize}, and then its variants, each once. */
+export function indexedWords(text: string): string[] {
+  const folded = fold(text)
+  if (!NEEDS_RULES.test(folded)) return plainWords(folded)
+  const { inOrder, variants } = cut(folded)
+  const words = inOrder.map(({ word }) => word)
+  if (variants.length === 0) return words
+  const others = new Set(variants.map(({ word }) => word))
+  for (const word of words) others.delete(word)
+  return [...words, ...others]
+}
+
+/** The words of a text that {@link fold} has returned, in its order. */
+export function cutWords(folded: string): string[] {
+  return NEEDS_RULES.test(folded) ? cut(folded).inOrder.map(({ word }) => word) : plainWords(folded)
+}
+
+/** True for a pair of characters, and for a single character, of a script that is cut into pairs. */
+export function isPaired(word: string): boolean {
+  return STARTS_PAIRED.test(word)
+}
+
+/** Folds a text to lower case and to the letters that a reader would type for it. */
+export function fold(text: string): string {
+  if (ASCII.test(text)) return text.toLowerCase().replaceAll('`', "'")
+  return prepare(text).split(AFTER_DIGIT).map(foldCharacters).join(' ')
+}
+
+/** The words of a text with their places in the unfolded text. */
+export function placeWords(text: string): CutText {
+  let folded = ''
+  const origins: number[] = []
+  const append = (letters: string, origin: number): void => {
+    folded += letters
+    for (const _ of letters.split('')) origins.push(origin)
+  }
+  let partStart = 0
+  for (const part of prepare(text).split(AFTER_DIGIT)) {
+    if (partStart > 0) append(' ', partStart)
+    for (const { 0: characters, index } of part.matchAll(COMPOSABLE))
+      append(foldCharacters(characters), partStart + index)
+    partStart += part.length
+  }
+  const place = ({ word, start, end }: PlacedWord): PlacedWord => {
+    const lastOrigin = origins[end - 1] ?? 0
+    const next = origins.slice(end).find((origin) => origin > lastOrigin)
+    return { word, start: origins[start] ?? 0, end: next ?? text.length }
+  }
+  const { inOrder, variants } = cut(folded)
+  return { inOrder: inOrder.map(place), variants: variants.map(place) }
+}
+
+// Folding
+
+const ASCII = /^[\0-\x7f]*$/
+
+/** Spaces that group digits in threes, as in `10 000`; an ordinary space separates numbers. */
+const GROUPING_SPACE = /(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))/g
+
+/** Fractions, superscripts and subscripts right after a digit are numbers of their own: `1½`, `10⁹`. */
+const AFTER_DIGIT = /(?<=\d)(?=[\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u215f\u2189])/
+
+/** A character with those that may compose with it: marks, halfwidth voicing marks, vowels of Thai, Lao and Hangul. */
+const COMPOSABLE = /\P{M}[\p{M}\uff9e\uff9f\u0e32\u0eb2\u1160-\u11ff]*|\p{M}+/gsu
+
+/** Scripts without spaces between words, whose words a dictionary finds. */
+const SEGMENTED = String.raw`[[\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]&&[\p{L}\p{N}\p{M}]]`
+
+/** Zero-width spaces separate words in those scripts; elsewhere they are dropped. */
+const ZERO_WIDTH_SPACE = new RegExp(`(?<=${SEGMENTED})\u200b(?=${SEGMENTED})`, 'gv')
+const WORD_BREAK = '\x1f'
+
+/** Replaces characters that depend on their neighbours, without changing the length of the text. */
+function prepare(text: string): string {
+  return text.toWellFormed().replace(GROUPING_SPACE, ',').replace(ZERO_WIDTH_SPACE, WORD_BREAK)
+}
+
+/**
+ * Characters that do not make another word: invisible ones, signs of trade marks, and diacritics. The voicing marks of
+ * Kana, and marks of scripts that write vowels with marks, stay.
+ */
+const DROPPED = new RegExp(
+  String.raw`[[\p{Default_Ignorable_Code_Point}\p{sc=Inherited}\u0640]--[\u3099\u309a]]|[\p{Mn}&&[\p{sc=Hebrew}\p{sc=Arabic}]]`,
+  'gv',
+)
+const APOSTROPHES = /[\u2018\u2019\u201b\u2032\u02b9\u02bb\u02bc\u0060\u055a\u05f3\ua78b\ua78c]/g
+const TRADE_MARKS = /[\u2120\u2122]/g
+
+/**
+ * Letters that Unicode does not decompose into a plain letter and a mark, and forms that look alike: Latin and Greek;
+ * Arabic letters of Persian and Urdu, and the old and the new form of some letters of Malayalam and Bengali; vowels
+ * that the dictionary knows undecomposed only.
+ */
+const PLAIN_LETTERS = new Map(
+  [
+    'ßss æae œoe þth øo łl đd ðd ħh ıi ŧt ŋn ĸk ƀb ɓb ƈc ɖd ɗd əe ɛe ƒf ǥg ɠg ɣg',
+    'ɨi ɩi ȷj ƙk ƚl ɲn ɔo ɵo ƥp ƭt ʉu ʋv ƴy ƶz ςσ ♯#',
+    'کك یي ىي ൺണ് ൻന് ർര് ൽല് ൾള് ൿക് ৎত্',
+  ].flatMap((letters) =>
+    letters.split(' ').map((pair): [string, string] => [pair.slice(0, 1), pair.slice(1)]),
+  ),
+)
+  .set('\u0e4d\u0e32', '\u0e33')
+  .set('\u0ecd\u0eb2', '\u0eb3')
+const NOT_PLAIN = new RegExp([...PLAIN_LETTERS.keys()].join('|'), 'g')
+
+/** Folds characters, each with its marks, independently of their neighbours. */
+function foldCharacters(text: string): string {
+  return text
+    .replace(TRADE_MARKS, '')
+    .replaceAll('\u00b4', "'")
     .normalize('NFKD')
-    .replace(DIACRITICS, '')
+    .replace(APOSTROPHES, "'")
+    .replace(DROPPED, '')
     .normalize('NFC')
     .toLowerCase()
-    .replace(INNER_APOSTROPHES, '')
-  return (folded.match(WORD) ?? []).flatMap((word) => (UNSPACED.test(word) ? bigrams(word) : [cut(word)]))
+    .replace(NOT_PLAIN, (letter) => PLAIN_LETTERS.get(letter) ?? letter)
 }
 
-function bigrams(word: string): string[] {
-  return word.split(UNSPACED).flatMap((run) => {
-    // A mark or sign alone between such runs is not a word.
-    if (!UNSPACED.test(run)) return (run.match(WORD) ?? []).map(cut)
-    const characters = Array.from(run)
-    if (characters.length === 1) return characters
-    return characters.slice(1).map((character, index) => `${characters[index]}${character}`)
+// Cutting
+
+/** Longest word in UTF-16 units; longer words are cut. */
+const WORD_MAX_LENGTH = 64
+
+/** Scripts whose words are cut into pairs of neighbouring characters. */
+const PAIRED = String.raw`[[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{sc=Hangul}]&&[\p{L}\p{N}\p{M}]]`
+
+const STARTS_PAIRED = new RegExp(`^${PAIRED}`, 'v')
+
+const SPACED = String.raw`[[\p{L}\p{N}\p{M}]--${PAIRED}--${SEGMENTED}]`
+
+/**
+ * A run of pairs, a run of segments, or a word. Apostrophes belong to a word between letters, and separators of
+ * thousands between digits. A `+` or `#` at the end of a word belongs to it: `c++`, `c#`, but not in `client+server`,
+ * `issue#42` and `100+`; `++`, and a `#` after one letter, do so before further letters too: `c++20`, `c#12`.
+ */
+const TOKEN = new RegExp(
+  String.raw`(?!\p{M})(?:(?<paired>${PAIRED}+)|(?<segmented>${SEGMENTED}(?:${WORD_BREAK}?${SEGMENTED})*)|${SPACED}+` +
+    String.raw`(?:(?:(?<=\p{L}\p{M}*)'(?=\p{L})|(?<=\d)[,'_](?=\d{3}(?!\d)))${SPACED}+)*` +
+    String.raw`(?:(?<=\p{L}\p{M}*)(?:\+{2,}|(?<=(?<!${SPACED})\p{L})#|[+#]+(?![\p{L}\p{N}+#])))?` +
+    String.raw`(?:'s(?!${SPACED}))?)`,
+  'gv',
+)
+
+/** What {@link TOKEN} decides about; most titles and texts hold none of it. */
+const NEEDS_RULES = /[^\0-\x7f]|['+#]|\d[,_]\d{3}/
+
+/** Cuts a text without any of it as {@link cut} would, several times as fast. */
+function plainWords(folded: string): string[] {
+  return (folded.match(/[a-z0-9]+/g) ?? []).map(shorten)
+}
+
+function cut(folded: string): CutText {
+  const found: CutText = { inOrder: [], variants: [] }
+  for (const { 0: token, index, groups = {} } of folded.matchAll(TOKEN)) {
+    if (groups['paired']) cutPairs(token, index, found)
+    else if (groups['segmented']) cutSegments(token, index, found)
+    else cutSpaced(token, index, found)
+  }
+  return found
+}
+
+function cutPairs(run: string, start: number, { inOrder, variants }: CutText): void {
+  const characters = [...run.matchAll(/.\p{M}*/gsu)].map(({ 0: word, index }) => ({
+    word,
+    start: start + index,
+    end: start + index + word.length,
+  }))
+  characters.forEach((character, at) => {
+    const next = characters[at + 1]
+    if (next) inOrder.push({ word: character.word + next.word, start: character.start, end: next.end })
+    ;(characters.length === 1 ? inOrder : variants).push(character)
   })
 }
 
-function cut(word: string): string {
-  return word.length > WORD_MAX_LENGTH
-    ? word.slice(0, WORD_MAX_LENGTH).toWellFormed().replace('\ufffd', '')
-    : word
+function cutSegments(run: string, start: number, { inOrder, variants }: CutText): void {
+  const parts = run.split(WORD_BREAK)
+  let partStart = start
+  for (const part of parts) {
+    inOrder.push(...segmentsOf(part, partStart))
+    partStart += part.length + 1
+  }
+  // The dictionary may find other words where an author has separated them.
+  if (parts.length > 1) variants.push(...segmentsOf(parts.join(''), start))
 }
 
-/** One term of a query: words that must follow each other; the last one may be a prefix. */
-export interface QueryTerm {
-  words: string[]
-  prefix: boolean
-  /** True for a phrase in quotation marks. */
-  quoted: boolean
-}
+const SEGMENTS = new Intl.Segmenter('th', { granularity: 'word' })
 
-/** Shortest prefix in a query; one letter would match half of all titles. */
-const PREFIX_MIN_LENGTH = 2
+/** Characters that the dictionary reads at once: its time grows with the square of them. */
+const SEGMENTED_LENGTH = 400
 
-/** Most prefixes in a query, because each matches many words. */
-const PREFIXES_MAX = 3
-
-const PIECES = /"([^"]*)"?|[^\s"]+/gu
-
-/**
- * Parses a search text (docs/api.md): words, `"phrases"` and `prefix*`. Every text is valid; one without letters or
- * digits gives no terms.
- *
- * @returns distinct terms with at most {@link QUERY_MAX_WORDS} words in all; the rest of the text is ignored. At most
- *   {@link PREFIXES_MAX} terms are prefixes; further ones are whole words
- */
-export function parseSearchText(text: string): QueryTerm[] {
-  const terms = new Map<string, QueryTerm>()
-  let wordsLeft = QUERY_MAX_WORDS
-  const typed = text.slice(0, QUERY_MAX_LENGTH).replaceAll(/[“”„«»]/g, '"')
-  for (const [piece, phrase] of typed.matchAll(PIECES)) {
-    const parts =
-      phrase === undefined ? unquotedTerms(piece) : [queryTerm(tokenize(phrase), { quoted: true })]
-    for (const term of parts) {
-      const words = term.words.slice(0, wordsLeft)
-      const isWhole = words.length === term.words.length
-      const prefix = term.prefix && isWhole && mayAddPrefix([...terms.values()])
-      const name = JSON.stringify([words, prefix])
-      if (words.length === 0 || terms.has(name)) continue
-      terms.set(name, { ...term, words, prefix })
-      wordsLeft -= words.length
+function segmentsOf(text: string, start: number): PlacedWord[] {
+  const words: PlacedWord[] = []
+  for (let at = 0; at < text.length;) {
+    const segments = [...SEGMENTS.segment(text.slice(at, at + SEGMENTED_LENGTH))]
+    // The last word may go on behind the characters that were read.
+    const goesOn = at + SEGMENTED_LENGTH < text.length && segments.length > 1
+    for (const { segment, index, isWordLike } of goesOn ? segments.slice(0, -1) : segments) {
+      if (isWordLike) words.push(placed(segment, start + at + index))
     }
+    at += goesOn ? (segments.at(-1)?.index ?? SEGMENTED_LENGTH) : SEGMENTED_LENGTH
   }
-  return [...terms.values()]
+  return words
 }
 
-/** A piece between spaces may hold several words (`node.js`); bigrams of unspaced characters form one term. */
-function unquotedTerms(piece: string): QueryTerm[] {
-  const parts = piece.split(/[^\p{L}\p{N}\p{M}+#'’]+/u).filter((part) => part !== '')
-  return parts.flatMap((part, index): QueryTerm[] => {
-    const words = tokenize(part)
-    const isPrefix = piece.endsWith('*') && index === parts.length - 1 && isPrefixLength(words.at(-1))
-    if (words.some((word) => UNSPACED.test(word))) {
-      // The index holds a single character only as part of a bigram.
-      const isAlone = words.length === 1 && Array.from(words[0] ?? '').length === 1
-      return [queryTerm(words, { prefix: isPrefix || isAlone })]
-    }
-    return words.map((word, at) => queryTerm([word], { prefix: isPrefix && at === words.length - 1 }))
-  })
+/** Articles before an apostrophe in French, Italian and Catalan. */
+const ELISION =
+  /^(?:[cdjlmnstv]|(?:jus|lors|puis|quoi|pres|quel)?qu|un|d?all|[dn]ell|[sc]oll|quell|sull|quest|bell|sant|d?agl|degl|gl|negl|sugl|anch|com|dov|tutt)'(?=[aeiouhy])/
+
+/** Names that are also found by a part: `O'Reilly`, `Ankara'da`, but not the contraction `don't`. */
+const NAME_WITH_APOSTROPHE = /\p{L}'(?!(?:[dmst]|ll|re|ve)$)/u
+
+function cutSpaced(token: string, start: number, { inOrder, variants }: CutText): void {
+  const [elided = ''] = ELISION.exec(token) ?? []
+  const stem = token.slice(elided.length).replace(/'s$/, '')
+  const whole = placed(stem.replaceAll(/[',_]/g, ''), start + elided.length, stem.length)
+  inOrder.push(whole)
+  if (stem.length < token.length) variants.push(placed(token.replaceAll("'", ''), start, token.length))
+  if (!NAME_WITH_APOSTROPHE.test(stem)) return
+  for (const { 0: part, index } of stem.matchAll(/[^']{3,}/g))
+    variants.push(placed(part, start + elided.length + index))
 }
 
-function queryTerm(words: string[], { prefix = false, quoted = false }): QueryTerm {
-  return { words, prefix, quoted }
+function placed(word: string, start: number, length = word.length): PlacedWord {
+  return { word: shorten(word), start, end: start + length }
 }
 
-/** True if a text has every term, the words of each next to each other in their order; false without a term. */
-export function hasTerms(text: readonly string[], terms: readonly QueryTerm[]): boolean {
-  const isAt = ({ words, prefix }: QueryTerm, start: number): boolean =>
-    words.every((word, index) => {
-      const found = text[start + index]
-      return prefix && index === words.length - 1 ? (found?.startsWith(word) ?? false) : found === word
-    })
-  const has = (term: QueryTerm): boolean => {
-    const [word] = term.words
-    if (term.words.length === 1 && word !== undefined && !term.prefix) return text.includes(word)
-    return text.some((_, start) => isAt(term, start))
-  }
-  return terms.length > 0 && terms.every(has)
-}
-
-/** The same terms with the last one as a prefix, for a query still being typed; null when that changes nothing. */
-export function withLastAsPrefix(terms: readonly QueryTerm[]): QueryTerm[] | null {
-  const last = terms.at(-1)
-  if (!last || last.prefix || last.quoted || !mayAddPrefix(terms) || !isPrefixLength(last.words.at(-1)))
-    return null
-  return [...terms.slice(0, -1), { ...last, prefix: true }]
-}
-
-function mayAddPrefix(terms: readonly QueryTerm[]): boolean {
-  return terms.filter(({ prefix }) => prefix).length < PREFIXES_MAX
-}
-
-function isPrefixLength(word = ''): boolean {
-  return word.length >= PREFIX_MIN_LENGTH || UNSPACED.test(word)
-}
-
-/** Frequencies of words, which weigh shared words. */
-export interface WordCounts {
-  /** Items in the index. */
-  items: number
-  /** Items whose title holds a word; absent for a word of no title. */
-  of: ReadonlyMap<string, number>
-}
-
-/** The sum of the words' inverse document frequencies, as BM25 defines them. */
-export function weightOf(words: readonly string[], { items, of }: WordCounts, power = 1): number {
-  return words.reduce((sum, word) => {
-    const count = of.get(word) ?? 0
-    return sum + Math.log(1 + (Math.max(items, count) - count + 0.5) / (count + 0.5)) ** power
-  }, 0)
-}
-
-/** Exponent that favours rare words, measured by bench/retrieval. */
-const RARITY = 1.5
-
-/** Titles at least this alike are near-duplicates. */
-const DUPLICATE_MIN = 0.6
-
-/** Titles below this similarity share no subject. */
-const SUBJECT_MIN = 0.08
-
-/** Words below this share of the weight of a unique word are too common to identify a subject. */
-const DISTINCTIVE_MIN_SHARE = 0.3
-
-/** Least weight, as such a share, of the distinctive words that two titles of one subject share. */
-const SUBJECT_MIN_SHARE = 0.5
-
-export interface TitleSimilarity {
-  /** 0 to 1. */
-  score: number
-  /** Rarest first. */
-  shared: string[]
-}
-
-/**
- * The similarity of two titles: the weight of shared words over the weight of all words (docs/api.md). Words of the
- * second title alone are not counted; each weighs as much as the first title's words on average.
- *
- * @param title words of the first title, counted in `counts`
- */
-export function titleSimilarity(
-  title: readonly string[],
-  other: readonly string[],
-  counts: WordCounts,
-): TitleSimilarity {
-  const [own, others] = [new Set(title), new Set(other)]
-  const shared = [...own].filter((word) => others.has(word))
-  const total = weightOf([...own], counts, RARITY)
-  const uncounted = (others.size - shared.length) * (total / own.size)
-  return {
-    score: shared.length === 0 ? 0 : weightOf(shared, counts, RARITY) / (total + uncounted),
-    shared: shared.sort((a, b) => weightOf([b], counts) - weightOf([a], counts)),
-  }
-}
-
-/** The reasons why two items are similar, strongest first; empty when they are not. */
-export function similarityReasons(
-  { score, shared }: TitleSimilarity,
-  sameDiscussion: boolean,
-  counts: WordCounts,
-): Similarity[] {
-  const greatest = weightOf([''], { items: counts.items, of: new Map([['', 1]]) })
-  const distinctive = shared.filter((word) => weightOf([word], counts) >= greatest * DISTINCTIVE_MIN_SHARE)
-  const reasons: Similarity[] = sameDiscussion ? ['same-discussion'] : []
-  if (score >= DUPLICATE_MIN) reasons.push('near-duplicate-title')
-  else if (score >= SUBJECT_MIN && weightOf(distinctive, counts) >= greatest * SUBJECT_MIN_SHARE)
-    reasons.push('same-subject')
-  return reasons
+function shorten(word: string): string {
+  if (word.length <= WORD_MAX_LENGTH) return word
+  return word.slice(0, WORD_MAX_LENGTH).toWellFormed().replace('\ufffd', '')
 }

@@ -1,7 +1,9 @@
 import { RULE_PARAMS, parseRule } from '../../domain/feed/rule.ts'
 import { QUERY_MAX_LENGTH, parseSearchRequest } from '../../domain/feed/search.ts'
 import type { SearchHit } from '../../domain/feed/search.ts'
-import { parseSearchText, tokenize, withLastAsPrefix } from '../../domain/feed/tokenize.ts'
+import { findTerm, parseSearchText, withLastAsPrefix } from '../../domain/feed/search-terms.ts'
+import { placeWords } from '../../domain/feed/tokenize.ts'
+import type { PlacedWord } from '../../domain/feed/tokenize.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Instant } from '../../domain/time.ts'
 import { searchContract } from '../feed/search-routes.ts'
@@ -95,22 +97,30 @@ function shownBefore(params: URLSearchParams): number {
   return params.has('cursor') && /^\d{1,5}$/.test(shown) ? Number(shown) : 0
 }
 
-const TITLE_WORD = /([\p{L}\p{N}][\p{L}\p{N}\p{M}'’]*[+#]*)/u
-
 /** A title whose words that a query names are marked, also those that begin with its last word. */
 export function markWords(title: string, query: string): Html {
   const typed = parseSearchText(query)
   const terms = withLastAsPrefix(typed) ?? typed
-  const isNamed = (word: string): boolean =>
-    terms.some(({ words, prefix }) =>
-      words.some((each, index) =>
-        prefix && index === words.length - 1 ? word.startsWith(each) : word === each,
-      ),
-    )
-  const pieces = title.split(TITLE_WORD)
-  return html`${pieces.map((piece, index) =>
-    index % 2 === 1 && tokenize(piece).some(isNamed) ? html`<mark>${piece}</mark>` : html`${piece}`,
-  )}`
+  const text = placeWords(title)
+  const places = terms.flatMap((term) => findTerm(text, term)).sort((a, b) => a.start - b.start)
+  const pieces: Html[] = []
+  let end = 0
+  for (const place of mergeOverlaps(places)) {
+    pieces.push(html`${title.slice(end, place.start)}<mark>${title.slice(place.start, place.end)}</mark>`)
+    end = place.end
+  }
+  return html`${pieces}${title.slice(end)}`
+}
+
+/** @param places in the order of their starts */
+function mergeOverlaps(places: readonly PlacedWord[]): Pick<PlacedWord, 'start' | 'end'>[] {
+  const merged: { start: number; end: number }[] = []
+  for (const { start, end } of places) {
+    const last = merged.at(-1)
+    if (last && start <= last.end) last.end = Math.max(last.end, end)
+    else merged.push({ start, end })
+  }
+  return merged
 }
 
 interface Result extends SearchHit {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
+import { ruleTest } from '../../../src/domain/feed/rule.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { startOfDay } from '../../../src/domain/time.ts'
 import { signal, searchQuery, rebuild, refresh } from '../../support/signals.ts'
@@ -47,6 +48,95 @@ async function saveText({ raw }: OpenFeed, sourceId: string, text: string): Prom
     args: [sourceId, text],
   })
 }
+
+/** Titles whose words readers see otherwise than by spaces. */
+const TITLES: Signal[] = [
+  'クラウドサーバーの作り方',
+  'ウェブサーバー入門',
+  'ビッグデータ分析',
+  '賢い猫',
+  '半角ｻｰﾊﾞｰ運用',
+  '서버를 운영하다',
+  'ภาษาไทยกับคอมพิวเตอร์',
+  'ພາສາລາວແລະຄອມພິວເຕີ',
+  'រៀនភាសាខ្មែរ',
+  '深度学习模型',
+  "Google's new phone",
+  'Google’s old phone',
+  'Google is back',
+  'Google+ is back',
+  "O'Reilly books",
+  'Rust+WebAssembly for games',
+  'client+server in 23 lines',
+  'Issue#42 explained',
+  'Rust WebAssembly',
+  'C++20 and C++ modules',
+  'C# 12',
+  'F# for fun',
+  'C for fun',
+  'Learn .NET',
+  'Node.js 22',
+  'AT&T breach',
+  'GPT-5.5 is out',
+  'GPT-5 is out',
+  'Arduino™ board released',
+  'Micro\u00adservices guide',
+  'Kuber\u200bnetes guide',
+  "L'année du logiciel libre",
+  'Qu’est-ce que l’été ?',
+  "L'intelligenza dell'arte",
+  'Łódź opens a lab',
+  'Straße und Bahn',
+  'København cyclists',
+  'Encyclopædia online',
+  'Iğdır ve İstanbul',
+].map((title) => titled(title))
+
+/** Queries, and the titles with all of their words. */
+const READERS_WORDS: [query: string, titles: string[]][] = [
+  ['サーバー', ['クラウドサーバーの作り方', 'ウェブサーバー入門', '半角ｻｰﾊﾞｰ運用']],
+  ['ｻｰﾊﾞｰ', ['クラウドサーバーの作り方', 'ウェブサーバー入門', '半角ｻｰﾊﾞｰ運用']],
+  ['データ', ['ビッグデータ分析']],
+  ['猫', ['賢い猫']],
+  ['学习', ['深度学习模型']],
+  ['서버', ['서버를 운영하다']],
+  ['คอมพิวเตอร์', ['ภาษาไทยกับคอมพิวเตอร์']],
+  ['ພາສາ', ['ພາສາລາວແລະຄອມພິວເຕີ']],
+  ['រៀន', ['រៀនភាសាខ្មែរ']],
+  ['google', ["Google's new phone", 'Google’s old phone', 'Google is back']],
+  ['google phone', ["Google's new phone", 'Google’s old phone']],
+  ["google's", ["Google's new phone", 'Google’s old phone', 'Google is back']],
+  ['google+', ['Google+ is back']],
+  ['reilly', ["O'Reilly books"]],
+  ['rust', ['Rust+WebAssembly for games', 'Rust WebAssembly']],
+  ['Rust+WebAssembly', ['Rust+WebAssembly for games', 'Rust WebAssembly']],
+  ['server', ['client+server in 23 lines']],
+  ['issue', ['Issue#42 explained']],
+  ['42', ['Issue#42 explained']],
+  ['c++', ['C++20 and C++ modules']],
+  ['C#', ['C# 12']],
+  ['f#', ['F# for fun']],
+  ['c', ['C for fun']],
+  ['.net', ['Learn .NET']],
+  ['node.js', ['Node.js 22']],
+  ['at&t', ['AT&T breach']],
+  ['gpt-5.5', ['GPT-5.5 is out']],
+  ['arduino', ['Arduino™ board released']],
+  ['micro\u00adservices', ['Micro\u00adservices guide']],
+  ['microservices', ['Micro\u00adservices guide']],
+  ['kubernetes', ['Kuber\u200bnetes guide']],
+  ['année', ["L'année du logiciel libre"]],
+  ['l’annee', ["L'année du logiciel libre"]],
+  ['ete', ['Qu’est-ce que l’été ?']],
+  ['intelligenza arte', ["L'intelligenza dell'arte"]],
+  ['lodz', ['Łódź opens a lab']],
+  ['strasse', ['Straße und Bahn']],
+  ['kobenhavn', ['København cyclists']],
+  ['encyclopaedia', ['Encyclopædia online']],
+  ['istanbul igdir', ['Iğdır ve İstanbul']],
+]
+
+const LONG_TITLE = Array.from({ length: 40 }, (_, at) => `word${at}`).join(' ')
 
 /** Contract of every feed engine: search, similar items and trends. */
 export function searchContract(name: string, engine: FeedOpener): void {
@@ -193,6 +283,40 @@ function queryContract(name: string, engine: FeedOpener): void {
       expect(ranking).toHaveLength(340)
       expect(new Set(ranking).size).toBe(340)
       for (const limit of [7, 20, 50]) expect(await walk(search, 'rust', limit)).toEqual(ranking)
+    })
+
+    test('searches, rules and trends find words as readers see them', async () => {
+      const { search } = await filled(engine, TITLES)
+      const found: [query: string, searched: string[], ruled: string[], mentions: number][] = []
+      for (const [query] of READERS_WORDS) {
+        const { items } = await search.search(searchQuery(query))
+        const searched = items.filter(({ match }) => match === 'all').map(({ title }) => title)
+        const isRuled = ruleTest({ q: query, source: [], minPoints: null, minComments: null, top: null })
+        const ruled = TITLES.map(({ title }) => title).filter((title) =>
+          isRuled({ source: 'hn', title, points: 1, comments: 1 }),
+        )
+        const { mentions } = await search.termTrend({ term: query, from: null, to: null })
+        found.push([query, searched.sort(), ruled.sort(), mentions])
+      }
+      expect(found).toEqual(
+        READERS_WORDS.map(([query, titles]) => [query, titles.toSorted(), titles.toSorted(), titles.length]),
+      )
+    })
+
+    test('the search finds the item first whose title is the text, before titles that repeat its words', async () => {
+      const others = ['Google phone', 'Google’s phone', 'phone, Google phone, phone']
+      const signals = [
+        ...TITLES,
+        ...others.map((title, at) => titled(title, { points: 500 - at })),
+        titled('Released board: Arduino board released, board', { points: 900 }),
+        titled(LONG_TITLE, { points: 1 }),
+        titled(`${LONG_TITLE} and one more`, { points: 900 }),
+      ]
+      const { search } = await filled(engine, signals)
+      const firstOf = async (title: string): Promise<string | undefined> => (await titlesOf(search, title))[0]
+      for (const { title } of signals) expect(await firstOf(title)).toBe(title)
+      expect(await firstOf('google phone')).toBe('Google phone')
+      expect(await titlesOf(search, 'google phone', { limit: 2 })).toEqual(others.slice(0, 2))
     })
 
     test('the search accepts every text as a query', async () => {

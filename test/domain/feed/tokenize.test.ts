@@ -1,41 +1,84 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  titleSimilarity,
-  parseSearchText,
-  withLastAsPrefix,
-  tokenize,
-} from '../../../src/domain/feed/tokenize.ts'
-import { QUERY_MAX_WORDS } from '../../../src/domain/feed/search.ts'
-import { anyText } from '../../support/any-text.ts'
+import { indexedWords, isPaired, placeWords, tokenize } from '../../../src/domain/feed/tokenize.ts'
+import { anyText, wordyText } from '../../support/any-text.ts'
+
+const text = fc.oneof(anyText({ maxLength: 200 }), fc.string({ unit: 'grapheme' }), wordyText())
 
 describe('the words of a text', () => {
   test.each([
-    ['Größe, Café & naïve', 'große cafe naive'],
-    ["Don't panic — it's Zig’s day", 'dont panic its zigs day'],
-    ['C++ and C# beat node.js', 'c++ and c# beat node js'],
+    // Case, diacritics, compatibility forms and letters without a decomposition.
+    ['Größe, Café & naïve', 'grosse cafe naive'],
+    [
+      'Łódź København Straße STRASSE Encyclopædia Œuvre Þór Ðuro Ħal',
+      'lodz kobenhavn strasse strasse encyclopaedia oeuvre thor duro hal',
+    ],
+    ['İstanbul Iğdır ılık; Đà Nẵng, Tiếng Việt', 'istanbul igdir ilik da nang tieng viet'],
+    ['ΟΔΟΣ οδος ὁδός', 'οδοσ οδοσ οδοσ'],
+    ['ﬁle Ｆｕｌｌ Ｃ＋＋ 𝐁𝐨𝐥𝐝 ½ H₂O mc²', 'file full c++ bold 1 2 h2o mc2'],
+    ['שָׁלוֹם مُحَمَّد مـحمد', 'שלום محمد محمد'],
+    ['z̴̢͘a̷lgo', 'zalgo'],
+    // Characters that nobody sees, and signs of trade marks.
+    ['Micro\u00adservices Kuber\u200bnetes \ufeffRu\u2060st\ufe0f', 'microservices kubernetes rust'],
+    ['Arduino™ board® by Foo℠', 'arduino board by foo'],
+    // Apostrophes: possessives, elisions, and others inside a word.
+    ["Google's Google’s Googleʼs Google＇s Google´s", 'google google google google google'],
+    ["Google`s developers' James's 1990's C++'s", 'google developers james 1990 c++'],
+    ["L'année d’été qu'il aujourd'hui", 'annee ete il aujourdhui'],
+    ["l'intelligenza dell'arte un'altra c'è l'Hospitalet", 'intelligenza arte altra e hospitalet'],
+    ["Don't panic — it's O'Reilly, c'mon 'tis", 'dont panic it oreilly cmon tis'],
+    // Signs that belong to a word, and signs between words.
+    ['C++ C# F# Google+ Notepad++ C++20 C#12 C♯', 'c++ c# f# google+ notepad++ c++ 20 c# 12 c#'],
+    [
+      'Rust+WebAssembly client+server A+B Issue#42 #42 100+',
+      'rust webassembly client server a b issue 42 42 100',
+    ],
+    [
+      '.NET Node.js AT&T R&D TCP/IP GPT-5.5 @handle snake_case',
+      'net node js at t r d tcp ip gpt 5 5 handle snake case',
+    ],
+    // Numbers.
+    [
+      "10,000 1,000,000 1\u00a0000 1'000 1_000 3.14 2024,2025 10,000ms",
+      '10000 1000000 1000 1000 1000 3 14 2024 2025 10000ms',
+    ],
+    ['1½ 10⁹ 1️⃣', '1 1 2 10 9 1'],
+    // Scripts of pairs.
     ['大模型训练 v2', '大模 模型 型训 训练 v2'],
+    ['サーバー ｻｰﾊﾞｰ ザ サ゛', 'サー ーバ バー サー ーバ バー ザ サ'],
     ['字', '字'],
-    ['ﬁle Ｆｕｌｌ ½', 'file full 1 2'],
-    ['हिन्दी भाषा', 'हिन्दी भाषा'],
-    ['!?… \0 ❤️ "" -- \ud800', ''],
-    // A mark or a sign that stands alone after a script without spaces is left out.
+    ['서버를 서버', '서버 버를 서버'],
+    ['漢字+ c漢 漢󠄀字', '漢字 c 漢 漢字'],
     ['\u{20000}\u1dc0', '\u{20000}'],
-    ['漢字+ c漢', '漢字 c 漢'],
+    // Scripts of a dictionary, and marks that are vowels.
+    ['ภาษาไทยกับคอมพิวเตอร์', 'ภาษา ไทย กับ คอมพิวเตอร์'],
+    ['การทำงาน การท\u0e4d\u0e32งาน', 'การ ทำงาน การ ทำงาน'],
+    ['ພາສາລາວ ភាសា\u200bខ្មែរ', 'ພາສາ ລາວ ភាសា ខ្មែរ'],
+    ['हिन्दी भाषा தமிழ் ශ්\u200dරී', 'हिन्दी भाषा தமிழ் ශ්රී'],
+    ['ന്\u200d ൻ', 'ന് ന്'],
+    ['!?… \0 ❤️ 🦀 "" -- \ud800', ''],
     ['x'.repeat(10_000), 'x'.repeat(64)],
-  ])('the words of %.40j', (text, words) => {
-    expect(tokenize(text)).toEqual(words === '' ? [] : words.split(' '))
+  ])('the words of %.60j', (written, words) => {
+    expect(tokenize(written)).toEqual(words === '' ? [] : words.split(' '))
+  })
+
+  test.each([
+    ["Google's l'année don't", 'google annee dont googles lannee'],
+    ["O'Reilly's Ankara'da rock'n'roll", 'oreilly ankarada rocknroll oreillys reilly ankara rock roll'],
+    ['賢い猫 猫', '賢い い猫 猫 賢 い'],
+    ['ភាសា\u200bខ្មែរ', 'ភាសា ខ្មែរ ភាសាខ្មែរ'],
+    ['plain words', 'plain words'],
+  ])('%j is also found by words out of its order', (written, words) => {
+    expect(indexedWords(written).sort()).toEqual(words.split(' ').sort())
   })
 
   test('the words of a text contain no query syntax, and are the words of their own text', () => {
-    const text = fc.oneof(anyText({ maxLength: 200 }), fc.string({ unit: 'grapheme' }))
     fc.assert(
       fc.property(text, (written) => {
         const words = tokenize(written)
         const isPlain = (word: string): boolean => /^[\p{L}\p{N}][\p{L}\p{N}\p{M}]*[+#]*$/u.test(word)
         expect(words.filter((word) => !isPlain(word) || !word.isWellFormed())).toEqual([])
-        const isPair = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u
-        const whole = words.filter((word) => !isPair.test(word))
+        const whole = words.filter((word) => !isPaired(word))
         expect(tokenize(whole.join(' '))).toEqual(whole)
       }),
       { numRuns: 5_000 },
@@ -43,82 +86,29 @@ describe('the words of a text', () => {
   })
 })
 
-describe('a search text', () => {
-  const unit = (words: string[], prefix = false, quoted = false) => ({ words, prefix, quoted })
-  const phrase = (...words: string[]) => unit(words, false, true)
-  const begun = (word: string) => unit([word], true)
-  const single = (...words: string[]) => words.map((word) => unit([word]))
-  const numbered = (count: number, from = 0): string[] =>
-    Array.from({ length: count }, (_, at) => `w${from + at}`)
-
+describe('the places of words', () => {
   test.each([
-    ['rust  async', single('rust', 'async')],
-    ['"show hn" rust', [phrase('show', 'hn'), ...single('rust')]],
-    ['“show hn”', [phrase('show', 'hn')]],
-    ['post*', [begun('post')]],
-    ['s*', single('s')],
-    ['node.js*', [...single('node'), begun('js')]],
-    ['"not closed', [phrase('not', 'closed')]],
-    ['rust rust RUST', single('rust')],
-    ['大模型', [unit(['大模', '模型'])]],
-    ['模', [begun('模')]],
-    ['NEAR(a b) AND title:x -y ^z {q}', single('near', 'a', 'b', 'and', 'title', 'x', 'y', 'z', 'q')],
-    ['"" * ( ) \' -- ; \0', []],
-    ['aa* bb* cc* dd* ee*', [begun('aa'), begun('bb'), begun('cc'), ...single('dd', 'ee')]],
-    [numbered(40).join(' '), single(...numbered(32))],
-    [`"${numbered(200).join(' ')}" rust`, [phrase(...numbered(32))]],
     [
-      `${numbered(30).join(' ')} "${numbered(10, 30).join(' ')}"`,
-      [...single(...numbered(30)), phrase('w30', 'w31')],
+      '10² Straße’s ㍿x Ardu\u00adino™ e\u0301a',
+      ['10', '²', 'Straße', '㍿', '㍿', '㍿', 'x', 'Ardu\u00adino™', 'e\u0301a'],
     ],
-    ['字'.repeat(100), [unit(Array<string>(32).fill('字字'))]],
-    // Where the word that was begun is cut off, no beginning is looked for.
-    [`${'字'.repeat(100)}*`, [unit(Array<string>(32).fill('字字'))]],
-    [
-      `${'rust '.repeat(50)}${'"show hn" '.repeat(40)}${numbered(29).join(' ')}`,
-      [...single('rust'), phrase('show', 'hn'), ...single(...numbered(29))],
-    ],
-  ])('the search text %.60j', (text, units) => {
-    expect(parseSearchText(text)).toEqual(units)
+    ['賢い猫', ['賢い', 'い猫']],
+    ["L'année ภาษาไทย", ['année', 'ภาษา', 'ไทย']],
+  ])('the words of %j stand in the written text', (written, places) => {
+    expect(placeWords(written).inOrder.map(({ start, end }) => written.slice(start, end))).toEqual(places)
   })
 
-  test('a query has a bounded number of words, including those of its phrases', () => {
-    expect(QUERY_MAX_WORDS).toBe(32)
+  test('the words with places are the words of the text, each in a part of it', () => {
     fc.assert(
-      fc.property(anyText({ maxLength: 3_000 }), (text) => {
-        const units = parseSearchText(text)
-        expect(units.flatMap(({ words }) => words).length).toBeLessThanOrEqual(QUERY_MAX_WORDS)
-        expect(units.every(({ words }) => words.length > 0)).toBe(true)
+      fc.property(text, (written) => {
+        const { inOrder, variants } = placeWords(written)
+        expect(inOrder.map(({ word }) => word)).toEqual(tokenize(written))
+        for (const { start, end } of [...inOrder, ...variants]) {
+          expect(start).toBeLessThan(end)
+          expect(end).toBeLessThanOrEqual(written.length)
+        }
       }),
-    )
-  })
-
-  test('a query may end in a prefix, except for a phrase, a prefix and one letter', () => {
-    expect(withLastAsPrefix(parseSearchText('a postgr'))).toEqual([...single('a'), begun('postgr')])
-    for (const text of ['"a phrase"', 'begun*', 'x', '', 'aa* bb* cc* dd'])
-      expect(withLastAsPrefix(parseSearchText(text))).toBeNull()
-  })
-})
-
-describe('the similarity of two titles', () => {
-  const of = { the: 20_000, of: 15_000, notes: 600, on: 9_000, ffts: 3, rust: 1_700 }
-  const counts = { items: 100_000, of: new Map(Object.entries(of)) }
-  const compare = (a: string, b: string) => titleSimilarity(tokenize(a), tokenize(b), counts)
-
-  test('the similarity is 1 for the same words in any order, and 0 without a shared word', () => {
-    expect(compare('Notes on FFTs', 'FFTs: notes, on').score).toBe(1)
-    expect(compare('Notes on FFTs', 'the rust').score).toBe(0)
-    expect(compare('!', 'rust').score).toBe(0)
-  })
-
-  test('the similarity is always between 0 and 1', () => {
-    const title = fc.array(fc.constantFrom('the', 'of', 'ffts', 'unknown', 'other', 'rust'), { maxLength: 8 })
-    fc.assert(
-      fc.property(title, title, (a, b) => {
-        const { score } = titleSimilarity(a, b, counts)
-        expect(score).toBeGreaterThanOrEqual(0)
-        expect(score).toBeLessThanOrEqual(1 + 1e-9)
-      }),
+      { numRuns: 5_000 },
     )
   })
 })

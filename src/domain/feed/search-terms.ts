@@ -1,0 +1,117 @@
+import { QUERY_MAX_LENGTH, QUERY_MAX_WORDS } from './search.ts'
+import { cutWords, fold, isPaired } from './tokenize.ts'
+import type { CutText, PlacedWord } from './tokenize.ts'
+
+/** Terms of search texts, for searches, trends and rules alike (docs/api.md). */
+
+/** One term of a query: words that must follow each other; the last one may be a prefix. */
+export interface QueryTerm {
+  words: string[]
+  prefix: boolean
+  /** True for a phrase in quotation marks. */
+  quoted: boolean
+}
+
+/** Shortest prefix in a query; one letter would match half of all titles. */
+const PREFIX_MIN_LENGTH = 2
+
+/** Most prefixes in a query, because each matches many words. */
+const PREFIXES_MAX = 3
+
+const QUOTATION_MARKS = /[“”„‟«»]/g
+const PIECES = /"([^"]*)"?|[^\s"]+/gu
+
+/**
+ * Parses a search text (docs/api.md): words, `"phrases"` and `prefix*`. Every text is valid; one without letters or
+ * digits gives no terms.
+ *
+ * @returns distinct terms with at most {@link QUERY_MAX_WORDS} words in all; the rest of the text is ignored. At most
+ *   {@link PREFIXES_MAX} terms are prefixes; further ones are whole words
+ */
+export function parseSearchText(text: string): QueryTerm[] {
+  const terms = new Map<string, QueryTerm>()
+  let wordsLeft = QUERY_MAX_WORDS
+  const typed = fold(text.slice(0, QUERY_MAX_LENGTH).replace(QUOTATION_MARKS, '"'))
+  for (const [piece, phrase] of typed.matchAll(PIECES)) {
+    const parts =
+      phrase === undefined ? unquotedTerms(piece) : [{ words: cutWords(phrase), prefix: false, quoted: true }]
+    for (const term of parts) {
+      const words = term.words.slice(0, wordsLeft)
+      const isWhole = words.length === term.words.length
+      const prefix = term.prefix && isWhole && mayAddPrefix([...terms.values()])
+      const name = JSON.stringify([words, prefix])
+      if (words.length === 0 || terms.has(name)) continue
+      terms.set(name, { ...term, words, prefix })
+      wordsLeft -= words.length
+    }
+  }
+  return [...terms.values()]
+}
+
+/**
+ * The terms of a piece between spaces: its words follow each other (`node.js`), but scripts of pairs are separate from
+ * others, and a character between others is a word of its own, since it is indexed out of order.
+ */
+function unquotedTerms(piece: string): QueryTerm[] {
+  const terms: QueryTerm[] = []
+  for (const word of cutWords(piece)) {
+    const last = terms.at(-1)
+    const before = last?.words.at(-1)
+    if (before !== undefined && canFollow(before, word)) last?.words.push(word)
+    else terms.push({ words: [word], prefix: false, quoted: false })
+  }
+  const last = terms.at(-1)
+  if (last && piece.endsWith('*')) last.prefix = canBePrefix(last)
+  return terms
+}
+
+const SINGLE = /^.\p{M}*$/su
+
+function canFollow(word: string, next: string): boolean {
+  if (!isPaired(word) || !isPaired(next)) return isPaired(word) === isPaired(next)
+  return !SINGLE.test(word) && !SINGLE.test(next)
+}
+
+/** True if a text has every term, the words of each next to each other in their order; false without a term. */
+export function hasTerms(text: readonly string[], terms: readonly QueryTerm[]): boolean {
+  const has = (term: QueryTerm): boolean => {
+    const [word] = term.words
+    if (term.words.length === 1 && word !== undefined && !term.prefix) return text.includes(word)
+    return text.some((_, start) => isAt(text, term, start))
+  }
+  return terms.length > 0 && terms.every(has)
+}
+
+function isAt(text: readonly string[], { words, prefix }: QueryTerm, start: number): boolean {
+  return words.every((word, index) => {
+    const found = text[start + index]
+    return prefix && index === words.length - 1 ? (found?.startsWith(word) ?? false) : found === word
+  })
+}
+
+/** The words of a text where a term occurs; the single words of the term if they are nowhere next to each other. */
+export function findTerm({ inOrder, variants }: CutText, term: QueryTerm): PlacedWord[] {
+  const found = [...inOrder, ...variants]
+  const words = found.map(({ word }) => word)
+  const places = found.flatMap((_, start) =>
+    isAt(words, term, start) ? found.slice(start, start + term.words.length) : [],
+  )
+  return places.length > 0 ? places : found.filter(({ word }) => term.words.includes(word))
+}
+
+/** The same terms with the last one as a prefix, for a query still being typed; null when that changes nothing. */
+export function withLastAsPrefix(terms: readonly QueryTerm[]): QueryTerm[] | null {
+  const last = terms.at(-1)
+  if (!last || last.prefix || last.quoted || !mayAddPrefix(terms) || !canBePrefix(last)) return null
+  return [...terms.slice(0, -1), { ...last, prefix: true }]
+}
+
+function mayAddPrefix(terms: readonly QueryTerm[]): boolean {
+  return terms.filter(({ prefix }) => prefix).length < PREFIXES_MAX
+}
+
+/** Pairs find beginnings of words anyway. */
+function canBePrefix({ words }: QueryTerm): boolean {
+  const word = words.at(-1) ?? ''
+  return word.length >= PREFIX_MIN_LENGTH && !isPaired(word)
+}

@@ -1,0 +1,77 @@
+import type { Similarity } from './search.ts'
+
+/** Similarity of titles by the words that they share (docs/api.md). */
+
+/** Frequencies of words, which weigh shared words. */
+export interface WordCounts {
+  /** Items in the index. */
+  items: number
+  /** Items whose title holds a word; absent for a word of no title. */
+  of: ReadonlyMap<string, number>
+}
+
+/** The sum of the words' inverse document frequencies, as BM25 defines them. */
+export function weightOf(words: readonly string[], { items, of }: WordCounts, power = 1): number {
+  return words.reduce((sum, word) => {
+    const count = of.get(word) ?? 0
+    return sum + Math.log(1 + (Math.max(items, count) - count + 0.5) / (count + 0.5)) ** power
+  }, 0)
+}
+
+/** Exponent that favours rare words, measured by bench/retrieval. */
+const RARITY = 1.5
+
+/** Titles at least this alike are near-duplicates. */
+const DUPLICATE_MIN = 0.6
+
+/** Titles below this similarity share no subject. */
+const SUBJECT_MIN = 0.08
+
+/** Words below this share of the weight of a unique word are too common to identify a subject. */
+const DISTINCTIVE_MIN_SHARE = 0.3
+
+/** Least weight, as such a share, of the distinctive words that two titles of one subject share. */
+const SUBJECT_MIN_SHARE = 0.5
+
+export interface TitleSimilarity {
+  /** 0 to 1. */
+  score: number
+  /** Rarest first. */
+  shared: string[]
+}
+
+/**
+ * The similarity of two titles: the weight of shared words over the weight of all words (docs/api.md). Words of the
+ * second title alone are not counted; each weighs as much as the first title's words on average.
+ *
+ * @param title words of the first title, counted in `counts`
+ */
+export function titleSimilarity(
+  title: readonly string[],
+  other: readonly string[],
+  counts: WordCounts,
+): TitleSimilarity {
+  const [own, others] = [new Set(title), new Set(other)]
+  const shared = [...own].filter((word) => others.has(word))
+  const total = weightOf([...own], counts, RARITY)
+  const uncounted = (others.size - shared.length) * (total / own.size)
+  return {
+    score: shared.length === 0 ? 0 : weightOf(shared, counts, RARITY) / (total + uncounted),
+    shared: shared.sort((a, b) => weightOf([b], counts) - weightOf([a], counts)),
+  }
+}
+
+/** The reasons why two items are similar, strongest first; empty when they are not. */
+export function similarityReasons(
+  { score, shared }: TitleSimilarity,
+  sameDiscussion: boolean,
+  counts: WordCounts,
+): Similarity[] {
+  const greatest = weightOf([''], { items: counts.items, of: new Map([['', 1]]) })
+  const distinctive = shared.filter((word) => weightOf([word], counts) >= greatest * DISTINCTIVE_MIN_SHARE)
+  const reasons: Similarity[] = sameDiscussion ? ['same-discussion'] : []
+  if (score >= DUPLICATE_MIN) reasons.push('near-duplicate-title')
+  else if (score >= SUBJECT_MIN && weightOf(distinctive, counts) >= greatest * SUBJECT_MIN_SHARE)
+    reasons.push('same-subject')
+  return reasons
+}

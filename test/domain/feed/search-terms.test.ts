@@ -1,0 +1,85 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { hasTerms, parseSearchText, withLastAsPrefix } from '../../../src/domain/feed/search-terms.ts'
+import { QUERY_MAX_LENGTH, QUERY_MAX_WORDS } from '../../../src/domain/feed/search.ts'
+import { indexedWords } from '../../../src/domain/feed/tokenize.ts'
+import { anyText, wordyText } from '../../support/any-text.ts'
+
+describe('a search text', () => {
+  const unit = (words: string[], prefix = false, quoted = false) => ({ words, prefix, quoted })
+  const phrase = (...words: string[]) => unit(words, false, true)
+  const begun = (word: string) => unit([word], true)
+  const single = (...words: string[]) => words.map((word) => unit([word]))
+  const numbered = (count: number, from = 0): string[] =>
+    Array.from({ length: count }, (_, at) => `w${from + at}`)
+
+  test.each([
+    ['rust  async', single('rust', 'async')],
+    ['"show hn" rust', [phrase('show', 'hn'), ...single('rust')]],
+    ['“show hn”', [phrase('show', 'hn')]],
+    ['post*', [begun('post')]],
+    ['s*', single('s')],
+    ['node.js*', [unit(['node', 'js'], true)]],
+    ['AT&T GPT-5.5 .NET', [unit(['at', 't']), unit(['gpt', '5', '5']), ...single('net')]],
+    [
+      'Kuber\u200bnetes’s “show\u00ad hn” C＋＋',
+      [...single('kubernetes'), phrase('show', 'hn'), ...single('c++')],
+    ],
+    ['"not closed', [phrase('not', 'closed')]],
+    ['rust rust RUST', single('rust')],
+    ['大模型', [unit(['大模', '模型'])]],
+    ['模', single('模')],
+    ['模*', single('模')],
+    ['Web系', single('web', '系')],
+    ['東京・京都Rust', [unit(['東京', '京都']), ...single('rust')]],
+    ['ภาษาไทย*', [unit(['ภาษา', 'ไทย'], true)]],
+    [
+      'NEAR(a b) AND title:x -y ^z {q}',
+      [unit(['near', 'a']), ...single('b', 'and'), unit(['title', 'x']), ...single('y', 'z', 'q')],
+    ],
+    ['"" * ( ) \' -- ; \0', []],
+    ['aa* bb* cc* dd* ee*', [begun('aa'), begun('bb'), begun('cc'), ...single('dd', 'ee')]],
+    [numbered(40).join(' '), single(...numbered(32))],
+    [`"${numbered(200).join(' ')}" rust`, [phrase(...numbered(32))]],
+    [
+      `${numbered(30).join(' ')} "${numbered(10, 30).join(' ')}"`,
+      [...single(...numbered(30)), phrase('w30', 'w31')],
+    ],
+    ['字'.repeat(100), [unit(Array<string>(32).fill('字字'))]],
+    // Where the word that was begun is cut off, no beginning is looked for.
+    [`${'字'.repeat(100)}*`, [unit(Array<string>(32).fill('字字'))]],
+    [
+      `${'rust '.repeat(50)}${'"show hn" '.repeat(40)}${numbered(29).join(' ')}`,
+      [...single('rust'), phrase('show', 'hn'), ...single(...numbered(29))],
+    ],
+  ])('the search text %.60j', (text, units) => {
+    expect(parseSearchText(text)).toEqual(units)
+  })
+
+  test('a query has a bounded number of words, including those of its phrases', () => {
+    expect(QUERY_MAX_WORDS).toBe(32)
+    fc.assert(
+      fc.property(anyText({ maxLength: 3_000 }), (text) => {
+        const units = parseSearchText(text)
+        expect(units.flatMap(({ words }) => words).length).toBeLessThanOrEqual(QUERY_MAX_WORDS)
+        expect(units.every(({ words }) => words.length > 0)).toBe(true)
+      }),
+    )
+  })
+
+  test('a query may end in a prefix, except for a phrase, a prefix and one letter', () => {
+    expect(withLastAsPrefix(parseSearchText('a postgr'))).toEqual([...single('a'), begun('postgr')])
+    for (const text of ['"a phrase"', 'begun*', 'x', '', 'aa* bb* cc* dd'])
+      expect(withLastAsPrefix(parseSearchText(text))).toBeNull()
+  })
+  test('a text has the terms of its own text, whatever it is', () => {
+    const text = fc.oneof(anyText({ maxLength: QUERY_MAX_LENGTH / 2 }), wordyText({ maxLength: 100 }))
+    fc.assert(
+      fc.property(text, (written) => {
+        const terms = parseSearchText(written)
+        expect(terms.length === 0 || hasTerms(indexedWords(written), terms)).toBe(true)
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+})

@@ -1,0 +1,27 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { titleSimilarity } from '../../../src/domain/feed/title-similarity.ts'
+import { tokenize } from '../../../src/domain/feed/tokenize.ts'
+
+describe('the similarity of two titles', () => {
+  const of = { the: 20_000, of: 15_000, notes: 600, on: 9_000, ffts: 3, rust: 1_700 }
+  const counts = { items: 100_000, of: new Map(Object.entries(of)) }
+  const compare = (a: string, b: string) => titleSimilarity(tokenize(a), tokenize(b), counts)
+
+  test('the similarity is 1 for the same words in any order, and 0 without a shared word', () => {
+    expect(compare('Notes on FFTs', 'FFTs: notes, on').score).toBe(1)
+    expect(compare('Notes on FFTs', 'the rust').score).toBe(0)
+    expect(compare('!', 'rust').score).toBe(0)
+  })
+
+  test('the similarity is always between 0 and 1', () => {
+    const title = fc.array(fc.constantFrom('the', 'of', 'ffts', 'unknown', 'other', 'rust'), { maxLength: 8 })
+    fc.assert(
+      fc.property(title, title, (a, b) => {
+        const { score } = titleSimilarity(a, b, counts)
+        expect(score).toBeGreaterThanOrEqual(0)
+        expect(score).toBeLessThanOrEqual(1 + 1e-9)
+      }),
+    )
+  })
+})
