@@ -178,11 +178,19 @@ export async function readResponse(
   }
   if (statusCode === 200 && read !== null) return { is: 'text', ...read, ...stated }
   const code = isRefusal && read?.bytes ? parseErrorCode(read.bytes) : null
-  const description = code === null ? String(statusCode) : `${statusCode} ${code}`
+  const answered = code === null ? String(statusCode) : `${statusCode} ${code}`
+  const description = answered + adviceOf(statusCode, printable(headers['location']))
   const other = { description, byteSize: read?.byteSize ?? 0 }
   if (statusCode === 304) return { is: 'unchanged', ...stated, ...other }
   if (statusCode === 404) return { is: 'absent', ...other }
-  return { is: 'other', damaged: DAMAGED.get(description) ?? null, ...other }
+  return { is: 'other', damaged: DAMAGED.get(answered) ?? null, ...other }
+}
+
+/** What the operator of the host, or its auditor, can do about a response that is no file. */
+function adviceOf(statusCode: number, location: string | null): string {
+  if (statusCode >= 300 && statusCode < 304 && location !== null)
+    return ` (moved to ${location}: audit the address that it has now)`
+  return statusCode === 403 ? ' (a host must answer 404 for a file that it does not have)' : ''
 }
 
 /**

@@ -206,7 +206,7 @@ async function startChat(parts: Parts): Promise<StartedChat> {
     },
     signer: chat.sessionSecret === null ? null : sessionSigner(chat.sessionSecret),
     modelName: () => model?.name() ?? Promise.resolve(named),
-    provider: model === null || prices === null ? null : { model, prices },
+    provider: model === null || prices === null ? null : { model, prices, url: chat.provider.url },
     verification: verification && {
       siteKey: verification.siteKey,
       verifier: await container.humanVerifier(verification),

@@ -144,15 +144,23 @@ function commonFields(common: Fields, fields: Fields): Fields {
 const ERROR_TEXT_LENGTH = 4_000
 
 /**
- * Returns the fields of an error. Long texts are cut, since they may come from clients. A refusal is expected, so its
- * stack is omitted.
+ * Returns the fields of an error. Long texts are cut, since they may come from clients. A refusal is expected, and a fault
+ * of the environment, such as a full disk, is none of the program: their stacks are omitted.
  */
 function errorFields(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const { type, message, stack } = stdSerializers.err(error)
   const code = 'code' in error ? { code: String(error.code) } : {}
-  const fields = error instanceof Refusal ? { type, message, ...code } : { type, message, ...code, stack }
+  const hasStack = !(error instanceof Refusal) && !isOfEnvironment(error)
+  const fields = { type, message, ...code, ...(hasStack ? { stack } : {}) }
   return Object.fromEntries(Object.entries(fields).map(([name, text]) => [name, cut(text)]))
+}
+
+/** True if the error, or one that caused it, has a code of the operating system or of SQLite. */
+function isOfEnvironment(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = 'code' in error ? String(error.code) : ''
+  return /^(E[A-Z0-9]+|SQLITE_[A-Z_]+)$/.test(code) || isOfEnvironment(error.cause)
 }
 
 function cut(text: string): string {

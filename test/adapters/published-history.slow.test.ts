@@ -102,7 +102,10 @@ describe('a response of a published history', () => {
 
   test('a redirect is not followed', async () => {
     const host = await startHost((response) => response.writeHead(302, { location: '/elsewhere' }).end())
-    expect(await published(host.url).head(never)).toMatchObject({ is: 'other', description: '302' })
+    expect(await published(host.url).head(never)).toMatchObject({
+      is: 'other',
+      description: '302 (moved to /elsewhere: audit the address that it has now)',
+    })
     expect(host.requests).toHaveLength(1)
   })
 })

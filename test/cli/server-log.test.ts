@@ -101,6 +101,18 @@ test('a refusal is logged with its reason and without a stack', () => {
   expect(lines[0]).not.toHaveProperty('err.stack')
 })
 
+test('a fault of the disk or the database is logged without a stack, wherever it lies among the causes', () => {
+  const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
+  const lines = json((log) => {
+    log.error({ err: full }, 'the chat budget cannot be read or written')
+    log.error({ err: new Error('not stored', { cause: full }) }, 'a chat answer could not be cached')
+  })
+  for (const line of lines) {
+    expect(line).toHaveProperty('err.message', expect.stringContaining('disk is full'))
+    expect(line).not.toHaveProperty('err.stack')
+  }
+})
+
 test('texts of clients in errors are cut', () => {
   const err = Object.assign(new TypeError('Invalid URL'), { input: 'x'.repeat(100_000) })
   const [line] = json((log) =>

@@ -126,7 +126,7 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
     },
     signer: sessionSigner(SECRET),
     modelName: () => model.name(),
-    provider: { model, prices: PRICES },
+    provider: { model, prices: PRICES, url: provider.url },
     verification: null,
     meter: meters.agent,
     ledger,

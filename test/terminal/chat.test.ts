@@ -21,7 +21,11 @@ async function startGated(
 ): Promise<{ server: AgentServer; model: GatedProvider }> {
   const gate = await startGatedProvider()
   const model = modelAt(gate.url, { model: 'gated', firstEventMs: 60_000, idleMs: 60_000 })
-  const ports = { provider: { model, prices: PRICES }, modelName: () => model.name(), ...options.ports }
+  const ports = {
+    provider: { model, prices: PRICES, url: 'http://model.example' },
+    modelName: () => model.name(),
+    ...options.ports,
+  }
   return { server: await startAgent({ ...options, ports }), model: gate }
 }
 

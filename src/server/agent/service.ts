@@ -24,6 +24,8 @@ export interface AgentSettings extends CallerSettings {
 
 interface Provider {
   model: ChatModel
+  /** For the log. */
+  url: string
   prices: Prices
 }
 

@@ -263,6 +263,7 @@ function report({ log, meter }: AgentPorts, turn: Turn, last: LastEvent | null):
   const durationMs = Math.round(performance.now() - turn.startedAt)
   const costMicroUsd = tally.cost(turn.provider.prices)
   const { kind: terminal, ...failure } = outcome
+  const isUnreachable = outcome.kind === 'error' && outcome.code === 'connect'
   const line = {
     requestId: turn.requestId,
     turn: turn.admission.turn,
@@ -273,6 +274,7 @@ function report({ log, meter }: AgentPorts, turn: Turn, last: LastEvent | null):
     degraded: turn.admission.degraded || tally.degraded,
     terminal,
     ...failure,
+    ...(isUnreachable ? { engine: turn.provider.url } : {}),
     ...(terminal === 'gone' ? { cut: stream.wasCut } : {}),
     rounds: tally.rounds,
     calls: tally.calls,
@@ -283,6 +285,6 @@ function report({ log, meter }: AgentPorts, turn: Turn, last: LastEvent | null):
     firstDeltaMs: firstDeltaMs === null ? null : Math.round(firstDeltaMs),
     durationMs,
   }
-  log.info(line, TURN_MESSAGE)
+  log[isUnreachable ? 'warn' : 'info'](line, TURN_MESSAGE)
   meter.recordEnd({ outcome, source, firstDeltaMs, durationMs, costMicroUsd })
 }

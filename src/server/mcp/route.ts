@@ -95,7 +95,7 @@ export const mcpContract: Contract<McpRefusal> = {
   query: z.object({}),
   request: {
     headers: [
-      { name: 'Accept', required: true, description: '`application/json, text/event-stream`' },
+      { name: 'Accept', required: false, description: '`application/json`, or a range that includes it' },
       {
         name: 'Origin',
         required: false,

@@ -1,13 +1,16 @@
-import { Transform } from 'node:stream'
+import { addAbortSignal } from 'node:stream'
 import type { Readable, Writable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
-import { Refusal } from '../../domain/refusal.ts'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { ErrorCode, JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js'
+import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
+import { asJsonObject, parseJson } from '../../domain/text.ts'
+import { networkReason, Refusal } from '../../domain/refusal.ts'
 import { createToolServer } from './tool-server.ts'
 import type { ToolServerPorts } from './tool-server.ts'
 
 /** Longest line, in bytes; a longer one is refused. */
-const WAITING_MAX_BYTES = 1024 * 1024
+const LINE_MAX_BYTES = 1024 * 1024
 
 export interface StdioOptions {
   input: Readable
@@ -19,8 +22,9 @@ export interface StdioOptions {
 }
 
 /**
- * Serves the tools on two streams, one JSON-RPC message per line. Resolves when the input has ended and every started
- * call is answered, when the output is closed, or when the signal is aborted.
+ * Serves the tools on two streams, one JSON-RPC message per line. A line that is no message gets an error as its answer.
+ * Resolves when the input has ended and every started call is answered, when the output is closed, or when the signal is
+ * aborted.
  *
  * @throws Refusal `input_unreadable` for a line that is too long
  */
@@ -28,59 +32,73 @@ export async function serveStdio(
   ports: ToolServerPorts,
   { input, output, signal, onProblem }: StdioOptions,
 ): Promise<void> {
+  const closed = new AbortController()
+  for (const event of ['error', 'close']) output.once(event, () => closed.abort())
+  const ended = AbortSignal.any([signal, closed.signal])
   const { server, settled } = createToolServer(ports)
-  const lines = terminatedLines()
-  const transport = new StdioServerTransport(lines, output, { maxBufferSize: WAITING_MAX_BYTES })
-  const closed = new Promise<'input' | 'at once' | 'too long'>((resolve) => {
-    for (const event of ['end', 'close']) lines.once(event, () => resolve('input'))
-    for (const event of ['error', 'close']) output.once(event, () => resolve('at once'))
-    signal.addEventListener('abort', () => resolve('at once'), { once: true })
-    if (signal.aborted) resolve('at once')
-    // The library closes a connection by itself only after a line that is too long, and reports that as an ordinary error
-    // first.
-    let isTooLong = false
-    Object.assign(server, {
-      onclose() {
-        isTooLong = true
-        resolve('too long')
-      },
-      onerror() {
-        queueMicrotask(() => {
-          if (!isTooLong) onProblem('a line on standard input was not a valid message')
-        })
-      },
-    })
-  })
-  input.on('error', ({ message }) => onProblem(`standard input cannot be read: ${message}`))
-  input.once('close', () => lines.end())
-  input.pipe(lines)
+  const write = (message: object): void => void output.write(`${JSON.stringify(message)}\n`)
+  const transport: Transport = {
+    start: () => Promise.resolve(),
+    send: (message) => Promise.resolve(write(message)),
+    close: () => Promise.resolve(transport.onclose?.()),
+  }
   await server.connect(transport)
-  const reason = await closed
-  // A piped input keeps the process alive.
-  input.unpipe(lines)
-  if (reason === 'too long') {
-    const detail = `a line on standard input has more than ${WAITING_MAX_BYTES} bytes`
-    throw new Refusal('input_unreadable', detail)
+  try {
+    for await (const line of linesOf(addAbortSignal(ended, input))) {
+      const read = readMessage(line)
+      if ('message' in read) transport.onmessage?.(read.message)
+      else {
+        onProblem('a line on standard input was not a valid message')
+        write({ jsonrpc: '2.0', ...read })
+      }
+    }
+  } catch (error) {
+    if (error instanceof Refusal) throw error
+    if (!ended.aborted) onProblem(`standard input cannot be read: ${networkReason(error)}`)
+  } finally {
+    if (!ended.aborted) {
+      // Calls that were read start in this turn of the event loop, and their results are written in a later one.
+      await nextTurn()
+      await settled()
+      await nextTurn()
+    }
+    await server.close()
   }
-  if (reason === 'input') {
-    // Calls that were read start in this turn of the event loop, and their results are written in a later one.
-    await nextTurn()
-    await settled()
-    await nextTurn()
-  }
-  await server.close()
 }
 
-/** A transform that adds a missing final line feed, because the library ignores an unterminated line. */
-function terminatedLines(): Transform {
-  let endsWithNewline = true
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      endsWithNewline = chunk.at(-1) === 0x0a
-      done(null, chunk)
-    },
-    flush(done) {
-      done(null, endsWithNewline ? null : '\n')
-    },
-  })
+/** Yields the lines that have a text, without their ends and a byte order mark at the start. */
+async function* linesOf(input: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  let waiting = Buffer.alloc(0)
+  const decoder = new TextDecoder()
+  for await (const chunk of input) {
+    waiting = Buffer.concat([waiting, chunk])
+    for (let end = waiting.indexOf(0x0a); end >= 0; end = waiting.indexOf(0x0a)) {
+      const line = decoder.decode(waiting.subarray(0, end)).trim()
+      waiting = waiting.subarray(end + 1)
+      if (line !== '') yield line
+    }
+    if (waiting.byteLength > LINE_MAX_BYTES)
+      throw new Refusal('input_unreadable', `a line on standard input has more than ${LINE_MAX_BYTES} bytes`)
+  }
+  const last = decoder.decode(waiting).trim()
+  if (last !== '') yield last
+}
+
+/** A message, or the members of the error that answers a line. Batches left the protocol in its version of June 2025. */
+function readMessage(
+  line: string,
+): { message: JSONRPCMessage } | { id: string | number | null; error: { code: number; message: string } } {
+  const value = parseJson(line)
+  if (value === undefined)
+    return { id: null, error: { code: ErrorCode.ParseError, message: 'the line is not JSON' } }
+  const { data: message } = JSONRPCMessageSchema.safeParse(value)
+  if (message !== undefined) return { message }
+  const id = asJsonObject(value)?.['id']
+  const problem = Array.isArray(value)
+    ? 'batches are not supported; send one message per line'
+    : 'the line is not a JSON-RPC 2.0 message'
+  return {
+    id: typeof id === 'string' || typeof id === 'number' ? id : null,
+    error: { code: ErrorCode.InvalidRequest, message: problem },
+  }
 }

@@ -124,6 +124,16 @@ function callResult({ output, failed }: ToolRun): CallToolResult {
 /** Timeout of a message, in milliseconds; longer than that of any call. */
 const MESSAGE_TIMEOUT_MS = 10_000
 
+/** The library requires clients to accept event streams too, and reads names in lower case; every reply here is JSON. */
+function withBothTypes(request: Request): Request {
+  const accepted = request.headers.get('accept')?.toLowerCase() ?? '*/*'
+  const headers = new Headers(request.headers)
+  headers.set('content-type', headers.get('content-type')?.toLowerCase() ?? '')
+  if (/(^|[\s,])(\*\/\*|application\/(\*|json))\s*(;|,|$)/.test(accepted))
+    headers.set('accept', 'application/json, text/event-stream')
+  return new Request(request.url, { method: 'POST', headers })
+}
+
 /**
  * Handles one protocol message received over HTTP, without a session.
  *
@@ -141,7 +151,7 @@ export async function handleMessage(
   await server.connect(transport)
   try {
     // A disconnect is ignored: the call is short and costs the same.
-    const handled = transport.handleRequest(request, { parsedBody: message })
+    const handled = transport.handleRequest(withBothTypes(request), { parsedBody: message })
     const response = await withTimeout(handled, MESSAGE_TIMEOUT_MS)
     return { status: response.status, body: await response.text() }
   } finally {

@@ -225,7 +225,8 @@ const modelFact: FactSource = {
       ? html`built-in seed, not measured`
       : html`evaluated ${ageOf(Date.parse(current.run.updatedAt), now)}${ok ? NOTHING : html`; stale`}`
     return {
-      level: ok ? 'good' : 'attention',
+      // A server that never measured has nothing that is late.
+      level: usingSeedFallback ? 'plain' : ok ? 'good' : 'attention',
       value: html`<bdi>${primary}</bdi>`,
       detail: html`${rankingConfidence} confidence, ${age}`,
     }

@@ -68,16 +68,22 @@ test('the six tools return the same over HTTP and over standard input and output
   expect(noise).toBe('')
 })
 
-test('standard output has only messages, and pending requests are answered after the input has ended', async () => {
+test('standard output has only messages, a line that is none gets an error, and pending requests are answered after the input has ended', async () => {
   const { code, stdout, stderr } = await dash(['mcp', '--demo', '--quiet'], {
-    stdin: `${HELLO}no message\n${message({ id: 2, method: 'tools/call', params: { name: 'get_feed_snapshot', arguments: { sort: 'day', limit: 1 } } }).trimEnd()}`,
+    stdin: `\uFEFF${HELLO}no message\n\n[${HELLO.trim()}]\n{"id":"a"}\n${message({ id: 2, method: 'tools/call', params: { name: 'get_feed_snapshot', arguments: { sort: 'day', limit: 1 } } }).trimEnd()}`,
   })
   expect(code).toBe(0)
-  expect(parsed(stdout)).toMatchObject([
-    { id: 1, result: { serverInfo: { name: 'dash', title: 'DEMO: dash' } } },
-    { id: 2, result: { structuredContent: { untrusted: true } } },
+  const answers = parsed(stdout) as { id: unknown }[]
+  const answersTo = (id: unknown): unknown[] => answers.filter((answer) => answer.id === id)
+  expect(answersTo(1)).toMatchObject([{ result: { serverInfo: { name: 'dash', title: 'DEMO: dash' } } }])
+  expect(answersTo(2)).toMatchObject([{ result: { structuredContent: { untrusted: true } } }])
+  expect(answersTo('a')).toMatchObject([{ jsonrpc: '2.0', error: { code: -32_600 } }])
+  expect(answersTo(null)).toMatchObject([
+    { jsonrpc: '2.0', error: { code: -32_700 } },
+    { jsonrpc: '2.0', error: { code: -32_600, message: expect.stringContaining('batches') as string } },
   ])
-  expect(stderr).toBe('error: a line on standard input was not a valid message\n')
+  expect(answers).toHaveLength(5)
+  expect(stderr).toBe('error: a line on standard input was not a valid message\n'.repeat(3))
 })
 
 /** Creates a data folder with an empty feed. */

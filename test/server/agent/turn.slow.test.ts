@@ -50,7 +50,7 @@ async function startGated(
 ): Promise<{ server: AgentServer; gate: GatedProvider }> {
   const gate = await startGatedProvider()
   const model = modelAt(gate.url, { model: 'gated', firstEventMs: 60_000, idleMs: 60_000 })
-  const provider = { model, prices: PRICES }
+  const provider = { model, prices: PRICES, url: gate.url }
   const ports = { provider, modelName: () => model.name(), ...options.ports }
   return { server: await startAgent({ ...options, ports }), gate }
 }
@@ -396,7 +396,10 @@ describe('a tool round', () => {
           yield { ...end, calls: [], usage: usage && { in: 10_000, out: 1_000, cached: 0 } }
         },
       }
-      const ports = { provider: { model, prices: PRICES }, modelName: () => model.name() }
+      const ports = {
+        provider: { model, prices: PRICES, url: 'http://model.example' },
+        modelName: () => model.name(),
+      }
       const server = await startWithItems({ ports })
       server.ledger.extend = () => Promise.resolve(false)
       const events = await chatEvents(server, NEWS)
@@ -514,7 +517,9 @@ describe('an answer that was given', () => {
     const behind = await startAgent()
     const real = modelAt(behind.provider.url, { model: 'second' })
     const model: ChatModel = { ...real, name: () => Promise.resolve('first') }
-    const server = await startWithItems({ ports: { provider: { model, prices: PRICES } } })
+    const server = await startWithItems({
+      ports: { provider: { model, prices: PRICES, url: 'http://model.example' } },
+    })
     for (let times = 0; times < 2; times += 1) {
       expect((await chatEvents(server, NEWS)).at(-1)?.event).toBe('done')
       await server.settled()
@@ -537,7 +542,9 @@ describe('an answer that was given', () => {
         yield { ...end, model: 'first', calls: [] }
       },
     }
-    const server = await startWithItems({ ports: { provider: { model, prices: PRICES } } })
+    const server = await startWithItems({
+      ports: { provider: { model, prices: PRICES, url: 'http://model.example' } },
+    })
     for (let times = 0; times < 2; times += 1) {
       expect((await chatEvents(server, NEWS)).at(-1)?.event).toBe('done')
       await server.settled()

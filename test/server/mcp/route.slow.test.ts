@@ -3,6 +3,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { request } from 'undici'
 import { BODY_MAX_BYTES, RESULT_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
 import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 import { UNTRUSTED } from '../../../src/domain/agent/shown-data.ts'
@@ -269,7 +270,8 @@ describe('POST /mcp', () => {
     for (const [body, headers, status, code] of [
       ['{"a":1}', {}, 400, -32_700],
       [PING, { 'content-type': 'text/plain' }, 415, -32_000],
-      [PING, { accept: 'application/json' }, 406, -32_000],
+      [PING, { accept: 'text/html' }, 406, -32_000],
+      [PING, { accept: 'application/jsonp' }, 406, -32_000],
       [PING, { 'mcp-protocol-version': '1999-01-01' }, 400, -32_000],
     ] as const) {
       const response = await post(url, body, headers)
@@ -277,6 +279,17 @@ describe('POST /mcp', () => {
       expect(await response.json()).toMatchObject({ jsonrpc: '2.0', error: { code } })
     }
   })
+
+  test.each(['application/json', 'APPLICATION/JSON; q=0.9', '*/*', 'application/*, text/html', undefined])(
+    'POST /mcp answers with JSON to a client that accepts %s',
+    async (accept) => {
+      const { url } = await startMcp()
+      // `fetch` always sends an Accept.
+      const headers = { 'content-type': 'Application/JSON', ...(accept === undefined ? {} : { accept }) }
+      const { statusCode, body } = await request(`${url}/mcp`, { method: 'POST', headers, body: PING })
+      expect([statusCode, await body.json()]).toEqual([200, { jsonrpc: '2.0', id: 1, result: {} }])
+    },
+  )
 
   test('POST /mcp counts the requests of an address per minute', async () => {
     let now = NOW
@@ -398,22 +411,31 @@ describe('the tools on two streams', () => {
 
   const searching = (id: number): string => toolCall('search_items', CALLS[0]?.[1] ?? {}, id)
 
-  test('the tools on two streams do not respond to cancelled calls, and report an invalid line', async () => {
+  test('the tools on two streams do not respond to cancelled calls, and answer an invalid line with an error', async () => {
     const { answers: responses, problems } = await answersTo([
       searching(2),
       message({ method: 'notifications/cancelled', params: { requestId: 2 } }),
       'no message',
       message({ id: 3, method: 'ping' }),
     ])
-    expect(responses).toMatchObject([{ id: 3 }])
+    expect(responses).toMatchObject([
+      { id: null, error: { code: -32_700 } },
+      { id: 3, result: {} },
+    ])
     expect(problems).toEqual(['a line on standard input was not a valid message'])
   })
 
-  test('the tools on two streams respond to an unterminated last line, and report half a message', async () => {
+  test('the tools on two streams respond to an unterminated last line, and to half a message with an error', async () => {
     expect(await answersToText(PING)).toMatchObject({ answers: [{ id: 1 }], problems: [] })
     expect(await answersToText(`${PING}\n`)).toMatchObject({ answers: [{ id: 1 }], problems: [] })
     const half = await answersToText(`${PING}\n${PING.slice(0, -1)}`)
-    expect(half.answers).toHaveLength(1)
+    expect(half.answers).toHaveLength(2)
+    expect(half.answers).toContainEqual({ jsonrpc: '2.0', id: 1, result: {} })
+    expect(half.answers).toContainEqual({
+      jsonrpc: '2.0',
+      id: null,
+      error: { code: -32_700, message: 'the line is not JSON' },
+    })
     expect(half.problems).toEqual(['a line on standard input was not a valid message'])
     expect(await answersToText('')).toMatchObject({ answers: [], problems: [] })
   })

@@ -11,6 +11,7 @@ import { localUrl } from '../../settings/config.ts'
 import { flagValue } from '../../settings/environment.ts'
 import { fail, jsonLine } from '../../terminal.ts'
 import { replayNotes } from './show-turn.ts'
+import type { ChatContext } from './show-turn.ts'
 import { Talk } from './talk.ts'
 import { openScreen, write } from './turn-screen.ts'
 import {
@@ -75,9 +76,11 @@ async function chatWith(
       sort: flags.sort ?? 'trending',
       settings: { preferredLanguage: 'auto', tone: 'neutral' },
     })
-    if (question !== null) return await runOneShot(context, talk, question)
+    const isOwn = flags.url === undefined && !flags.demo
+    const engineUrl = isOwn ? context.config.chat.provider.url : null
+    if (question !== null) return await runOneShot({ context, talk, engineUrl }, question)
     const { converse } = await import('./converse.ts')
-    const talking = { context, talk, api, config }
+    const talking = { context, talk, engineUrl, api, config }
     return await converse(talking, { isDemo: flags.demo, remember: flags.history })
   } catch (error) {
     signal.throwIfAborted()
@@ -178,7 +181,10 @@ async function withPrivateServer<T>(context: CommandContext, run: (url: string) 
  * @returns 0, also if standard output was closed, which ends the turn; 69 if the model failed
  * @throws Refusal of the chat API, or the signal's reason
  */
-async function runOneShot(context: CommandContext, talk: Talk, question: string): Promise<number> {
+async function runOneShot(
+  { context, talk, engineUrl }: Pick<ChatContext, 'context' | 'talk' | 'engineUrl'>,
+  question: string,
+): Promise<number> {
   const { terminal, stdout, signal } = context
   for (const note of replayNotes(talk.replay(question), null)) terminal.note(note)
   let exitCode: number = EXIT.failed
@@ -195,7 +201,7 @@ async function runOneShot(context: CommandContext, talk: Talk, question: string)
       if (served.event !== 'done' && served.event !== 'error') continue
       await screen.end()
       exitCode = served.event === 'done' ? EXIT.done : EXIT.unavailable
-      if (served.event === 'error') terminal.error(failureMessage(served.data, { isTalk: false }))
+      if (served.event === 'error') terminal.error(failureMessage(served.data, { isTalk: false, engineUrl }))
       else for (const label of labelsOf(served.data)) terminal.note(label)
     }
   } catch (error) {

@@ -19,7 +19,7 @@ const QUESTIONS_FILE = join('dash', 'chat-history')
  * @throws the signal's reason
  */
 export async function converse(
-  talking: Pick<ChatContext, 'context' | 'talk' | 'api' | 'config'>,
+  talking: Pick<ChatContext, 'context' | 'talk' | 'engineUrl' | 'api' | 'config'>,
   { isDemo, remember }: { isDemo: boolean; remember: boolean },
 ): Promise<number> {
   const { terminal, stdin, stderr: screen, config, signal } = talking.context

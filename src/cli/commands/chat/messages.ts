@@ -164,13 +164,20 @@ export function clockTime(at: Instant, now: Instant): string {
   return date.toDateString() === new Date(now).toDateString() ? time : `${Number(day)} ${month} ${time}`
 }
 
-/** Describes an error event of the stream. */
+/**
+ * Describes an error event of the stream.
+ *
+ * @param setting.engineUrl address of the server's model; null if it is another installation's
+ */
 export function failureMessage(
   { error, code }: { error: string; code: string },
-  { isTalk }: Pick<MessageSetting, 'isTalk'>,
+  { isTalk, engineUrl }: Pick<MessageSetting, 'isTalk'> & { engineUrl: string | null },
 ): string {
+  const again = isTalk ? '/retry to ask again' : 'ask again'
+  if (code === 'connect' && engineUrl !== null)
+    return `the model at ${engineUrl} cannot be reached (${error}, ${code}); start it or correct OPENAI_BASE_URL, then ${again}`
   const what = error === 'timeout' ? 'the model took too long' : 'the model failed'
-  return `${what} (${error}, ${inOneLine(code)}); ${isTalk ? '/retry to ask again' : 'ask again'}`
+  return `${what} (${error}, ${inOneLine(code)}); ${again}`
 }
 
 /** Returns the labels of a degraded or cached answer. */

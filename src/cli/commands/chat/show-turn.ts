@@ -20,6 +20,8 @@ export interface ChatContext {
   context: CommandContext
   prompt: Prompt
   talk: Talk
+  /** Address of the server's model; null if it is another installation's. */
+  engineUrl: string | null
   api: ChatApi
   config: ServedConfig
   /** Prints a line beside the answers. */
@@ -36,7 +38,7 @@ export interface ChatContext {
  * @throws the signal's reason if the program ends; every error that is not a refusal
  */
 export async function showTurn(chat: ChatContext, question: string, again = false): Promise<void> {
-  const { context, prompt, talk, api, say, last } = chat
+  const { context, prompt, talk, engineUrl, api, say, last } = chat
   chat.last = talk.replay(question, again)
   for (const note of replayNotes(chat.last, last)) say(note)
   const signal = prompt.interruptible()
@@ -48,7 +50,8 @@ export async function showTurn(chat: ChatContext, question: string, again = fals
       else if (each.kind === 'renewed') after.push('the session had expired; a new one was started')
       else if (each.served.event === 'tool') await screen.tool(each.served.data.name, each.served.data.status)
       else if (each.served.event === 'done') after.push(...labelsOf(each.served.data))
-      else if (each.served.event === 'error') after.push(failureMessage(each.served.data, { isTalk: true }))
+      else if (each.served.event === 'error')
+        after.push(failureMessage(each.served.data, { isTalk: true, engineUrl }))
     }
   } catch (error) {
     if (signal.aborted) after.push('stopped; /retry to ask again')

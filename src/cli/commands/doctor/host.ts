@@ -147,7 +147,11 @@ export function checkWritable({ ledger, feed, state, store, dataDir }: Config): 
   return [
     ...databases.flatMap(([name, location]) => checkDatabase(`${name}.files`, location, dataDir)),
     ...(store.kind === 'file'
-      ? writableOf('objects.folders', foldersBelow(store.path, FOLDER_DEPTH), `the folders in ${store.path}`)
+      ? writableOf(
+          'objects.folders',
+          foldersBelow(store.path, FOLDER_DEPTH),
+          `the folders in ${store.path} are`,
+        )
       : []),
   ]
 }
@@ -159,7 +163,7 @@ function checkDatabase(check: string, location: DatabaseLocation, dataDir: strin
   // The data folder has its own check.
   const own = folder === dataDir ? [] : [folder]
   return [
-    ...writableOf(check, [...own, ...DATABASE_SUFFIXES.map((suffix) => path + suffix)], path),
+    ...writableOf(check, [...own, ...DATABASE_SUFFIXES.map((suffix) => path + suffix)], `${path} is`),
     ...own.filter((each) => inspectPath(each).stat !== null).flatMap((each) => checkFreeSpace(check, each)),
   ]
 }
@@ -175,13 +179,13 @@ function foldersBelow(folder: string, depth: number): string[] {
 /**
  * Reports the first existing path that cannot be written; returns nothing if no path exists.
  *
- * @param what label of all paths in messages
+ * @param what all paths and their verb, for the message
  */
 function writableOf(check: string, paths: readonly string[], what: string): Check[] {
   const existing = paths.map(inspectPath).flatMap(({ path, stat }) => (stat === null ? [] : [{ path, stat }]))
   if (existing.length === 0) return []
   const unwritable = existing.find(({ path, stat }) => !isWritable(path, stat))
-  return found(check, unwritable ? notWritable(unwritable.path, unwritable.stat) : ok(`${what} is writable`))
+  return found(check, unwritable ? notWritable(unwritable.path, unwritable.stat) : ok(`${what} writable`))
 }
 
 /** State of a path for this user; `stat` and `fault` are both null if nothing exists there. */

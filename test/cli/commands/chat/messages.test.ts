@@ -89,8 +89,22 @@ describe('messages', () => {
 
   test('a failed model names /retry in a conversation, and a new question elsewhere', () => {
     const failure = { error: 'timeout', code: 'idle' }
-    expect(failureMessage(failure, { isTalk: true })).toMatch(/\(timeout, idle\); \/retry to ask again$/)
-    expect(failureMessage(failure, { isTalk: false })).toMatch(/\(timeout, idle\); ask again$/)
+    const engineUrl = 'http://127.0.0.1:8080/v1'
+    expect(failureMessage(failure, { isTalk: true, engineUrl })).toMatch(
+      /\(timeout, idle\); \/retry to ask again$/,
+    )
+    expect(failureMessage(failure, { isTalk: false, engineUrl })).toMatch(/\(timeout, idle\); ask again$/)
+  })
+
+  test('a model that cannot be reached is named by its address, unless the server is another installation', () => {
+    const failure = { error: 'upstream_error', code: 'connect' }
+    const engineUrl = 'http://127.0.0.1:8080/v1'
+    expect(failureMessage(failure, { isTalk: false, engineUrl })).toBe(
+      `the model at ${engineUrl} cannot be reached (upstream_error, connect); start it or correct OPENAI_BASE_URL, then ask again`,
+    )
+    expect(failureMessage(failure, { isTalk: false, engineUrl: null })).toBe(
+      'the model failed (upstream_error, connect); ask again',
+    )
   })
 
   test('notes are wrapped between words at any width', () => {
