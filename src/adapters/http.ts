@@ -249,6 +249,15 @@ export function parseRetryAfter(
   return Number.isNaN(date) ? null : Math.min(Math.max(date, now), now + maxSeconds * 1000)
 }
 
+/**
+ * Returns the time of a response by the clock of its server: `Date`, and the `Age` that a cache adds (RFC 9111, 4.2.3).
+ * Null if the headers do not say.
+ */
+export function timeOfResponse({ date, age = '0' }: IncomingHttpHeaders): Instant | null {
+  const at = typeof date === 'string' && date.endsWith(' GMT') ? Date.parse(date) : Number.NaN
+  return Number.isNaN(at) || !/^\d{1,9}$/.test(age) ? null : at + Number(age) * 1000
+}
+
 /** True if the headers report an exhausted rate limit. */
 export function isRateLimitUsedUp(headers: IncomingHttpHeaders): boolean {
   const remaining = headers['x-ratelimit-remaining']
@@ -312,7 +321,7 @@ export interface HttpProbe {
 /** The response of an address. */
 export interface ProbeResult {
   status: number
-  /** Time of the `Date` header; null when missing or unreadable. */
+  /** Time by the clock of the server; null when it does not say. */
   date: Instant | null
   /** The body; empty when it is too long. */
   body: string
@@ -340,10 +349,9 @@ export function openHttpProbe(): HttpProbe & { close: () => Promise<void> } {
 }
 
 async function toProbeResult({ statusCode, headers, body }: HttpResponse): Promise<ProbeResult> {
-  const date = Date.parse(String(headers['date']))
   return {
     status: statusCode,
-    date: Number.isNaN(date) ? null : date,
+    date: timeOfResponse(headers),
     body: new TextDecoder().decode((await readBody(body, PROBE_MAX_BYTES)) ?? new Uint8Array()),
   }
 }

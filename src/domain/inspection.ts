@@ -1,3 +1,4 @@
+import type { ClockCheck } from './clock-check.ts'
 import type { HeldLease } from './lease.ts'
 import type { Day, Instant } from './time.ts'
 
@@ -29,6 +30,8 @@ export interface FeedFacts {
   snapshotAt: Instant | null
   /** The problem in the stored rows that would prevent the next publication; null without one. */
   publicationProblem: string | null
+  /** The clock as the newest `collect` found it; null if none compared it. */
+  clockCheck: ClockCheck | null
 }
 
 export interface StateFacts {

@@ -1,6 +1,7 @@
 import type { Admission, CachedAnswer, MicroUsd, TurnClaim, TurnExtension } from './agent/bounds.ts'
 import type { ChatKey, NewChatKey, StoredChatKey } from './agent/chat-key.ts'
 import type { ModelCall, ModelEvent } from './agent/model-call.ts'
+import type { ClockCheck } from './clock-check.ts'
 import type { Article, ArticleReading, ArticleQuery, FailedAttempt, ItemWithoutText } from './feed/article.ts'
 import type { FeedEvent } from './feed/columns.ts'
 import type { ItemDetails, KeptResponse, LiveSourceName, SourceBatch } from './feed/live-source.ts'
@@ -357,6 +358,10 @@ export interface FeedStore {
   pausedUntil(host: string): Promise<Instant | null>
   /** Stores a pause requested by a host; the later of two times stays. */
   pauseUntil(host: string, until: Instant): Promise<void>
+  /** The clock as the newest `collect` found it; null if none compared it with its sources. */
+  clockCheck(): Promise<ClockCheck | null>
+  /** Replaces the clock check, whatever its time was: that time came from a clock that may be wrong. */
+  saveClockCheck(check: ClockCheck): Promise<void>
   ping(): Promise<void>
 }
 
@@ -508,7 +513,7 @@ export interface State {
     newest(): Promise<AuditRecord | null>
   }
   jobs: {
-    /** Records a run, durable on return. A run that ended before the recorded one changes nothing. */
+    /** Records a run, durable on return. The run recorded last counts, whatever its time: a clock may have been ahead. */
     record(run: JobRun): Promise<void>
     /** The last run of each job, by name. */
     states(): Promise<JobState[]>

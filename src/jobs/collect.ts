@@ -1,3 +1,5 @@
+import { clockDifference } from '../domain/clock-check.ts'
+import type { ClockDifference } from '../domain/clock-check.ts'
 import { WANTED_DAYS, laneOf, planNextAttempt } from '../domain/feed/article.ts'
 import type { ArticleReading, MinPoints, SkipReason, ItemWithoutText } from '../domain/feed/article.ts'
 import type { LiveSourceName, SourceBatch, SourceFailure } from '../domain/feed/live-source.ts'
@@ -14,7 +16,10 @@ import { takeSnapshot } from './snapshot.ts'
 import type { RankPeriodsPorts, TakenOrRefused } from './snapshot.ts'
 
 export interface CollectPorts extends Pick<IndexPorts, 'search'> {
-  feed: SourcesPorts['feed'] & ArticlesPorts['feed'] & RankPeriodsPorts['feed']
+  feed: SourcesPorts['feed'] &
+    ArticlesPorts['feed'] &
+    RankPeriodsPorts['feed'] &
+    Pick<FeedStore, 'saveClockCheck'>
   texts: ArticlesPorts['texts']
   clock: Clock
   /** Called after each stored batch of a source. */
@@ -51,6 +56,8 @@ export async function collect(
   const startedAt = clock()
   const index = { search, onProgress: () => undefined, signal }
   const read = await collectSources({ ...ports, onProgress: ports.onItems }, sources, signal)
+  // A run that compared nothing leaves the earlier comparison.
+  if (read.clock !== null) await ports.feed.saveClockCheck({ checkedAt: clock(), ...read.clock })
   // Without new items the current snapshot stays: another one would have a new date and no new content.
   const isFresh = read.outcome !== 'failed'
   const snapshot = isFresh ? await takeSnapshot(ports, signal) : null
@@ -199,6 +206,8 @@ export interface SourcesReport {
   day: Day
   outcome: 'collected' | 'partial' | 'failed'
   sources: Partial<Record<LiveSourceName, SourceReport>>
+  /** This clock against those of the sources; null if no response had a time. */
+  clock: ClockDifference | null
 }
 
 export interface SourcesPorts {
@@ -223,9 +232,9 @@ export async function collectSources(
   const failed = new AbortController()
   const combinedSignal = AbortSignal.any([signal, failed.signal])
   const collected = await Promise.all(
-    sources.map(async (source): Promise<[LiveSourceName, SourceReport][]> => {
+    sources.map(async (source) => {
       try {
-        return [[source.source, await collectSource(ports, source, day, combinedSignal)]]
+        return [await collectSource(ports, source, day, combinedSignal)]
       } catch (error) {
         failed.abort(error)
         return []
@@ -233,23 +242,36 @@ export async function collectSources(
     }),
   )
   failed.signal.throwIfAborted()
-  const reports = collected.flat()
-  const outcomes = reports.map(([, { outcome }]) => outcome)
-  return { day, outcome: overallOutcome(outcomes), sources: Object.fromEntries(reports) }
+  const reads = collected.flat()
+  const outcome = overallOutcome(reads.map(({ report }) => report.outcome))
+  const reports = Object.fromEntries(reads.map(({ name, report }) => [name, report]))
+  return { day, outcome, sources: reports, clock: clockDifference(reads.map(({ skews }) => skews)) }
 }
 
 const PROBLEMS_KEPT = 10
+
+/** One source after it was read. */
+interface SourceRead {
+  name: LiveSourceName
+  report: SourceReport
+  /** See {@link SourceBatch}. */
+  skews: number[]
+}
 
 async function collectSource(
   { feed, onProgress }: SourcesPorts,
   source: LiveSource,
   day: Day,
   signal: AbortSignal,
-): Promise<SourceReport> {
+): Promise<SourceRead> {
   const report = emptyReport()
-  if (source.missingSettings.length > 0)
-    return { ...report, outcome: 'skipped', reason: `missing setting: ${source.missingSettings.join(', ')}` }
+  const name = source.source
+  if (source.missingSettings.length > 0) {
+    const reason = `missing setting: ${source.missingSettings.join(', ')}`
+    return { name, report: { ...report, outcome: 'skipped', reason }, skews: [] }
+  }
   const failures: SourceFailure[] = []
+  const skews: number[] = []
   for await (const batch of source.read(day, signal)) {
     signal.throwIfAborted()
     if (batch.signals.length > 0) {
@@ -261,9 +283,10 @@ async function collectSource(
     }
     countRequests(report, batch)
     failures.push(...batch.failures)
-    onProgress(source.source, report.items)
+    skews.push(...batch.skews)
+    onProgress(name, report.items)
   }
-  return concludeReport(report, failures)
+  return { name, report: concludeReport(report, failures), skews }
 }
 
 function emptyReport(): SourceReport {

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readDecoded, redirectTarget, retryAt } from '../../src/adapters/http.ts'
+import { readDecoded, redirectTarget, retryAt, timeOfResponse } from '../../src/adapters/http.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 0, 500)
 
@@ -129,4 +129,24 @@ test.each([
   [Buffer.from('//Größe.example/日本').toString('latin1'), '//Gr%C3%B6%C3%9Fe.example/%E6%97%A5%E6%9C%AC'],
 ])('the redirect to %j leads to %j', (location, target) => {
   expect(redirectTarget(location === undefined ? {} : { location })).toBe(target)
+})
+
+describe('the time of a response', () => {
+  const date = 'Sat, 21 Nov 2026 12:05:00 GMT'
+  const at = Date.UTC(2026, 10, 21, 12, 5)
+
+  test.each([
+    ['a date', { date }, at],
+    ['a date and an age', { date, age: '3600' }, at + 3_600_000],
+    ['an age of zero', { date, age: '0' }, at],
+    ['a date of another form', { date: '2026-11-21T12:05:00Z' }, null],
+    ['a date without a zone', { date: 'Sat Nov 21 12:05:00 2026' }, null],
+    ['a date that is none', { date: 'yesterday GMT' }, null],
+    ['an age that is no number', { date, age: 'soon' }, null],
+    ['a negative age', { date, age: '-5' }, null],
+    ['an age without a date', { age: '5' }, null],
+    ['nothing', {}, null],
+  ])('the time is read from %s', (_how, headers, expected) => {
+    expect(timeOfResponse(headers)).toBe(expected)
+  })
 })

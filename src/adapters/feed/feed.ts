@@ -1,3 +1,4 @@
+import type { ClockCheck } from '../../domain/clock-check.ts'
 import type { KeptResponse } from '../../domain/feed/live-source.ts'
 import type { FeedStore } from '../../domain/ports.ts'
 import type { FeedFacts } from '../../domain/inspection.ts'
@@ -51,6 +52,8 @@ export function libsqlFeed(database: Database): FeedStore {
     keepResponse: withClient(saveKeptResponse),
     pausedUntil: withClient(readPause),
     pauseUntil: withClient(pauseUntil),
+    clockCheck: withClient(readClockCheck),
+    saveClockCheck: withClient(saveClockCheck),
     ping: withClient(async (client) => void (await client.execute('SELECT 1 FROM verified_titles LIMIT 1'))),
   }
 }
@@ -118,6 +121,21 @@ async function pauseUntil(client: StoreClient, host: string, until: Instant): Pr
   await client.execute({ sql: UPSERT_PAUSE, args: [host, until] })
 }
 
+async function readClockCheck(reader: SqlReader): Promise<ClockCheck | null> {
+  const columns = columnsOf('clock_check', ['checkedAt', 'aheadMs', 'sources'])
+  const [check] = await selectObjects<ClockCheck>(reader, columns, 'clock_check', [], 'the clock check')
+  return check ?? null
+}
+
+const UPSERT_CLOCK_CHECK = upsertRow('clock_check', ['id'], ['checked_at', 'ahead_ms', 'sources'])
+
+async function saveClockCheck(
+  client: StoreClient,
+  { checkedAt, aheadMs, sources }: ClockCheck,
+): Promise<void> {
+  await client.execute({ sql: UPSERT_CLOCK_CHECK, args: [1, checkedAt, aheadMs, sources] })
+}
+
 /** Reads the state of the feed for `dash doctor` and the metrics. */
 export async function feedFacts(reader: SqlReader, now: Instant): Promise<FeedFacts> {
   const { rows } = await reader.execute('SELECT max(generated_at) FROM snapshots')
@@ -125,6 +143,7 @@ export async function feedFacts(reader: SqlReader, now: Instant): Promise<FeedFa
   return {
     snapshotAt: typeof newest === 'number' ? newest : null,
     publicationProblem: await publicationProblem(reader, now),
+    clockCheck: await readClockCheck(reader),
   }
 }
 

@@ -170,7 +170,7 @@ function toDetails(source: LiveSourceName, row: SourceRow, collectedAt: Instant)
 }
 
 function emptyBatch(): SourceBatch {
-  return { signals: [], details: [], badRows: [], failures: [], requests: 0, notModified: 0 }
+  return { signals: [], details: [], badRows: [], failures: [], requests: 0, notModified: 0, skews: [] }
 }
 
 /**

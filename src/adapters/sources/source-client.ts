@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { skewOf } from '../../domain/clock-check.ts'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
-import type { KeptResponse } from '../../domain/feed/live-source.ts'
+import type { KeptResponse, SourceBatch } from '../../domain/feed/live-source.ts'
 import { HOW_TO_REACH, networkReason } from '../../domain/refusal.ts'
 import type { Clock, FeedStore } from '../../domain/ports.ts'
 import {
@@ -10,6 +11,7 @@ import {
   readDecoded,
   redirectTarget,
   retryAt,
+  timeOfResponse,
 } from '../http.ts'
 import type { HttpClient, HttpRequest, HttpResponse } from '../http.ts'
 import { HostGates, hostOf } from './host-gates.ts'
@@ -55,11 +57,8 @@ export interface SourceRequest<T> {
   read: (json: unknown) => T
 }
 
-/** Counts of requests and of unchanged responses. */
-export interface RequestCounts {
-  requests: number
-  notModified: number
-}
+/** Counts of requests and of unchanged responses, and the skew of each response with a time. */
+export type RequestCounts = Pick<SourceBatch, 'requests' | 'notModified' | 'skews'>
 
 /** State of sources that is kept between runs. */
 export type SourceMemory = Pick<FeedStore, 'keptResponse' | 'keepResponse' | 'pausedUntil' | 'pauseUntil'>
@@ -96,11 +95,15 @@ export function openSourceClient(options: SourceClientOptions): SourceClient {
   const { responseTimeoutMs, clock, memory } = options
   // Each request has one overall time limit; a connect timeout would only report the same failure differently.
   const http = openHttpClient({ connect: { timeout: 2 * responseTimeoutMs } })
-  const loadPause = async (host: string): Promise<number | null> => (await memory?.pausedUntil(host)) ?? null
+  // A longer pause was stored by a clock that was ahead.
+  const loadPause = async (host: string): Promise<number | null> => {
+    const until = (await memory?.pausedUntil(host)) ?? null
+    return until === null || until > clock() + PAUSE_MAX_MS ? null : until
+  }
   const shared = { ...options, http, gates: new HostGates({ ...options, loadPause }) }
   return {
     clock,
-    fetchJson: (request, signal, counts = { requests: 0, notModified: 0 }) =>
+    fetchJson: (request, signal, counts = { requests: 0, notModified: 0, skews: [] }) =>
       fetchJson({ ...shared, request, signal, counts }),
     close: () => http.close(),
   }
@@ -159,9 +162,13 @@ async function fetchWithRetry(
   const headers = requestHeaders(context, kept)
   const exchange = { url, headers, body: requestBody(request), timeoutMs: responseTimeoutMs, signal }
   for (let attempt = 1; ; attempt += 1) {
-    const response = await gates.run(url, signal, () => {
+    const response = await gates.run(url, signal, async () => {
       counts.requests += 1
-      return send(http, exchange, maxBytes)
+      const sentAt = clock()
+      const received = await send(http, exchange, maxBytes)
+      const time = timeOfResponse(received.headers)
+      if (time !== null) counts.skews.push(skewOf(time, sentAt, clock()))
+      return received
     })
     if (!isBusy(response)) return response
     const retryAfter = retryAt(response.headers, clock())

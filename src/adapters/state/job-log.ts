@@ -38,8 +38,7 @@ const UPSERT = `
     started_at = excluded.started_at,
     ended_at = excluded.ended_at,
     exit_code = excluded.exit_code,
-    last_success_at = coalesce(excluded.last_success_at, last_success_at)
-  WHERE excluded.ended_at >= ended_at`
+    last_success_at = coalesce(excluded.last_success_at, last_success_at)`
 
 const KEPT_AUDITS = 100
 

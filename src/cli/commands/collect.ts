@@ -1,3 +1,4 @@
+import { describeDifference, isClockWrong } from '../../domain/clock-check.ts'
 import type { LiveSourceName } from '../../domain/feed/live-source.ts'
 import { collect } from '../../jobs/collect.ts'
 import type { CollectReport, SourceReport } from '../../jobs/collect.ts'
@@ -45,7 +46,14 @@ export async function collectCommand(
 }
 
 /** Prints incompletely read sources as errors, even under `--quiet`, and bad rows as notes. */
-function showProblems({ sources, snapshot, articles }: CollectReport, { note, error }: Terminal): void {
+function showProblems(
+  { sources, clock, snapshot, articles }: CollectReport,
+  { note, error }: Terminal,
+): void {
+  if (isClockWrong(clock))
+    error(
+      `the clock is ${describeDifference(clock)}; set it right and run dash collect again: nothing is published before`,
+    )
   for (const [source, report] of entries(sources)) {
     if (report.outcome !== 'collected') error(`${source} ${OUTCOME_LABELS[report.outcome]}: ${report.reason}`)
     if (report.badRows === 0) continue
@@ -62,7 +70,7 @@ function showProblems({ sources, snapshot, articles }: CollectReport, { note, er
 
 const OUTCOME_LABELS = { partial: 'was only partly read', failed: 'failed', skipped: 'was skipped' } as const
 
-function collectSummary({ day, sources, snapshot, articles }: CollectReport): string {
+function collectSummary({ day, sources, clock, snapshot, articles }: CollectReport): string {
   const reports = entries(sources).map(([, report]) => report)
   const sum = (count: (report: SourceReport) => number): number =>
     reports.reduce((total, report) => total + count(report), 0)
@@ -76,7 +84,8 @@ function collectSummary({ day, sources, snapshot, articles }: CollectReport): st
   const texts = articles && articles.wanted > 0 ? `; ${articles.stored} of ${articles.wanted} texts` : ''
   const served =
     snapshot?.outcome === 'superseded' ? `; the server keeps the later snapshot ${snapshot.snapshotId}` : ''
-  return `${day}: ${read} collected, ${sum(({ items }) => items)} items: ${counts.join(', ')}${texts}${served}`
+  const clockText = isClockWrong(clock) ? `; the clock is ${describeDifference(clock)}` : ''
+  return `${day}: ${read} collected, ${sum(({ items }) => items)} items: ${counts.join(', ')}${texts}${served}${clockText}`
 }
 
 function entries(sources: CollectReport['sources']): [string, SourceReport][] {

@@ -51,6 +51,8 @@ export interface SourceBatch {
   requests: number
   /** Requests among these that returned "not modified". */
   notModified: number
+  /** Milliseconds by which the source's clock is ahead of this one, for each response with a time. */
+  skews: number[]
 }
 
 /** A stored response of a source, for conditional requests. */

@@ -99,4 +99,15 @@ function sourceMemoryContract(name: string, engine: FeedOpener): void {
       ])
     })
   })
+
+  describe(`the clock check in ${name}`, () => {
+    test('the clock check is the one saved last, although its time is before that of the one before', async () => {
+      const { feed, another } = await engine.open()
+      expect(await feed.clockCheck()).toBeNull()
+      await feed.saveClockCheck({ checkedAt: 94_608_000_000_000, aheadMs: 94_608_000_000, sources: 3 })
+      const right = { checkedAt: 1_700_000_000_000, aheadMs: -12, sources: 7 }
+      await another().feed.saveClockCheck(right)
+      expect(await feed.clockCheck()).toEqual(right)
+    })
+  })
 }

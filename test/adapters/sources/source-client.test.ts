@@ -355,16 +355,34 @@ describe('a response with validators', () => {
   test('a response with validators is kept, requested conditionally, and reused while it is unchanged', async () => {
     const { url, requests } = await unchanging([1, 2])
     const client = sourceClient({ memory: memoryOfSources() })
-    const counts = { requests: 0, notModified: 0 }
+    const counts = { requests: 0, notModified: 0, skews: [] }
     const { signal } = new AbortController()
     const request = { url, conditional: true, read: (json: unknown) => json }
     expect(await client.fetchJson(request, signal, counts)).toEqual([1, 2])
     expect(await client.fetchJson(request, signal, counts)).toEqual([1, 2])
-    expect(counts).toEqual({ requests: 2, notModified: 1 })
+    expect(counts).toMatchObject({ requests: 2, notModified: 1 })
     expect(requests[1]?.headers).toMatchObject({
       'if-none-match': 'W/"1"',
       'if-modified-since': validators['last-modified'],
     })
+  })
+
+  test('an unchanged response and a refused request tell the time of the source too', async () => {
+    const now = Date.UTC(2026, 10, 21, 12)
+    const at = (ms: number): string => new Date(now + ms).toUTCString()
+    const { url } = await localSource(({ target, headers }, response) => {
+      if (target === '/gone') response.writeHead(500, { date: at(-600_000) }).end()
+      else if (headers['if-none-match']) response.writeHead(304, { date: at(0), age: '1800' }).end()
+      else response.writeHead(200, { ...validators, date: at(3_600_000) }).end('[]')
+    })
+    const client = sourceClient({ memory: memoryOfSources(), clock: () => now })
+    const counts = { requests: 0, notModified: 0, skews: [] }
+    const request = { url, conditional: true, read: (json: unknown) => json }
+    const { signal } = new AbortController()
+    for (let index = 0; index < 2; index += 1) await client.fetchJson(request, signal, counts)
+    const failing = client.fetchJson({ ...request, url: `${url}/gone` }, signal, counts)
+    await expect(failing).rejects.toMatchObject(SOURCE_UNAVAILABLE)
+    expect(counts.skews).toEqual([3_600_000, 1_800_000, -599_000])
   })
 
   test('a response is not kept without a conditional request', async () => {

@@ -31,7 +31,7 @@ test('a collection whose store fails stops every other source before its next ba
   const MOST = 1_000
   const fault = new Error('the disk is gone')
   const batch = (source: string): never =>
-    ({ signals: [{ source }], details: [], badRows: [], failures: [] }) as never
+    ({ signals: [{ source }], details: [], badRows: [], failures: [], skews: [] }) as never
   let read = 0
   const endless: LiveSource = {
     source: 'hn',

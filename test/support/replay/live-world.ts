@@ -68,6 +68,7 @@ export async function readWhole(
     failures: [],
     requests: 0,
     notModified: 0,
+    skews: [],
   }
   for await (const batch of source.read(DAY, new AbortController().signal)) {
     whole.signals.push(...batch.signals)
@@ -76,6 +77,7 @@ export async function readWhole(
     whole.failures.push(...batch.failures)
     whole.requests += batch.requests
     whole.notModified += batch.notModified
+    whole.skews.push(...batch.skews)
   }
   return whole
 }

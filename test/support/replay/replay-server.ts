@@ -14,6 +14,8 @@ export interface Replay {
   fault(source: Replayed, fault: Fault, where?: RegExp): void
   /** Changes responses where the path and query match; the result of `change` is sent as JSON. */
   change(source: Replayed, where: RegExp, change: (content: unknown) => unknown): void
+  /** Sets the clock of a source ahead, in milliseconds. */
+  setClock(source: Replayed, aheadMs: number): void
   /** Delays every response of a source until the returned function is called. */
   hold(source: Replayed, where?: RegExp): () => void
   close(): Promise<void>
@@ -23,6 +25,7 @@ interface Rules {
   faults: { where: RegExp; fault: Fault }[]
   changes: { where: RegExp; change: (content: unknown) => unknown }[]
   holds: { where: RegExp; until: Promise<void> }[]
+  aheadMs: number
 }
 
 /** Starts all live sources, each on its own local port. Responses have ETags and support conditional requests. */
@@ -31,7 +34,7 @@ export async function startReplay(): Promise<Replay> {
   const requests: Replay['requests'] = []
   const servers: Server[] = []
   const rules = Object.fromEntries(
-    sources.map((source): [Replayed, Rules] => [source, { faults: [], changes: [], holds: [] }]),
+    sources.map((source): [Replayed, Rules] => [source, { faults: [], changes: [], holds: [], aheadMs: 0 }]),
   ) as Record<Replayed, Rules>
   const urls: Partial<Record<Replayed, string>> = {}
   for (const source of sources) {
@@ -50,6 +53,7 @@ export async function startReplay(): Promise<Replay> {
     requests,
     fault: (source, fault, where = /./) => void rules[source].faults.push({ where, fault }),
     change: (source, where, change) => void rules[source].changes.push({ where, change }),
+    setClock: (source, aheadMs) => void (rules[source].aheadMs = aheadMs),
     hold(source, where = /./) {
       let release = (): void => undefined
       const until = new Promise<void>((resolve) => (release = resolve))
@@ -67,7 +71,7 @@ export async function startReplay(): Promise<Replay> {
 
 async function respond(
   source: Replayed,
-  { faults, changes, holds }: Rules,
+  { faults, changes, holds, aheadMs }: Rules,
   requests: Replay['requests'],
   request: IncomingMessage,
   response: ServerResponse,
@@ -78,6 +82,7 @@ async function respond(
   const replayRequest = { source, method, target, headers, body: Buffer.concat(chunks).toString('utf8') }
   requests.push(replayRequest)
   for (const { where, until } of holds) if (where.test(target)) await until
+  response.setHeader('date', new Date(Date.now() + aheadMs).toUTCString())
   let content = responseTo(source, replayRequest)
   for (const { where, change } of changes) if (where.test(target)) content = change(content)
   const body = JSON.stringify(content)

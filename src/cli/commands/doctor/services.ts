@@ -1,7 +1,7 @@
+import { isClockWrong, medianOf, skewOf } from '../../../domain/clock-check.ts'
 import { LIVE_SOURCES } from '../../../domain/feed/live-source.ts'
 import type { LiveSourceName } from '../../../domain/feed/live-source.ts'
 import { parseJsonObject } from '../../../domain/text.ts'
-import type { Instant } from '../../../domain/time.ts'
 import { REQUIRED_TOKENS, localUrl } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
 import type { HttpProbe } from '../../container.ts'
@@ -52,30 +52,16 @@ export async function probeServices(
   return { findings: findings.flat(), skews }
 }
 
-/**
- * Returns how many milliseconds another clock is ahead. Requests and responses take time, so that a range of values
- * is possible; the one closest to 0 counts.
- *
- * @param date time in the response, cut to whole seconds
- */
-export function skewOf(date: Instant, sentAt: Instant, receivedAt: Instant): number {
-  if (date + 1_000 < sentAt) return date + 1_000 - sentAt
-  return Math.max(0, date - receivedAt)
-}
-
 /** Smaller differences between clocks are ignored. */
 const SKEW_MAX_MS = 5_000
-
-/** From this difference on, `at` of the history and sessions of the chat are refused. */
-const SKEW_WRONG_MS = 300_000
 
 /**
  * @param skews skews of services and database servers in milliseconds; the median counts, because one of them may
  *   be wrong
  */
 export function judgeClock(skews: readonly number[]): Judgement {
-  const middle = [...skews].sort((a, b) => a - b)[Math.floor(skews.length / 2)]
-  if (middle === undefined)
+  const middle = medianOf(skews)
+  if (middle === null)
     return note(
       'the clock was not compared with any other',
       'run dash doctor without --offline and with network access',
@@ -84,7 +70,9 @@ export function judgeClock(skews: readonly number[]): Judgement {
   const side = middle > 0 ? 'behind' : 'ahead of'
   const detail = `this clock is ${Math.round(Math.abs(middle) / 1000)} s ${side} the others`
   const mend = 'turn on time synchronisation: timedatectl set-ntp true'
-  return Math.abs(middle) > SKEW_WRONG_MS ? problem(detail, mend, EXIT.failed) : warning(detail, mend)
+  return isClockWrong({ aheadMs: -middle, sources: skews.length })
+    ? problem(detail, mend, EXIT.failed)
+    : warning(detail, mend)
 }
 
 function serverProbe(config: Config): ServiceProbe {

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { describeClockProblem, stopsPublishing } from '../../../domain/clock-check.ts'
 import type { HeldLease } from '../../../domain/lease.ts'
 import { MAX_FRESH_HOURS } from '../../../domain/models/shortlist.ts'
 import { proveRun } from '../../../domain/models/stored-run.ts'
@@ -72,6 +73,11 @@ export const FEED_CHECKS: Checks<FeedFacts> = {
     const mend = 'correct the clock, or run dash snapshot --discard-later'
     if (snapshotAt > now) return problem(`${at}, later than this clock`, mend, EXIT.failed)
     return now - snapshotAt > SNAPSHOT_OLD_MS ? warning(at, 'run dash collect, and check its timer') : ok(at)
+  },
+  'clock.collect'({ clockCheck }, now) {
+    if (!stopsPublishing(clockCheck, now)) return []
+    const { detail, mend } = describeClockProblem(clockCheck)
+    return problem(detail, mend, EXIT.failed)
   },
   'feed.rows'({ publicationProblem: text }) {
     if (text === null) return ok('every stored row can be published')

@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest'
+import {
+  clockDifference,
+  describeDifference,
+  isClockWrong,
+  medianOf,
+  skewOf,
+  stopsPublishing,
+} from '../../src/domain/clock-check.ts'
+
+const NOW = Date.parse('2026-03-02T12:00:00Z')
+const HOUR = 3_600_000
+
+test('a header that is cut to the second and arrives later agrees with the clock', () => {
+  expect(skewOf(10_000, 10_999, 11_200)).toBe(0)
+  expect(skewOf(10_000, 9_900, 10_100)).toBe(0)
+  expect(skewOf(10_000, 15_000, 15_100)).toBe(-4_000)
+  expect(skewOf(20_000, 15_000, 15_100)).toBe(4_900)
+})
+
+test('the median is the middle value, or the middle of two, and none without values', () => {
+  expect([
+    medianOf([]),
+    medianOf([3]),
+    medianOf([9, 1]),
+    medianOf([9, 1, 3]),
+    medianOf([4, 1, 2, 9]),
+  ]).toEqual([null, 3, 5, 3, 3])
+})
+
+describe('the difference to the sources', () => {
+  test('each source counts once, however many responses it sent', () => {
+    const many = Array.from({ length: 350 }, () => -900_000)
+    expect(clockDifference([many, [0, 1_000], [500]])).toEqual({ aheadMs: -500, sources: 3 })
+    expect(clockDifference([many, [], []])).toEqual({ aheadMs: 900_000, sources: 1 })
+  })
+
+  test('there is no difference without a response that has a time', () => {
+    expect(clockDifference([])).toBeNull()
+    expect(clockDifference([[], []])).toBeNull()
+  })
+
+  test('a clock is wrong from more than five minutes in either direction', () => {
+    const wrong = (aheadMs: number): boolean => isClockWrong({ aheadMs, sources: 1 })
+    expect([300_000, 300_001, -300_000, -300_001, 0].map(wrong)).toEqual([false, true, false, true, false])
+    expect(isClockWrong(null)).toBe(false)
+  })
+
+  test.each([
+    [{ aheadMs: 301_000, sources: 1 }, '5 minutes ahead of 1 source'],
+    [{ aheadMs: -7_200_000, sources: 3 }, '2 hours behind 3 sources'],
+    [{ aheadMs: 94_608_000_000, sources: 2 }, '1095 days ahead of 2 sources'],
+    [{ aheadMs: 90_000, sources: 2 }, '90 seconds ahead of 2 sources'],
+  ])('the difference %j is described as %s', (difference, text) => {
+    expect(describeDifference(difference)).toBe(text)
+  })
+})
+
+describe('a comparison', () => {
+  const YEARS = 26_000 * HOUR
+
+  test.each([
+    ['the clock was right', NOW, 300_000, false],
+    ['the clock is as wrong as it was', NOW - 48 * HOUR, YEARS, true],
+    ['it is more than 48 hours ago', NOW - 48 * HOUR - 1, YEARS, false],
+    ['the clock was ahead and was corrected', NOW - 48 * HOUR + YEARS, YEARS, true],
+    ['the clock was ahead and was corrected long ago', NOW - 48 * HOUR + YEARS - 1, YEARS, false],
+    ['the clock was behind and was corrected', NOW - HOUR - YEARS, -YEARS, true],
+    ['the clock was some minutes ahead and was corrected', NOW + 599_000, 600_000, true],
+  ])(
+    'a comparison stops publications unless it is old or found the clock right: %s',
+    (_name, checkedAt, aheadMs, stops) => {
+      expect(stopsPublishing({ checkedAt, aheadMs, sources: 1 }, NOW)).toBe(stops)
+    },
+  )
+
+  test('no comparison stops nothing', () => {
+    expect(stopsPublishing(null, NOW)).toBe(false)
+  })
+})
