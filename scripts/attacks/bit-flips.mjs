@@ -154,7 +154,13 @@ async function publish(asOfDay, container) {
   const started = performance.now()
   const clock = () => startsAt + Math.floor(performance.now() - started)
   const ports = await container.publishPorts(clock, () => undefined)
-  const options = { once: true, dryRun: false, retryDelayMs: 0, signal: new AbortController().signal }
+  const options = {
+    once: true,
+    dryRun: false,
+    recordGaps: null,
+    retryDelayMs: 0,
+    signal: new AbortController().signal,
+  }
   const { report } = await publishYear(ports, options)
   if (report.outcome !== 'published') throw new Error(`${asOfDay} was not published: ${report.reason}`)
 }

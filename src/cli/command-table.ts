@@ -252,7 +252,11 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--retry-delay <seconds>', 'pause between attempts, in seconds').default('60'),
       toggle('--once', 'make one attempt instead of all remaining attempts'),
       toggle('--dry-run', 'rank and report; write nothing and count no attempt'),
-      toggle('--allow-empty', 'publish even if every list is empty'),
+      toggle('--allow-empty', 'publish even if every news list is empty'),
+      option(
+        '--record-gaps <n>',
+        'confirm more than seven missed days, or old data, by the number of missed days',
+      ),
     ],
     job: ({ dryRun }) => (dryRun ? null : 'publish-year'),
     load: async () => (await import('./commands/publish-year.ts')).publishYearCommand,

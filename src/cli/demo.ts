@@ -207,6 +207,7 @@ async function publishAsOf(asOfDay: Day, container: Container, signal: AbortSign
     once: true,
     dryRun: false,
     allowEmpty: false,
+    recordGaps: null,
     retryDelayMs: 0,
     signal,
   })

@@ -59,6 +59,7 @@ import type {
 } from './year/ledger.ts'
 import type { Founding } from './year/legacy-import.ts'
 import type { LogFile, SeenLog } from './year/log/log-history.ts'
+import type { EventGroup } from './year/left-out.ts'
 import type { PublishedResponse } from './year/published-ledger.ts'
 import type { SourceObservation, VerifiedTitle, YearEvent } from './year/rank.ts'
 import type { Checkpoint, VerifierKey } from './year/log/signed-note.ts'
@@ -297,6 +298,13 @@ export interface FeedStore {
    * latest signal up to the as-of day, and the observations of each source. Cost grows with the window's events.
    */
   readWindow(window: YearWindow): Promise<{ events: YearEvent[]; observed: SourceObservation[] }>
+  /**
+   * The events observed in a window, with any values of their latest signals, grouped by source and by what those
+   * lack. Cost grows with all events of the window.
+   */
+  eventGroups(window: YearWindow): Promise<EventGroup[]>
+  /** Day of the newest signal of a news source up to a day; null without one. */
+  newestNewsDay(upTo: Day): Promise<Day | null>
   /** Day of the signal that gives an event its values on an as-of day; null without one. */
   latestDay(event: ItemRef, asOfDay: Day): Promise<Day | null>
   /** Verified titles among the given events, by save key. */

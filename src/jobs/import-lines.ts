@@ -6,6 +6,8 @@ import type { ItemRef } from '../domain/feed/source.ts'
 import type { FeedStore, InputLine, LineSource } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { shorten } from '../domain/text.ts'
+import { lacksOf } from '../domain/year/left-out.ts'
+import type { CauseCounts, RowCause } from '../domain/year/left-out.ts'
 
 /** Report of an import of files with any kind of rows (docs/importing.md). */
 export interface LinesReport extends ImportCounts {
@@ -28,7 +30,7 @@ export interface LinesOptions {
 }
 
 type ParsedLine<Row> =
-  | { kind: 'row'; row: Row; vouched?: boolean }
+  | { kind: 'row'; row: Row; vouched?: boolean; lacks?: readonly RowCause[] }
   | { kind: 'unknown-source'; source: string }
   | { kind: 'bad'; reason: string }
 
@@ -47,6 +49,7 @@ interface ImportRun<Row> extends LinesOptions {
   badRows: number
   vouched: number
   unknownSources: Map<string, number>
+  notForYear: Map<RowCause, number>
 }
 
 type RowKind<Row> = Pick<ImportRun<Row>, 'parse' | 'store' | 'batchRows' | 'onProgress'>
@@ -61,8 +64,9 @@ async function importLines<Row>(
   sources: readonly LineSource[],
   options: LinesOptions,
 ): Promise<ImportRun<Row>> {
-  const counts = { checked: 0, badRows: 0, vouched: 0, unknownSources: new Map<string, number>() }
-  const run: ImportRun<Row> = { ...kind, ...options, ...counts, report: emptyReport(sources.length) }
+  const counts = { checked: 0, badRows: 0, vouched: 0 }
+  const maps = { unknownSources: new Map<string, number>(), notForYear: new Map<RowCause, number>() }
+  const run: ImportRun<Row> = { ...kind, ...options, ...counts, ...maps, report: emptyReport(sources.length) }
   const { report, onError } = run
   for (const source of sources) {
     try {
@@ -163,7 +167,7 @@ const UNKNOWN_NAMES_KEPT = 1_000
 const OTHER_UNKNOWN_NAMES = '(other names)'
 
 function count<Row>(run: ImportRun<Row>, file: string, line: number, parsed: ParsedLine<Row>): void {
-  const { unknownSources: unknown } = run
+  const { unknownSources: unknown, notForYear } = run
   run.report.rows += 1
   if (parsed.kind === 'bad') {
     run.badRows += 1
@@ -172,8 +176,9 @@ function count<Row>(run: ImportRun<Row>, file: string, line: number, parsed: Par
     const named = shorten(parsed.source)
     const name = unknown.has(named) || unknown.size < UNKNOWN_NAMES_KEPT ? named : OTHER_UNKNOWN_NAMES
     unknown.set(name, (unknown.get(name) ?? 0) + 1)
-  } else if (parsed.vouched === true) {
-    run.vouched += 1
+  } else {
+    if (parsed.vouched === true) run.vouched += 1
+    for (const cause of parsed.lacks ?? []) notForYear.set(cause, (notForYear.get(cause) ?? 0) + 1)
   }
 }
 
@@ -234,6 +239,8 @@ export interface ImportReport extends LinesReport {
   vouched: number
   /** Number of rows of unknown sources, by name. */
   unknownSources: Record<string, number>
+  /** Number of valid rows that lack what a Year needs, by cause; a row can lack several things. */
+  notForYear: CauseCounts<RowCause>
 }
 
 export interface ImportOptions extends LinesOptions {
@@ -258,12 +265,18 @@ export async function importSignals(
   const kind: RowKind<Signal> = {
     parse(value) {
       const parsed = parseSignal(value, options.titleProvenance)
-      return parsed.kind === 'signal' ? { ...parsed, kind: 'row', row: parsed.signal } : parsed
+      if (parsed.kind !== 'signal') return parsed
+      return { ...parsed, kind: 'row', row: parsed.signal, lacks: lacksOf(parsed.signal) }
     },
     store: (batch) => feed.importSignals(batch),
     batchRows: BATCH_ROWS,
     onProgress,
   }
-  const { report, vouched, unknownSources } = await importLines(kind, sources, options)
-  return { ...report, vouched, unknownSources: Object.fromEntries(unknownSources) }
+  const { report, vouched, unknownSources, notForYear } = await importLines(kind, sources, options)
+  return {
+    ...report,
+    vouched,
+    unknownSources: Object.fromEntries(unknownSources),
+    notForYear: Object.fromEntries(notForYear),
+  }
 }

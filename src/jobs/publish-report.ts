@@ -20,6 +20,8 @@ export interface PublishReport {
   /** Number of distinct items of all lists. */
   distinctItems: number | null
   coverage: Coverage | null
+  /** Number of gaps that this run recorded. */
+  gapsRecorded: number
   durationMs: number
   reason: string | null
 }
@@ -43,6 +45,7 @@ export function publishReport(
     items: null,
     distinctItems: null,
     coverage: null,
+    gapsRecorded: 0,
     durationMs: now - startedAt,
     reason: null,
     ...facts,

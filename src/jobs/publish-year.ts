@@ -1,7 +1,5 @@
-import { listedEvents } from '../domain/feed/columns.ts'
 import type { Objects, FeedStore, Ledger, TitleSource, YearReader } from '../domain/ports.ts'
 import { Refusal, messageOf } from '../domain/refusal.ts'
-import { formatInstant } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
 import { headIsBehind, sealEntry } from '../domain/year/chain.ts'
 import type { ProvedLedger } from '../domain/year/chain.ts'
@@ -9,19 +7,15 @@ import { sealYear } from '../domain/year/envelope.ts'
 import type { SealedYear } from '../domain/year/envelope.ts'
 import { lastCompleteDay, windowEnding } from '../domain/year/ledger.ts'
 import type { AppendRefusal, EntryContent, Head, LedgerRow } from '../domain/year/ledger.ts'
-import {
-  COMMIT_WITHIN_MS,
-  missedDays,
-  planPublication,
-  laterTimeInLedger,
-  windowProblem,
-  withoutProvenance,
-} from '../domain/year/plan.ts'
-import type { FoundWindow, PublicationPlan } from '../domain/year/plan.ts'
-import { coverageOf } from '../domain/year/rank.ts'
+import { COMMIT_WITHIN_MS, planPublication } from '../domain/year/plan.ts'
+import type { PublicationPlan } from '../domain/year/plan.ts'
+import { coverageOf, isEmptyYear } from '../domain/year/rank.ts'
+import type { FoundWindow } from '../domain/year/window-check.ts'
 import { shorten } from '../domain/text.ts'
 import { leaseLost, withPublisherLease } from './lease.ts'
 import type { LeasePorts } from './lease.ts'
+import { prepare, readWindow } from './publish-preconditions.ts'
+import type { Prepared } from './publish-preconditions.ts'
 import { contentFacts, describeGap, manifestFacts, publishReport } from './publish-report.ts'
 import type { PublishReport } from './publish-report.ts'
 import { rankWithTitles } from './rank-with-titles.ts'
@@ -43,8 +37,10 @@ export interface PublishOptions {
   once: boolean
   /** True to rank and report without counting an attempt or writing. */
   dryRun: boolean
-  /** True to publish a Year whose lists are all empty. */
+  /** True to publish a Year whose news lists are all empty. */
   allowEmpty: boolean
+  /** Number of missed days that the operator confirms; null for none. */
+  recordGaps: number | null
   retryDelayMs: number
   /** Ends the run: the lease is released, a counted attempt stays counted. */
   signal: AbortSignal
@@ -69,6 +65,8 @@ interface Run extends PublishPorts, PublishOptions {
   head: Head | null
   /** End of the chain, which the next entry continues. */
   end: Pick<Head, 'seq' | 'leaf'>
+  /** Number of gaps that this run recorded. */
+  gapsRecorded: number
   /** The last stored publication. */
   sealed: SealedYear | null
   /** Reason of the last reported failure. */
@@ -87,7 +85,8 @@ export async function publishYear(ports: PublishPorts, options: PublishOptions):
     const { proved, contents, head } = await readContinued(ports)
     const asOfDay = lastCompleteDay(startedAt)
     const facts = { startedAt, asOfDay, token, proved, rows: contents.rows, head, end: endOf(proved) }
-    return { ...ports, ...options, ...facts, sealed: null, reportedReason: null }
+    const progress = { gapsRecorded: 0, sealed: null, reportedReason: null }
+    return { ...ports, ...options, ...facts, ...progress }
   }
   if (options.dryRun) return rehearse(await begin(''))
   // A crash from here on: the lease expires.
@@ -95,28 +94,44 @@ export async function publishYear(ports: PublishPorts, options: PublishOptions):
 }
 
 async function publish(run: Run): Promise<PublishResult> {
-  const { ledger, objects, clock, asOfDay, token, once, signal } = run
-  const reason = forbidden(run)
-  if (reason !== null) return resultOf(run, 'failed', { reason })
+  const prepared = await prepare(run)
+  if ('refused' in prepared) return resultOf(run, 'failed', { reason: prepared.refused })
   // Write the head that a crash after a commit left out.
   if (headIsBehind(run.proved.entries, run.head)) await putHead(run)
-  await recordMissedDays(run)
-  // Sign the checkpoint that a crash left out, or that of the missed days.
-  await signCheckpoint(run, run.rows)
+  try {
+    await recordMissedDays(run, prepared.missed)
+    // Sign the checkpoint that a crash left out, or that of the missed days.
+    await signCheckpoint(run, run.rows)
+    return await makeAttempts(run, prepared)
+  } catch (error) {
+    // Gaps are permanent: a run that recorded some reports their number however it ends.
+    if (run.gapsRecorded === 0) throw error
+    return { ...resultOf(run, 'failed', { reason: messageOf(error) }), cause: error }
+  }
+}
+
+/** Attempts the publication until the day is settled, once, or until no attempt is left. */
+async function makeAttempts(run: Run, { window }: Prepared): Promise<PublishResult> {
+  const { ledger, objects, clock, asOfDay, token, once, signal } = run
   let failed: PublishResult | null = null
+  let ready = window && { found: window, problem: null }
   for (;;) {
     const plan = planPublication(asOfDay, run.proved.entries, await ledger.attempts(asOfDay))
     if (plan.do === 'record-gap') {
       await recordGap(run, { asOfDay, reason: 'attempts_spent', attempts: plan.attempts })
       await signCheckpoint(run, run.rows)
-      if (failed) return { ...failed, report: { ...failed.report, outcome: 'gap' } }
+      if (failed) {
+        const { gapsRecorded } = run
+        return { ...failed, report: { ...failed.report, outcome: 'gap', gapsRecorded } }
+      }
     } else if (failed) {
       if (once || signal.aborted || !(await pause(run, failed))) return failed
       failed = null
     } else if (plan.do === 'nothing') {
       return settled(run, plan)
     } else {
-      const { found, problem } = await readWindow(run)
+      const { found, problem } = ready ?? (await readWindow(run))
+      ready = null
       if (problem !== null) return resultOf(run, 'failed', { reason: problem })
       // A store that refuses writes must not cost an attempt.
       await objects.prepare()
@@ -190,32 +205,23 @@ function isPublished({ entries }: ProvedLedger, sealed: SealedYear | null): bool
 
 /** A dry run: ranks and reports, writes nothing. */
 async function rehearse(run: Run): Promise<PublishResult> {
-  const reason = forbidden(run)
-  if (reason !== null) return resultOf(run, 'failed', { reason })
-  const plan = planPublication(run.asOfDay, run.proved.entries, await run.ledger.attempts(run.asOfDay))
-  if (plan.do === 'nothing') return settled(run, plan)
-  const { found, problem } = await readWindow(run)
-  if (problem !== null) return resultOf(run, 'failed', { reason: problem })
-  const sealAt = await sealing(run, found, run.startedAt)
+  const prepared = await prepare(run)
+  if ('refused' in prepared) return resultOf(run, 'failed', { reason: prepared.refused })
+  if (prepared.window === null) {
+    const { plan } = prepared
+    if (plan.do === 'nothing') return settled(run, plan)
+    return settled(run, { ...plan, do: 'nothing', because: 'gap', reason: 'attempts_spent' })
+  }
+  const { missed, window } = prepared
+  const sealAt = await sealing(run, window, run.startedAt)
   const sealed = sealAt(run.clock())
+  const gaps = missed.length === 1 ? '1 gap' : `${missed.length} gaps`
   return resultOf(run, 'dry-run', {
     ...manifestFacts(sealed.manifest),
     publishedAt: null,
     ...contentFacts(sealed),
+    reason: missed.length === 0 ? null : `${gaps} would be recorded`,
   })
-}
-
-const UNFINISHED_IMPORT =
-  'the import of an archive is not finished; run `dash import archive` with the same folder again'
-
-/** The reason why nothing may be published, before an attempt is counted; null when publishing is allowed. */
-function forbidden({ proved, clock }: Run): string | null {
-  if (proved.unfinished) return UNFINISHED_IMPORT
-  const now = clock()
-  const ahead = laterTimeInLedger(now, proved.entries, proved.timeline)
-  if (ahead === null) return null
-  const times = `the clock says ${formatInstant(now)}, but the ledger already has an entry of ${formatInstant(ahead)}`
-  return `${times}; correct the clock`
 }
 
 async function settled(run: Run, plan: Extract<PublicationPlan, { do: 'nothing' }>): Promise<PublishResult> {
@@ -243,22 +249,25 @@ async function pause(run: Run, { report: { attempt: number, reason } }: PublishR
  * Records missed days. Years of gaps can follow an imported archive, so that the ledger is proved again only after the
  * last one.
  */
-async function recordMissedDays(run: Run): Promise<void> {
+async function recordMissedDays(run: Run, missed: readonly Day[]): Promise<void> {
+  if (missed.length === 0) return
+  // A store that refuses writes must not leave a gap without its head.
+  await run.objects.prepare()
   const firstAttemptDay = await run.ledger.firstAttemptDay()
-  const days = missedDays(run.proved, firstAttemptDay, run.asOfDay)
-  for (const day of days) {
+  for (const day of missed) {
     run.signal.throwIfAborted()
     const tried = firstAttemptDay !== null && day >= firstAttemptDay
     const attempts = tried ? await run.ledger.attempts(day) : []
     await recordGap(run, { asOfDay: day, reason: 'missed', attempts: attempts.length })
   }
-  if (days.length > 0) await prove(run)
+  await prove(run)
 }
 
 /** Records a gap. A crash between entry and head: the next run writes the head. */
 async function recordGap(run: Run, gap: Omit<Extract<EntryContent, { kind: 'gap' }>, 'kind'>): Promise<void> {
   const refusal = await append(run, { kind: 'gap', ...gap }, run.clock())
   if (refusal !== null) throw appendFailure(refusal)
+  run.gapsRecorded += 1
   await putHead(run)
 }
 
@@ -279,7 +288,9 @@ async function prove(run: Run): Promise<void> {
  * @returns the refusal, or null
  */
 async function append(run: Run, content: EntryContent, recordedAt: Instant): Promise<AppendRefusal | null> {
-  const { token, clock, end } = run
+  const { token, clock, end, asOfDay } = run
+  // The clock was set right after the run began: the day has not ended.
+  if (clock() < windowEnding(asOfDay).windowEnd) return 'clock-went-back'
   const row = sealEntry(content, end.seq + 1, recordedAt, end.leaf)
   const refusal = await run.ledger.append(row, { token, clock, withinMs: COMMIT_WITHIN_MS })
   if (refusal !== null) return refusal
@@ -306,19 +317,6 @@ function appendFailure(refusal: AppendRefusal): Error {
   }
 }
 
-async function readWindow({ feed, clock, asOfDay, allowEmpty }: Run): Promise<{
-  found: FoundWindow
-  problem: string | null
-}> {
-  const window = windowEnding(asOfDay)
-  const read = await feed.readWindow(window)
-  const titles = await feed.verifiedTitles(withoutProvenance(read.events))
-  const found = { window, ...read, titles }
-  const problem = windowProblem(found, { allowEmpty, now: clock() })
-  const days = await Promise.all((problem?.rows ?? []).map((event) => feed.latestDay(event, asOfDay)))
-  return { found, problem: problem?.message(days) ?? null }
-}
-
 /** Ranks a window; the returned function seals it for a publication time. */
 async function sealing(
   run: Run,
@@ -326,16 +324,16 @@ async function sealing(
   generatedAt: Instant,
 ): Promise<(publishedAt: Instant) => SealedYear> {
   const ranked = await rankWithTitles(run, events, titles)
-  if (listedEvents([ranked]).length === 0 && !run.allowEmpty)
-    throw new Error('the Year would be empty: no event has a title that its source confirms')
+  if (isEmptyYear(ranked) && !run.allowEmpty)
+    throw new Error('the Year would be empty: no news event has a title that its source confirms')
   const coverage = coverageOf(window, observed, ranked)
   return (publishedAt) => sealYear(window, ranked, coverage, generatedAt, publishedAt)
 }
 
 function resultOf(
-  { startedAt, clock }: Run,
+  { startedAt, clock, gapsRecorded }: Run,
   outcome: PublishReport['outcome'],
   facts: Partial<PublishReport>,
 ): PublishResult {
-  return { report: publishReport(outcome, startedAt, clock(), facts), cause: null }
+  return { report: publishReport(outcome, startedAt, clock(), { gapsRecorded, ...facts }), cause: null }
 }

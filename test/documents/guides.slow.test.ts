@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { addDays } from '../../src/domain/time.ts'
 import { formatHead, lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import { headAt } from '../domain/year/ledger-rows.ts'
-import { serve, temporaryFolder, dash, PROGRAM } from '../support/dash.ts'
+import { confirmationOf, dash, PROGRAM, serve, temporaryFolder } from '../support/dash.ts'
 import { localSource } from '../support/local-source.ts'
 import { openSampleApp, sampleArchive } from '../support/sample-archive.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/workspace.ts'
@@ -190,9 +190,11 @@ async function archiveFolder(): Promise<string> {
   return folder
 }
 
+/** Publishes, and confirms the days since the older archive as gaps, by the number that the refusal names. */
 async function publish(folder: string): Promise<void> {
-  const published = await dash(['publish-year', '--once', '--data-dir', join(folder, 'dash-data')])
-  expect(published).toMatchObject({ code: 0 })
+  const args = ['publish-year', '--once', '--data-dir', join(folder, 'dash-data')]
+  const confirmed = [...args, ...confirmationOf(await dash(args))]
+  expect(await dash(confirmed)).toMatchObject({ code: 0 })
 }
 
 async function answerOf(dataDir: string): Promise<Buffer> {

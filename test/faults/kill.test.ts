@@ -120,7 +120,7 @@ const PUBLISH_AT = `
   const container = new Container({ config, version: '0' })
   const ports = await container.publishPorts(() => Date.now() - Number(ago), () => undefined)
   const signal = new AbortController().signal
-  const options = { once: true, dryRun: false, retryDelayMs: 0, signal }
+  const options = { once: true, dryRun: false, recordGaps: null, retryDelayMs: 0, signal }
   const outcome = await publishYear(ports, options).then(({ report }) => report.outcome, (error) => error.code)
   console.log(outcome)
   process.exit()`

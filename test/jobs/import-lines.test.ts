@@ -88,6 +88,25 @@ test('rows of unknown sources are counted by name, outside the errors and the sk
   expect(report).toMatchObject({ rows: 4, inserted: 1, skipped: 0, errorCount: 0, failedFiles: 0 })
 })
 
+test('rows that lack what a Year needs are counted by what they lack, once, whatever becomes of their file', async () => {
+  const image = { source: 'midjourney', publishedAt: null }
+  const lines = [
+    good('1'),
+    good('2', { points: null, publishedAt: null }),
+    good('3', image),
+    good('4', { ...image, titleProvenance: 'midjourney:archive' }),
+    good('5', { source: 'hype:github', points: 0 }),
+  ]
+  const lacking = { noPoints: 1, noPublicationTime: 3, noTitleProvenance: 2 }
+  for (const onError of ['abort', 'skip'] as const) {
+    const report = await run(await openWorkspace(), [file('a', ...lines), file('b', '[]')], { onError })
+    expect(report.notForYear).toEqual(lacking)
+  }
+  const vouched = [file('a', good('5', { source: 'hype:github' }))]
+  const titleProvenance = 'hype:github:search'
+  expect((await run(await openWorkspace(), vouched, { titleProvenance })).notForYear).toEqual({})
+})
+
 test('long names and reasons are shortened in the report', async () => {
   const name = 'x'.repeat(100_000)
   const lines = [good('1', { source: name }), good('2', { titleProvenance: '\u0001'.repeat(250) })]

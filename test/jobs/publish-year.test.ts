@@ -155,48 +155,59 @@ describe('a window that cannot be published', () => {
   const anyRun = [{ dryRun: true }, { dryRun: false }]
 
   const hype = { source: 'hype:github', titleProvenance: 'hype:github:search' }
-  const github = { ...legacySignal, source: 'github' }
+  const image = { source: 'midjourney', titleProvenance: 'midjourney:archive' }
+  const github = { source: 'github', titleProvenance: 'github:api' }
+  const old = { publishedAt: startOfDay(addDays(AS_OF, -365)) }
 
-  test.each<[name: string, days: number, rows: Signal[]]>([
-    ['without an event', 0, []],
+  test.each<[name: string, items: number, rows: Signal[], days: number, leftOut: string]>([
+    ['without an event', 0, [], 0, ''],
     [
-      'with events nobody vouched for',
-      2,
+      'with a hype event of two days without provenance',
+      0,
       [AS_OF, addDays(AS_OF, -1)].map((day) => ({ ...legacySignal, source: 'hype:github', day })),
+      0,
+      '1 without title provenance',
     ],
-    ['with three events of a hype cohort', 1, manyLegacy(3, 'hype', hype)],
-    ['with one event of the github list', 1, [{ ...github, titleProvenance: 'github:api' }]],
-    ['with one event of the github list without provenance', 1, [github]],
+    [
+      'with three events of a hype cohort',
+      0,
+      manyLegacy(3, 'hype', hype),
+      0,
+      '3 in hype cohorts that are unknown or have fewer than 5 events',
+    ],
+    ['with a hype column', 5, manyLegacy(5, 'hype', hype), 0, ''],
+    ['with images', 2, manyLegacy(2, 'image', image), 0, ''],
+    ['with an event of the github list', 0, manyLegacy(1, 'github', github), 0, ''],
+    [
+      'with news without points, without a time, and too old',
+      0,
+      [
+        ...manyLegacy(2, 'points', { points: null }),
+        ...manyLegacy(3, 'time', { publishedAt: null, day: addDays(AS_OF, -2) }),
+        ...manyLegacy(1, 'both', { points: null, publishedAt: null }),
+        ...manyLegacy(4, 'old', old),
+      ],
+      2,
+      '4 without a publication time, 3 without points, 4 published outside the 365 days',
+    ],
   ])(
-    'a window %s is refused before an attempt is counted, unless that is allowed',
-    async (_name, days, rows) => {
+    'a window %s and no news is refused before an attempt is counted, unless that is allowed',
+    async (_name, items, rows, days, leftOut) => {
       const workspace = await openWorkspace()
       await workspace.feed.importSignals(rows)
       for (const options of anyRun) {
         const reason = await refusalOf(workspace, options)
-        expect(reason).toMatch(/the Year would be empty.*dash import signals.*dash collect.*--allow-empty/)
-        expect(reason).toContain(`${days} of 365 days have signals`)
+        expect(reason).toMatch(
+          /^the Year would be empty: .*dash import signals.*dash collect.*--allow-empty$/,
+        )
+        expect(reason).toContain(`${days} of 365 days have news signals; `)
+        expect(/; events left out: ([^;]*); /.exec(reason)?.[1] ?? '').toBe(leftOut)
       }
       const { report } = await publish(publishPortsOf(workspace), { allowEmpty: true })
-      expect(report).toMatchObject({ outcome: 'published', attempt: 1, distinctItems: 0 })
-      if (days === 0) expect(report.coverage?.materializedDays).toBe(0)
+      expect(report).toMatchObject({ outcome: 'published', attempt: 1, distinctItems: items })
+      expect(report.coverage?.materializedDays).toBe(days)
     },
   )
-
-  test('a refused window leaves the gaps of earlier days recorded', async () => {
-    const workspace = await openWorkspace()
-    await publish(publishPortsOf(workspace), { allowEmpty: true })
-    const later = addDays(AS_OF, 3)
-    const clock = tickingClock(startOfDay(addDays(later, 1)) + 600_000)
-    const { report } = await publish(publishPortsOf(workspace, { clock }))
-    expect(report).toMatchObject({ outcome: 'failed', asOfDay: later, attempt: null })
-    const { proved } = await workspace.year.read()
-    expect(proved.entries).toMatchObject([
-      { kind: 'publication' },
-      { kind: 'gap', reason: 'missed', asOfDay: addDays(AS_OF, 1) },
-      { kind: 'gap', reason: 'missed', asOfDay: addDays(AS_OF, 2) },
-    ])
-  })
 
   test.each([
     [{ title: 'x'.repeat(1_001) }, 'its title has more than 1000 characters'],

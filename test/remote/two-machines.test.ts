@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sha256Hex } from '../../src/domain/digest.ts'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
-import { dash, serve, temporaryFolder } from '../support/dash.ts'
+import { confirmationOf, dash, serve, temporaryFolder } from '../support/dash.ts'
 import { SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
 import { storiesOf } from '../support/signals.ts'
 import { startS3Server } from '../support/s3-server.ts'
@@ -56,7 +56,8 @@ test(
     expect(before).toMatchObject({ status: 200, etag: `"${before.digest}"` })
     expect(await readHistory(two.url)).toEqual(before)
 
-    const publishing = Promise.all([run(0, ['publish-year', '--json']), run(1, ['publish-year', '--json'])])
+    const gaps = confirmationOf(await run(0, ['publish-year', '--dry-run']))
+    const publishing = Promise.all([0, 1].map((each) => run(each, ['publish-year', '--json', ...gaps])))
     await one.end('SIGKILL')
     const reports = (await publishing).map(({ code, stdout }) => ({
       code,

@@ -186,3 +186,8 @@ export async function filledFolder(changes: Record<string, unknown> = {}, count 
   if (code !== 0) throw new Error(stderr)
   return data
 }
+
+/** Returns the flag with which a refused run of `publish-year` confirms its missed days; empty if none is asked for. */
+export function confirmationOf({ stderr }: { stderr: string }): string[] {
+  return /--record-gaps \d+/.exec(stderr)?.[0].split(' ') ?? []
+}

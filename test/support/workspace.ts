@@ -155,6 +155,7 @@ export function publish(ports: PublishPorts, changes: Partial<PublishOptions> = 
     once: true,
     dryRun: false,
     allowEmpty: false,
+    recordGaps: null,
     retryDelayMs: 1_000,
     signal,
     ...changes,

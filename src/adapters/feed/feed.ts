@@ -4,8 +4,8 @@ import type { FeedStore } from '../../domain/ports.ts'
 import type { FeedFacts } from '../../domain/inspection.ts'
 import type { Instant } from '../../domain/time.ts'
 import { lastCompleteDay, windowEnding } from '../../domain/year/ledger.ts'
-import { windowProblem, withoutProvenance } from '../../domain/year/plan.ts'
 import type { VerifiedTitle } from '../../domain/year/rank.ts'
+import { examineWindow, withoutProvenance } from '../../domain/year/window-check.ts'
 import type { Database } from '../sqlite/database.ts'
 import { columnsOf, selectObjects } from '../sqlite/rows.ts'
 import type { SqlReader, StoreClient } from '../sqlite/rows.ts'
@@ -21,7 +21,14 @@ import {
   storedItems,
 } from './items.ts'
 import { liveEvents, newestSnapshot, saveSnapshot, snapshotFeed } from './live-feed.ts'
-import { latestDay, readEvents, readWindow, readVerifiedTitles } from './window.ts'
+import {
+  eventGroups,
+  latestDay,
+  newestNewsDay,
+  readEvents,
+  readWindow,
+  readVerifiedTitles,
+} from './window.ts'
 
 /** Creates the feed on libSQL: everything in its database except the search index. */
 export function libsqlFeed(database: Database): FeedStore {
@@ -32,6 +39,8 @@ export function libsqlFeed(database: Database): FeedStore {
   return {
     importSignals: withClient(importSignals),
     readWindow: withClient(readWindow),
+    eventGroups: withClient(eventGroups),
+    newestNewsDay: withClient(newestNewsDay),
     latestDay: withClient(latestDay),
     verifiedTitles: withClient(readVerifiedTitles),
     saveVerifiedTitle: withClient(saveVerifiedTitle),
@@ -152,7 +161,7 @@ async function publicationProblem(reader: SqlReader, now: Instant): Promise<stri
   const window = windowEnding(lastCompleteDay(now))
   const events = await readEvents(reader, window)
   const titles = await readVerifiedTitles(reader, withoutProvenance(events))
-  const problem = windowProblem({ window, events, observed: [], titles }, { allowEmpty: true, now })
+  const { problem } = examineWindow({ window, events, observed: [], titles }, now)
   if (problem === null) return null
   const days = problem.rows.map((event) => latestDay(reader, event, window.asOfDay))
   return problem.message(await Promise.all(days))

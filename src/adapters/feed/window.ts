@@ -1,6 +1,7 @@
 import type { FeedEvent } from '../../domain/feed/columns.ts'
-import { saveKey } from '../../domain/feed/source.ts'
+import { NEWS_SOURCES, saveKey } from '../../domain/feed/source.ts'
 import type { ItemRef } from '../../domain/feed/source.ts'
+import type { EventGroup } from '../../domain/year/left-out.ts'
 import type { SourceObservation, VerifiedTitle, YearEvent } from '../../domain/year/rank.ts'
 import type { Day } from '../../domain/time.ts'
 import type { YearWindow } from '../../domain/year/ledger.ts'
@@ -40,15 +41,28 @@ const EVENTS_PAGE = asJsonRows(
 const FROM_OBSERVED_DAYS = 'source_days WHERE day BETWEEN ?1 AND ?2 ORDER BY source, day'
 
 /** Signals are only read for an event whose first and last days enclose the window. */
-const FROM_OBSERVED_EVENTS = `
-  events e
-  WHERE last_day >= ?1 AND first_day <= ?2 AND (
+const IS_OBSERVED = `
+  last_day >= ?1 AND first_day <= ?2 AND (
     first_day >= ?1 OR last_day <= ?2 OR EXISTS (
       SELECT 1 FROM signals s
       WHERE s.source = e.source AND s.source_id = e.source_id AND s.day BETWEEN ?1 AND ?2
     )
-  )
-  GROUP BY source ORDER BY source`
+  )`
+
+const FROM_OBSERVED_EVENTS = `events e WHERE ${IS_OBSERVED} GROUP BY source ORDER BY source`
+
+/** Groups the observed events by what their latest signal up to the as-of day lacks. */
+const FROM_EVENT_GROUPS = `
+  events e JOIN signals latest
+    ON latest.source = e.source AND latest.source_id = e.source_id
+    AND latest.day = (
+      SELECT max(day) FROM signals d
+      WHERE d.source = e.source AND d.source_id = e.source_id AND d.day <= ?2
+    )
+  WHERE ${IS_OBSERVED}
+  GROUP BY e.source, latest.points IS NULL, latest.title_provenance IS NULL,
+    CASE WHEN latest.published_at >= ?3 AND latest.published_at < ?4 THEN 1 WHEN latest.published_at IS NULL THEN 2 END
+  ORDER BY e.source`
 
 /** Reads a window consistently; see the port. */
 export function readWindow(
@@ -74,6 +88,34 @@ export function readWindow(
     }))
     return { events, observed }
   })
+}
+
+/** Groups the events observed in a window; see the port. */
+export function eventGroups(reader: SqlReader, window: YearWindow): Promise<EventGroup[]> {
+  const { firstDay, asOfDay, windowStart, windowEnd } = window
+  const columns: ObjectColumns<EventGroup> = {
+    source: 'e.source',
+    points: 'max(latest.points)',
+    publishedAt: 'max(latest.published_at)',
+    titleProvenance: 'max(latest.title_provenance)',
+    events: 'count(*)',
+  }
+  const args = [firstDay, asOfDay, windowStart, windowEnd]
+  return selectObjects<EventGroup>(reader, columns, FROM_EVENT_GROUPS, args, 'the feed')
+}
+
+/** Returns the day of the newest news signal up to a day; null if there is none. */
+export async function newestNewsDay(reader: SqlReader, upTo: Day): Promise<Day | null> {
+  const from = 'source_days WHERE source IN (SELECT value FROM json_each(?)) AND day <= ?'
+  const args = [JSON.stringify(NEWS_SOURCES), upTo]
+  const [newest] = await selectObjects<{ day: Day | null }>(
+    reader,
+    { day: 'max(day)' },
+    from,
+    args,
+    'the feed',
+  )
+  return newest?.day ?? null
 }
 
 /** Reads the verified titles of events, by save key. */

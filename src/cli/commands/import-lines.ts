@@ -15,6 +15,7 @@ import type {
 } from '../../jobs/import-lines.ts'
 import { refreshIndex } from '../../jobs/reindex.ts'
 import { shorten } from '../../domain/text.ts'
+import { describeCauses } from '../../domain/year/left-out.ts'
 import { takeSnapshot } from '../../jobs/snapshot.ts'
 import type { TakenOrRefused } from '../../jobs/snapshot.ts'
 import type { CommandContext } from '../context.ts'
@@ -29,7 +30,7 @@ export interface ImportFlags {
 }
 
 type LinesPorts = ImportPorts & ArticleImportPorts
-type ShownReport = LinesReport & Partial<Pick<ImportReport, 'unknownSources'>>
+type ShownReport = LinesReport & Partial<Pick<ImportReport, 'unknownSources' | 'notForYear'>>
 
 const ERRORS_SHOWN = 10
 
@@ -133,10 +134,12 @@ function showErrors(
     error(`${failedFiles} of ${counted(files, 'file')} not imported; --on-error skip imports their good rows`)
 }
 
-function summary(report: Omit<LinesReport, 'failedFiles'>): string {
-  const { files, rows, inserted, replaced, unchanged, skipped } = report
+function summary(report: Omit<ShownReport, 'failedFiles'>): string {
+  const { files, rows, inserted, replaced, unchanged, skipped, notForYear = {} } = report
   const read = `${counted(rows, 'row')} of ${counted(files, 'file')}`
-  return `${read}: ${inserted} inserted, ${replaced} replaced, ${unchanged} unchanged, ${skipped} skipped`
+  const lacking = describeCauses(notForYear)
+  const forYear = lacking === '' ? '' : `; not for a Year: ${lacking}`
+  return `${read}: ${inserted} inserted, ${replaced} replaced, ${unchanged} unchanged, ${skipped} skipped${forYear}`
 }
 
 /** Refuses a value that could not vouch for any row, instead of reporting every row. */

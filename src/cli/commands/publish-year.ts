@@ -15,6 +15,7 @@ export interface PublishFlags {
   once: boolean
   dryRun: boolean
   allowEmpty: boolean
+  recordGaps?: string
 }
 
 /** `dash publish-year`: publishes the Year of the last completed UTC day. */
@@ -26,12 +27,14 @@ export async function publishYearCommand(
   const seconds = flagValue('--retry-delay', flags.retryDelay, 'whole seconds, at most 999999', (text) =>
     parseWhole(text, 0, 999_999),
   )
+  const recordGaps = parseGaps(flags.recordGaps)
   const rehearsal = flags.dryRun ? rehearsalConfig(config) : null
   if (!rehearsal) prepareFolders(config, false)
   const container = rehearsal ? own.withConfig(rehearsal.config) : own
   try {
     const ports = await container.publishPorts(Date.now, terminal.note)
-    const result = await publishYear(ports, { ...flags, retryDelayMs: seconds * 1000, signal })
+    const options = { ...flags, recordGaps, retryDelayMs: seconds * 1000, signal }
+    const result = await publishYear(ports, options)
     const { outcome, reason } = result.report
     if (outcome === 'failed' || outcome === 'gap' || result.cause !== null) terminal.error(reason ?? 'failed')
     terminal.result(result.report, escaped(summary(result.report)))
@@ -44,6 +47,12 @@ export async function publishYearCommand(
     if (rehearsal) await container.close()
     rehearsal?.remove()
   }
+}
+
+function parseGaps(given: string | undefined): number | null {
+  if (given === undefined) return null
+  const rule = 'the number of missed days, at most 999999'
+  return flagValue('--record-gaps', given, rule, (text) => parseWhole(text, 0, 999_999))
 }
 
 function exitCode({ report, cause }: PublishResult, signal: AbortSignal): number {
@@ -67,14 +76,20 @@ function workFailed(cause: unknown): boolean {
 }
 
 function summary(report: PublishReport): string {
-  const { outcome, asOfDay, publicationId, publishedAt } = report
+  const { gapsRecorded } = report
+  const gaps = gapsRecorded === 0 ? '' : `; ${counted(gapsRecorded, 'gap')} recorded`
+  return `${outcomeText(report)}${gaps}`
+}
+
+function outcomeText(report: PublishReport): string {
+  const { outcome, asOfDay, publicationId, publishedAt, reason } = report
   switch (outcome) {
     case 'published':
       return `published ${asOfDay}: ${extent(report)}`
     case 'already-published':
       return `already published: ${publicationId} at ${publishedAt}`
     case 'dry-run':
-      return `would publish ${asOfDay}: ${extent(report)}; nothing was written`
+      return `would publish ${asOfDay}: ${extent(report)}${reason === null ? '' : `; ${reason}`}; nothing was written`
     case 'gap':
       return `${asOfDay} is a permanent gap: all attempts failed`
     case 'failed':

@@ -1,24 +1,7 @@
-import { z } from 'zod'
-import { listedEvents } from '../feed/columns.ts'
-import {
-  TITLE_MAX_LENGTH,
-  TITLE_PROVENANCE_MAX_LENGTH,
-  URL_MAX_BYTES,
-  describeIssues,
-  isTitleProvenanceTooLong,
-  isTitleTooLong,
-  isUrlTooLong,
-  saveKey,
-} from '../feed/source.ts'
-import { byteLengthOf } from '../text.ts'
-import { addDays, daysBetween } from '../time.ts'
+import { addDays, daysBetween, formatInstant, startOfDay, DAY_MS } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import type { ProvedLedger, TimelineItem } from './chain.ts'
-import { PublicationTooLarge, sealYear } from './envelope.ts'
-import { TARGET_DAYS } from './ledger.ts'
-import type { Attempt, GapReason, LedgerEntry, Manifest, YearWindow } from './ledger.ts'
-import { COHORT_MINIMUM, coverageOf, rankYear } from './rank.ts'
-import type { RankedEvent, RankedYear, SourceObservation, VerifiedTitle, YearEvent } from './rank.ts'
+import type { Attempt, GapReason, LedgerEntry, Manifest } from './ledger.ts'
 
 /** Attempts per as-of day, over all runs and machines (docs/publishing.md). */
 export const ATTEMPTS_PER_DAY = 3
@@ -96,136 +79,60 @@ function dayOfEntry(entry: LedgerEntry): Day | null {
   return entry.kind === 'gap' ? entry.asOfDay : entry.manifest.asOfDay
 }
 
-/** A window, read before the attempt to publish it. */
-export interface FoundWindow {
-  window: YearWindow
-  events: readonly YearEvent[]
-  observed: readonly SourceObservation[]
-  /** Stored verified titles of the events without provenance, by save key. */
-  titles: ReadonlyMap<string, VerifiedTitle>
+/** Most missed days that a run records without a confirmation of their number (docs/publishing.md). */
+export const UNCONFIRMED_GAPS_MAX = 7
+
+/** Most days from the newest news signal to an as-of day that is published without a confirmation. */
+export const STALE_AFTER_DAYS = 7
+
+/** What a run is about to make permanent. */
+export interface GapFacts {
+  asOfDay: Day
+  /** Days that would become gaps. */
+  missed: readonly Day[]
+  /** Day of the newest news signal up to the as-of day; null without one. */
+  newestNews: Day | null
+  now: Instant
+  /** Time of the last entry of the ledger; null without one. */
+  lastEntryAt: Instant | null
 }
-
-/** Reason why a window must not be published. */
-export interface WindowProblem {
-  /** Rows named in the message. */
-  rows: readonly YearEvent[]
-  /** One line that ends with the remedy. */
-  message: (daysOfRows: readonly (Day | null)[]) => string
-}
-
-/** Number of rows named when the publication is too large. */
-const LARGEST_NAMED = 3
-
-const SHORTEN_HINT = 'import shorter rows for the same days with dash import signals'
-const CORRECT_HINT = 'import correct rows for the same days with dash import signals'
 
 /**
- * The problem of a window that must not be published, or null: rows to be published exceed the limits of an event,
- * every list would be empty, or the result cannot be sealed. It is checked before an attempt is counted, because every
- * attempt would fail the same way. An unverified title counts with the row's own text, or with its stored title once a
- * source was read.
+ * The reason why a run must not record its missed days: they are many or the data are old, as with a wrong clock, and
+ * their number is not confirmed. Null when it may.
  *
- * @param now any instant of the run
+ * @param confirmed the number that the operator confirms; null for none
  */
-export function windowProblem(
-  found: FoundWindow,
-  { allowEmpty, now }: { allowEmpty: boolean; now: Instant },
-): WindowProblem | null {
-  const year = rankWithStoredTitles(found)
-  const listed = listedEvents([year])
-  if (listed.length === 0 && !allowEmpty) return { rows: [], message: () => emptyYear(found.observed) }
-  return tooLongRows(listed) ?? sealingProblem(found, year, now)
+export function unconfirmedGaps(facts: GapFacts, confirmed: number | null): string | null {
+  const { missed } = facts
+  if (confirmed === missed.length) return null
+  const doubt = gapDoubt(facts)
+  if (doubt === null && confirmed === null) return null
+  const wrongNumber =
+    confirmed === null ? '' : `--record-gaps ${confirmed} is not the number of missed days; `
+  if (doubt === null)
+    return `${wrongNumber}this run would record ${describeMissed(missed)}; give that number, or leave the flag out`
+  return `${wrongNumber}${doubt}, or confirm with --record-gaps ${missed.length}, the number of missed days`
 }
 
-/** Events whose title is fetched from their source unless it is stored. */
-export function withoutProvenance(events: readonly YearEvent[]): YearEvent[] {
-  return events.filter(({ titleProvenance }) => titleProvenance === null)
+/** The reason to doubt that the missed days are missed, with the remedy; null without one. */
+function gapDoubt({ asOfDay, missed, newestNews, now, lastEntryAt }: GapFacts): string | null {
+  const last =
+    lastEntryAt === null
+      ? 'the ledger has no entry'
+      : `the last entry of the ledger is of ${formatInstant(lastEntryAt)}`
+  const times = `the clock says ${formatInstant(now)}, and ${last}; correct the clock if it is wrong`
+  if (missed.length > UNCONFIRMED_GAPS_MAX)
+    return `${describeMissed(missed)} would become permanent gaps: ${times}`
+  const age = newestNews === null ? 0 : (startOfDay(asOfDay) - startOfDay(newestNews)) / DAY_MS
+  if (age <= STALE_AFTER_DAYS) return null
+  const stale = `the newest news signal is of ${newestNews}, ${age} days before ${asOfDay}, the day to publish`
+  return `${stale}: ${times}, import or collect newer signals`
 }
 
-function rankWithStoredTitles({ events, titles: stored }: FoundWindow): RankedYear {
-  const titles = new Map(stored)
-  for (;;) {
-    const outcome = rankYear(events, titles)
-    if (outcome.do === 'ranked') return outcome.year
-    for (const event of outcome.events) {
-      const key = saveKey(event.source, event.sourceId)
-      titles.set(key, expectedTitle(event, key))
-    }
-  }
-}
-
-/** The expected title before verification; the save key replaces a title that is too long or empty. */
-function expectedTitle({ source, title }: YearEvent, key: string): VerifiedTitle {
-  const isUsable = title.trim() !== '' && !isTitleTooLong(title)
-  return { title: isUsable ? title : key, provenance: `${source}:not-verified-yet` }
-}
-
-function emptyYear(observed: readonly SourceObservation[]): string {
-  const days = new Set(observed.flatMap((source) => source.days)).size
-  const found = `the Year would be empty: no event qualifies for a list (a hype cohort needs ${COHORT_MINIMUM} events), ${days} of ${TARGET_DAYS} days have signals`
-  return `${found}; first run dash import signals or dash collect (signals of today count from tomorrow), or publish with --allow-empty`
-}
-
-function tooLongRows(listed: readonly RankedEvent[]): WindowProblem | null {
-  const problems = listed.flatMap(({ event }) => {
-    const problem = lengthProblem(event)
-    return problem === null ? [] : [{ event, problem }]
-  })
-  const [first] = problems
-  if (!first) return null
-  const count = `${problems.length} stored ${problems.length === 1 ? 'event is' : 'events are'} too long for a publication`
-  return {
-    rows: [first.event],
-    message: ([day]) =>
-      `${count}, first problem: ${rowName(first.event, day)}: ${first.problem}; ${SHORTEN_HINT}`,
-  }
-}
-
-/** A title without provenance is not checked, because the source's own title replaces it. */
-function lengthProblem({ title, url, titleProvenance }: YearEvent): string | null {
-  if (url !== null && isUrlTooLong(url)) return `its URL has more than ${URL_MAX_BYTES} bytes`
-  if (titleProvenance === null) return null
-  if (isTitleTooLong(title)) return `its title has more than ${TITLE_MAX_LENGTH} characters`
-  if (isTitleProvenanceTooLong(titleProvenance))
-    return `its title provenance has more than ${TITLE_PROVENANCE_MAX_LENGTH} characters`
-  return null
-}
-
-function sealingProblem(
-  { window, observed }: Pick<FoundWindow, 'window' | 'observed'>,
-  year: RankedYear,
-  now: Instant,
-): WindowProblem | null {
-  try {
-    sealYear(window, year, coverageOf(window, observed, year), now, now)
-    return null
-  } catch (error) {
-    if (error instanceof PublicationTooLarge) return tooLarge(error.message, year)
-    if (!(error instanceof z.ZodError)) throw error
-    const issues = describeIssues(error)
-    return {
-      rows: [],
-      message: () => `the stored rows are not valid for a publication: ${issues}; ${CORRECT_HINT}`,
-    }
-  }
-}
-
-function tooLarge(size: string, year: RankedYear): WindowProblem {
-  const largest = listedEvents([year])
-    .map(({ event, title }) => ({
-      event,
-      bytes: byteLengthOf(JSON.stringify([title.title, event.url, title.provenance])),
-    }))
-    .sort((a, b) => b.bytes - a.bytes)
-    .slice(0, LARGEST_NAMED)
-  const named = (days: readonly (Day | null)[]): string =>
-    largest.map(({ event, bytes }, index) => `${rowName(event, days[index])} (${bytes} bytes)`).join(', ')
-  return {
-    rows: largest.map(({ event }) => event),
-    message: (days) => `${size}; largest rows: ${named(days)}; ${SHORTEN_HINT}`,
-  }
-}
-
-function rowName({ source, sourceId }: YearEvent, day: Day | null | undefined): string {
-  return `${source} ${sourceId}${day ? ` of ${day}` : ''}`
+function describeMissed(missed: readonly Day[]): string {
+  const [first, last] = [missed[0], missed.at(-1)]
+  const span = first === last ? first : `${first} to ${last}`
+  const count = missed.length === 1 ? '1 missed day' : `${missed.length} missed days`
+  return first === undefined ? count : `${count} (${span})`
 }

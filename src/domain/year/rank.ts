@@ -9,7 +9,14 @@ import {
   scoreAmong,
 } from '../feed/columns.ts'
 import type { FeedEvent, RankedLists, Scored } from '../feed/columns.ts'
-import { HYPE_SOURCES, NEWS_SOURCES, hypeProviderOf, isTitleTooLong, saveKey } from '../feed/source.ts'
+import {
+  HYPE_SOURCES,
+  NEWS_SOURCES,
+  hypeProviderOf,
+  isNewsSource,
+  isTitleTooLong,
+  saveKey,
+} from '../feed/source.ts'
 import { compareCodeUnits } from '../text.ts'
 import { daysBetween } from '../time.ts'
 import type { Day } from '../time.ts'
@@ -103,7 +110,10 @@ function withoutOverlongTitles(
 }
 
 /** Rule 7: hype and image events without provenance are not eligible; news events are hydrated instead. */
-function isEligible({ source, titleProvenance }: YearEvent): boolean {
+export function isEligible({
+  source,
+  titleProvenance,
+}: Pick<YearEvent, 'source' | 'titleProvenance'>): boolean {
   return titleProvenance !== null || (source !== 'midjourney' && hypeProviderOf(source) === null)
 }
 
@@ -125,6 +135,11 @@ function chooseCohorts(
   }
 }
 
+/** True if every news list is empty, and with them `popular`. */
+export function isEmptyYear({ columns }: Pick<RankedYear, 'columns'>): boolean {
+  return NEWS_SOURCES.every((source) => columns[source].length === 0)
+}
+
 /** Observations of one source in a window. */
 export interface SourceObservation {
   source: string
@@ -132,6 +147,12 @@ export interface SourceObservation {
   days: Day[]
   /** Distinct events with a signal observed inside the window. */
   events: number
+}
+
+/** The days on which a news source was observed: the coverage of a Year. */
+export function materializedDays(observed: readonly SourceObservation[]): Set<Day> {
+  const news = observed.filter(({ source }) => isNewsSource(source))
+  return new Set(news.flatMap(({ days }) => days))
 }
 
 /**
@@ -143,7 +164,7 @@ export function coverageOf(
   ranked: RankedYear,
 ): Coverage {
   const bySource = new Map(observed.map((observation) => [observation.source, observation]))
-  const materialized = new Set(NEWS_SOURCES.flatMap((source) => bySource.get(source)?.days ?? []))
+  const materialized = materializedDays(observed)
   const days = daysBetween(window.firstDay, window.asOfDay)
   const present = days.filter((day) => materialized.has(day))
   const names = new Set<string>([...NEWS_SOURCES, ...bySource.keys(), ...ranked.eligible.keys()])

@@ -4,6 +4,8 @@ import type { Signal } from '../../../src/domain/feed/signal.ts'
 import { addDays, DAY_MS } from '../../../src/domain/time.ts'
 import type { YearEvent, SourceObservation } from '../../../src/domain/year/rank.ts'
 import { windowEnding } from '../../../src/domain/year/ledger.ts'
+import { countLeftOut } from '../../../src/domain/year/left-out.ts'
+import type { EventGroup } from '../../../src/domain/year/left-out.ts'
 import { signal, tripleOf } from '../../support/signals.ts'
 import { DAMAGED } from '../../support/refusals.ts'
 import type { FeedOpener } from './open-feed.ts'
@@ -62,6 +64,10 @@ export function windowContract(name: string, engine: FeedOpener): void {
             const stored = naiveStore(batches.flat())
             expect(inOrder(events)).toEqual(inOrder(naiveEvents(stored, WINDOW)))
             expect(observed).toEqual(naiveObserved(stored, WINDOW))
+            expect(causesOf(await feed.eventGroups(WINDOW))).toEqual(
+              causesOf(naiveObservedEvents(stored, WINDOW)),
+            )
+            expect(await feed.newestNewsDay(AS_OF)).toBe(naiveNewestNews(stored))
           } finally {
             close()
           }
@@ -106,6 +112,13 @@ export function windowContract(name: string, engine: FeedOpener): void {
       await raw().execute(`UPDATE ${cell} = CAST(x'c328' AS TEXT)`)
       await expect(feed.readWindow(WINDOW)).rejects.toMatchObject(DAMAGED)
     })
+
+    test('the newest news day is refused if it is not valid UTF-8', async () => {
+      const { feed, raw } = await engine.open()
+      await feed.importSignals([signal()])
+      await raw().execute(`UPDATE source_days SET day = CAST(x'30c328' AS TEXT)`)
+      await expect(feed.newestNewsDay(AS_OF)).rejects.toMatchObject(DAMAGED)
+    })
   })
 }
 
@@ -131,6 +144,38 @@ function naiveEvents(stored: readonly Signal[], window: YearWindow): YearEvent[]
     if (publishedAt < window.windowStart || publishedAt >= window.windowEnd) return []
     return [{ source, sourceId, title, url, points, comments, publishedAt, titleProvenance }]
   })
+}
+
+/** The latest rows of the events observed inside the window. */
+function naiveObservedEvents(stored: readonly Signal[], { firstDay, asOfDay }: YearWindow): EventGroup[] {
+  const before = stored.filter(({ day }) => day <= asOfDay)
+  const events = new Map<string, Signal[]>()
+  for (const row of before) {
+    const key = `${row.source} ${row.sourceId}`
+    events.set(key, [...(events.get(key) ?? []), row])
+  }
+  return [...events.values()].flatMap((rows) => {
+    const latest = rows.toSorted((a, b) => (a.day < b.day ? 1 : -1))[0]
+    return latest && rows.some(({ day }) => day >= firstDay) ? [{ ...latest, events: 1 }] : []
+  })
+}
+
+/** The numbers of left-out events by source and cause, and of all events. */
+function causesOf(groups: readonly EventGroup[]): unknown {
+  return ['hn', 'lobsters', 'hype:github'].map((source) => {
+    const own = groups.filter((group) => group.source === source)
+    return [countLeftOut(own, WINDOW, []), own.reduce((sum, { events }) => sum + events, 0)]
+  })
+}
+
+function naiveNewestNews(stored: readonly Signal[]): string | null {
+  const days = stored.filter(({ source, day }) => source !== 'hype:github' && day <= AS_OF)
+  return (
+    days
+      .map(({ day }) => day)
+      .toSorted()
+      .at(-1) ?? null
+  )
 }
 
 /** The days and the distinct events each source was observed with inside the window. */

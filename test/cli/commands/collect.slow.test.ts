@@ -11,6 +11,7 @@ import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
 import { dash, run, startDash, temporaryFolder } from '../../support/dash.ts'
 import { htmlSite, pageHtml } from '../../support/pages.ts'
 import { replay } from '../../support/replay/live-world.ts'
+import { storiesOf } from '../../support/signals.ts'
 import { IDS_OF, TOKENS } from '../../support/replay/responses.ts'
 import type { Replay } from '../../support/replay/replay-server.ts'
 
@@ -60,6 +61,39 @@ describe('collect', () => {
       env: { ...world.env, ...NO_TEXTS },
     })
     expect(second).toEqual({ code: 0, stdout: '', stderr: '' })
+  })
+
+  test('a clock that differs from the sources is told, and stops publications until a collect finds it right', async () => {
+    const world = await replay()
+    const folder = data()
+    const stdin = storiesOf(addDays(dayOf(Date.now()), -1), 3)
+    await run(['import', 'signals', '-', '--data-dir', folder], { stdin })
+    const news = ['hn', 'hn-search', 'lobsters', 'lesswrong'] as const
+    for (const source of news) world.setClock(source, -600_000)
+    // One wrong clock among the sources is not the median.
+    world.setClock('lesswrong', 86_400_000)
+    const args = ['--data-dir', folder, '--source', 'hn,lobsters,lesswrong', '--quiet']
+    const env = { ...world.env, ...NO_TEXTS }
+    const wrong = await run(['collect', ...args], { env })
+    expect(wrong.code).toBe(0)
+    const told = /^error: the clock is (9|10) minutes ahead of 3 sources; .* nothing is published before\n$/
+    expect(wrong.stderr).toMatch(told)
+    const { report, stdout } = await collectJson(folder, world, ['--source', 'lobsters'])
+    expect(report.clock?.aheadMs).toBeGreaterThan(590_000)
+    expect(JSON.parse(stdout)).toMatchObject({ clock: { sources: 1 } })
+    const refused = await run(['publish-year', '--once', '--record-gaps', '0', '--data-dir', folder])
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toMatch(/^error: the clock was .* ahead of 1 source at the last dash collect, /)
+    const doctor = await run(['doctor', '--offline', '--data-dir', folder])
+    expect(doctor.code).toBe(1)
+    expect(doctor.stdout).toMatch(
+      /^problem clock\.collect: .* ahead of 1 source .*\n +-> set the clock right/m,
+    )
+    for (const source of news) world.setClock(source, 0)
+    const right = await run(['collect', ...args], { env })
+    expect(right).toEqual({ code: 0, stdout: '', stderr: '' })
+    const published = await run(['publish-year', '--once', '--data-dir', folder])
+    expect([published.code, published.stderr]).toEqual([0, ''])
   })
 
   test('an unchanged list is read from the cache, in the next process too', async () => {

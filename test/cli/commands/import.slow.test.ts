@@ -48,6 +48,23 @@ describe('import signals', () => {
     expect(second).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
+  test('an import tells at once how many rows lack what a Year needs', async () => {
+    const hype = { source: 'hype:github', titleProvenance: undefined }
+    const stdin = [
+      rows(2, hype),
+      rows(3, { source: 'lobsters', titleProvenance: undefined, points: null }),
+      rows(1, { publishedAt: null }),
+      rows(4),
+    ].join('\n')
+    const args = ['import', 'signals', '-', '--data-dir', dataFolder()]
+    const { stdout } = await run(args, { stdin })
+    expect(stdout).toMatch(
+      /0 skipped; not for a Year: 2 without title provenance, 1 without a publication time, 3 without points\n$/,
+    )
+    const again = JSON.parse((await run([...args, '--json'], { stdin })).stdout) as Record<string, unknown>
+    expect(again['notForYear']).toEqual({ noTitleProvenance: 2, noPublicationTime: 1, noPoints: 3 })
+  })
+
   test('an import ranks the live periods at its end, and names the snapshot', async () => {
     const data = dataFolder()
     const { code, stdout } = await dash(['import', 'signals', '-', '--json', '--data-dir', data], {

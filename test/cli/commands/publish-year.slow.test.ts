@@ -3,9 +3,11 @@ import type { ServerResponse } from 'node:http'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { addDays } from '../../../src/domain/time.ts'
 import { lastCompleteDay } from '../../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../../src/jobs/publish-report.ts'
 import { localSource } from '../../support/local-source.ts'
+import { openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 import { dash, dataFolder, filledFolder, run, startDash, temporaryFolder } from '../../support/dash.ts'
 
 async function publish(data: string, args: string[] = [], env: Record<string, string> = {}) {
@@ -23,7 +25,7 @@ describe('publish-year', () => {
       report: { outcome: 'published', attempt: 1, items: { hackerNews: 5 } },
     })
     expect(Object.keys(first.report).join(' ')).toBe(
-      'job outcome asOfDay attempt publicationId sha256 byteSize publishedAt items distinctItems coverage durationMs reason',
+      'job outcome asOfDay attempt publicationId sha256 byteSize publishedAt items distinctItems coverage gapsRecorded durationMs reason',
     )
     const sha256 = first.report.sha256 ?? ''
     const object = readFileSync(join(data, 'objects', 'sha256', sha256.slice(0, 2), sha256))
@@ -40,6 +42,44 @@ describe('publish-year', () => {
     const rehearsed = `would publish ${printed}; nothing was written\n`
     expect(await run([...args, '--dry-run'])).toEqual({ code: 0, stdout: rehearsed, stderr: '' })
     expect(await run(args)).toEqual({ code: 0, stdout: `published ${printed}\n`, stderr: '' })
+  })
+
+  test('the gaps of a run are in its result, and too many of them are refused by number, clock, last entry and flag', async () => {
+    const last = lastCompleteDay(Date.now())
+    const workspaces = await Promise.all(
+      [4, 9].map(async (days) => {
+        const workspace = await openWorkspace()
+        for (const day of [addDays(last, -days), last]) await workspace.feed.importSignals(sampleSignals(day))
+        await publishDays(workspace, [addDays(last, -days)])
+        workspace.close()
+        return workspace.folder
+      }),
+    )
+    const [few = '', many = ''] = workspaces
+    const args = ['publish-year', '--once', '--data-dir']
+    const rehearsed = await run([...args, few, '--dry-run'])
+    expect(rehearsed.stdout).toMatch(/; 3 gaps would be recorded; nothing was written\n$/)
+    expect(await run([...args, few])).toEqual({
+      code: 0,
+      stdout: `published ${last}: 9 items, 4 of 365 days; 3 gaps recorded\n`,
+      stderr: '',
+    })
+    const refused = await publish(many)
+    expect(refused).toMatchObject({ code: 1, report: { outcome: 'failed', gapsRecorded: 0 } })
+    const today = `${addDays(last, 1)}T`
+    expect(refused.stderr).toMatch(
+      new RegExp(
+        `^error: 8 missed days .* the clock says ${today}.* last entry of the ledger is of ${addDays(last, -8)}T.* --record-gaps 8`,
+      ),
+    )
+    const confirmed = await publish(many, ['--record-gaps', '8'])
+    expect(confirmed).toMatchObject({ code: 0, report: { outcome: 'published', gapsRecorded: 8 } })
+  })
+
+  test.each(['', 'x', '-1', '1.5', '1000000'])('--record-gaps %j is a usage error', async (value) => {
+    const refused = await run(['publish-year', `--record-gaps=${value}`, '--data-dir', dataFolder()])
+    expect(refused.code).toBe(64)
+    expect(refused.stderr).toContain('--record-gaps')
   })
 
   test('a dry run leaves no file, whether it is refused or not', async () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { daysBetween } from '../../../src/domain/time.ts'
+import { addDays, daysBetween } from '../../../src/domain/time.ts'
 import { proveLedger } from '../../../src/domain/year/check.ts'
 import { sealEntry } from '../../../src/domain/year/chain.ts'
 import type { Attempt, EntryContent } from '../../../src/domain/year/ledger.ts'
@@ -11,6 +11,9 @@ import {
   missedDays,
   planPublication,
   laterTimeInLedger,
+  STALE_AFTER_DAYS,
+  UNCONFIRMED_GAPS_MAX,
+  unconfirmedGaps,
 } from '../../../src/domain/year/plan.ts'
 import { chainOf, gap, headAt, legacyRow, legacySeal, manifest, proved, publication } from './ledger-rows.ts'
 
@@ -29,6 +32,7 @@ function attempts(count: number, failedAt: number | null = null): Attempt[] {
 
 test('the limits are those of the rules', () => {
   expect([ATTEMPTS_PER_DAY, COMMIT_WITHIN_MS, LEASE_MS]).toEqual([3, 10_000, 600_000])
+  expect([UNCONFIRMED_GAPS_MAX, STALE_AFTER_DAYS]).toEqual([7, 7])
 })
 
 describe('the plan for a day', () => {
@@ -94,6 +98,79 @@ describe('the missed days', () => {
     ],
   ])('the missed days when %s are none or those since the newest day', (_when, ledger, attempted, days) => {
     expect(missedDays(ledger, attempted, DAY)).toEqual(days)
+  })
+})
+
+describe('the confirmation of missed days', () => {
+  const now = Date.UTC(2026, 2, 15, 0, 10)
+  const lastEntryAt = Date.UTC(2026, 0, 2, 0, 10)
+
+  /** @param newsAge days from the newest news signal to the day; null without news */
+  function refusal(missed: number, newsAge: number | null, confirmed: number | null): string | null {
+    const facts = {
+      asOfDay: DAY,
+      missed: daysBetween(addDays(DAY, -missed), addDays(DAY, -1)),
+      newestNews: newsAge === null ? null : addDays(DAY, -newsAge),
+      now,
+      lastEntryAt,
+    }
+    return unconfirmedGaps(facts, confirmed)
+  }
+
+  test.each([
+    [0, 0, null],
+    [0, 7, null],
+    [0, null, null],
+    [7, 0, null],
+    [7, 7, null],
+    [0, 0, 0],
+    [3, 0, 3],
+    [7, 8, 7],
+    [0, 8, 0],
+    [8, 0, 8],
+    [1_095, 1_096, 1_095],
+  ])(
+    'the confirmation of %i missed days, with news %j days old, goes on with %j',
+    (missed, newsAge, confirmed) => {
+      expect(refusal(missed, newsAge, confirmed)).toBeNull()
+    },
+  )
+
+  test.each([
+    [8, 0, null],
+    [8, null, null],
+    [8, 0, 7],
+    [8, 0, 9],
+    [1_095, 0, 0],
+    [0, 8, null],
+    [0, 8, 1],
+    [7, 8, null],
+    [7, 8, 0],
+    [0, 0, 1],
+    [3, 0, 2],
+    [3, null, 4],
+  ])(
+    'the confirmation of %i missed days, with news %j days old, is refused with %j, naming the number',
+    (missed, newsAge, confirmed) => {
+      const reason = refusal(missed, newsAge, confirmed) ?? ''
+      if (confirmed !== null)
+        expect(reason).toContain(`--record-gaps ${confirmed} is not the number of missed days; `)
+      expect(reason).toContain(
+        missed > 7 || newsAge === 8 ? `--record-gaps ${missed}` : `${missed} missed day`,
+      )
+    },
+  )
+
+  test('the refusal names the number, the days, the clock, the last entry and the flag', () => {
+    expect(refusal(8, 0, null)).toBe(
+      '8 missed days (2026-03-06 to 2026-03-13) would become permanent gaps: the clock says 2026-03-15T00:10:00.000Z, and the last entry of the ledger is of 2026-01-02T00:10:00.000Z; correct the clock if it is wrong, or confirm with --record-gaps 8, the number of missed days',
+    )
+    expect(refusal(0, 40, null)).toBe(
+      'the newest news signal is of 2026-02-02, 40 days before 2026-03-14, the day to publish: the clock says 2026-03-15T00:10:00.000Z, and the last entry of the ledger is of 2026-01-02T00:10:00.000Z; correct the clock if it is wrong, import or collect newer signals, or confirm with --record-gaps 0, the number of missed days',
+    )
+    expect(refusal(1, 0, 2)).toBe(
+      '--record-gaps 2 is not the number of missed days; this run would record 1 missed day (2026-03-13); give that number, or leave the flag out',
+    )
   })
 })
 

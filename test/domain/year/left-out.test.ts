@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest'
+import { windowEnding } from '../../../src/domain/year/ledger.ts'
+import { countLeftOut, describeCauses, lacksOf } from '../../../src/domain/year/left-out.ts'
+
+const WINDOW = windowEnding('2026-03-01')
+const row = { source: 'hn', points: 1, publishedAt: WINDOW.windowStart, titleProvenance: null }
+
+describe('a row', () => {
+  test.each([
+    ['hn', []],
+    ['lobsters', []],
+    ['lesswrong', []],
+    ['hype:github', ['noTitleProvenance']],
+    ['hype:unknown', ['noTitleProvenance']],
+    ['midjourney', ['noTitleProvenance']],
+  ])('a row of %s without provenance lacks %j, since titles of news are fetched', (source, lacks) => {
+    expect(lacksOf({ ...row, source })).toEqual(lacks)
+    expect(lacksOf({ ...row, source, titleProvenance: `${source}:x` })).toEqual([])
+  })
+
+  test('a row can lack everything at once', () => {
+    expect(
+      lacksOf({ source: 'hype:github', points: null, publishedAt: null, titleProvenance: null }),
+    ).toEqual(['noTitleProvenance', 'noPublicationTime', 'noPoints'])
+    expect(lacksOf({ ...row, points: 0 })).toEqual([])
+  })
+})
+
+test('events are counted by each cause, and described in a fixed order', () => {
+  const groups = [
+    { ...row, events: 9 },
+    { ...row, points: null, events: 1 },
+    { ...row, points: null, publishedAt: WINDOW.windowStart - 1, events: 2 },
+    { ...row, publishedAt: WINDOW.windowEnd, events: 4 },
+    { ...row, publishedAt: null, events: 8 },
+    { ...row, source: 'midjourney', events: 16 },
+  ]
+  const cohorts = [
+    { provider: 'github', eligibleEvents: 3 },
+    { provider: 'reddit', eligibleEvents: 1 },
+    { provider: 'x', eligibleEvents: 0 },
+  ]
+  const counts = countLeftOut(groups, WINDOW, cohorts)
+  expect(counts).toEqual({
+    noTitleProvenance: 16,
+    noPublicationTime: 8,
+    noPoints: 3,
+    outsideYear: 6,
+    smallCohort: 4,
+  })
+  expect(describeCauses(counts)).toBe(
+    '16 without title provenance, 8 without a publication time, 3 without points, 6 published outside the 365 days, 4 in hype cohorts that are unknown or have fewer than 5 events',
+  )
+  expect(countLeftOut([], WINDOW, [])).toEqual({})
+})

@@ -1,0 +1,407 @@
+import { readdirSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import type { Signal } from '../../src/domain/feed/signal.ts'
+import type { SignedLog } from '../../src/domain/ports.ts'
+import { LEASE_MS } from '../../src/domain/lease.ts'
+import { addDays, startOfDay } from '../../src/domain/time.ts'
+import type { Day } from '../../src/domain/time.ts'
+import type { PublishReport } from '../../src/jobs/publish-report.ts'
+import type { PublishOptions, PublishPorts } from '../../src/jobs/publish-year.ts'
+import { signedLogIn } from '../support/signed-log.ts'
+import {
+  AS_OF,
+  openWorkspace,
+  publish,
+  publishDays,
+  publishPortsOf,
+  sampleSignals,
+  tickingClock,
+} from '../support/workspace.ts'
+import type { Workspace } from '../support/workspace.ts'
+
+interface SignedWorkspace extends Workspace {
+  log: SignedLog
+}
+
+/** A workspace with a signed publication of {@link AS_OF}, and signals of later as-of days. */
+async function publishedTo(...signalsOf: Day[]): Promise<SignedWorkspace> {
+  const stores = await openWorkspace()
+  const workspace = { ...stores, log: signedLogIn(stores.folder) }
+  for (const day of [AS_OF, ...signalsOf]) await workspace.feed.importSignals(sampleSignals(day))
+  await publishDays(workspace, [AS_OF])
+  return workspace
+}
+
+/** Runs ten minutes after the end of a day, by the clock of the run. */
+async function publishAsOf(
+  workspace: Workspace,
+  day: Day,
+  options: Partial<PublishOptions> = {},
+  ports: Partial<PublishPorts> = {},
+): Promise<PublishReport> {
+  const clock = tickingClock(startOfDay(addDays(day, 1)) + 600_000)
+  return (await publish(publishPortsOf(workspace, { clock, ...ports }), options)).report
+}
+
+/** Everything that a refused run must leave as it was. */
+async function written(workspace: Workspace & { log?: SignedLog }, asOfDay: Day): Promise<unknown> {
+  return {
+    rows: (await workspace.ledger.read()).rows,
+    attempts: await workspace.ledger.attempts(asOfDay),
+    firstAttemptDay: await workspace.ledger.firstAttemptDay(),
+    objects: readdirSync(workspace.objectsPath, { recursive: true }).sort(),
+    signed: await workspace.log?.signer.lastSigned(),
+  }
+}
+
+/** Publishes, expects a refusal that writes nothing, rehearsed or not, and returns its reason. */
+async function refusalOf(
+  workspace: Workspace & { log?: SignedLog },
+  day: Day,
+  options: Partial<PublishOptions> = {},
+): Promise<string> {
+  const before = await written(workspace, day)
+  const reports = []
+  for (const dryRun of [true, false]) reports.push(await publishAsOf(workspace, day, { ...options, dryRun }))
+  for (const report of reports)
+    expect(report).toMatchObject({ outcome: 'failed', asOfDay: day, attempt: null, gapsRecorded: 0 })
+  expect(await written(workspace, day)).toEqual(before)
+  const [rehearsed, refused] = reports.map(({ reason }) => reason?.replaceAll(/\.\d{3}Z/g, 'Z') ?? '')
+  expect(rehearsed).toBe(refused)
+  return refused ?? ''
+}
+
+describe('missed days', () => {
+  test.each([
+    ['nine days ahead', 9],
+    ['thirty days ahead', 30],
+    ['three years ahead', 1_096],
+  ])('a clock that is %s writes nothing, and the right clock publishes afterwards', async (_name, days) => {
+    const workspace = await publishedTo(addDays(AS_OF, 1))
+    const reason = await refusalOf(workspace, addDays(AS_OF, days))
+    const missed = `${days - 1} missed days (2026-03-02 to ${addDays(AS_OF, days - 1)})`
+    expect(reason).toContain(missed)
+    expect(reason).toContain(`the clock says ${addDays(AS_OF, days + 1)}T00:10:00`)
+    expect(reason).toContain('the last entry of the ledger is of 2026-03-02T00:10:00Z')
+    expect(reason).toContain(`--record-gaps ${days - 1}`)
+    expect(await publishAsOf(workspace, addDays(AS_OF, 1))).toMatchObject({
+      outcome: 'published',
+      attempt: 1,
+      gapsRecorded: 0,
+    })
+  })
+
+  test('seven missed days need no confirmation, and the report tells their number', async () => {
+    const day = addDays(AS_OF, 8)
+    const workspace = await publishedTo(day)
+    expect(await publishAsOf(workspace, day)).toMatchObject({ outcome: 'published', gapsRecorded: 7 })
+    const { proved } = await workspace.year.read()
+    expect(proved.entries.map(({ kind }) => kind).join(' ')).toBe(
+      `publication${' gap'.repeat(7)} publication`,
+    )
+  })
+
+  test('eight missed days are recorded only with exactly their number', async () => {
+    const day = addDays(AS_OF, 9)
+    const workspace = await publishedTo(day)
+    for (const recordGaps of [null, 0, 7, 9])
+      expect(await refusalOf(workspace, day, { recordGaps })).toContain('--record-gaps 8')
+    expect(await publishAsOf(workspace, day, { recordGaps: 8 })).toMatchObject({
+      outcome: 'published',
+      gapsRecorded: 8,
+    })
+  })
+
+  test('a number that is not that of the missed days is refused although none is needed', async () => {
+    const day = addDays(AS_OF, 3)
+    const workspace = await publishedTo(day)
+    for (const recordGaps of [0, 1, 3])
+      expect(await refusalOf(workspace, day, { recordGaps })).toMatch(
+        new RegExp(`--record-gaps ${recordGaps}\\b.*2 missed days`),
+      )
+    const options = { recordGaps: 2 }
+    expect(await publishAsOf(workspace, day, options)).toMatchObject({
+      outcome: 'published',
+      gapsRecorded: 2,
+    })
+    const clock = tickingClock(startOfDay(addDays(day, 2)) - 60_000)
+    const again = await publish(publishPortsOf(workspace, { clock }), options)
+    expect(again.report).toMatchObject({ outcome: 'already-published', gapsRecorded: 0 })
+  })
+
+  test('missed days of an archive without an entry are counted from its first attempt', async () => {
+    const workspace = await openWorkspace()
+    const day = addDays(AS_OF, 8)
+    for (const each of [AS_OF, day])
+      await workspace.feed.importSignals(
+        sampleSignals(each).map((row) => ({ ...row, titleProvenance: null })),
+      )
+    expect(await publishAsOf(workspace, AS_OF)).toMatchObject({ outcome: 'failed', attempt: 1 })
+    expect(await refusalOf(workspace, day)).toMatch(
+      /8 missed days .* the ledger has no entry; .*--record-gaps 8/,
+    )
+  })
+
+  test('a dry run tells the gaps that a run would record', async () => {
+    const day = addDays(AS_OF, 4)
+    const workspace = await publishedTo(day)
+    const before = await written(workspace, day)
+    expect(await publishAsOf(workspace, day, { dryRun: true })).toMatchObject({
+      outcome: 'dry-run',
+      gapsRecorded: 0,
+      reason: '3 gaps would be recorded',
+    })
+    expect(await written(workspace, day)).toEqual(before)
+  })
+
+  test.each([
+    ['a gap', 3, 0, 'takeLease'],
+    ['a publication', 0, 1, 'countAttempt'],
+  ] as const)(
+    'a clock that is set right during a run stops it before %s of a day that has not ended',
+    async (_what, missed, attempts, step) => {
+      const day = addDays(AS_OF, missed + 1)
+      const workspace = await publishedTo(day)
+      const right = tickingClock(startOfDay(day) + 3_600_000)
+      let clock = tickingClock(startOfDay(addDays(day, 1)) + 600_000)
+      const corrected =
+        <Args extends unknown[], T>(work: (...args: Args) => Promise<T>) =>
+        async (...args: Args): Promise<T> => {
+          const done = await work(...args)
+          clock = right
+          return done
+        }
+      const ledger = {
+        ...workspace.ledger,
+        [step]: corrected(workspace.ledger[step] as () => Promise<unknown>),
+      }
+      const running = publish(publishPortsOf(workspace, { clock: () => clock(), ledger }))
+      const reason = await running.then(
+        ({ report }) => report.reason,
+        (error: unknown) => String(error),
+      )
+      expect(reason).toContain('the clock went backwards')
+      expect((await workspace.ledger.read()).rows).toHaveLength(1)
+      expect(await workspace.ledger.attempts(day)).toHaveLength(attempts)
+    },
+  )
+
+  test('the gap of spent attempts counts among the gaps of its run alone', async () => {
+    const day = addDays(AS_OF, 3)
+    const workspace = await publishedTo()
+    await workspace.feed.importSignals(
+      sampleSignals(day).map((row) => ({ ...row, sourceId: `new${row.sourceId}`, titleProvenance: null })),
+    )
+    const reports = []
+    for (let run = 0; run < 4; run += 1) {
+      const clock = tickingClock(startOfDay(addDays(day, 1)) + (run + 10) * 60_000)
+      reports.push((await publish(publishPortsOf(workspace, { clock }))).report)
+    }
+    expect(reports.map(({ outcome, gapsRecorded }) => [outcome, gapsRecorded])).toEqual([
+      ['failed', 2],
+      ['failed', 0],
+      ['gap', 1],
+      ['gap', 0],
+    ])
+  })
+
+  test('a run that fails after gaps were recorded reports their number', async () => {
+    const day = addDays(AS_OF, 4)
+    const workspace = await publishedTo(day)
+    const fault = new Error('the disk is gone')
+    const ledger = { ...workspace.ledger, countAttempt: () => Promise.reject(fault) }
+    const clock = tickingClock(startOfDay(addDays(day, 1)))
+    const { report, cause } = await publish(publishPortsOf(workspace, { clock, ledger }))
+    expect(report).toMatchObject({ outcome: 'failed', gapsRecorded: 3, reason: 'the disk is gone' })
+    expect(cause).toBe(fault)
+  })
+
+  test('an overtaken run reports the gaps that it recorded before, and no day has two', async () => {
+    const day = addDays(AS_OF, 4)
+    const workspace = await publishedTo(day)
+    const end = startOfDay(addDays(day, 1))
+    let recorded = 0
+    const ledger: Workspace['ledger'] = {
+      ...workspace.ledger,
+      append: async (row, guard) => {
+        recorded += 1
+        if (recorded === 3) {
+          // The lease runs out, and another run records the rest.
+          const clock = tickingClock(end + 2 * LEASE_MS)
+          const other = await publish(publishPortsOf(workspace, { clock }))
+          expect(other.report).toMatchObject({ outcome: 'published', gapsRecorded: 1 })
+        }
+        return workspace.ledger.append(row, guard)
+      },
+    }
+    const { report, cause } = await publish(publishPortsOf(workspace, { clock: tickingClock(end), ledger }))
+    expect(report).toMatchObject({ outcome: 'failed', gapsRecorded: 2 })
+    expect(cause).toMatchObject({ code: 'lease_lost' })
+    const { proved } = await workspace.year.read()
+    expect(proved.entries.map(({ kind }) => kind)).toEqual([
+      'publication',
+      'gap',
+      'gap',
+      'gap',
+      'publication',
+    ])
+  })
+})
+
+describe('preconditions', () => {
+  const day = addDays(AS_OF, 4)
+  const long: Signal[] = sampleSignals(day).map((row) => ({ ...row, title: 'x'.repeat(1_001) }))
+
+  test.each<[name: string, rows: Signal[], reason: RegExp]>([
+    ['stored rows are too long', long, /9 stored events are too long/],
+    [
+      'a row is invalid',
+      sampleSignals(day).map((row) => ({ ...row, title: ' ' })),
+      /the stored rows are not valid/,
+    ],
+  ])('no gap is recorded while %s', async (_name, rows, reason) => {
+    const workspace = await publishedTo()
+    await workspace.feed.importSignals(rows)
+    expect(await refusalOf(workspace, day, { recordGaps: 3 })).toMatch(reason)
+    await workspace.feed.importSignals(sampleSignals(day))
+    expect(await publishAsOf(workspace, day)).toMatchObject({ outcome: 'published', gapsRecorded: 3 })
+  })
+
+  test('no gap is recorded while the Year would be empty', async () => {
+    const workspace = await openWorkspace()
+    await publish(publishPortsOf(workspace), { allowEmpty: true })
+    expect(await refusalOf(workspace, day)).toContain('the Year would be empty')
+    expect(await publishAsOf(workspace, day, { allowEmpty: true })).toMatchObject({
+      outcome: 'published',
+      gapsRecorded: 3,
+    })
+  })
+
+  test('no gap is recorded while the object store refuses writes', async () => {
+    const workspace = await publishedTo(day)
+    const before = await written(workspace, day)
+    const full = { ...workspace.objects, prepare: () => Promise.reject(new Error('the store is read-only')) }
+    await expect(publishAsOf(workspace, day, {}, { objects: full })).rejects.toThrow('the store is read-only')
+    expect(await written(workspace, day)).toEqual(before)
+  })
+
+  test('a refused run writes no head that a crash left out, and a settled day does', async () => {
+    const workspace = await publishedTo()
+    const objects = { ...workspace.objects, putHead: () => Promise.reject(new Error('no space for heads')) }
+    await workspace.feed.importSignals(sampleSignals(addDays(AS_OF, 1)))
+    await publishAsOf(workspace, addDays(AS_OF, 1), {}, { objects })
+    await refusalOf(workspace, addDays(AS_OF, 20))
+    const clock = tickingClock(startOfDay(addDays(AS_OF, 2)) + 3_600_000)
+    const { report } = await publish(publishPortsOf(workspace, { clock }))
+    expect(report.outcome).toBe('already-published')
+    expect((await workspace.year.read()).head).toMatchObject({ seq: 2 })
+  })
+})
+
+describe('stale data', () => {
+  test('a first publication more than seven days after the newest news signal needs a confirmation, zero included', async () => {
+    const workspace = await openWorkspace()
+    await workspace.feed.importSignals(sampleSignals())
+    const stale = addDays(AS_OF, 8)
+    for (const recordGaps of [null, 1]) {
+      const reason = await refusalOf(workspace, stale, { recordGaps })
+      expect(reason).toContain(`the newest news signal is of ${AS_OF}, 8 days before ${stale}`)
+      expect(reason).toContain(`the clock says ${addDays(stale, 1)}T00:10:00`)
+      expect(reason).toContain('--record-gaps 0')
+    }
+    expect(await publishAsOf(workspace, stale, { recordGaps: 0 })).toMatchObject({
+      outcome: 'published',
+      gapsRecorded: 0,
+    })
+  })
+
+  test('seven days after the newest news signal need no confirmation', async () => {
+    const workspace = await openWorkspace()
+    await workspace.feed.importSignals(sampleSignals())
+    expect(await publishAsOf(workspace, addDays(AS_OF, 7))).toMatchObject({ outcome: 'published' })
+  })
+
+  test.each(['hype:github', 'midjourney', 'hn'])(
+    'a signal of %s hides no stale news, if it is no news signal or later than the as-of day',
+    async (source) => {
+      const workspace = await openWorkspace()
+      const stale = addDays(AS_OF, 8)
+      const day = source === 'hn' ? addDays(stale, 1) : stale
+      const [first] = sampleSignals()
+      await workspace.feed.importSignals(sampleSignals())
+      if (first) await workspace.feed.importSignals([{ ...first, source, sourceId: 'other', day }])
+      expect(await refusalOf(workspace, stale)).toContain(`the newest news signal is of ${AS_OF}`)
+    },
+  )
+
+  test('a later publication of stale data is confirmed with the number of missed days', async () => {
+    const workspace = await publishedTo()
+    const stale = addDays(AS_OF, 8)
+    for (const recordGaps of [null, 0])
+      expect(await refusalOf(workspace, stale, { recordGaps })).toContain('--record-gaps 7')
+    expect(await publishAsOf(workspace, stale, { recordGaps: 7 })).toMatchObject({
+      outcome: 'published',
+      gapsRecorded: 7,
+    })
+  })
+
+  test('signals of years ago are stale although an empty Year is allowed', async () => {
+    const workspace = await openWorkspace()
+    await workspace.feed.importSignals(sampleSignals())
+    const later = addDays(AS_OF, 1_000)
+    expect(await refusalOf(workspace, later, { allowEmpty: true })).toContain('1000 days before')
+    expect(await refusalOf(workspace, later, { recordGaps: 0 })).toContain('the Year would be empty')
+  })
+})
+
+describe('the clock as collect found it', () => {
+  const HOUR = 3_600_000
+  const runAt = startOfDay(addDays(AS_OF, 1)) + 600_000
+  const ready = async (): Promise<Workspace> => {
+    const workspace = await openWorkspace()
+    await workspace.feed.importSignals(sampleSignals())
+    return workspace
+  }
+
+  test.each([300_001, -300_001, 1_095 * 24 * HOUR])(
+    'a clock that was %i ms ahead of the sources refuses every run until a collect with the right clock',
+    async (aheadMs) => {
+      const workspace = await ready()
+      await workspace.feed.saveClockCheck({ checkedAt: runAt - HOUR, aheadMs, sources: 3 })
+      for (const recordGaps of [null, 0])
+        expect(await refusalOf(workspace, AS_OF, { recordGaps })).toMatch(
+          /(ahead of|behind) 3 sources .* dash collect/,
+        )
+      // The right clock may be behind the wrong one.
+      await workspace.feed.saveClockCheck({ checkedAt: runAt - 2 * HOUR, aheadMs: 300_000, sources: 1 })
+      expect(await publishAsOf(workspace, AS_OF)).toMatchObject({ outcome: 'published' })
+    },
+  )
+
+  test('a collect of more than 48 hours ago refuses nothing', async () => {
+    const workspace = await ready()
+    const check = { aheadMs: -600_000, sources: 1 }
+    await workspace.feed.saveClockCheck({ ...check, checkedAt: runAt - 47.9 * HOUR })
+    await refusalOf(workspace, AS_OF)
+    await workspace.feed.saveClockCheck({ ...check, checkedAt: runAt - 48.3 * HOUR })
+    expect(await publishAsOf(workspace, AS_OF)).toMatchObject({ outcome: 'published' })
+  })
+
+  test('a collect with a clock that was corrected since refuses a run, for 48 hours by the time of the sources', async () => {
+    const workspace = await ready()
+    const aheadMs = 1_095 * 24 * HOUR
+    await workspace.feed.saveClockCheck({ checkedAt: runAt - HOUR + aheadMs, aheadMs, sources: 2 })
+    await refusalOf(workspace, AS_OF)
+    await workspace.feed.saveClockCheck({ checkedAt: runAt - 49 * HOUR + aheadMs, aheadMs, sources: 2 })
+    expect(await publishAsOf(workspace, AS_OF)).toMatchObject({ outcome: 'published' })
+  })
+
+  test('a settled day stays settled whatever the clock was', async () => {
+    const workspace = await ready()
+    await publishAsOf(workspace, AS_OF)
+    await workspace.feed.saveClockCheck({ checkedAt: runAt, aheadMs: 600_000, sources: 1 })
+    const clock = tickingClock(runAt + HOUR)
+    const { report } = await publish(publishPortsOf(workspace, { clock }))
+    expect(report.outcome).toBe('already-published')
+  })
+})
