@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { areSameBytes } from '../domain/digest.ts'
 import type { SignedLog } from '../domain/ports.ts'
@@ -46,10 +46,27 @@ export function openLogSigner(path: string, isDurable = true): SignedLog['signer
     return opened.checkpoint
   }
 
+  const write = (file: string, text: string): void => {
+    try {
+      storeFile(file, utf8.encode(text), true, { isDurable })
+    } catch (error) {
+      throw storageUnavailable(`the record ${record} cannot be written (${messageOf(error)})`, error)
+    }
+  }
+
   return {
     key,
     keys,
     lastSigned,
+
+    async tryWriting() {
+      const trial = `${record}.trial-${process.pid}`
+      try {
+        write(trial, '')
+      } finally {
+        rmSync(trial, { force: true })
+      }
+    },
 
     async sign(checkpoint) {
       const last = await lastSigned()
@@ -61,7 +78,7 @@ export function openLogSigner(path: string, isDurable = true): SignedLog['signer
         )
       const note = signNote(checkpointText(checkpoint), ...signers)
       // The record is written even if it is unchanged: a crash may have kept the first write from becoming durable.
-      storeFile(record, utf8.encode(note), true, { isDurable })
+      write(record, note)
       return note
     },
   }

@@ -233,6 +233,12 @@ export interface SignedLog {
      */
     lastSigned(): Promise<Checkpoint>
     /**
+     * Writes a file beside the record, as signing does, and removes it.
+     *
+     * @throws Refusal `storage_unavailable` if that fails
+     */
+    tryWriting(): Promise<void>
+    /**
      * Signs a checkpoint and returns the note. The record is durable before this function returns. The same checkpoint
      * always results in the same note.
      *

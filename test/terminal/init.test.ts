@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs'
+import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { describe, expect, test } from 'vitest'
@@ -122,8 +122,12 @@ test('systemd accepts the units unchanged, for paths with any characters', async
   const cwd = join(temporaryFolder(), "100% o'mine $HOME")
   mkdirSync(cwd)
   mkdirSync(join(cwd, 'units'))
-  const { code, stdout } = await dash(['init', '--json', '--user', 'root', '--write-units', 'units'], { cwd })
+  mkdirSync(join(cwd, 'dash-data'))
+  writeFileSync(join(cwd, '.env'), `DASH_LOG_KEY_FILE="${join(cwd, 'the key', 'log.key')}"\n`)
+  const args = ['init', '--no-env', '--json', '--user', 'root', '--write-units', 'units']
+  const { code, stdout } = await dash(args, { cwd })
   expect(code).toBe(0)
+  expect(stdout).toContain("o'mine $HOME/the key")
   const { unitFiles } = JSON.parse(stdout) as { unitFiles: string[] }
   const verification = spawnSync('systemd-analyze', ['verify', '--man=no', ...unitFiles], {
     encoding: 'utf8',

@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { describeClockProblem, stopsPublishing } from '../../../domain/clock-check.ts'
 import type { HeldLease } from '../../../domain/lease.ts'
 import { MAX_FRESH_HOURS } from '../../../domain/models/shortlist.ts'
 import { proveRun } from '../../../domain/models/stored-run.ts'
 import type { FeedFacts, LedgerFacts, StateFacts, Inspection } from '../../../domain/inspection.ts'
+import type { SignedLog } from '../../../domain/ports.ts'
 import { addDays, DAY_MS, formatInstant, parseInstant } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { lastCompleteDay } from '../../../domain/year/ledger.ts'
@@ -183,11 +185,24 @@ function judgeDatabase(store: string, { name, exists: there, migrations }: Inspe
 const LOG_REMEDY =
   'correct the settings, or restore the key and its record (docs/signed-log.md#keeping-the-key)'
 
-/** Checks the key of the log, and its record, which the ledger must continue. */
+/** Checks the key of the log and its record, which the ledger must continue and the publisher must be able to write. */
 async function inspectLog(container: Container): Promise<Check[]> {
   const log = await container.signedLog()
   if (log === null) return []
-  const checkpoint = await log.signer.lastSigned()
+  const folder = dirname(container.config.log.keyFile ?? '')
+  const tryRecord = async (): Promise<Check[]> => {
+    await log.signer.tryWriting()
+    return found('log.record', ok(`the record can be written in ${folder}`))
+  }
+  const remedy = `let the user of the publisher write in ${folder}; in a unit: ReadWritePaths=${folder}`
+  return [
+    ...(await orProblem('log', () => compareRecord(container, log), LOG_REMEDY)),
+    ...(await orProblem('log.record', tryRecord, remedy)),
+  ]
+}
+
+async function compareRecord(container: Container, { signer }: SignedLog): Promise<Check[]> {
+  const checkpoint = await signer.lastSigned()
   const { origin, size } = checkpoint
   const { ledger } = await container.auditors()
   const rows = (await ledger.read())?.rows ?? []

@@ -143,7 +143,7 @@ async function kindsPrinted({ print }: InitFlags, prompts: PromptContext | null)
 }
 
 function installationOf(
-  { dataDir, dataDirUsed, stateInDataDir, store, drainMs, ledger, feed, state }: Config,
+  { dataDir, dataDirUsed, stateInDataDir, store, drainMs, ledger, feed, state, log }: Config,
   paths: Pick<Installation, 'dotenv' | 'folder' | 'user'>,
 ): Installation {
   const folders = new Set([
@@ -152,11 +152,13 @@ function installationOf(
     ...(store.kind === 'file' ? [store.path] : []),
   ])
   const isInside = (folder: string): boolean => [...folders].some((other) => folder.startsWith(`${other}/`))
+  const keyFolder = log.keyFile && dirname(log.keyFile)
   return {
     node: process.execPath,
     program: fileURLToPath(new URL('../../main.js', import.meta.url)),
     root: fileURLToPath(new URL('../../../..', import.meta.url)).replace(/\/$/, ''),
     written: [...folders].filter((folder) => !isInside(folder)).map(onOneLine),
+    recordFolder: keyFolder && !folders.has(keyFolder) && !isInside(keyFolder) ? onOneLine(keyFolder) : null,
     drainSeconds: drainMs / 1000,
     user: paths.user,
     folder: onOneLine(paths.folder),
@@ -243,7 +245,7 @@ function printedText(
 
 function noteNextSteps(
   { terminal }: BareContext,
-  { node, program, dotenv, user, written: folders }: Installation,
+  { node, program, dotenv, user, written: folders, recordFolder }: Installation,
   { written, created, kinds }: { written: boolean; created: boolean; kinds: readonly OutputKind[] },
 ): void {
   const isOtherUser = user !== currentUser().name
@@ -260,6 +262,8 @@ function noteNextSteps(
               ]
             : [],
         ),
+        recordFolder !== null &&
+          `the user ${user} must be able to write in ${recordFolder} (DASH_LOG_KEY_FILE)`,
         user === 'dash' &&
           currentUser().uid === 0 &&
           'create the user: useradd --system --user-group --no-create-home --shell /usr/sbin/nologin dash',

@@ -14,6 +14,8 @@ export interface Installation {
   dotenv: string
   /** Folders that are written: the data folder, and stores outside of it. */
   written: readonly string[]
+  /** Folder of the log key's record, which only the publisher writes; null: none outside of these folders. */
+  recordFolder: string | null
   /** Folder of the package, with its documents. */
   root: string
   user: string
@@ -30,6 +32,8 @@ interface Job {
   times: readonly string[]
   /** Only on this day of the week; absent: daily. */
   weekday?: 'Sun'
+  /** True if the job signs checkpoints. */
+  signs?: boolean
 }
 
 /** A source without its required token would make every run fail. */
@@ -45,6 +49,7 @@ export const JOBS: readonly Job[] = [
     meaning: 'publish the Year ranking of the last completed UTC day',
     args: ['publish-year', '--once', '--quiet'],
     times: ['00:10', '00:40', '01:10'],
+    signs: true,
   },
   {
     name: 'evaluate-models',
@@ -105,23 +110,27 @@ export function systemdUnits(installation: Installation): Unit[] {
 const STOP_MARGIN_SECONDS = 20
 
 function serverUnit(installation: Installation): string {
-  const service = `Restart=on-failure
+  const { written, drainSeconds } = installation
+  const lines = `Restart=on-failure
 RestartSec=5
 # Errors that only a person can fix: the command line, the configuration.
 RestartPreventExitStatus=64 78
-TimeoutStopSec=${installation.drainSeconds + STOP_MARGIN_SECONDS}`
+TimeoutStopSec=${drainSeconds + STOP_MARGIN_SECONDS}`
   const meaning = 'API, page and documentation'
-  return `${serviceUnit(installation, meaning, 'exec', ['serve'], service)}
+  const service: Service = { type: 'exec', args: ['serve'], lines, folders: written }
+  return `${serviceUnit(installation, meaning, service)}
 [Install]
 WantedBy=multi-user.target
 `
 }
 
-function jobUnit(installation: Installation, { meaning, args }: Job): string {
-  const service = `# 75: another run is active.
+function jobUnit(installation: Installation, { meaning, args, signs = false }: Job): string {
+  const { written, recordFolder } = installation
+  const folders = signs && recordFolder !== null ? [...written, recordFolder] : written
+  const lines = `# 75: another run is active.
 SuccessExitStatus=75
 Nice=10`
-  return serviceUnit(installation, meaning, 'oneshot', args, service)
+  return serviceUnit(installation, meaning, { type: 'oneshot', args, lines, folders })
 }
 
 function timerUnit(job: Job): string {
@@ -131,7 +140,7 @@ function timerUnit(job: Job): string {
   )
   return `[Unit]
 Description=dash: ${job.meaning}
-
+${AFTER_TIME_SYNC}
 [Timer]
 ${times.join('\n')}
 AccuracySec=1s
@@ -143,27 +152,40 @@ WantedBy=timers.target
 `
 }
 
+/** A machine that starts with a wrong clock would run every missed job at once, with a wrong date. */
+const AFTER_TIME_SYNC = 'Wants=time-sync.target\nAfter=time-sync.target\n'
+
 const HOMES = ['/home', '/root', '/run/user']
 
-/**
- * @param args arguments of the program
- * @param lines lines of this service only
- */
+/** What distinguishes one service from the others. */
+interface Service {
+  /** A `oneshot` is a job. */
+  type: 'exec' | 'oneshot'
+  /** Arguments of the program. */
+  args: readonly string[]
+  /** Lines of this service only. */
+  lines: string
+  /** Folders that it writes. */
+  folders: readonly string[]
+}
+
 function serviceUnit(
   installation: Installation,
   meaning: string,
-  type: string,
-  args: readonly string[],
-  lines: string,
+  { type, args, lines, folders }: Service,
 ): string {
-  const { node, program, folder, dotenv, user, root, written } = installation
+  const { node, program, folder, dotenv, user, root } = installation
   const command = [node, program, ...args, '--dotenv'].map((each) => unitWord(each).replaceAll('$', '$$$$'))
+  const mounts = folders.map((path) => `RequiresMountsFor=${unitWord(path)}\n`)
+  const waits = `# Waits until the clock is set, if a service waits for that: with systemd-timesyncd
+# systemd-time-wait-sync.service, with chrony chrony-wait.service. Enable it.
+${AFTER_TIME_SYNC}`
   return `[Unit]
 Description=dash: ${meaning}
 Documentation=${specifiers(pathToFileURL(`${root}/docs/deployment.md`).href)}
 Wants=network-online.target
-After=network-online.target${written.map((path) => `\nRequiresMountsFor=${unitWord(path)}`).join('')}
-
+After=network-online.target
+${type === 'oneshot' ? waits : ''}${mounts.join('')}
 [Service]
 Type=${type}
 User=${user}
@@ -179,7 +201,7 @@ NoNewPrivileges=yes
 CapabilityBoundingSet=
 ProtectSystem=strict
 ProtectHome=${isBelow(installation, HOMES) ? 'read-only' : 'yes'}
-${written.map((path) => `ReadWritePaths=${unitWord(path)}\n`).join('')}PrivateTmp=${isBelow(installation, ['/tmp', '/var/tmp']) ? 'no' : 'yes'}
+${folders.map((path) => `ReadWritePaths=${unitWord(path)}\n`).join('')}PrivateTmp=${isBelow(installation, ['/tmp', '/var/tmp']) ? 'no' : 'yes'}
 PrivateDevices=yes
 ProtectClock=yes
 ProtectControlGroups=yes
@@ -201,10 +223,10 @@ SystemCallErrorNumber=EPERM
 
 /** Returns true if a path of the installation is below one of these folders, which the unit must then not hide. */
 function isBelow(
-  { node, program, folder, root, written }: Installation,
+  { node, program, folder, root, written, recordFolder }: Installation,
   folders: readonly string[],
 ): boolean {
-  return [node, program, folder, root, ...written].some((path) =>
+  return [node, program, folder, root, ...written, recordFolder ?? root].some((path) =>
     folders.some((each) => path === each || path.startsWith(`${each}/`)),
   )
 }

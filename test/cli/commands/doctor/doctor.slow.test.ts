@@ -163,6 +163,22 @@ describe('a problem', () => {
     expect(stateOfFolder(cwd)).toEqual(before)
   })
 
+  test('a record of the log key that cannot be written ends with 74, and the check leaves no file', async () => {
+    const cwd = temporaryFolder()
+    const keys = join(cwd, 'keys')
+    for (const folder of [keys, join(cwd, 'dash-data')]) mkdirSync(folder)
+    const env = { DASH_LOG_KEY_FILE: join(keys, 'log.key'), DASH_BASE_URL: 'https://dash.example' }
+    await run(['log-key', 'new'], { cwd, env })
+    const report = async (): Promise<unknown> => {
+      const { code, find } = await doctor({ cwd, env, boundByModes: true }, ['--offline'])
+      return [code, find('log')?.verdict, find('log.record')]
+    }
+    expect(await report()).toEqual([0, 'ok', finding('ok', { detail: keys })])
+    chmodSync(keys, 0o555)
+    expect(await report()).toEqual([74, 'ok', finding('problem', { mend: `ReadWritePaths=${keys}` })])
+    expect(readdirSync(keys).sort()).toEqual(['log.key', 'log.key.signed'])
+  })
+
   test('a data folder that this user cannot write ends with 74', async () => {
     const cwd = temporaryFolder()
     mkdirSync(join(cwd, 'dash-data'), { mode: 0o500 })

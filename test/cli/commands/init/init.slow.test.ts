@@ -128,6 +128,50 @@ describe('the units', () => {
     }
   })
 
+  test('jobs wait until the clock is set, and the comment names the service that waits for it', async () => {
+    const { units } = await init([], temporaryFolder())
+    const waiting = units.filter(({ text }) =>
+      /^Wants=time-sync\.target\nAfter=time-sync\.target$/m.test(text),
+    )
+    const all = units.map(({ name }) => name)
+    expect(waiting.map(({ name }) => name)).toEqual(all.filter((name) => name !== 'dash.service'))
+    const commented = units.filter(({ text }) => /^# .*systemd-time-wait-sync\.service/m.test(text))
+    expect(commented.map(({ name }) => name)).toEqual(
+      all.filter((name) => name.endsWith('.service') && name !== 'dash.service'),
+    )
+  })
+
+  test.each([
+    ['/srv/the key/log.key', 'yes', '"/srv/the key"'],
+    ['/home/keeper/log.key', 'read-only', '/home/keeper'],
+  ])(
+    'the unit that publishes may write to the folder of the key %s, and no other unit may',
+    async (key, home, folder) => {
+      const cwd = temporaryFolder()
+      writeFileSync(join(cwd, '.env'), `DASH_DATA_DIR=/srv/data\nDASH_LOG_KEY_FILE="${key}"\n`)
+      const { units } = await init(['--no-env'], cwd)
+      const services = units.filter(({ name }) => name.endsWith('.service'))
+      for (const { name, text } of services) {
+        const written = [...text.matchAll(/^ReadWritePaths=(.*)$/gm)].map(([, path]) => path)
+        const mounts = [...text.matchAll(/^RequiresMountsFor=(.*)$/gm)].map(([, path]) => path)
+        const expected = name === 'dash-publish-year.service' ? ['/srv/data', folder] : ['/srv/data']
+        expect([name, written, mounts]).toEqual([name, expected, expected])
+        expect(text).toContain(`\nProtectHome=${home}\n`)
+      }
+    },
+  )
+
+  test.each(['/srv/data/log.key', '/srv/data/keys/log.key'])(
+    'no unit names the folder of the key %s, which is inside the data folder',
+    async (key) => {
+      const cwd = temporaryFolder()
+      writeFileSync(join(cwd, '.env'), `DASH_DATA_DIR=/srv/data\nDASH_LOG_KEY_FILE=${key}\n`)
+      const { units } = await init(['--no-env'], cwd)
+      for (const { text } of units.filter(({ name }) => name.endsWith('.service')))
+        expect(text.match(/^ReadWritePaths=.*$/gm)).toEqual(['ReadWritePaths=/srv/data'])
+    },
+  )
+
   test('units can be written to a folder for an existing env file, and never overwrite others', async () => {
     const cwd = temporaryFolder()
     mkdirSync(join(cwd, 'units'))
