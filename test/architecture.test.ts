@@ -149,7 +149,7 @@ describe('modules loaded at the start', () => {
     const brought = broughtAlong('src/cli/commands/serve.ts')
     expect(brought.size).toBeGreaterThan(100)
     expect([...brought].filter((name) => name.includes('modelcontextprotocol'))).toEqual([])
-    expect(broughtAlong('src/cli/commands/mcp.ts')).toContain('@modelcontextprotocol/sdk/server/stdio.js')
+    expect(broughtAlong('src/cli/commands/mcp.ts')).toContain('@modelcontextprotocol/sdk/types.js')
   })
 
   test('an audit of the ledger loads the tables, and no query builder', () => {
