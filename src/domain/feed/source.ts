@@ -72,11 +72,6 @@ export function hypeProviderOf(source: string): string | null {
   return HYPE_PATTERN.exec(source)?.[1] ?? null
 }
 
-/** True when a hype provider is one of the four ranked cohorts. */
-export function isRankedProvider(provider: string): provider is HypeProvider {
-  return (HYPE_PROVIDERS as readonly string[]).includes(provider)
-}
-
 /** `<prefix>-<sourceId>`: `hn-1`, `hype-github-owner/name`. */
 export function saveKey(source: string, sourceId: string): string {
   return `${source.replace(':', '-')}-${sourceId}`

@@ -114,9 +114,7 @@ async function readStaticLedger(
   const read = await auditTexts(ports, texts, { note, tiles, isStatic }, reference, run)
   if (tiles.tree !== null && tiles.isWhole)
     await sendAll({ ...run, onProgress: () => undefined }, olderTileRounds(ports, tiles.tree, tiles.entries))
-  ports.onNote(
-    `${STATIC_HEADERS} and the page of ${ports.published.base} are not signed and were not checked`,
-  )
+  ports.onNote(`${STATIC_HEADERS} of ${ports.published.base} is not signed and was not checked`)
   if (read.contents === null) return read
   addFindings(run, auditLegacyFile(read.contents, texts.legacy))
   const indexBytes = await readFile(ports, STATIC_INDEX, run.signal)

@@ -79,7 +79,7 @@ function completionOf(messages: readonly JsonObject[], tools: readonly JsonObjec
 
 /** Words of a question that are not its subject. */
 const NO_SUBJECT =
-  /^(?:about|all|and|any|are|articles?|best|can|did|does|for|from|give|has|have|hello|how|items?|list|mentioned|more|most|new|news|often|people|popular|search|show|stor(?:y|ies)|talking|tell|that|the|there|these|they|this|today|top|trend(?:s|ing)|used?|want|was|were|what|when|where|which|who|why|with|you|your)$/
+  /^(?:about|all|and|any|are|articles?|best|can|did|does|for|from|give|has|have|hello|how|items?|list|mention(?:s|ed|ing)?|more|most|new|news|often|people|popular|search|show|stor(?:y|ies)|talking|tell|that|the|there|these|they|this|today|top|trend(?:s|ing)|used?|want|was|were|what|when|where|which|who|why|with|you|your)$/
 
 /** The top of the period that a question names, else a search for its longest word, else the top of the day. */
 function listFor(question: string): { heading: string; name: string; args: object } {
@@ -95,7 +95,7 @@ function listFor(question: string): { heading: string; name: string; args: objec
 }
 
 const NOTICE =
-  '_Demo: a script answers here, not a language model. It quotes a top list, or the items that a search for one word finds._'
+  '_Demo: a script answers here, not a language model. If a request offers tools, it quotes a top list, or what a search for one word finds._'
 
 function answer(heading: string, items: readonly JsonObject[], excerpt = ''): Completion {
   const lines = items.map((item, index) => `${index + 1}. ${citation(item)}`)

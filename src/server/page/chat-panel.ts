@@ -64,7 +64,7 @@ const CHAT_OFF = html`<p class="notice">The chat of this server is off or not se
 /** Questions that the tools can answer on any archive. */
 const SUGGESTIONS = [
   'What are people talking about today?',
-  'What was in the Top Year a week ago?',
+  'What is at the top of the year?',
   'How often is Rust mentioned?',
 ]
 

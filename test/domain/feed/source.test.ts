@@ -5,7 +5,6 @@ import {
   hypeProviderOf,
   isKnownSource,
   isNewsSource,
-  isRankedProvider,
   itemsOfKey,
   saveKey,
 } from '../../../src/domain/feed/source.ts'
@@ -31,7 +30,6 @@ test.each(TABLE)(
     expect(isKnownSource(source)).toBe(true)
     expect(saveKey(source, 'a/b:c-1')).toBe(`${prefix}-a/b:c-1`)
     expect([isNewsSource(source), hypeProviderOf(source)]).toEqual([news, provider])
-    expect(isRankedProvider(provider ?? '')).toBe(provider !== null)
     expect(discussionUrl(source, '42')).toBe(discussion)
   },
 )
@@ -41,7 +39,6 @@ test.each(['civitai', 'a', '0', 'two-words'])(
   (provider) => {
     expect(isKnownSource(`hype:${provider}`)).toBe(true)
     expect(hypeProviderOf(`hype:${provider}`)).toBe(provider)
-    expect(isRankedProvider(provider)).toBe(false)
   },
 )
 
