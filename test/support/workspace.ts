@@ -21,6 +21,7 @@ import type {
 import { Refusal } from '../../src/domain/refusal.ts'
 import { addDays, startOfDay } from '../../src/domain/time.ts'
 import type { Day, Instant } from '../../src/domain/time.ts'
+import { missedDays } from '../../src/domain/year/plan.ts'
 import { publishYear } from '../../src/jobs/publish-year.ts'
 import type { PublishOptions, PublishPorts, PublishResult } from '../../src/jobs/publish-year.ts'
 import { builtModule } from './compiled-sources.ts'
@@ -170,14 +171,16 @@ export async function publishedWorkspace(days: readonly Day[]): Promise<Workspac
   return workspace
 }
 
-/** Publishes each of the days, in order, over signals already imported. */
+/** Publishes each of the days, in order, over signals already imported; the days in between become gaps. */
 export async function publishDays(
   workspace: Workspace & { log?: PublishPorts['log'] },
   days: readonly Day[],
 ): Promise<void> {
   for (const day of days) {
     const clock = tickingClock(startOfDay(addDays(day, 1)) + 600_000)
-    const { report } = await publish(publishPortsOf(workspace, { clock }))
+    const { proved } = await workspace.year.read()
+    const missed = missedDays(proved, await workspace.ledger.firstAttemptDay(), day)
+    const { report } = await publish(publishPortsOf(workspace, { clock }), { recordGaps: missed.length })
     if (report.outcome !== 'published') throw new Error(`${day} was not published: ${report.reason}`)
   }
 }
