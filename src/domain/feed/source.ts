@@ -10,7 +10,7 @@ export type NewsSource = (typeof NEWS_SOURCES)[number]
 
 /** The hype cohorts that are ever ranked; any other `hype:<slug>` is stored and counted only. */
 export const HYPE_PROVIDERS = ['github', 'huggingface', 'replicate', 'reddit'] as const
-export type HypeProvider = (typeof HYPE_PROVIDERS)[number]
+type HypeProvider = (typeof HYPE_PROVIDERS)[number]
 
 /** The sources of the ranked hype cohorts. */
 export const HYPE_SOURCES: readonly string[] = HYPE_PROVIDERS.map((provider) => `hype:${provider}`)
