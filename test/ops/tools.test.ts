@@ -33,7 +33,7 @@ describe('Prometheus', () => {
   })
 
   test('promtool accepts the metrics of a server, with those of a job, without a warning', async () => {
-    const env = { DASH_METRICS_ADDRESS: '127.0.0.1:0', DASH_DATA_DIR: join(temporaryFolder(), 'data') }
+    const env = { DASH_METRICS_ADDRESS: '127.0.0.1:0', DASH_DATA_DIR: temporaryFolder() }
     const server = await serve([], { env })
     await (await fetch(`${server.url}/api/feed`)).text()
     const collectEnv = { ...env, DASH_LOBSTERS_URL: 'http://127.0.0.1:1' }
