@@ -231,7 +231,7 @@ function claimAt(now: number, each: Step & { do: 'admit' }, limits: ChatLimits):
 
 test.each([
   ['memory', chatInMemory, 30],
-  ['a file', chatInFile, 10],
+  ['a file', chatInFile, 30],
 ] as const)(
   'after any interleaving in %s the totals are the sums of the turns, and each admission follows the plain rules',
   async (_, open, numRuns) => {
