@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { createClient } from '@libsql/client'
 import { openFeedSearch } from '../dist/adapters/feed/feed-search.js'
 import { database } from '../dist/adapters/sqlite/database.js'
-import { LOCAL_CALLER } from '../dist/domain/feed/search.js'
+import { LOCAL_CALLER } from '../dist/domain/feed/search/search.js'
 import { saveKey } from '../dist/domain/feed/source.js'
 import { dataFolder, grouped, note, runDash, seconds } from './support.mjs'
 

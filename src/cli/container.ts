@@ -6,7 +6,7 @@ import type { HttpProbe } from '../adapters/http.ts'
 import type { JobMonitor } from '../adapters/job-pings.ts'
 import type { PublishedFeeds } from '../adapters/sources/live-sources.ts'
 import type { SourceClient, SourceMemory } from '../adapters/sources/source-client.ts'
-import { QUERY_TIMEOUT_MS, SEARCH_SLOTS } from '../domain/feed/search.ts'
+import { QUERY_TIMEOUT_MS, SEARCH_SLOTS } from '../domain/feed/search/search.ts'
 import type {
   ArchiveFolder,
   ArticleTexts,

@@ -15,7 +15,7 @@ import type {
   StoredItem,
   TermTrend,
   TermTrendQuery,
-} from './feed/search.ts'
+} from './feed/search/search.ts'
 import type { ImportCounts, Signal } from './feed/signal.ts'
 import type { SealedSnapshot, Snapshot, SnapshotFeed, SnapshotSaving } from './feed/snapshot.ts'
 import type { ItemRef } from './feed/source.ts'

@@ -1,4 +1,4 @@
-import type { IndexProgress } from '../domain/feed/search.ts'
+import type { IndexProgress } from '../domain/feed/search/search.ts'
 import type { FeedSearch } from '../domain/ports.ts'
 
 /** The JSON result of `reindex` (docs/api.md). */

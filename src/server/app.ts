@@ -1,6 +1,6 @@
 import { H3 } from 'h3'
 import type { H3Event } from 'h3'
-import type { SearchCaller } from '../domain/feed/search.ts'
+import type { SearchCaller } from '../domain/feed/search/search.ts'
 import type { IpRange } from '../domain/address.ts'
 import type { State, Objects, FeedSearch } from '../domain/ports.ts'
 import type { Agent } from './agent/routes.ts'

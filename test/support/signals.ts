@@ -1,7 +1,7 @@
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import type { FeedSearch, InputLine, LineSource } from '../../src/domain/ports.ts'
 import { rebuildIndex, refreshIndex } from '../../src/jobs/reindex.ts'
-import type { SearchQuery } from '../../src/domain/feed/search.ts'
+import type { SearchQuery } from '../../src/domain/feed/search/search.ts'
 import type { FeedEvent } from '../../src/domain/feed/columns.ts'
 import { coverageOf, rankYear } from '../../src/domain/year/rank.ts'
 import type { SourceObservation, RankedYear, VerifiedTitle, YearEvent } from '../../src/domain/year/rank.ts'

@@ -1,6 +1,6 @@
 import { fairQueue } from '../../domain/fair-queue.ts'
 import type { FairQueue, SlotBounds } from '../../domain/fair-queue.ts'
-import { PAGES_CALLER, SEARCH_RETRY_AFTER_SECONDS } from '../../domain/feed/search.ts'
+import { PAGES_CALLER, SEARCH_RETRY_AFTER_SECONDS } from '../../domain/feed/search/search.ts'
 import type {
   FeedSearchRefusal,
   ItemTrend,
@@ -8,7 +8,7 @@ import type {
   SearchPage,
   SimilarItem,
   TermTrend,
-} from '../../domain/feed/search.ts'
+} from '../../domain/feed/search/search.ts'
 import type { FeedSearch } from '../../domain/ports.ts'
 import { Refusal, StorageFault } from '../../domain/refusal.ts'
 import type { DatabaseLocation, StorageRefusal } from '../../domain/refusal.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { InStatement } from '@libsql/client'
 import { canonicalUrl } from '../../domain/feed/canonical-url.ts'
-import { indexedWords } from '../../domain/feed/tokenize.ts'
+import { indexedWords } from '../../domain/feed/search/tokenize.ts'
 import type { ItemRef } from '../../domain/feed/source.ts'
 import { DAY_MS, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Day } from '../../domain/time.ts'

@@ -1,5 +1,5 @@
 import type { InStatement } from '@libsql/client'
-import type { IndexProgress, SearchIndexRefusal } from '../../domain/feed/search.ts'
+import type { IndexProgress, SearchIndexRefusal } from '../../domain/feed/search/search.ts'
 import type { FeedSearch } from '../../domain/ports.ts'
 import { Refusal, storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
 import type { Database } from '../sqlite/database.ts'

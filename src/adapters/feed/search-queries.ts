@@ -1,4 +1,4 @@
-import { TREND_MAX_DAYS } from '../../domain/feed/search.ts'
+import { TREND_MAX_DAYS } from '../../domain/feed/search/search.ts'
 import type {
   ItemTrend,
   SearchPage,
@@ -6,8 +6,8 @@ import type {
   SimilarItem,
   TermTrend,
   TermTrendQuery,
-} from '../../domain/feed/search.ts'
-import { parseSearchText } from '../../domain/feed/search-terms.ts'
+} from '../../domain/feed/search/search.ts'
+import { parseSearchText } from '../../domain/feed/search/search-terms.ts'
 import { itemsOfKey } from '../../domain/feed/source.ts'
 import { columnsOf, selectObjects } from '../sqlite/rows.ts'
 import type { ObjectColumns, SqlReader, StoreClient } from '../sqlite/rows.ts'

@@ -1,5 +1,10 @@
 import { createHash } from 'node:crypto'
-import { MATCHES, PAGED_ITEMS_MAX, QUERY_MAX_LENGTH, QUERY_MAX_WORDS } from '../../domain/feed/search.ts'
+import {
+  MATCHES,
+  PAGED_ITEMS_MAX,
+  QUERY_MAX_LENGTH,
+  QUERY_MAX_WORDS,
+} from '../../domain/feed/search/search.ts'
 import type {
   FeedSearchRefusal,
   Match,
@@ -7,13 +12,13 @@ import type {
   SearchPage,
   SearchQuery,
   SimilarItem,
-} from '../../domain/feed/search.ts'
-import { parseSearchText, withLastAsPrefix } from '../../domain/feed/search-terms.ts'
-import type { QueryTerm } from '../../domain/feed/search-terms.ts'
+} from '../../domain/feed/search/search.ts'
+import { parseSearchText, withLastAsPrefix } from '../../domain/feed/search/search-terms.ts'
+import type { QueryTerm } from '../../domain/feed/search/search-terms.ts'
 import { itemsOfKey } from '../../domain/feed/source.ts'
-import { similarityReasons, titleSimilarity, weightOf } from '../../domain/feed/title-similarity.ts'
-import type { WordCounts } from '../../domain/feed/title-similarity.ts'
-import { indexedWords, isPaired, tokenize } from '../../domain/feed/tokenize.ts'
+import { similarityReasons, titleSimilarity, weightOf } from '../../domain/feed/search/title-similarity.ts'
+import type { WordCounts } from '../../domain/feed/search/title-similarity.ts'
+import { indexedWords, isPaired, tokenize } from '../../domain/feed/search/tokenize.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { asJsonRows, columnsOf, selectJsonRows, selectObjects } from '../sqlite/rows.ts'
 import type { ObjectColumns, SqlReader } from '../sqlite/rows.ts'

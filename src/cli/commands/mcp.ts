@@ -1,6 +1,6 @@
 import { agentSources } from '../../server/agent/tools.ts'
 import { serveStdio } from '../../server/mcp/stdio.ts'
-import { LOCAL_CALLER } from '../../domain/feed/search.ts'
+import { LOCAL_CALLER } from '../../domain/feed/search/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { Container } from '../container.ts'
 import type { Config } from '../settings/config.ts'

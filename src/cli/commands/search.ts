@@ -1,6 +1,6 @@
 import { LIVE_SOURCES } from '../../domain/feed/live-source.ts'
-import { LOCAL_CALLER, parseSearchRequest } from '../../domain/feed/search.ts'
-import type { SearchHit, SearchQuery } from '../../domain/feed/search.ts'
+import { LOCAL_CALLER, parseSearchRequest } from '../../domain/feed/search/search.ts'
+import type { SearchHit, SearchQuery } from '../../domain/feed/search/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { requireFeed } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'

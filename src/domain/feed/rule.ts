@@ -4,9 +4,9 @@ import { parseQuery } from '../query.ts'
 import type { LiveRefusal } from './live-sort.ts'
 import { COLUMN_LENGTH, COLUMN_NAMES } from './columns.ts'
 import type { ColumnName } from './columns.ts'
-import { minimumFields, optionalInteger, sourceList } from './search.ts'
-import { hasTerms, parseSearchText } from './search-terms.ts'
-import { indexedWords } from './tokenize.ts'
+import { minimumFields, optionalInteger, sourceList } from './search/search.ts'
+import { hasTerms, parseSearchText } from './search/search-terms.ts'
+import { indexedWords } from './search/tokenize.ts'
 
 /** Rules that select items of a live period (docs/api.md): a saved search, the same on the page and in every feed. */
 

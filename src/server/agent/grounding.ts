@@ -12,7 +12,7 @@ import {
 } from '../../domain/agent/shown-data.ts'
 import { sha256Hex } from '../../domain/digest.ts'
 import type { LiveFeed } from '../../domain/feed/live-items.ts'
-import type { StoredItem } from '../../domain/feed/search.ts'
+import type { StoredItem } from '../../domain/feed/search/search.ts'
 import { visibleText } from '../../domain/text.ts'
 import { dayOf, formatInstant } from '../../domain/time.ts'
 import { onceFor } from '../../domain/once.ts'

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { liveQuery, parseLiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveRefusal } from '../../domain/feed/live-sort.ts'
 import { COLUMN_LENGTH } from '../../domain/feed/columns.ts'
-import { MINIMUM_MAX } from '../../domain/feed/search.ts'
+import { MINIMUM_MAX } from '../../domain/feed/search/search.ts'
 import { liveFeedSchema } from '../../domain/feed/live-items.ts'
 import type { LiveFeed } from '../../domain/feed/live-items.ts'
 import {

@@ -14,8 +14,8 @@ import {
   similarSchema,
   trendQuery,
   trendSchema,
-} from '../../domain/feed/search.ts'
-import type { SearchCaller, SearchRefusal } from '../../domain/feed/search.ts'
+} from '../../domain/feed/search/search.ts'
+import type { SearchCaller, SearchRefusal } from '../../domain/feed/search/search.ts'
 import type { CallerSearch, FeedSearch } from '../../domain/ports.ts'
 import { publishedJson } from '../respond.ts'
 import { METHOD_NOT_ALLOWED, RETRYABLE, publicAccess, publishedHeaders, publishedRoute } from '../route.ts'

@@ -1,6 +1,6 @@
 import { COLUMN_LENGTH } from '../../domain/feed/columns.ts'
 import { RULE_PARAMS, RULE_QUERY_MAX_LENGTH } from '../../domain/feed/rule.ts'
-import { MINIMUM_MAX } from '../../domain/feed/search.ts'
+import { MINIMUM_MAX } from '../../domain/feed/search/search.ts'
 import { HYPE_SOURCES, NEWS_SOURCES } from '../../domain/feed/source.ts'
 import { nameOfSource } from '../../domain/feed/subscription.ts'
 import { JSON_FEED_TYPE } from '../feed/formats.ts'

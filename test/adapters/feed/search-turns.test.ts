@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { searchQueue } from '../../../src/adapters/feed/feed-search.ts'
 import type { SearchQueue } from '../../../src/adapters/feed/feed-search.ts'
-import { PAGES_CALLER } from '../../../src/domain/feed/search.ts'
-import type { SearchCaller } from '../../../src/domain/feed/search.ts'
+import { PAGES_CALLER } from '../../../src/domain/feed/search/search.ts'
+import type { SearchCaller } from '../../../src/domain/feed/search/search.ts'
 import { Refusal, storageUnavailable } from '../../../src/domain/refusal.ts'
 const BOUNDS = { perAddress: 4, perNetwork: 16, all: 64 }
 const LIMIT = { code: 'search_limit', members: { retryAfterSeconds: 2 } }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
-import type { SearchCaller } from '../../../src/domain/feed/search.ts'
+import type { SearchCaller } from '../../../src/domain/feed/search/search.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { addDays } from '../../../src/domain/time.ts'

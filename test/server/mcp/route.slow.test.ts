@@ -8,7 +8,7 @@ import { BODY_MAX_BYTES, RESULT_MAX_BYTES } from '../../../src/domain/agent/boun
 import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 import { UNTRUSTED } from '../../../src/domain/agent/shown-data.ts'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
-import type { SearchCaller } from '../../../src/domain/feed/search.ts'
+import type { SearchCaller } from '../../../src/domain/feed/search/search.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { runCall } from '../../../src/server/agent/tools.ts'

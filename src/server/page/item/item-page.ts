@@ -1,5 +1,5 @@
-import { parseKey } from '../../../domain/feed/search.ts'
-import type { ItemTrend } from '../../../domain/feed/search.ts'
+import { parseKey } from '../../../domain/feed/search/search.ts'
+import type { ItemTrend } from '../../../domain/feed/search/search.ts'
 import { isHttpUrl } from '../../../domain/address.ts'
 import { discussionUrl, itemsOfKey } from '../../../domain/feed/source.ts'
 import { nameOfSource, unitOf } from '../../../domain/feed/subscription.ts'

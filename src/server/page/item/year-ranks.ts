@@ -1,5 +1,5 @@
 import { COLUMNS, COLUMN_NAMES } from '../../../domain/feed/columns.ts'
-import { parseKey } from '../../../domain/feed/search.ts'
+import { parseKey } from '../../../domain/feed/search/search.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { formatInstant } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'

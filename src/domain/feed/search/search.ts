@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import type { SlotBounds } from '../fair-queue.ts'
-import { parseQuery } from '../query.ts'
-import { Refusal } from '../refusal.ts'
-import { parseDay } from '../time.ts'
-import type { Day } from '../time.ts'
-import { isKnownSource, itemsOfKey } from './source.ts'
+import type { SlotBounds } from '../../fair-queue.ts'
+import { parseQuery } from '../../query.ts'
+import { Refusal } from '../../refusal.ts'
+import { parseDay } from '../../time.ts'
+import type { Day } from '../../time.ts'
+import { isKnownSource, itemsOfKey } from '../source.ts'
 
 /** Search queries and their results (docs/api.md). */
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { titleSimilarity } from '../../../src/domain/feed/title-similarity.ts'
-import { tokenize } from '../../../src/domain/feed/tokenize.ts'
+import { titleSimilarity } from '../../../../src/domain/feed/search/title-similarity.ts'
+import { tokenize } from '../../../../src/domain/feed/search/tokenize.ts'
 
 describe('the similarity of two titles', () => {
   const of = { the: 20_000, of: 15_000, notes: 600, on: 9_000, ffts: 3, rust: 1_700 }

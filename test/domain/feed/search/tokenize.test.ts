@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { indexedWords, isPaired, placeWords, tokenize } from '../../../src/domain/feed/tokenize.ts'
-import { anyText, wordyText } from '../../support/any-text.ts'
+import { indexedWords, isPaired, placeWords, tokenize } from '../../../../src/domain/feed/search/tokenize.ts'
+import { anyText, wordyText } from '../../../support/any-text.ts'
 
 const text = fc.oneof(anyText({ maxLength: 200 }), fc.string({ unit: 'grapheme' }), wordyText())
 

@@ -1,9 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { hasTerms, parseSearchText, withLastAsPrefix } from '../../../src/domain/feed/search-terms.ts'
-import { QUERY_MAX_LENGTH, QUERY_MAX_WORDS } from '../../../src/domain/feed/search.ts'
-import { indexedWords } from '../../../src/domain/feed/tokenize.ts'
-import { anyText, wordyText } from '../../support/any-text.ts'
+import {
+  hasTerms,
+  parseSearchText,
+  withLastAsPrefix,
+} from '../../../../src/domain/feed/search/search-terms.ts'
+import { QUERY_MAX_LENGTH, QUERY_MAX_WORDS } from '../../../../src/domain/feed/search/search.ts'
+import { indexedWords } from '../../../../src/domain/feed/search/tokenize.ts'
+import { anyText, wordyText } from '../../../support/any-text.ts'
 
 describe('a search text', () => {
   const unit = (words: string[], prefix = false, quoted = false) => ({ words, prefix, quoted })
