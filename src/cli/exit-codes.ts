@@ -45,10 +45,13 @@ const STORAGE_ERRORS =
 export function exitCodeOf(error: unknown): number {
   if (error instanceof Refusal)
     return REFUSALS.find(([, codes]) => codes.split(' ').includes(error.code))?.[0] ?? EXIT.internal
-  const isOfStore = causesOf(error).some(
-    (cause) => cause instanceof StorageFault || hasCode(cause, STORAGE_ERRORS),
-  )
+  const isOfStore = hasStorageCode(error) || causesOf(error).some((cause) => cause instanceof StorageFault)
   return isOfStore ? EXIT.storage : EXIT.internal
+}
+
+/** True if an error, or one of its causes, has a code of the disk, of a database, or of the connection to one. */
+export function hasStorageCode(error: unknown): boolean {
+  return causesOf(error).some((cause) => hasCode(cause, STORAGE_ERRORS))
 }
 
 /** Describes an error in one line: what failed, with which value, and what to do. */

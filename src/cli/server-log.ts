@@ -4,6 +4,7 @@ import { levels, pino, stdSerializers } from 'pino'
 import { Refusal } from '../domain/refusal.ts'
 import { TURN_MESSAGE } from '../server/route.ts'
 import type { Log } from '../server/route.ts'
+import { hasStorageCode } from './exit-codes.ts'
 import { escaped, printable } from './terminal.ts'
 
 interface Output {
@@ -144,23 +145,16 @@ function commonFields(common: Fields, fields: Fields): Fields {
 const ERROR_TEXT_LENGTH = 4_000
 
 /**
- * Returns the fields of an error. Long texts are cut, since they may come from clients. A refusal is expected, and a fault
- * of the environment, such as a full disk, is none of the program: their stacks are omitted.
+ * Returns the fields of an error. Long texts are cut, since they may come from clients. Refusals, which are expected, and
+ * errors of the disk or a database have no stack.
  */
 function errorFields(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const { type, message, stack } = stdSerializers.err(error)
   const code = 'code' in error ? { code: String(error.code) } : {}
-  const hasStack = !(error instanceof Refusal) && !isOfEnvironment(error)
+  const hasStack = !(error instanceof Refusal) && !hasStorageCode(error)
   const fields = { type, message, ...code, ...(hasStack ? { stack } : {}) }
   return Object.fromEntries(Object.entries(fields).map(([name, text]) => [name, cut(text)]))
-}
-
-/** True if the error, or one that caused it, has a code of the operating system or of SQLite. */
-function isOfEnvironment(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  const code = 'code' in error ? String(error.code) : ''
-  return /^(E[A-Z0-9]+|SQLITE_[A-Z_]+)$/.test(code) || isOfEnvironment(error.cause)
 }
 
 function cut(text: string): string {

@@ -3,8 +3,8 @@ import type { Instant } from './time.ts'
 
 /** Comparison of this machine's clock with those of other machines. */
 
-/** From this difference on, a clock is wrong: nothing is published, and `at` and sessions are refused. */
-const CLOCK_WRONG_MS = 300_000
+/** Most milliseconds by which two clocks may differ. Times further ahead are refused, and a wrong clock publishes nothing. */
+export const CLOCK_TOLERANCE_MS = 300_000
 
 /** Time for which a wrong clock that `collect` found stops publications. */
 const CHECK_COUNTS_MS = 48 * 3_600_000
@@ -54,7 +54,7 @@ export function clockDifference(skews: readonly (readonly number[])[]): ClockDif
 }
 
 export function isClockWrong<T extends ClockDifference>(clock: T | null): clock is T {
-  return clock !== null && Math.abs(clock.aheadMs) > CLOCK_WRONG_MS
+  return clock !== null && Math.abs(clock.aheadMs) > CLOCK_TOLERANCE_MS
 }
 
 /** Describes a difference, as in `31 minutes ahead of 3 sources`. */
@@ -85,11 +85,14 @@ export function stopsPublishing(check: ClockCheck | null, now: Instant): check i
   return times.some((time) => Math.abs(now - time) <= CHECK_COUNTS_MS)
 }
 
+/** What corrects a wrong clock. */
+export const CLOCK_REMEDY = 'set the clock right and run dash collect; nothing is published before'
+
 /** Describes a comparison that stops publications, and the remedy. */
 export function describeClockProblem(check: ClockCheck): { detail: string; mend: string } {
   const at = formatInstant(check.checkedAt)
   return {
     detail: `the clock was ${describeDifference(check)} at the last dash collect, when it said ${at}`,
-    mend: 'set the clock right and run dash collect; nothing is published before',
+    mend: CLOCK_REMEDY,
   }
 }

@@ -6,7 +6,7 @@ import type { ItemRef } from '../domain/feed/source.ts'
 import type { FeedStore, InputLine, LineSource } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { shorten } from '../domain/text.ts'
-import { lacksOf } from '../domain/year/left-out.ts'
+import { rowCausesOf } from '../domain/year/left-out.ts'
 import type { CauseCounts, RowCause } from '../domain/year/left-out.ts'
 
 /** Report of an import of files with any kind of rows (docs/importing.md). */
@@ -30,7 +30,7 @@ export interface LinesOptions {
 }
 
 type ParsedLine<Row> =
-  | { kind: 'row'; row: Row; vouched?: boolean; lacks?: readonly RowCause[] }
+  | { kind: 'row'; row: Row; vouched?: boolean; causes?: readonly RowCause[] }
   | { kind: 'unknown-source'; source: string }
   | { kind: 'bad'; reason: string }
 
@@ -178,7 +178,7 @@ function count<Row>(run: ImportRun<Row>, file: string, line: number, parsed: Par
     unknown.set(name, (unknown.get(name) ?? 0) + 1)
   } else {
     if (parsed.vouched === true) run.vouched += 1
-    for (const cause of parsed.lacks ?? []) notForYear.set(cause, (notForYear.get(cause) ?? 0) + 1)
+    for (const cause of parsed.causes ?? []) notForYear.set(cause, (notForYear.get(cause) ?? 0) + 1)
   }
 }
 
@@ -239,7 +239,7 @@ export interface ImportReport extends LinesReport {
   vouched: number
   /** Number of rows of unknown sources, by name. */
   unknownSources: Record<string, number>
-  /** Number of valid rows that lack what a Year needs, by cause; a row can lack several things. */
+  /** Number of valid rows that no Year can list, by cause; a row can have several causes. */
   notForYear: CauseCounts<RowCause>
 }
 
@@ -266,7 +266,7 @@ export async function importSignals(
     parse(value) {
       const parsed = parseSignal(value, options.titleProvenance)
       if (parsed.kind !== 'signal') return parsed
-      return { ...parsed, kind: 'row', row: parsed.signal, lacks: lacksOf(parsed.signal) }
+      return { ...parsed, kind: 'row', row: parsed.signal, causes: rowCausesOf(parsed.signal) }
     },
     store: (batch) => feed.importSignals(batch),
     batchRows: BATCH_ROWS,

@@ -1,3 +1,4 @@
+import { CLOCK_TOLERANCE_MS } from '../domain/clock-check.ts'
 import { listedEvents } from '../domain/feed/columns.ts'
 import type { LiveFeed } from '../domain/feed/live-items.ts'
 import { LIVE_SORTS } from '../domain/feed/live-sort.ts'
@@ -34,9 +35,6 @@ export interface TakenSnapshot extends ServedSnapshot {
  * later.
  */
 export type SnapshotReport = TakenSnapshot | (ServedSnapshot & { outcome: 'superseded' })
-
-/** A snapshot that is later by more than this cannot be from a concurrent run. */
-const CLOCK_TOLERANCE_MS = 300_000
 
 export interface RankPeriodsPorts {
   feed: Pick<FeedStore, 'liveEvents' | 'details' | 'saveSnapshot'>
@@ -121,6 +119,7 @@ function newestOf(
     const damage = `the stored time of the newest snapshot, ${id}, is damaged`
     throw refused('snapshot_damaged', `${damage}; remove it with dash snapshot --discard-later`)
   }
+  // A concurrent run cannot be later by more than that.
   if (generatedAt > now + CLOCK_TOLERANCE_MS) {
     const times = `the clock says ${formatInstant(now)}, but the newest snapshot is of ${formatInstant(generatedAt)}`
     const remedy = 'correct the clock, or remove future snapshots with dash snapshot --discard-later'

@@ -51,7 +51,7 @@ const IS_OBSERVED = `
 
 const FROM_OBSERVED_EVENTS = `events e WHERE ${IS_OBSERVED} GROUP BY source ORDER BY source`
 
-/** Groups the observed events by what their latest signal up to the as-of day lacks. */
+/** Groups the observed events by the missing values of their latest signal up to the as-of day. */
 const FROM_EVENT_GROUPS = `
   events e JOIN signals latest
     ON latest.source = e.source AND latest.source_id = e.source_id

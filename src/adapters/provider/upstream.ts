@@ -132,7 +132,8 @@ export async function readError(body: ResponseBody): Promise<string> {
 }
 
 /**
- * The ids to repeat a declined request with: those that its error does not name. Null if it names none of them, or all.
+ * Returns the ids for the second try of a refused request: those that its error does not name. Null if the error names all
+ * ids or no id.
  */
 export function unnamedIds(error: string, ids: readonly string[]): readonly string[] | null {
   const others = ids.filter((id) => !error.includes(id))

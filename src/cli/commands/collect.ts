@@ -1,4 +1,4 @@
-import { describeDifference, isClockWrong } from '../../domain/clock-check.ts'
+import { CLOCK_REMEDY, describeDifference, isClockWrong } from '../../domain/clock-check.ts'
 import type { LiveSourceName } from '../../domain/feed/live-source.ts'
 import { collect } from '../../jobs/collect.ts'
 import type { CollectReport, SourceReport } from '../../jobs/collect.ts'
@@ -50,10 +50,7 @@ function showProblems(
   { sources, clock, snapshot, articles }: CollectReport,
   { note, error }: Terminal,
 ): void {
-  if (isClockWrong(clock))
-    error(
-      `the clock is ${describeDifference(clock)}; set it right and run dash collect again: nothing is published before`,
-    )
+  if (isClockWrong(clock)) error(`the clock is ${describeDifference(clock)}; ${CLOCK_REMEDY}`)
   for (const [source, report] of entries(sources)) {
     if (report.outcome !== 'collected') error(`${source} ${OUTCOME_LABELS[report.outcome]}: ${report.reason}`)
     if (report.badRows === 0) continue

@@ -4,9 +4,9 @@ import type { YearWindow } from './ledger.ts'
 import { COHORT_MINIMUM, isEligible, materializedDays } from './rank.ts'
 import type { RankedYear, SourceObservation } from './rank.ts'
 
-/** Why rows and events stand in no list of a Year (docs/publishing.md). */
+/** Causes that exclude rows and events from the lists of a Year (docs/publishing.md). */
 
-/** What a row can lack, whatever the day. */
+/** Causes that do not depend on the day. */
 const ROW_CAUSES = {
   noTitleProvenance: 'without title provenance',
   noPublicationTime: 'without a publication time',
@@ -32,13 +32,13 @@ export interface EventGroup extends DecidingValues {
   events: number
 }
 
-/** Everything that a row lacks; empty when a Year can list it. News titles without provenance are fetched. */
-export function lacksOf(row: DecidingValues): RowCause[] {
-  const lacks: RowCause[] = []
-  if (!isEligible(row)) lacks.push('noTitleProvenance')
-  if (row.publishedAt === null) lacks.push('noPublicationTime')
-  if (row.points === null) lacks.push('noPoints')
-  return lacks
+/** Returns the causes that exclude a row from every Year. News titles without provenance are fetched, so they are no cause. */
+export function rowCausesOf(row: DecidingValues): RowCause[] {
+  const causes: RowCause[] = []
+  if (!isEligible(row)) causes.push('noTitleProvenance')
+  if (row.publishedAt === null) causes.push('noPublicationTime')
+  if (row.points === null) causes.push('noPoints')
+  return causes
 }
 
 /**
@@ -57,7 +57,7 @@ export function countLeftOut(
   }
   for (const group of groups) {
     const { publishedAt, events } = group
-    for (const cause of lacksOf(group)) add(cause, events)
+    for (const cause of rowCausesOf(group)) add(cause, events)
     if (publishedAt !== null && (publishedAt < windowStart || publishedAt >= windowEnd))
       add('outsideYear', events)
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { windowEnding } from '../../../src/domain/year/ledger.ts'
-import { countLeftOut, describeCauses, lacksOf } from '../../../src/domain/year/left-out.ts'
+import { countLeftOut, describeCauses, rowCausesOf } from '../../../src/domain/year/left-out.ts'
 
 const WINDOW = windowEnding('2026-03-01')
 const row = { source: 'hn', points: 1, publishedAt: WINDOW.windowStart, titleProvenance: null }
@@ -14,15 +14,15 @@ describe('a row', () => {
     ['hype:unknown', ['noTitleProvenance']],
     ['midjourney', ['noTitleProvenance']],
   ])('a row of %s without provenance lacks %j, since titles of news are fetched', (source, lacks) => {
-    expect(lacksOf({ ...row, source })).toEqual(lacks)
-    expect(lacksOf({ ...row, source, titleProvenance: `${source}:x` })).toEqual([])
+    expect(rowCausesOf({ ...row, source })).toEqual(lacks)
+    expect(rowCausesOf({ ...row, source, titleProvenance: `${source}:x` })).toEqual([])
   })
 
   test('a row can lack everything at once', () => {
     expect(
-      lacksOf({ source: 'hype:github', points: null, publishedAt: null, titleProvenance: null }),
+      rowCausesOf({ source: 'hype:github', points: null, publishedAt: null, titleProvenance: null }),
     ).toEqual(['noTitleProvenance', 'noPublicationTime', 'noPoints'])
-    expect(lacksOf({ ...row, points: 0 })).toEqual([])
+    expect(rowCausesOf({ ...row, points: 0 })).toEqual([])
   })
 })
 

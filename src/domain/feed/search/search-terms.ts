@@ -49,8 +49,8 @@ export function parseSearchText(text: string): QueryTerm[] {
 }
 
 /**
- * The terms of a piece between spaces: its words follow each other (`node.js`), but scripts of pairs are separate from
- * others, and a character between others is a word of its own, since it is indexed out of order.
+ * Returns the terms of a piece between spaces. Its words follow each other (`node.js`). Words of paired scripts form separate
+ * terms, and so do single characters, which are indexed out of order.
  */
 function unquotedTerms(piece: string): QueryTerm[] {
   const terms: QueryTerm[] = []

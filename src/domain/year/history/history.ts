@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CLOCK_TOLERANCE_MS } from '../../clock-check.ts'
 import { readAs } from '../../feed/source.ts'
 import { invalidParameter, parseQuery } from '../../query.ts'
 import { formatInstant, parseInstant } from '../../time.ts'
@@ -7,9 +8,6 @@ import { countField, dayField, digestField, instantField, seqField } from '../..
 import type { ProvedLedger } from '../chain.ts'
 import { sealOf } from '../ledger.ts'
 import type { Head } from '../ledger.ts'
-
-/** Most milliseconds that `at` may be ahead of now, inclusive (docs/api.md). */
-export const FUTURE_TOLERANCE_MS = 300_000
 
 const instantSchema = z
   .string()
@@ -55,7 +53,7 @@ export function parsePastInstant(values: readonly string[], now: Instant): Insta
 
 /** True for an instant at most five minutes ahead of `now`. */
 export function isPast(at: Instant, now: Instant): boolean {
-  return at <= now + FUTURE_TOLERANCE_MS
+  return at <= now + CLOCK_TOLERANCE_MS
 }
 
 /** Refusal codes of `GET /api/feed/history` (docs/api.md): the whole, closed list. */

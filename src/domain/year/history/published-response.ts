@@ -1,5 +1,6 @@
 import { entityTag } from '../published-ledger.ts'
 import type { WithoutText, PublishedResponse, PublishedText } from '../published-ledger.ts'
+import { CLOCK_TOLERANCE_MS } from '../../clock-check.ts'
 import { formatInstant } from '../../time.ts'
 import type { Instant } from '../../time.ts'
 import { latestAt } from '../chain.ts'
@@ -8,7 +9,6 @@ import { examineMembers, examineSummary, objectFindings, objectPath } from '../e
 import type { ObjectOutcome, ObjectProblem } from '../examine.ts'
 import { READ_ERROR, finding, formatTime } from '../finding.ts'
 import type { Finding } from '../finding.ts'
-import { FUTURE_TOLERANCE_MS } from './history.ts'
 import { formatHttpDate } from './memento.ts'
 import type { Manifest } from '../ledger.ts'
 import { staticObjectPath } from '../log/static-layout.ts'
@@ -40,7 +40,7 @@ export function queriesAbout(
 ): { queries: SelectionQuery[]; findings: Finding[] } {
   const { publishedAt } = item.manifest
   if (latestAt(timeline, publishedAt) !== item) return { queries: [], findings: [] }
-  const limit = now + FUTURE_TOLERANCE_MS
+  const limit = now + CLOCK_TOLERANCE_MS
   if (publishedAt > limit) {
     const query = { at: publishedAt, expected: item.manifest, held: [] }
     const reason = `its time, ${formatTime(publishedAt)}, is later than this clock`

@@ -80,7 +80,10 @@ function step(
   const name = isBack ? 'Previous' : 'Next'
   const word = html`<span class="roomy">${name}</span>`
   if (!stop)
-    return html`<span class="empty">${before}${word}<span class="unseen">: none</span>${after}</span>`
+    // A link of another day may lead here.
+    return html`<span class="empty" id="${direction}"
+      >${before}${word}<span class="unseen">: none</span>${after}</span
+    >`
   const days = `${daysOf(stop)}${stop.kind === 'gap' ? ', a gap' : ''}`
   const text = html`${before}${word}<span class="unseen">: ${days}</span>${after}`
   return linkTo(direction, atOfStop(stop, now), text, html`rel="${isBack ? 'prev' : 'next'}"`)
