@@ -2,7 +2,8 @@ import { Readable } from 'node:stream'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readDecoded, redirectTarget, retryAt, timeOfResponse } from '../../src/adapters/http.ts'
+import { redirectTarget, retryAt, timeOfResponse } from '../../src/adapters/http.ts'
+import { readDecoded } from '../../src/adapters/response-body.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 0, 500)
 

@@ -5,7 +5,8 @@ import type { SkipReason } from '../../domain/feed/article.ts'
 import { networkReason } from '../../domain/refusal.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
-import { UnsupportedCoding, readDecoded, redirectTarget, retryAt } from '../http.ts'
+import { redirectTarget, retryAt } from '../http.ts'
+import { UnsupportedCoding, readDecoded } from '../response-body.ts'
 import type { HttpClient } from '../http.ts'
 
 /** Thrown when a page yields no text; becomes the result of its item. */

@@ -9,7 +9,8 @@ import {
   storageUnavailable,
 } from '../../domain/refusal.ts'
 import type { StorageRefusal, StoreLocation } from '../../domain/refusal.ts'
-import { networkCode, openHttpClient, readBody } from '../http.ts'
+import { networkCode, openHttpClient } from '../http.ts'
+import { readBody } from '../response-body.ts'
 import type { HttpClient, HttpResponse } from '../http.ts'
 
 /** Time limits and retries of requests. */

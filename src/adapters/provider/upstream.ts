@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream'
 import { OpenAI } from 'openai'
 import type { FailureCode, ModelEvent } from '../../domain/agent/model-call.ts'
-import { flattenHeaders, openHttpClient, readInto } from '../http.ts'
+import { flattenHeaders, openHttpClient } from '../http.ts'
+import { readInto } from '../response-body.ts'
 import type { HttpClient } from '../http.ts'
 
 export interface UpstreamOptions {

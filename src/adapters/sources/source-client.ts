@@ -4,15 +4,8 @@ import { SourceUnavailable } from '../../domain/feed/live-source.ts'
 import type { KeptResponse, SourceBatch } from '../../domain/feed/live-source.ts'
 import { HOW_TO_REACH, networkReason } from '../../domain/refusal.ts'
 import type { Clock, FeedStore } from '../../domain/ports.ts'
-import {
-  UnsupportedCoding,
-  isRateLimitUsedUp,
-  openHttpClient,
-  readDecoded,
-  redirectTarget,
-  retryAt,
-  timeOfResponse,
-} from '../http.ts'
+import { isRateLimitUsedUp, openHttpClient, redirectTarget, retryAt, timeOfResponse } from '../http.ts'
+import { UnsupportedCoding, readDecoded } from '../response-body.ts'
 import type { HttpClient, HttpRequest, HttpResponse } from '../http.ts'
 import { HostGates, hostOf } from './host-gates.ts'
 import type { HostLimits } from './host-gates.ts'
