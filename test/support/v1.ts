@@ -59,6 +59,7 @@ export interface V1Options {
   ports?: Partial<V1Ports>
   firstEventMs?: number
   idleMs?: number
+  afterReasonMs?: number
   run?: StoredRun | null
   /** API base of another routing service than the scripted one. */
   base?: string
@@ -66,12 +67,12 @@ export interface V1Options {
 
 /** `/v1` over real sockets, with a scripted routing service. */
 export async function startV1(options: V1Options = {}): Promise<V1Server> {
-  const { firstEventMs = LONG_MS, idleMs = LONG_MS, run = V1_RUN } = options
+  const { firstEventMs = LONG_MS, idleMs = LONG_MS, afterReasonMs = LONG_MS, run = V1_RUN } = options
   const upstream = await startProvider()
   const clock = Date.now
   const { base = upstream.url } = options
   const identity = { referer: 'http://dash.test', userAgent: 'dash/test' }
-  const passThrough = openPassThrough({ base, ...identity, firstEventMs, idleMs, clock })
+  const passThrough = openPassThrough({ base, ...identity, firstEventMs, idleMs, afterReasonMs, clock })
   onTestFinished(() => passThrough.close())
   const lines: string[] = []
   const write = (fields: Record<string, unknown>, message: string): void =>

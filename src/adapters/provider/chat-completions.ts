@@ -3,7 +3,7 @@ import type {
   ChatCompletionMessageParam,
   ChatCompletionTool,
 } from 'openai/resources/chat/completions'
-import { asJsonObject, asArray, parseJsonObject } from '../../domain/text.ts'
+import { asJsonObject, parseJsonObject } from '../../domain/text.ts'
 import type { JsonObject } from '../../domain/text.ts'
 import type {
   ModelCall,
@@ -12,6 +12,7 @@ import type {
   ToolRound,
   Usage,
 } from '../../domain/agent/model-call.ts'
+import { CompletionMessage, firstChoice } from '../completion-message.ts'
 import { failedUpstream, respondingId } from './upstream.ts'
 import type { FailedRound, Upstream } from './upstream.ts'
 
@@ -30,9 +31,6 @@ export interface RequestForm {
   /** True for engines that refuse `store`. */
   omitsStore: boolean
 }
-
-/** Time limit for the usage, which some providers send after the end of the answer. */
-const USAGE_WAIT_MS = 2_000
 
 /** The parts of an assistant message that later rounds send back. */
 interface AssistantMessage {
@@ -96,14 +94,14 @@ interface ParsedEvent {
 /** End of a round: the final event, or its failure. */
 type RoundEnd = Extract<ModelEvent, { kind: 'end' }> | FailedRound
 
-/** Parses a completion. It has no end event: it ends when a choice has a finish reason, and usage may follow. */
+/**
+ * Parses a completion. It has no end event, and engines may send a finish reason with every chunk: the end of the stream
+ * ends it, and a reason proves it complete.
+ */
 export class CompletionParser {
   readonly #ids: readonly string[]
   readonly #uniqueId: (value: unknown) => string
-  readonly #calls = new CallParts()
-  #text = ''
-  #refused = false
-  #finish = ''
+  readonly #message = new CompletionMessage()
   #usage: Usage | null = null
   #named: unknown = null
 
@@ -112,97 +110,46 @@ export class CompletionParser {
     this.#uniqueId = uniqueCallIds(rounds)
   }
 
-  /** Idle limit in milliseconds after all required events have arrived; null before. */
-  get finalIdleMs(): number | null {
-    return this.#finish === '' ? null : USAGE_WAIT_MS
+  /** True after a finish reason: the completion may be at its end. */
+  get hasReason(): boolean {
+    return this.#message.finish !== ''
   }
 
   parse(chunk: JsonObject): ParsedEvent {
-    const choice = asJsonObject(asArray(chunk['choices'])[0])
-    const usage = asJsonObject(chunk['usage'])
-    this.#usage = parseUsage(usage) ?? this.#usage
+    this.#usage = parseUsage(asJsonObject(chunk['usage'])) ?? this.#usage
     this.#named = chunk['model'] ?? this.#named
-    if (chunk['error'] || choice?.['error']) return { end: this.#endedEarly('failed') }
-    const delta = asJsonObject(choice?.['delta'])
-    const refusal = asText(delta?.['refusal'])
-    if (refusal !== '') this.#refused = true
-    const text = asText(delta?.['content']) + refusal
-    this.#text += text
-    for (const part of asArray(delta?.['tool_calls'])) this.#calls.add(asJsonObject(part) ?? {})
-    this.#finish = asText(choice?.['finish_reason']) || this.#finish
-    const isComplete = this.#finish !== '' && usage !== null
-    return { ...(text === '' ? {} : { text }), ...(isComplete ? { end: this.endOfStream() } : {}) }
+    if (chunk['error'] || firstChoice(chunk)?.['error']) return { end: this.#endedEarly('failed') }
+    const { content, refusal } = this.#message.add(chunk)
+    const text = content + refusal
+    return text === '' ? {} : { text }
   }
 
   /** Returns the end of the round when the stream has ended. */
-  endOfStream(): RoundEnd {
-    if (this.#finish === '') return this.#endedEarly('truncated')
-    if (this.#finish === 'error') return this.#endedEarly('failed')
-    if (this.#finish === 'length' || this.#finish === 'content_filter') return this.#endedEarly('incomplete')
-    const calls = this.#calls.all().map((call) => ({ callId: this.#uniqueId(call.id), call }))
-    if (this.#text.trim() === '' && calls.length === 0) return this.#endedEarly('empty')
-    const message: AssistantMessage = {
-      text: this.#text,
+  endOfStream(): ParsedEvent {
+    const { finish, text, refusal, calls: written } = this.#message
+    if (finish === '') return { end: this.#endedEarly('truncated') }
+    if (finish === 'error') return { end: this.#endedEarly('failed') }
+    if (finish === 'length' || finish === 'content_filter') return { end: this.#endedEarly('incomplete') }
+    const calls = written.map((call) => ({ callId: this.#uniqueId(call.id), call }))
+    const isEmpty = (text + refusal).trim() === '' && calls.length === 0
+    if (isEmpty) return { end: this.#endedEarly('empty') }
+    const output: AssistantMessage = {
+      text: text + refusal,
       calls: calls.map(({ callId, call }) => ({ id: callId, ...sanitizeCall(call) })),
     }
-    return {
+    const end: RoundEnd = {
       kind: 'end',
       model: respondingId(this.#ids, this.#named),
       calls: calls.map(({ callId, call }) => ({ callId, name: call.name, arguments: call.arguments })),
-      refused: this.#refused,
-      output: message,
+      refused: refusal !== '',
+      output,
       usage: this.#usage,
     }
+    return { end }
   }
 
   #endedEarly(code: 'truncated' | 'failed' | 'incomplete' | 'empty'): RoundEnd {
     return failedUpstream(code, { usage: this.#usage })
-  }
-}
-
-interface PartialCall {
-  id: string
-  name: string
-  arguments: string
-}
-
-/**
- * Assembles tool calls from the parts that chat completions stream. Parts of a call share an index. Engines that
- * send whole calls omit the index or repeat it; then another id begins another call.
- */
-class CallParts {
-  readonly #calls: PartialCall[] = []
-  readonly #byIndex = new Map<unknown, PartialCall>()
-
-  add(part: JsonObject): void {
-    const functionFields = asJsonObject(part['function']) ?? {}
-    const id = asText(part['id'])
-    const call = this.#findCall(part['index'], id)
-    if (call.id === '') call.id = id
-    if (call.name === '') call.name = asText(functionFields['name'])
-    const argumentsField = functionFields['arguments']
-    // Some engines send the arguments as an object instead of a JSON text.
-    call.arguments +=
-      typeof argumentsField === 'string'
-        ? argumentsField
-        : argumentsField
-          ? JSON.stringify(argumentsField)
-          : ''
-  }
-
-  /** All calls in the order of their first parts. */
-  all(): readonly PartialCall[] {
-    return this.#calls
-  }
-
-  #findCall(index: unknown, id: string): PartialCall {
-    const current = index === undefined || index === null ? this.#calls.at(-1) : this.#byIndex.get(index)
-    const isSameCall = current && (id === '' || (current.id === id && index !== undefined && index !== null))
-    if (isSameCall) return current
-    const call = { id: '', name: '', arguments: '' }
-    this.#calls.push(call)
-    this.#byIndex.set(index, call)
-    return call
   }
 }
 
@@ -261,9 +208,4 @@ const NOT_RUN = '{"error":"not_run"}'
 function resultsByCallId({ results }: ToolRound): (callId: string) => string {
   const outputs = new Map(results.map(({ call, output }) => [call.callId, output]))
   return (callId) => outputs.get(callId) ?? NOT_RUN
-}
-
-/** Returns the value if it is a text, otherwise an empty text. */
-function asText(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }

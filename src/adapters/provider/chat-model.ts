@@ -111,12 +111,9 @@ async function* runRequest(
     await stream.open((streamSignal) => sendCall(upstream, form, target, call, streamSignal))
     const parser = new CompletionParser(target, call)
     for (;;) {
-      const { finalIdleMs } = parser
-      const event = await (finalIdleMs === null
-        ? stream.next()
-        : stream.next(finalIdleMs).catch(ignoreProviderFailure))
+      const event = await stream.next(parser.hasReason)
       signal.throwIfAborted()
-      const { text, end } = event === null ? { end: parser.endOfStream() } : parser.parse(event)
+      const { text, end } = event === null ? parser.endOfStream() : parser.parse(event)
       if (text !== undefined) yield { kind: 'text', text }
       signal.throwIfAborted()
       if (end === undefined) continue
@@ -131,12 +128,6 @@ async function* runRequest(
   } finally {
     stream.close(isComplete)
   }
-}
-
-/** Ignores a failure after the last required event: the round is complete. */
-function ignoreProviderFailure(error: unknown): null {
-  if (error instanceof ProviderFailure) return null
-  throw error
 }
 
 function streamBounds({ maxOutputTokens }: ModelCall): StreamBounds {

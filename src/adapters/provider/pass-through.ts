@@ -1,4 +1,5 @@
-import { asArray, asJsonObject, parseJsonObject } from '../../domain/text.ts'
+import { parseJsonObject } from '../../domain/text.ts'
+import type { JsonObject } from '../../domain/text.ts'
 import { BrokenStream } from '../../domain/v1/failures.ts'
 import type { UpstreamFailure } from '../../domain/v1/failures.ts'
 import type { Clock, PassThrough } from '../../domain/ports.ts'
@@ -7,8 +8,9 @@ import { readBody } from '../response-body.ts'
 import type { HttpClient, HttpResponse } from '../http.ts'
 import { classifyResponse } from '../router/classify.ts'
 import type { RouterResponse } from '../router/classify.ts'
-import { DataLines, firstDataLine } from './data-lines.ts'
-import { IdleTimeout } from './provider-stream.ts'
+import { firstChoice, textOf } from '../completion-message.ts'
+import { SseParser, StreamTooLarge } from '../sse-parser.ts'
+import { AFTER_REASON_MS, END_MARK, IdleTimeout, dataOf } from './provider-stream.ts'
 import type { IdleTimeouts } from './provider-stream.ts'
 import { readError, respondingId, singleUseBody, unnamedIds } from './upstream.ts'
 
@@ -21,8 +23,8 @@ export interface PassThroughOptions extends IdleTimeouts {
   clock: Clock
 }
 
-/** Largest line of a stream, and largest whole completion. */
-const LINE_MAX_BYTES = 1024 * 1024
+/** Largest event of a stream, and largest whole completion. */
+const EVENT_MAX_BYTES = 1024 * 1024
 const WHOLE_MAX_BYTES = 16 * 1024 * 1024
 
 /** Time for a stream to end after its last event, in milliseconds, so that its connection can be reused. */
@@ -147,13 +149,14 @@ async function readResponse(
   { statusCode: status, headers: received, body }: HttpResponse,
   stream: boolean,
   exchange: Exchange,
-  { idleMs, clock }: PassThroughOptions,
+  options: PassThroughOptions,
 ): Promise<Completion | Failure> {
+  const { clock } = options
   const headers = flattenHeaders(received)
   const type = mediaTypeOf(headers['content-type'])
   const isPlain = (headers['content-encoding'] ?? 'identity') === 'identity'
   const isExpected = status === 200 && isPlain && type === (stream ? 'text/event-stream' : 'application/json')
-  if (isExpected && stream) return readStream(body, headers, exchange, { idleMs, clock })
+  if (isExpected && stream) return readStream(body, headers, exchange, options)
   const bytes = isExpected ? await readBody(body, WHOLE_MAX_BYTES) : Buffer.from(await readError(body))
   exchange.end()
   const text = bytes?.toString() ?? ''
@@ -174,103 +177,149 @@ function declined(failure: Failure): Failure {
   return failure.class === 'answered' ? { ...failure, class: 'invalid_answer' } : failure
 }
 
-/** Reads a stream up to its first data line, which may be an error. */
+/** Reads a stream up to its first event, which may be an error. */
 async function readStream(
   body: HttpResponse['body'],
   headers: Readonly<Record<string, string>>,
   exchange: Exchange,
-  { idleMs, clock }: Pick<PassThroughOptions, 'idleMs' | 'clock'>,
+  options: PassThroughOptions,
 ): Promise<Completion | Failure> {
   const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array, undefined>
-  const begun = await readFirstLine(chunks)
-  const invalid = { status: 200, headers, body: '', ending: 'whole' } as const
-  if (begun !== null) {
-    const { bytes, data } = begun
-    const failure = failureOf({ status: 200, headers, body: data, ending: 'whole' }, clock)
-    const isError = failure.status !== null && hasError(data)
-    const event = parseJsonObject(data)
+  const reader = new StreamReader()
+  const first = await readFirstEvent(chunks, reader)
+  const response = { status: 200, headers, ending: 'whole' } as const
+  const failure = failureOf({ ...response, body: first?.data ?? '' }, options.clock)
+  const event = parseJsonObject(first?.data ?? '')
+  const isError = failure.status !== null && hasError(event)
+  if (first !== null && (first.data === END_MARK || (event !== null && !isError))) {
     exchange.unlimit()
-    if (data === '[DONE]' || (event !== null && !isError))
-      return { chunks: passOn(bytes, chunks, exchange, idleMs), named: event?.['model'] }
-    exchange.end()
-    return isError ? failure : failureOf(invalid, clock)
+    return { chunks: passOn(first.bytes, chunks, reader, exchange, options), named: event?.['model'] }
   }
   exchange.end()
-  return failureOf(invalid, clock)
+  return isError ? failure : failureOf({ ...response, body: '' }, options.clock)
 }
 
-function hasError(data: string): boolean {
-  const event = parseJsonObject(data)
-  return Boolean(event?.['error'] ?? asJsonObject(asArray(event?.['choices'])[0])?.['error'])
+function hasError(event: JsonObject | null): boolean {
+  return event !== null && Boolean(event['error'] ?? firstChoice(event)?.['error'])
 }
 
-/** @returns the bytes from the first data line on; null if the stream has none, or too long a line */
-async function readFirstLine(
-  chunks: AsyncIterator<Uint8Array, undefined>,
-): Promise<{ bytes: Uint8Array; data: string } | null> {
-  let waiting: Uint8Array[] = []
-  let size = 0
-  for (;;) {
-    const { value = Buffer.from('\n'), done } = await chunks.next()
-    waiting.push(value)
-    size += value.byteLength
-    if (value.includes(0x0a) || value.includes(0x0d)) {
-      const bytes = Buffer.concat(waiting)
-      const line = firstDataLine(bytes)
-      if (line !== null) return { bytes: bytes.subarray(line.start), data: line.data }
-      // Lines before it are comments: only the incomplete last one is kept.
-      const rest = bytes.subarray(Math.max(bytes.lastIndexOf(0x0a), bytes.lastIndexOf(0x0d)) + 1)
-      waiting = [rest]
-      size = rest.byteLength
+/** Reads the events of a stream that is passed on, to find its end. */
+class StreamReader {
+  readonly #parser = new SseParser({ maxEventBytes: EVENT_MAX_BYTES, maxBytes: Infinity })
+  isDone = false
+  /** True after a finish reason: the completion may be at its end. */
+  hasReason = false
+  /** True if the stream ended within an event. */
+  isCut = false
+
+  /** @throws BrokenStream for an event that is too large */
+  push(chunk: Uint8Array): string[] {
+    try {
+      return this.#read(dataOf(this.#parser.push(chunk)))
+    } catch (error) {
+      if (error instanceof StreamTooLarge) throw new BrokenStream('invalid_stream', error)
+      throw error
     }
-    if (done === true || size > LINE_MAX_BYTES) return null
+  }
+
+  /** Reads the last event if its end is missing. Half an event is no end. */
+  end(): string[] {
+    const last = this.#parser.end()
+    this.isCut = last !== null
+    const events = this.#read(last === null ? [] : dataOf([last]))
+    this.hasReason &&= events.every((data) => parseJsonObject(data) !== null)
+    return events
+  }
+
+  #read(events: string[]): string[] {
+    for (const data of events) {
+      this.isDone ||= data === END_MARK
+      this.hasReason ||= provesEnd(parseJsonObject(data) ?? {})
+    }
+    return events
+  }
+}
+
+function provesEnd(event: JsonObject): boolean {
+  const reason = textOf(firstChoice(event)?.['finish_reason'])
+  return reason !== '' && reason !== 'error'
+}
+
+/** Finds the first line with data in Latin-1 text. */
+const DATA_LINE = /(?<![^\r\n])data:[ \t]*[^\s]/
+
+/** @returns the bytes from the first line with data on, and the data; null if the stream has none, or too much */
+async function readFirstEvent(
+  chunks: AsyncIterator<Uint8Array, undefined>,
+  reader: StreamReader,
+): Promise<{ bytes: Uint8Array; data: string } | null> {
+  let held = Buffer.alloc(0)
+  for (;;) {
+    const { value = new Uint8Array(), done = false } = await chunks.next()
+    held = Buffer.concat([held, value])
+    let data: string | undefined
+    try {
+      data = (done ? reader.end() : reader.push(value))[0]
+    } catch (error) {
+      if (error instanceof BrokenStream) return null
+      throw error
+    }
+    const start = held.toString('latin1').search(DATA_LINE)
+    // Lines before it are comments: only the incomplete last one is kept.
+    const lastLine = Math.max(held.lastIndexOf(0x0a), held.lastIndexOf(0x0d)) + 1
+    held = held.subarray(start === -1 ? lastLine : start)
+    if (data !== undefined) return { bytes: held, data }
+    if (done) return null
   }
 }
 
 /**
- * Passes a stream on. The next chunk is read when the caller has taken the last one.
+ * Passes a stream on. The next chunk is read when the caller has taken the last one. A stream that ends after a finish
+ * reason gets the end mark that it lacks.
  *
  * @throws BrokenStream
  */
 async function* passOn(
   first: Uint8Array,
   chunks: AsyncIterator<Uint8Array, undefined>,
+  reader: StreamReader,
   exchange: Exchange,
-  idleMs: number,
+  { idleMs, afterReasonMs = AFTER_REASON_MS }: IdleTimeouts,
 ): AsyncGenerator<Uint8Array> {
-  const lines = new DataLines(LINE_MAX_BYTES)
-  let idleLeft = idleMs
+  const limit = (): number => (reader.isDone ? END_MS : reader.hasReason ? afterReasonMs : idleMs)
+  let idleLeft = limit()
   try {
-    for (let chunk: Uint8Array | null = first; chunk !== null;) {
-      const hasData = lines.push(chunk)
-      if (hasData === null) throw new BrokenStream('invalid_stream')
-      yield chunk
-      if (lines.isDone) idleLeft = Math.min(idleLeft, END_MS)
-      else if (hasData) idleLeft = idleMs
+    yield first
+    for (;;) {
       const waitedSince = performance.now()
       exchange.limit(idleLeft)
-      chunk = await nextChunk(chunks, exchange, lines.isDone)
+      const chunk = await nextChunk(chunks, exchange, reader)
       exchange.unlimit()
+      const hasEvent = (chunk === null ? reader.end() : reader.push(chunk)).length > 0
+      if (chunk === null) break
+      yield chunk
       // Comments do not prolong the time until the next event, or until the end.
-      idleLeft = Math.max(1, idleLeft - (performance.now() - waitedSince))
+      idleLeft = hasEvent ? limit() : Math.max(1, idleLeft - (performance.now() - waitedSince))
     }
-    if (!lines.isDone) throw new BrokenStream('truncated')
+    if (reader.isDone) return
+    if (!reader.hasReason) throw new BrokenStream('truncated')
+    yield Buffer.from(`${reader.isCut ? '\n\n' : ''}data: ${END_MARK}\n\n`)
   } finally {
     exchange.end()
   }
 }
 
-/** @returns null at the end of the stream; after its last event, any end counts */
+/** @returns null at the end of the stream; after a finish reason or the last event, any end counts */
 async function nextChunk(
   chunks: AsyncIterator<Uint8Array, undefined>,
   exchange: Exchange,
-  isDone: boolean,
+  { isDone, hasReason }: StreamReader,
 ): Promise<Uint8Array | null> {
   try {
     const { value, done } = await chunks.next()
     return done === true ? null : value
   } catch (error) {
-    if (isDone) return null
+    if (isDone || hasReason) return null
     throw new BrokenStream(exchange.isLate ? 'idle' : 'truncated', error)
   }
 }

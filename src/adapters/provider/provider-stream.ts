@@ -2,7 +2,7 @@ import { APIConnectionError, APIError } from 'openai'
 import { asJsonObject } from '../../domain/text.ts'
 import type { JsonObject } from '../../domain/text.ts'
 import { SseParser, StreamTooLarge } from '../sse-parser.ts'
-import type { StreamBounds } from '../sse-parser.ts'
+import type { StreamBounds, StreamRecord } from '../sse-parser.ts'
 import { mediaTypeOf } from '../http.ts'
 import { ProviderFailure, failedRound, upstreamError } from './upstream.ts'
 import type { ResponseBody, Upstream } from './upstream.ts'
@@ -13,13 +13,19 @@ export interface IdleTimeouts {
   firstEventMs: number
   /** Time between two events; comments do not count. */
   idleMs: number
+  /** Replaces {@link AFTER_REASON_MS}; for tests. */
+  afterReasonMs?: number
 }
+
+/** A completion with a finish reason is complete after this time without another event, in milliseconds. */
+export const AFTER_REASON_MS = 10_000
+
+/** The data of the last event of a stream. */
+export const END_MARK = '[DONE]'
 
 /** Bytes and milliseconds spent on reading the rest of a response so that its connection can be reused. */
 const DRAIN_MAX_BYTES = 16 * 1024
 const DRAIN_MS = 500
-
-const END_MARK = '[DONE]'
 
 /** Error codes of established connections that broke: the request may have arrived. */
 const BROKEN_CONNECTION = /^(?:UND_ERR_SOCKET|ECONNRESET|ETIMEDOUT|EPIPE|HPE_\w+)$/
@@ -77,12 +83,18 @@ export class ProviderStream {
   /**
    * The next event.
    *
-   * @param idleMs an idle limit shorter than the configured one
+   * @param hasReason true after a finish reason: silence then ends the stream
    * @returns null when the stream has ended, complete or not
    * @throws ProviderFailure; the signal's reason
    */
-  async next(idleMs = Infinity): Promise<JsonObject | null> {
-    if (this.#events.length === 0 && !this.#ended) await this.#read(Math.min(idleMs, this.#limits.idleMs))
+  async next(hasReason: boolean): Promise<JsonObject | null> {
+    const { idleMs, afterReasonMs = AFTER_REASON_MS } = this.#limits
+    try {
+      if (this.#events.length === 0 && !this.#ended) await this.#read(hasReason ? afterReasonMs : idleMs)
+    } catch (error) {
+      if (hasReason && this.#idleTimeout.expired !== null) return null
+      throw error
+    }
     this.#signal.throwIfAborted()
     const event = this.#events.shift()
     if (event === undefined || event === END_MARK) return null
@@ -105,7 +117,7 @@ export class ProviderStream {
       while (this.#events.length === 0) {
         const { value, done } = await this.#nextChunk()
         if (done === true) break
-        this.#events.push(...this.#parser.push(value).map(({ data }) => data))
+        this.#events.push(...dataOf(this.#parser.push(value)))
       }
     } catch (error) {
       this.#signal.throwIfAborted()
@@ -125,8 +137,8 @@ export class ProviderStream {
     })
     if (chunk && chunk.done !== true) return chunk
     this.#ended = true
-    const last = this.#parser.end()?.data ?? null
-    if (last !== null) this.#events.push(last)
+    const last = this.#parser.end()
+    if (last !== null) this.#events.push(...dataOf([last]))
     return { done: true, value: undefined }
   }
 
@@ -153,6 +165,11 @@ export class ProviderStream {
     }
     return toRequestFailure(error)
   }
+}
+
+/** The data of events. Empty data only keeps a connection open. */
+export function dataOf(records: readonly StreamRecord[]): string[] {
+  return records.map(({ data }) => data.trim()).filter((data) => data !== '')
 }
 
 /** Returns whether a request may have reached the provider although its connection failed. */

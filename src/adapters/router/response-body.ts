@@ -1,6 +1,7 @@
-import { asJsonObject, parseJsonObject, asArray } from '../../domain/text.ts'
+import { asJsonObject, parseJsonObject } from '../../domain/text.ts'
 import type { JsonObject } from '../../domain/text.ts'
 import type { ModelResponse } from '../../domain/models/lite/suite.ts'
+import { CompletionMessage, firstChoice } from '../completion-message.ts'
 
 /** The contents of a body that a classification uses. */
 interface ParsedBody {
@@ -103,47 +104,17 @@ function lowerCaseHeaders(headers: JsonObject): Record<string, string> {
 }
 
 function parseCompletion(documents: readonly JsonObject[]): ModelResponse | null {
-  const choices = documents.map(firstChoice)
-  const messages = choices
-    .map((choice) => asJsonObject(choice?.['message'] ?? choice?.['delta']))
-    .filter((message) => message !== null)
-  if (messages.length === 0) return null
+  const message = new CompletionMessage()
+  for (const document of documents) message.add(document)
+  if (message.isMissing) return null
   return {
-    text: messages.map((message) => contentText(message['content'])).join(''),
-    toolCalls: mergeCalls(messages.flatMap((message) => asArray(message['tool_calls']))),
-    finishReason: choices.flatMap((choice) => nonEmptyText(choice?.['finish_reason']) ?? []).at(-1) ?? null,
+    text: message.text.toWellFormed(),
+    toolCalls: message.calls.map(({ name, arguments: written }) => ({
+      name: name.toWellFormed(),
+      arguments: written,
+    })),
+    finishReason: nonEmptyText(message.finish),
   }
-}
-
-/** Merges tool calls: whole calls of a message, or parts of calls in the events of a stream, by their index. */
-function mergeCalls(calls: readonly unknown[]): { name: string; arguments: string }[] {
-  const merged = new Map<unknown, { name: string; arguments: string }>()
-  for (const [position, call] of calls.entries()) {
-    const fields = asJsonObject(call) ?? {}
-    const { name, arguments: argumentsField } = asJsonObject(fields['function']) ?? {}
-    const index = fields['index'] ?? `at ${position}`
-    const previous = merged.get(index) ?? { name: '', arguments: '' }
-    merged.set(index, {
-      name: previous.name + (nonEmptyText(name) ?? ''),
-      // Some providers send the arguments as an object instead of a JSON text.
-      arguments:
-        previous.arguments +
-        (typeof argumentsField === 'string' ? argumentsField : (JSON.stringify(argumentsField) ?? '')),
-    })
-  }
-  return [...merged.values()]
-}
-
-/** Returns a message's text, which may be split into parts. */
-function contentText(content: unknown): string {
-  if (typeof content === 'string') return content.toWellFormed()
-  return asArray(content)
-    .map((part) => nonEmptyText(asJsonObject(part)?.['text']) ?? '')
-    .join('')
-}
-
-function firstChoice(document: JsonObject): JsonObject | null {
-  return asJsonObject(asArray(document['choices'])[0])
 }
 
 function nonEmptyText(value: unknown): string | null {

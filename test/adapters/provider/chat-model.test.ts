@@ -222,14 +222,6 @@ describe('chat completions of local engines', () => {
     })
   })
 
-  test('an engine may become silent after the finish reason', async () => {
-    const stream = chunk({ delta: { content: 'Hi' }, finish_reason: 'stop' })
-    const provider = await startProvider({ ...asStream(stream), ending: 'hold' })
-    const { text, end } = outcome(await collectEvents(modelAt(provider.url, { idleMs: 50 })))
-    expect([text, end.kind]).toEqual(['Hi', 'end'])
-    await provider.requests[0]?.closed
-  })
-
   test.each([
     ['that end with the mark alone', 'truncated', `${chunk({ delta: { content: 'Hi' } })}data: [DONE]\n\n`],
     ['that a filter cut', 'incomplete', chunk({ delta: { content: 'Hi' }, finish_reason: 'content_filter' })],

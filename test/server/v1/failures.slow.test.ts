@@ -184,3 +184,37 @@ describe('after the first data line', () => {
     expect(await (await post(REQUEST)).text()).toMatch(/\[DONE\]\n\n$/)
   })
 })
+
+describe('a stream without its end mark', () => {
+  const chunk = (finish: string | null): string =>
+    `data: ${JSON.stringify({ choices: [{ delta: { content: 'Hi' }, finish_reason: finish }] })}\n\n`
+  const USAGE = 'data: {"choices":[],"usage":{"prompt_tokens":1}}'
+  const stream = (body: string, ending: 'end' | 'hold' | 'reset' = 'end'): Behaviour => ({
+    response: { status: 200, type: 'text/event-stream', body },
+    ending,
+  })
+  const DONE = 'data: [DONE]\n\n'
+
+  test.each<[string, Behaviour, string]>([
+    ['ends after a finish reason', stream(chunk('stop')), chunk('stop') + DONE],
+    ['ends after the usage', stream(`${chunk('stop')}${USAGE}`), `${chunk('stop')}${USAGE}\n\n${DONE}`],
+    ['becomes silent after a finish reason', stream(chunk('stop'), 'hold'), chunk('stop') + DONE],
+  ])('a stream that %s is complete and gets the mark', async (_what, behaviour, expected) => {
+    const { upstream, post } = await startV1({ afterReasonMs: 150 })
+    upstream.behave(behaviour)
+    expect(await (await post(REQUEST)).text()).toBe(expected)
+  })
+
+  test.each<[string, string, string]>([
+    ['has no finish reason', chunk(null), chunk(null)],
+    ['ends within an event', `${chunk('stop')}data: {"choi`, `${chunk('stop')}data: {"choi`],
+    ['failed', chunk('error'), chunk('error')],
+  ])('a stream that %s ends with an error event', async (_what, body, begin) => {
+    const { upstream, post } = await startV1()
+    upstream.behave(stream(body))
+    const text = await (await post(REQUEST)).text()
+    expect(text.startsWith(begin)).toBe(true)
+    expect(text).toContain('"code":"truncated"')
+    expect(text).not.toContain('[DONE]')
+  })
+})
