@@ -76,10 +76,11 @@ export function outcome(events: readonly ModelEvent[]): {
 export async function runTurn(
   model: ChatModel,
   maxRounds = 5,
+  input = CALL.input,
 ): Promise<{ rounds: ToolRound[]; last: ReturnType<typeof outcome> }> {
   const rounds: ToolRound[] = []
   for (;;) {
-    const last = outcome(await collectEvents(model, { ...CALL, rounds }))
+    const last = outcome(await collectEvents(model, { ...CALL, input, rounds }))
     if (last.end.kind === 'failed' || last.end.calls.length === 0 || rounds.length === maxRounds) {
       return { rounds, last }
     }

@@ -6,13 +6,14 @@ import type {
 import { asJsonObject, parseJsonObject } from '../../domain/text.ts'
 import type { JsonObject } from '../../domain/text.ts'
 import type {
+  InputMessage,
   ModelCall,
   ModelEvent,
   ToolDefinition,
   ToolRound,
   Usage,
 } from '../../domain/agent/model-call.ts'
-import { CompletionMessage, firstChoice } from '../completion-message.ts'
+import { CompletionMessage, REASONING_FIELDS, firstChoice } from '../completion-message.ts'
 import { failedUpstream, respondingId } from './upstream.ts'
 import type { FailedRound, Upstream } from './upstream.ts'
 
@@ -26,61 +27,121 @@ export interface Target {
 
 /** The parts of a request that differ between providers. */
 export interface RequestForm {
-  /** OpenAI's own models refuse `max_tokens`; most other engines know no other name. */
-  tokenLimit: 'max_tokens' | 'max_completion_tokens'
-  /** True for engines that refuse `store`. */
-  omitsStore: boolean
+  /** OpenAI's own models refuse `max_tokens`, and `strict` tools are its alone. */
+  isOpenAi: boolean
+  /** Fields that the provider refused. */
+  refused: ReadonlySet<string>
 }
+
+/**
+ * Fields of a request or of its messages that engines refuse; the loss of the first costs least. Of the token limits,
+ * one replaces the other.
+ */
+const OPTIONAL_FIELDS = [
+  'store',
+  'stream_options',
+  ...REASONING_FIELDS,
+  'max_completion_tokens',
+  'max_tokens',
+  'tools',
+] as const
+
+/** Tools are named by other errors too, such as those of long conversations. */
+const TOOLS_REFUSED = /support|requires|permitted|allowed|extra|unknown|unrecogni/i
+
+type RequestBody = Omit<ChatCompletionCreateParamsStreaming, 'model'>
 
 /** The parts of an assistant message that later rounds send back. */
 interface AssistantMessage {
   text: string
+  reasoning: CompletionMessage['reasoning']
   calls: readonly { id: string; name: string; arguments: string }[]
 }
 
-/** Sends a call; the signal aborts it. */
-export function sendCall(
-  { client }: Upstream,
-  { tokenLimit, omitsStore }: RequestForm,
-  target: Target,
-  call: ModelCall,
-  signal: AbortSignal,
-): Promise<Response> {
-  const { ids, extra } = target
-  const body: Omit<ChatCompletionCreateParamsStreaming, 'model'> = {
+/** Builds the request of a call. */
+export function requestBody(form: RequestForm, { ids, extra }: Target, call: ModelCall): RequestBody {
+  const tools = call.tools.map((tool) => toTool(tool, form.isOpenAi))
+  const isOtherLimit = form.refused.has(tokenLimit(form.isOpenAi))
+  const body: RequestBody = {
     messages: [
       { role: 'system', content: call.instructions },
-      ...call.input.map(({ role, content }) => ({ role, content: content.toWellFormed() })),
-      ...call.rounds.flatMap(toMessages),
+      ...joinAdjacent(call.input),
+      ...call.rounds.flatMap((round) => toMessages(round, form)),
     ],
-    ...(call.tools.length > 0 ? { tools: call.tools.map(toTool) } : {}),
-    [tokenLimit]: call.maxOutputTokens,
+    ...(tools.length > 0 ? { tools } : {}),
+    [tokenLimit(form.isOpenAi !== isOtherLimit)]: call.maxOutputTokens,
     stream: true,
     stream_options: { include_usage: true },
-    ...(omitsStore ? {} : { store: false }),
+    store: false,
     ...extra,
+    // The types of the SDK know no list of models.
+    ...(ids.length === 1 ? { model: ids[0] } : { models: ids }),
   }
-  // The types of the SDK know no list of models.
-  const params = { ...body, ...(ids.length === 1 ? { model: ids[0] } : { models: ids }) }
-  return client.chat.completions
-    .create(params as ChatCompletionCreateParamsStreaming, { signal })
-    .asResponse()
+  return withoutRefused(body, form)
 }
 
-function toTool({ name, description, parameters }: ToolDefinition): ChatCompletionTool {
-  return { type: 'function', function: { name, description, parameters, strict: true } }
+function tokenLimit(isOpenAi: boolean): 'max_tokens' | 'max_completion_tokens' {
+  return isOpenAi ? 'max_completion_tokens' : 'max_tokens'
 }
 
-function toMessages(round: ToolRound): ChatCompletionMessageParam[] {
-  const message = round.output as AssistantMessage
+/**
+ * The field to send a declined request without, or with its replacement; null if the error names none that it had.
+ *
+ * @param refusal the error's text
+ */
+export function refusedField(refusal: string, form: RequestForm, body: RequestBody): string | null {
+  const names = (field: string): boolean => new RegExp(`\\b${field}\\b`).test(refusal)
+  const wasSent = (field: string): boolean =>
+    field in body || body.messages.some((message) => field in message)
+  const isKept = (field: string): boolean => {
+    // OpenAI stores completions unless it is told not to.
+    if (field === 'store') return form.isOpenAi
+    if (field === 'tools') return !TOOLS_REFUSED.test(refusal)
+    // Without any limit the cost of a call has no bound.
+    return field.startsWith('max_') && form.refused.has(tokenLimit(form.isOpenAi))
+  }
+  return OPTIONAL_FIELDS.find((field) => names(field) && wasSent(field) && !isKept(field)) ?? null
+}
+
+function withoutRefused<Fields extends object>(fields: Fields, { refused }: RequestForm): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !refused.has(name))) as Fields
+}
+
+/** Sends a request; the signal aborts it. */
+export function sendRequest({ client }: Upstream, body: RequestBody, signal: AbortSignal): Promise<Response> {
+  return client.chat.completions.create(body as ChatCompletionCreateParamsStreaming, { signal }).asResponse()
+}
+
+/** Many engines require that user and assistant alternate. */
+function joinAdjacent(input: readonly InputMessage[]): InputMessage[] {
+  const joined: InputMessage[] = []
+  for (const { role, content } of input) {
+    const last = joined.at(-1)
+    const text = content.toWellFormed()
+    if (last?.role === role) last.content += `\n\n${text}`
+    else joined.push({ role, content: text })
+  }
+  return joined
+}
+
+function toTool({ name, description, parameters }: ToolDefinition, isStrict: boolean): ChatCompletionTool {
+  return {
+    type: 'function',
+    function: { name, description, parameters, ...(isStrict ? { strict: true } : {}) },
+  }
+}
+
+function toMessages(round: ToolRound, form: RequestForm): ChatCompletionMessageParam[] {
+  const { text, reasoning, calls } = round.output as AssistantMessage
   const resultOf = resultsByCallId(round)
-  const calls = message.calls.map(({ id, ...functionCall }) => ({
-    id,
-    type: 'function' as const,
-    function: functionCall,
-  }))
+  const message = {
+    role: 'assistant' as const,
+    content: text,
+    ...withoutRefused(reasoning, form),
+    tool_calls: calls.map(({ id, ...called }) => ({ id, type: 'function' as const, function: called })),
+  }
   return [
-    { role: 'assistant', content: message.text === '' ? null : message.text, tool_calls: calls },
+    message,
     ...calls.map(({ id }) => ({ role: 'tool' as const, tool_call_id: id, content: resultOf(id) })),
   ]
 }
@@ -135,6 +196,7 @@ export class CompletionParser {
     if (isEmpty) return { end: this.#endedEarly('empty') }
     const output: AssistantMessage = {
       text: text + refusal,
+      reasoning: this.#message.reasoning,
       calls: calls.map(({ callId, call }) => ({ id: callId, ...sanitizeCall(call) })),
     }
     const end: RoundEnd = {
@@ -185,7 +247,8 @@ function uniqueCallIds(rounds: readonly ToolRound[]): (value: unknown) => string
   return (value) => {
     let id = typeof value === 'string' && value.length <= ID_MAX_LENGTH ? value : ''
     while (id === '' || used.has(id)) {
-      id = `call_${used.size}_${next}`
+      // Some engines accept nothing but nine letters and digits.
+      id = `call${String(next).padStart(5, '0')}`
       next += 1
     }
     used.add(id)

@@ -1,7 +1,7 @@
 import type { ModelCall, ModelEvent } from '../../domain/agent/model-call.ts'
 import type { ChatModel } from '../../domain/ports.ts'
 import type { StreamBounds } from '../sse-parser.ts'
-import { CompletionParser, sendCall } from './chat-completions.ts'
+import { CompletionParser, refusedField, requestBody, sendRequest } from './chat-completions.ts'
 import type { RequestForm, Target } from './chat-completions.ts'
 import { ProviderStream } from './provider-stream.ts'
 import type { IdleTimeouts } from './provider-stream.ts'
@@ -49,28 +49,27 @@ export interface Provider {
 
 export function openProvider(options: ProviderOptions): Provider {
   const upstream = openUpstream(options)
-  const isOfOpenAi = isOpenAi(options.base)
-  const tokenLimit = isOfOpenAi ? 'max_completion_tokens' : 'max_tokens'
-  let refusesStore = false
+  /** Fields without which a refused request succeeded. */
+  const known = new Set<string>()
   return {
     async *run(target, call, signal, permit = ALWAYS) {
       let { ids } = target
-      let omitsStore = refusesStore
+      const form = { isOpenAi: isOpenAi(options.base), refused: new Set(known) }
       for (;;) {
         const isPermitted = await permit()
         signal.throwIfAborted()
         if (!isPermitted) return yield withoutRefusal(failedUpstream('http_429', { dispatched: false }))
-        const form = { tokenLimit, omitsStore } as const
-        const failed = yield* runRequest(upstream, options, form, { ...target, ids }, call, signal)
+        const asked = { ...target, ids }
+        const failed = yield* runRequest(upstream, options, form, asked, call, signal)
         if (failed === null) {
-          refusesStore = omitsStore
+          for (const field of form.refused) known.add(field)
           return
         }
         const refusal = failed.refusal ?? ''
         const others = ids === target.ids ? unnamedIds(refusal, ids) : null
+        const field = refusedField(refusal, form, requestBody(form, asked, call))
         if (others !== null) ids = others
-        // OpenAI stores completions unless it is told not to.
-        else if (!omitsStore && !isOfOpenAi && /\bstore\b/.test(refusal)) omitsStore = true
+        else if (field !== null) form.refused.add(field)
         else return yield withoutRefusal(failed)
       }
     },
@@ -108,7 +107,7 @@ async function* runRequest(
   const stream = new ProviderStream(upstream, limits, streamBounds(call), signal)
   let isComplete = false
   try {
-    await stream.open((streamSignal) => sendCall(upstream, form, target, call, streamSignal))
+    await stream.open((streamSignal) => sendRequest(upstream, requestBody(form, target, call), streamSignal))
     const parser = new CompletionParser(target, call)
     for (;;) {
       const event = await stream.next(parser.hasReason)

@@ -101,6 +101,7 @@ const MESSAGE_FIELDS: Members = {
   tool_call_id: true,
   refusal: true,
   reasoning: true,
+  reasoning_content: true,
   reasoning_details: true,
 }
 

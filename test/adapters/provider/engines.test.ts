@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { requestBody } from '../../../src/adapters/provider/chat-completions.ts'
+import type { ModelCall } from '../../../src/domain/agent/model-call.ts'
 import { localSource } from '../../support/local-source.ts'
-import { collectEvents, modelAt, outcome } from '../../support/model-turns.ts'
+import { CALL, collectEvents, modelAt, outcome, runTurn } from '../../support/model-turns.ts'
 
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../fixtures/engines/${name}.sse`, import.meta.url), 'utf8')
@@ -140,5 +142,132 @@ describe('tool calls of an engine', () => {
     if (result.kind === 'failed') throw new Error(result.code)
     expect(result.calls.map((call) => [call.name, call.arguments])).toEqual(expected)
     expect(new Set(result.calls.map(({ callId }) => callId)).size).toBe(expected.length)
+  })
+})
+
+type Fields = Record<string, unknown>
+/** Returns the error of a request that an engine refuses, or null. */
+type Rule = (body: Fields) => string | null
+
+const messagesOf = (body: Fields): Fields[] => body['messages'] as Fields[]
+const refuses =
+  (field: string, text = `${field}: extra inputs are not permitted`): Rule =>
+  (body) =>
+    field in body ? text : null
+const refusesInMessages =
+  (field: string): Rule =>
+  (body) =>
+    messagesOf(body).some((message) => field in message) ? `property '${field}' is unsupported` : null
+const roundsOf = (body: Fields): Fields[] => messagesOf(body).filter((message) => 'tool_calls' in message)
+
+const RULES = {
+  alternation: (body) => {
+    const roles = messagesOf(body).map(({ role }) => role)
+    const repeats = roles.some((role, index) => role !== 'tool' && role === roles[index + 1])
+    return repeats ? 'roles must alternate user and assistant after the system message' : null
+  },
+  strict: (body) =>
+    JSON.stringify(body['tools'] ?? []).includes('"strict"')
+      ? 'tools.0.function.strict: extra inputs are not permitted'
+      : null,
+  content: (body) =>
+    messagesOf(body).every(({ content }) => typeof content === 'string') ? null : 'content must be a string',
+  'max tokens': refuses('max_tokens', 'Unsupported parameter: max_tokens; use max_completion_tokens'),
+  'stream options': refuses('stream_options'),
+  store: refuses('store'),
+  reasoning: (body) =>
+    roundsOf(body).every((message) => message['reasoning_content'] === 'I should look.')
+      ? null
+      : 'the reasoning must be passed back',
+} satisfies Record<string, Rule>
+
+/** An engine that asks for a tool first, and refuses requests by rules. */
+async function strictEngine(
+  rules: readonly Rule[],
+  first = 'engine-reason.0',
+): Promise<{ url: string; requests: Fields[]; errors: (string | null)[] }> {
+  const requests: Fields[] = []
+  const errors: (string | null)[] = []
+  const { url } = await localSource(({ body: text }, response) => {
+    const body = JSON.parse(text) as Fields
+    const error = rules.map((rule) => rule(body)).find((message) => message !== null) ?? null
+    requests.push(body)
+    errors.push(error)
+    response.writeHead(error === null ? 200 : 400, {
+      'content-type': error === null ? 'text/event-stream' : 'application/json',
+    })
+    const answer = chunk({ content: 'Hi' }, 'stop') + DONE
+    const stream = roundsOf(body).length > 0 || !('tools' in body) ? answer : fixture(first)
+    response.end(error === null ? stream : JSON.stringify({ error: { message: error } }))
+  })
+  return { url, requests, errors }
+}
+
+const CONVERSATION: ModelCall['input'] = [
+  { role: 'user', content: 'data' },
+  { role: 'user', content: 'preferences' },
+  { role: 'assistant', content: 'Hello.' },
+  { role: 'assistant', content: 'Well?' },
+  { role: 'user', content: 'What is new?' },
+]
+
+describe('a strict engine', () => {
+  test.each(Object.keys(RULES) as (keyof typeof RULES)[])('a turn survives its rule: %s', async (rule) => {
+    const { url } = await strictEngine([RULES[rule]])
+    const { rounds, last } = await runTurn(modelAt(url), 5, CONVERSATION)
+    expect(last).toMatchObject({ text: 'Hi', end: { kind: 'end' } })
+    expect(rounds).toHaveLength(1)
+  })
+
+  test('a turn survives all rules together, and each refused field costs one request of the process', async () => {
+    const engine = await strictEngine(Object.values(RULES))
+    const model = modelAt(engine.url)
+    expect((await runTurn(model, 5, CONVERSATION)).last.text).toBe('Hi')
+    expect(engine.errors.filter((error) => error !== null)).toHaveLength(3)
+    expect((await runTurn(model, 5, CONVERSATION)).last.text).toBe('Hi')
+    expect(engine.errors.slice(-2)).toEqual([null, null])
+    expect(engine.requests.at(-1)).toMatchObject({ max_completion_tokens: 1_000, stream: true })
+  })
+
+  test('reasoning that the engine refuses is left out', async () => {
+    const { url } = await strictEngine([refusesInMessages('reasoning_content')])
+    expect((await runTurn(modelAt(url))).last.text).toBe('Hi')
+  })
+
+  test.each([
+    ['model:1b does not support tools', 'Hi'],
+    ['the messages and tools are longer than the context', null],
+  ])('tools are left out only if they are refused: %s', async (error, text) => {
+    const { url } = await strictEngine([refuses('tools', error)])
+    const { last } = await runTurn(modelAt(url))
+    expect(last.end.kind === 'failed' ? null : last.text).toBe(text)
+  })
+
+  test('a token limit stays if both of its names are refused', async () => {
+    const { url, requests } = await strictEngine([refuses('max_tokens'), refuses('max_completion_tokens')])
+    expect((await runTurn(modelAt(url))).last.end).toMatchObject({ kind: 'failed', code: 'http_400' })
+    expect(requests.map((body) => body['max_tokens'] ?? body['max_completion_tokens'])).toEqual([
+      1_000, 1_000,
+    ])
+  })
+
+  test('adjacent messages of a role are joined by an empty line', () => {
+    const form = { isOpenAi: false, refused: new Set<string>() }
+    const { messages } = requestBody(form, { ids: ['m'] }, { ...CALL, input: CONVERSATION })
+    expect(messages.map(({ role, content }) => [role, content])).toEqual([
+      ['system', CALL.instructions],
+      ['user', 'data\n\npreferences'],
+      ['assistant', 'Hello.\n\nWell?'],
+      ['user', 'What is new?'],
+    ])
+  })
+
+  test('only OpenAI itself gets strict tools and max_completion_tokens', () => {
+    const form = { isOpenAi: true, refused: new Set<string>() }
+    expect(requestBody(form, { ids: ['m'] }, CALL)).toMatchObject({
+      max_completion_tokens: 1_000,
+      tools: [{ function: { strict: true } }],
+      store: false,
+    })
   })
 })

@@ -79,7 +79,7 @@ test('a request forbids storage and requires usage, and calls and results are se
   expect(first).toEqual({
     model: 'model-1',
     messages: [{ role: 'system', content: CALL.instructions }, ...CALL.input],
-    tools: [{ type: 'function', function: { ...CALL.tools[0], strict: true } }],
+    tools: [{ type: 'function', function: { ...CALL.tools[0] } }],
     max_tokens: 1_000,
     stream: true,
     stream_options: { include_usage: true },
@@ -91,9 +91,19 @@ test('a request forbids storage and requires usage, and calls and results are se
     function: { name: 'search_items', arguments: `{"query":"${query}","limit":5}` },
   })
   expect(((third?.['messages'] ?? []) as unknown[]).slice(4)).toEqual([
-    { role: 'assistant', content: null, tool_calls: [call('call_a', 'chips')] },
+    {
+      role: 'assistant',
+      content: '',
+      reasoning_content: 'SEALED-1',
+      tool_calls: [call('call_a', 'chips')],
+    },
     { role: 'tool', tool_call_id: 'call_a', content: 'result 0' },
-    { role: 'assistant', content: 'Let me see. ', tool_calls: [call('call_b', 'robots')] },
+    {
+      role: 'assistant',
+      content: 'Let me see. ',
+      reasoning_content: 'SEALED-2',
+      tool_calls: [call('call_b', 'robots')],
+    },
     { role: 'tool', tool_call_id: 'call_b', content: 'result 0' },
   ])
 })

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { APIError, OpenAI } from 'openai'
 import { describe, expect, test } from 'vitest'
 import { MODES } from '../../support/provider-wire.ts'
@@ -86,6 +87,16 @@ test('the openai client gets tool calls from a model whose tool use is proven', 
     function: { name: 'look_up', arguments: '{"a":1}' },
   })
   expect(upstream.requests[0]?.body['tools']).toEqual(tools)
+})
+
+test('the reasoning of a message with calls is passed on', async () => {
+  const { upstream, post } = await startV1()
+  const file = new URL('../../fixtures/engines/reasoning_content.json', import.meta.url)
+  const body = readFileSync(file, 'utf8')
+  await (await post(body)).text()
+  const sent = upstream.requests[0]?.body['messages']
+  expect(sent).toEqual((JSON.parse(body) as { messages: unknown }).messages)
+  expect(JSON.stringify(sent)).toContain('my thoughts')
 })
 
 test('the openai client gets JSON from a model with structured outputs', async () => {
