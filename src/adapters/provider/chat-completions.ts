@@ -13,6 +13,8 @@ import type {
   ToolRound,
   Usage,
 } from '../../domain/agent/model-call.ts'
+import { thoughtFilter } from '../../domain/thoughts.ts'
+import type { ThoughtFilter } from '../../domain/thoughts.ts'
 import { CompletionMessage, REASONING_FIELDS, firstChoice } from '../completion-message.ts'
 import { failedUpstream, respondingId } from './upstream.ts'
 import type { FailedRound, Upstream } from './upstream.ts'
@@ -162,12 +164,18 @@ type RoundEnd = Extract<ModelEvent, { kind: 'end' }> | FailedRound
 export class CompletionParser {
   readonly #ids: readonly string[]
   readonly #uniqueId: (value: unknown) => string
+  readonly #thinkers: Set<string>
   readonly #message = new CompletionMessage()
+  #thoughts: ThoughtFilter | null = null
+  /** Text of the answer, without thoughts. */
+  #shown = ''
   #usage: Usage | null = null
   #named: unknown = null
 
-  constructor({ ids }: Target, { rounds }: ModelCall) {
+  /** @param thinkers models that begin with thoughts without an opening tag; updated */
+  constructor({ ids }: Target, { rounds }: ModelCall, thinkers: Set<string>) {
     this.#ids = ids
+    this.#thinkers = thinkers
     this.#uniqueId = uniqueCallIds(rounds)
   }
 
@@ -181,19 +189,19 @@ export class CompletionParser {
     this.#named = chunk['model'] ?? this.#named
     if (chunk['error'] || firstChoice(chunk)?.['error']) return { end: this.#endedEarly('failed') }
     const { content, refusal } = this.#message.add(chunk)
-    const text = content + refusal
-    return text === '' ? {} : { text }
+    return this.#show(this.#filter.push(content), refusal)
   }
 
   /** Returns the end of the round when the stream has ended. */
   endOfStream(): ParsedEvent {
     const { finish, text, refusal, calls: written } = this.#message
+    const last = this.#show(written.length > 0 && this.#isThinker ? '' : this.#filter.end(), '')
+    if (last.end) return last
     if (finish === '') return { end: this.#endedEarly('truncated') }
     if (finish === 'error') return { end: this.#endedEarly('failed') }
     if (finish === 'length' || finish === 'content_filter') return { end: this.#endedEarly('incomplete') }
     const calls = written.map((call) => ({ callId: this.#uniqueId(call.id), call }))
-    const isEmpty = (text + refusal).trim() === '' && calls.length === 0
-    if (isEmpty) return { end: this.#endedEarly('empty') }
+    if (this.#shown.trim() === '' && calls.length === 0) return { end: this.#endedEarly('empty') }
     const output: AssistantMessage = {
       text: text + refusal,
       reasoning: this.#message.reasoning,
@@ -207,10 +215,34 @@ export class CompletionParser {
       output,
       usage: this.#usage,
     }
-    return { end }
+    return { ...last, end }
   }
 
-  #endedEarly(code: 'truncated' | 'failed' | 'incomplete' | 'empty'): RoundEnd {
+  /** The model of the response as far as it is known. */
+  get #model(): string {
+    return this.#ids.length === 1 ? String(this.#ids[0]) : String(this.#named)
+  }
+
+  get #isThinker(): boolean {
+    return this.#thinkers.has(this.#model)
+  }
+
+  get #filter(): ThoughtFilter {
+    return (this.#thoughts ??= thoughtFilter(this.#isThinker))
+  }
+
+  /** Text that was shown and turned out to be thoughts ends the round; the model is known from then on. */
+  #show(content: string, refusal: string): ParsedEvent {
+    if (this.#filter.hasLeaked) {
+      this.#thinkers.add(this.#model)
+      return { end: this.#endedEarly('invalid_stream') }
+    }
+    const text = content + refusal
+    this.#shown += text
+    return text === '' ? {} : { text }
+  }
+
+  #endedEarly(code: 'invalid_stream' | 'truncated' | 'failed' | 'incomplete' | 'empty'): RoundEnd {
     return failedUpstream(code, { usage: this.#usage })
   }
 }

@@ -51,6 +51,7 @@ export function openProvider(options: ProviderOptions): Provider {
   const upstream = openUpstream(options)
   /** Fields without which a refused request succeeded. */
   const known = new Set<string>()
+  const thinkers = new Set<string>()
   return {
     async *run(target, call, signal, permit = ALWAYS) {
       let { ids } = target
@@ -60,7 +61,7 @@ export function openProvider(options: ProviderOptions): Provider {
         signal.throwIfAborted()
         if (!isPermitted) return yield withoutRefusal(failedUpstream('http_429', { dispatched: false }))
         const asked = { ...target, ids }
-        const failed = yield* runRequest(upstream, options, form, asked, call, signal)
+        const failed = yield* runRequest(upstream, options, { form, thinkers }, asked, call, signal)
         if (failed === null) {
           for (const field of form.refused) known.add(field)
           return
@@ -99,7 +100,7 @@ const ROUND_BYTES_PER_TOKEN = KIB
 async function* runRequest(
   upstream: Upstream,
   limits: IdleTimeouts,
-  form: RequestForm,
+  { form, thinkers }: { form: RequestForm; thinkers: Set<string> },
   target: Target,
   call: ModelCall,
   signal: AbortSignal,
@@ -108,7 +109,7 @@ async function* runRequest(
   let isComplete = false
   try {
     await stream.open((streamSignal) => sendRequest(upstream, requestBody(form, target, call), streamSignal))
-    const parser = new CompletionParser(target, call)
+    const parser = new CompletionParser(target, call, thinkers)
     for (;;) {
       const event = await stream.next(parser.hasReason)
       signal.throwIfAborted()

@@ -271,3 +271,44 @@ describe('a strict engine', () => {
     })
   })
 })
+
+describe('the thoughts of a model', () => {
+  test.each([
+    ['think1', 'The answer is 4.'],
+    ['think3', 'Answer.'],
+  ])('thoughts in tags are not shown: %s', async (name, text) => {
+    expect(await answerOf(fixture(name))).toMatchObject({ text, end: { kind: 'end' } })
+  })
+
+  test.each(['<think>never closed', '<think>only thoughts</think>\n'])(
+    'an answer of thoughts alone is empty: %j',
+    async (content) => {
+      const { text, end } = await answerOf(chunk({ content }, 'stop') + DONE)
+      expect([text, end]).toMatchObject(['', { kind: 'failed', code: 'empty' }])
+    },
+  )
+
+  const UNOPENED = ['I guess', '.\n</th', 'ink>\n\n', 'Answer.'].map((content) => chunk({ content }))
+
+  test('a model that omits the opening tag fails one turn, and its text is held from then on', async () => {
+    const model = modelAt(await serveStream(UNOPENED.join('') + chunk({}, 'stop') + DONE))
+    const first = outcome(await collectEvents(model))
+    expect([first.text, first.end]).toMatchObject(['I guess.\n', { kind: 'failed', code: 'invalid_stream' }])
+    const second = outcome(await collectEvents(model))
+    expect([second.text, second.end.kind]).toEqual(['Answer.', 'end'])
+  })
+
+  test('thoughts that a known model does not end before a tool call are not shown', async () => {
+    const callChunk = chunk({ tool_calls: [called(...(FIRST as [string, string]))] }, 'tool_calls')
+    let stream = UNOPENED.join('') + chunk({}, 'stop') + DONE
+    const { url } = await localSource((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.end(stream)
+    })
+    const model = modelAt(url)
+    await collectEvents(model)
+    stream = chunk({ content: 'I should look.' }) + callChunk + DONE
+    const { text, end } = outcome(await collectEvents(model))
+    expect([text, end]).toMatchObject(['', { kind: 'end', calls: [{ name: FIRST[0] }] }])
+  })
+})

@@ -1,4 +1,5 @@
 import { parseJsonObject } from '../../text.ts'
+import { withoutThoughts } from '../../thoughts.ts'
 import { callsFollowFormat } from './file-task.ts'
 import type { LiteKind, ModelResponse } from './suite.ts'
 
@@ -37,12 +38,6 @@ export function parseTextResponse(text: string): TextResponse {
         : onlyTime(answer),
     followsFormat,
   }
-}
-
-/** Removes reasoning that some services leave in the content, with or without its opening tag. */
-function withoutThoughts(text: string): string {
-  const closed = text.lastIndexOf('</think>')
-  return closed < 0 ? text : text.slice(closed + '</think>'.length)
 }
 
 /** Finds times; full-width digits and colons count. */
