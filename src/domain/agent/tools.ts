@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { COLUMN_NAMES } from '../feed/columns.ts'
 import { LIVE_SORTS } from '../feed/live-sort.ts'
 import { HYPE_PROVIDERS, NEWS_SOURCES, itemsOfKey } from '../feed/source.ts'
-import { parseJson } from '../text.ts'
+import { asJsonObject, parseJson } from '../text.ts'
+import type { JsonObject } from '../text.ts'
 import { parseDay, parseInstant } from '../time.ts'
 import { ARGUMENTS_MAX_LENGTH } from './bounds.ts'
 import { TOOL_NAMES } from './model-call.ts'
@@ -176,21 +177,63 @@ export function parseToolCall({ name, arguments: text }: Pick<ToolCall, 'name' |
   if (toolName === undefined) return invalidCall(`unknown tool; the tools are ${TOOL_NAMES.join(', ')}`)
   if (text.length > ARGUMENTS_MAX_LENGTH)
     return invalidCall(`the arguments are longer than ${ARGUMENTS_MAX_LENGTH} characters`)
-  const argumentsValue = parseJson(text)
-  if (argumentsValue === undefined) return invalidCall('the arguments are not JSON')
-  const parsed = TOOLS[toolName].parameters.safeParse(argumentsValue)
-  if (!parsed.success) return invalidCall(describeArgumentIssues(parsed.error))
+  const value = parseJson(text.trim() || '{}')
+  // Some engines encode the arguments twice.
+  const given = typeof value === 'string' ? parseJson(value.trim() || '{}') : value
+  if (given === undefined) return invalidCall('the arguments are not JSON')
+  const names = Object.keys(PROPERTIES[toolName])
+  const fields = asJsonObject(given ?? {})
+  if (fields === null) return invalidCall(`arguments: give a JSON object with ${names.join(', ')}`)
+  const complete = { ...Object.fromEntries(names.map((each) => [each, null])), ...fields }
+  const { parameters } = TOOLS[toolName]
+  const exact = parameters.safeParse(complete)
+  const parsed = exact.success ? exact : parameters.safeParse(plainArguments(toolName, complete))
+  if (!parsed.success) return invalidCall(describeArgumentIssues(parsed.error, names))
   return { ok: true, call: { name: toolName, arguments: parsed.data } as KnownCall }
+}
+
+/** The part of an argument's JSON Schema that tells how to read it. */
+interface ArgumentSchema {
+  type?: string | readonly string[]
+  enum?: readonly unknown[]
+  items?: ArgumentSchema
+}
+
+const PROPERTIES = Object.fromEntries(
+  TOOL_DEFINITIONS.map(({ name, parameters }) => [name, parameters['properties']]),
+) as Readonly<Record<ToolName, Readonly<Record<string, ArgumentSchema>>>>
+
+/** Reads arguments that models write in another type but whose meaning is plain. */
+function plainArguments(tool: ToolName, given: JsonObject): JsonObject {
+  const properties = Object.entries(PROPERTIES[tool])
+  return {
+    ...given,
+    ...Object.fromEntries(properties.map(([name, schema]) => [name, plain(given[name], schema)])),
+  }
+}
+
+function plain(value: unknown, { type = [], enum: options = [], items = {} }: ArgumentSchema): unknown {
+  const types = [type].flat()
+  if (Array.isArray(value)) return value.map((item: unknown) => plain(item, items))
+  if (typeof value === 'number') return types.includes('string') ? String(value) : value
+  if (typeof value !== 'string') return value
+  const text = value.trim()
+  if (types.includes('null') && /^(?:null|none|undefined)?$/i.test(text)) return null
+  if (types.includes('integer') && /^\d{1,9}(?:\.0+)?$/.test(text)) return Number(text)
+  if (types.includes('array')) {
+    const list = parseJson(text)
+    return (Array.isArray(list) ? list : text.split(',')).map((item: unknown) => plain(item, items))
+  }
+  return options.find((option) => String(option).toLowerCase() === text.toLowerCase()) ?? text
 }
 
 const PROBLEMS_MAX = 5
 
 /** Describes invalid arguments by their names; never repeats the values. */
-function describeArgumentIssues(error: z.ZodError): string {
+function describeArgumentIssues(error: z.ZodError, names: readonly string[]): string {
   const problems = error.issues.slice(0, PROBLEMS_MAX).map((issue) => {
     const where = issue.path.join('.') || 'arguments'
-    if (issue.code === 'unrecognized_keys')
-      return `${where}: only the documented names are known, and all of them are required`
+    if (issue.code === 'unrecognized_keys') return `${where}: only ${names.join(', ')} are known`
     return `${where}: ${issue.message}`
   })
   return problems.join('; ')

@@ -86,12 +86,20 @@ describe('a call', () => {
     ['an unknown tool', 'drop_tables', {}, 'unknown tool'],
     ['a name of objects', '__proto__', {}, 'unknown tool'],
     ['no JSON', 'read_article', '{"key": "hn-1"', 'not JSON'],
-    ['no object', 'read_article', '[]', 'arguments: '],
-    ['a missing name', 'read_article', { key: 'hn-1' }, 'offset: '],
-    ['a name too many', 'read_article', { key: 'hn-1', offset: null, url: 'x' }, 'only the documented names'],
+    ['a list', 'read_article', [], 'arguments: give a JSON object with key, offset'],
+    ['a missing key', 'read_article', { offset: null }, 'key: '],
+    ['a missing choice', 'get_feed_snapshot', {}, 'sort: Invalid option: expected one of "trending"|"day"'],
+    ['a name too many', 'read_article', { key: 'hn-1', url: 'x' }, 'arguments: only key, offset are known'],
+    ['a source that is none', 'search_items', { query: 'a', sources: ['x'] }, 'sources.0: Invalid option: '],
     ['a key that is none', 'read_article', { key: 'x', offset: null }, 'key: must be the key of an item'],
-    ['a number as text', 'get_feed_snapshot', { sort: 'day', limit: '5' }, 'limit: '],
-    ['a limit too high', 'get_feed_snapshot', { sort: 'day', limit: 21 }, 'limit: '],
+    ['words for a number', 'get_feed_snapshot', { sort: 'day', limit: 'five' }, 'limit: '],
+    ['a fraction', 'get_feed_snapshot', { sort: 'day', limit: '5.5' }, 'limit: '],
+    [
+      'a limit too high',
+      'get_feed_snapshot',
+      { sort: 'day', limit: 21 },
+      'limit: Too big: expected number to be <=20',
+    ],
     ['a day that is none', 'search_items', { ...search, from: '2026-02-30' }, 'from: must be a real'],
     ['days the wrong way round', 'search_items', turned, 'from: is later than to'],
     ['an empty query', 'search_items', { ...search, query: ' ' }, 'query: is empty'],
@@ -101,6 +109,61 @@ describe('a call', () => {
     ['endless arguments', 'read_article', `{"key":"${'x'.repeat(5_000)}"}`, 'longer than 4096'],
   ])('a call with %s gets a description of the problem', (_, name, given, expected) => {
     expect(problem(name, given)).toContain(expected)
+  })
+
+  test.each<[string, string, unknown, object]>([
+    ['left out', 'search_items', { query: 'a' }, search],
+    ['left out, all of them but one', 'get_trend_history', { term: 'x' }, { ...history, term: 'x' }],
+    [
+      'null as a text',
+      'search_items',
+      { query: 'a', sources: 'null', from: 'None', to: '', limit: 'null' },
+      search,
+    ],
+    [
+      'null as a text for one of two',
+      'get_trend_history',
+      { key: 'hn-1', term: 'null' },
+      { ...history, key: 'hn-1' },
+    ],
+    ['numbers as text', 'read_article', { key: 'hn-1', offset: ' 20 ' }, { key: 'hn-1', offset: 20 }],
+    [
+      'a whole number with a point',
+      'read_article',
+      { key: 'hn-1', offset: '20.0' },
+      { key: 'hn-1', offset: 20 },
+    ],
+    ['a number as words', 'search_items', { query: 2026 }, { ...search, query: '2026' }],
+    [
+      'one source without a list',
+      'search_items',
+      { query: 'a', sources: 'hn, lobsters' },
+      { ...search, sources: ['hn', 'lobsters'] },
+    ],
+    ['a list as text', 'search_items', { query: 'a', sources: '["hn"]' }, { ...search, sources: ['hn'] }],
+    ['capitals', 'get_feed_snapshot', { sort: 'Day ' }, { sort: 'day', limit: null }],
+    ['encoded twice', 'get_feed_snapshot', JSON.stringify('{"sort":"day"}'), { sort: 'day', limit: null }],
+  ])('arguments whose meaning is plain are taken: %s', (_how, name, given, expected) => {
+    const text = typeof given === 'string' ? given : JSON.stringify(given)
+    expect(parseToolCall({ name, arguments: text })).toEqual({
+      ok: true,
+      call: { name, arguments: expected },
+    })
+  })
+
+  test.each(['', ' ', 'null', '"null"', '{}', '""'])('the arguments %j count as none', (given) => {
+    expect(problem('get_feed_snapshot', given)).toContain('sort: Invalid option')
+  })
+
+  test('the word null is a word where a text is required', () => {
+    const call = { query: 'null', sources: null, from: null, to: null, limit: null }
+    expect(
+      parseToolCall({ name: 'search_items', arguments: JSON.stringify({ query: 'null', limit: '' }) }),
+    ).toEqual({
+      ok: true,
+      call: { name: 'search_items', arguments: call },
+    })
+    expect(problem('get_trend_history', { term: 'null' })).toBe('ok')
   })
 
   test('the problem of a call never repeats its arguments', () => {
