@@ -213,14 +213,14 @@ function plainArguments(tool: ToolName, given: JsonObject): JsonObject {
 }
 
 function plain(value: unknown, { type = [], enum: options = [], items = {} }: ArgumentSchema): unknown {
-  const types = [type].flat()
+  const types = new Set([type].flat())
   if (Array.isArray(value)) return value.map((item: unknown) => plain(item, items))
-  if (typeof value === 'number') return types.includes('string') ? String(value) : value
+  if (typeof value === 'number') return types.has('string') ? String(value) : value
   if (typeof value !== 'string') return value
   const text = value.trim()
-  if (types.includes('null') && /^(?:null|none|undefined)?$/i.test(text)) return null
-  if (types.includes('integer') && /^\d{1,9}(?:\.0+)?$/.test(text)) return Number(text)
-  if (types.includes('array')) {
+  if (types.has('null') && /^(?:null|none|undefined)?$/i.test(text)) return null
+  if (types.has('integer') && /^\d{1,9}(?:\.0+)?$/.test(text)) return Number(text)
+  if (types.has('array')) {
     const list = parseJson(text)
     return (Array.isArray(list) ? list : text.split(',')).map((item: unknown) => plain(item, items))
   }
