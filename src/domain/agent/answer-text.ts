@@ -1,19 +1,21 @@
 import { LINE_ENDS } from '../text.ts'
+import { codeRegions } from './code-regions.ts'
 
 /** A streaming text filter. The result does not depend on where the text is split into chunks. */
 export interface TextFilter {
   /** Returns the filtered text so far; keeps back only what depends on the next character. */
   push(chunk: string): string
-  /** Returns the remaining text. */
+  /** Returns the remaining text. Further text continues it. */
   end(): string
 }
 
 /**
  * Filters the Markdown a model writes before a person sees it: no images, and links only to web pages. Changed text
- * stays readable, and only invisible characters are removed (docs/decisions/0031-untrusted-text.md).
+ * stays readable, only invisible characters are removed, and code stays (docs/decisions/0031-untrusted-text.md).
  */
 export function answerFilter(): TextFilter {
   const clean = cleaningFilter()
+  const code = codeRegions()
   let pending = ''
   // The start of the answer is the start of a line.
   let lookBehind = '\n'
@@ -22,17 +24,29 @@ export function answerFilter(): TextFilter {
     pending += text
     let output = ''
     let at = 0
-    for (;;) {
-      const next = pending.slice(at).search(/[!<\]@&:]/)
-      const plainEnd = next === -1 ? pending.length : at + next
-      output += pending.slice(at, plainEnd)
-      at = plainEnd
+    const show = (shown: string, length: number): void => {
+      code.pass(shown)
+      output += shown
+      at += length
+    }
+    while (at < pending.length) {
+      const codeLength = code.lengthAt(pending, at, isEnd)
+      if (codeLength === 'undecided') break
+      if (codeLength > 0) {
+        output += pending.slice(at, at + codeLength)
+        at += codeLength
+        continue
+      }
+      const marks = code.runAt(pending, at)
+      const plain = marks || pending.slice(at).search(/[!<\]@&:`~]|$/)
+      show(pending.slice(at, at + plain), plain)
+      if (marks > 0) continue
       const replacement = REPLACEMENTS[pending.charAt(at)]?.(pending, at, lookBehind + output)
-      if (!replacement || (replacement.isOpen && !isEnd)) break
+      if (replacement === undefined) continue
+      if (replacement.isOpen && !isEnd) break
       // A removal must not join the text around it into new markup.
       const joins = pending[at] === '!' && replacement.text !== '!' && (lookBehind + output).endsWith('!')
-      output += joins ? ` ${replacement.text}` : replacement.text
-      at += replacement.length
+      show(joins ? ` ${replacement.text}` : replacement.text, replacement.length)
     }
     pending = pending.slice(at)
     lookBehind = (lookBehind + output).slice(-LOOK_BACK_LENGTH)

@@ -107,7 +107,7 @@ export const SHORTEST_REQUEST: ChatRequest = {
 }
 
 /** Increased when cached answers become invalid for a reason that the digest does not cover. */
-const KEY_VERSION = 2
+const KEY_VERSION = 3
 
 /** Replaces the token of the data block, the only part of the input that differs in every turn. */
 const ANY_TOKEN = ''

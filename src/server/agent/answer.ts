@@ -1,4 +1,5 @@
 import { answerFilter } from '../../domain/agent/answer-text.ts'
+import type { TextFilter } from '../../domain/agent/answer-text.ts'
 import { MAX_CALLS, MAX_ROUNDS, RESULT_MAX_BYTES, TURN_RESULTS_MAX_BYTES } from '../../domain/agent/bounds.ts'
 import type { MicroUsd } from '../../domain/agent/bounds.ts'
 import {
@@ -100,6 +101,8 @@ export async function* generateAnswer(
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, void> {
   let rounds: ToolRound[] = []
+  // Code that a round leaves open goes on in the next one.
+  const filter = answerFilter()
   tally.degraded = !prompt.withTools
   tally.maxInputTokens = prompt.maxInputBytes + (prompt.withTools ? TOOLS_BYTES : 0)
   for (;;) {
@@ -113,7 +116,7 @@ export async function* generateAnswer(
       tools,
       maxOutputTokens: ports.maxOutputTokens,
     }
-    const outcome = yield* callModel(ports, call, tally, signal)
+    const outcome = yield* callModel(ports, call, filter, tally, signal)
     if (outcome.kind === 'failed') return yield failed(outcome.code, outcome.error)
     const { calls, output, refused } = outcome
     // Ignore tool calls of a model that was given no tools.
@@ -141,19 +144,17 @@ type ModelOutcome = Exclude<ModelEvent, { kind: 'text' }>
 async function* callModel(
   { ask, prices }: AnswerPorts,
   call: ModelCall,
+  filter: TextFilter,
   tally: Tally,
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, ModelOutcome> {
   signal.throwIfAborted()
   tally.rounds += 1
-  const filter = answerFilter()
   let outcome: ModelOutcome | null = null
   let receivedBytes = 0
   // Text after tool calls starts a new paragraph.
   let separator = tally.text === '' ? '' : '\n\n'
-  const delta = (filtered: string): AgentEvent => {
-    const text = separator + filtered
-    separator = ''
+  const delta = (text: string): AgentEvent => {
     tally.text += text
     return { event: 'delta', data: { text } }
   }
@@ -164,7 +165,8 @@ async function* callModel(
         break
       }
       receivedBytes += Buffer.byteLength(event.text)
-      const text = filter.push(event.text)
+      const text = filter.push(separator + event.text)
+      separator = ''
       if (text !== '') yield delta(text)
     }
     signal.throwIfAborted()

@@ -27,6 +27,7 @@ const PIECES = [
   ),
   ...'https://e.org/ http://e.org ftp://e.org FTP: b@c.de @ @c.de &commat; &#64; .d www.e.org'.split(' '),
   ...'![ ]( ]: ![]( [x] <https://e.org &#33; &lbrack; 😀'.split(' '),
+  '```\n', '~~~\n', '   ```', '`<b>`', '| ', '|--|--|\n', '[a](https://e.org) ',
   '\n', '\n\n', ' ', '    ', '\t', '\r', '> ', '- ', '1. ', '[x]: ', '<a href=', 'img src=x',
   '\u0000', '\u200b', '\u00ad', '\u{e0021}', '\u202e', '\ud83d',
 ]
@@ -134,6 +135,62 @@ test.each([
   expect(harmsOf(filtered(text))).toEqual([])
 })
 
+describe('code', () => {
+  // prettier-ignore
+  test.each([
+    'Use `Vec<String>` or `Map<K, V>`.',
+    'Run `git clone git@github.com:owner/repo.git`, then `curl ftp://e.org/x`.',
+    'A `<div>` and ``<img src=x>``, `![a](b)`, `&#64;`, `a[i](x)` and `[key]: value`.',
+    '- `Vec<String>`\n- **`Option<T>`**\n1. (`Box<T>`)\n> `Rc<T>`\n# `Arc<T>`\n',
+    'See [the docs](https://e.org/a) for `Vec<String>`, and [`Vec<T>`](https://e.org/b) too.',
+    '| type | text |\n|--|--|\n| `Vec<T>` | `<b>` |\n',
+    '```rust\nfn f() -> Vec<String> {}\n```\nand\n\n```html\n<div>\n  <img src=x>\n</div>\n```\n',
+    '~~~\ngit clone git@github.com:a/b\nwget ftp://e.org/x\n[a]: b\n![c](d)\n~~~\n',
+    '1. Clone:\n   ```bash\n   git clone git@github.com:a/b\n\n   cd b\n   ```\n2. Read `Vec<T>`.\n',
+    '- Clone:\n\n    ```bash\n    git clone git@github.com:a/b\n    ```\n\nThen `Vec<T>`.',
+    '```\nunclosed Vec<String>',
+    '```text\n``` Vec<T>\n~~~\n<b>\n```\n',
+  ])('code stays as it is: %j', (text) => {
+    expect(filtered(text)).toBe(text)
+    expect(filtered(...text.split(''))).toBe(text)
+    expect(harmsOf(text)).toEqual([])
+  })
+
+  test.each([
+    // Text beside code is filtered.
+    ['`Vec<T>` <b>', '`Vec<T>` < b>'],
+    ['```\n<b>\n```\n<b>', '```\n<b>\n```\n< b>'],
+    // Readers do not agree that this is code, or it is none.
+    ['`<b>', '`< b>'],
+    ['`a\n<b>`', '`a\n< b>`'],
+    ['`a\nb` <b> `c`', '`a\nb` < b> `c`'],
+    ['\\`<b>`', '\\`< b>`'],
+    ['https://e.org/`<b>`', 'https://e.org/`< b>`'],
+    ['[a](https://e.org "`") <b> `', '[a](https://e.org "`") < b> `'],
+    ['[a](https://e.org/`b) <b> `c`', '[a](https://e.org/`b) < b> `c`'],
+    ['[`<b>` `', '[`< b>` `'],
+    ['| `a | <b>` |', '| `a | < b>` |'],
+    ['> ```\n> a\n```\n<b>\n', '> ```\n> a\n```\n< b>\n'],
+    ['- ```\n  a\n  ```\n  <b>', '- ```\n  a\n  ```\n  < b>'],
+    ['- a\n  ```\n  b\n<b>', '- a\n  ```\n  b\n< b>'],
+    ['a\n    ```\n    <b>', 'a\n    ```\n    < b>'],
+    ['[\n```\n]: x\n<b>', '[\n```\n] : x\n< b>'],
+    ['```|\n-|-\n<b>', '```|\n-|-\n< b>'],
+    ['```\n```\t\n<b>', '```\n```\t\n< b>'],
+    ['~~~\n~~~`\n<b>', '~~~\n~~~`\n< b>'],
+  ])('what may be no code is filtered: %j', (text, expected) => {
+    expect(filtered(text)).toBe(expected)
+    expect(filtered(...text.split(''))).toBe(expected)
+    expect(harmsOf(expected)).toEqual([])
+  })
+
+  test('code goes on after an end that further text continues', () => {
+    const filter = answerFilter()
+    const texts = ['```\nVec<T>', '\n\n```\n<b>'].map((text) => filter.push(text) + filter.end())
+    expect(texts.join('')).toBe('```\nVec<T>\n\n```\n< b>')
+  })
+})
+
 test('the filter removes controls and hidden characters and normalises line ends', () => {
   expect(filtered('a\u001b[31mb\u0007\u009bc\u202ed\u{e0041}e')).toBe('a[31mbcde')
   expect(filtered('a\r\nb\rc\u2028d', '\r', '\n', 'e')).toBe('a\nb\nc\nd\ne')
@@ -152,7 +209,7 @@ test.each([
 test.each([
   ['![', 'a'], ['![', '['], ['![', '\\'], ['<https://', 'a'], ['[a](', ' '], ['', '!'], ['', '<'],
   ['', ']'],
-  ['a@', 'b'], ['&#', '0'],
+  ['a@', 'b'], ['&#', '0'], ['`', 'a'], ['`', ' `'], ['```', 'a'], ['```\n', ' '], ['- ', '`'],
 ])('the filter holds back only a little of %j followed by endless %j', (opening, filling) => {
   const filter = answerFilter()
   let given = filter.push(opening).length

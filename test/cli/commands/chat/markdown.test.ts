@@ -27,6 +27,11 @@ describe('Markdown on a terminal', () => {
       ['• a long item that has to be wrapped', '  somewhere'],
     ],
     ['code as it is', '```js\nif (a)\n  b()\n```\nafter', ['  if (a)', '    b()', 'after']],
+    [
+      'code with brackets and addresses',
+      'Use `Vec<String>`.\n\n```\ngit clone git@e.org:a/b\n<div>\n```',
+      ['Use Vec<String>.', '', '  git clone git@e.org:a/b', '  <div>'],
+    ],
     ['a quote', '> one\n> two\n\nthree', ['│ one', '│ two', '', 'three']],
     ['a table', '| a | long |\n|--|--:|\n| 漢字 | 1 |', ['a     long', '────  ────', '漢字     1']],
     [
