@@ -19,7 +19,7 @@ const TAG_MAX_LENGTH = '</thinking>'.length
 /** A part of a tag at the start of a text. */
 const PART_OF_TAG = /^\s*(?:<\/?(?:t(?:h(?:i(?:n(?:k(?:i(?:ng?)?)?)?)?|o(?:u(?:g(?:ht?)?)?)?)?)?)?)?$/i
 /** The same at the start of a line. */
-const PART_OF_CLOSING_LINE = /^ {0,3}(?:<(?:\/(?:t[a-z]{0,7})?)?|<\/t[a-z]{0,7}>[ \t\r]*)$/i
+const PART_OF_CLOSING_LINE = /^ {0,3}(?:<(?:\/(?:t[a-z]{0,7})?)?|<\/t[a-z]{0,7}>[ \t\r]*)?$/i
 const CLOSING_LINE = /^ {0,3}<\/(?:think|thinking|thought)>\s*$/i
 const ANY_OPENING = /<(?:think|thinking|thought)>/i
 const ANY_CLOSING = /<\/(?:think|thinking|thought)>/i
