@@ -6,7 +6,7 @@ import type { HttpProbe } from '../adapters/http.ts'
 import type { JobMonitor } from '../adapters/job-pings.ts'
 import type { PublishedFeeds } from '../adapters/sources/live-sources.ts'
 import type { SourceClient, SourceMemory } from '../adapters/sources/source-client.ts'
-import { QUERY_TIMEOUT_MS, SEARCH_SLOTS } from '../domain/feed/search/search.ts'
+import { QUERY_TIMEOUT_MS } from '../domain/feed/search/search.ts'
 import type {
   ArchiveFolder,
   ArticleTexts,
@@ -46,11 +46,8 @@ const BUSY = {
   inspection: { nativeBusyMs: 1_000, retryMs: 5_000 },
 }
 
-/** A server limits each caller; a command has only one caller. */
-const SEARCH_LIMITS = {
-  server: { bounds: SEARCH_SLOTS, timeoutMs: QUERY_TIMEOUT_MS },
-  batch: { bounds: { perAddress: 64, perNetwork: 64, all: 64 }, timeoutMs: 10_000 },
-}
+/** Time limit of a query in milliseconds. */
+const SEARCH_LIMITS = { server: { timeoutMs: QUERY_TIMEOUT_MS }, batch: { timeoutMs: 10_000 } }
 
 const SOURCE_CONCURRENCY = 4
 

@@ -1,9 +1,6 @@
 import { networkOf } from './client-address.ts'
 
-/**
- * Slots and a fair order for callers that share a limited resource, such as the search process. The driver runs the
- * jobs.
- */
+/** Slots and a fair order for callers that share the server. The driver runs the jobs. */
 
 /** Most slots that callers may hold at once. */
 export interface SlotBounds {
@@ -18,9 +15,9 @@ export interface SlotBounds {
 type Admission = 'admitted' | 'address_full' | 'all_full'
 
 export interface OpenSlots {
-  /** Takes a slot for an address. An admitted caller must call `leave` once. */
-  enter(address: string): Admission
-  leave(address: string): void
+  /** Takes a slot for an address, or several. An admitted caller must call `leave` once with the same number. */
+  enter(address: string, number?: number): Admission
+  leave(address: string, number?: number): void
   /** The slots that an address and its network hold, kept current while the address holds a slot. */
   held(address: string): HeldSlots
 }
@@ -40,24 +37,24 @@ export function openSlots({ perAddress, perNetwork, all }: SlotBounds): OpenSlot
   const byNetwork = new Map<string, SlotCount>()
   let taken = 0
   return {
-    enter(address) {
+    enter(address, number = 1) {
       const network = networkOf(address)
       if (
-        slotCountOf(byAddress, address).count >= perAddress ||
-        slotCountOf(byNetwork, network).count >= perNetwork
+        slotCountOf(byAddress, address).count + number > perAddress ||
+        slotCountOf(byNetwork, network).count + number > perNetwork
       ) {
         return 'address_full'
       }
-      if (taken >= all) return 'all_full'
-      count(byAddress, address, 1)
-      count(byNetwork, network, 1)
-      taken += 1
+      if (taken + number > all) return 'all_full'
+      count(byAddress, address, number)
+      count(byNetwork, network, number)
+      taken += number
       return 'admitted'
     },
-    leave(address) {
-      count(byAddress, address, -1)
-      count(byNetwork, networkOf(address), -1)
-      taken -= 1
+    leave(address, number = 1) {
+      count(byAddress, address, -number)
+      count(byNetwork, networkOf(address), -number)
+      taken -= number
     },
     held: (address) => ({
       address: slotCountOf(byAddress, address),
@@ -67,7 +64,7 @@ export function openSlots({ perAddress, perNetwork, all }: SlotBounds): OpenSlot
 }
 
 /** Removes entries of zero, so that the map has at most one entry per slot in use. */
-function count(slotCounts: Map<string, SlotCount>, key: string, change: 1 | -1): void {
+function count(slotCounts: Map<string, SlotCount>, key: string, change: number): void {
   const slotCount = slotCountOf(slotCounts, key)
   slotCount.count += change
   if (slotCount.count > 0) slotCounts.set(key, slotCount)
@@ -78,54 +75,75 @@ function slotCountOf(slotCounts: ReadonlyMap<string, SlotCount>, key: string): S
   return slotCounts.get(key) ?? { count: 0 }
 }
 
-/** A queue of jobs: addresses take turns, and the jobs of one address keep their order. */
-export interface FairQueue<Job> extends OpenSlots {
-  /** Takes a slot for a job and queues it. The job holds the slot until `leave`, while it waits and while it runs. */
-  add(address: string, job: Job): Admission
-  /** Removes and returns the next job; undefined when none waits. */
-  next(): Job | undefined
-  /** Removes a waiting job; false when it no longer waits. The job keeps its slot until `leave`. */
-  withdraw(address: string, job: Job): boolean
-  /**
-   * Frees a slot for an address: removes and returns the newest job of the network with the most waiting jobs, if it
-   * has at least two more than the address's own network; null otherwise. The slot of the removed job is free at once.
-   */
-  displace(address: string): Job | null
+/** Bounds of a queue: jobs that run at once, and jobs that wait. */
+export interface QueueBounds {
+  running: SlotBounds
+  waiting: SlotBounds
 }
 
-export function fairQueue<Job>(bounds: SlotBounds): FairQueue<Job> {
-  const slots = openSlots(bounds)
+/** A queue of jobs: addresses take turns, and the jobs of one address keep their order. */
+export interface FairQueue<Job> {
+  /** Queues a job. */
+  add(address: string, job: Job): Admission
+  /** Removes and returns the job whose turn it is; undefined when none may start. It runs until `end`. */
+  next(): Job | undefined
+  /** Ends a running job of an address. */
+  end(address: string): void
+  /** Removes a waiting job; false when it no longer waits. */
+  withdraw(address: string, job: Job): boolean
+  /**
+   * Makes room for an address: removes and returns the newest job of the network with the most waiting jobs, if it has
+   * at least two more than the address's own network; null otherwise.
+   */
+  displace(address: string): Job | null
+  /** Number of addresses with waiting jobs. */
+  waitingAddresses(): number
+}
+
+export function fairQueue<Job>(bounds: QueueBounds): FairQueue<Job> {
+  const running = openSlots(bounds.running)
+  const slots = openSlots(bounds.waiting)
   /** Waiting jobs by address; the first address of the map has the turn. */
   const waiting = new Map<string, Job[]>()
   let lastServed: string | null = null
+
   const withdraw = (address: string, job: Job): boolean => {
     const jobs = waiting.get(address) ?? []
     const rest = jobs.filter((each) => each !== job)
     if (rest.length === jobs.length) return false
     if (rest.length > 0) waiting.set(address, rest)
     else waiting.delete(address)
+    slots.leave(address)
     return true
   }
+
+  /** Starts the oldest job of an address, which moves behind the others. */
+  const start = (address: string): Job | undefined => {
+    const [job, ...rest] = waiting.get(address) ?? []
+    waiting.delete(address)
+    if (rest.length > 0) waiting.set(address, rest)
+    slots.leave(address)
+    lastServed = address
+    return job
+  }
+
   return {
-    ...slots,
     add(address, job) {
       const admission = slots.enter(address)
-      if (admission !== 'admitted') return admission
-      waiting.set(address, [...(waiting.get(address) ?? []), job])
+      if (admission === 'admitted') waiting.set(address, [...(waiting.get(address) ?? []), job])
       return admission
     },
     next() {
-      // Skip the address that was served last, even when it queued another job before the others.
-      const [first, second] = waiting.keys()
-      const address = first === lastServed ? (second ?? first) : first
-      if (address === undefined) return undefined
-      const [job, ...rest] = waiting.get(address) ?? []
-      waiting.delete(address)
-      // A served address moves to the end.
-      if (rest.length > 0) waiting.set(address, rest)
-      lastServed = address
-      return job
+      // The address that was served last comes last, even when it queued another job before the others.
+      const last = lastServed !== null && waiting.has(lastServed) ? [lastServed] : []
+      for (const address of [...waiting.keys()].filter((each) => each !== lastServed).concat(last)) {
+        const admission = running.enter(address)
+        if (admission === 'admitted') return start(address)
+        if (admission === 'all_full') return undefined
+      }
+      return undefined
     },
+    end: (address) => running.leave(address),
     withdraw,
     displace(address) {
       const byNetwork = new Map<string, number>()
@@ -140,9 +158,9 @@ export function fairQueue<Job>(bounds: SlotBounds): FairQueue<Job> {
         .reduce((one, other) => (other[1].length > one[1].length ? other : one))
       const job = jobs.at(-1) as Job
       withdraw(crowdedAddress, job)
-      slots.leave(crowdedAddress)
       return job
     },
+    waitingAddresses: () => waiting.size,
   }
 }
 

@@ -381,7 +381,7 @@ export interface FeedStore {
 
 /** Search of stored items (docs/api.md) and its index, which is written in transactions. */
 export interface FeedSearch {
-  /** The search for one caller; callers take turns. */
+  /** The search for one caller. */
   by(caller: SearchCaller): CallerSearch
   /** False when another release's rules built the index: it must be rebuilt. */
   isCurrent(): Promise<boolean>
@@ -400,7 +400,7 @@ export interface FeedSearch {
 
 /**
  * Search queries of one caller. Each query reads one state of the index; item trends read the signals. Besides the
- * refusals of stores they refuse with `search_limit` and `search_busy`, and with `item_not_found` for an unknown key.
+ * refusals of stores they refuse with `item_not_found` for an unknown key.
  */
 export interface CallerSearch {
   /**

@@ -1,10 +1,9 @@
 import { H3 } from 'h3'
 import type { H3Event } from 'h3'
-import type { SearchCaller } from '../domain/feed/search/search.ts'
 import type { IpRange } from '../domain/address.ts'
 import type { State, Objects, FeedSearch } from '../domain/ports.ts'
 import type { Agent } from './agent/routes.ts'
-import { addressOf } from './callers.ts'
+import { computeFor, openComputedRequests } from './computed-requests.ts'
 import { mountDocs } from './docs/docs.ts'
 import { publishedInterfaces } from './docs/openapi.ts'
 import type { FeedHost } from './feed/feeds.ts'
@@ -26,7 +25,6 @@ import { CHAT_PATH } from './page/header.ts'
 import { pageHeaders } from './page/layout.ts'
 import { MODELS_PATH, modelsPanel, modelsSummary } from './page/models-panel.ts'
 import { mountHome, mountPanels } from './page/panel-pages.ts'
-import { sharedSources } from './page/page-sources.ts'
 import type { PageSources } from './page/page-sources.ts'
 import { mountYearRows } from './page/year/rows-page.ts'
 import { SINCE_PATH, sincePanel } from './page/year/since-panel.ts'
@@ -80,11 +78,8 @@ export interface ServerPorts extends ReaderPorts {
 export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 {
   const { log, demo, clock, baseUrl } = ports
   const { publications, snapshots, recommendation } = readers
-  const callerOf = (event: H3Event): SearchCaller => ({
-    address: addressOf(event, ports.trustedProxies),
-    isChat: false,
-    signal: event.req.signal,
-  })
+  const computed = openComputedRequests()
+  const compute = computeFor(computed, ports.trustedProxies)
   const app = new H3({
     silent: true,
     // A hook delays every response, so only the demo has one.
@@ -105,7 +100,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   const lists = yearListReader(publications, ports.objects)
   const readLog = servedLog(ports.objects.logFiles, publications, clock)
   const sources = pageSources(ports, readers, lists, readLog)
-  const mount = servePages(app, { frame, sources, trustedProxies: ports.trustedProxies })
+  const mount = servePages(app, { frame, sources, trustedProxies: ports.trustedProxies, computed })
   const feed = feedPanel(baseUrl)
   const { widgetUrl } = ports
   const chatHeaders = pageHeaders(challengeSources(widgetUrl))
@@ -124,23 +119,23 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   mountSearchPage(pages)
   mountDocs(app, mount, publishedInterfaces(demo), frame, baseUrl)
   const host = (): FeedHost => ({ baseUrl: baseUrl(), demo })
-  const live = liveRoutes(snapshots, host)
+  const live = liveRoutes(snapshots, host, compute)
   const year = [
     historyRoute(publications, clock, host),
     ...ledgerRoutes(publications),
     objectRoute(publications),
-    ...changesRoutes({ publications, lists, clock, host }),
-    ...rankRoutes({ publications, lists, clock, host }),
+    ...changesRoutes({ publications, lists, clock, host, compute }),
+    ...rankRoutes({ publications, lists, clock, host, compute }),
     ...logRoutes(readLog, clock),
   ]
-  mountRoutes(app, [...year, ...live, ...searchRoutes(ports.search, callerOf)], log)
+  mountRoutes(app, [...year, ...live, ...searchRoutes(ports.search, compute)], log)
   const models = [
     ...freeModelRoutes(recommendation, demo, clock),
     modelChangesRoute({ recommendations: ports.recommendations, recommendation, host }),
   ]
   mountRoutes(app, [...models, ...ports.agent.routes], log)
-  if (ports.mcp) mountRoutes(app, [mcpRoute(ports.mcp)], log)
-  if (ports.v1) mountRoutes(app, v1Routes(ports.v1, recommendation), log)
+  if (ports.mcp) mountRoutes(app, [mcpRoute(ports.mcp, compute)], log)
+  if (ports.v1) mountRoutes(app, v1Routes(ports.v1, recommendation, compute), log)
   return app
 }
 
@@ -158,18 +153,18 @@ function pageSources(
   lists: ReadYearLists,
   readLog: () => Promise<ServedLog | null>,
 ): PageSources {
-  return sharedSources({
+  return {
     ...readers,
     lists,
     log: () => shownLog(readLog),
     clock,
-    search,
+    search: search.by({ group: 'others', signal: null }),
     agent: {
       config: singleFlight(() => agent.config()),
       status: singleFlight(() => agent.lastKnownStatus()),
     },
     audits: { newest: singleFlight(() => audits.newest()) },
-  })
+  }
 }
 
 /** A route handles every method of its path, so that a wrong method is a 405 and not a 404. */

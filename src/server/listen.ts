@@ -4,11 +4,13 @@ import type { H3 } from 'h3'
 import { listen } from 'listhen'
 import { NodeRequest, sendNodeResponse } from 'srvx/node'
 import type { IpRange } from '../domain/address.ts'
+import { clientAddress } from '../domain/client-address.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { boundConnections, CONNECTION_BOUNDS } from './connections.ts'
 import type { ConnectionBounds, ConnectionTracker } from './connections.ts'
 import type { Log } from './route.ts'
 import type { RequestMeter } from './metrics/instruments.ts'
+import { requestTurns } from './request-turns.ts'
 import { PlainResponse, notesOf, requestId } from './respond.ts'
 
 /** Largest request body of any route, in bytes; a route may have a lower limit. */
@@ -181,12 +183,16 @@ function serveRequests(server: Server, app: H3, options: ListenOptions): Connect
   const connections = boundConnections(server, trustedProxies, bounds, log)
   setTimeouts(server, options)
   const maxRequestBodySize = options.bodyMaxBytes ?? BODY_MAX_BYTES
-  const handle = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+  const turns = requestTurns()
+  const handle = async (req: IncomingMessage, res: ServerResponse, endTurn: () => void): Promise<void> => {
+    notesOf(res).endTurn = endTurn
     try {
       const response = await app.fetch(new NodeRequest({ req, res, maxRequestBodySize }))
+      endTurn()
       if (response instanceof PlainResponse) response.send(res)
       else await sendNodeResponse(res, response)
     } catch (error) {
+      endTurn()
       log.error({ requestId: notesOf(res).id, err: error }, 'a response cannot be sent')
       res.destroy()
     }
@@ -214,8 +220,13 @@ function serveRequests(server: Server, app: H3, options: ListenOptions): Connect
         'request',
       )
     })
-    if (framing === null) void handle(request, response)
-    else refuseFraming(response, framing, id)
+    if (framing !== null) return refuseFraming(response, framing, id)
+    const forwardedFor = request.headers['x-forwarded-for']?.toString() ?? null
+    const address = clientAddress(request.socket.remoteAddress, forwardedFor, trustedProxies)
+    turns.take(address, (endTurn) => {
+      if (request.socket.destroyed) endTurn()
+      else void handle(request, response, endTurn)
+    })
   }
   // listhen's shutdown listener ends the process if a response finishes after its socket is gone.
   server.removeAllListeners('request')

@@ -38,6 +38,8 @@ export interface ResponseNotes {
   code?: string
   /** True when the server cut the connection. */
   cut?: true
+  /** Ends the turn of the request among those of its address before its response is made. */
+  endTurn?: () => void
 }
 
 /** The notes are a property of the response: a weak map with an entry per request is expensive for the garbage collector. */

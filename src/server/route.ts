@@ -313,6 +313,8 @@ interface BodyRefusals {
   tooLarge: () => Error
   /** For a body that is incomplete or not UTF-8. */
   malformed: () => Error
+  /** Called with the bytes of each part; its error ends the reading. */
+  hold?: (bytes: number) => Error | null
 }
 
 /**
@@ -339,7 +341,7 @@ export async function readBody(event: H3Event, maxBytes: number, refusals: BodyR
 function readIncoming(
   request: IncomingMessage,
   maxBytes: number,
-  { tooLarge, malformed }: BodyRefusals,
+  { tooLarge, malformed, hold }: BodyRefusals,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -347,10 +349,11 @@ function readIncoming(
     const receive = (chunk: Buffer): void => {
       chunks.push(chunk)
       receivedBytes += chunk.byteLength
-      if (receivedBytes <= maxBytes) return
+      const refusal = receivedBytes > maxBytes ? tooLarge() : (hold?.(chunk.byteLength) ?? null)
+      if (refusal === null) return
       removeListeners()
       request.pause()
-      reject(tooLarge())
+      reject(refusal)
     }
     const complete = (): void => {
       removeListeners()

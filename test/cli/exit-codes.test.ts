@@ -18,7 +18,6 @@ const OF_REFUSAL: Record<string, number> = {
   chat_key_refused: 1,
   port_taken: 69,
   rebuild_superseded: 75,
-  search_busy: 69,
   snapshot_damaged: 74,
   source_unavailable: 69,
   storage_damaged: 74,

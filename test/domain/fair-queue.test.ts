@@ -31,20 +31,21 @@ describe('the slots of callers', () => {
 })
 
 describe('a fair queue', () => {
+  const QUEUE_BOUNDS = { running: { perAddress: 4, perNetwork: 16, all: 64 }, waiting: BOUNDS }
   const drain = (queue: ReturnType<typeof fairQueue<string>>): string[] => {
     const job = queue.next()
     return job === undefined ? [] : [job, ...drain(queue)]
   }
 
   test('the queue serves addresses in turn, and the jobs of one address in order', () => {
-    const queue = fairQueue<string>(BOUNDS)
+    const queue = fairQueue<string>(QUEUE_BOUNDS)
     for (const job of ['a1', 'a2', 'a3', 'b1', 'b2', 'c1']) queue.add(job.charAt(0), job)
     expect(drain(queue)).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3'])
     expect(queue.next()).toBeUndefined()
   })
 
   test('the queue serves another address before the last served one, even when that one queued first', () => {
-    const queue = fairQueue<string>(BOUNDS)
+    const queue = fairQueue<string>(QUEUE_BOUNDS)
     queue.add('a', 'a1')
     expect(queue.next()).toBe('a1')
     for (const job of ['a2', 'a3', 'b1']) queue.add(job.charAt(0), job)
@@ -52,17 +53,27 @@ describe('a fair queue', () => {
   })
 
   test('the queue puts a served address behind the waiting ones', () => {
-    const queue = fairQueue<string>(BOUNDS)
+    const queue = fairQueue<string>(QUEUE_BOUNDS)
     for (const job of ['a1', 'a2', 'b1']) queue.add(job.charAt(0), job)
     expect(queue.next()).toBe('a1')
-    queue.leave('a')
+    queue.end('a')
     queue.add('a', 'a3')
     queue.add('c', 'c1')
     expect(drain(queue)).toEqual(['b1', 'a2', 'c1', 'a3'])
   })
 
+  test('the queue skips an address whose bound of running jobs is reached until one of them ends', () => {
+    const queue = fairQueue<string>({ running: { perAddress: 1, perNetwork: 1, all: 2 }, waiting: BOUNDS })
+    for (const job of ['a1', 'a2', 'b1', 'c1']) queue.add(job.charAt(0), job)
+    expect(drain(queue)).toEqual(['a1', 'b1'])
+    queue.end('b')
+    expect(drain(queue)).toEqual(['c1'])
+    queue.end('a')
+    expect(drain(queue)).toEqual(['a2'])
+  })
+
   test('a waiting job can be withdrawn, and no other', () => {
-    const queue = fairQueue<string>(BOUNDS)
+    const queue = fairQueue<string>(QUEUE_BOUNDS)
     for (const job of ['a1', 'a2', 'b1']) queue.add(job.charAt(0), job)
     expect(['a1', 'a1', 'b1'].map((job) => queue.withdraw(job.charAt(0), job))).toEqual([true, false, true])
     expect(queue.withdraw('c', 'c1')).toBe(false)

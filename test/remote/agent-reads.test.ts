@@ -56,7 +56,7 @@ test('every tool works with a read-only token, and the server refuses it a write
   const faults: unknown[] = []
   const sources = agentSources({ ...reads, clock: () => NOW })
   const options = {
-    caller: { address: '192.0.2.1', isChat: true },
+    group: 'chat' as const,
     onFault: (_: string, error: unknown) => faults.push(error),
   }
   const calls: [string, object, object][] = [

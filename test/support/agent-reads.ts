@@ -5,7 +5,6 @@ import { libsqlFeed } from '../../src/adapters/feed/feed.ts'
 import { libsqlLedger, yearReader } from '../../src/adapters/ledger/ledger.ts'
 import { database, readOnlyDatabase } from '../../src/adapters/sqlite/database.ts'
 import type { Database } from '../../src/adapters/sqlite/database.ts'
-import { SEARCH_SLOTS } from '../../src/domain/feed/search/search.ts'
 import { rankPeriods } from '../../src/jobs/snapshot.ts'
 import { agentSources } from '../../src/server/agent/tools.ts'
 import type { AgentStores, AgentSources } from '../../src/server/agent/tools.ts'
@@ -36,7 +35,6 @@ export function readAsAgent(
   const search = openFeedSearch({
     location: locationOf(feedPath),
     database: feed,
-    bounds: SEARCH_SLOTS,
     timeoutMs: LONG_MS,
     startTimeoutMs: LONG_MS,
     script: SEARCH_WORKER,
@@ -55,7 +53,7 @@ export function readAsAgent(
 
 /** Starts the search process in advance: on a busy machine the start can exceed the timeouts of a tool and of a query. */
 export async function startSearchProcess(search: Pick<FeedSearch, 'by'>): Promise<void> {
-  const { search: runSearch } = search.by({ address: 'test', isChat: true, signal: null })
+  const { search: runSearch } = search.by({ group: 'chat', signal: null })
   while (!(await runSearch(searchQuery('x', { limit: 1 })).catch(() => null)));
 }
 

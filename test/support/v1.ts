@@ -6,6 +6,7 @@ import { fileObjects } from '../../src/adapters/objects/open.ts'
 import { openPassThrough } from '../../src/adapters/provider/pass-through.ts'
 import type { StoredRun } from '../../src/domain/models/schema.ts'
 import { sealRun } from '../../src/domain/models/stored-run.ts'
+import { computeFor, openComputedRequests } from '../../src/server/computed-requests.ts'
 import { v1Routes } from '../../src/server/v1/routes.ts'
 import type { V1Ports } from '../../src/server/v1/complete.ts'
 import { onTestFinished } from 'vitest'
@@ -80,8 +81,9 @@ export async function startV1(options: V1Options = {}): Promise<V1Server> {
   const log = { info: write, warn: write, error: write }
   const app = new H3({ silent: true })
   const ports = { passThrough, trustedProxies: [], turnMs: LONG_MS, clock }
+  const compute = computeFor(openComputedRequests(), [])
   const served = { run: run ?? V1_RUN, seed: run === null, storeAvailable: true }
-  for (const route of v1Routes({ ...ports, ...options.ports }, () => Promise.resolve(served)))
+  for (const route of v1Routes({ ...ports, ...options.ports }, () => Promise.resolve(served), compute))
     app.all(route.path, (event) => route.handle(event, log))
   const { url, port } = await listenLocally(app, { log })
   return {

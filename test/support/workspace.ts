@@ -84,7 +84,6 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
   const search = openFeedSearch({
     location,
     database: feedDatabase,
-    bounds: { perAddress: 16, perNetwork: 16, all: 8 },
     timeoutMs: LONG_MS,
     startTimeoutMs: LONG_MS,
     script: SEARCH_WORKER,

@@ -1,8 +1,5 @@
-import { fairQueue } from '../../domain/fair-queue.ts'
-import type { FairQueue, SlotBounds } from '../../domain/fair-queue.ts'
-import { PAGES_CALLER, SEARCH_RETRY_AFTER_SECONDS } from '../../domain/feed/search/search.ts'
+import { SEARCH_GROUPS } from '../../domain/feed/search/search.ts'
 import type {
-  FeedSearchRefusal,
   ItemTrend,
   SearchCaller,
   SearchPage,
@@ -23,8 +20,6 @@ export interface FeedSearchOptions {
   location: DatabaseLocation
   /** The feed's database, which migrates the file that the search process reads. */
   database: Database
-  /** Limits of open queries. Queries of the chat, of pages and of other clients are counted separately. */
-  bounds: SlotBounds
   /** Time limit of a query in milliseconds, from its turn on. */
   timeoutMs: number
   /** Time limit in milliseconds until the search process has started. */
@@ -44,8 +39,8 @@ const SERVER_CONCURRENCY = 4
 
 /**
  * Opens the search of stored items and its index. A file is read by a separate process, because its driver blocks
- * the calling thread; a server is queried directly (docs/decisions/0019-search-index.md). Callers take turns
- * (docs/decisions/0047-search-fairness.md).
+ * the calling thread; a server is queried directly (docs/decisions/0019-search-index.md). Queries of the chat go first, then
+ * those of MCP clients (docs/decisions/0047-fair-queue.md).
  */
 export function openFeedSearch(options: FeedSearchOptions): FeedSearch & { close: () => Promise<void> } {
   const { location, database, timeoutMs, startTimeoutMs = START_TIMEOUT_MS } = options
@@ -62,7 +57,7 @@ export function openFeedSearch(options: FeedSearchOptions): FeedSearch & { close
     await database.use(() => Promise.resolve())
     return searcher.run(query)
   }
-  const queue = searchQueue(options.bounds, searcher ? 1 : SERVER_CONCURRENCY)
+  const queue = searchQueue(searcher ? 1 : SERVER_CONCURRENCY)
   return {
     ...searchIndex(database),
     by(caller) {
@@ -152,13 +147,12 @@ function toResult(message: SearchWorkerMessage): FeedResult {
   throw new StorageFault(`the search failed: ${message.message}`, { cause: message.stack })
 }
 
-/** A queue of the queries of all callers (docs/decisions/0047-search-fairness.md). */
+/** The queries of all callers. The requests that cause them have a bound, so that this queue needs none. */
 export interface SearchQueue {
   /**
-   * Runs a query when it is its caller's turn.
+   * Runs a query when it is its group's turn.
    *
-   * @throws Refusal `search_limit` or `search_busy` if the queue is full; the reason of the caller's signal if it
-   *   is aborted before the turn; the query's own error
+   * @throws the reason of the caller's signal if it is aborted before the turn; the query's own error
    */
   run<T>(caller: SearchCaller, query: () => Promise<T>): Promise<T>
   /** Rejects every waiting query and every later one. */
@@ -171,20 +165,20 @@ interface Job {
 }
 
 /** @param concurrency number of queries that run at the same time */
-export function searchQueue(bounds: SlotBounds, concurrency: number): SearchQueue {
-  // Each group has its own queue and limits. The chat has priority; pages and clients take turns.
-  const chat = fairQueue<Job>(bounds)
-  const pages = fairQueue<Job>(bounds)
-  const clients = fairQueue<Job>(bounds)
-  let shared = [pages, clients]
+export function searchQueue(concurrency: number): SearchQueue {
+  /** Waiting queries by group, in the order in which groups are served; those of one group in the order of their arrival. */
+  const waiting = new Map(SEARCH_GROUPS.map((group) => [group, new Set<Job>()]))
   let running = 0
   let closed = false
 
   const next = (): Job | undefined => {
-    const first = chat.next()
-    if (first) return first
-    shared = shared.toReversed()
-    return shared[0]?.next() ?? shared[1]?.next()
+    for (const jobs of waiting.values()) {
+      for (const job of jobs) {
+        jobs.delete(job)
+        return job
+      }
+    }
+    return undefined
   }
 
   const startJobs = (): void => {
@@ -204,17 +198,12 @@ export function searchQueue(bounds: SlotBounds, concurrency: number): SearchQueu
   }
 
   return {
-    run: ({ address, isChat, signal }, query) =>
+    run: ({ group, signal }, query) =>
       new Promise((resolve, reject) => {
         if (closed) throw closedFault()
         signal?.throwIfAborted()
-        const queue = isChat ? chat : address === PAGES_CALLER.address ? pages : clients
         const onAbort = (): void => {
-          if (queue.withdraw(address, job)) job.fail(signal?.reason)
-        }
-        const leave = (): void => {
-          signal?.removeEventListener('abort', onAbort)
-          queue.leave(address)
+          if (waiting.get(group)?.delete(job)) job.fail(signal?.reason)
         }
         const job: Job = {
           async run() {
@@ -225,15 +214,15 @@ export function searchQueue(bounds: SlotBounds, concurrency: number): SearchQueu
               // Every other query would wait as long for the same error, for example a locked database.
               if (isUnavailable(error)) failAllWaiting(error)
             } finally {
-              leave()
+              signal?.removeEventListener('abort', onAbort)
             }
           },
           fail(error) {
-            leave()
+            signal?.removeEventListener('abort', onAbort)
             reject(error)
           },
         }
-        enqueue(queue, address, job)
+        waiting.get(group)?.add(job)
         signal?.addEventListener('abort', onAbort, { once: true })
         startJobs()
       }),
@@ -242,16 +231,6 @@ export function searchQueue(bounds: SlotBounds, concurrency: number): SearchQueu
       failAllWaiting(closedFault())
     },
   }
-}
-
-function enqueue(queue: FairQueue<Job>, address: string, job: Job): void {
-  const admission = queue.add(address, job)
-  if (admission === 'admitted') return
-  const [code, detail]: [FeedSearchRefusal, string] =
-    admission === 'address_full'
-      ? ['search_limit', 'this address or its network has too many open queries']
-      : ['search_busy', 'the search has as many open queries as it allows']
-  throw new Refusal(code, detail, { members: { retryAfterSeconds: SEARCH_RETRY_AFTER_SECONDS } })
 }
 
 function isUnavailable(error: unknown): boolean {

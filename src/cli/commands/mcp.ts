@@ -1,6 +1,5 @@
 import { agentSources } from '../../server/agent/tools.ts'
 import { serveStdio } from '../../server/mcp/stdio.ts'
-import { LOCAL_CALLER } from '../../domain/feed/search/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { Container } from '../container.ts'
 import type { Config } from '../settings/config.ts'
@@ -36,7 +35,7 @@ async function serveConfig(
     const sources = agentSources({ ...(await container.agentReads()), clock: Date.now })
     const onFault = (tool: string, error: unknown): void => terminal.error(`${tool}: ${describeError(error)}`)
     await serveStdio(
-      { sources, address: LOCAL_CALLER.address, version, demo, onFault },
+      { sources, version, demo, onFault },
       { input: stdin, output: stdout, signal, onProblem: terminal.error },
     )
     return EXIT.done

@@ -1,5 +1,5 @@
 import { LIVE_SOURCES } from '../../domain/feed/live-source.ts'
-import { LOCAL_CALLER, parseSearchRequest } from '../../domain/feed/search/search.ts'
+import { parseSearchRequest } from '../../domain/feed/search/search.ts'
 import type { SearchHit, SearchQuery } from '../../domain/feed/search/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { requireFeed } from '../data-folder.ts'
@@ -40,7 +40,7 @@ export async function searchCommand(
   const query = parseQuery(words, flags)
   requireFeed(config)
   const search = await container.search()
-  const page = await search.by(LOCAL_CALLER).search(query)
+  const page = await search.by({ group: 'others', signal: null }).search(query)
   terminal.result(page, page.items.length === 0 ? 'nothing found' : page.items.map(describe).join('\n'))
   return EXIT.done
 }

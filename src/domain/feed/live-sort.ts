@@ -48,6 +48,7 @@ export const LIVE_REFUSALS = [
   'invalid_sort',
   'year_is_archived',
   'invalid_rule',
+  'busy',
   'no_snapshot',
   'method_not_allowed',
   'feed_storage_unavailable',

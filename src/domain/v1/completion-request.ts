@@ -108,20 +108,49 @@ const MESSAGE_FIELDS: Members = {
 /** Most levels of objects and lists in a request; a serialiser that recurses needs a bound. */
 const LEVELS_MAX = 128
 
+/** Most values in a request: parsing takes time and memory for each. */
+const VALUES_MAX = 100_000
+
 /** A price above zero is refused by the routing service. */
 const FREE_ONLY = { max_price: { prompt: 0, completion: 0, request: 0, image: 0 } }
 
 type Fields = Readonly<Record<string, unknown>>
 
+const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a]
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
+
+/**
+ * Counts levels and values of JSON text without parsing it.
+ *
+ * @returns why the text is too complex; null if it is not, whether it is JSON or not
+ */
+export function complexityOf(text: string): string | null {
+  let [level, values, isString] = [0, 0, false]
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index)
+    if (isString) {
+      if (code === BACKSLASH) index += 1
+      else if (code === QUOTE) isString = false
+    } else if (code === QUOTE) isString = true
+    else if (code === CLOSE_LIST || code === CLOSE_OBJECT) level -= 1
+    else if (code === OPEN_LIST || code === OPEN_OBJECT || code === COMMA || code === COLON) {
+      values += 1
+      if (code === OPEN_LIST || code === OPEN_OBJECT) level += 1
+      if (level > LEVELS_MAX) return `the body has more than ${LEVELS_MAX} levels`
+      if (values > VALUES_MAX) return `the body has more than ${VALUES_MAX} values`
+    }
+  }
+  return null
+}
+
 /**
  * Reads a request for a chat completion (docs/v1.md).
  *
- * @param body the parsed JSON of the request
+ * @param body the parsed JSON of the request, which `complexityOf` found simple enough
  */
 export function parseCompletionRequest(body: unknown): CompletionRequest | InvalidRequest {
   const fields = asJsonObject(body)
   if (fields === null) return invalid('the body is not a JSON object')
-  if (isDeeper(body, LEVELS_MAX)) return invalid(`the body has more than ${LEVELS_MAX} levels`)
   const { model } = fields
   // The OpenAI API takes null for what is not given.
   const stream = fields['stream'] ?? false
@@ -216,11 +245,6 @@ function pickIn(value: unknown, members: Members): unknown {
   if (Array.isArray(value)) return value.map((item: unknown) => pickIn(item, members))
   const fields = asJsonObject(value)
   return fields === null ? value : pick(fields, members)
-}
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1))
 }
 
 function invalid(problem: string): InvalidRequest {

@@ -36,7 +36,6 @@ const DESCRIPTION_MAX_LENGTH = 200
  * Reads the stored data a turn starts from (docs/agent-tools.md): its item, or else the newest snapshot in its sort. If
  * nothing can be read, the data says so.
  *
- * @param address canonical address of the caller
  * @param onFault called with an error of a store
  * @param timeoutMs longest duration of the reads, in milliseconds
  * @throws the signal's reason once it is aborted, and nothing else
@@ -44,7 +43,6 @@ const DESCRIPTION_MAX_LENGTH = 200
 export async function readGrounding(
   request: Pick<ChatRequest, 'itemKey' | 'sort'>,
   sources: AgentSources,
-  address: string,
   signal: AbortSignal,
   onFault: (error: unknown) => void,
   timeoutMs = CALL_TIMEOUT_MS,
@@ -52,7 +50,7 @@ export async function readGrounding(
   const day = dayOf(sources.clock())
   const finished = new AbortController()
   try {
-    const reads = sourcesFor({ address, isChat: true, signal: finished.signal }, sources)
+    const reads = sourcesFor({ group: 'chat', signal: finished.signal }, sources)
     return { ...(await withTimeout(readStored(request, reads), timeoutMs, signal)), day }
   } catch (error) {
     signal.throwIfAborted()

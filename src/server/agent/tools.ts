@@ -4,7 +4,7 @@ import { withoutMarkers } from '../../domain/agent/prompt.ts'
 import { parseToolCall } from '../../domain/agent/tools.ts'
 import { COLUMN_NAMES } from '../../domain/feed/columns.ts'
 import type { ColumnName } from '../../domain/feed/columns.ts'
-import type { FeedSearchRefusal, SearchCaller } from '../../domain/feed/search/search.ts'
+import type { SearchCaller, SearchRefusal } from '../../domain/feed/search/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { UNTRUSTED, fitLists, fitText, toShownItem, shownLine } from '../../domain/agent/shown-data.ts'
 import type { NamedItem } from '../../domain/agent/shown-data.ts'
@@ -46,8 +46,8 @@ export interface ToolRun {
 }
 
 export interface CallOptions {
-  /** The caller on whose behalf the tool runs. */
-  caller: Pick<SearchCaller, 'address' | 'isChat'>
+  /** The group whose turn the queries of the search have. */
+  group: SearchCaller['group']
   /** Called with an error of a store. */
   onFault: (tool: ToolName, error: unknown) => void
   /** Largest output, in bytes of UTF-8; at most the limit of one call. */
@@ -63,7 +63,7 @@ export interface CallOptions {
 export async function runCall(
   call: Pick<ToolCall, 'name' | 'arguments'>,
   sources: AgentSources,
-  { caller, onFault, maxBytes = RESULT_MAX_BYTES, timeoutMs = CALL_TIMEOUT_MS }: CallOptions,
+  { group, onFault, maxBytes = RESULT_MAX_BYTES, timeoutMs = CALL_TIMEOUT_MS }: CallOptions,
   signal: AbortSignal,
 ): Promise<ToolRun> {
   signal.throwIfAborted()
@@ -71,20 +71,13 @@ export async function runCall(
   if (!parsed.ok) return failure(parsed.problem)
   const finished = new AbortController()
   try {
-    const result = toolOutput(
-      parsed.call,
-      sourcesFor({ ...caller, signal: finished.signal }, sources),
-      maxBytes,
-    )
+    const result = toolOutput(parsed.call, sourcesFor({ group, signal: finished.signal }, sources), maxBytes)
     const output = withoutMarkers(await withTimeout(result, timeoutMs, signal))
     const isYear = parsed.call.name === 'get_period_top' && parsed.call.arguments.period === 'year'
     return { output, failed: false, cacheable: !isYear }
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof ToolError) return failure(error.message)
-    if (error instanceof Refusal && BUSY_CODES.some((code) => code === error.code)) {
-      return failure('the search is busy')
-    }
     onFault(parsed.call.name, error)
     return failure('the data could not be read')
   } finally {
@@ -92,8 +85,6 @@ export async function runCall(
     finished.abort()
   }
 }
-
-const BUSY_CODES: readonly FeedSearchRefusal[] = ['search_busy', 'search_limit']
 
 /** Makes the result of a failed call. */
 export function failure(error: string): ToolRun {
@@ -254,7 +245,7 @@ async function nullIfNotFound<T>(result: Promise<T>): Promise<T | null> {
   try {
     return await result
   } catch (error) {
-    const code: FeedSearchRefusal = 'item_not_found'
+    const code: SearchRefusal = 'item_not_found'
     if (error instanceof Refusal && error.code === code) return null
     throw error
   }

@@ -149,12 +149,12 @@ async function runTurn(ports: AgentPorts, turn: Turn): Promise<void> {
  * later it costs what was sent and received.
  */
 async function answerTurn(ports: AgentPorts, turn: Turn): Promise<LastEvent> {
-  const { request, provider, address, stream, signal } = turn
+  const { request, provider, stream, signal } = turn
   const { settings, sources, cache, clock } = ports
   const { maxOutputTokens } = settings
   const onFault = (err: unknown): void =>
     ports.log.error({ turn: turn.admission.turn, err }, 'the chat could not read the stored data')
-  const grounding = await readGrounding(request, sources, address, signal, onFault)
+  const grounding = await readGrounding(request, sources, signal, onFault)
   turn.scope = grounding.scope
   const model = await abortable(provider.model.name(), signal)
   const shaping = { model, instructions: INSTRUCTIONS, tools: TOOL_DEFINITIONS, maxOutputTokens }
@@ -174,13 +174,17 @@ async function answerTurn(ports: AgentPorts, turn: Turn): Promise<LastEvent> {
     maxInputBytes: largestInputBytes(request),
     withTools: !turn.admission.degraded,
   }
-  const caller = { address, isChat: true }
   const answerPorts: AnswerPorts = {
     ask: (call, callSignal) => provider.model.ask(call, callSignal, turn.admission.turn),
     prices: provider.prices,
     reserveUpTo: (upTo) => extend(ports, turn, upTo),
     runTool: (call, maxBytes, callSignal) =>
-      runCall(call, sources, { caller, maxBytes, onFault: (_tool, error) => onFault(error) }, callSignal),
+      runCall(
+        call,
+        sources,
+        { group: 'chat', maxBytes, onFault: (_tool, error) => onFault(error) },
+        callSignal,
+      ),
     maxOutputTokens,
   }
   const last = await sendAnswer(turn, generateAnswer(answerPorts, prompt, turn.tally, signal))

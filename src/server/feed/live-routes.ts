@@ -1,3 +1,4 @@
+import type { H3Event } from 'h3'
 import { LRUCache } from 'lru-cache'
 import { liveQuery, parseLiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveRefusal } from '../../domain/feed/live-sort.ts'
@@ -15,6 +16,8 @@ import {
 import type { FeedRule } from '../../domain/feed/rule.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { onceFor } from '../../domain/once.ts'
+import { BUSY_REFUSAL } from '../computed-requests.ts'
+import type { Compute } from '../computed-requests.ts'
 import type { PublishedBody } from '../respond.ts'
 import { METHOD_NOT_ALLOWED, publicAccess, publishedHeaders, publishedRoute } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
@@ -34,7 +37,7 @@ type LiveContract = Contract<LiveRefusal>
 type WriteBody = (feed: LiveFeed, rule: FeedRule | null) => string
 
 /** Routes of the live feed and its three subscription formats (docs/api.md). */
-export function liveRoutes(snapshots: ProvedSnapshots, host: () => FeedHost): Route[] {
+export function liveRoutes(snapshots: ProvedSnapshots, host: () => FeedHost, compute: Compute): Route[] {
   const cache = new LRUCache<string, PublishedBody>({
     maxSize: RULE_CACHE_MAX_BYTES,
     sizeCalculation: ({ body }) => body.byteLength,
@@ -47,18 +50,18 @@ export function liveRoutes(snapshots: ProvedSnapshots, host: () => FeedHost): Ro
     const whole = isStored
       ? ({ published }: ProvedFeed) => published
       : onceFor((proved: ProvedFeed) => render(proved, null))
-    const selected = (proved: ProvedFeed, rule: FeedRule): PublishedBody => {
+    const selected = async (event: H3Event, proved: ProvedFeed, rule: FeedRule): Promise<PublishedBody> => {
       const key = [contract.path, proved.published.etag, paramsOfRule(rule)].join(' ')
-      const body = cache.get(key) ?? render(proved, rule)
+      const body = cache.get(key) ?? (await compute(event, async () => render(proved, rule)))
       cache.set(key, body)
       return body
     }
-    return publishedRoute(contract, async (params) => {
+    return publishedRoute(contract, async (params, event) => {
       const sort = parseLiveSort(params)
       const rule = parseRule(params)
       const proved = await snapshots.newest(sort)
       if (!proved) throw new Refusal<LiveRefusal>('no_snapshot')
-      return rule === null ? whole(proved) : selected(proved, rule)
+      return rule === null ? whole(proved) : selected(event, proved, rule)
     })
   }
 
@@ -97,6 +100,7 @@ const REFUSALS = {
     members: { history: '/api/feed/history?sort=year' },
   },
   invalid_rule: INVALID_RULE,
+  busy: BUSY_REFUSAL,
   no_snapshot: { status: 404, when: 'no snapshot of the live feed is stored yet' },
   method_not_allowed: METHOD_NOT_ALLOWED,
   feed_storage_unavailable: { status: 503, when: 'the feed database cannot be opened or reached' },

@@ -4,7 +4,6 @@ import {
   MINIMUM_MAX,
   QUERY_MAX_LENGTH,
   QUERY_TIMEOUT_MS,
-  SEARCH_SLOTS,
   parseSearchRequest,
   parseSimilarRequest,
   parseTrendRequest,
@@ -15,30 +14,40 @@ import {
   trendQuery,
   trendSchema,
 } from '../../domain/feed/search/search.ts'
-import type { SearchCaller, SearchRefusal } from '../../domain/feed/search/search.ts'
+import type { SearchRefusal } from '../../domain/feed/search/search.ts'
 import type { CallerSearch, FeedSearch } from '../../domain/ports.ts'
+import { BUSY_REFUSAL } from '../computed-requests.ts'
+import type { Compute } from '../computed-requests.ts'
 import { publishedJson } from '../respond.ts'
-import { METHOD_NOT_ALLOWED, RETRYABLE, publicAccess, publishedHeaders, publishedRoute } from '../route.ts'
+import type { PublishedBody } from '../respond.ts'
+import { METHOD_NOT_ALLOWED, publicAccess, publishedHeaders, publishedRoute } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 
 /** Routes of the search, of similar items and of trends (docs/api.md). */
-export function searchRoutes(
-  search: Pick<FeedSearch, 'by'>,
-  callerOf: (event: H3Event) => SearchCaller,
-): Route[] {
-  const by = (event: H3Event): CallerSearch => search.by(callerOf(event))
+export function searchRoutes(search: Pick<FeedSearch, 'by'>, compute: Compute): Route[] {
+  const query = async (
+    event: H3Event,
+    read: (search: CallerSearch) => Promise<object>,
+  ): Promise<PublishedBody> => {
+    const caller = { group: 'others', signal: event.req.signal } as const
+    return publishedJson(await compute(event, () => read(search.by(caller))), CACHE_CONTROL)
+  }
   return [
-    publishedRoute(searchContract, async (params, event) =>
-      publishedJson(await by(event).search(parseSearchRequest(params)), CACHE_CONTROL),
-    ),
-    publishedRoute(similarContract, async (params, event) => {
-      const { key, limit } = parseSimilarRequest(params)
-      return publishedJson({ key, items: await by(event).similar(key, limit) }, CACHE_CONTROL)
+    publishedRoute(searchContract, (params, event) => {
+      const request = parseSearchRequest(params)
+      return query(event, (caller) => caller.search(request))
     }),
-    publishedRoute(trendContract, async (params, event) => {
+    publishedRoute(similarContract, (params, event) => {
+      const { key, limit } = parseSimilarRequest(params)
+      return query(event, async (caller) => ({ key, items: await caller.similar(key, limit) }))
+    }),
+    publishedRoute(trendContract, (params, event) => {
       const request = parseTrendRequest(params)
-      if ('key' in request) return publishedJson(await by(event).itemTrend(request.key), CACHE_CONTROL)
-      return publishedJson({ term: request.term, ...(await by(event).termTrend(request)) }, CACHE_CONTROL)
+      return query(event, async (caller) =>
+        'key' in request
+          ? caller.itemTrend(request.key)
+          : { term: request.term, ...(await caller.termTrend(request)) },
+      )
     }),
   ]
 }
@@ -52,19 +61,7 @@ type RefusalContract = Contract<SearchRefusal>['refusals'][SearchRefusal]
 
 const STORE_REFUSALS = {
   method_not_allowed: METHOD_NOT_ALLOWED,
-  search_limit: {
-    status: 429,
-    when:
-      `the address of the caller has ${SEARCH_SLOTS.perAddress} open queries, ` +
-      `or its IPv6 /48 has ${SEARCH_SLOTS.perNetwork}`,
-    ...RETRYABLE,
-  },
-  search_busy: {
-    status: 503,
-    when: `${SEARCH_SLOTS.all} queries are open, the maximum`,
-    expected: true,
-    ...RETRYABLE,
-  },
+  busy: BUSY_REFUSAL,
   search_unavailable: {
     status: 503,
     when: 'the feed database cannot be opened or reached or stays locked, or its index must be rebuilt',

@@ -2,12 +2,12 @@ import type { H3Event } from 'h3'
 import { z } from 'zod'
 import { BODY_MAX_BYTES } from '../../domain/agent/bounds.ts'
 import { parseJson } from '../../domain/text.ts'
-import { openSlots } from '../../domain/fair-queue.ts'
-import type { SlotBounds } from '../../domain/fair-queue.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { openCallers, rateLimiter } from '../callers.ts'
 import type { CallerSettings } from '../callers.ts'
+import { BUSY_REFUSAL } from '../computed-requests.ts'
+import type { Compute } from '../computed-requests.ts'
 import { NO_STORE, respond, respondText } from '../respond.ts'
 import { RETRYABLE, readBody, retryLater, restrictedAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
@@ -27,20 +27,16 @@ export const MCP_REFUSALS = [
 
 export type McpRefusal = (typeof MCP_REFUSALS)[number]
 
-/** Concurrent requests: per address, per network, and in all. */
-export const MCP_SLOTS: SlotBounds = { perAddress: 4, perNetwork: 16, all: 64 }
-
-export interface McpPorts extends Omit<ToolServerPorts, 'address'>, CallerSettings {
+export interface McpPorts extends ToolServerPorts, CallerSettings {
   /** Requests per address and minute. */
   requestsPerMinute: number
   clock: Clock
 }
 
 /** `POST /mcp`: the agent's tools for MCP clients (docs/mcp.md). */
-export function mcpRoute(ports: McpPorts): Route {
+export function mcpRoute(ports: McpPorts, compute: Compute): Route {
   const callers = openCallers(ports)
   const countRequest = rateLimiter(ports.requestsPerMinute, ports.clock)
-  const slots = openSlots(MCP_SLOTS)
   const handle = async (event: H3Event): Promise<Response> => {
     // Only pages send an Origin, and they cannot forge it.
     if (event.req.headers.has('origin')) callers.requireOrigin(event)
@@ -48,18 +44,11 @@ export function mcpRoute(ports: McpPorts): Route {
     const waitSeconds = countRequest(address)
     if (waitSeconds !== null) throw retryLater<McpRefusal>('rate_limited', waitSeconds)
     const message = await readMessage(event)
-    const admission = slots.enter(address)
-    if (admission !== 'admitted')
-      throw retryLater<McpRefusal>(admission === 'all_full' ? 'busy' : 'rate_limited', 1)
-    try {
-      const { handleMessage } = await import('./tool-server.ts')
-      const { status, body } = await handleMessage(event.req, message, { ...ports, address })
-      const headers = { ...callers.headersFor(event), ...NO_STORE }
-      if (body === '') return respond(event, status, headers, null)
-      return respondText(event, status, headers, 'application/json; charset=utf-8', body)
-    } finally {
-      slots.leave(address)
-    }
+    const { handleMessage } = await import('./tool-server.ts')
+    const { status, body } = await compute(event, () => handleMessage(event.req, message, ports))
+    const headers = { ...callers.headersFor(event), ...NO_STORE }
+    if (body === '') return respond(event, status, headers, null)
+    return respondText(event, status, headers, 'application/json; charset=utf-8', body)
   }
   return route(mcpContract, handle, callers.headersFor)
 }
@@ -110,12 +99,7 @@ export const mcpContract: Contract<McpRefusal> = {
   successDescription: 'The JSON-RPC response; 202 and no body for a notification',
   refusals: {
     batch_not_supported: { status: 400, when: 'the body is an array; send its messages one by one' },
-    busy: {
-      status: 503,
-      when: `${MCP_SLOTS.all} requests are open, the maximum`,
-      expected: true,
-      ...RETRYABLE,
-    },
+    busy: BUSY_REFUSAL,
     forbidden_origin: { status: 403, when: '`Origin` is present and not allowed' },
     internal_error: { status: 500, when: 'an unexpected error' },
     invalid_json: { status: 400, when: 'the body is not JSON' },
@@ -126,9 +110,7 @@ export const mcpContract: Contract<McpRefusal> = {
     payload_too_large: { status: 413, when: `the body has more than ${BODY_MAX_BYTES} bytes` },
     rate_limited: {
       status: 429,
-      when:
-        `the address has used its requests of this minute, or has ${MCP_SLOTS.perAddress} open requests, ` +
-        `or its /48 has ${MCP_SLOTS.perNetwork}`,
+      when: 'the address has used its requests of this minute',
       ...RETRYABLE,
     },
   },

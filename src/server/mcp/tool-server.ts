@@ -16,8 +16,6 @@ import { withTimeout } from '../single-flight.ts'
 
 export interface ToolServerPorts {
   sources: AgentSources
-  /** Canonical address of the client. */
-  address: string
   /** The release of the product. */
   version: string
   /** True if the data is the demo's. */
@@ -70,7 +68,7 @@ const callSchema = CallToolRequestSchema.extend({
  * Creates an MCP server with the agent's six tools, for one connection (docs/mcp.md). This file loads the protocol's
  * library, so import it on demand.
  */
-export function createToolServer({ sources, address, version, demo, onFault }: ToolServerPorts): ToolServer {
+export function createToolServer({ sources, version, demo, onFault }: ToolServerPorts): ToolServer {
   const title = demo ? 'DEMO: dash' : 'dash'
   const instructions = demo ? `DEMO: sample data. ${INSTRUCTIONS}` : INSTRUCTIONS
   // The library's newer class generates argument schemas and errors itself; the tools use those of the chat.
@@ -80,12 +78,7 @@ export function createToolServer({ sources, address, version, demo, onFault }: T
   server.setRequestHandler(callSchema, async ({ params }, { signal }) => {
     const text = jsonText(params.arguments ?? {})
     if (text === null) return callResult(failure('the arguments are nested too deep'))
-    const run = runCall(
-      { name: params.name, arguments: text },
-      sources,
-      { caller: { address, isChat: false }, onFault },
-      signal,
-    )
+    const run = runCall({ name: params.name, arguments: text }, sources, { group: 'mcp', onFault }, signal)
     running.add(run)
     try {
       return callResult(await run)

@@ -1,9 +1,5 @@
-import pLimit from 'p-limit'
 import { sha256Hex } from '../../domain/digest.ts'
-import { PAGES_CALLER, SEARCH_SLOTS } from '../../domain/feed/search/search.ts'
-import type { FeedSearchRefusal } from '../../domain/feed/search/search.ts'
-import type { State, Clock, CallerSearch, FeedSearch } from '../../domain/ports.ts'
-import { Refusal } from '../../domain/refusal.ts'
+import type { State, Clock, CallerSearch } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
 import { checkpointText } from '../../domain/year/log/signed-note.ts'
@@ -27,37 +23,6 @@ export interface PageSources {
   search: Pick<CallerSearch, 'itemTrend' | 'search' | 'similar'>
 }
 
-/** Concurrent reads of all pages together: a publication may need verification, and the search has few slots. */
-const MAX_CONCURRENT = { publications: 4, queries: SEARCH_SLOTS.perAddress }
-
-/**
- * Limits the costly reads of all renders together. A read serves every visitor, so it counts for no client.
- */
-export function sharedSources({
-  publications,
-  search,
-  ...others
-}: Omit<PageSources, 'search'> & { search: Pick<FeedSearch, 'by'> }): PageSources {
-  const pagesSearch = search.by(PAGES_CALLER)
-  // The page cache bounds the number of waiting reads.
-  const [limitPublications, limitQueries] = [
-    pLimit(MAX_CONCURRENT.publications),
-    pLimit(MAX_CONCURRENT.queries),
-  ]
-  return {
-    ...others,
-    publications: {
-      entries: () => publications.entries(),
-      publication: (manifest) => limitPublications(() => publications.publication(manifest)),
-    },
-    search: {
-      itemTrend: (key) => limitQueries(() => pagesSearch.itemTrend(key)),
-      search: (query) => limitQueries(() => pagesSearch.search(query)),
-      similar: (key, limit) => limitQueries(() => pagesSearch.similar(key, limit)),
-    },
-  }
-}
-
 /** Period of the clock for pages, in milliseconds: a page that shows an age is rendered again in the next period. */
 const PERIOD_MS = 10_000
 
@@ -72,10 +37,8 @@ interface RecordedRead {
 /** The sources of one render, and its recorded reads. */
 export interface RecordedReads {
   sources: PageSources
-  /** False if a read failed or differed from an earlier one of the same render. */
+  /** False if a read failed, differed from an earlier one of the same render, or queried the search. */
   isConsistent(): boolean
-  /** True if the search was busy, which does not depend on the stored data. */
-  wasSearchBusy(): boolean
   /**
    * Repeats the reads one after another until one differs. True if none differs; a failed read counts as a change.
    */
@@ -87,7 +50,6 @@ export function recordReads(original: PageSources): RecordedReads {
   const reads = new Map<string, RecordedRead>()
   const now = original.clock()
   let isConsistent = true
-  let wasSearchBusy = false
 
   const record = (name: string, read: RecordedRead): void => {
     const earlier = reads.get(name)
@@ -106,9 +68,13 @@ export function recordReads(original: PageSources): RecordedReads {
       return value
     } catch (error) {
       isConsistent = false
-      wasSearchBusy ||= isSearchBusy(error)
       throw error
     }
+  }
+  /** A query of the search costs as much as the page, so that the page is not cached. */
+  const unrepeatable = <T>(read: Promise<T>): Promise<T> => {
+    isConsistent = false
+    return read
   }
   const { snapshots, publications, agent, audits, search } = original
   const sources: PageSources = {
@@ -149,16 +115,14 @@ export function recordReads(original: PageSources): RecordedReads {
     },
     audits: { newest: () => recordedRead('audit', () => audits.newest(), tokenOfValue) },
     search: {
-      itemTrend: (key) => recordedRead(`trend ${key}`, () => search.itemTrend(key), tokenOfValue),
-      search: (query) =>
-        recordedRead(`search ${JSON.stringify(query)}`, () => search.search(query), tokenOfValue),
-      similar: (key, limit) => recordedRead(`similar ${key}`, () => search.similar(key, limit), tokenOfValue),
+      itemTrend: (key) => unrepeatable(search.itemTrend(key)),
+      search: (query) => unrepeatable(search.search(query)),
+      similar: (key, limit) => unrepeatable(search.similar(key, limit)),
     },
   }
   return {
     sources,
     isConsistent: () => isConsistent,
-    wasSearchBusy: () => wasSearchBusy,
     async isUnchanged() {
       for (const { token, reread } of reads.values()) {
         if (
@@ -172,12 +136,6 @@ export function recordReads(original: PageSources): RecordedReads {
       return true
     },
   }
-}
-
-const BUSY_CODES: readonly string[] = ['search_limit', 'search_busy'] satisfies FeedSearchRefusal[]
-
-function isSearchBusy(error: unknown): boolean {
-  return error instanceof Refusal && BUSY_CODES.includes(error.code)
 }
 
 function areEqual(one: ChangeToken, other: ChangeToken): boolean {

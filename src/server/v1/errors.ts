@@ -2,6 +2,7 @@ import type { H3Event } from 'h3'
 import { formatNeeds } from '../../domain/v1/completion-request.ts'
 import type { CompletionNeeds } from '../../domain/v1/completion-request.ts'
 import type { V1Error } from '../../domain/v1/failures.ts'
+import { Refusal } from '../../domain/refusal.ts'
 import { NO_STORE, notesOf, requestId, respondJson } from '../respond.ts'
 import { retryAfter } from '../route.ts'
 import type { Log, Route } from '../route.ts'
@@ -34,7 +35,10 @@ export const V1_REFUSALS = {
     message:
       'ten keys of this address were rejected, or are in use after a rejected one; try again in a minute',
   },
-  busy: { status: 503, message: '100 requests are open, the maximum; try again shortly' },
+  busy: {
+    status: 429,
+    message: '100 requests are open, or as many wait as the server allows, for this address or in all',
+  },
   no_ranking: {
     status: 503,
     message: 'no ranking of free models is stored; `dash evaluate-models` makes one',
@@ -138,10 +142,17 @@ export function v1Route(
   }
 }
 
+function refusalFor(error: unknown): V1Refusal {
+  if (error instanceof V1Refusal) return error
+  if (error instanceof Refusal && error.code === 'busy')
+    return new V1Refusal('busy', { retryAfterSeconds: Number(error.members['retryAfterSeconds']) })
+  return new V1Refusal('internal_error')
+}
+
 function refuse(event: H3Event, error: unknown, log: Log): Response {
-  const refusal = error instanceof V1Refusal ? error : new V1Refusal('internal_error')
+  const refusal = refusalFor(error)
   const { status, code } = refusal.error
-  if (refusal !== error)
+  if (code === 'internal_error')
     log.error({ requestId: requestId(event.req.headers), code, err: error }, 'request refused')
   const response = respondJson(event, status, { ...NO_STORE, ...refusal.headers }, refusal.body())
   notesOf(event.runtime?.node?.res).code = code

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { openSlots } from '../../domain/fair-queue.ts'
+import type { SlotBounds } from '../../domain/fair-queue.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { rateLimiter } from '../callers.ts'
 import { V1Refusal } from './errors.ts'
@@ -9,6 +10,14 @@ const V1_LIMITS = { requestsPerMinute: 60, streams: 100, rejectedKeys: 10 } as c
 
 /** Part of all streams that one address or network may have open. */
 const PER_ADDRESS = V1_LIMITS.streams / 4
+
+const MEGABYTE = 1024 * 1024
+
+/** Bytes of bodies that arrive or wait. */
+const BODY_BYTES: SlotBounds = { perAddress: 16 * MEGABYTE, perNetwork: 32 * MEGABYTE, all: 128 * MEGABYTE }
+
+/** Seconds after which bodies that arrive have arrived or ended (docs/operations.md#connections). */
+const BODY_RETRY_SECONDS = 15
 
 const MINUTE_MS = 60_000
 
@@ -30,6 +39,12 @@ export interface V1Limits {
    */
   enter(address: string): () => void
   /**
+   * Opens the account of a body that arrives or waits: bytes of bodies are limited by address and in all.
+   *
+   * @returns `hold`, which counts the bytes of a part or returns the refusal, and `end`, which frees all of them
+   */
+  holdBody(address: string): { hold: (bytes: number) => V1Refusal | null; end: () => void }
+  /**
    * Begins the use of a key. Ten keys that the routing service rejects close an address for a minute; after the first
    * one, keys in use count too, so that requests sent together do not reach more.
    *
@@ -42,6 +57,7 @@ export interface V1Limits {
 export function openLimits(clock: Clock): V1Limits {
   const countOf = rateLimiter(V1_LIMITS.requestsPerMinute, clock)
   const slots = openSlots({ perAddress: PER_ADDRESS, perNetwork: PER_ADDRESS, all: V1_LIMITS.streams })
+  const bodies = openSlots(BODY_BYTES)
   const rejected = new LRUCache<string, { count: number; until: number }>({ max: ADDRESSES_MAX })
   const inUse = new Map<string, number>()
   const requireOpen = (address: string, using: number): void => {
@@ -70,6 +86,21 @@ export function openLimits(clock: Clock): V1Limits {
       return () => {
         if (isHeld) slots.leave(address)
         isHeld = false
+      }
+    },
+    holdBody(address) {
+      let held = 0
+      return {
+        hold(bytes) {
+          if (bodies.enter(address, bytes) !== 'admitted')
+            return new V1Refusal('busy', { retryAfterSeconds: BODY_RETRY_SECONDS })
+          held += bytes
+          return null
+        },
+        end() {
+          bodies.leave(address, held)
+          held = 0
+        },
       }
     },
     tryKey(address) {

@@ -3,16 +3,22 @@ import type { RankedModel, StoredRun } from '../../domain/models/schema.ts'
 import type { ServedRun } from '../../domain/models/shortlist.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
-import type { CompletionNeeds } from '../../domain/v1/completion-request.ts'
+import type {
+  CompletionNeeds,
+  CompletionRequest,
+  InvalidRequest,
+} from '../../domain/v1/completion-request.ts'
 import { parseJson } from '../../domain/text.ts'
 import {
   AUTO_MODELS,
   DASH_MODEL,
   V1_BODY_MAX_BYTES,
+  complexityOf,
   parseCompletionRequest,
   selectModels,
 } from '../../domain/v1/completion-request.ts'
 import { addressOf } from '../callers.ts'
+import type { Compute } from '../computed-requests.ts'
 import type { ServedRecommendation } from '../models/routes.ts'
 import { NO_STORE, respondJson } from '../respond.ts'
 import { readBody } from '../route.ts'
@@ -47,7 +53,7 @@ function keptFor(ms: number, read: ServedRecommendation, clock: Clock): ServedRe
 }
 
 /** The OpenAI-compatible interface (docs/v1.md), mounted only if `DASH_V1` is set. */
-export function v1Routes(ports: V1Ports, stored: ServedRecommendation): Route[] {
+export function v1Routes(ports: V1Ports, stored: ServedRecommendation, compute: Compute): Route[] {
   const recommendation = keptFor(RANKING_TTL_MS, stored, ports.clock)
   const limits = openLimits(ports.clock)
   const addressIn = (event: H3Event): string => addressOf(event, ports.trustedProxies)
@@ -65,18 +71,29 @@ export function v1Routes(ports: V1Ports, stored: ServedRecommendation): Route[] 
     // A key of this server has its own quota once it is verified; every other request counts by its address.
     const answer = isDashKey ? await verified(event, address) : undefined
     if (answer === undefined) limits.countRequest(address)
+    const body = limits.holdBody(address)
+    try {
+      const text = await readText(event, body.hold)
+      const parsed = await compute(event, async () => parseCompletion(text))
+      if ('dash' in parsed) return await (answer ?? (await answerAsDash(ports, event)))(parsed.dash)
+      if (answer !== undefined) limits.countRequest(address)
+      if (isDashKey) throw new V1Refusal('wrong_kind_of_key')
+      if ('problem' in parsed) throw new V1Refusal('invalid_request', { message: parsed.problem })
+      return await passOn(event, parsed, address, key)
+    } finally {
+      body.end()
+    }
+  }
+
+  const passOn = async (
+    event: H3Event,
+    request: CompletionRequest,
+    address: string,
+    key: string,
+  ): Promise<Response> => {
     const open = openRequest(event, ports.turnMs, limits.enter(address))
     let isStreamed = false
     try {
-      const body = await readJson(event)
-      if (modelIn(body) === DASH_MODEL) {
-        open.release()
-        return await (answer ?? (await answerAsDash(ports, event)))(body)
-      }
-      if (answer !== undefined) limits.countRequest(address)
-      if (isDashKey) throw new V1Refusal('wrong_kind_of_key')
-      const request = parseCompletionRequest(body)
-      if ('problem' in request) throw new V1Refusal('invalid_request', { message: request.problem })
       const run = await storedRun(recommendation)
       const response = await complete(event, request, { ports, limits, address, key, run, open })
       isStreamed = request.stream
@@ -113,20 +130,25 @@ export function v1Routes(ports: V1Ports, stored: ServedRecommendation): Route[] 
   ]
 }
 
-async function readJson(event: H3Event): Promise<object> {
-  const malformed = (): V1Refusal =>
-    new V1Refusal('invalid_request', { message: 'the body is not a JSON object' })
-  const text = await readBody(event, V1_BODY_MAX_BYTES, {
+function readText(event: H3Event, hold: (bytes: number) => V1Refusal | null): Promise<string> {
+  return readBody(event, V1_BODY_MAX_BYTES, {
     tooLarge: () => new V1Refusal('payload_too_large'),
-    malformed,
+    malformed: notAnObject,
+    hold,
   })
-  const body = parseJson(text)
-  if (typeof body !== 'object' || body === null) throw malformed()
-  return body
 }
 
-function modelIn(body: object): unknown {
-  return 'model' in body ? body.model : undefined
+function notAnObject(): V1Refusal {
+  return new V1Refusal('invalid_request', { message: 'the body is not a JSON object' })
+}
+
+/** Parses the body for the model `dash`, or the request that is passed on. */
+function parseCompletion(text: string): { dash: object } | CompletionRequest | InvalidRequest {
+  const problem = complexityOf(text)
+  if (problem !== null) return { problem }
+  const body = parseJson(text)
+  if (typeof body !== 'object' || body === null) throw notAnObject()
+  return 'model' in body && body.model === DASH_MODEL ? { dash: body } : parseCompletionRequest(body)
 }
 
 function answerAsDash(ports: V1Ports, event: H3Event): ReturnType<AnswerAsDash> {

@@ -17,6 +17,7 @@ import type { HistoryRefusal } from '../../domain/year/history/history.ts'
 import { bumpColumns, bumpLines, lastStops, turnoverBetween } from '../../domain/year/history/rank-history.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
 import { onceFor } from '../../domain/once.ts'
+import type { Compute } from '../computed-requests.ts'
 import type { FeedHost } from '../feed/feeds.ts'
 import { similarContract } from '../feed/search-routes.ts'
 import { JSON_TYPE, publishedBody } from '../respond.ts'
@@ -71,6 +72,7 @@ export interface RankPorts {
   lists: ReadYearLists
   clock: Clock
   host: () => FeedHost
+  compute: Compute
 }
 
 /** A part of the timeline with its verified lists. */
@@ -82,7 +84,7 @@ interface Range {
 }
 
 /** Routes of the ranks over publications: as JSON and as a chart (docs/api.md). */
-export function rankRoutes({ publications, lists, clock, host }: RankPorts): Route[] {
+export function rankRoutes({ publications, lists, clock, host, compute }: RankPorts): Route[] {
   const bodies = new LRUCache<string, PublishedBody>({ max: BODIES_MAX })
   const prefix = (): string => (host().demo ? 'DEMO: ' : '')
 
@@ -113,26 +115,32 @@ export function rankRoutes({ publications, lists, clock, host }: RankPorts): Rou
   }
 
   return [
-    publishedRoute(ranksContract, async (params) => {
+    publishedRoute(ranksContract, (params, event) => {
       const { at, count } = parseQuery(ranksQuery, params, RANK_CODES)
-      const range = await readRange(at, count)
-      return bodyOf(range, 'ranks', JSON_TYPE, () => JSON.stringify(ranksOf(range)))
+      return compute(event, async () => {
+        const range = await readRange(at, count)
+        return bodyOf(range, 'ranks', JSON_TYPE, () => JSON.stringify(ranksOf(range)))
+      })
     }),
-    publishedRoute(chartContract, async (params) => {
+    publishedRoute(chartContract, (params, event) => {
       const { at, count, theme } = parseQuery(chartQuery, params, CHART_CODES)
-      const range = await readRange(at, count)
-      return bodyOf(range, `chart ${theme}`, SVG_TYPE, () =>
-        bumpChartSvg({ ...chartOf(range.stops, range.lists), theme, prefix: prefix() }),
-      )
+      return compute(event, async () => {
+        const range = await readRange(at, count)
+        return bodyOf(range, `chart ${theme}`, SVG_TYPE, () =>
+          bumpChartSvg({ ...chartOf(range.stops, range.lists), theme, prefix: prefix() }),
+        )
+      })
     }),
-    publishedRoute(itemChartContract, async (params) => {
+    publishedRoute(itemChartContract, (params, event) => {
       const { key, at, count, theme } = parseQuery(itemChartQuery, params, ITEM_CHART_CODES)
-      const range = await readRange(at, count)
-      const chart = itemChartOf(range, key)
-      if (!chart) throw new Refusal<ItemChartRefusal>('item_not_listed')
-      return bodyOf(range, `item ${theme} ${key}`, SVG_TYPE, () =>
-        itemChartSvg({ ...chart, heading: prefix() + chart.heading, title: prefix() + chart.title, theme }),
-      )
+      return compute(event, async () => {
+        const range = await readRange(at, count)
+        const chart = itemChartOf(range, key)
+        if (!chart) throw new Refusal<ItemChartRefusal>('item_not_listed')
+        return bodyOf(range, `item ${theme} ${key}`, SVG_TYPE, () =>
+          itemChartSvg({ ...chart, heading: prefix() + chart.heading, title: prefix() + chart.title, theme }),
+        )
+      })
     }),
   ]
 }
@@ -266,8 +274,7 @@ const ranksSchema = z
   })
   .meta({ id: 'YearRanks' })
 
-type RankRefusal =
-  Exclude<HistoryRefusal, 'invalid_sort'> | 'invalid_count' | 'invalid_theme' | 'year_history_busy'
+type RankRefusal = Exclude<HistoryRefusal, 'invalid_sort'> | 'invalid_count' | 'invalid_theme' | 'busy'
 
 /** `GET /api/feed/history/ranks` (docs/api.md). */
 export const ranksContract: Contract<Exclude<RankRefusal, 'invalid_theme'>> = {

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import type { LiveRefusal } from '../../domain/feed/live-sort.ts'
@@ -16,6 +17,8 @@ import type { PublicationStep, YearChanges } from '../../domain/year/history/cha
 import type { HistoryRefusal } from '../../domain/year/history/history.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
 import { onceFor } from '../../domain/once.ts'
+import { BUSY_REFUSAL } from '../computed-requests.ts'
+import type { Compute } from '../computed-requests.ts'
 import type { FeedHost } from '../feed/feeds.ts'
 import { feedContracts, feedRoutes } from '../feed/feed-routes.ts'
 import { INVALID_RULE } from '../feed/live-routes.ts'
@@ -31,7 +34,7 @@ import type { Contract, Route } from '../route.ts'
 import { singleFlight } from '../single-flight.ts'
 import { HISTORY_DOCS, STORAGE, historyContract } from './routes.ts'
 import type { ProvedPublications } from './proved-publications.ts'
-import { BUSY_REFUSAL, PUBLICATIONS_MAX } from './year-lists.ts'
+import { PUBLICATIONS_MAX } from './year-lists.ts'
 import type { ListedItem, ListsByDigest, ReadYearLists } from './year-lists.ts'
 
 export interface ChangesPorts {
@@ -39,14 +42,24 @@ export interface ChangesPorts {
   lists: ReadYearLists
   clock: Clock
   host: () => FeedHost
+  compute: Compute
 }
 
 /** Routes of the feed of changes of the Year (docs/api.md). */
-export function changesRoutes({ publications, lists: readLists, clock, host }: ChangesPorts): Route[] {
+export function changesRoutes({
+  publications,
+  lists: readLists,
+  clock,
+  host,
+  compute,
+}: ChangesPorts): Route[] {
   const stepsOf = onceFor((proved: ProvedLedger) => publicationSteps(timelineStops(proved)))
 
-  /** The newest steps, with every list verified; concurrent requests share the read. */
-  const readSteps = singleFlight(async () => {
+  /** The changes of the newest state, compared once for all rules. */
+  let compared: { name: string; changes: StepChanges[] } | null = null
+
+  /** The newest changes, with every list verified; concurrent requests share the read. */
+  const readChanges = singleFlight(async () => {
     const proved = await publications.entries()
     const now = clock()
     const steps = stepsOf(proved)
@@ -54,7 +67,9 @@ export function changesRoutes({ publications, lists: readLists, clock, host }: C
       .slice(-PUBLICATIONS_MAX)
     const manifests = steps.flatMap(({ item, previous }) => (previous ? [previous, item] : [item]))
     const lists = await readLists(manifests.map(({ manifest }) => manifest))
-    return { steps, lists, name: [proved.lastLeaf, ...lists.keys()].join(' ') }
+    const name = [proved.lastLeaf, ...lists.keys()].join(' ')
+    if (compared?.name !== name) compared = { name, changes: steps.map((step) => stepChanges(step, lists)) }
+    return compared
   })
 
   /** The newest document of each format and rule, with the name of the state that it shows. */
@@ -64,20 +79,22 @@ export function changesRoutes({ publications, lists: readLists, clock, host }: C
   })
   return feedRoutes(YEAR_CHANGES_CONTRACTS, (contract, write) => {
     const contentType = `${contract.contentType}; charset=utf-8`
-    return publishedRoute(contract, async (params) => {
-      const rule = parseRule(params)
-      const { steps, lists, name } = await readSteps()
-      const newest = steps.at(-1)
+    const render = async (rule: FeedRule | null): Promise<PublishedBody> => {
+      const { name, changes } = await readChanges()
+      const newest = changes.at(-1)
       if (!newest) throw new Refusal<HistoryRefusal>('year_history_not_found')
       const key = `${contract.path} ${String(paramsOfRule(rule))}`
       const cached = cache.get(key)
       if (cached?.name === name) return cached.body
-      const changes = steps.map((step) => stepChanges(step, lists, rule))
-      const headers = { 'last-modified': new Date(newest.item.manifest.publishedAt).toUTCString() }
-      const text = write(changesFeed(changes, rule, host(), contract.path))
+      const headers = { 'last-modified': new Date(newest.step.item.manifest.publishedAt).toUTCString() }
+      const text = write(await changesFeed(changes, rule, host(), contract.path))
       const body = publishedBody(text, { contentType, cacheControl: CACHE_CONTROL, headers })
       cache.set(key, { name, body })
       return body
+    }
+    return publishedRoute(contract, (params, event) => {
+      const rule = parseRule(params)
+      return compute(event, () => render(rule))
     })
   })
 }
@@ -116,11 +133,10 @@ interface StepChanges {
   changes: YearChanges<ListedItem> | null
 }
 
-function stepChanges(step: PublicationStep, lists: ListsByDigest, rule: FeedRule | null): StepChanges {
+function stepChanges(step: PublicationStep, lists: ListsByDigest): StepChanges {
   const before = step.previous && lists.get(step.previous.manifest.sha256)?.popular
   const after = lists.get(step.item.manifest.sha256)?.popular
-  const changes = before && after ? changesBetween(before, after) : null
-  return { step, changes: changes && rule ? applyRuleToChanges(changes, rule) : changes }
+  return { step, changes: before && after ? changesBetween(before, after) : null }
 }
 
 /** True if a feed with a rule has an entry for the step: matching changes, or a gap before it. */
@@ -131,14 +147,37 @@ function isNamed({ step, changes }: StepChanges): boolean {
   return newFirst !== null || entered.length + left.length + moved.length > 0
 }
 
-function changesFeed(
+/** Most characters of the contents of a document: the entries that do not fit are left out, oldest first. */
+const CONTENTS_MAX = 1_000_000
+
+/** The newest entries that fit, with a turn of the event loop after each. */
+async function newestEntries(
+  steps: readonly StepChanges[],
+  rule: FeedRule | null,
+  baseUrl: string,
+): Promise<ChangesFeed['items']> {
+  const query = String(paramsOfRule(rule))
+  const entries: ChangesFeed['items'][number][] = []
+  let length = 0
+  for (const { step, changes } of steps.toReversed()) {
+    const selected = { step, changes: changes && rule ? applyRuleToChanges(changes, rule) : changes }
+    if (rule !== null && !isNamed(selected)) continue
+    const entry = entryOf(selected, baseUrl, query)
+    length += 'html' in entry.content ? entry.content.html.html.length : 0
+    if (length > CONTENTS_MAX && entries.length > 0) break
+    entries.push(entry)
+    await nextTurn()
+  }
+  return entries
+}
+
+async function changesFeed(
   steps: readonly StepChanges[],
   rule: FeedRule | null,
   { baseUrl, demo }: FeedHost,
   path: string,
-): ChangesFeed {
+): Promise<ChangesFeed> {
   const query = String(paramsOfRule(rule))
-  const named = rule === null ? steps : steps.filter(isNamed)
   return {
     title: `${demo ? 'DEMO: ' : ''}dash: changes of the Top Year${rule === null ? '' : `: ${describeRule(rule)}`}`,
     description: `What entered, left and moved in the Top Year (Popular), one entry a publication${
@@ -150,7 +189,7 @@ function changesFeed(
     generatedAt: formatInstant(steps.at(-1)?.step.item.manifest.publishedAt ?? 0),
     elements: [],
     facts: {},
-    items: named.toReversed().map((each) => entryOf(each, baseUrl, query)),
+    items: await newestEntries(steps, rule, baseUrl),
   }
 }
 
@@ -281,7 +320,7 @@ function itemLine(item: ListedItem): Html {
   return html`${titleLink(item)} (${nameOfSource(item.source)})`
 }
 
-type ChangesRefusal = Exclude<HistoryRefusal, 'invalid_sort' | 'invalid_at'> | 'year_history_busy'
+type ChangesRefusal = Exclude<HistoryRefusal, 'invalid_sort' | 'invalid_at'> | 'busy'
 type RuledChangesRefusal = ChangesRefusal | Extract<LiveRefusal, 'invalid_rule'>
 
 const {
@@ -306,7 +345,7 @@ export const CHANGES_COMMON = {
       ...year_history_archive_corrupt,
       when: 'an object of these publications fails verification, or the ledger does not match its chain or its head',
     },
-    year_history_busy: BUSY_REFUSAL,
+    busy: BUSY_REFUSAL,
     year_history_lookup_failed,
   },
   ...STORAGE,
@@ -328,7 +367,8 @@ export const YEAR_CHANGES_CONTRACTS = feedContracts<RuledChangesRefusal>({
     `One entry for each of the newest ${PUBLICATIONS_MAX} publications: what entered or left \`popular\`, moved by 10 ranks`,
     'or more, or became number 1, and the gaps since the publication before. Every list is read from verified bytes.',
     'With `q`, `source`, `minPoints`, `minComments` or `top`: the changes of the matching items, at most `top` of each kind;',
-    'publications without any have no entry, unless gaps precede them.',
+    'publications without any have no entry, unless gaps precede them. A document holds about 1 MB: older entries that do',
+    'not fit are left out.',
   ].join(' '),
   jsonFeed: jsonFeedDocument
     .extend({

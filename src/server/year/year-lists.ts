@@ -7,7 +7,6 @@ import type { ChangeToken, Objects } from '../../domain/ports.ts'
 import type { Ranks } from '../../domain/year/history/rank-history.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
 import type { YearFeed, YearItem } from '../../domain/year/schema.ts'
-import { RETRYABLE, retryLater } from '../route.ts'
 import { envelopeOf } from './proved-publications.ts'
 import type { ProvedPublications } from './proved-publications.ts'
 
@@ -16,20 +15,6 @@ export const PUBLICATIONS_MAX = 90
 
 /** Most cached lists: two periods of the timeline. */
 const LISTS_MAX = 2 * PUBLICATIONS_MAX + 30
-
-/** Concurrent requests that may wait for lists which must be read. */
-const WAITING_MAX = 16
-
-/** Seconds after which a full queue has become shorter. */
-const RETRY_SECONDS = 2
-
-/** The refusal of {@link ReadYearLists}, for the contracts of its users. */
-export const BUSY_REFUSAL = {
-  status: 503,
-  when: `${WAITING_MAX} requests wait for publications to be read, the maximum`,
-  expected: true,
-  ...RETRYABLE,
-} as const
 
 /** An item of `popular`. */
 export type ListedItem = Pick<
@@ -50,7 +35,6 @@ export type ListsByDigest = ReadonlyMap<string, YearLists | null>
  * Reads the lists of publications from verified bytes.
  *
  * @param manifests manifests of the ledger that was verified for the same request
- * @throws Refusal `year_history_busy` if too many reads wait, with `retryAfterSeconds`
  */
 export type ReadYearLists = (manifests: readonly Manifest[]) => Promise<ListsByDigest>
 
@@ -90,7 +74,6 @@ export function yearListReader(
       return lists
     }
     if (isCached) return readAll()
-    if (limit.pendingCount >= WAITING_MAX) throw retryLater('year_history_busy', RETRY_SECONDS)
     return limit(readAll)
   }
 }

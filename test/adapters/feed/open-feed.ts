@@ -6,7 +6,6 @@ import { openFeedSearch } from '../../../src/adapters/feed/feed-search.ts'
 import { libsqlFeed } from '../../../src/adapters/feed/feed.ts'
 import { searchIndex } from '../../../src/adapters/feed/search-index.ts'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
-import { LOCAL_CALLER } from '../../../src/domain/feed/search/search.ts'
 import type { CallerSearch, FeedSearch, FeedStore } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { LONG_MS, SEARCH_WORKER } from '../../support/workspace.ts'
@@ -98,11 +97,10 @@ function searchOf(store: Database, url: string): CallerSearch {
   const search = openFeedSearch({
     location: { url, authToken: null },
     database: store,
-    bounds: { perAddress: 16, perNetwork: 16, all: 8 },
     timeoutMs: LONG_MS,
     startTimeoutMs: LONG_MS,
     script: SEARCH_WORKER,
   })
   onTestFinished(() => search.close())
-  return search.by(LOCAL_CALLER)
+  return search.by({ group: 'others', signal: null })
 }

@@ -6,7 +6,6 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { searchProcess, searchQueue } from '../../../src/adapters/feed/feed-search.ts'
 import type { SearchProcess } from '../../../src/adapters/feed/feed-search.ts'
 import type { FeedQuery } from '../../../src/adapters/feed/search-queries.ts'
-import { LOCAL_CALLER } from '../../../src/domain/feed/search/search.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { signal, searchQuery, refresh, rebuild } from '../../support/signals.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
@@ -27,13 +26,16 @@ async function scripted(script: string, timeoutMs = 30_000, starting = READY): P
   await writeFile(path, `${script};${starting}`)
   const data = { url: 'file:///nowhere', nativeBusyMs: 1, retryMs: 1 }
   const searching = searchProcess(pathToFileURL(path), data, timeoutMs)
-  const queue = searchQueue({ perAddress: 64, perNetwork: 64, all: 64 }, 1)
+  const queue = searchQueue(1)
   const close = async (): Promise<void> => {
     queue.close()
     await searching.close()
   }
   onTestFinished(close)
-  return { run: (question) => queue.run(LOCAL_CALLER, () => searching.run(question)), close }
+  return {
+    run: (question) => queue.run({ group: 'others', signal: null }, () => searching.run(question)),
+    close,
+  }
 }
 
 const ECHO = "process.send({ outcome: 'answer', value: asked })"
@@ -123,11 +125,11 @@ const BURSTS = `
   const query = { kind: 'search', query: { query: 'rust', ...anything, limit: 5, cursor: null } }
   for (const timeoutMs of [1, 20, 50, 80, 120, 160, 240, 500]) {
     const searching = searchProcess(new URL(script), data, timeoutMs)
-    const queue = searchQueue({ perAddress: 64, perNetwork: 64, all: 64 }, 1)
+    const queue = searchQueue(1)
     // A query that still waits then is dropped, and one that runs ends the process.
     const results = []
     for (let number = 0; number < 56; number += 1) {
-      const caller = { address: 'local', isChat: false, signal: AbortSignal.timeout(timeoutMs) }
+      const caller = { group: 'others', signal: AbortSignal.timeout(timeoutMs) }
       results.push(queue.run(caller, () => searching.run(query)).catch(() => undefined))
       if (timeoutMs === 500) await setTimeout(number * 4)
     }
@@ -182,14 +184,6 @@ describe('the search in a file', () => {
     const queries = search.search(searchQuery('rust'))
     await release()
     expect((await queries).items).toHaveLength(1)
-  })
-
-  test('the search refuses one query more than its limit', async () => {
-    const { feed, search } = await openFeed()
-    await feed.importSignals([signal()])
-    const queries = await Promise.allSettled(Array.from({ length: 9 }, () => search.itemTrend('hn-1')))
-    const refused = queries.filter((each) => each.status === 'rejected')
-    expect(refused).toMatchObject([{ reason: { code: 'search_busy' } }])
   })
 })
 

@@ -26,7 +26,7 @@ async function ground(
   const fail = (error: unknown): never => {
     throw error
   }
-  const grounding = await readGrounding({ itemKey, sort }, sources, '192.0.2.1', never, fail, LONG_MS)
+  const grounding = await readGrounding({ itemKey, sort }, sources, never, fail, LONG_MS)
   return { ...grounding, json: JSON.parse(grounding.data) as Record<string, unknown> }
 }
 
@@ -39,7 +39,7 @@ test('a turn on an item queries the search as the chat, for its caller', async (
     return { ...sources.search.by(caller), itemTrend }
   }
   expect((await ground({ ...sources, search: { by } }, 'hn-hn3')).scope).toBe('item')
-  expect(callers).toMatchObject([{ address: '192.0.2.1', isChat: true, signal: { aborted: true } }])
+  expect(callers).toMatchObject([{ group: 'chat', signal: { aborted: true } }])
 })
 
 describe('a turn on the site', () => {
@@ -148,7 +148,7 @@ test('unreadable data is stated to the model, logged, and never cached', async (
   const { sources } = readAsAgent(await workspaceWith(), NOW)
   const faults: unknown[] = []
   const broken = { ...sources, feed: () => Promise.reject(new Error('/secret/path')) }
-  const grounding = await readGrounding({ itemKey: null, sort: 'day' }, broken, '192.0.2.1', never, (error) =>
+  const grounding = await readGrounding({ itemKey: null, sort: 'day' }, broken, never, (error) =>
     faults.push(error),
   )
   expect(grounding).toMatchObject({ scope: 'site', revision: null })
@@ -161,15 +161,9 @@ test('an abort is not a failure', async () => {
   const { sources } = readAsAgent(await workspaceWith(), NOW)
   const controller = new AbortController()
   controller.abort(new Error('left'))
-  const grounding = readGrounding(
-    { itemKey: null, sort: 'day' },
-    sources,
-    '192.0.2.1',
-    controller.signal,
-    () => {
-      throw new Error('told')
-    },
-  )
+  const grounding = readGrounding({ itemKey: null, sort: 'day' }, sources, controller.signal, () => {
+    throw new Error('told')
+  })
   await expect(grounding).rejects.toThrow('left')
 })
 

@@ -43,7 +43,7 @@ test('everything sent to a model has the user role, except the instructions', as
   const fail = (error: unknown): never => {
     throw error
   }
-  const grounding = await readGrounding(parsed.request, sources, '192.0.2.1', living, fail, LONG_MS)
+  const grounding = await readGrounding(parsed.request, sources, living, fail, LONG_MS)
   const asked: ModelCall = {
     instructions: INSTRUCTIONS,
     input: turnInput(parsed.request, grounding, TOKEN),

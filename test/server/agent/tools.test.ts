@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search/search.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
-import { Refusal } from '../../../src/domain/refusal.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import { runCall } from '../../../src/server/agent/tools.ts'
 import type { ToolRun, AgentSources } from '../../../src/server/agent/tools.ts'
@@ -31,7 +30,7 @@ interface Asked {
 function toolsOn(sources: AgentSources, timeoutMs = LONG_MS): Asked {
   const faults: unknown[] = []
   const options = {
-    caller: { address: '192.0.2.1', isChat: true },
+    group: 'chat' as const,
     onFault: (_: string, error: unknown) => faults.push(error),
     timeoutMs,
   }
@@ -231,24 +230,8 @@ describe('the bounds of a call', () => {
       return { ...sources.search.by(caller), search: () => new Promise(() => undefined) }
     }
     await toolsOn({ ...sources, search: { by } }, 5).ask('search_items', SEARCH)
-    expect(callers).toMatchObject([{ address: '192.0.2.1', isChat: true, signal: { aborted: true } }])
+    expect(callers).toMatchObject([{ group: 'chat', signal: { aborted: true } }])
   })
-
-  test.each(['search_limit', 'search_busy'])(
-    'a call refused with %s returns an error to the model',
-    async (code) => {
-      const sources = await sampleSources()
-      const search = {
-        by: (caller: SearchCaller): CallerSearch => ({
-          ...sources.search.by(caller),
-          search: () => Promise.reject(new Refusal(code)),
-        }),
-      }
-      const refused = toolsOn({ ...sources, search })
-      expect((await refused.ask('search_items', SEARCH)).output).toEqual({ error: 'the search is busy' })
-      expect(refused.faults).toEqual([])
-    },
-  )
 
   test('an abort ends a call at once with its reason', async () => {
     const sources = await sampleSources()

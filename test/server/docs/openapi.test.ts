@@ -56,12 +56,12 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
       'get /api/feed/history/head (If-None-Match) 200 304 404 405 503 application/json',
       'get /api/feed/history/index (If-None-Match) 200 304 405 503 application/json',
       'get /objects/sha256/{object} (object If-None-Match) 200 304 404 405 503 application/json',
-      'get /api/feed/history/rss (q source minPoints minComments top If-None-Match) 200 304 400 404 405 503 application/rss+xml',
-      'get /api/feed/history/atom (q source minPoints minComments top If-None-Match) 200 304 400 404 405 503 application/atom+xml',
-      'get /api/feed/history/feed.json (q source minPoints minComments top If-None-Match) 200 304 400 404 405 503 application/feed+json',
-      'get /api/feed/history/ranks (at count If-None-Match) 200 304 400 404 405 503 application/json',
-      'get /charts/year.svg (at count theme If-None-Match) 200 304 400 404 405 503 image/svg+xml',
-      'get /charts/item.svg (at count theme key If-None-Match) 200 304 400 404 405 503 image/svg+xml',
+      'get /api/feed/history/rss (q source minPoints minComments top If-None-Match) 200 304 400 404 405 429 503 application/rss+xml',
+      'get /api/feed/history/atom (q source minPoints minComments top If-None-Match) 200 304 400 404 405 429 503 application/atom+xml',
+      'get /api/feed/history/feed.json (q source minPoints minComments top If-None-Match) 200 304 400 404 405 429 503 application/feed+json',
+      'get /api/feed/history/ranks (at count If-None-Match) 200 304 400 404 405 429 503 application/json',
+      'get /charts/year.svg (at count theme If-None-Match) 200 304 400 404 405 429 503 image/svg+xml',
+      'get /charts/item.svg (at count theme key If-None-Match) 200 304 400 404 405 429 503 image/svg+xml',
     ],
     schemas:
       'IndexedGap IndexedPublication YearChanges YearCoverage YearFeed YearHistoryIndex YearItem YearPublication YearRanks',
@@ -69,10 +69,10 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
   },
   feed: {
     operations: [
-      'get /api/feed (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 503 application/json',
-      'get /api/rss (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 503 application/rss+xml',
-      'get /api/atom (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 503 application/atom+xml',
-      'get /api/feed.json (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 503 application/feed+json',
+      'get /api/feed (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 429 503 application/json',
+      'get /api/rss (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 429 503 application/rss+xml',
+      'get /api/atom (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 429 503 application/atom+xml',
+      'get /api/feed.json (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 429 503 application/feed+json',
     ],
     schemas: 'JsonFeed LiveFeed LiveHackerNewsItem LiveHypeItem LiveItem LiveLessWrongItem LiveLobstersItem',
     codes: LIVE_REFUSALS,
@@ -112,7 +112,7 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
   },
   mcp: {
     operations: [
-      'post /mcp (Accept Origin MCP-Protocol-Version) 200 400 403 405 413 429 500 503 application/json',
+      'post /mcp (Accept Origin MCP-Protocol-Version) 200 400 403 405 413 429 500 application/json',
     ],
     schemas: '',
     codes: MCP_REFUSALS,

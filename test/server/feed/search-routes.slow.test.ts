@@ -1,12 +1,10 @@
 import { rmSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { PAGES_CALLER } from '../../../src/domain/feed/search/search.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search/search.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { StorageFault, Refusal } from '../../../src/domain/refusal.ts'
 import { openApp, listenLocally, silentLog } from '../../support/api-client.ts'
 import { requestRoute as askPublic } from '../../support/contract-client.ts'
-import { ranges } from '../../support/pages.ts'
 import { signal, refresh } from '../../support/signals.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 
@@ -102,60 +100,32 @@ describe('the search over HTTP', () => {
     expect(await ask(app, '/api/search?q=a')).toMatchObject(unavailable)
   })
 
-  const RETRYING = { retryAfterSeconds: 2 }
   const PATHS = ['/api/search?q=a', '/api/similar?key=hn-1', '/api/trend?key=hn-1', '/api/trend?term=a']
 
-  test('an address with too many open queries gets Retry-After, on the page of an item too', async () => {
-    const search = searchThatFails(new Refusal('search_limit', 'too many', { members: RETRYING }))
-    const app = openApp(await openWorkspace(), { search })
-    for (const { status, body } of await Promise.all(PATHS.map((path) => ask(app, path))))
-      expect({ status, body }).toMatchObject({ status: 429, body: { error: 'search_limit', ...RETRYING } })
-    // A refused caller waits, so that an immediate retry takes no time from others.
-    const order: string[] = []
-    await Promise.all([
-      ask(app, PATHS[0] ?? '').then(() => order.push('refused')),
-      ask(app, '/api/feed?sort=trending').then(() => order.push('served')),
-    ])
-    expect(order).toEqual(['served', 'refused'])
-    const page = await app.request('http://dash.test/item?key=hn-1')
-    expect(page.status).toBe(429)
-    expect(page.headers.get('retry-after')).toBe('2')
-    expect(await page.text()).toContain('search_limit')
-  })
-
-  test('the item page has Retry-After while the search is busy, and logs no error', async () => {
+  test('the item page shows that the search fails, and logs it', async () => {
     const errors: string[] = []
     const log = { ...silentLog, error: (_: object, message: string) => void errors.push(message) }
-    const pageOf = async (code: string): Promise<unknown[]> => {
-      const search = searchThatFails(new Refusal(code, 'full', { members: RETRYING }))
-      const app = openApp(await openWorkspace(), { search, log })
-      const { status, headers } = await app.request('http://dash.test/item?key=hn-1')
-      return [status, headers.get('retry-after'), errors.splice(0)]
-    }
-    const again = String(RETRYING.retryAfterSeconds)
-    expect(await pageOf('search_busy')).toEqual([503, again, []])
-    expect(await pageOf('search_limit')).toEqual([429, again, []])
-    expect(await pageOf('storage_damaged')).toEqual([503, null, ['panel refused', 'panel refused']])
+    const app = openApp(await openWorkspace(), {
+      search: searchThatFails(new Refusal('storage_damaged')),
+      log,
+    })
+    expect((await app.request('http://dash.test/item?key=hn-1')).status).toBe(503)
+    expect(errors).toEqual(['panel refused', 'panel refused'])
   })
 
-  test('every route counts callers by the address from a trusted proxy, and pages count as one caller', async () => {
+  test('queries of every route and page run after those of the chat and of MCP clients', async () => {
     const callers: SearchCaller[] = []
     const by = (caller: SearchCaller): CallerSearch => {
       callers.push(caller)
       return searchThatFails(new Refusal('item_not_found')).by()
     }
-    const app = openApp(await openWorkspace(), { search: { by }, trustedProxies: ranges('127.0.0.1') })
+    const app = openApp(await openWorkspace(), { search: { by } })
     const server = await listenLocally(app)
-    const headers = { 'x-forwarded-for': '198.51.100.1, 2001:db8:1:2:3::4' }
-    for (const path of [...PATHS, '/item?key=hn-1'])
-      await (await fetch(`${server.url}${path}`, { headers })).text()
-    const caller = { address: '2001:db8:1:2::/64', isChat: false, signal: expect.any(AbortSignal) }
-    // A page is read once for all who ask for it, so no client is refused for another: renders are limited by address.
-    expect(callers).toEqual([PAGES_CALLER, caller, caller, caller, caller])
+    for (const path of [...PATHS, '/item?key=hn-1']) await (await fetch(`${server.url}${path}`)).text()
+    expect(callers.map(({ group }) => group)).toEqual(Array(5).fill('others'))
   })
 
   test.each([
-    [new Refusal('search_busy', 'all taken', { members: RETRYING }), 'search_busy'],
     [new Refusal('storage_damaged'), 'search_damaged'],
     [new StorageFault('the thread ended'), 'search_failed'],
     [new TypeError('unexpected'), 'search_failed'],

@@ -13,7 +13,7 @@ import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { runCall } from '../../../src/server/agent/tools.ts'
 import type { AgentSources } from '../../../src/server/agent/tools.ts'
-import { MCP_SLOTS, MCP_REFUSALS, mcpContract } from '../../../src/server/mcp/route.ts'
+import { MCP_REFUSALS, mcpContract } from '../../../src/server/mcp/route.ts'
 import type { McpPorts, McpRefusal } from '../../../src/server/mcp/route.ts'
 import { serveStdio } from '../../../src/server/mcp/stdio.ts'
 import { readAsAgent, settledWorkspace, startSearchProcess } from '../../support/agent-reads.ts'
@@ -138,7 +138,7 @@ describe('the tools over HTTP', () => {
       // The client holds values to the schema only when it knows the tools.
       await client.listTools()
       const result = await client.callTool({ name, arguments: given })
-      const options = { caller: { address: '192.0.2.1', isChat: true }, onFault: () => undefined }
+      const options = { group: 'chat' as const, onFault: () => undefined }
       const call = { name, arguments: JSON.stringify(given) }
       const { output, failed } = await runCall(call, sources, options, never)
       expect(failed).toBe(false)
@@ -305,36 +305,7 @@ describe('POST /mcp', () => {
     expect((await from('192.0.2.1')).status).toBe(200)
   })
 
-  /** A server whose calls of `get_feed_snapshot` wait; `waiting(n)` resolves when n of them do. */
-  async function startGated() {
-    let openGate: () => void = () => undefined
-    const gate = new Promise<null>((resolve) => (openGate = () => resolve(null)))
-    let count = 0
-    let wanted = { count: Number.NaN, reached: (): void => undefined }
-    const feed = (): Promise<null> => {
-      count += 1
-      if (count === wanted.count) wanted.reached()
-      return gate
-    }
-    const { url } = await startMcp({ sources: { feed }, trustedProxies: ranges('127.0.0.1') })
-    const from = (address: string, body = PING) => post(url, body, { 'x-forwarded-for': address })
-    const open: Promise<Response>[] = []
-    return {
-      from,
-      async open(addresses: readonly string[]) {
-        await new Promise<void>((reached) => {
-          wanted = { count: count + addresses.length, reached }
-          for (const address of addresses) open.push(from(address, FEED_CALL))
-        })
-      },
-      async release() {
-        openGate()
-        return (await Promise.all(open)).map(({ status }) => status)
-      },
-    }
-  }
-
-  test('POST /mcp queries the search for the client, and not as the chat', async () => {
+  test('POST /mcp queries the search for an MCP client, and not as the chat', async () => {
     const callers: SearchCaller[] = []
     const none = (): Promise<never> => Promise.reject(new Refusal('item_not_found'))
     const by = (caller: SearchCaller): CallerSearch => {
@@ -344,25 +315,7 @@ describe('POST /mcp', () => {
     const { url } = await startMcp({ sources: { search: { by } }, trustedProxies: ranges('127.0.0.1') })
     const call = toolCall('find_similar_items', { key: 'hn-hn3', limit: 1 })
     expect((await post(url, call, { 'x-forwarded-for': '192.0.2.7' })).status).toBe(200)
-    expect(callers).toMatchObject([{ address: '192.0.2.7', isChat: false }])
-  })
-
-  test('POST /mcp handles four concurrent requests of one address, and meanwhile those of others', async () => {
-    const { from, open, release } = await startGated()
-    await open(Array<string>(MCP_SLOTS.perAddress).fill('192.0.2.1'))
-    expect(await refused(await from('192.0.2.1'))).toBe('rate_limited')
-    expect((await from('192.0.2.2')).status).toBe(200)
-    expect(await release()).toEqual([200, 200, 200, 200])
-    expect((await from('192.0.2.1')).status).toBe(200)
-  })
-
-  test('POST /mcp handles a bounded number of concurrent requests', async () => {
-    const { from, open, release } = await startGated()
-    const addresses = Array.from({ length: MCP_SLOTS.all }, (_, at) => `192.0.2.${at}`)
-    await open(addresses)
-    expect(await refused(await from('198.51.100.1'))).toBe('busy')
-    expect(await release()).toEqual(addresses.map(() => 200))
-    expect((await from('198.51.100.1')).status).toBe(200)
+    expect(callers).toMatchObject([{ group: 'mcp' }])
   })
 
   test('POST /mcp is 404 when it is off', async () => {
@@ -396,7 +349,7 @@ describe('the tools on two streams', () => {
     const problems: string[] = []
     begin?.()
     await serveStdio(
-      { sources, address: 'local', version: '1.2.3', demo: false, onFault: (_, error) => faults.push(error) },
+      { sources, version: '1.2.3', demo: false, onFault: (_, error) => faults.push(error) },
       { input, output, signal: never, onProblem: (problem) => problems.push(problem) },
     )
     const lines = ((output.read() as Buffer | null)?.toString() ?? '')

@@ -119,15 +119,15 @@ test('a search leads to the feeds and lists of the last 30 days with its words a
   expect([long.status, long.text.includes('Subscribe')]).toEqual([200, false])
 })
 
-test('a busy search is a refusal on the page that is not cached', async () => {
+test('a search that fails is a refusal on the page', async () => {
   const workspace = await openWorkspace()
-  const fail = (): Promise<never> => Promise.reject(new Refusal('search_busy'))
-  const busy: CallerSearch = { search: fail, similar: fail, itemTrend: fail, termTrend: fail }
+  const fail = (): Promise<never> => Promise.reject(new Refusal('storage_unavailable'))
+  const failing: CallerSearch = { search: fail, similar: fail, itemTrend: fail, termTrend: fail }
   const { status, text, headers } = await openPage(workspace, '/search?q=rust', {
-    search: { by: () => busy },
+    search: { by: () => failing },
   })
   expect([status, headers.get('etag')]).toEqual([503, null])
-  expect(text).toContain('search_busy')
+  expect(text).toContain('search_unavailable')
 })
 
 test.each(['/', '/item?key=hn-1', '/docs', '/search?q=rust'])(

@@ -60,3 +60,23 @@ test('after a rejected key, keys in use count as rejected until their responses'
   uses[0]?.(false)
   expect(codeOf(tryKey)).toBeNull()
 })
+
+test('bodies that wait have 16 MiB of an address, 32 MiB of an IPv6 /48, and 128 MiB in all', () => {
+  const { holdBody } = openLimits(() => 1)
+  const part = 4 * 1024 * 1024
+  const heldOf = (address: string): number => {
+    const body = holdBody(address)
+    for (let parts = 0; ; parts += 1) if (body.hold(part) !== null) return parts
+  }
+  const first = holdBody('192.0.2.1')
+  expect([1, 2, 3, 4].map(() => first.hold(part))).toEqual([null, null, null, null])
+  expect(first.hold(1)).toMatchObject({
+    error: { code: 'busy', status: 429 },
+    headers: { 'retry-after': '15' },
+  })
+  expect([1, 2, 3].map((at) => heldOf(`2001:db8:1:${at}::/64`))).toEqual([4, 4, 0])
+  expect([1, 2, 3, 4, 5, 6].map((at) => heldOf(`198.51.100.${at}`))).toEqual([4, 4, 4, 4, 4, 0])
+  first.end()
+  first.end()
+  expect(heldOf('203.0.113.1')).toBe(4)
+})

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { SlotBounds } from '../../fair-queue.ts'
 import { parseQuery } from '../../query.ts'
 import { Refusal } from '../../refusal.ts'
 import { parseDay } from '../../time.ts'
@@ -25,14 +24,8 @@ export const TREND_MAX_DAYS = 3_660
 /** Most sources of a query. */
 const SOURCES_MAX = 20
 
-/** Most open queries of one address, of one network, and in all (docs/api.md). */
-export const SEARCH_SLOTS: SlotBounds = { perAddress: 4, perNetwork: 16, all: 64 }
-
 /** Timeout of a query, from its start. */
 export const QUERY_TIMEOUT_MS = 2_000
-
-/** Suggested retry of a refused caller: every running query has ended by then. */
-export const SEARCH_RETRY_AFTER_SECONDS = QUERY_TIMEOUT_MS / 1_000
 
 /** Refusal codes of `/api/search`, `/api/similar` and `/api/trend` (docs/api.md): the whole, closed list. */
 export const SEARCH_REFUSALS = [
@@ -46,22 +39,15 @@ export const SEARCH_REFUSALS = [
   'invalid_trend',
   'item_not_found',
   'method_not_allowed',
-  'search_limit',
-  'search_busy',
+  'busy',
   'search_unavailable',
   'search_damaged',
   'search_failed',
 ] as const
 export type SearchRefusal = (typeof SEARCH_REFUSALS)[number]
 
-/**
- * Refusals of {@link CallerSearch} besides those of stores: `search_limit` when the caller's address or network has too
- * many open queries, `search_busy` when no slot is free.
- */
-export type FeedSearchRefusal = Extract<
-  SearchRefusal,
-  'invalid_cursor' | 'item_not_found' | 'search_limit' | 'search_busy'
->
+/** Refusals of {@link CallerSearch} besides those of stores. */
+export type FeedSearchRefusal = Extract<SearchRefusal, 'invalid_cursor' | 'item_not_found'>
 
 export type SearchIndexRefusal = 'rebuild_superseded'
 
@@ -229,20 +215,14 @@ export function parseKey(params: URLSearchParams): string {
 
 // Callers
 
+/** Groups of callers, in the order in which their waiting queries run: the chat's tools, those of MCP clients, all others. */
+export const SEARCH_GROUPS = ['chat', 'mcp', 'others'] as const
+
 export interface SearchCaller {
-  /** The address as `clientAddress` returns it: it limits open queries, and addresses take turns. */
-  address: string
-  /** True for the chat's tools, whose queries run before all others. */
-  isChat: boolean
+  group: (typeof SEARCH_GROUPS)[number]
   /** Aborts a query that still waits for its turn; null for never. */
   signal: AbortSignal | null
 }
-
-/** The pages of the server, shared by all visitors; their slots and turns are separate from those of API clients. */
-export const PAGES_CALLER: SearchCaller = { address: 'pages', isChat: false, signal: null }
-
-/** The program itself, for its local user. */
-export const LOCAL_CALLER: SearchCaller = { address: 'local', isChat: false, signal: null }
 
 // Results
 

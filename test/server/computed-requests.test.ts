@@ -1,0 +1,232 @@
+import { EventEmitter } from 'node:events'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { openComputedRequests } from '../../src/server/computed-requests.ts'
+import type { ComputedRequests } from '../../src/server/computed-requests.ts'
+
+/** A queue whose computations block for no time, so that there are no pauses. */
+const withoutPauses = (): ComputedRequests =>
+  openComputedRequests({ now: () => 0, pause: async () => undefined, watch: () => () => 0 })
+
+/**
+ * Runs computations that block for the given times, in milliseconds, one after another or all asked for at once.
+ *
+ * @returns their starts and the pauses, in order
+ */
+async function orderOf(blocks: readonly number[], isSequential = false): Promise<string> {
+  const events: string[] = []
+  let now = 0
+  const queue = openComputedRequests({
+    now: () => now,
+    async pause(ms) {
+      events.push(`pause of ${ms}`)
+      now += ms
+    },
+    watch() {
+      const startedAt = now
+      return () => now - startedAt
+    },
+  })
+  const compute = (block: number, index: number): Promise<void> =>
+    queue.run('a', async () => {
+      events.push(`${index + 1}`)
+      now += block
+      await nextTurn()
+      if (!isSequential) events.push('end')
+    })
+  if (isSequential) for (const [index, block] of blocks.entries()) await compute(block, index)
+  else await Promise.all(blocks.map(compute))
+  return events.join(', ')
+}
+
+test('computations that block shortly take at most half of the time, and 108 ms may be owed', async () => {
+  const order = await orderOf(Array<number>(32).fill(4))
+  // After 27 computations 112 ms are owed; each further one is followed by a pause as long.
+  expect(order.split('pause of 4')).toHaveLength(6)
+  expect(order.replaceAll('pause of 4, ', '')).toBe(
+    Array.from({ length: 32 }, (_, at) => `${at + 1}, end`).join(', '),
+  )
+})
+
+test('computations that block long run with pauses of nine times their duration, of at most 108 ms, and 108 ms owed', async () => {
+  expect(await orderOf([8, 10, 40, 1, 1])).toBe(
+    '1, end, 2, end, pause of 44, 3, end, pause of 68, 4, end, pause of 1, 5, end',
+  )
+})
+
+test('computations that come one after another owe the same pauses, also with short ones between them', async () => {
+  expect(await orderOf([10, 1, 10, 1, 10], true)).toBe('1, 2, 3, pause of 63, 4, pause of 1, 5')
+})
+
+test('the time for which computations block the event loop is measured', async () => {
+  const pauses: number[] = []
+  const queue = openComputedRequests({ pause: async (ms) => void pauses.push(ms) })
+  for (let long = 0; long < 3; long += 1)
+    await queue.run('a', async () => {
+      const end = performance.now() + 20
+      while (performance.now() < end);
+    })
+  await queue.run('a', async () => undefined)
+  expect(pauses.length).toBeGreaterThan(0)
+  expect(Math.min(...pauses)).toBeGreaterThan(0)
+})
+
+const idle = (): Promise<void> => new Promise<void>(() => undefined)
+
+/** Counts the computations that start. */
+function counted() {
+  const started: string[] = []
+  const compute = (name: string) => (): Promise<void> => {
+    started.push(name)
+    return idle()
+  }
+  return { started, compute }
+}
+
+test('an address has two computations at once, a network four, and all eight', async () => {
+  const { started, compute } = counted()
+  const queue = withoutPauses()
+  const addresses = [
+    '192.0.2.1',
+    '2001:db8:1:1::/64',
+    '2001:db8:1:2::/64',
+    '2001:db8:1:3::/64',
+    '192.0.2.2',
+    '192.0.2.3',
+  ]
+  for (let time = 0; time < 4; time += 1)
+    for (const address of addresses) queue.run(address, compute(address)).catch(() => undefined)
+  await expect.poll(() => started.length).toBe(8)
+  await nextTurn()
+  expect(started.filter((each) => each === '192.0.2.1')).toHaveLength(2)
+  expect(started.filter((each) => each.startsWith('2001'))).toHaveLength(4)
+  expect(started).toHaveLength(8)
+})
+
+test('a place is free once its computation ends, and the waiting one whose turn it is starts', async () => {
+  const queue = withoutPauses()
+  const order: string[] = []
+  let release = (): void => undefined
+  const released = new Promise<void>((resolve) => (release = resolve))
+  const running = [1, 2].map(() => queue.run('a', () => released))
+  const waiting = ['a', 'a', 'b'].map((name) => queue.run(name, async () => void order.push(name)))
+  await waiting[2]
+  expect(order).toEqual(['b'])
+  release()
+  await Promise.all([...running, ...waiting])
+  expect(order).toEqual(['b', 'a', 'a'])
+})
+
+test('other requests get a turn between computations', async () => {
+  const queue = withoutPauses()
+  const events: string[] = []
+  const computations = ['1', '2', '3', '4'].map((name) =>
+    queue.run('a', async () => {
+      if (name === '1') setImmediate(() => events.push('other'))
+      events.push(name)
+    }),
+  )
+  await Promise.all(computations)
+  expect(events).toEqual(['1', 'other', '2', '3', '4'])
+})
+
+test('a failing computation rejects only for its caller, and the next one runs', async () => {
+  const queue = withoutPauses()
+  const failing = queue.run('a', () => Promise.reject(new Error('broken')))
+  const next = queue.run('a', async () => 'whole')
+  await expect(failing).rejects.toThrow('broken')
+  expect(await next).toBe('whole')
+})
+
+/** Returns the number of places that an address takes until it is refused; computations displaced later go to `dropped`. */
+async function placesOf(queue: ComputedRequests, address: string, dropped: string[] = []): Promise<number> {
+  for (let taken = 0; ; taken += 1) {
+    let refusal: unknown = null
+    queue.run(address, idle).catch((error: unknown) => {
+      refusal = error
+      dropped.push(address)
+    })
+    await nextTurn()
+    if (refusal === null) continue
+    expect(refusal).toMatchObject({ code: 'busy', members: { retryAfterSeconds: expect.any(Number) } })
+    dropped.pop()
+    return taken
+  }
+}
+
+/** A queue in an endless pause, so that every computation waits. */
+async function stopped(): Promise<ComputedRequests> {
+  const queue = openComputedRequests({ now: () => 0, pause: idle, watch: () => () => 1_000 })
+  for (let long = 0; long < 2; long += 1) await queue.run('first', async () => undefined)
+  await nextTurn()
+  return queue
+}
+
+test('one address cannot fill the queue, and a newcomer takes a place of the address with the most', async () => {
+  const queue = await stopped()
+  const dropped: string[] = []
+  const taken = []
+  for (let at = 0; at < 9; at += 1) taken.push(await placesOf(queue, `192.0.2.${at}`, dropped))
+  expect(taken).toEqual([32, 32, 32, 32, 32, 32, 32, 32, 28])
+  expect(dropped).toHaveLength(28)
+})
+
+test('the addresses of one IPv6 /48 hold at most 64 waiting places, and a newcomer takes one of theirs', async () => {
+  const queue = await stopped()
+  const dropped: string[] = []
+  let taken = 0
+  for (const network of ['a', 'b', 'c', 'd'])
+    for (let at = 0; at < 80; at += 1)
+      taken += await placeOf(queue, `2001:db8:${network}:${at}::/64`, dropped)
+  expect(taken).toBe(4 * 64)
+  expect(await placeOf(queue, '203.0.113.1', dropped)).toBe(1)
+})
+
+/** One place, if the address gets it. */
+async function placeOf(queue: ComputedRequests, address: string, dropped: string[]): Promise<number> {
+  let isAdmitted = true
+  queue.run(address, idle).catch(() => {
+    isAdmitted = false
+    dropped.push(address)
+  })
+  await nextTurn()
+  return isAdmitted ? 1 : 0
+}
+
+test('a refusal names the seconds after which the caller has a place, by the time that computations take now', async () => {
+  let now = 0
+  const queue = openComputedRequests({ now: () => now, pause: async () => undefined, watch: () => () => 0 })
+  for (let done = 0; done < 100; done += 1)
+    await queue.run('a', async () => {
+      now += 500
+      await nextTurn()
+    })
+  const waiting = ['a', 'b', 'c'].flatMap((name) => Array.from({ length: 34 }, () => queue.run(name, idle)))
+  for (const each of waiting) each.catch(() => undefined)
+  await nextTurn()
+  await nextTurn()
+  // One of each waiting address comes before the next one of the caller.
+  await expect(queue.run('a', idle)).rejects.toMatchObject({ members: { retryAfterSeconds: 2 } })
+})
+
+test('a computation that waits is withdrawn when its connection closes', async () => {
+  const queue = withoutPauses()
+  const closing = new EventEmitter()
+  const running = [1, 2].map(() => queue.run('a', idle))
+  for (const each of running) each.catch(() => undefined)
+  const computed: string[] = []
+  const left = queue.run('a', async () => computed.push('left'), closing)
+  await nextTurn()
+  closing.emit('close')
+  await expect(left).rejects.toMatchObject({ code: 'busy' })
+  expect(computed).toEqual([])
+  expect(closing.listenerCount('close')).toBe(0)
+})
+
+test('addresses take turns', async () => {
+  const served: string[] = []
+  const queue = withoutPauses()
+  const asked = ['a', 'a', 'a', 'b', 'c'].map((name) => queue.run(name, async () => served.push(name)))
+  await Promise.all(asked)
+  expect(served.join('')).toBe('abcaa')
+})
