@@ -26,27 +26,31 @@ export class CompletionMessage {
   /**
    * Adds a whole completion or the next chunk of a stream.
    *
-   * @returns the content and the refusal that it adds
+   * @returns the content and the refusal that it adds, and the reasoning and the tool calls
    */
-  add(completion: JsonObject): { content: string; refusal: string } {
+  add(completion: JsonObject): { content: string; refusal: string; hidden: string } {
     const choice = firstChoice(completion)
     this.finish = textOf(choice?.['finish_reason']) || this.finish
     const message = asJsonObject(choice?.['delta'] ?? choice?.['message'])
-    if (message === null) return { content: '', refusal: '' }
+    if (message === null) return { content: '', refusal: '', hidden: '' }
     this.isMissing = false
     const content = contentText(message['content'])
     const refusal = textOf(message['refusal'])
     this.text += content
     this.refusal += refusal
+    // The other parts of a list are reasoning too.
+    let hidden = Array.isArray(message['content']) ? JSON.stringify(message['content']) : ''
     for (const field of REASONING_FIELDS) {
       const text = textOf(message[field])
       if (text !== '') this.reasoning[field] = (this.reasoning[field] ?? '') + text
+      hidden += text
     }
-    for (const part of asArray(message['tool_calls'])) this.#addCall(asJsonObject(part) ?? {})
-    return { content, refusal }
+    for (const part of asArray(message['tool_calls'])) hidden += this.#addCall(asJsonObject(part) ?? {})
+    return { content, refusal, hidden }
   }
 
-  #addCall(part: JsonObject): void {
+  /** @returns the text of the part */
+  #addCall(part: JsonObject): string {
     const { name, arguments: written } = asJsonObject(part['function']) ?? {}
     const index = part['index'] ?? null
     const added: WrittenCall = {
@@ -59,11 +63,12 @@ export class CompletionMessage {
     if (current === undefined || beginsCall(current, added)) {
       this.calls.push(added)
       this.#byIndex.set(index, added)
-      return
+      return added.name + added.arguments
     }
     current.id ||= added.id
     current.name ||= added.name
     current.arguments += added.arguments
+    return added.name + added.arguments
   }
 
   #currentCall(index: unknown, id: string): WrittenCall | undefined {

@@ -151,6 +151,8 @@ function toMessages(round: ToolRound, form: RequestForm): ChatCompletionMessageP
 /** Text and end of the round in an event; either may be absent. */
 interface ParsedEvent {
   text?: string
+  /** See {@link ModelEvent}. */
+  received?: string
   end?: RoundEnd
 }
 
@@ -188,8 +190,8 @@ export class CompletionParser {
     this.#usage = parseUsage(asJsonObject(chunk['usage'])) ?? this.#usage
     this.#named = chunk['model'] ?? this.#named
     if (chunk['error'] || firstChoice(chunk)?.['error']) return { end: this.#endedEarly('failed') }
-    const { content, refusal } = this.#message.add(chunk)
-    return this.#show(this.#filter.push(content), refusal)
+    const { content, refusal, hidden } = this.#message.add(chunk)
+    return { received: content + refusal + hidden, ...this.#show(this.#filter.push(content), refusal) }
   }
 
   /** Returns the end of the round when the stream has ended. */

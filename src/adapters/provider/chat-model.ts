@@ -113,8 +113,8 @@ async function* runRequest(
     for (;;) {
       const event = await stream.next(parser.hasReason)
       signal.throwIfAborted()
-      const { text, end } = event === null ? parser.endOfStream() : parser.parse(event)
-      if (text !== undefined) yield { kind: 'text', text }
+      const { text = '', received = '', end } = event === null ? parser.endOfStream() : parser.parse(event)
+      if (text + received !== '') yield { kind: 'text', text, ...(received === text ? {} : { received }) }
       signal.throwIfAborted()
       if (end === undefined) continue
       isComplete = true

@@ -92,14 +92,22 @@ export function shortestCallCost(bounds: Omit<CallBounds, 'inputTokens'>): CallC
   return firstCallCost(SHORTEST_REQUEST, bounds)
 }
 
-/** Bytes per token in the estimate for an aborted call. */
-const ABORTED_BYTES_A_TOKEN = 3
+/** ASCII bytes per token in the estimate for an aborted call. */
+const ASCII_BYTES_A_TOKEN = 3
 
-/** Estimates the usage of an aborted call by the UTF-8 bytes sent and received. */
-export function abortedUsage(sentBytes: number, receivedBytes: number): Usage {
-  const tokens = (bytes: number): number => Math.ceil(bytes / ABORTED_BYTES_A_TOKEN)
-  return { in: tokens(sentBytes), out: tokens(receivedBytes), cached: 0 }
+/**
+ * Estimates the usage of an aborted call by the text sent and received. A tokenizer can make a token of each byte of a
+ * character that it does not know, such as cuneiform.
+ */
+export function abortedUsage(sent: string, received: string): Usage {
+  const tokens = (text: string): number => {
+    const others = Buffer.byteLength(text.replaceAll(ASCII, ''))
+    return Math.ceil((Buffer.byteLength(text) - others) / ASCII_BYTES_A_TOKEN) + others
+  }
+  return { in: tokens(sent), out: tokens(received), cached: 0 }
 }
+
+const ASCII = /\p{ASCII}+/gu
 
 /**
  * Upper estimate of a call without reported usage: one token per byte sent, and the whole output limit, because

@@ -73,7 +73,12 @@ export type FailureCode =
  * reason and yields nothing after it.
  */
 export type ModelEvent =
-  | { kind: 'text'; text: string }
+  | {
+      kind: 'text'
+      text: string
+      /** The output that arrived with the text, thoughts and tool calls included; absent if it is the text alone. */
+      received?: string
+    }
   | {
       kind: 'end'
       /** The model that responded, as `config.model` names it; null if the response names none that was requested. */

@@ -151,7 +151,7 @@ async function* callModel(
   signal.throwIfAborted()
   tally.rounds += 1
   let outcome: ModelOutcome | null = null
-  let receivedBytes = 0
+  let received = ''
   // Text after tool calls starts a new paragraph.
   let separator = tally.text === '' ? '' : '\n\n'
   const delta = (text: string): AgentEvent => {
@@ -164,7 +164,8 @@ async function* callModel(
         outcome = event
         break
       }
-      receivedBytes += Buffer.byteLength(event.text)
+      received += event.received ?? event.text
+      if (event.text === '') continue
       const text = filter.push(separator + event.text)
       separator = ''
       if (text !== '') yield delta(text)
@@ -174,7 +175,7 @@ async function* callModel(
     if (rest !== '') yield delta(rest)
   } finally {
     if (outcome === null && signal.aborted)
-      tally.estimated = addUsage(tally.estimated, abortedUsage(bytesOf(call), receivedBytes))
+      tally.estimated = addUsage(tally.estimated, abortedUsage(JSON.stringify(call), received))
     else recordUsage(tally, outcome, call, prices)
   }
   return (

@@ -68,6 +68,24 @@ describe('a stream of an engine', () => {
     expect(result).toMatchObject({ text: 'One.', end: { kind: 'end' } })
   })
 
+  test('a stream reports thoughts and tool calls as received, and no text for them', async () => {
+    const call = { index: 0, function: { name: 'tool', arguments: '{"a":1}' } }
+    const deltas = [
+      { reasoning_content: 'I think. ' },
+      { content: '<think>Or not.</think>' },
+      { content: 'Hi' },
+      { tool_calls: [call] },
+      { content: [{ type: 'thinking', thinking: 'At last.' }] },
+    ]
+    const stream = deltas.map((delta) => chunk(delta)).join('') + chunk({}, 'tool_calls') + DONE
+    const events = await collectEvents(modelAt(await serveStream(stream)))
+    expect(outcome(events).text).toBe('Hi')
+    const received = events.flatMap((event) => (event.kind === 'text' ? [event.received ?? event.text] : []))
+    expect(received.join('')).toBe(
+      'I think. <think>Or not.</think>Hitool{"a":1}[{"type":"thinking","thinking":"At last."}]',
+    )
+  })
+
   test.each([
     ['half an event', 'data: {"choices":[{"del', 'truncated'],
     ['a cut by the token limit', chunk({ content: 'x' }, 'length'), 'incomplete'],

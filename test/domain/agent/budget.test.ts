@@ -136,15 +136,24 @@ describe('the cost of an interrupted turn', () => {
     expect(cost(NONE, three)).toBe(costOf({ in: 25_500, out: 3_000, cached: 0 }, PRICES))
   })
 
-  test('an aborted call is estimated at 3 bytes a token, sent and received, rounded up', () => {
-    const aborted = abortedUsage(8_000, 10)
+  test('an aborted call is estimated at 3 bytes of ASCII a token, sent and received, rounded up', () => {
+    const aborted = abortedUsage('x'.repeat(8_000), '1234567890')
     expect(cost(NONE, aborted)).toBe(costOf({ in: 2_667, out: 4, cached: 0 }, PRICES))
     expect(cost(told, aborted)).toBe(costOf({ in: 3_667, out: 104, cached: 0 }, PRICES))
-    expect(cost(NONE, abortedUsage(1, 0))).toBe(1)
+    expect(cost(NONE, abortedUsage('x', ''))).toBe(1)
+  })
+
+  test.each([
+    ['cuneiform', '𒀭𒂗𒆤', 12],
+    ['Chinese', '你好', 6],
+    ['an accented letter among others', 'année!', 1 + 2 + 1],
+    ['half a surrogate pair', '\ud800', 3],
+  ])('an aborted call of %s counts a token for each byte outside ASCII', (_, text, tokens) => {
+    expect(abortedUsage(text, text)).toEqual({ in: tokens, out: tokens, cached: 0 })
   })
 
   test('an estimate never exceeds the reservation', () => {
-    expect(cost(NONE, abortedUsage(90_000, 0), 4_000)).toBe(4_000)
+    expect(cost(NONE, abortedUsage('x'.repeat(90_000), ''), 4_000)).toBe(4_000)
     expect(cost(NONE, unknown, 4_000)).toBe(4_000)
     expect(cost(told, unknown, 3_000)).toBe(3_000)
   })

@@ -45,3 +45,27 @@ test('the results of an answer have at most 32 KB in all, and a call with too li
   expect(results.join('').length).toBeLessThan(TURN_RESULTS_MAX_BYTES + 1_000)
   expect(results.at(-1)).toContain('as long as they may be')
 })
+
+test('an aborted answer pays for the thoughts and the arguments that it received, as well as for its text', async () => {
+  const controller = new AbortController()
+  const ask = async function* (_: ModelCall, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+    yield { kind: 'text', text: '', received: '𒀭'.repeat(100) }
+    yield { kind: 'text', text: 'Hello ', received: `${'x'.repeat(600)}Hello ` }
+    yield { kind: 'text', text: 'you' }
+    controller.abort()
+    signal.throwIfAborted()
+  }
+  const tally = new Tally(1_000_000)
+  const ports = { ask, prices: FREE, reserveUpTo: never, runTool: never, maxOutputTokens: 1_000 }
+  const prompt = { instructions: '', input: () => [], maxInputBytes: 0, withTools: false }
+  const shown: string[] = []
+  const answer = async (): Promise<void> => {
+    for await (const event of generateAnswer(ports, prompt, tally, controller.signal))
+      if (event.event === 'delta') shown.push(event.data.text)
+  }
+  await expect(answer()).rejects.toThrow()
+  expect(shown.join('')).toBe('Hello you')
+  expect(tally.estimated.out).toBe(400 + 203)
+})
+
+const never = (): Promise<never> => Promise.reject(new Error('not expected'))
