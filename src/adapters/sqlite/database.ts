@@ -6,7 +6,7 @@ import type { Journal } from './guard.ts'
 import { applyMigrations, migrationsOf } from './migrate.ts'
 import type { StoreName } from './migrate.ts'
 import type { StoreClient } from './rows.ts'
-import { translateError } from './vendor-errors.ts'
+import { isBusy, translateError } from './vendor-errors.ts'
 
 /** Options for opening one store's database. */
 export interface DatabaseOptions {
@@ -48,15 +48,9 @@ export interface Database {
 /** Describes a database without touching it; {@link Database.use} opens it. */
 export function database(options: DatabaseOptions): Database {
   const engine = engineOf(options.location, { ...options, journal: journalOf(options) })
-  return lazyDatabase(engine, async () => {
-    const client = await engine.open()
-    try {
-      await applyMigrations(client, options.store, migrationsOf(options.store), engine.name)
-      return client
-    } catch (error) {
-      client.close()
-      throw error
-    }
+  return lazyDatabase(engine, async (client) => {
+    await applyMigrations(client, options.store, migrationsOf(options.store), engine.name)
+    return client
   })
 }
 
@@ -77,7 +71,7 @@ export function readOnlyDatabase(
   owner: Database | null,
 ): Database {
   const engine = engineOf(options.location, { ...options, readOnly: true })
-  const readOnly = lazyDatabase(engine, async () => readOnlyClient(await engine.open()))
+  const readOnly = lazyDatabase(engine, async (client) => readOnlyClient(client))
   if (owner === null) return readOnly
   return {
     ...readOnly,
@@ -88,32 +82,43 @@ export function readOnlyDatabase(
   }
 }
 
-function lazyDatabase(engine: Engine, openClient: () => Promise<StoreClient>): Database {
+/** @param prepare makes an open client ready for use */
+function lazyDatabase(engine: Engine, prepare: (client: StoreClient) => Promise<StoreClient>): Database {
+  let client: StoreClient | null = null
   let opening: Promise<StoreClient> | null = null
   let opened: StoreClient | null = null
 
   const reset = (): void => {
-    opened?.close()
+    client?.close()
+    client = null
     opened = null
     opening = null
   }
 
   const open = async (): Promise<StoreClient> => {
-    opened = await openClient()
-    engine.ready()
-    return opened
+    try {
+      client ??= await engine.open()
+      opened = await prepare(client)
+      engine.ready()
+      return opened
+    } catch (error) {
+      // The driver frees the descriptors of a closed client late: a locked database keeps its client.
+      if (isBusy(error)) opening = null
+      else reset()
+      throw error
+    }
   }
 
   return {
     changeToken: (fileClock) => engine.changeToken(fileClock),
     async use(work) {
       try {
-        if (opened && !engine.isCurrent()) reset()
+        const isOpening = opening !== null && opened === null
+        if (client && !isOpening && !engine.isCurrent()) reset()
         if (!opened) engine.requirePresent()
         opening ??= open()
         return await work(await opening)
       } catch (error) {
-        if (!opened) opening = null
         throw translateError(error, engine.name)
       }
     },

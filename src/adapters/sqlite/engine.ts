@@ -19,7 +19,7 @@ export interface Engine {
   open(): Promise<StoreClient>
   /** Called after an opened database has been migrated. */
   ready(): void
-  /** Returns false if the opened file has been replaced or removed. */
+  /** Returns false if the opened file has been replaced or removed, or did not exist and is not ready. */
   isCurrent(): boolean
   /** @throws Refusal `storage_unavailable` if a database that existed has disappeared */
   requirePresent(): void
@@ -66,6 +66,7 @@ function fileEngine(url: string, options: EngineOptions): Engine {
       requireFolder(dirname(path))
       if (readOnly && inode() === null) throw storageUnavailable(`${name} does not exist`)
       const client = createClient({ url, timeout: nativeBusyMs, concurrency: 1 })
+      openedInode = inode()
       return guardClient(client, retryMs, {
         journal,
         walPath,

@@ -21,12 +21,14 @@ type GuardedClient = StoreClient & Pick<Client, 'transaction' | 'executeMultiple
  * Wraps the driver's client for a store in a file or in memory. It works around three faults of the driver:
  *
  * - a prepared statement that failed with SQLITE_BUSY is not reset: its connection acknowledges writes it never
- *   commits, and a lock it had is kept, even when the connection is closed, until the statement is garbage
+ *   commits, and its descriptors and any lock it had are kept, even when the connection is closed, until the statement
+ *   is garbage
  * - two open transactions on one client block each other
  * - a read transaction takes its lock only with its first statement
  *
- * Therefore work runs one at a time. A BEGIN that is busy is retried on a new connection. Every write is an
- * explicit transaction; its COMMIT is retried on the same connection when busy, because it can still succeed.
+ * Therefore work runs one at a time, and locks are taken by scripts: unlike a prepared statement, a failed script is
+ * reset and keeps nothing, so that it is retried on the same connection. Every write is an explicit transaction. Only a
+ * statement that is busy although its lock was free just before gets a new connection.
  *
  * @param busyMs time in milliseconds for retrying a busy database before the error is thrown
  */
@@ -58,27 +60,25 @@ export function guardClient(
   /** Returns the end of the retries of work requested now; waiting for its turn counts. */
   const deadlineFromNow = (): number => performance.now() + busyMs
 
-  /**
-   * Runs work that leaves nothing behind if it fails, and retries it on a new connection while the database is
-   * busy.
-   */
-  const onFreshConnection = <T>(work: () => Promise<T>, deadline: number): Promise<T> => {
-    const withSettings = async (): Promise<T> => {
-      if (settings !== '') await client.executeMultiple(settings)
-      return work()
-    }
-    return retryBusy(withSettings, deadline, () => client.reconnect())
-  }
+  const query = (statement: InStatement, deadline: number): Promise<ResultSet> =>
+    retryBusy(async () => {
+      await client.executeMultiple(`${settings};${TAKE_READ_LOCK}`)
+      try {
+        return await client.execute(statement)
+      } catch (error) {
+        if (isBusy(error)) client.reconnect()
+        throw error
+      }
+    }, deadline)
 
   const begin = (mode: TransactionMode, deadline: number): Promise<Transaction> =>
-    onFreshConnection(async () => {
+    retryBusy(async () => {
       // Set each time, because the driver may have opened a new connection, and before the transaction, because it
       // cannot be set inside.
-      if (mode !== 'read') await client.executeMultiple(JOURNAL_SETTINGS[journal])
-      const tx = await client.transaction(mode)
-      if (mode !== 'read') return tx
+      await client.executeMultiple(mode === 'read' ? settings : `${settings};${JOURNAL_SETTINGS[journal]}`)
+      const tx = await client.transaction(mode === 'write' ? 'deferred' : mode)
       try {
-        await tx.execute('SELECT 1 FROM sqlite_schema LIMIT 1')
+        if (mode !== 'deferred') await tx.executeMultiple(mode === 'write' ? TAKE_WRITE_LOCK : TAKE_READ_LOCK)
         return tx
       } catch (error) {
         tx.close()
@@ -88,13 +88,10 @@ export function guardClient(
 
   const commit: Commit = async (tx, deadline) => {
     try {
-      // Unlike a prepared statement, a failed script is reset and keeps no lock.
       await retryBusy(() => tx.executeMultiple('COMMIT'), deadline)
-    } catch (error) {
-      abandon(client, tx, error)
-      throw error
+    } finally {
+      tx.close()
     }
-    tx.close()
   }
 
   const run = async (tx: Transaction, statements: InStatement[]): Promise<ResultSet[]> => {
@@ -147,7 +144,7 @@ export function guardClient(
     const withArgs = typeof statement === 'string' ? { sql: statement, args: [] } : statement
     const deadline = deadlineFromNow()
     return exclusively(async () => {
-      if (QUERY_PATTERN.test(withArgs.sql)) return onFreshConnection(() => client.execute(withArgs), deadline)
+      if (QUERY_PATTERN.test(withArgs.sql)) return query(withArgs, deadline)
       const [result] = await batch([withArgs], 'write', deadline)
       if (!result) throw new Error('a statement returned no result')
       return result
@@ -186,6 +183,12 @@ export function guardClient(
 
 /** Statements that take no lock that needs a commit. */
 const QUERY_PATTERN = /^\s*(SELECT|PRAGMA|EXPLAIN)\b/i
+
+/** Takes the lock of a read, inside a transaction or to see that it is free. */
+const TAKE_READ_LOCK = 'SELECT 1 FROM sqlite_schema LIMIT 1'
+
+/** Ends a transaction that has no lock yet, and begins one with the lock of a write. */
+const TAKE_WRITE_LOCK = 'COMMIT; BEGIN IMMEDIATE'
 
 /** Limits the driver's own wait for a lock, in milliseconds, before a commit with a deadline. */
 const SHORT_WAIT = 'PRAGMA busy_timeout = 50'

@@ -51,19 +51,13 @@ export function isBusy(error: unknown): boolean {
  * Runs work, and retries it while the database is busy.
  *
  * @param deadline time by `performance.now()` after which the last busy error is thrown
- * @param beforeRetry called after every busy error, including the last one
  */
-export async function retryBusy<T>(
-  work: () => Promise<T>,
-  deadline: number,
-  beforeRetry: () => void = () => undefined,
-): Promise<T> {
+export async function retryBusy<T>(work: () => Promise<T>, deadline: number): Promise<T> {
   for (let pauseMs = 5; ; pauseMs = Math.min(pauseMs * 2, 100)) {
     try {
       return await work()
     } catch (error) {
       if (!isBusy(error)) throw error
-      beforeRetry()
       if (performance.now() >= deadline) throw error
       await sleep(pauseMs)
     }

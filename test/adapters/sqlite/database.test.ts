@@ -18,7 +18,7 @@ import { storageUnavailable } from '../../../src/domain/refusal.ts'
 import { temporaryFolder, openDescriptors } from '../../support/temporary-folder.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
-import { holdLock, openStore, rawClient } from './lock-holder.ts'
+import { holdExclusively, holdLock, openStore, rawClient } from './lock-holder.ts'
 
 const open = (path: string, retryMs = 5_000): Database =>
   openStore('feed', pathToFileURL(path).href, { retryMs })
@@ -95,6 +95,28 @@ describe('a database', () => {
     await holdLock(pathToFileURL(path).href, 'writing')
     await expect(save(store, '1')).rejects.toSatisfy(isBusy)
     expect(await ids(store)).toEqual([])
+  })
+
+  test('a database that is locked while it opens keeps its descriptors, and opens once it is free', async () => {
+    const { path } = await holding('1')
+    const release = await holdExclusively(path)
+    const store = open(path, 0)
+    await expect(ids(store)).rejects.toSatisfy(isBusy)
+    const before = openDescriptors(path)
+    for (let times = 0; times < 50; times += 1) await expect(ids(store)).rejects.toSatisfy(isBusy)
+    expect(openDescriptors(path)).toBe(before)
+    await release()
+    expect(await ids(store)).toEqual(['1'])
+  })
+
+  test('a database that another file replaces while it is locked is opened from the other file', async () => {
+    const { path } = await holding('1')
+    const other = await holding('2')
+    await holdExclusively(path)
+    const store = open(path, 0)
+    await expect(ids(store)).rejects.toSatisfy(isBusy)
+    renameSync(other.path, path)
+    expect(await ids(store)).toEqual(['2'])
   })
 })
 

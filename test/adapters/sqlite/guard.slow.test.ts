@@ -1,12 +1,12 @@
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { createClient, LibsqlError } from '@libsql/client'
 import type { InStatement, ResultSet } from '@libsql/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isBusy } from '../../../src/adapters/sqlite/vendor-errors.ts'
 import { guardClient } from '../../../src/adapters/sqlite/guard.ts'
 import { DeadlineExceeded } from '../../../src/adapters/sqlite/rows.ts'
-import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { openDescriptors, temporaryFolder } from '../../support/temporary-folder.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { holdLock, rawClient, countTicks, startWaiting } from './lock-holder.ts'
 import type { Lock } from './lock-holder.ts'
@@ -55,6 +55,13 @@ const WRITES: Record<string, (client: Guarded, text: string) => Promise<unknown>
   'a transaction': (client, text) => inTransaction(client, 'write', insert(text)),
 }
 
+/** Every way to read through a client. */
+const READS: Record<string, (client: Guarded) => Promise<unknown>> = {
+  'a query': (client) => client.execute('SELECT text FROM notes'),
+  'a batch of queries': (client) => client.batch(['SELECT text FROM notes'], 'read'),
+  'a read transaction': (client) => inTransaction(client, 'read', 'SELECT text FROM notes'),
+}
+
 const LOCKS: Lock[] = ['reading', 'writing', 'committing']
 
 const CASES = LOCKS.flatMap((lock) => Object.entries(WRITES).map(([what, write]) => ({ lock, what, write })))
@@ -89,6 +96,22 @@ describe('a guarded client', () => {
       await client.batch([insert('three')], 'write')
       await other.execute(insert('four'))
       expect(await textsIn(url)).toEqual(['one', 'two', 'three', 'four'])
+    },
+  )
+
+  test.each([
+    ...CASES,
+    ...Object.entries(READS).map(([what, write]) => ({ lock: 'committing' as const, what, write })),
+  ])(
+    'the client opens no more descriptors, however often $what fails while another process is $lock',
+    async ({ lock, write }) => {
+      const { url, client } = await notes(0)
+      await client.execute(insert('before'))
+      await holdLock(url, lock)
+      const before = openDescriptors(fileURLToPath(url))
+      for (let times = 0; times < 50; times += 1)
+        await expect(write(client, 'too late')).rejects.toSatisfy(isBusy)
+      expect(openDescriptors(fileURLToPath(url))).toBe(before)
     },
   )
 
