@@ -8,6 +8,8 @@ import { startSweeper, probedLedger } from '../server/agent/service.ts'
 import type { AgentPorts, ProbedLedger } from '../server/agent/service.ts'
 import { agentSources } from '../server/agent/tools.ts'
 import type { AgentSources } from '../server/agent/tools.ts'
+import type { Clock, Objects } from '../domain/ports.ts'
+import { latestAt } from '../domain/year/chain.ts'
 import { checksWithTimeout, createApp, openReaders } from '../server/app.ts'
 import { listenOn } from '../server/listen.ts'
 import type { RunningServer } from '../server/listen.ts'
@@ -15,6 +17,7 @@ import { agentMeter, processMeter, requestMeter } from '../server/metrics/instru
 import { createMetricsApp, scraper, storedMetrics } from '../server/metrics/scrape.ts'
 import type { ScrapePorts, StoredMetricsPorts } from '../server/metrics/scrape.ts'
 import type { Log } from '../server/route.ts'
+import type { ProvedPublications } from '../server/year/proved-publications.ts'
 import type { V1Ports } from '../server/v1/complete.ts'
 import { dashModel, findKeyIn } from '../server/v1/dash-model.ts'
 import type { AnswerAsDash, FindKey } from '../server/v1/dash-model.ts'
@@ -120,12 +123,6 @@ async function openApp(
   const { trustedProxies, mcpRequestsPerMinute: requestsPerMinute } = config
   const [ledger, objects] = [await container.ledger(), await container.objects()]
   const [feed, audits] = [await container.feed(), await container.audits()]
-  const checks = checksWithTimeout({
-    ledger: () => ledger.ping(),
-    archive: () => objects.ping(),
-    feed: () => feed.ping(),
-    state: () => chat.agent.ping(),
-  })
   const served = {
     ledger,
     objects,
@@ -137,6 +134,12 @@ async function openApp(
     log,
   }
   const readers = openReaders(served)
+  const checks = checksWithTimeout({
+    ledger: () => ledger.ping(),
+    archive: () => checkArchive(readers.publications, objects, clock),
+    feed: () => feed.ping(),
+    state: () => chat.agent.ping(),
+  })
   const origins = (): readonly string[] => publicAddress.origins
   const onFault = (tool: string, err: unknown): void =>
     log.error({ tool, err }, 'a tool could not read its data')
@@ -159,6 +162,19 @@ async function openApp(
   const budget = { ledger: chat.ledger, perDayMicroUsd: config.chat.limits.budgetPerDay }
   const stored = { readers, audits, jobs: await container.jobs(), budget, checks, clock }
   return { app: createApp(ports, readers), stored }
+}
+
+/**
+ * Checks what the history needs of the object store: the head that the ledger must match, and the newest publication,
+ * whose bytes only the history itself reads.
+ */
+async function checkArchive(
+  publications: ProvedPublications,
+  objects: Pick<Objects, 'ping'>,
+  clock: Clock,
+): Promise<void> {
+  const { timeline } = await publications.entries()
+  await objects.ping(latestAt(timeline, clock())?.manifest.sha256)
 }
 
 async function v1Ports(container: Container, answerAsDash: AnswerAsDash | null): Promise<V1Ports> {

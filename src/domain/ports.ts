@@ -158,8 +158,12 @@ export interface Objects {
   keys(area: 'sha256' | 'heads'): Promise<string[]>
   /** Resolves when the store accepts durable writes. Every write checks this too. */
   prepare(): Promise<void>
-  /** Resolves when the store can be reached. */
-  ping(): Promise<void>
+  /**
+   * Resolves when the store can be reached.
+   *
+   * @param newest digest of an object that it must have
+   */
+  ping(newest?: string): Promise<void>
 
   /** Files of the signed log: checkpoints and policies. Each is written once. */
   logFiles: {

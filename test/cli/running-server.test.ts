@@ -1,6 +1,6 @@
 import { Server } from 'node:net'
 import type { Server as HttpServer } from 'node:http'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, onTestFinished, vi } from 'vitest'
 import { fileObjects } from '../../src/adapters/objects/open.ts'
@@ -8,6 +8,7 @@ import { startServer } from '../../src/cli/running-server.ts'
 import { chatSetup, largeCallOf, logChatStart } from '../../src/cli/settings/chat-checks.ts'
 import { checkFeatures } from '../../src/cli/commands/doctor/doctor.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
+import { addDays } from '../../src/domain/time.ts'
 import { sealRun } from '../../src/domain/models/stored-run.ts'
 import type { StartedServer } from '../../src/cli/running-server.ts'
 import { chatEvents, chat, chatVariables, chatBody, sessionOf, textOf } from '../support/agent.ts'
@@ -16,6 +17,7 @@ import { run, temporaryFolder } from '../support/dash.ts'
 import { sampleCandidates, sampleRun } from '../support/free-models.ts'
 import type { Behaviour } from '../support/provider-wire.ts'
 import { startProvider } from '../support/synthetic-provider.ts'
+import { AS_OF, publishedWorkspace } from '../support/workspace.ts'
 
 const SECRET = { DASH_SESSION_SECRET: 'a secret of thirty-two bytes, or more' }
 const MODEL = { DASH_CHAT_MODEL: 'model', OPENAI_API_KEY: 'key' }
@@ -225,6 +227,42 @@ test('`dash model --url` prints the response of the endpoint, and notes a server
   })
   const recommendation: unknown = await (await fetch(`${url}/api/free-llm/recommendation`)).json()
   expect(JSON.parse((await model(url, '--json')).stdout)).toEqual(recommendation)
+})
+
+describe('the readiness of an archive', () => {
+  const stateOf = async (url: string): Promise<unknown[]> => {
+    const ready = await fetch(`${url}/readyz`)
+    const { checks } = (await ready.json()) as { checks: Record<string, string> }
+    return [ready.status, checks['archive'], (await fetch(`${url}/api/feed/history?sort=year`)).status]
+  }
+  const SOUND = [200, 'ok', 200]
+
+  test('an archive without any publication is ready', async () => {
+    const folder = temporaryFolder()
+    mkdirSync(join(folder, 'objects'))
+    expect(await stateOf((await served({ DASH_DATA_DIR: folder })).url)).toEqual([200, 'ok', 404])
+  })
+
+  test.each([
+    ['its heads are missing', 'heads', 'empty'],
+    ['its heads cannot be read', 'heads', 'file'],
+    ['its newest publication is missing', 'sha256', 'empty'],
+    ['its publications cannot be read', 'sha256', 'file'],
+    ['its folder is empty', '', 'empty'],
+    ['its folder is missing', '', 'absent'],
+  ])('an archive is not ready, as the history is not, while %s', async (_what, part, form) => {
+    const { folder } = await publishedWorkspace([AS_OF, addDays(AS_OF, 1)])
+    const { url } = await served({ DASH_DATA_DIR: folder })
+    expect(await stateOf(url)).toEqual(SOUND)
+    const path = join(folder, 'objects', part)
+    renameSync(path, `${folder}/aside`)
+    if (form === 'empty') mkdirSync(path)
+    if (form === 'file') writeFileSync(path, '')
+    expect(await stateOf(url)).toEqual([503, 'unavailable', 503])
+    if (form !== 'absent') rmSync(path, { recursive: true })
+    renameSync(`${folder}/aside`, path)
+    expect(await stateOf(url)).toEqual(SOUND)
+  })
 })
 
 test('a server without a secret runs, and its chat reports that it is misconfigured', async () => {

@@ -93,8 +93,9 @@ export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): 
       return file === null ? null : `${folder}/${file}`
     },
 
-    async ping() {
-      await storage.hasItem('heads:1')
+    async ping(newest) {
+      const isThere = await storage.hasItem(newest === undefined ? 'heads:1' : objectKey(newest))
+      if (newest !== undefined && !isThere) throw storageDamaged(`object ${newest} is missing`)
     },
   }
 }

@@ -32,7 +32,10 @@ export function fileObjects(root: string, fileClock: Clock = Date.now, isDurable
   const ping = async (): Promise<void> => requireRoot(root)
   return {
     ...objects,
-    ping,
+    ping: async (newest) => {
+      await ping()
+      await objects.ping(newest)
+    },
     recommendations: { ...objects.recommendations, ping },
   }
 }
