@@ -15,6 +15,9 @@ export interface StreamRecord {
   data: string
 }
 
+/** Limit of the bytes before an event with data: a stream of comments alone would keep a core busy. */
+const GAP_MAX_BYTES = 1024 * 1024
+
 /** Thrown when a stream exceeds its limits. */
 export class StreamTooLarge extends Error {
   override readonly name = 'StreamTooLarge'
@@ -32,6 +35,8 @@ export class SseParser {
   #lastCharacter = '\n'
   #bytes = 0
   #eventBytes = 0
+  /** Since the last event with data. */
+  #gapBytes = 0
 
   constructor(bounds: StreamBounds) {
     this.#bounds = bounds
@@ -56,7 +61,13 @@ export class SseParser {
     if (this.#eventBytes > this.#bounds.maxEventBytes) {
       throw new StreamTooLarge('an event is larger than allowed')
     }
-    return this.#parse(text)
+    const events = this.#parse(text)
+    const hasData = events.some(({ data }) => data.trim() !== '')
+    this.#gapBytes = hasData ? 0 : this.#gapBytes + chunk.byteLength
+    if (this.#gapBytes > GAP_MAX_BYTES + this.#bounds.maxEventBytes) {
+      throw new StreamTooLarge('the stream has more bytes without an event than allowed')
+    }
+    return events
   }
 
   /** Ends the stream. Returns the last event if its final blank line or line end is missing; null if there is none. */

@@ -108,3 +108,27 @@ test('the parser keeps no event and no stream above its limits', () => {
   const comments = Buffer.from(': ping\n\n'.repeat(26))
   expect(() => eventsOf([comments], bounds)).toThrow(StreamTooLarge)
 })
+
+test.each([
+  ': x\n\n',
+  ':\n\n',
+  '\n',
+  '\r',
+  'data:\n\n',
+  'data: \r\n\r\n',
+  'id: 1\n\n',
+  'retry: 1\n\n',
+  'event: a\n\n',
+])('the parser ends a stream of more than a megabyte of %j without data, but not over events', (block) => {
+  const stream = new SseParser({ maxEventBytes: 1_000, maxBytes: Infinity })
+  const blocks = Buffer.from(block.repeat(Math.ceil(50_000 / block.length)))
+  for (let sent = 0; sent < 40; sent += 1) {
+    for (let times = 0; times < 15; times += 1) stream.push(blocks)
+    const events = stream.push(Buffer.from('data: one\n\n'))
+    expect(events.filter(({ data }) => data !== '')).toEqual([{ name: 'message', data: 'one' }])
+  }
+  const pushMany = (): void => {
+    for (let times = 0; times < 25; times += 1) stream.push(blocks)
+  }
+  expect(pushMany).toThrow(StreamTooLarge)
+})

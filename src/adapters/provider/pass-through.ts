@@ -253,10 +253,10 @@ async function readFirstEvent(
   chunks: AsyncIterator<Uint8Array, undefined>,
   reader: StreamReader,
 ): Promise<{ bytes: Uint8Array; data: string } | null> {
-  let held = Buffer.alloc(0)
+  const held: Uint8Array[] = []
   for (;;) {
     const { value = new Uint8Array(), done = false } = await chunks.next()
-    held = Buffer.concat([held, value])
+    held.push(value)
     let data: string | undefined
     try {
       data = (done ? reader.end() : reader.push(value))[0]
@@ -264,12 +264,13 @@ async function readFirstEvent(
       if (error instanceof BrokenStream) return null
       throw error
     }
-    const start = held.toString('latin1').search(DATA_LINE)
-    // Lines before it are comments: only the incomplete last one is kept.
-    const lastLine = Math.max(held.lastIndexOf(0x0a), held.lastIndexOf(0x0d)) + 1
-    held = held.subarray(start === -1 ? lastLine : start)
-    if (data !== undefined) return { bytes: held, data }
-    if (done) return null
+    if (data === undefined) {
+      if (done) return null
+      continue
+    }
+    const bytes = Buffer.concat(held)
+    // The lines before it are comments.
+    return { bytes: bytes.subarray(Math.max(0, bytes.toString('latin1').search(DATA_LINE))), data }
   }
 }
 

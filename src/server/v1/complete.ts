@@ -92,7 +92,8 @@ const BROKEN = {
   idle: 'the model sent nothing for too long; the answer is incomplete',
   total: 'the answer took too long and is incomplete',
   truncated: 'the connection to the model broke; the answer is incomplete',
-  invalid_stream: 'the model sent an event that is too large; the answer is incomplete',
+  invalid_stream:
+    'the model sent an event that is too large, or too much without one; the answer is incomplete',
 } as const
 
 /** The blank line before it ends an incomplete event. */

@@ -93,6 +93,35 @@ describe('before the first data line', () => {
     expect(upstream.requests).toHaveLength(1)
   })
 
+  test.each([
+    ['comments', ': x\n\n'],
+    ['comments in one line', ': x'],
+    ['empty data', 'data:\n\n'],
+  ])('endless %s end the request, and the upstream is left', async (_name, text) => {
+    for (const first of ['', 'data: {"choices":[]}\n\n']) {
+      let sentBytes = 0
+      let left: () => void = () => undefined
+      const closed = new Promise<void>((resolve) => (left = resolve))
+      const { url } = await localSource(async (_request, response) => {
+        response.once('close', left)
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        response.write(first)
+        const block = text.repeat(10_000)
+        while (!response.destroyed) {
+          await new Promise((resolve) => response.write(block, resolve))
+          sentBytes += block.length
+        }
+      })
+      const { post } = await startV1({ base: url })
+      const response = await post(REQUEST)
+      const received = await response.text()
+      expect(response.status).toBe(first === '' ? 502 : 200)
+      expect(received).toContain(first === '' ? 'invalid_upstream_response' : 'invalid_stream')
+      await closed
+      expect(sentBytes).toBeLessThan(16 * 1024 * 1024)
+    }
+  })
+
   test('an empty data line counts as a comment', async () => {
     const { upstream, post } = await startV1()
     const body = 'data:\n\ndata: {"choices":[]}\n\ndata: [DONE]\n\n'
