@@ -1,10 +1,13 @@
+import { once as onceEmitted } from 'node:events'
+import pLimit from 'p-limit'
+import type { LimitFunction } from 'p-limit'
 import { parseJsonObject } from '../../domain/text.ts'
 import type { JsonObject } from '../../domain/text.ts'
 import { BrokenStream } from '../../domain/v1/failures.ts'
 import type { UpstreamFailure } from '../../domain/v1/failures.ts'
 import type { Clock, PassThrough } from '../../domain/ports.ts'
 import { flattenHeaders, mediaTypeOf, openHttpClient } from '../http.ts'
-import { readBody } from '../response-body.ts'
+import { readInto } from '../response-body.ts'
 import type { HttpClient, HttpResponse } from '../http.ts'
 import { classifyResponse } from '../router/classify.ts'
 import type { RouterResponse } from '../router/classify.ts'
@@ -27,6 +30,10 @@ export interface PassThroughOptions extends IdleTimeouts {
 const EVENT_MAX_BYTES = 1024 * 1024
 const WHOLE_MAX_BYTES = 16 * 1024 * 1024
 
+/** Larger completions are read a few at a time, because reading one takes several times its size in memory. */
+const SMALL_MAX_BYTES = 1024 * 1024
+const LARGE_AT_ONCE = 4
+
 /** Time for a stream to end after its last event, in milliseconds, so that its connection can be reused. */
 const END_MS = 500
 
@@ -36,6 +43,7 @@ const END_MS = 500
  */
 export function openPassThrough(options: PassThroughOptions): PassThrough {
   const http = openHttpClient({ connect: { timeout: 10_000 } })
+  const largeReads = pLimit(LARGE_AT_ONCE)
   const attempt = async (
     { key, ids, bodyFor, stream }: Call,
     signal: AbortSignal,
@@ -45,7 +53,7 @@ export function openPassThrough(options: PassThroughOptions): PassThrough {
     try {
       const response = await post(http, options, { key, body: bodyFor(ids), stream }, exchange.signal)
       status = response.statusCode
-      return await readResponse(response, stream, exchange, options)
+      return await readResponse(response, stream, exchange, { ...options, largeReads })
     } catch (error) {
       signal.throwIfAborted()
       exchange.end()
@@ -149,23 +157,53 @@ async function readResponse(
   { statusCode: status, headers: received, body }: HttpResponse,
   stream: boolean,
   exchange: Exchange,
-  options: PassThroughOptions,
+  options: PassThroughOptions & { largeReads: LimitFunction },
 ): Promise<Completion | Failure> {
-  const { clock } = options
+  const { clock, largeReads } = options
   const headers = flattenHeaders(received)
   const type = mediaTypeOf(headers['content-type'])
   const isPlain = (headers['content-encoding'] ?? 'identity') === 'identity'
   const isExpected = status === 200 && isPlain && type === (stream ? 'text/event-stream' : 'application/json')
   if (isExpected && stream) return readStream(body, headers, exchange, options)
-  const bytes = isExpected ? await readBody(body, WHOLE_MAX_BYTES) : Buffer.from(await readError(body))
-  exchange.end()
-  const text = bytes?.toString() ?? ''
-  const completion = isExpected ? parseJsonObject(text) : null
-  const ending = bytes === null ? 'too-large' : 'whole'
-  const failure = failureOf({ status, headers, body: text, ending }, clock)
-  // An empty completion is passed on; an error inside a 200 states a status.
-  if (!Array.isArray(completion?.['choices']) || failure.status !== null) return declined(failure)
-  return { chunks: once(bytes ?? Buffer.alloc(0)), named: completion['model'] }
+  const parse = (bytes: Buffer | null): Completion | Failure => {
+    exchange.end()
+    const text = bytes?.toString() ?? ''
+    const completion = isExpected ? parseJsonObject(text) : null
+    const ending = bytes === null ? 'too-large' : 'whole'
+    const failure = failureOf({ status, headers, body: text, ending }, clock)
+    // An empty completion is passed on; an error inside a 200 states a status.
+    if (!Array.isArray(completion?.['choices']) || failure.status !== null) return declined(failure)
+    return { chunks: once(bytes ?? Buffer.alloc(0)), named: completion['model'] }
+  }
+  if (!isExpected) return parse(Buffer.from(await readError(body)))
+  return readWhole(body, parse, largeReads, exchange.signal)
+}
+
+/**
+ * Reads a whole completion and parses it. Of large ones a few are read at a time; the others wait, and so do their
+ * senders.
+ *
+ * @param parse gets null for a completion that is too large
+ */
+async function readWhole<T>(
+  body: HttpResponse['body'],
+  parse: (bytes: Buffer | null) => T,
+  largeReads: LimitFunction,
+  signal: AbortSignal,
+): Promise<T> {
+  const chunks: Uint8Array[] = []
+  await readInto(chunks, body.iterator({ destroyOnReturn: false }), SMALL_MAX_BYTES)
+  const size = chunks.reduce((sum, { byteLength }) => sum + byteLength, 0)
+  if (size <= SMALL_MAX_BYTES) return parse(Buffer.concat(chunks))
+  const reading = largeReads(async () => {
+    signal.throwIfAborted()
+    await readInto(chunks, body, WHOLE_MAX_BYTES - size)
+    const bytes = Buffer.concat(chunks.splice(0))
+    return parse(bytes.byteLength > WHOLE_MAX_BYTES ? null : bytes)
+  })
+  // The wait for a place ends with the request.
+  const aborted = onceEmitted(signal, 'abort').then(() => Promise.reject(signal.reason as Error))
+  return Promise.race([reading, aborted])
 }
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

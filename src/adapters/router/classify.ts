@@ -2,6 +2,7 @@ import type { ResponseClass, CorrelatedFailure, Classification } from '../../dom
 import type { ModelResponse } from '../../domain/models/lite/suite.ts'
 import { DAY_MS, addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
+import { firstCodePoints } from '../../domain/text.ts'
 import { parseRetryAfter } from '../http.ts'
 import { parseErrorFacts, readResponseBody } from './response-body.ts'
 import type { ErrorFacts } from './response-body.ts'
@@ -102,13 +103,17 @@ const IDENTIFYING: readonly [RegExp, string][] = [
   [/\b(user|org)_[A-Za-z0-9]{4,}/g, '($1)'],
 ]
 
+/** Length of the beginning of a body that its preview is made of: bodies have megabytes. */
+const PREVIEWED_LENGTH = 16 * 1024
+
 function createPreview({ body, ending, status }: RouterResponse): string {
-  const whole = body.replaceAll(/\s+/g, ' ').trim().toWellFormed()
+  const beginning = body.trimStart().slice(0, PREVIEWED_LENGTH)
+  const whole = beginning.replaceAll(/\s+/g, ' ').trim().toWellFormed()
   const line = IDENTIFYING.reduce(
     (text, [pattern, replacement]) => text.replaceAll(pattern, replacement),
     whole,
   )
-  if (line !== '') return Array.from(line).slice(0, PREVIEW_CODE_POINTS).join('')
+  if (line !== '') return firstCodePoints(line, PREVIEW_CODE_POINTS)
   return status === null ? ending : `${status} without a body`
 }
 

@@ -63,7 +63,13 @@ export async function complete(
   for await (const chunk of chunks) parts.push(chunk)
   open.release()
   markBodyRead(event)
-  return respond(event, 200, { ...headers, 'content-type': JSON_TYPE }, Buffer.concat(parts))
+  const [first] = parts
+  // A whole completion is one part, which may have megabytes.
+  const body =
+    first !== undefined && parts.length === 1
+      ? Buffer.from(first.buffer, first.byteOffset, first.byteLength)
+      : Buffer.concat(parts)
+  return respond(event, 200, { ...headers, 'content-type': JSON_TYPE }, body)
 }
 
 function streamOf(chunks: AsyncIterable<Uint8Array>, open: OpenRequest): Readable {
