@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { networkOf } from '../../domain/client-address.ts'
 import { openSlots } from '../../domain/fair-queue.ts'
 import type { SlotBounds } from '../../domain/fair-queue.ts'
 import type { Clock } from '../../domain/ports.ts'
@@ -6,7 +7,12 @@ import { rateLimiter } from '../callers.ts'
 import { V1Refusal } from './errors.ts'
 
 /** Limits of `/v1` (docs/v1.md). */
-const V1_LIMITS = { requestsPerMinute: 60, streams: 100, rejectedKeys: 10 } as const
+const V1_LIMITS = {
+  requestsPerMinute: 60,
+  streams: 100,
+  rejectedKeys: 10,
+  rejectedKeysOfNetwork: 20,
+} as const
 
 /** Part of all streams that one address or network may have open. */
 const PER_ADDRESS = V1_LIMITS.streams / 4
@@ -21,8 +27,8 @@ const BODY_RETRY_SECONDS = 15
 
 const MINUTE_MS = 60_000
 
-/** Most addresses whose rejected keys are counted; the ones counted first are forgotten. */
-const ADDRESSES_MAX = 10_000
+/** Most addresses and most networks whose rejected keys are counted; the ones counted first are forgotten. */
+const COUNTED_MAX = 10_000
 
 export interface V1Limits {
   /**
@@ -45,8 +51,8 @@ export interface V1Limits {
    */
   holdBody(address: string): { hold: (bytes: number) => V1Refusal | null; end: () => void }
   /**
-   * Begins the use of a key. Ten keys that the routing service rejects close an address for a minute; after the first
-   * one, keys in use count too, so that requests sent together do not reach more.
+   * Begins the use of a key. Ten keys that the routing service rejects close an address for a minute, twenty its
+   * network; after the first one, keys in use count too, so that requests sent together do not reach more.
    *
    * @returns a function that ends the use
    * @throws V1Refusal `too_many_rejected_keys`
@@ -58,23 +64,12 @@ export function openLimits(clock: Clock): V1Limits {
   const countOf = rateLimiter(V1_LIMITS.requestsPerMinute, clock)
   const slots = openSlots({ perAddress: PER_ADDRESS, perNetwork: PER_ADDRESS, all: V1_LIMITS.streams })
   const bodies = openSlots(BODY_BYTES)
-  const rejected = new LRUCache<string, { count: number; until: number }>({ max: ADDRESSES_MAX })
-  const inUse = new Map<string, number>()
-  const requireOpen = (address: string, using: number): void => {
-    const last = rejected.get(address)
-    if (last === undefined || clock() >= last.until || last.count + using < V1_LIMITS.rejectedKeys) return
-    throw new V1Refusal('too_many_rejected_keys', { retryAfterSeconds: secondsUntil(last.until, clock) })
-  }
-  const countRejected = (address: string): void => {
-    const last = rejected.get(address)
-    const count = last !== undefined && clock() < last.until ? last.count + 1 : 1
-    // The tenth one begins the minute for which the address is closed.
-    const until = count > 1 && count !== V1_LIMITS.rejectedKeys && last ? last.until : clock() + MINUTE_MS
-    rejected.set(address, { count, until })
-  }
+  const ofAddress = openTrials(V1_LIMITS.rejectedKeys, clock)
+  const ofNetwork = openTrials(V1_LIMITS.rejectedKeysOfNetwork, clock)
   return {
     countRequest(address) {
-      requireOpen(address, 0)
+      ofAddress.requireOpen(address, false)
+      ofNetwork.requireOpen(networkOf(address), false)
       const wait = countOf(address)
       if (wait !== null) throw new V1Refusal('rate_limited', { retryAfterSeconds: wait })
     },
@@ -104,14 +99,52 @@ export function openLimits(clock: Clock): V1Limits {
       }
     },
     tryKey(address) {
-      const using = inUse.get(address) ?? 0
-      requireOpen(address, using)
-      inUse.set(address, using + 1)
+      const network = networkOf(address)
+      ofAddress.requireOpen(address, true)
+      ofNetwork.requireOpen(network, true)
+      const endUses = [ofAddress.begin(address), ofNetwork.begin(network)]
       return (isRejected) => {
-        const others = (inUse.get(address) ?? 0) - 1
-        if (others > 0) inUse.set(address, others)
-        else inUse.delete(address)
-        if (isRejected) countRejected(address)
+        for (const endUse of endUses) endUse(isRejected)
+      }
+    },
+  }
+}
+
+/** The trials of keys by a caller: an address or a network. */
+interface KeyTrials {
+  /**
+   * @param isTrial true to count the keys in use
+   * @throws V1Refusal `too_many_rejected_keys`
+   */
+  requireOpen(caller: string, isTrial: boolean): void
+  /** Begins the use of a key; returns a function that ends it. */
+  begin(caller: string): (isRejected: boolean) => void
+}
+
+function openTrials(max: number, clock: Clock): KeyTrials {
+  const rejected = new LRUCache<string, { count: number; until: number }>({ max: COUNTED_MAX })
+  const inUse = new Map<string, number>()
+  const countRejected = (caller: string): void => {
+    const last = rejected.get(caller)
+    const count = last !== undefined && clock() < last.until ? last.count + 1 : 1
+    // The last one begins the minute for which the caller is closed.
+    const until = count > 1 && count !== max && last ? last.until : clock() + MINUTE_MS
+    rejected.set(caller, { count, until })
+  }
+  return {
+    requireOpen(caller, isTrial) {
+      const last = rejected.get(caller)
+      const using = isTrial ? (inUse.get(caller) ?? 0) : 0
+      if (last === undefined || clock() >= last.until || last.count + using < max) return
+      throw new V1Refusal('too_many_rejected_keys', { retryAfterSeconds: secondsUntil(last.until, clock) })
+    },
+    begin(caller) {
+      inUse.set(caller, (inUse.get(caller) ?? 0) + 1)
+      return (isRejected) => {
+        const others = (inUse.get(caller) ?? 0) - 1
+        if (others > 0) inUse.set(caller, others)
+        else inUse.delete(caller)
+        if (isRejected) countRejected(caller)
       }
     },
   }

@@ -61,6 +61,22 @@ test('after a rejected key, keys in use count as rejected until their responses'
   expect(codeOf(tryKey)).toBeNull()
 })
 
+test('twenty rejected keys of an IPv6 /48 close it for the next minute, keys in use included', () => {
+  let now = 1_000_000
+  const limits = openLimits(() => now)
+  const address = (index: number): string => `2001:db8:1:${index.toString(16)}::/64`
+  for (let index = 0; index < 15; index += 1) limits.tryKey(address(index))(true)
+  const uses = Array.from({ length: 5 }, (_, index) => limits.tryKey(address(100 + index)))
+  expect(codeOf(() => limits.tryKey(address(200)))).toBe('too_many_rejected_keys')
+  expect(codeOf(() => limits.countRequest(address(200)))).toBeNull()
+  for (const endUse of uses) endUse(true)
+  now += 59_000
+  expect(codeOf(() => limits.countRequest(address(200)))).toBe('too_many_rejected_keys')
+  expect(codeOf(() => limits.countRequest('2001:db8:2:1::/64'))).toBeNull()
+  now += 1_001
+  expect(codeOf(() => limits.countRequest(address(200)))).toBeNull()
+})
+
 test('bodies that wait have 16 MiB of an address, 32 MiB of an IPv6 /48, and 128 MiB in all', () => {
   const { holdBody } = openLimits(() => 1)
   const part = 4 * 1024 * 1024
