@@ -45,6 +45,13 @@ export function networkOf(canonicalAddress: string): string {
     : canonicalAddress
 }
 
+/** The region of an address: the /32 of an IPv6 address, which one provider can have; for IPv4 the address itself. */
+export function regionOf(canonicalAddress: string): string {
+  return canonicalAddress.endsWith('::/64')
+    ? `${canonicalAddress.split(':', 2).join(':')}::/32`
+    : canonicalAddress
+}
+
 /**
  * The key by which connections of a peer are counted: its IPv4 address, or the /64 of its IPv6 address; null for a
  * trusted proxy.

@@ -1,4 +1,4 @@
-import { networkOf } from './client-address.ts'
+import { networkOf, regionOf } from './client-address.ts'
 
 /** Slots and a fair order for callers that share the server. The driver runs the jobs. */
 
@@ -8,10 +8,12 @@ export interface SlotBounds {
   perAddress: number
   /** The addresses of one network (`networkOf`). */
   perNetwork: number
+  /** The addresses of one region (`regionOf`); no limit by default. */
+  perRegion?: number
   all: number
 }
 
-/** `address_full`: the caller's address or network holds too many slots; `all_full`: no slot is free. */
+/** `address_full`: the caller's address, network or region holds too many slots; `all_full`: no slot is free. */
 type Admission = 'admitted' | 'address_full' | 'all_full'
 
 export interface OpenSlots {
@@ -32,28 +34,32 @@ interface SlotCount {
   count: number
 }
 
-export function openSlots({ perAddress, perNetwork, all }: SlotBounds): OpenSlots {
+export function openSlots({ perAddress, perNetwork, perRegion = Infinity, all }: SlotBounds): OpenSlots {
   const byAddress = new Map<string, SlotCount>()
   const byNetwork = new Map<string, SlotCount>()
+  const byRegion = new Map<string, SlotCount>()
   let taken = 0
   return {
     enter(address, number = 1) {
       const network = networkOf(address)
       if (
         slotCountOf(byAddress, address).count + number > perAddress ||
-        slotCountOf(byNetwork, network).count + number > perNetwork
+        slotCountOf(byNetwork, network).count + number > perNetwork ||
+        slotCountOf(byRegion, regionOf(address)).count + number > perRegion
       ) {
         return 'address_full'
       }
       if (taken + number > all) return 'all_full'
       count(byAddress, address, number)
       count(byNetwork, network, number)
+      count(byRegion, regionOf(address), number)
       taken += number
       return 'admitted'
     },
     leave(address, number = 1) {
       count(byAddress, address, -number)
       count(byNetwork, networkOf(address), -number)
+      count(byRegion, regionOf(address), -number)
       taken -= number
     },
     held: (address) => ({

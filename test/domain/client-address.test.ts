@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { addressHash, clientAddress, isSameCaller, networkOf } from '../../src/domain/client-address.ts'
+import {
+  addressHash,
+  clientAddress,
+  isSameCaller,
+  networkOf,
+  regionOf,
+} from '../../src/domain/client-address.ts'
 import { parseIpRange } from '../../src/domain/address.ts'
 import type { IpRange } from '../../src/domain/address.ts'
 
@@ -30,6 +36,15 @@ describe('the address of a caller', () => {
     ['unknown', 'unknown'],
   ])('the address %s has the network %s', (address, network) => {
     expect(networkOf(address)).toBe(network)
+  })
+
+  test.each([
+    ['203.0.113.7', '203.0.113.7'],
+    ['2001:db8:1:2::/64', '2001:db8::/32'],
+    ['0:0:0:0::/64', '0:0::/32'],
+    ['unknown', 'unknown'],
+  ])('the region of %s is %s', (address, region) => {
+    expect(regionOf(address)).toBe(region)
   })
 
   test.each([

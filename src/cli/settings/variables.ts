@@ -306,7 +306,7 @@ const chatLimits = {
   DASH_CHAT_MAX_STREAMS: preset(
     wholeNumber(1, 100_000),
     '200',
-    'maximum open answers of one server; one IPv4 address or IPv6 /48 gets a quarter of them',
+    'maximum open answers of one server; one IPv4 address or IPv6 /48 gets a quarter, an IPv6 /32 half',
   ),
   DASH_CHAT_PING_MS: preset(milliseconds, '15000', 'milliseconds without an event before a ping is sent'),
   DASH_CHAT_FIRST_EVENT_MS: preset(milliseconds, '20000', "maximum milliseconds until a model's first event"),

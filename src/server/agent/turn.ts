@@ -39,16 +39,18 @@ export interface Turns {
   endTurns: () => Promise<void>
 }
 
-/** Share of a server's streams that one network may hold. */
+/** Shares of a server's streams that one network and one IPv6 /32 may hold. */
 const NETWORK_SHARE = 1 / 4
+const REGION_SHARE = 1 / 2
 
 const TOO_MANY_STREAMS = { admitted: false, scope: 'ip', retryAfterSeconds: SHORT_WAIT_MS / 1000 } as const
 
 export function openTurns(ports: AgentPorts): Turns {
   const { pingMs, turnMs, limits } = ports.settings
   // The shared quota store limits the turns of all networks together.
-  const maxPerNetwork = Math.max(1, Math.floor(limits.maxOpenTurns * NETWORK_SHARE))
-  const slots = openSlots({ perAddress: maxPerNetwork, perNetwork: maxPerNetwork, all: Infinity })
+  const most = (share: number): number => Math.max(1, Math.floor(limits.maxOpenTurns * share))
+  const [perNetwork, perRegion] = [most(NETWORK_SHARE), most(REGION_SHARE)]
+  const slots = openSlots({ perAddress: perNetwork, perNetwork, perRegion, all: Infinity })
   const runningTurns = new Map<Promise<void>, AbortController>()
   let isShuttingDown = false
   const settled = async (): Promise<void> => void (await Promise.all(runningTurns.keys()))

@@ -14,8 +14,9 @@ const V1_LIMITS = {
   rejectedKeysOfNetwork: 20,
 } as const
 
-/** Part of all streams that one address or network may have open. */
+/** Parts of all streams that one address or network, and one IPv6 /32, may have open. */
 const PER_ADDRESS = V1_LIMITS.streams / 4
+const PER_REGION = V1_LIMITS.streams / 2
 
 const MEGABYTE = 1024 * 1024
 
@@ -62,7 +63,12 @@ export interface V1Limits {
 
 export function openLimits(clock: Clock): V1Limits {
   const countOf = rateLimiter(V1_LIMITS.requestsPerMinute, clock)
-  const slots = openSlots({ perAddress: PER_ADDRESS, perNetwork: PER_ADDRESS, all: V1_LIMITS.streams })
+  const slots = openSlots({
+    perAddress: PER_ADDRESS,
+    perNetwork: PER_ADDRESS,
+    perRegion: PER_REGION,
+    all: V1_LIMITS.streams,
+  })
   const bodies = openSlots(BODY_BYTES)
   const ofAddress = openTrials(V1_LIMITS.rejectedKeys, clock)
   const ofNetwork = openTrials(V1_LIMITS.rejectedKeysOfNetwork, clock)

@@ -25,6 +25,16 @@ test('an address and an IPv6 /48 have 25 open requests, and all together 100', (
   expect(codeOf(() => enter('203.0.113.2'))).toBe('busy')
 })
 
+test('an IPv6 /32 has 50 open requests', () => {
+  const { enter } = openLimits(() => 1)
+  const address = (index: number): string => `2001:db8:${index}:1::/64`
+  const free = Array.from({ length: 50 }, (_, index) => enter(address(index)))
+  expect(codeOf(() => enter(address(50)))).toBe('too_many_streams')
+  expect(codeOf(() => enter('2001:db9:1:1::/64'))).toBeNull()
+  free[0]?.()
+  expect(codeOf(() => enter(address(50)))).toBeNull()
+})
+
 test('ten rejected keys within a minute close an address for the next minute', () => {
   let now = 1_000_000
   const limits = openLimits(() => now)
