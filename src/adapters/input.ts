@@ -1,5 +1,6 @@
-import { constants, createReadStream, createWriteStream, statSync } from 'node:fs'
+import { constants, createReadStream, createWriteStream, fstatSync, openSync, statSync } from 'node:fs'
 import { mkdtemp, open, realpath, rm, stat } from 'node:fs/promises'
+import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, sep } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -79,7 +80,8 @@ export async function openInputs(
         sources.push(lineFile(file))
         continue
       }
-      const spooled = await spoolInput(file === '-' ? stdin : createReadStream(file), tmpdir(), file, signal)
+      const input = file === '-' ? stdin : openPipe(file)
+      const spooled = await spoolInput(input, tmpdir(), file, signal)
       sources.push(spooled.source)
       removals.push(spooled.remove)
     }
@@ -93,6 +95,22 @@ export async function openInputs(
 function isPipe(file: string): boolean {
   const stats = statSync(file, { throwIfNoEntry: false })
   return stats !== undefined && (stats.isFIFO() || stats.isSocket() || stats.isCharacterDevice())
+}
+
+/**
+ * Opens a pipe without blocking a thread until it has a writer: that thread would keep the process from ending.
+ *
+ * @throws Refusal `input_unreadable`
+ */
+function openPipe(path: string): Readable {
+  try {
+    const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    return fstatSync(fd).isFIFO()
+      ? new Socket({ fd, readable: true, writable: false })
+      : createReadStream(path, { fd })
+  } catch (error) {
+    throw inputRefusal(path, error)
+  }
 }
 
 async function openBytes(path: string): Promise<{ chunks: AsyncIterable<Buffer>; close: () => void }> {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { areSameBytes } from '../domain/digest.ts'
 import type { SignedLog } from '../domain/ports.ts'
@@ -88,6 +88,8 @@ export function openLogSigner(path: string, isDurable = true): SignedLog['signer
 function readKeys(path: string): SignerKey[] {
   let text: string
   try {
+    // Opening a pipe without a writer would block for ever.
+    if (!statSync(path).isFile()) throw new Error('it is not a regular file')
     text = readFileSync(path, 'utf8')
   } catch (error) {
     throw new Refusal('configuration', `the log key ${path} cannot be read (${messageOf(error)})`)

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -320,4 +320,32 @@ test('the archive folder refuses a link that leads outside, even to a folder wit
   for (const file of ['file', 'up/secret', 'alike/x']) {
     await expect(archive.read(file, 1)).rejects.toMatchObject(refusal('outside the folder'))
   }
+})
+
+test('a pipe without a writer is waited for until the signal, and blocks no thread', async () => {
+  const path = join(await temporaryFolder(), 'pipe')
+  execFileSync('mkfifo', [path])
+  const controller = new AbortController()
+  // More than the threads of the pool, which a blocking open would hold.
+  const opened = Array.from({ length: 6 }, () => openInputs([path], Readable.from([]), controller.signal))
+  for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve))
+  controller.abort(new Error('stopped'))
+  const outcomes = await Promise.allSettled(opened)
+  expect(outcomes.map(({ status }) => status)).toEqual(outcomes.map(() => 'rejected'))
+})
+
+test('a pipe whose writer comes later is read whole', async () => {
+  const path = join(await temporaryFolder(), 'pipe')
+  execFileSync('mkfifo', [path])
+  const opening = openInputs([path], Readable.from([]), new AbortController().signal)
+  const writer = spawn('sh', ['-c', `sleep 0.1; { printf 'one\\n'; sleep 0.1; printf two; } > '${path}'`])
+  onTestFinished(() => void writer.kill())
+  const { sources, close } = await opening
+  onTestFinished(close)
+  const lines: InputLine[] = []
+  for (const source of sources) for await (const batch of source.lines()) lines.push(...batch)
+  expect(lines).toEqual([
+    { number: 1, text: 'one' },
+    { number: 2, text: 'two' },
+  ])
 })

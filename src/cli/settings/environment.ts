@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { readNamedFile } from '../named-file.ts'
 import { isHttpUrl } from '../../domain/address.ts'
 import { Refusal, messageOf } from '../../domain/refusal.ts'
 import { parseWhole } from './rules.ts'
@@ -170,7 +170,7 @@ function readSecret(name: string, path: string, isSet: boolean, cwd: string): st
   const named = `${name}_FILE=${JSON.stringify(path)}`
   try {
     // The decoder strips a byte order mark.
-    const text = new TextDecoder().decode(readFileSync(resolve(cwd, path)))
+    const text = new TextDecoder().decode(readNamedFile(resolve(cwd, path)))
     if (NOT_UTF_8.test(text)) return { problem: `${named} is not UTF-8 text; save the file as UTF-8` }
     const secret = text.replace(/\r?\n$/, '')
     return secret === '' ? { problem: `${named} is empty` } : secret

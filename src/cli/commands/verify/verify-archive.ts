@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
+import { readNamedFile } from '../../named-file.ts'
 import { messageOf, Refusal } from '../../../domain/refusal.ts'
 import { utf8Text } from '../../../domain/text.ts'
 import { parseDay } from '../../../domain/time.ts'
@@ -168,7 +168,7 @@ function readExpectedHead(file: string, cwd: string): NonNullable<VerifyOptions[
     new Refusal('usage', `--expect-head ${JSON.stringify(file)} ${why}`)
   let bytes
   try {
-    bytes = readFileSync(resolve(cwd, file))
+    bytes = readNamedFile(resolve(cwd, file))
   } catch (error) {
     throw refuse(`cannot be read (${messageOf(error)})`)
   }

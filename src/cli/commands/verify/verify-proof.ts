@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { readNamedFile } from '../../named-file.ts'
 import { Refusal, messageOf } from '../../../domain/refusal.ts'
 import { utf8Text } from '../../../domain/text.ts'
 import { parsePolicy } from '../../../domain/year/log/log-policy.ts'
@@ -49,7 +49,7 @@ export async function verifyProofCommand(
  */
 function readFile(file: string, cwd: string): Buffer {
   try {
-    return readFileSync(resolve(cwd, file))
+    return readNamedFile(resolve(cwd, file))
   } catch (error) {
     throw new Refusal('usage', `${JSON.stringify(file)} cannot be read (${messageOf(error)})`)
   }
