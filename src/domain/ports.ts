@@ -428,8 +428,8 @@ export interface CallerSearch {
 export interface State {
   /** Quotas, budget and salts of the chat, shared by all servers on one database. */
   chat: {
-    /** The random salt of a UTC day, created on first use; deletes the salts of days before `keepFrom`. */
-    makeSalt(day: Day, keepFrom: Day): Promise<Uint8Array>
+    /** The random salt of a UTC day, created on first use. */
+    makeSalt(day: Day): Promise<Uint8Array>
     /** The salt of a day; null when it does not exist or is deleted. */
     salt(day: Day): Promise<Uint8Array | null>
     /** Admits a turn in one transaction: everything is counted and reserved, or nothing. */

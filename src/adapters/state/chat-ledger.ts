@@ -40,18 +40,16 @@ export function libsqlChatLedger(database: Database): State['chat'] {
   }
   return {
     salt,
-    makeSalt: async (day, keepFrom) =>
+    makeSalt: async (day) =>
       (await salt(day)) ??
       (await database.use(async (client) => {
         const results = await client.batch(
           [
-            { sql: 'DELETE FROM chat_salts WHERE day < ?', args: [keepFrom] },
             { sql: INSERT_SALT, args: [day, randomBytes(SALT_BYTES)] },
             { sql: SELECT_SALT, args: [day] },
           ],
           'write',
         )
-        forgetSalts(client, keepFrom)
         return parseSalt(results.at(-1)?.rows[0]?.[0])
       })),
 

@@ -4,7 +4,6 @@ import type { Admission, TurnClaim } from '../../domain/agent/bounds.ts'
 import {
   BURST_WINDOW_MS,
   firstCallCost,
-  firstDayOfKeptCallers,
   requestShareOf,
   shortestCallCost,
 } from '../../domain/agent/budget.ts'
@@ -162,12 +161,12 @@ async function claimantOf(
 
 /** Identifies a caller to the stores by hashes of its address under the salt of the day. */
 async function hashedCaller(
-  { ledger, settings }: AgentPorts,
+  { ledger }: AgentPorts,
   address: string,
   now: Instant,
 ): Promise<Pick<TurnClaim, 'address' | 'network' | 'formerAddress'>> {
   const day = dayOf(now)
-  const salt = await ledger.makeSalt(day, firstDayOfKeptCallers(now, settings.sessionSeconds))
+  const salt = await ledger.makeSalt(day)
   // A burst in the first minute of a day may have started under the previous day's salt.
   const formerSalt = now - startOfDay(day) < BURST_WINDOW_MS ? await ledger.salt(addDays(day, -1)) : null
   const network = networkOf(address)

@@ -1,5 +1,5 @@
 import type { H3Event } from 'h3'
-import { budgetState, firstDayOfKeptCallers, shortestCallCost } from '../../domain/agent/budget.ts'
+import { budgetState, shortestCallCost } from '../../domain/agent/budget.ts'
 import { parseJson } from '../../domain/text.ts'
 import { addressHash } from '../../domain/client-address.ts'
 import { sessionRequestSchema } from '../../domain/agent/schema.ts'
@@ -146,9 +146,7 @@ async function createSession(ports: AgentPorts, callers: Callers, event: H3Event
   const origin = callers.requireOrigin(event)
   const token = await readVerificationToken(event)
   const now = clock()
-  const salt = await fromQuotaStore(
-    ledger.makeSalt(dayOf(now), firstDayOfKeptCallers(now, settings.sessionSeconds)),
-  )
+  const salt = await fromQuotaStore(ledger.makeSalt(dayOf(now)))
   const address = addressHash(salt, callers.address(event))
   if (!(await isHuman(ports, token, address, new URL(origin).hostname))) {
     throw new Refusal<AgentRefusal>('human_verification_failed')

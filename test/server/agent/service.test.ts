@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { State } from '../../../src/domain/ports.ts'
-import { probedLedger, startSweeper } from '../../../src/server/agent/service.ts'
+import { lastingTime, probedLedger, startSweeper } from '../../../src/server/agent/service.ts'
 import { silentLog } from '../../support/api-client.ts'
 import { startAgent } from '../../support/agent.ts'
 import { openAgent } from '../../../src/server/agent/routes.ts'
@@ -96,11 +96,57 @@ test.each([
   'a server with sessions of %i s keeps the callers of the day before at 00:20: %s',
   async (seconds, kept) => {
     const { ledger } = await startAgent()
-    await ledger.makeSalt('2026-11-20', '2026-11-20')
+    await ledger.makeSalt('2026-11-20')
     await startSweeper(ledger, () => AT, silentLog, seconds)()
     expect((await ledger.salt('2026-11-20')) !== null).toBe(kept)
   },
 )
+
+test('a clock set a day ahead and back leaves the callers of the day, and so their counts', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { ledger } = await startAgent()
+  const kept = await ledger.makeSalt('2026-11-21')
+  let now = AT
+  let sweeps = 0
+  const sweep: typeof ledger.sweep = (...args) => ledger.sweep(...args).finally(() => (sweeps += 1))
+  const stop = startSweeper({ sweep }, () => now, silentLog, 1_800)
+  for (const day of [0, 1, 1, 400, 0]) {
+    now = AT + day * 86_400_000
+    await vi.waitUntil(() => sweeps > 0)
+    await ledger.makeSalt(day === 0 ? '2026-11-21' : '2026-11-22')
+    sweeps = 0
+    vi.advanceTimersByTime(5_000)
+    await vi.waitUntil(() => sweeps > 0)
+  }
+  await stop()
+  expect(await ledger.salt('2026-11-21')).toEqual(kept)
+})
+
+test('a clock that jumped ahead is believed after a day', () => {
+  const HOUR = 3_600_000
+  let [now, at] = [AT, 0]
+  const time = lastingTime(
+    () => now,
+    () => at,
+  )
+  const pass = (ms: number, jump = 0): number => {
+    at += ms
+    now += ms + jump
+    return time()
+  }
+  expect(pass(HOUR)).toBe(AT + HOUR)
+  expect(pass(HOUR, 50_000)).toBe(AT + 2 * HOUR + 50_000)
+  expect(pass(HOUR, -50_000 - 5 * HOUR)).toBe(AT - 2 * HOUR)
+  const ahead = 90 * 24 * HOUR
+  expect(pass(HOUR, ahead)).toBe(AT - HOUR)
+  expect(pass(10 * HOUR)).toBe(AT + 9 * HOUR)
+  expect(pass(HOUR, -ahead)).toBe(AT + 10 * HOUR)
+  expect(pass(HOUR, ahead)).toBe(AT + 11 * HOUR)
+  expect(pass(23 * HOUR)).toBe(AT + 34 * HOUR)
+  expect(pass(HOUR)).toBe(AT + 35 * HOUR + ahead)
+  expect(pass(HOUR)).toBe(AT + 36 * HOUR + ahead)
+})
 
 const NOTHING_SPENT = { settled: 0, reserved: 0 }
 
