@@ -221,6 +221,8 @@ export interface StaticTree {
    * @returns false if another process changed the file since
    */
   replace(path: string, before: Uint8Array | null, bytes: Uint8Array): Promise<boolean>
+  /** Removes what killed writers left unfinished. */
+  removeUnfinished(): Promise<void>
 }
 
 /** The log that a publisher signs. Only the publisher's machine has its private key and the record of it. */

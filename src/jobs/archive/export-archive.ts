@@ -77,6 +77,7 @@ export async function exportArchive(ports: ExportPorts, signal: AbortSignal): Pr
   const obstacle = obstacleTo(archive, checkpointOf(await tree.get(STATIC_CHECKPOINT), archive))
   if (obstacle !== null) throw checkpointRefused(obstacle)
   await requireOwnTree(tree)
+  await tree.removeUnfinished()
   const target = {
     has: (sha256: string) => hasObject(tree, sha256),
     put: (sha256: string, bytes: Uint8Array) => tree.put(staticObjectPath(sha256), bytes),

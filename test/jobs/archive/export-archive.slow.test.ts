@@ -128,7 +128,7 @@ describe('an export', () => {
     const writing = new FaultPlan(null)
     const report = await exportTo(workspace, writing.wrap('tree', tree))
     expect(report).toMatchObject({ files: 15, written: 0, unchanged: 15, bytes: 0 })
-    expect(new Set(writing.effects)).toEqual(new Set(['tree.get']))
+    expect(new Set(writing.effects)).toEqual(new Set(['tree.get', 'tree.removeUnfinished']))
     expect(filesOfFolder(path)).toEqual(before)
   })
 
@@ -299,6 +299,7 @@ describe('the tiles of an export', () => {
         get: (name) => Promise.resolve(files.get(name) ?? null),
         put: (name, bytes) => Promise.resolve(void files.set(name, bytes)),
         replace: (name, _before, bytes) => Promise.resolve(files.set(name, bytes).size > 0),
+        removeUnfinished: () => Promise.resolve(),
       }
       // The publication is there already, so that its content is not examined.
       files.set(staticObjectPath(archive.rows[0]?.sha256 ?? ''), await archive.objects.get())
