@@ -54,6 +54,9 @@ const FLOODS = {
     sockets: 256,
     path: (n) => `/charts/item.svg?key=hn-${40_000_000 + (n % 150)}&count=90`,
   },
+  models: { sockets: 256, path: (n) => `/api/free-llm/top-models?minContext=${n}` },
+  changes: { sockets: 256, path: () => '/api/free-llm/changes.json' },
+  docs: { sockets: 256, path: (n) => `/docs?x=${n}` },
   search: {
     sockets: 64,
     addresses: 16,

@@ -123,9 +123,6 @@ export interface PagesPorts {
   computed: ComputedRequests
 }
 
-/** Stands for all clients of the pages without a query, so that the requests of one address cannot delay them. */
-const EVERYBODY = 'everybody'
-
 function isBusy(error: unknown): error is Refusal {
   return error instanceof Refusal && error.code === 'busy'
 }
@@ -165,7 +162,8 @@ export function servePages(app: H3, { frame, sources, trustedProxies, computed }
   }
 
   const startRender = (page: Page, key: string, query: PageQuery, event: H3Event): PendingRender => {
-    const address = query.params.size === 0 ? EVERYBODY : addressOf(event, trustedProxies)
+    // A page without a query is a caller of its own, so that no address can delay it.
+    const address = query.params.size === 0 ? page.path : addressOf(event, trustedProxies)
     const start = (): Promise<RenderedPage> => {
       pending.hasStarted = true
       return render(page, key, query, event)
