@@ -66,7 +66,8 @@ interface ClosingResponse {
 
 interface Job {
   address: string
-  compute(): Promise<unknown>
+  /** Settles the request; never rejects. */
+  compute(): Promise<void>
   refuse(busy: Refusal): void
 }
 
@@ -154,9 +155,13 @@ export function openComputedRequests(times: Partial<ComputeTimes> = {}): Compute
         }
         const job: Job = {
           address,
-          compute() {
+          async compute() {
             response?.off('close', withdraw)
-            return compute().then(resolve, reject)
+            try {
+              resolve(await compute())
+            } catch (error) {
+              reject(error)
+            }
           },
           refuse(refusal) {
             response?.off('close', withdraw)
