@@ -90,7 +90,7 @@ function readKeys(path: string): SignerKey[] {
   try {
     // Opening a pipe without a writer would block for ever.
     if (!statSync(path).isFile()) throw new Error('it is not a regular file')
-    text = readFileSync(path, 'utf8')
+    text = readText(path)
   } catch (error) {
     throw new Refusal('configuration', `the log key ${path} cannot be read (${messageOf(error)})`)
   }
@@ -106,9 +106,14 @@ function notAKeyFile(path: string): Refusal {
   return new Refusal('configuration', `${path} is not a log key file; create one with dash log-key new`)
 }
 
+/** A file read as text in one call would end the process if it cannot be closed, so its bytes are read. */
+function readText(path: string): string {
+  return readFileSync(path).toString()
+}
+
 function readRecord(path: string): string {
   try {
-    return readFileSync(path, 'utf8')
+    return readText(path)
   } catch (error) {
     const why = `the record of the last signed checkpoint cannot be read (${messageOf(error)})`
     throw storageUnavailable(
