@@ -87,7 +87,9 @@ export interface QueueBounds {
   waiting: SlotBounds
 }
 
-/** A queue of jobs: addresses take turns, and the jobs of one address keep their order. */
+/**
+ * A queue of jobs: networks take turns, and so do the addresses of each. The jobs of one address keep their order.
+ */
 export interface FairQueue<Job> {
   /** Queues a job. */
   add(address: string, job: Job): Admission
@@ -102,72 +104,97 @@ export interface FairQueue<Job> {
    * at least two more than the address's own network; null otherwise.
    */
   displace(address: string): Job | null
-  /** Number of addresses with waiting jobs. */
-  waitingAddresses(): number
+  /** Number of networks with waiting jobs. */
+  waitingNetworks(): number
 }
 
 export function fairQueue<Job>(bounds: QueueBounds): FairQueue<Job> {
   const running = openSlots(bounds.running)
   const slots = openSlots(bounds.waiting)
-  /** Waiting jobs by address; the first address of the map has the turn. */
-  const waiting = new Map<string, Job[]>()
-  let lastServed: string | null = null
+  /** Waiting jobs by network and by address; the first of each map has the turn. */
+  const waiting = new Map<string, Map<string, Job[]>>()
+  let last = { network: '', address: '' }
 
-  const withdraw = (address: string, job: Job): boolean => {
-    const jobs = waiting.get(address) ?? []
-    const rest = jobs.filter((each) => each !== job)
-    if (rest.length === jobs.length) return false
-    if (rest.length > 0) waiting.set(address, rest)
-    else waiting.delete(address)
-    slots.leave(address)
-    return true
+  const jobsOf = (address: string): Job[] => waiting.get(networkOf(address))?.get(address) ?? []
+
+  /** Replaces the waiting jobs of an address, which keeps its place among the others of its network. */
+  const setJobs = (address: string, jobs: Job[]): void => {
+    const network = networkOf(address)
+    const addresses = waiting.get(network) ?? new Map<string, Job[]>()
+    if (jobs.length > 0) addresses.set(address, jobs)
+    else addresses.delete(address)
+    if (addresses.size > 0) waiting.set(network, addresses)
+    else waiting.delete(network)
   }
 
-  /** Starts the oldest job of an address, which moves behind the others. */
-  const start = (address: string): Job | undefined => {
-    const [job, ...rest] = waiting.get(address) ?? []
-    waiting.delete(address)
-    if (rest.length > 0) waiting.set(address, rest)
+  /** Starts the oldest job of an address; address and network move behind the others. */
+  const start = (network: string, address: string): Job | undefined => {
+    const [job, ...rest] = jobsOf(address)
+    setJobs(address, [])
+    const others = waiting.get(network)
+    waiting.delete(network)
+    if (others) waiting.set(network, others)
+    setJobs(address, rest)
     slots.leave(address)
-    lastServed = address
+    last = { network, address }
     return job
+  }
+
+  const withdraw = (address: string, job: Job): boolean => {
+    const jobs = jobsOf(address)
+    if (!jobs.includes(job)) return false
+    setJobs(
+      address,
+      jobs.filter((each) => each !== job),
+    )
+    slots.leave(address)
+    return true
   }
 
   return {
     add(address, job) {
       const admission = slots.enter(address)
-      if (admission === 'admitted') waiting.set(address, [...(waiting.get(address) ?? []), job])
+      if (admission === 'admitted') setJobs(address, [...jobsOf(address), job])
       return admission
     },
     next() {
-      // The address that was served last comes last, even when it queued another job before the others.
-      const last = lastServed !== null && waiting.has(lastServed) ? [lastServed] : []
-      for (const address of [...waiting.keys()].filter((each) => each !== lastServed).concat(last)) {
-        const admission = running.enter(address)
-        if (admission === 'admitted') return start(address)
-        if (admission === 'all_full') return undefined
+      for (const network of lastAtEnd(waiting.keys(), last.network)) {
+        for (const address of lastAtEnd(waiting.get(network)?.keys() ?? [], last.address)) {
+          const admission = running.enter(address)
+          if (admission === 'admitted') return start(network, address)
+          if (admission === 'all_full') return undefined
+        }
       }
       return undefined
     },
     end: (address) => running.leave(address),
     withdraw,
     displace(address) {
-      const byNetwork = new Map<string, number>()
-      for (const [each, { length }] of waiting) {
-        const network = networkOf(each)
-        byNetwork.set(network, (byNetwork.get(network) ?? 0) + length)
-      }
-      const [network, most] = [...byNetwork].reduce(larger, ['', 0])
-      if (most < (byNetwork.get(networkOf(address)) ?? 0) + 2) return null
-      const [crowdedAddress, jobs] = [...waiting]
-        .filter(([each]) => networkOf(each) === network)
-        .reduce((one, other) => (other[1].length > one[1].length ? other : one))
+      const counts = [...waiting].map(([network, addresses]): [string, number] => [
+        network,
+        jobCount(addresses),
+      ])
+      const [network, most] = counts.reduce(larger, ['', 0])
+      if (most < jobCount(waiting.get(networkOf(address)) ?? new Map<string, Job[]>()) + 2) return null
+      const [crowdedAddress, jobs] = [...(waiting.get(network) ?? [])].reduce((one, other) =>
+        other[1].length > one[1].length ? other : one,
+      )
       const job = jobs.at(-1) as Job
       withdraw(crowdedAddress, job)
       return job
     },
-    waitingAddresses: () => waiting.size,
+    waitingNetworks: () => waiting.size,
   }
+}
+
+/** The keys in order, but the one that was served last at the end, even if it queued again before the others. */
+function lastAtEnd(keys: Iterable<string>, last: string): string[] {
+  const all = [...keys]
+  return all.includes(last) ? [...all.filter((each) => each !== last), last] : all
+}
+
+function jobCount(addresses: ReadonlyMap<string, readonly unknown[]>): number {
+  return [...addresses.values()].reduce((sum, { length }) => sum + length, 0)
 }
 
 function larger(one: [string, number], other: [string, number]): [string, number] {

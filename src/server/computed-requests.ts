@@ -115,11 +115,11 @@ export function openComputedRequests(times: Partial<ComputeTimes> = {}): Compute
     let admission = queue.add(job.address, job)
     if (admission === 'all_full') {
       const displaced = queue.displace(job.address)
-      displaced?.refuse(busy(queue.waitingAddresses()))
+      displaced?.refuse(busy(queue.waitingNetworks()))
       if (displaced) admission = queue.add(job.address, job)
     }
-    // A place is free after one start; one of the same address after a turn of every address that waits.
-    if (admission !== 'admitted') throw busy(admission === 'all_full' ? 1 : queue.waitingAddresses())
+    // A place is free after one start; one of the same address after a turn of every network that waits.
+    if (admission !== 'admitted') throw busy(admission === 'all_full' ? 1 : queue.waitingNetworks())
   }
   const start = async (job: Job): Promise<void> => {
     await job.compute()
@@ -129,6 +129,7 @@ export function openComputedRequests(times: Partial<ComputeTimes> = {}): Compute
   const runQueue = async (): Promise<void> => {
     if (isRunning) return
     isRunning = true
+    lastStart = now()
     // Requests of the same turn of the event loop share a computation that has not started.
     await nextTurn()
     for (;;) {

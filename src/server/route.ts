@@ -4,7 +4,15 @@ import type { H3Event } from 'h3'
 import type { z } from 'zod'
 import { Refusal } from '../domain/refusal.ts'
 import type { StorageRefusal } from '../domain/refusal.ts'
-import { NO_STORE, markBodyRead, requestId, respond, respondJson, respondPublished } from './respond.ts'
+import {
+  NO_STORE,
+  markBodyRead,
+  notesOf,
+  requestId,
+  respond,
+  respondJson,
+  respondPublished,
+} from './respond.ts'
 import type { PublishedBody } from './respond.ts'
 
 /** Delay of a refusal, in milliseconds. */
@@ -307,6 +315,9 @@ export interface Log {
 /** The message of the log line of each chat turn. */
 export const TURN_MESSAGE = 'chat turn'
 
+/** Time in milliseconds after which a body that has not arrived is slow. */
+const SLOW_BODY_MS = 100
+
 /** Refusals of a request body. */
 interface BodyRefusals {
   /** For a body above the limit. */
@@ -326,8 +337,11 @@ export async function readBody(event: H3Event, maxBytes: number, refusals: BodyR
   const { tooLarge, malformed } = refusals
   if (Number(event.req.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
   const incoming = event.runtime?.node?.req as IncomingMessage | undefined
+  // A body that arrives slowly must not hold up other requests of its address.
+  const slow = setTimeout(() => notesOf(event.runtime?.node?.res).endTurn?.(), SLOW_BODY_MS)
   // Reading from a platform `Request` costs time, and it stays in memory as long as the response.
-  const bytes = incoming ? await readIncoming(incoming, maxBytes, refusals) : await event.req.arrayBuffer()
+  const reading = incoming ? readIncoming(incoming, maxBytes, refusals) : event.req.arrayBuffer()
+  const bytes = await reading.finally(() => clearTimeout(slow))
   if (bytes.byteLength > maxBytes) throw tooLarge()
   markBodyRead(event)
   try {

@@ -72,6 +72,14 @@ describe('a fair queue', () => {
     expect(drain(queue)).toEqual(['a2'])
   })
 
+  test('the addresses of one IPv6 /48 share the turns of one network', () => {
+    const queue = fairQueue<string>(QUEUE_BOUNDS)
+    const addresses = ['2001:db8:1:1::/64', '2001:db8:1:2::/64', '2001:db8:1:3::/64', '192.0.2.1']
+    for (const address of [...addresses, ...addresses]) queue.add(address, address)
+    const [a, b, c, honest] = addresses
+    expect(drain(queue)).toEqual([a, honest, b, honest, c, a, b, c])
+  })
+
   test('a waiting job can be withdrawn, and no other', () => {
     const queue = fairQueue<string>(QUEUE_BOUNDS)
     for (const job of ['a1', 'a2', 'b1']) queue.add(job.charAt(0), job)

@@ -86,14 +86,7 @@ function counted() {
 test('an address has two computations at once, a network four, and all eight', async () => {
   const { started, compute } = counted()
   const queue = withoutPauses()
-  const addresses = [
-    '192.0.2.1',
-    '2001:db8:1:1::/64',
-    '2001:db8:1:2::/64',
-    '2001:db8:1:3::/64',
-    '192.0.2.2',
-    '192.0.2.3',
-  ]
+  const addresses = ['192.0.2.1', '2001:db8:1:1::/64', '2001:db8:1:2::/64', '2001:db8:1:3::/64', '192.0.2.2']
   for (let time = 0; time < 4; time += 1)
     for (const address of addresses) queue.run(address, compute(address)).catch(() => undefined)
   await expect.poll(() => started.length).toBe(8)

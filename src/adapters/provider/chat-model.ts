@@ -61,11 +61,8 @@ export function openProvider(options: ProviderOptions): Provider {
         signal.throwIfAborted()
         if (!isPermitted) return yield withoutRefusal(failedUpstream('http_429', { dispatched: false }))
         const asked = { ...target, ids }
-        const failed = yield* runRequest(upstream, options, { form, thinkers }, asked, call, signal)
-        if (failed === null) {
-          for (const field of form.refused) known.add(field)
-          return
-        }
+        const failed = yield* runRequest(upstream, options, { form, known, thinkers }, asked, call, signal)
+        if (failed === null) return
         const refusal = failed.refusal ?? ''
         const others = ids === target.ids ? unnamedIds(refusal, ids) : null
         const field = refusedField(refusal, form, requestBody(form, asked, call))
@@ -100,7 +97,7 @@ const ROUND_BYTES_PER_TOKEN = KIB
 async function* runRequest(
   upstream: Upstream,
   limits: IdleTimeouts,
-  { form, thinkers }: { form: RequestForm; thinkers: Set<string> },
+  { form, known, thinkers }: { form: RequestForm; known: Set<string>; thinkers: Set<string> },
   target: Target,
   call: ModelCall,
   signal: AbortSignal,
@@ -119,6 +116,8 @@ async function* runRequest(
       if (end === undefined) continue
       isComplete = true
       if (end.kind === 'failed') return end
+      // Before the last event: its reader may leave with it.
+      for (const field of form.refused) known.add(field)
       yield end
       return null
     }

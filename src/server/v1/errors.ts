@@ -37,7 +37,8 @@ export const V1_REFUSALS = {
   },
   busy: {
     status: 429,
-    message: '100 requests are open, or as many wait as the server allows, for this address or in all',
+    message:
+      'the server has as many open or waiting requests, or as many bytes of bodies that arrive, as it allows of this address or in all',
   },
   no_ranking: {
     status: 503,
@@ -132,14 +133,18 @@ export function v1Route(
     path,
     async handle(event, log) {
       try {
-        if (method !== null && event.req.method !== method)
-          throw new V1Refusal('method_not_allowed', {}, { allow: method })
+        if (method !== null && !methodsOf(method).includes(event.req.method))
+          throw new V1Refusal('method_not_allowed', {}, { allow: methodsOf(method).join(', ') })
         return await handler(event)
       } catch (error) {
         return refuse(event, error, log)
       }
     },
   }
+}
+
+function methodsOf(method: 'GET' | 'POST'): string[] {
+  return method === 'GET' ? ['GET', 'HEAD'] : [method]
 }
 
 function refusalFor(error: unknown): V1Refusal {

@@ -20,7 +20,10 @@ const PER_REGION = V1_LIMITS.streams / 2
 
 const MEGABYTE = 1024 * 1024
 
-/** Bytes of bodies that arrive or wait. */
+/** A body is not counted up to this length, so that large ones never keep small ones out. */
+const SMALL_BODY_BYTES = 64 * 1024
+
+/** Bytes of larger bodies that arrive or wait. */
 const BODY_BYTES: SlotBounds = { perAddress: 16 * MEGABYTE, perNetwork: 32 * MEGABYTE, all: 128 * MEGABYTE }
 
 /** Seconds after which bodies that arrive have arrived or ended (docs/operations.md#connections). */
@@ -90,12 +93,14 @@ export function openLimits(clock: Clock): V1Limits {
       }
     },
     holdBody(address) {
-      let held = 0
+      let [received, held] = [0, 0]
       return {
         hold(bytes) {
-          if (bodies.enter(address, bytes) !== 'admitted')
+          received += bytes
+          const more = Math.max(0, received - SMALL_BODY_BYTES) - held
+          if (more > 0 && bodies.enter(address, more) !== 'admitted')
             return new V1Refusal('busy', { retryAfterSeconds: BODY_RETRY_SECONDS })
-          held += bytes
+          held += more
           return null
         },
         end() {

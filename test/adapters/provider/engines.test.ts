@@ -247,6 +247,14 @@ describe('a strict engine', () => {
     expect(engine.requests.at(-1)).toMatchObject({ max_completion_tokens: 1_000, stream: true })
   })
 
+  test('a refused field is remembered although the reader leaves with the last event', async () => {
+    const engine = await strictEngine(Object.values(RULES))
+    const model = modelAt(engine.url)
+    for (let turn = 0; turn < 2; turn += 1)
+      for await (const event of model.ask(CALL, new AbortController().signal)) if (event.kind === 'end') break
+    expect(engine.errors.filter((error) => error !== null)).toHaveLength(3)
+  })
+
   test('reasoning that the engine refuses is left out', async () => {
     const { url } = await strictEngine([refusesInMessages('reasoning_content')])
     expect((await runTurn(modelAt(url))).last.text).toBe('Hi')

@@ -45,6 +45,17 @@ test('the openai client retrieves every model that it lists', async () => {
     expect((await fetch(`${url}/v1/models/${path}`)).status).toBe(404)
 })
 
+test('HEAD asks for the headers of the list of models and of a model', async () => {
+  const { url } = await startV1()
+  for (const path of ['/v1/models', '/v1/models/auto']) {
+    const [head, get] = await Promise.all(['HEAD', 'GET'].map((method) => fetch(url + path, { method })))
+    expect([head?.status, await head?.text()]).toEqual([200, ''])
+    expect(head?.headers.get('content-length')).toBe(get?.headers.get('content-length'))
+  }
+  const refused = await fetch(`${url}/v1/models`, { method: 'PUT' })
+  expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+})
+
 test('the model dash is listed only if the chat is set up', async () => {
   const answerAsDash = () => Promise.resolve(() => Promise.resolve(new Response('dash')))
   const { client } = await startV1({ ports: { answerAsDash } })

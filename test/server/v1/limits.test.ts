@@ -87,14 +87,20 @@ test('twenty rejected keys of an IPv6 /48 close it for the next minute, keys in 
   expect(codeOf(() => limits.countRequest(address(200)))).toBeNull()
 })
 
-test('bodies that wait have 16 MiB of an address, 32 MiB of an IPv6 /48, and 128 MiB in all', () => {
+test('bodies of more than 64 KiB have 16 MiB of an address, 32 MiB of an IPv6 /48, and 128 MiB in all', () => {
   const { holdBody } = openLimits(() => 1)
   const part = 4 * 1024 * 1024
-  const heldOf = (address: string): number => {
+  /** The beginning of a body is not counted. */
+  const opened = (address: string): ReturnType<typeof holdBody> => {
     const body = holdBody(address)
+    expect(body.hold(64 * 1024)).toBeNull()
+    return body
+  }
+  const heldOf = (address: string): number => {
+    const body = opened(address)
     for (let parts = 0; ; parts += 1) if (body.hold(part) !== null) return parts
   }
-  const first = holdBody('192.0.2.1')
+  const first = opened('192.0.2.1')
   expect([1, 2, 3, 4].map(() => first.hold(part))).toEqual([null, null, null, null])
   expect(first.hold(1)).toMatchObject({
     error: { code: 'busy', status: 429 },
