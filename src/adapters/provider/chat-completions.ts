@@ -96,7 +96,7 @@ export function refusedField(refusal: string, form: RequestForm, body: RequestBo
   const wasSent = (field: string): boolean =>
     field in body || body.messages.some((message) => field in message)
   const isKept = (field: string): boolean => {
-    // OpenAI stores completions unless it is told not to.
+    // OpenAI stores completions unless `store` is false.
     if (field === 'store') return form.isOpenAi
     if (field === 'tools') return !TOOLS_REFUSED.test(refusal)
     // Without any limit the cost of a call has no bound.

@@ -313,8 +313,8 @@ async function readFirstEvent(
 }
 
 /**
- * Passes a stream on. The next chunk is read when the caller has taken the last one. A stream that ends after a finish
- * reason gets the end mark that it lacks.
+ * Passes a stream on. The next chunk is read when the caller has taken the last one. If a stream ends after a finish
+ * reason without an end mark, the mark is added.
  *
  * @throws BrokenStream
  */

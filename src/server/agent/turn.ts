@@ -6,7 +6,7 @@ import { INSTRUCTIONS, cacheKey, largestInputBytes, turnInput } from '../../doma
 import { isLastEvent } from '../../domain/agent/schema.ts'
 import type { LastEvent } from '../../domain/agent/schema.ts'
 import { TOOL_DEFINITIONS } from '../../domain/agent/tools.ts'
-import { openSlots } from '../../domain/fair-queue.ts'
+import { openSlots } from '../fair-queue.ts'
 import { requestId } from '../respond.ts'
 import { TURN_MESSAGE } from '../route.ts'
 import { abortable } from '../single-flight.ts'

@@ -162,7 +162,7 @@ export function servePages(app: H3, { frame, sources, trustedProxies, computed }
   }
 
   const startRender = (page: Page, key: string, query: PageQuery, event: H3Event): PendingRender => {
-    // A page without a query is a caller of its own, so that no address can delay it.
+    // A page without a query counts as a separate caller, so that no address can delay it.
     const address = query.params.size === 0 ? page.path : addressOf(event, trustedProxies)
     const start = (): Promise<RenderedPage> => {
       pending.hasStarted = true

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { fairQueue, openSlots } from '../../src/domain/fair-queue.ts'
+import { fairQueue, openSlots } from '../../src/server/fair-queue.ts'
 
 const BOUNDS = { perAddress: 4, perNetwork: 16, all: 64 }
 const enterTimes = (places: ReturnType<typeof openSlots>, address: string, times: number): string[] =>
