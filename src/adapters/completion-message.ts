@@ -11,6 +11,8 @@ export interface WrittenCall {
 /** Fields of a message that hold its reasoning. Engines may require them back with the calls of the message. */
 export const REASONING_FIELDS = ['reasoning', 'reasoning_content'] as const
 
+const SPOKEN_FIELDS = ['content', 'refusal', 'tool_calls', ...REASONING_FIELDS] as const
+
 /** The message of a chat completion, whole or streamed, in the forms that different engines send. */
 export class CompletionMessage {
   readonly calls: WrittenCall[] = []
@@ -21,6 +23,7 @@ export class CompletionMessage {
   /** The last finish reason; empty while there is none. Engines may send one with every chunk. */
   finish = ''
   isMissing = true
+  #hasDeltas = false
   readonly #byIndex = new Map<unknown, WrittenCall>()
 
   /**
@@ -31,15 +34,20 @@ export class CompletionMessage {
   add(completion: JsonObject): { content: string; refusal: string; hidden: string } {
     const choice = firstChoice(completion)
     this.finish = textOf(choice?.['finish_reason']) || this.finish
-    const message = asJsonObject(choice?.['delta'] ?? choice?.['message'])
-    if (message === null) return { content: '', refusal: '', hidden: '' }
+    const delta = asJsonObject(choice?.['delta'])
+    const whole = asJsonObject(choice?.['message'])
+    if (delta === null && whole === null) return { content: '', refusal: '', hidden: '' }
     this.isMissing = false
+    const isDelta = SPOKEN_FIELDS.some((field) => !isEmpty(delta?.[field]))
+    if (!isDelta && this.#hasDeltas) return this.#addRest(contentText(whole?.['content']))
+    this.#hasDeltas ||= isDelta
+    const message = (isDelta ? delta : whole) ?? {}
     const content = contentText(message['content'])
     const refusal = textOf(message['refusal'])
     this.text += content
     this.refusal += refusal
-    // The other parts of a list are reasoning too.
-    let hidden = Array.isArray(message['content']) ? JSON.stringify(message['content']) : ''
+    // Other parts are reasoning too.
+    let hidden = typeof message['content'] === 'object' ? JSON.stringify(message['content'] ?? '') : ''
     for (const field of REASONING_FIELDS) {
       const text = textOf(message[field])
       if (text !== '') this.reasoning[field] = (this.reasoning[field] ?? '') + text
@@ -47,6 +55,13 @@ export class CompletionMessage {
     }
     for (const part of asArray(message['tool_calls'])) hidden += this.#addCall(asJsonObject(part) ?? {})
     return { content, refusal, hidden }
+  }
+
+  /** Adds the rest of a whole message that repeats the deltas before it. */
+  #addRest(whole: string): { content: string; refusal: string; hidden: string } {
+    const content = whole.startsWith(this.text) ? whole.slice(this.text.length) : ''
+    this.text += content
+    return { content, refusal: '', hidden: '' }
   }
 
   /** @returns the text of the part */
@@ -89,17 +104,40 @@ function beginsCall(current: WrittenCall, added: WrittenCall): boolean {
   return added.id !== current.id || (isWhole && added.arguments.trim() !== '')
 }
 
+/** The choice of index 0. Its place does not decide: other choices may be sent beside it, or in events of their own. */
 export function firstChoice(completion: JsonObject): JsonObject | null {
-  return asJsonObject(asArray(completion['choices'])[0])
+  const choices = asArray(completion['choices'])
+  const isFirst = (choice: unknown, place: number): boolean =>
+    Number(asJsonObject(choice)?.['index'] ?? place) === 0
+  return asJsonObject(choices.find(isFirst))
 }
 
-/** The text of a content, which may be a list of parts. Parts of other types are reasoning or references. */
+/**
+ * The error in a completion or in an event; null if there is none. Engines send empty errors beside content. Without
+ * choices, an empty object is an error without details, and an event may be the error itself.
+ */
+export function errorIn(completion: JsonObject): unknown {
+  const errors = [completion['error'], firstChoice(completion)?.['error']]
+  const error = errors.find((value) => !isEmpty(value)) ?? null
+  if (error !== null || 'choices' in completion) return error
+  const isError = completion['object'] === 'error' || completion['type'] === 'error'
+  return isError ? completion : asJsonObject(completion['error'])
+}
+
+/** True for a value that says nothing, and for objects and lists of such values. */
+function isEmpty(value: unknown, levels = 3): boolean {
+  if (typeof value !== 'object' || value === null) return !value
+  return levels > 0 && Object.values(value).every((member) => isEmpty(member, levels - 1))
+}
+
+/** The text of a content, which may be a part or a list of parts. Parts of other types are reasoning or references. */
 function contentText(content: unknown): string {
-  if (!Array.isArray(content)) return textOf(content)
-  return content
+  const parts: unknown[] = Array.isArray(content) ? content : [content]
+  return parts
     .map((part) => {
-      const { type = 'text', text } = asJsonObject(part) ?? {}
-      return type === 'text' || type === 'output_text' ? textOf(text) : ''
+      const { type, text } = asJsonObject(part) ?? { text: part }
+      const isText = [undefined, null, 'text', 'output_text'].includes(type as string)
+      return isText ? textOf(asJsonObject(text)?.['value'] ?? text) : ''
     })
     .join('')
 }

@@ -18,6 +18,13 @@ export interface StreamRecord {
 /** Limit of the bytes before an event with data: a stream of comments alone would keep a core busy. */
 const GAP_MAX_BYTES = 1024 * 1024
 
+/** Data that only keeps a connection open: none, or an empty value in JSON. */
+const NO_DATA = new Set(['', 'null', '""', '[]'])
+
+export function hasData(data: string): boolean {
+  return !NO_DATA.has(data.trim())
+}
+
 /** Thrown when a stream exceeds its limits. */
 export class StreamTooLarge extends Error {
   override readonly name = 'StreamTooLarge'
@@ -62,8 +69,7 @@ export class SseParser {
       throw new StreamTooLarge('an event is larger than allowed')
     }
     const events = this.#parse(text)
-    const hasData = events.some(({ data }) => data.trim() !== '')
-    this.#gapBytes = hasData ? 0 : this.#gapBytes + chunk.byteLength
+    this.#gapBytes = events.some(({ data }) => hasData(data)) ? 0 : this.#gapBytes + chunk.byteLength
     if (this.#gapBytes > GAP_MAX_BYTES + this.#bounds.maxEventBytes) {
       throw new StreamTooLarge('the stream has more bytes without an event than allowed')
     }

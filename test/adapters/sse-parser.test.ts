@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { SseParser, StreamTooLarge } from '../../src/adapters/sse-parser.ts'
+import { SseParser, StreamTooLarge, hasData } from '../../src/adapters/sse-parser.ts'
 import type { StreamRecord } from '../../src/adapters/sse-parser.ts'
 
 const WIDE = { maxEventBytes: 1_000_000, maxBytes: 1_000_000 }
@@ -116,6 +116,8 @@ test.each([
   '\r',
   'data:\n\n',
   'data: \r\n\r\n',
+  'data: null\n\n',
+  'data:""\n\n',
   'id: 1\n\n',
   'retry: 1\n\n',
   'event: a\n\n',
@@ -125,7 +127,7 @@ test.each([
   for (let sent = 0; sent < 40; sent += 1) {
     for (let times = 0; times < 15; times += 1) stream.push(blocks)
     const events = stream.push(Buffer.from('data: one\n\n'))
-    expect(events.filter(({ data }) => data !== '')).toEqual([{ name: 'message', data: 'one' }])
+    expect(events.filter(({ data }) => hasData(data))).toEqual([{ name: 'message', data: 'one' }])
   }
   const pushMany = (): void => {
     for (let times = 0; times < 25; times += 1) stream.push(blocks)

@@ -15,7 +15,7 @@ import type {
 } from '../../domain/agent/model-call.ts'
 import { thoughtFilter } from '../../domain/thoughts.ts'
 import type { ThoughtFilter } from '../../domain/thoughts.ts'
-import { CompletionMessage, REASONING_FIELDS, firstChoice } from '../completion-message.ts'
+import { CompletionMessage, REASONING_FIELDS, errorIn } from '../completion-message.ts'
 import { failedUpstream, respondingId } from './upstream.ts'
 import type { FailedRound, Upstream } from './upstream.ts'
 
@@ -189,7 +189,7 @@ export class CompletionParser {
   parse(chunk: JsonObject): ParsedEvent {
     this.#usage = parseUsage(asJsonObject(chunk['usage'])) ?? this.#usage
     this.#named = chunk['model'] ?? this.#named
-    if (chunk['error'] || firstChoice(chunk)?.['error']) return { end: this.#endedEarly('failed') }
+    if (errorIn(chunk) !== null) return { end: this.#endedEarly('failed') }
     const { content, refusal, hidden } = this.#message.add(chunk)
     return { received: content + refusal + hidden, ...this.#show(this.#filter.push(content), refusal) }
   }

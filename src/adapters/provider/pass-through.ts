@@ -11,9 +11,9 @@ import { readInto } from '../response-body.ts'
 import type { HttpClient, HttpResponse } from '../http.ts'
 import { classifyResponse } from '../router/classify.ts'
 import type { RouterResponse } from '../router/classify.ts'
-import { firstChoice, textOf } from '../completion-message.ts'
+import { errorIn, firstChoice, textOf } from '../completion-message.ts'
 import { SseParser, StreamTooLarge } from '../sse-parser.ts'
-import { AFTER_REASON_MS, END_MARK, IdleTimeout, dataOf } from './provider-stream.ts'
+import { AFTER_REASON_MS, END_MARK, IdleTimeout, dataOf, isEndMark } from './provider-stream.ts'
 import type { IdleTimeouts } from './provider-stream.ts'
 import { readError, respondingId, singleUseBody, unnamedIds } from './upstream.ts'
 
@@ -228,17 +228,13 @@ async function readStream(
   const response = { status: 200, headers, ending: 'whole' } as const
   const failure = failureOf({ ...response, body: first?.data ?? '' }, options.clock)
   const event = parseJsonObject(first?.data ?? '')
-  const isError = failure.status !== null && hasError(event)
-  if (first !== null && (first.data === END_MARK || (event !== null && !isError))) {
+  const isError = failure.status !== null && event !== null && errorIn(event) !== null
+  if (first !== null && (isEndMark(first.data) || (event !== null && !isError))) {
     exchange.unlimit()
     return { chunks: passOn(first.bytes, chunks, reader, exchange, options), named: event?.['model'] }
   }
   exchange.end()
   return isError ? failure : failureOf({ ...response, body: '' }, options.clock)
-}
-
-function hasError(event: JsonObject | null): boolean {
-  return event !== null && Boolean(event['error'] ?? firstChoice(event)?.['error'])
 }
 
 /** Reads the events of a stream that is passed on, to find its end. */
@@ -271,7 +267,7 @@ class StreamReader {
 
   #read(events: string[]): string[] {
     for (const data of events) {
-      this.isDone ||= data === END_MARK
+      this.isDone ||= isEndMark(data)
       this.hasReason ||= provesEnd(parseJsonObject(data) ?? {})
     }
     return events
@@ -283,8 +279,8 @@ function provesEnd(event: JsonObject): boolean {
   return reason !== '' && reason !== 'error'
 }
 
-/** Finds the first line with data in Latin-1 text. */
-const DATA_LINE = /(?<![^\r\n])data:[ \t]*[^\s]/
+/** Finds the first line with data in Latin-1 text, where a byte order mark has three characters. */
+const DATA_LINE = /(?<=^(?:\xEF\xBB\xBF)?|[\r\n])data:(?![ \t]*(?:null|""|\[\])?[ \t]*(?:[\r\n]|$))/
 
 /** @returns the bytes from the first line with data on, and the data; null if the stream has none, or too much */
 async function readFirstEvent(

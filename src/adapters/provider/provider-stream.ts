@@ -1,7 +1,7 @@
 import { APIConnectionError, APIError } from 'openai'
 import { asJsonObject } from '../../domain/text.ts'
 import type { JsonObject } from '../../domain/text.ts'
-import { SseParser, StreamTooLarge } from '../sse-parser.ts'
+import { SseParser, StreamTooLarge, hasData } from '../sse-parser.ts'
 import type { StreamBounds, StreamRecord } from '../sse-parser.ts'
 import { mediaTypeOf } from '../http.ts'
 import { ProviderFailure, failedRound, upstreamError } from './upstream.ts'
@@ -22,6 +22,10 @@ export const AFTER_REASON_MS = 10_000
 
 /** The data of the last event of a stream. */
 export const END_MARK = '[DONE]'
+
+export function isEndMark(data: string): boolean {
+  return /^"?\[done\]"?$/i.test(data)
+}
 
 /** Bytes and milliseconds spent on reading the rest of a response so that its connection can be reused. */
 const DRAIN_MAX_BYTES = 16 * 1024
@@ -97,7 +101,7 @@ export class ProviderStream {
     }
     this.#signal.throwIfAborted()
     const event = this.#events.shift()
-    if (event === undefined || event === END_MARK) return null
+    if (event === undefined || isEndMark(event)) return null
     return this.#parse(event)
   }
 
@@ -167,9 +171,9 @@ export class ProviderStream {
   }
 }
 
-/** The data of events. Empty data only keeps a connection open. */
+/** The data of events, without events that only keep a connection open. */
 export function dataOf(records: readonly StreamRecord[]): string[] {
-  return records.map(({ data }) => data.trim()).filter((data) => data !== '')
+  return records.map(({ data }) => data.trim()).filter(hasData)
 }
 
 /** Returns whether a request may have reached the provider although its connection failed. */

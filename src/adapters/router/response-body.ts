@@ -1,7 +1,7 @@
 import { asJsonObject, parseJsonObject } from '../../domain/text.ts'
 import type { JsonObject } from '../../domain/text.ts'
 import type { ModelResponse } from '../../domain/models/lite/suite.ts'
-import { CompletionMessage, firstChoice } from '../completion-message.ts'
+import { CompletionMessage, errorIn, firstChoice } from '../completion-message.ts'
 
 /** The contents of a body that a classification uses. */
 interface ParsedBody {
@@ -32,7 +32,8 @@ export interface ErrorFacts {
 }
 
 /** Parses a body that may be JSON, an event stream, HTML, or a part of one of them. */
-export function readResponseBody(body: string): ParsedBody {
+export function readResponseBody(text: string): ParsedBody {
+  const body = text.replace(/^\uFEFF/, '')
   const whole = parseJsonObject(body)
   const documents = whole === null ? parseEvents(body) : [whole]
   if (documents.length === 0) return { readable: false, error: parseCutError(body), completion: null }
@@ -57,10 +58,9 @@ function parseEvents(body: string): JsonObject[] {
 }
 
 function findError(document: JsonObject): ErrorFacts | null {
-  const choice = firstChoice(document)
-  const error = document['error'] ?? choice?.['error'] ?? null
+  const error = errorIn(document)
   if (error !== null) return parseErrorFacts(asJsonObject(error) ?? { message: error })
-  return choice?.['finish_reason'] === 'error' ? parseErrorFacts({}) : null
+  return firstChoice(document)?.['finish_reason'] === 'error' ? parseErrorFacts({}) : null
 }
 
 /** Extracts the facts of an error from its JSON object. */

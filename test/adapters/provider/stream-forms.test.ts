@@ -1,0 +1,174 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openPassThrough } from '../../../src/adapters/provider/pass-through.ts'
+import { classifyResponse } from '../../../src/adapters/router/classify.ts'
+import { localSource } from '../../support/local-source.ts'
+import { NEVER_ABORTED, collectEvents, modelAt, outcome } from '../../support/model-turns.ts'
+import { LONG_MS } from '../../support/workspace.ts'
+
+const event = (fields: unknown): string => `data: ${JSON.stringify(fields)}\n\n`
+const choices = (...list: unknown[]): string => event({ choices: list })
+const said = (content: unknown, more: object = {}): string =>
+  choices({ index: 0, delta: { content }, ...more })
+const DONE = 'data: [DONE]\n\n'
+const END = choices({ index: 0, delta: {}, finish_reason: 'stop' }) + DONE
+
+async function streamAt(stream: string): Promise<string> {
+  const { url } = await localSource((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.end(stream)
+  })
+  return url
+}
+
+async function chatReads(stream: string): Promise<ReturnType<typeof outcome>> {
+  return outcome(await collectEvents(modelAt(await streamAt(stream))))
+}
+
+/** The text of a stream that is passed on, or the class of its failure. */
+async function passedOn(stream: string): Promise<string> {
+  const passThrough = openPassThrough({
+    base: await streamAt(stream),
+    referer: 'http://dash.test',
+    userAgent: 'dash/test',
+    firstEventMs: LONG_MS,
+    idleMs: LONG_MS,
+    clock: Date.now,
+  })
+  onTestFinished(() => passThrough.close())
+  const call = { key: 'key', ids: ['maker/first:free'], bodyFor: () => '{}', stream: true }
+  const result = await passThrough.send(call, NEVER_ABORTED)
+  if (!('chunks' in result)) return result.class
+  const parts: Uint8Array[] = []
+  for await (const part of result.chunks) parts.push(part)
+  return Buffer.concat(parts).toString()
+}
+
+const evaluated = (stream: string): ReturnType<typeof classifyResponse> =>
+  classifyResponse({ status: 200, headers: {}, body: stream, ending: 'whole', endedAt: 0 })
+
+const second = (content: string): object => ({ index: 1, delta: { content }, finish_reason: 'length' })
+const first = (content: string): object => ({ index: 0, delta: { content } })
+const whole = (content: unknown, more: object = {}): object => ({
+  index: 0,
+  message: { role: 'assistant', content },
+  finish_reason: 'stop',
+  ...more,
+})
+
+/** Streams of one answer, "One two." */
+const FORMS: [string, string][] = [
+  ['another choice beside the first', choices(first('One '), second('x')) + said('two.') + END],
+  ['another choice before the first', choices(second('x'), first('One ')) + said('two.') + END],
+  [
+    'events of another choice',
+    choices(second('x')) + said('One ') + choices(second('y')) + said('two.') + END,
+  ],
+  ['another choice after the end', said('One two.', { finish_reason: 'stop' }) + choices(second('x')) + DONE],
+  ['an index as a text', choices({ ...first('One two.'), index: '0' }) + END],
+  ['no index', choices({ delta: { content: 'One two.' } }, { delta: { content: 'x' } }) + END],
+  ['an index of null', choices({ index: null, delta: { content: 'One two.' } }) + END],
+  ['no object for a choice', choices(null) + choices('x') + said('One two.') + END],
+  ['texts in a list', said(['One ', 'two.']) + END],
+  ['texts and parts in a list', said(['One ', { type: 'text', text: 'two.' }, null, 3]) + END],
+  ['one part', said({ type: 'text', text: 'One ' }) + said({ text: 'two.' }) + END],
+  ['a type of null', said([{ type: null, text: 'One two.' }]) + END],
+  [
+    'parts with values',
+    said({ type: 'text', text: { value: 'One ' } }) + said([{ text: { value: 'two.' } }]) + END,
+  ],
+  ['a part of a thought', said({ type: 'thinking', text: 'x' }) + said('One two.') + END],
+  ['content of null', said(null) + said('One two.') + END],
+  ['a message beside an empty delta', choices(whole('One two.', { delta: {} })) + DONE],
+  ['a message beside a delta of null', choices(whole('One two.', { delta: null })) + DONE],
+  [
+    'a message beside a delta with empty fields',
+    choices(whole('One two.', { delta: { role: 'assistant', content: '' } })) + DONE,
+  ],
+  ['a message without a delta', choices(whole([{ type: 'text', text: 'One two.' }])) + DONE],
+  [
+    'a message that repeats the deltas',
+    said('One ') + said('two.') + choices(whole('One two.', { delta: {} })) + DONE,
+  ],
+  ['a message that completes the deltas', said('One ') + choices(whole('One two.')) + DONE],
+  [
+    'data of null',
+    `data: null\n\n${said('One ')}data: null\n\ndata:null\n\n${said('two.')}${END}data: null\n\n`,
+  ],
+  ['empty data in JSON', `data: ""\n\n${said('One two.')}data: {}\n\ndata: []\n\n${END}`],
+  ['an end mark in small letters', said('One two.', { finish_reason: 'stop' }) + 'data: [done]\n\n'],
+  ['an end mark in quotes', said('One two.', { finish_reason: 'stop' }) + 'data: "[DONE]"\n\n'],
+  ['an end mark with blanks', said('One two.', { finish_reason: 'stop' }) + 'data:[DONE] \n\n'],
+  ['an end mark without line ends', said('One two.', { finish_reason: 'stop' }) + 'data: [Done]'],
+  ...[{}, null, '', false, 0, [], { code: null, message: '' }].map((error): [string, string] => [
+    `an error of ${JSON.stringify(error)}`,
+    event({ error, choices: [{ ...first('One '), error }] }) +
+      event({ error, choices: [first('two.')] }) +
+      END,
+  ]),
+  ['carriage returns', (said('One ') + said('two.') + END).replaceAll('\n', '\r')],
+  ['carriage returns and line feeds', (said('One ') + said('two.') + END).replaceAll('\n', '\r\n')],
+  [
+    'ids, names and comments',
+    `: hi\n\nid: 1\nevent: message\nretry: 5\n${said('One ')}:\nid: 2\n${said('two.')}${END}`,
+  ],
+  ['a byte order mark', `\uFEFF${said('One ')}${said('two.')}${END}`],
+  ['a byte order mark and a comment', `\uFEFF: hi\n\n${said('One ')}${said('two.')}${END}`],
+]
+
+describe('a stream with', () => {
+  test.each(FORMS)('%s is read by the chat', async (_form, stream) => {
+    expect(await chatReads(stream)).toMatchObject({ text: 'One two.', end: { kind: 'end' } })
+  })
+
+  test.each(FORMS)('%s is read by the evaluation', (_form, stream) => {
+    expect(evaluated(stream).response).toMatchObject({ text: 'One two.', finishReason: 'stop' })
+  })
+
+  test.each(FORMS)('%s is passed on whole', async (_form, stream) => {
+    const passed = await passedOn(stream)
+    expect(passed).toContain('One ')
+    expect(passed).toContain('two.')
+    // Nothing is added after the stream's own end.
+    expect(stream.endsWith(passed)).toBe(true)
+  })
+})
+
+/** Errors, and the way the chat ends. */
+const ERRORS: [string, string, string][] = [
+  ['an error', event({ error: { message: 'overloaded' } }), 'failed'],
+  ['an error with a code alone', event({ error: { code: 500, message: null } }), 'failed'],
+  ['an error as text', event({ error: 'overloaded' }), 'failed'],
+  ['an event that is an error', event({ object: 'error', message: 'x', code: 500 }), 'failed'],
+  ['an event of type error', event({ type: 'error', message: 'x' }), 'failed'],
+  ['an error beside content', event({ error: { message: 'x' }, choices: [first('x')] }), 'failed'],
+  ['an error in the choice', choices({ ...first('x'), error: { code: 500 } }), 'failed'],
+  ['an empty error alone', event({ error: {} }), 'failed'],
+  ['an error of null alone', event({ error: null }), 'truncated'],
+  ['the end of another choice alone', choices(second('x')), 'truncated'],
+  ['other JSON', 'data: 5\n\n', 'invalid_stream'],
+  ['other text', 'data: done and dusted\n\n', 'invalid_stream'],
+]
+
+describe('a stream that breaks off by', () => {
+  test.each(ERRORS)('%s fails the turn', async (_what, broken, code) => {
+    const { end } = await chatReads(said('One ') + broken + DONE)
+    expect(end).toMatchObject({ kind: 'failed', code })
+  })
+
+  test.each(ERRORS.filter(([, , code]) => code === 'failed'))(
+    '%s is an error to the evaluation',
+    (_what, broken) => {
+      expect(evaluated(said('One ') + broken + DONE)).toMatchObject({
+        class: 'provider_down',
+        response: null,
+      })
+    },
+  )
+
+  test.each(ERRORS.filter(([, , code]) => code !== 'truncated'))(
+    '%s at its start is not passed on',
+    async (_what, broken) => {
+      expect(await passedOn(broken + DONE)).toMatch(/^(?:provider_down|invalid_answer)$/)
+    },
+  )
+})
