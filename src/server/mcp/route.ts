@@ -58,7 +58,7 @@ async function readMessage(event: H3Event): Promise<unknown> {
     tooLarge: () => new Refusal<McpRefusal>('payload_too_large'),
     malformed: () => new Refusal<McpRefusal>('invalid_json'),
   })
-  const message = parseJson(text)
+  const message = parseJson(text.replace(/^\uFEFF/, ''))
   if (message === undefined) throw new Refusal<McpRefusal>('invalid_json')
   if (Array.isArray(message)) throw new Refusal<McpRefusal>('batch_not_supported')
   return message

@@ -2,12 +2,11 @@ import { addAbortSignal } from 'node:stream'
 import type { Readable, Writable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { ErrorCode, JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js'
-import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
-import { asJsonObject, parseJson } from '../../domain/text.ts'
+import { ErrorCode } from '@modelcontextprotocol/sdk/types.js'
+import { parseJson } from '../../domain/text.ts'
 import { networkReason, Refusal } from '../../domain/refusal.ts'
-import { createToolServer } from './tool-server.ts'
-import type { ToolServerPorts } from './tool-server.ts'
+import { createToolServer, readMessage } from './tool-server.ts'
+import type { ReadMessage, ToolServerPorts } from './tool-server.ts'
 
 /** Longest line, in bytes; a longer one is refused. */
 const LINE_MAX_BYTES = 1024 * 1024
@@ -45,7 +44,11 @@ export async function serveStdio(
   await server.connect(transport)
   try {
     for await (const line of linesOf(addAbortSignal(ended, input))) {
-      const read = readMessage(line)
+      const value = parseJson(line)
+      const read: ReadMessage =
+        value === undefined
+          ? { id: null, error: { code: ErrorCode.ParseError, message: 'the line is not JSON' } }
+          : readMessage(value)
       if ('message' in read) transport.onmessage?.(read.message)
       else {
         onProblem('a line on standard input was not a valid message')
@@ -82,23 +85,4 @@ async function* linesOf(input: AsyncIterable<Buffer>): AsyncGenerator<string> {
   }
   const last = decoder.decode(waiting).trim()
   if (last !== '') yield last
-}
-
-/** A message, or the members of the error that answers a line. Batches left the protocol in its version of June 2025. */
-function readMessage(
-  line: string,
-): { message: JSONRPCMessage } | { id: string | number | null; error: { code: number; message: string } } {
-  const value = parseJson(line)
-  if (value === undefined)
-    return { id: null, error: { code: ErrorCode.ParseError, message: 'the line is not JSON' } }
-  const { data: message } = JSONRPCMessageSchema.safeParse(value)
-  if (message !== undefined) return { message }
-  const id = asJsonObject(value)?.['id']
-  const problem = Array.isArray(value)
-    ? 'batches are not supported; send one message per line'
-    : 'the line is not a JSON-RPC 2.0 message'
-  return {
-    id: typeof id === 'string' || typeof id === 'number' ? id : null,
-    error: { code: ErrorCode.InvalidRequest, message: problem },
-  }
 }

@@ -3,13 +3,15 @@ import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/
 import {
   CallToolRequestSchema,
   ErrorCode,
+  JSONRPCMessageSchema,
   ListToolsRequestSchema,
   McpError,
 } from '@modelcontextprotocol/sdk/types.js'
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import type { CallToolResult, JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import { z } from 'zod'
 import { UNTRUSTED } from '../../domain/agent/shown-data.ts'
 import { TOOL_DEFINITIONS, TOOL_TITLES } from '../../domain/agent/tools.ts'
+import { asJsonObject } from '../../domain/text.ts'
 import type { AgentSources, CallOptions, ToolRun } from '../agent/tools.ts'
 import { failure, runCall } from '../agent/tools.ts'
 import { withTimeout } from '../single-flight.ts'
@@ -117,34 +119,65 @@ function callResult({ output, failed }: ToolRun): CallToolResult {
 /** Timeout of a message, in milliseconds; longer than that of any call. */
 const MESSAGE_TIMEOUT_MS = 10_000
 
-/** The library requires clients to accept event streams too, and reads names in lower case; every reply here is JSON. */
-function withBothTypes(request: Request): Request {
-  const accepted = request.headers.get('accept')?.toLowerCase() ?? '*/*'
-  const headers = new Headers(request.headers)
-  headers.set('content-type', headers.get('content-type')?.toLowerCase() ?? '')
-  if (/(^|[\s,])(\*\/\*|application\/(\*|json))\s*(;|,|$)/.test(accepted))
-    headers.set('accept', 'application/json, text/event-stream')
-  return new Request(request.url, { method: 'POST', headers })
+/** A protocol message, or the members of the error that answers something else. */
+export type ReadMessage =
+  { message: JSONRPCMessage } | { id: string | number | null; error: { code: number; message: string } }
+
+/** Checks a parsed message. Batches left the protocol in its version of June 2025. */
+export function readMessage(value: unknown): ReadMessage {
+  const { data: message } = JSONRPCMessageSchema.safeParse(value)
+  if (message !== undefined) return { message }
+  const id = asJsonObject(value)?.['id']
+  return {
+    id: typeof id === 'string' || typeof id === 'number' ? id : null,
+    error: {
+      code: ErrorCode.InvalidRequest,
+      message: Array.isArray(value)
+        ? 'batches are not supported; send the messages one by one'
+        : 'this is not a JSON-RPC 2.0 message',
+    },
+  }
 }
+
+/** The protocol has no code of its own for what only HTTP can refuse. */
+const NOT_ACCEPTABLE = -32_000
+
+/** A range that includes JSON and is not excluded by a quality of 0. */
+const ACCEPTS_JSON = /(?:^|[\s,])(?:\*\/\*|application\/(?:\*|json))\s*(?:,|$|;(?!\s*q=0(?:\.0*)?\s*(?:,|$)))/
 
 /**
  * Handles one protocol message received over HTTP, without a session.
  *
  * @param request HTTP request, whose headers hold the accepted types and the protocol version
- * @param message parsed body; not a batch
+ * @param value parsed body
  * @returns 200 with a JSON-RPC response, 202 for a notification, 4xx for an invalid message
  */
 export async function handleMessage(
   request: Request,
-  message: unknown,
+  value: unknown,
   ports: ToolServerPorts,
 ): Promise<{ status: number; body: string }> {
+  const headers = new Headers(request.headers)
+  const refuse = (status: number, read: object): { status: number; body: string } => ({
+    status,
+    body: JSON.stringify({ jsonrpc: '2.0', ...read }),
+  })
+  if (!ACCEPTS_JSON.test(headers.get('accept')?.toLowerCase() ?? '*/*')) {
+    const problem = 'every reply is application/json, which the Accept header must include'
+    return refuse(406, { id: null, error: { code: NOT_ACCEPTABLE, message: problem } })
+  }
+  const read = readMessage(value)
+  if (!('message' in read)) return refuse(400, read)
+  // The library requires clients to accept event streams too, and reads names in lower case.
+  headers.set('accept', 'application/json, text/event-stream')
+  headers.set('content-type', headers.get('content-type')?.toLowerCase() ?? '')
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
   const { server } = createToolServer(ports)
   await server.connect(transport)
   try {
     // A disconnect is ignored: the call is short and costs the same.
-    const handled = transport.handleRequest(withBothTypes(request), { parsedBody: message })
+    const posted = new Request(request.url, { method: 'POST', headers })
+    const handled = transport.handleRequest(posted, { parsedBody: read.message })
     const response = await withTimeout(handled, MESSAGE_TIMEOUT_MS)
     return { status: response.status, body: await response.text() }
   } finally {

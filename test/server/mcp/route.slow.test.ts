@@ -268,16 +268,26 @@ describe('POST /mcp', () => {
     expect(await refused(await post(url, '{'))).toBe('invalid_json')
     expect(await refused(await post(url, 'x'.repeat(BODY_MAX_BYTES + 1)))).toBe('payload_too_large')
     for (const [body, headers, status, code] of [
-      ['{"a":1}', {}, 400, -32_700],
+      ['{"a":1}', {}, 400, -32_600],
+      ['5', {}, 400, -32_600],
+      ['"ping"', {}, 400, -32_600],
+      ['null', {}, 400, -32_600],
       [PING, { 'content-type': 'text/plain' }, 415, -32_000],
       [PING, { accept: 'text/html' }, 406, -32_000],
       [PING, { accept: 'application/jsonp' }, 406, -32_000],
+      [PING, { accept: 'text/event-stream' }, 406, -32_000],
+      [PING, { accept: 'application/json;q=0, text/event-stream' }, 406, -32_000],
       [PING, { 'mcp-protocol-version': '1999-01-01' }, 400, -32_000],
     ] as const) {
       const response = await post(url, body, headers)
       expect(response.status).toBe(status)
       expect(await response.json()).toMatchObject({ jsonrpc: '2.0', error: { code } })
     }
+  })
+
+  test('POST /mcp ignores a byte order mark', async () => {
+    const response = await post((await startMcp()).url, `\uFEFF${PING}`)
+    expect(await response.json()).toEqual({ jsonrpc: '2.0', id: 1, result: {} })
   })
 
   test.each(['application/json', 'APPLICATION/JSON; q=0.9', '*/*', 'application/*, text/html', undefined])(
