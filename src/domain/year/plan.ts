@@ -111,8 +111,9 @@ export function unconfirmedGaps(facts: GapFacts, confirmed: number | null): stri
   const wrongNumber =
     confirmed === null ? '' : `--record-gaps ${confirmed} is not the number of missed days; `
   if (doubt === null)
-    return `${wrongNumber}this run would record ${describeMissed(missed)}; give that number, or leave the flag out`
-  return `${wrongNumber}${doubt}, or confirm with --record-gaps ${missed.length}, the number of missed days`
+    return `${wrongNumber}this run would record ${describeMissed(missed)}; give ${missed.length}, or leave the flag out`
+  const number = missed.length === 0 ? 'since no day was missed' : 'the number of missed days'
+  return `${wrongNumber}${doubt}, or confirm with --record-gaps ${missed.length}, ${number}`
 }
 
 /** The reason to doubt that the missed days are missed, with the remedy; null without one. */
@@ -133,6 +134,6 @@ function gapDoubt({ asOfDay, missed, newestNews, now, lastEntryAt }: GapFacts): 
 function describeMissed(missed: readonly Day[]): string {
   const [first, last] = [missed[0], missed.at(-1)]
   const span = first === last ? first : `${first} to ${last}`
-  const count = missed.length === 1 ? '1 missed day' : `${missed.length} missed days`
-  return first === undefined ? count : `${count} (${span})`
+  if (first === undefined) return 'no missed days'
+  return `${missed.length === 1 ? '1 missed day' : `${missed.length} missed days`} (${span})`
 }

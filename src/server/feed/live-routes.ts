@@ -84,9 +84,9 @@ export const FEED_DOCS = '/docs/api/feed'
 export const INVALID_RULE = {
   status: 400,
   when:
-    '`q`, `source`, `minPoints`, `minComments` or `top` is given twice or outside its bounds: ' +
-    `\`q\` has at most ${RULE_QUERY_MAX_LENGTH} characters, \`source\` known names, ` +
-    `the minima are integers from 0 to ${MINIMUM_MAX}, \`top\` from 1 to ${COLUMN_LENGTH}`,
+    `\`q\` has at most ${RULE_QUERY_MAX_LENGTH} characters, not only blanks, \`source\` is known names, ` +
+    `\`minPoints\` and \`minComments\` are integers from 0 to ${MINIMUM_MAX}, \`top\` is one from 1 to ${COLUMN_LENGTH}; ` +
+    'each is given at most once',
 } as const
 
 const REFUSALS = {

@@ -156,7 +156,9 @@ describe('the confirmation of missed days', () => {
       if (confirmed !== null)
         expect(reason).toContain(`--record-gaps ${confirmed} is not the number of missed days; `)
       expect(reason).toContain(
-        missed > 7 || newsAge === 8 ? `--record-gaps ${missed}` : `${missed} missed day`,
+        missed > 7 || newsAge === 8
+          ? `--record-gaps ${missed}`
+          : `${missed === 0 ? 'no' : missed} missed day`,
       )
     },
   )
@@ -166,10 +168,10 @@ describe('the confirmation of missed days', () => {
       '8 missed days (2026-03-06 to 2026-03-13) would become permanent gaps: the clock says 2026-03-15T00:10:00.000Z, and the last entry of the ledger is of 2026-01-02T00:10:00.000Z; correct the clock if it is wrong, or confirm with --record-gaps 8, the number of missed days',
     )
     expect(refusal(0, 40, null)).toBe(
-      'the newest news signal is of 2026-02-02, 40 days before 2026-03-14, the day to publish: the clock says 2026-03-15T00:10:00.000Z, and the last entry of the ledger is of 2026-01-02T00:10:00.000Z; correct the clock if it is wrong, import or collect newer signals, or confirm with --record-gaps 0, the number of missed days',
+      'the newest news signal is of 2026-02-02, 40 days before 2026-03-14, the day to publish: the clock says 2026-03-15T00:10:00.000Z, and the last entry of the ledger is of 2026-01-02T00:10:00.000Z; correct the clock if it is wrong, import or collect newer signals, or confirm with --record-gaps 0, since no day was missed',
     )
     expect(refusal(1, 0, 2)).toBe(
-      '--record-gaps 2 is not the number of missed days; this run would record 1 missed day (2026-03-13); give that number, or leave the flag out',
+      '--record-gaps 2 is not the number of missed days; this run would record 1 missed day (2026-03-13); give 1, or leave the flag out',
     )
   })
 })
