@@ -145,7 +145,6 @@ export const HTML_TYPE = 'text/html; charset=utf-8'
 
 /** The input of a panel. */
 export interface View {
-  /** The sources of the page. A panel must read from these only, or a cached page would outlive its data. */
   sources: PageSources
   now: Instant
   query: PageQuery

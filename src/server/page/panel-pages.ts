@@ -17,6 +17,7 @@ interface Rendered {
   title?: string
   preview?: Preview
   headers?: Readonly<Record<string, string>>
+  isRefused?: true
 }
 
 /** The rendered panels of a page. */
@@ -88,7 +89,12 @@ export function mountPanels({ mount, frame, log }: PanelPages, page: PanelPage):
         itemChat,
         ...content?.(view, { sections, title, preview }),
       })
-      return { status, headers: { ...headers, ...refusalHeaders, 'content-type': HTML_TYPE }, text }
+      return {
+        status,
+        headers: { ...headers, ...refusalHeaders, 'content-type': HTML_TYPE },
+        text,
+        isPartial: rendered.some(({ isRefused }) => isRefused),
+      }
     },
   })
 }
@@ -117,7 +123,7 @@ async function renderPanel(
     const refusal = panel.refusalOf(error, view)
     const { status, headers = {}, expected = false } = refusal
     if (status >= 500 && !expected) onFault(panel, refusal.code, error)
-    return { panel, controls, content: refusalNotice(refusal), status, headers }
+    return { panel, controls, content: refusalNotice(refusal), status, headers, isRefused: true }
   }
 }
 

@@ -11,52 +11,27 @@ import { BUSY_REFUSAL } from '../computed-requests.ts'
 import type { ComputedRequests } from '../computed-requests.ts'
 import { NO_STORE, notesOf, respond, respondCompressed } from '../respond.ts'
 import { delayRefusal, retryAfter } from '../route.ts'
-import { singleFlight } from '../single-flight.ts'
 import { searchForm } from './header.ts'
 import { NOTHING, codeSpans, html } from './html.ts'
 import { HTML_TYPE, PAGE_HEADERS, layout, pageQuery } from './layout.ts'
 import type { Frame, PageQuery, QueryRules } from './layout.ts'
-import { recordReads } from './page-sources.ts'
-import type { PageSources, RecordedReads } from './page-sources.ts'
+import type { PageSources } from './page-sources.ts'
+
+/** Time for which a rendered page is served, in milliseconds from the start of its render. */
+const LIFETIME_MS = 10_000
 
 /** Size of the page cache, in bytes and in pages. */
 const MAX_BYTES = 32 * 1024 * 1024
 const MAX_PAGES = 500
 
 /** A page as it is sent. */
-export interface RenderedPage {
+interface RenderedPage {
   status: number
   headers: Readonly<Record<string, string>>
   body: Buffer
   gzip: Buffer
   /** Digest of the body; null for a page that is not cached and never a 304. */
   digest: string | null
-}
-
-/** A cache of rendered pages by URL, bounded in bytes and pages, which evicts the least recently used page. */
-export interface PageCache {
-  /** Resolves to the page of a URL if all of its reads, repeated after this call, are unchanged; else to null. */
-  get(key: string): Promise<RenderedPage | null>
-  /** Caches a page and replaces an earlier one of the same URL. */
-  set(key: string, page: RenderedPage, reads: Pick<RecordedReads, 'isUnchanged'>): void
-  delete(key: string): void
-}
-
-export function openPageCache(maxBytes = MAX_BYTES, maxPages = MAX_PAGES): PageCache {
-  const cache = new LRUCache<string, { page: RenderedPage; isUnchanged: RecordedReads['isUnchanged'] }>({
-    max: maxPages,
-    maxSize: maxBytes,
-    sizeCalculation: ({ page }) => page.body.byteLength + page.gzip.byteLength,
-  })
-  return {
-    delete: (key) => void cache.delete(key),
-    async get(key) {
-      const cached = cache.get(key)
-      return cached && (await cached.isUnchanged()) ? cached.page : null
-    },
-    set: (key, page, reads) =>
-      void cache.set(key, { page, isUnchanged: singleFlight(() => reads.isUnchanged()) }),
-  }
 }
 
 /** Refusals of every page before rendering (docs/page.md). */
@@ -102,16 +77,15 @@ interface PageText {
   status: number
   headers: Readonly<Record<string, string>>
   text: string
+  /** True if a part could not be shown: the next request renders it again. */
+  isPartial?: boolean
 }
 
 /** A page: its path, its query parameters, and its renderer. */
 export interface Page {
   path: string
   query?: QueryRules
-  /**
-   * Renders the page from the given sources only. An error is a fault of the server; panels show their refusals
-   * themselves.
-   */
+  /** Renders the page. An error is a fault of the server; panels show their refusals themselves. */
   render(sources: PageSources, query: PageQuery, event: H3Event): Promise<PageText> | PageText
 }
 
@@ -130,67 +104,69 @@ function isBusy(error: unknown): error is Refusal {
 /** Mounts a page. */
 export type MountPage = (page: Page) => void
 
-/** A render under way. */
+/** A render that waits or runs. */
 interface PendingRender {
-  /** True once the render has started to read: later requests must check that nothing has changed since. */
-  hasStarted: boolean
   /** Address whose request started it. */
   address: string
+  /** True once the client whose request started it has gone, which withdraws a render that waits. */
+  isAbandoned: () => boolean
   page: Promise<RenderedPage>
 }
 
 /**
- * Serves a cached page while its reads, repeated for each request, are unchanged. Renders another page once for all
- * concurrent requests, as a computed request of the address that asked first (docs/decisions/0051-page-cache.md).
+ * Serves a page for ten seconds once it is rendered. Requests share a render, which is a computed request of the address
+ * that asked first (docs/decisions/0051-page-cache.md).
  */
 export function servePages(app: H3, { frame, sources, trustedProxies, computed }: PagesPorts): MountPage {
-  const cache = openPageCache()
+  const cache = new LRUCache<string, RenderedPage>({
+    max: MAX_PAGES,
+    maxSize: MAX_BYTES,
+    sizeCalculation: ({ body, gzip }) => body.byteLength + gzip.byteLength,
+    ttl: LIFETIME_MS,
+  })
   const pendingRenders = new Map<string, PendingRender>()
   const refuseQuery = refusalPage(frame, 'query_too_long')
   const refuseRender = refusalPage(frame, 'busy')
 
   const render = async (page: Page, key: string, query: PageQuery, event: H3Event): Promise<RenderedPage> => {
-    const reads = recordReads(sources)
-    const { status, headers, text } = await page.render(reads.sources, query, event)
+    const start = performance.now()
+    const { status, headers, text, isPartial = false } = await page.render(sources, query, event)
     const body = Buffer.from(text)
-    const isCacheable = status === 200 && reads.isConsistent()
+    const isCacheable = status === 200 && !isPartial
     const digest = isCacheable ? sha256Hex(body) : null
     const rendered = { status, headers, body, gzip: await compress(body), digest }
-    if (isCacheable) cache.set(key, rendered, reads)
-    else cache.delete(key)
+    if (isCacheable) cache.set(key, rendered, { start })
     return rendered
   }
 
   const startRender = (page: Page, key: string, query: PageQuery, event: H3Event): PendingRender => {
     // A page without a query counts as a separate caller, so that no address can delay it.
     const address = query.params.size === 0 ? page.path : addressOf(event, trustedProxies)
-    const start = (): Promise<RenderedPage> => {
-      pending.hasStarted = true
-      return render(page, key, query, event)
+    const response = event.runtime?.node?.res
+    const rendered = computed.run(address, () => render(page, key, query, event), response)
+    const pending = {
+      address,
+      isAbandoned: () => response?.closed === true,
+      page: rendered.finally(() => pendingRenders.delete(key)),
     }
-    const pending: PendingRender = { hasStarted: false, address, page: computed.run(address, start) }
     pendingRenders.set(key, pending)
-    const end = (): void => void (pendingRenders.get(key) === pending && pendingRenders.delete(key))
-    pending.page.then(end, end)
     return pending
   }
 
   const renderedPage = async (page: Page, query: PageQuery, event: H3Event): Promise<RenderedPage> => {
     const key = query.params.size === 0 ? page.path : `${page.path}?${String(query.params)}`
     for (;;) {
-      const cached = await cache.get(key)
+      const cached = cache.get(key)
       if (cached) return cached
-      const pending = pendingRenders.get(key)
       notesOf(event.runtime?.node?.res).endTurn?.()
+      const pending = pendingRenders.get(key)
       if (!pending) return startRender(page, key, query, event).page
-      const joinedBeforeStart = !pending.hasStarted
       try {
-        const rendered = await pending.page
-        if (joinedBeforeStart) return rendered
+        return await pending.page
       } catch (error) {
-        // The refusal of another address does not apply to this one.
-        const isOtherAddress = isBusy(error) && pending.address !== addressOf(event, trustedProxies)
-        if (joinedBeforeStart && !isOtherAddress) throw error
+        // A refusal of another address, or of a client that has gone, does not apply to this request.
+        const isOwn = pending.address === addressOf(event, trustedProxies) && !pending.isAbandoned()
+        if (!isBusy(error) || isOwn) throw error
       }
     }
   }
