@@ -3,7 +3,7 @@ import type {
   ChatCompletionMessageParam,
   ChatCompletionTool,
 } from 'openai/resources/chat/completions'
-import { asJsonObject, parseJsonObject } from '../../domain/text.ts'
+import { asArray, asJsonObject, parseJsonObject } from '../../domain/text.ts'
 import type { JsonObject } from '../../domain/text.ts'
 import type {
   InputMessage,
@@ -15,7 +15,9 @@ import type {
 } from '../../domain/agent/model-call.ts'
 import { thoughtFilter } from '../../domain/thoughts.ts'
 import type { ThoughtFilter } from '../../domain/thoughts.ts'
-import { CompletionMessage, REASONING_FIELDS, errorIn } from '../completion-message.ts'
+import { CompletionMessage, errorIn } from '../completion-message.ts'
+import { SCHEMA_MEMBERS, SYSTEM, tokenLimit } from './refusals.ts'
+import type { RequestBody, RequestForm } from './refusals.ts'
 import { failedUpstream, respondingId } from './upstream.ts'
 import type { FailedRound, Upstream } from './upstream.ts'
 
@@ -27,32 +29,6 @@ export interface Target {
   extra?: Readonly<Record<string, unknown>>
 }
 
-/** The parts of a request that differ between providers. */
-export interface RequestForm {
-  /** OpenAI's own models refuse `max_tokens`, and `strict` tools are its alone. */
-  isOpenAi: boolean
-  /** Fields that the provider refused. */
-  refused: ReadonlySet<string>
-}
-
-/**
- * Fields of a request or of its messages that engines refuse; the loss of the first costs least. Of the token limits,
- * one replaces the other.
- */
-const OPTIONAL_FIELDS = [
-  'store',
-  'stream_options',
-  ...REASONING_FIELDS,
-  'max_completion_tokens',
-  'max_tokens',
-  'tools',
-] as const
-
-/** Tools are named by other errors too, such as those of long conversations. */
-const TOOLS_REFUSED = /support|requires|permitted|allowed|extra|unknown|unrecogni/i
-
-type RequestBody = Omit<ChatCompletionCreateParamsStreaming, 'model'>
-
 /** The parts of an assistant message that later rounds send back. */
 interface AssistantMessage {
   text: string
@@ -62,12 +38,13 @@ interface AssistantMessage {
 
 /** Builds the request of a call. */
 export function requestBody(form: RequestForm, { ids, extra }: Target, call: ModelCall): RequestBody {
-  const tools = call.tools.map((tool) => toTool(tool, form.isOpenAi))
+  const tools = call.tools.map((tool) => toTool(tool, form))
+  const hasSystem = !form.refused.has(SYSTEM)
   const isOtherLimit = form.refused.has(tokenLimit(form.isOpenAi))
   const body: RequestBody = {
     messages: [
-      { role: 'system', content: call.instructions },
-      ...joinAdjacent(call.input),
+      ...(hasSystem ? [{ role: 'system' as const, content: call.instructions }] : []),
+      ...joinAdjacent(hasSystem ? call.input : [{ role: 'user', content: call.instructions }, ...call.input]),
       ...call.rounds.flatMap((round) => toMessages(round, form)),
     ],
     ...(tools.length > 0 ? { tools } : {}),
@@ -80,29 +57,6 @@ export function requestBody(form: RequestForm, { ids, extra }: Target, call: Mod
     ...(ids.length === 1 ? { model: ids[0] } : { models: ids }),
   }
   return withoutRefused(body, form)
-}
-
-function tokenLimit(isOpenAi: boolean): 'max_tokens' | 'max_completion_tokens' {
-  return isOpenAi ? 'max_completion_tokens' : 'max_tokens'
-}
-
-/**
- * The field to send a declined request without, or with its replacement; null if the error names none that it had.
- *
- * @param refusal the error's text
- */
-export function refusedField(refusal: string, form: RequestForm, body: RequestBody): string | null {
-  const names = (field: string): boolean => new RegExp(`\\b${field}\\b`).test(refusal)
-  const wasSent = (field: string): boolean =>
-    field in body || body.messages.some((message) => field in message)
-  const isKept = (field: string): boolean => {
-    // OpenAI stores completions unless `store` is false.
-    if (field === 'store') return form.isOpenAi
-    if (field === 'tools') return !TOOLS_REFUSED.test(refusal)
-    // Without any limit the cost of a call has no bound.
-    return field.startsWith('max_') && form.refused.has(tokenLimit(form.isOpenAi))
-  }
-  return OPTIONAL_FIELDS.find((field) => names(field) && wasSent(field) && !isKept(field)) ?? null
 }
 
 function withoutRefused<Fields extends object>(fields: Fields, { refused }: RequestForm): Fields {
@@ -126,11 +80,50 @@ function joinAdjacent(input: readonly InputMessage[]): InputMessage[] {
   return joined
 }
 
-function toTool({ name, description, parameters }: ToolDefinition, isStrict: boolean): ChatCompletionTool {
+function toTool({ name, description, parameters }: ToolDefinition, form: RequestForm): ChatCompletionTool {
+  const schema = withoutMembers(parameters, form)
   return {
     type: 'function',
-    function: { name, description, parameters, ...(isStrict ? { strict: true } : {}) },
+    function: {
+      name,
+      description,
+      ...(form.isOpenAi ? { parameters: schema, strict: true } : { parameters: toPlainSchema(schema) }),
+    },
   }
+}
+
+function withoutMembers(schema: JsonObject, { refused }: RequestForm): JsonObject {
+  const isRefused = (name: string): boolean => SCHEMA_MEMBERS.includes(name) && refused.has(name)
+  const text = JSON.stringify(schema, (name, value: unknown) => (isRefused(name) ? undefined : value))
+  return parseJsonObject(text) ?? {}
+}
+
+/**
+ * Converts a strict schema for engines that know no strict tools, several of which refuse what only those need: lists of
+ * types, null among the values, and `additionalProperties`. Arguments that may be null may be left out instead.
+ */
+function toPlainSchema(schema: JsonObject): JsonObject {
+  const { type, enum: values, properties, items, required, additionalProperties: _closed, ...rest } = schema
+  const inner = Object.entries(asJsonObject(properties) ?? {}).map(
+    ([name, property]) => [name, asJsonObject(property) ?? {}] as const,
+  )
+  const optional = new Set(inner.filter(([, property]) => isNullable(property)).map(([name]) => name))
+  const needed = asArray(required).filter((name) => !optional.has(String(name)))
+  return {
+    type: [type].flat().find((each) => each !== 'null'),
+    ...rest,
+    ...(values === undefined ? {} : { enum: asArray(values).filter((value) => value !== null) }),
+    ...(items === undefined ? {} : { items: toPlainSchema(asJsonObject(items) ?? {}) }),
+    ...(properties === undefined
+      ? {}
+      : { properties: Object.fromEntries(inner.map(([name, property]) => [name, toPlainSchema(property)])) }),
+    // JSON Schema once forbade an empty list.
+    ...(needed.length > 0 ? { required: needed } : {}),
+  }
+}
+
+function isNullable({ type }: JsonObject): boolean {
+  return asArray(type).includes('null')
 }
 
 function toMessages(round: ToolRound, form: RequestForm): ChatCompletionMessageParam[] {
@@ -189,7 +182,11 @@ export class CompletionParser {
   parse(chunk: JsonObject): ParsedEvent {
     this.#usage = parseUsage(asJsonObject(chunk['usage'])) ?? this.#usage
     this.#named = chunk['model'] ?? this.#named
-    if (errorIn(chunk) !== null) return { end: this.#endedEarly('failed') }
+    const error = errorIn(chunk)
+    if (error !== null) {
+      const refusal = this.#message.isMissing ? JSON.stringify(error) : null
+      return { end: this.#endedEarly('failed', refusal) }
+    }
     const { content, refusal, hidden } = this.#message.add(chunk)
     return { received: content + refusal + hidden, ...this.#show(this.#filter.push(content), refusal) }
   }
@@ -244,8 +241,11 @@ export class CompletionParser {
     return text === '' ? {} : { text }
   }
 
-  #endedEarly(code: 'invalid_stream' | 'truncated' | 'failed' | 'incomplete' | 'empty'): RoundEnd {
-    return failedUpstream(code, { usage: this.#usage })
+  #endedEarly(
+    code: 'invalid_stream' | 'truncated' | 'failed' | 'incomplete' | 'empty',
+    refusal: string | null = null,
+  ): RoundEnd {
+    return failedUpstream(code, { usage: this.#usage, refusal })
   }
 }
 

@@ -1,10 +1,12 @@
 import type { ModelCall, ModelEvent } from '../../domain/agent/model-call.ts'
 import type { ChatModel } from '../../domain/ports.ts'
 import type { StreamBounds } from '../sse-parser.ts'
-import { CompletionParser, refusedField, requestBody, sendRequest } from './chat-completions.ts'
-import type { RequestForm, Target } from './chat-completions.ts'
+import { CompletionParser, requestBody, sendRequest } from './chat-completions.ts'
+import type { Target } from './chat-completions.ts'
 import { ProviderStream } from './provider-stream.ts'
 import type { IdleTimeouts } from './provider-stream.ts'
+import { isInvalidRequest, refusedPart } from './refusals.ts'
+import type { RequestForm } from './refusals.ts'
 import { ProviderFailure, failedUpstream, openUpstream, unnamedIds } from './upstream.ts'
 import type { FailedRound, Upstream, UpstreamOptions } from './upstream.ts'
 
@@ -49,12 +51,15 @@ export interface Provider {
 
 export function openProvider(options: ProviderOptions): Provider {
   const upstream = openUpstream(options)
-  /** Fields without which a refused request succeeded. */
-  const known = new Set<string>()
+  /** Parts without which a refused request succeeded, by the models of the request. */
+  const knownOf = new Map<string, Set<string>>()
   const thinkers = new Set<string>()
   return {
     async *run(target, call, signal, permit = ALWAYS) {
       let { ids } = target
+      const models = ids.join()
+      const known = knownOf.get(models) ?? new Set()
+      knownOf.set(models, known)
       const form = { isOpenAi: isOpenAi(options.base), refused: new Set(known) }
       for (;;) {
         const isPermitted = await permit()
@@ -63,11 +68,10 @@ export function openProvider(options: ProviderOptions): Provider {
         const asked = { ...target, ids }
         const failed = yield* runRequest(upstream, options, { form, known, thinkers }, asked, call, signal)
         if (failed === null) return
-        const refusal = failed.refusal ?? ''
-        const others = ids === target.ids ? unnamedIds(refusal, ids) : null
-        const field = refusedField(refusal, form, requestBody(form, asked, call))
+        const others = ids === target.ids && isInvalidRequest(failed) ? unnamedIds(failed.refusal, ids) : null
+        const part = refusedPart(failed, form, requestBody(form, asked, call))
         if (others !== null) ids = others
-        else if (field !== null) form.refused.add(field)
+        else if (part !== null) form.refused.add(part)
         else return yield withoutRefusal(failed)
       }
     },
@@ -117,7 +121,7 @@ async function* runRequest(
       isComplete = true
       if (end.kind === 'failed') return end
       // Before the last event: its reader may leave with it.
-      for (const field of form.refused) known.add(field)
+      for (const part of form.refused) known.add(part)
       yield end
       return null
     }

@@ -183,8 +183,8 @@ export function mayHaveArrived(cause: unknown): boolean {
   return typeof code === 'string' && BROKEN_CONNECTION.test(code) && syscall !== 'connect'
 }
 
-/** Statuses of a request that the provider finds invalid. */
-const INVALID_REQUEST = new Set([400, 422])
+/** Statuses of errors that may name a part of the request. Engines that render templates report theirs as 500. */
+const REFUSAL_STATUSES = new Set([400, 404, 422, 500, 501])
 
 /** Converts an error of the SDK's client to a ProviderFailure; returns any other error unchanged. */
 function toRequestFailure(error: unknown): unknown {
@@ -193,7 +193,7 @@ function toRequestFailure(error: unknown): unknown {
   }
   if (!(error instanceof APIError) || error.status === undefined) return error
   const status = error.status as number
-  const refusal = INVALID_REQUEST.has(status) ? String(error.error) : null
+  const refusal = REFUSAL_STATUSES.has(status) ? String(error.error) : null
   return upstreamError(`http_${status}`, { dispatched: status >= 500, refusal }, error)
 }
 

@@ -149,7 +149,7 @@ export function respondingId(ids: readonly string[], named: unknown): string | n
 
 /** A round that failed. */
 export type FailedRound = Extract<ModelEvent, { kind: 'failed' }> & {
-  /** The error's text if the provider found the request invalid; it is never passed on. */
+  /** The error's text if it may name a part of the request that the provider refuses; it is never passed on. */
   refusal: string | null
 }
 

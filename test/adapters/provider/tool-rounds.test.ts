@@ -79,7 +79,16 @@ test('a request forbids storage and requires usage, and calls and results are se
   expect(first).toEqual({
     model: 'model-1',
     messages: [{ role: 'system', content: CALL.instructions }, ...CALL.input],
-    tools: [{ type: 'function', function: { ...CALL.tools[0] } }],
+    tools: [
+      {
+        type: 'function',
+        function: {
+          name: 'search_items',
+          description: 'Finds items.',
+          parameters: { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] },
+        },
+      },
+    ],
     max_tokens: 1_000,
     stream: true,
     stream_options: { include_usage: true },

@@ -1,0 +1,121 @@
+import type { ChatCompletionCreateParamsStreaming } from 'openai/resources/chat/completions'
+import { parseJson } from '../../domain/text.ts'
+import { REASONING_FIELDS } from '../completion-message.ts'
+import type { FailedRound } from './upstream.ts'
+
+/** Parts of requests that engines refuse, and the errors that tell it (docs/decisions/0029-provider-streams.md). */
+
+/** The parts of a request that differ between providers. */
+export interface RequestForm {
+  /** OpenAI's own models refuse `max_tokens`, and `strict` tools are its alone. */
+  isOpenAi: boolean
+  /** Parts that the provider refused. */
+  refused: ReadonlySet<string>
+}
+
+export type RequestBody = Omit<ChatCompletionCreateParamsStreaming, 'model'>
+
+/** Members of tool schemas that only help the model: the arguments are checked again. */
+export const SCHEMA_MEMBERS: readonly string[] = ['maxItems', 'minimum', 'maximum']
+
+/** The system message as a part; without it the instructions begin the first message of the user. */
+export const SYSTEM = 'system'
+
+/**
+ * Fields of a request or of its messages that engines refuse; the loss of the first costs least. Of the token limits,
+ * one replaces the other.
+ */
+const OPTIONAL_FIELDS: readonly string[] = [
+  'store',
+  'stream_options',
+  ...REASONING_FIELDS,
+  'max_completion_tokens',
+  'max_tokens',
+]
+
+/** Errors name these parts in several ways, and in sentences about other things too. */
+const SYSTEM_REFUSED =
+  /\b(?:system|developer)\b.*\b(?:roles?|messages?|instructions?|prompts?)\b|\broles?\b.*\b(?:system|developer)\b|\broles must alternate\b|\bonly user\b.*\broles?\b|\bmessages\W{1,3}0\W{1,3}role\b/is
+const TOOLS = /\btools?(?:\b|_)|\bfunctions?(?:\b|_)/i
+const IS_UNSUPPORTED =
+  /support|require|permit|allow|accept|enable|available|extra|forbid|unknown|unexpected|recogni|invalid (?:param|field|arg|name)/i
+const IS_TOO_LONG =
+  /too (?:long|large|many)|longer than|exceed|(?:context|maximum) (?:length|window|size)|token limit/i
+
+/** Names of parts of a field that errors name instead. */
+const ALIASES: Readonly<Record<string, string>> = { stream_options: 'stream_options|include_usage' }
+
+/** True if the provider found the request invalid, so that any part of it may be the cause. */
+export function isInvalidRequest(
+  failed: Pick<FailedRound, 'code' | 'refusal'>,
+): failed is { code: 'http_400' | 'http_422'; refusal: string } {
+  return failed.refusal !== null && (failed.code === 'http_400' || failed.code === 'http_422')
+}
+
+/**
+ * The part to send a declined request without, or with its replacement; null if the error names none that it had.
+ * Errors of other statuses, and in streams, count only for tools and the system message.
+ */
+export function refusedPart(
+  failed: Pick<FailedRound, 'code' | 'refusal'>,
+  form: RequestForm,
+  body: RequestBody,
+): string | null {
+  if (failed.refusal === null) return null
+  const error = errorText(failed.refusal)
+  const isInvalid = isInvalidRequest(failed)
+  const names = (part: string): boolean => {
+    const name = (ALIASES[part] ?? part).replaceAll('_', '[_ ]?')
+    return isInvalid && new RegExp(String.raw`\b(?:${name})\b`, 'i').test(error)
+  }
+  const hasTools = 'tools' in body
+  const isUnsupported = IS_UNSUPPORTED.test(error) && !IS_TOO_LONG.test(error)
+  const field = OPTIONAL_FIELDS.find((each) => names(each) && hasField(body, each) && !isKept(each, form))
+  if (field !== undefined) return field
+  const schemas = JSON.stringify(body.tools ?? [])
+  const member = SCHEMA_MEMBERS.find((each) => names(each) && schemas.includes(`"${each}":`))
+  if (member !== undefined && isUnsupported) return member
+  if (hasSystem(body) && SYSTEM_REFUSED.test(error)) return SYSTEM
+  return hasTools && isUnsupported && TOOLS.test(error) ? 'tools' : null
+}
+
+function hasField(body: RequestBody, field: string): boolean {
+  return field in body || body.messages.some((message) => field in message)
+}
+
+function hasSystem({ messages }: RequestBody): boolean {
+  return messages[0]?.role === 'system'
+}
+
+function isKept(field: string, form: RequestForm): boolean {
+  // OpenAI stores completions unless `store` is false.
+  if (field === 'store') return form.isOpenAi
+  // Without any limit the cost of a call has no bound.
+  return field.startsWith('max_') && form.refused.has(tokenLimit(form.isOpenAi))
+}
+
+export function tokenLimit(isOpenAi: boolean): 'max_tokens' | 'max_completion_tokens' {
+  return isOpenAi ? 'max_completion_tokens' : 'max_tokens'
+}
+
+/** Deeper parts of an error name nothing. */
+const ERROR_MAX_DEPTH = 12
+
+/**
+ * The texts of an error's body: JSON within texts is decoded, places of the request are joined by dots, and the input
+ * that some engines repeat is left out.
+ */
+function errorText(error: unknown, depth = 0): string {
+  if (depth > ERROR_MAX_DEPTH) return ''
+  if (typeof error === 'string') {
+    const decoded = /^\s*[[{"]/.test(error) ? parseJson(error) : undefined
+    return decoded === undefined ? error : errorText(decoded, depth + 1)
+  }
+  if (typeof error !== 'object' || error === null) return String(error)
+  if (Array.isArray(error)) {
+    const isPlace = error.every((part) => typeof part !== 'object')
+    return error.map((part) => errorText(part, depth + 1)).join(isPlace ? '.' : '\n')
+  }
+  const members = Object.entries(error).filter(([name]) => name !== 'input')
+  return members.map(([name, value]) => `${name}: ${errorText(value, depth + 1)}`).join('\n')
+}

@@ -1,0 +1,211 @@
+import { describe, expect, test } from 'vitest'
+import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
+import { localSource } from '../../support/local-source.ts'
+import { CALL, collectEvents, modelAt, outcome } from '../../support/model-turns.ts'
+
+type Fields = Record<string, unknown>
+
+const STREAM =
+  'data: {"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+
+/** An engine that declines requests while they have what it refuses. */
+async function engine(
+  isRefused: (body: Fields) => boolean,
+  { status = 400, error }: { status?: number; error: unknown },
+): Promise<{ url: string; requests: Fields[] }> {
+  const requests: Fields[] = []
+  const { url } = await localSource(({ body: text }, response) => {
+    const body = JSON.parse(text) as Fields
+    requests.push(body)
+    const declines = isRefused(body)
+    response.writeHead(declines ? status : 200, {
+      'content-type': declines && status >= 400 ? 'application/json' : 'text/event-stream',
+    })
+    response.end(declines ? (typeof error === 'string' ? error : JSON.stringify(error)) : STREAM)
+  })
+  return { url, requests }
+}
+
+const has =
+  (field: string) =>
+  (body: Fields): boolean =>
+    field in body
+const rolesOf = (body: Fields): unknown[] => (body['messages'] as Fields[]).map(({ role }) => role)
+const hasSystem = (body: Fields): boolean => rolesOf(body).includes('system')
+const hasInSchema =
+  (text: string) =>
+  (body: Fields): boolean =>
+    JSON.stringify(body['tools'] ?? []).includes(text)
+
+const ASK = { ...CALL, tools: TOOL_DEFINITIONS }
+
+/** Asks an engine that refuses a part; returns its last request. */
+async function survive(
+  isRefused: (body: Fields) => boolean,
+  response: { status?: number; error: unknown },
+): Promise<{ text: string; end: string; requests: Fields[]; last: Fields }> {
+  const { url, requests } = await engine(isRefused, response)
+  const { text, end } = outcome(await collectEvents(modelAt(url), ASK))
+  return { text, end: end.kind === 'failed' ? end.code : end.kind, requests, last: requests.at(-1) ?? {} }
+}
+
+const LOST = {
+  system: 'System role not supported',
+  stored: 'property "store" is unsupported',
+}
+const extra = (...loc: (string | number)[]): object => ({
+  detail: [{ type: 'extra_forbidden', loc, msg: 'Extra inputs are not permitted', input: { max_tokens: 1 } }],
+})
+
+describe('a refused field is left out, and the tools stay', () => {
+  test.each<[string, string, unknown, number?]>([
+    ['store', 'a text', LOST.stored],
+    ['store', 'a text in error', { error: LOST.stored }],
+    ['store', 'a message in error', { error: { message: LOST.stored, code: 400 } }],
+    ['store', 'a detail', { detail: LOST.stored }, 422],
+    ['store', 'a message', { object: 'error', message: LOST.stored }],
+    ['store', 'an error in a list', [{ error: { code: 400, message: `Unknown name ${LOST.stored}` } }]],
+    ['store', 'the error of a provider', { error: { metadata: { raw: `{"message":"bad:\\nstore"}` } } }],
+    ['store', 'a place', extra('body', 'store'), 422],
+    ['stream_options', 'a deeper place', extra('body', 'stream_options', 'include_usage'), 422],
+    ['store', 'a member', { store: ['Unknown field.'] }],
+    ['store', 'a list of names', { error: { message: "does not support parameters: ['store', 'n']" } }],
+    ['store', 'an argument', { error: { message: 'Unrecognized request argument supplied: store' } }],
+    ['store', 'a property', { error: { message: "property 'store' is unsupported" } }],
+    ['stream_options', 'a member of the field', 'include_usage is not supported'],
+    ['stream_options', 'a path', { error: 'stream_options.include_usage: unknown' }],
+    ['stream_options', 'another spelling', 'Unknown field "streamOptions"'],
+    ['max_tokens', 'a replacement', "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'."],
+  ])('%s named by %s', async (field, _how, error, status = 400) => {
+    const { text, requests, last } = await survive(has(field), { status, error })
+    expect([text, requests.length]).toEqual(['Hi', 2])
+    const without = new Set(Object.keys(requests[0] ?? {}).filter((name) => name !== field))
+    expect(new Set(Object.keys(last))).toEqual(
+      field === 'max_tokens' ? without.add('max_completion_tokens') : without,
+    )
+  })
+
+  test('fields that one error names together are left out one after the other', async () => {
+    const both = (body: Fields): boolean => has('store')(body) || has('stream_options')(body)
+    const error = { error: { message: "does not support parameters: ['store', 'stream_options']" } }
+    const { text, requests } = await survive(both, { error })
+    expect([text, requests.length]).toEqual(['Hi', 3])
+  })
+
+  test.each(['temperature', 'model', 'messages', 'stream', 'hype'])(
+    'an error about %s, which cannot be left out, ends the turn',
+    async (name) => {
+      const error = `Unsupported value: '${name}' does not support 0.2 with this model`
+      const { end, requests } = await survive(() => true, { error })
+      expect([end, requests.length]).toEqual(['http_400', 1])
+    },
+  )
+})
+
+describe('a refused system message', () => {
+  test.each<[string, number?]>([
+    [LOST.system],
+    [LOST.system, 422],
+    [`Error rendering prompt with jinja template: "${LOST.system}"`, 500],
+    ['Developer instruction is not enabled for models/gemma-3-27b-it'],
+    ["This model doesn't support system messages. Try again without a system message."],
+    ["Unsupported value: 'messages[0].role' does not support 'system' with this model."],
+    ["messages.0.role: Input should be 'user' or 'assistant'"],
+    ['Conversation roles must alternate user/assistant/user/assistant/...'],
+    ['Only user and assistant roles are supported!'],
+    ['Invalid role: system'],
+  ])('becomes the beginning of the first message of the user: %s', async (error, status = 400) => {
+    const { text, requests, last } = await survive(hasSystem, {
+      status,
+      error: { error: { message: error } },
+    })
+    expect([text, requests.length]).toEqual(['Hi', 2])
+    expect(rolesOf(last)).toEqual(['user', 'assistant', 'user'])
+    expect(last['messages']).toMatchObject([{ content: `${CALL.instructions}\n\nHi` }, {}, {}])
+    expect(Object.keys(last)).toEqual(Object.keys(requests[0] ?? {}))
+  })
+
+  test('may be refused within the stream', async () => {
+    const error = `data: ${JSON.stringify({ error: { message: LOST.system, code: 400 } })}\n\n`
+    expect(await survive(hasSystem, { status: 200, error })).toMatchObject({ text: 'Hi' })
+  })
+})
+
+describe('refused tools', () => {
+  test.each<[string, number?]>([
+    ['"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'],
+    ['No endpoints found that support tool use. To learn more about provider routing, visit: …', 404],
+    ['registry.ollama.ai/library/gemma:2b does not support tools'],
+    ['tools param requires --jinja flag', 500],
+    ['Function calling is not enabled for this model'],
+    ["Unsupported parameter: 'tool_choice'"],
+    ['Unknown name "tools": Cannot find field.'],
+    [JSON.stringify(extra('body', 'tools')), 422],
+  ])('are left out: %s', async (error, status = 400) => {
+    const { text, requests, last } = await survive(has('tools'), { status, error: { error } })
+    expect([text, requests.length]).toEqual(['Hi', 2])
+    expect(last).not.toHaveProperty('tools')
+  })
+
+  test.each<[string, number?]>([
+    ['The maximum allowed context length is 4096 tokens; you requested 9000 in messages and tools'],
+    ['the messages and tools are longer than the context'],
+    ['No endpoints found matching your data policy', 404],
+    ['The model `gpt-none` does not exist', 404],
+    ['an internal error', 500],
+  ])('are not suspected of other errors: %s', async (error, status = 400) => {
+    const { end, requests } = await survive(() => true, { status, error: { error: { message: error } } })
+    expect([end, requests.length]).toEqual([`http_${status}`, 1])
+  })
+
+  test('are remembered as refused, for the models of the request', async () => {
+    const { url, requests } = await engine(has('tools'), { error: 'tools are not supported' })
+    const model = modelAt(url)
+    await collectEvents(model, ASK)
+    await collectEvents(model, ASK)
+    expect(requests.map((body) => 'tools' in body)).toEqual([true, false, false])
+  })
+})
+
+describe('the schemas of tools', () => {
+  test.each<[string, (body: Fields) => boolean]>([
+    ['lists of types', hasInSchema('"type":[')],
+    ['null as a value', hasInSchema('null]')],
+    ['closed objects', hasInSchema('additionalProperties')],
+    ['empty lists of required names', hasInSchema('"required":[]')],
+    ['a type null', hasInSchema('"null"')],
+    ['strict functions', hasInSchema('"strict"')],
+  ])('have no %s for engines other than OpenAI', async (_what, isRefused) => {
+    const { text, requests } = await survive(isRefused, { error: 'invalid schema' })
+    expect([text, requests.length]).toEqual(['Hi', 1])
+  })
+
+  test('arguments that may be null are optional', async () => {
+    const { last } = await survive(() => false, { error: '' })
+    expect(last['tools']).toMatchObject([
+      {
+        function: {
+          parameters: {
+            type: 'object',
+            required: ['query'],
+            properties: {
+              sources: { type: 'array', maxItems: 8, items: { type: 'string' } },
+              limit: { type: 'integer', minimum: 1, maximum: 20 },
+            },
+          },
+        },
+      },
+      ...TOOL_DEFINITIONS.slice(1).map(({ name }) => ({ function: { name } })),
+    ])
+  })
+
+  test.each(['maxItems', 'minimum', 'maximum'])(
+    'a refused %s is left out of the schemas, and the tools stay',
+    async (member) => {
+      const error = `Unknown name "${member}" at 'tools[0].function_declarations[0].parameters'`
+      const { text, requests, last } = await survive(hasInSchema(`"${member}"`), { error: [{ error }] })
+      expect([text, requests.length]).toEqual(['Hi', 2])
+      expect(last['tools']).toHaveLength(6)
+    },
+  )
+})
