@@ -30,17 +30,17 @@ export function answerFilter(): TextFilter {
       at += length
     }
     while (at < pending.length) {
-      const codeLength = code.lengthAt(pending, at, isEnd)
-      if (codeLength === 'undecided') break
-      if (codeLength > 0) {
-        output += pending.slice(at, at + codeLength)
-        at += codeLength
+      const found = code.codeAt(pending, at, isEnd)
+      if (found === 'undecided') break
+      if (found !== null) {
+        output += found.gap + pending.slice(at, at + found.length)
+        at += found.length
         continue
       }
       const marks = code.runAt(pending, at)
-      const plain = marks || pending.slice(at).search(/[!<\]@&:`~]|$/)
+      const plain = marks || pending.slice(at).search(/[!<\]@&:`~]|(?<=\n)|$/)
       show(pending.slice(at, at + plain), plain)
-      if (marks > 0) continue
+      if (plain > 0) continue
       const replacement = REPLACEMENTS[pending.charAt(at)]?.(pending, at, lookBehind + output)
       if (replacement === undefined) continue
       if (replacement.isOpen && !isEnd) break
@@ -83,7 +83,8 @@ const REPLACEMENTS: Readonly<Record<string, (text: string, at: number, given: st
 }
 
 /** Turns an image into a link by removing the `!`; an image without text gets the text `image`. */
-function exclamation(text: string, at: number): Replacement {
+function exclamation(text: string, at: number, given: string): Replacement {
+  if (/(?<!\\)(?:\\\\)*\\$/.test(given)) return unchanged('!')
   const next = text[at + 1]
   if (next === undefined) return undecided('!')
   const image = next === '[' && isImage(text, at + 1)
@@ -109,6 +110,8 @@ function isImage(text: string, start: number): boolean | 'undecided' {
     else if (character === '[') depth += 1
     else if (character === ']') {
       depth -= 1
+      // The target of an inner link may contain brackets.
+      if (depth > 0 && text[at + 1] === '(') return true
       if (depth > 0) continue
       return at + 1 < text.length ? text[at + 1] === '(' : 'undecided'
     }

@@ -28,7 +28,7 @@ const PIECES = [
   ...'https://e.org/ http://e.org ftp://e.org FTP: b@c.de @ @c.de &commat; &#64; .d www.e.org'.split(' '),
   ...'![ ]( ]: ![]( [x] <https://e.org &#33; &lbrack; 😀'.split(' '),
   '```\n', '~~~\n', '   ```', '`<b>`', '| ', '|--|--|\n', '[a](https://e.org) ',
-  '\n', '\n\n', ' ', '    ', '\t', '\r', '> ', '- ', '1. ', '[x]: ', '<a href=', 'img src=x',
+  '\n', '\n\n', ' ', '  ', '    ', '\t', '\r', '> ', '- ', '2. ', '<b>\n', '1. ', '[x]: ', '<a href=', 'img src=x',
   '\u0000', '\u200b', '\u00ad', '\u{e0021}', '\u202e', '\ud83d',
 ]
 const hostile = fc.array(fc.constantFrom(...PIECES), { maxLength: 30 }).map((pieces) => pieces.join(''))
@@ -93,6 +93,7 @@ test.each([
   ['[![a](https://e.org/i.png)](https://e.org)', '[[a](https://e.org/i.png)](https://e.org)'],
   ['![x][ref]\n\n[ref]: https://evil.example/p?q=', '![x][ref]\n\n[ref] : https://evil.example/p?q='],
   ['![x]\n\n[x]: https://evil.example/p', '![x]\n\n[x] : https://evil.example/p'],
+  ['![[](http://()])](http://e.org)', '[[](http://()])](http://e.org)'],
   ['!\u200b[a](https://example.org/p)', '[a](https://example.org/p)'],
   ['<img src="https://evil.example/p">', '< img src="https://evil.example/p">'],
   // What readers make a link of by themselves is text.
@@ -128,6 +129,8 @@ test.each([
   ['<a href="javascript:alert(1)">x</a>', '< a href="javascript:alert(1)">x< /a>'],
   ['<https://e.org onmouseover=alert(1)>', '< https://e.org onmouseover=alert(1)>'],
   ['<script>alert(1)</script><!-- x -->', '< script>alert(1)< /script>< !-- x -->'],
+  ['![\\![[]](https://e.org)', '[\\![[]](https://e.org)'],
+  ['\\![a](https://e.org)', '\\![a](https://e.org)'],
   ['<\u200bimg src=x>', '< img src=x>'],
 ])('the filter turns %j into %j, whole or by code unit', (text, expected) => {
   expect(filtered(text)).toBe(expected)
@@ -150,6 +153,29 @@ describe('code', () => {
     '- Clone:\n\n    ```bash\n    git clone git@github.com:a/b\n    ```\n\nThen `Vec<T>`.',
     '```\nunclosed Vec<String>',
     '```text\n``` Vec<T>\n~~~\n<b>\n```\n',
+    // Indented code.
+    'Text:\n\n    Vec<String>\n    git@github.com:a/b\n\n    <b>\n\nafter `Vec<T>`',
+    'Text:\n\n\tVec<String>\n\t\t<b>\n', '    <b>\n', '# Title\n    <b>\n', 'a\n---\n    <b>\n',
+    '1. a\n\n       Vec<T>\n\n2. b\n\n       <b>\n', '> a\n>\n>     Vec<T>\n', '>     Vec<T>\n',
+    // Fences in lists and block quotes.
+    '> text\n>\n> ```sh\n> git clone git@github.com:a/b\n>\n> <b>\n> ```\n> end `Vec<T>`\n',
+    '>```\n>Vec<T>\n>```\n', '> - a\n>   ```\n>   Vec<T>\n>   ```\n', '1. a\n   > ~~~\n   > <b>\n   > ~~~\n',
+    '- ```sh\n  git clone git@github.com:a/b\n  ```\n- ```\n  <b>\n  ```\n',
+    '- a:\n  - b:\n    ```\n    Vec<T>\n    ```\n- c\n  ~~~\n  <b>\n  ~~~\n',
+    '10. a\n    ```\n    Vec<T>\n    ```\n', '-\ta\n\t```\n\tVec<T>\n\t```\n', '1) a\n\n\t```\n\tVec<T>\n\t```\n',
+    '1. a\n   - b\n     * c\n\n       ```\n       <b>\n       ```\n\nend `<b>`',
+    '1. a\n```sh\ngit clone git@github.com:a/b\n```\n2. b\n```sh\n<b>\n```\n',
+    '  ```\n<b>\n```\nx `<b>`', '````md\n```\n<b>\n```\n````\n', '~~~~\n<b>\n~~~\n<b>\n~~~~~\n`<b>`',
+    '```js:a@b.js {1,2} <b>\nVec<T>\n```\n',
+    // Spans with backquotes, over lines, with bars, and behind a backquote that is text.
+    '``a ` Vec<T>`` and `` `<b>` ``', '```a `` <b>``` x', 'a `b\nVec<T>` c', '- a `b\n  Vec<T>` c\n',
+    'Run `cat a | grep <b>`.', '- `a | <b>`\n- `b | <b>`\n', '| a |\n|--|\n| `x \\| <b>` |\n',
+    'a lone ` here.\n\nThen `Vec<T>`', 'a lone ` here and ``Vec<T>``', '- a `\n- `Vec<T>`', '# a `\n`Vec<T>`',
+    'a \\` b `Vec<T>`', 'C:\\\\`Vec<T>`',
+    // Spans behind addresses, links and brackets.
+    'https://e.org/a `Vec<T>`, www.e.org `Vec<T>`\nhttps://e.org\n`Vec<T>`',
+    '[w](https://e.org/a_(b)) `Vec<T>`, [w](https://e.org/a "t") `Vec<T>`',
+    'In [0, n) is `Vec<T>`.', '- [ ] `Vec<T>`\n- [x] `Vec<T>`\n', '[`<b>` `',
   ])('code stays as it is: %j', (text) => {
     expect(filtered(text)).toBe(text)
     expect(filtered(...text.split(''))).toBe(text)
@@ -165,10 +191,16 @@ describe('code', () => {
     ['`a\n<b>`', '`a\n< b>`'],
     ['`a\nb` <b> `c`', '`a\nb` < b> `c`'],
     ['\\`<b>`', '\\`< b>`'],
-    ['https://e.org/`<b>`', 'https://e.org/`< b>`'],
+    // An address would include the code.
+    ['(https://e.org/`<b>`)', '(https://e.org/ `<b>`)'],
     ['[a](https://e.org "`") <b> `', '[a](https://e.org "`") < b> `'],
     ['[a](https://e.org/`b) <b> `c`', '[a](https://e.org/`b) < b> `c`'],
-    ['[`<b>` `', '[`< b>` `'],
+    ['`a\n<div>`', '`a\n< div>`'],
+    ['- a\n    <b>', '- a\n    < b>'],
+    ['a\n    <b>', 'a\n    < b>'],
+    ['- a\n\n    <b>', '- a\n\n    < b>'],
+    ['1.\ta\n\t```\n\t<b>', '1.\ta\n\t```\n\t< b>'],
+    ['| `a | <b>`\n|--|--|\n', '| `a | < b>`\n|--|--|\n'],
     ['| `a | <b>` |', '| `a | < b>` |'],
     ['> ```\n> a\n```\n<b>\n', '> ```\n> a\n```\n< b>\n'],
     ['- ```\n  a\n  ```\n  <b>', '- ```\n  a\n  ```\n  < b>'],
@@ -210,6 +242,7 @@ test.each([
   ['![', 'a'], ['![', '['], ['![', '\\'], ['<https://', 'a'], ['[a](', ' '], ['', '!'], ['', '<'],
   ['', ']'],
   ['a@', 'b'], ['&#', '0'], ['`', 'a'], ['`', ' `'], ['```', 'a'], ['```\n', ' '], ['- ', '`'],
+  ['', '> '], ['', '- '], ['a `b', '\nc'], ['a\n\n', ' '], ['`a|b`', '-'], ['[', '`a` '],
 ])('the filter holds back only a little of %j followed by endless %j', (opening, filling) => {
   const filter = answerFilter()
   let given = filter.push(opening).length
