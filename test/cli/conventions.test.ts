@@ -283,7 +283,7 @@ describe('the configuration', () => {
 
   test('a command names unknown DASH_ variables on standard error, but not with --quiet', async () => {
     const cwd = temporaryFolder()
-    writeFileSync(join(cwd, '.env'), 'DASH_LOGLEVEL=warn\n')
+    writeFileSync(join(cwd, '.env'), 'DASH_LOGLEVEL=warn\ndash_port=1\n')
     const env = { DASH_DATADIR: 'x' }
     for (const args of [['config', 'PORT'], ['init', '--no-env'], ['top'], ['search', 'x']]) {
       const { stdout, stderr } = await run([...args, '--json'], { cwd, env })
@@ -299,6 +299,7 @@ describe('the configuration', () => {
     expect(stderr).toContain(
       'DASH_LOGLEVEL is set, but dash has no such variable; dash config lists all names',
     )
+    expect(stderr).toContain('dash_port is set, but dash has no such variable')
   })
 
   test('a port that browsers refuse is named by its flag, or by its variable and env file', async () => {

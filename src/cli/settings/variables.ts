@@ -417,11 +417,11 @@ export function inGroups<T extends { group: string }>(
   ])
 }
 
-/** Returns the `DASH_` variables that do not exist, such as misspelt ones. */
+/** Returns the `DASH_` variables that do not exist, such as misspelt ones and those in lower case. */
 export function unknownNames(values: NodeJS.Dict<string>): string[] {
   const known = new Set<string>([
     ...namedVariables.map(({ name }) => name),
     ...SECRETS.map((name) => `${name}_FILE`),
   ])
-  return Object.keys(values).filter((name) => name.startsWith('DASH_') && !known.has(name))
+  return Object.keys(values).filter((name) => /^dash_/i.test(name) && !known.has(name))
 }
