@@ -144,6 +144,7 @@ export function readOnlyClient(client: StoreClient): StoreClient {
     snapshot: (revision, read) =>
       client.snapshot(revision, (reader) => read({ execute: selectOnly(reader) })),
     batchWithin: refuseWrite,
+    transact: refuseWrite,
     makeDurable: refuseWrite,
     close: () => client.close(),
   }

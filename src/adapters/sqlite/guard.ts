@@ -169,6 +169,16 @@ export function guardClient(
         tx.close()
       }
     },
+    transact: async (work) => {
+      const tx = await transaction()
+      try {
+        const value = await work(tx)
+        await tx.commit()
+        return value
+      } finally {
+        tx.close()
+      }
+    },
     transaction,
     executeMultiple: (sql) => exclusively(() => client.executeMultiple(sql)),
     makeDurable: async () => {

@@ -199,13 +199,15 @@ export function importCounts({ first, counts }: FoldedRows, stored: number, chan
   }
 }
 
-/**
- * The client of a store, for all engines. A write is one batch: a server ends interactive transactions after five
- * seconds.
- */
+/** The client of a store, for all engines. */
 export interface StoreClient {
   execute(statement: InStatement): Promise<ResultSet>
   batch(statements: InStatement[], mode?: TransactionMode): Promise<ResultSet[]>
+  /**
+   * Runs `work` as one write transaction, which commits when it resolves. It must be short: other writers wait, and a
+   * server ends it after five seconds. Use a batch where nothing is decided between its statements.
+   */
+  transact<T>(work: (tx: SqlTransaction) => Promise<T>): Promise<T>
   /**
    * Runs statements as one write transaction that commits within `ms` milliseconds of the call or not at all.
    *
@@ -226,6 +228,11 @@ export interface StoreClient {
 
 /** The part of a client that runs queries. */
 export type SqlReader = Pick<StoreClient, 'execute'>
+
+/** A write transaction. */
+export interface SqlTransaction extends SqlReader {
+  batch(statements: InStatement[]): Promise<ResultSet[]>
+}
 
 /** Thrown when the deadline of a write has passed; nothing was written. */
 export class DeadlineExceeded extends Error {

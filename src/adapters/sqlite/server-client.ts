@@ -7,15 +7,15 @@ import { TimeLimitExceeded, networkCode, openHttpClient } from '../http.ts'
 import { readBody } from '../response-body.ts'
 import type { HttpResponse } from '../http.ts'
 import { DeadlineExceeded } from './rows.ts'
-import type { SqlReader, StoreClient } from './rows.ts'
+import type { SqlReader, SqlTransaction, StoreClient } from './rows.ts'
 import { isBusy, retryBusy } from './vendor-errors.ts'
 
 /** Attempts to read a snapshot without a concurrent write. */
 const SNAPSHOT_ATTEMPTS = 5
 
 /**
- * Creates the client of a store on a libSQL server. Every write is one batch in one request: it happens as a whole
- * or not at all. A write whose response was lost is never sent again (docs/decisions/0008-libsql-server.md).
+ * Creates the client of a store on a libSQL server. A write is one batch in one request, or a transaction: it happens as a
+ * whole or not at all. A write whose response was lost is never sent again (docs/decisions/0008-libsql-server.md).
  *
  * @param name name of the server in error messages
  * @param busyMs time in milliseconds for retrying a busy database before the error is thrown
@@ -29,6 +29,7 @@ export function serverClient(location: DatabaseLocation, name: string, busyMs: n
   return {
     execute,
     batch: (statements, mode = 'write') => withBusyRetry(() => client.batch(statements, mode)),
+    transact: (work) => withBusyRetry(() => transact(client, work)),
     batchWithin: (statements, ms) => batchWithin(client, statements, ms),
     snapshot: (revision, read) => snapshot({ execute }, revision, read, name),
     // The server is responsible for the durability of acknowledged writes.
@@ -37,6 +38,17 @@ export function serverClient(location: DatabaseLocation, name: string, busyMs: n
       client.close()
       requests.close()
     },
+  }
+}
+
+async function transact<T>(client: Client, work: (tx: SqlTransaction) => Promise<T>): Promise<T> {
+  const tx = await client.transaction('write')
+  try {
+    const value = await work(tx)
+    await tx.commit()
+    return value
+  } finally {
+    tx.close()
   }
 }
 

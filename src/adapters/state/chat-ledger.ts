@@ -5,14 +5,7 @@ import { storageDamaged } from '../../domain/refusal.ts'
 import type { Day } from '../../domain/time.ts'
 import type { Database } from '../sqlite/database.ts'
 import type { StoreClient } from '../sqlite/rows.ts'
-import {
-  admissionFrom,
-  admissionStatements,
-  extensionStatements,
-  forgetStatements,
-  forgetTries,
-  sweepStatements,
-} from './admission.ts'
+import { admitTurn, extendTurn, forgetStatements, forgetTries, sweepStatements } from './admission.ts'
 
 const SALT_BYTES = 32
 const TURN_ID_BYTES = 16
@@ -53,18 +46,12 @@ export function libsqlChatLedger(database: Database): State['chat'] {
         return parseSalt(results.at(-1)?.rows[0]?.[0])
       })),
 
-    admit: (claim) =>
-      database.use(async (client) => {
-        const turn = randomBytes(TURN_ID_BYTES).toString('hex')
-        const results = await client.batch(admissionStatements(claim, turn), 'write')
-        return admissionFrom(results, claim, turn, client)
-      }),
+    admit: (claim) => {
+      const turn = randomBytes(TURN_ID_BYTES).toString('hex')
+      return database.use((client) => client.transact((tx) => admitTurn(tx, claim, turn)))
+    },
 
-    extend: (extension) =>
-      database.use(async (client) => {
-        const [extended] = await client.batch(extensionStatements(extension), 'write')
-        return extended?.rows.length === 1
-      }),
+    extend: (extension) => database.use((client) => client.transact((tx) => extendTurn(tx, extension))),
 
     settle: (turn, cost, at) =>
       database.use(async (client) => {

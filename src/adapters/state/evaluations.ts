@@ -12,7 +12,8 @@ import { DAY_MS, addDays, dayOf } from '../../domain/time.ts'
 import type { Database } from '../sqlite/database.ts'
 import { leaseOn } from '../sqlite/lease.ts'
 import { selectRows } from '../sqlite/rows.ts'
-import { SHARES, requestsSentBy } from './admission.ts'
+import { SHARES } from '../../domain/agent/admission.ts'
+import { requestsSentBy } from './admission.ts'
 import {
   chatRouterRequests,
   evaluationAttempts,

@@ -1,6 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
 import type { H3Event } from 'h3'
-import { SHORT_WAIT_MS } from '../../domain/agent/budget.ts'
+import { SHORT_WAIT_MS } from '../../domain/agent/admission.ts'
 import type { ToolName } from '../../domain/agent/model-call.ts'
 import { INSTRUCTIONS, cacheKey, largestInputBytes, turnInput } from '../../domain/agent/prompt.ts'
 import { isLastEvent } from '../../domain/agent/schema.ts'
