@@ -1,6 +1,18 @@
+import {
+  ALL_MARKS,
+  CLOSING_LINE,
+  MARKS_BY_PAIR,
+  MARK_MAX_LENGTH,
+  PART_OF_CLOSING_LINE,
+  isEmptyTag,
+  markReader,
+  opensThoughts,
+} from './thought-marks.ts'
+import type { MarkReader, Marks } from './thought-marks.ts'
+
 /**
- * Thoughts that engines leave in the content of an answer: `<think>…</think>` at its start, or text up to a `</think>`
- * whose opening tag the prompt had already. Tags elsewhere in an answer, or in code, are text.
+ * Thoughts that engines leave in the content of an answer: between two marks at its start, such as `<think>…</think>`, or
+ * up to a closing mark whose opening mark the prompt had already. Marks elsewhere in an answer, or in code, are text.
  */
 
 /** A streaming filter that removes thoughts. The result does not depend on where the text is split into chunks. */
@@ -13,27 +25,18 @@ export interface ThoughtFilter {
   readonly hasLeaked: boolean
 }
 
-const OPENING = /^\s*<(think|thinking|thought)>/i
-const CLOSING = /^\s*<\/(?:think|thinking|thought)>/i
-const TAG_MAX_LENGTH = '</thinking>'.length
-/** A part of a tag at the start of a text. */
-const PART_OF_TAG = /^\s*(?:<\/?(?:t(?:h(?:i(?:n(?:k(?:i(?:ng?)?)?)?)?|o(?:u(?:g(?:ht?)?)?)?)?)?)?)?$/i
-/** The same at the start of a line. */
-const PART_OF_CLOSING_LINE = /^ {0,3}(?:<(?:\/(?:t[a-z]{0,7})?)?|<\/t[a-z]{0,7}>[ \t\r]*)?$/i
-const CLOSING_LINE = /^ {0,3}<\/(?:think|thinking|thought)>\s*$/i
-const ANY_OPENING = /<(?:think|thinking|thought)>/i
-const ANY_CLOSING = /<\/(?:think|thinking|thought)>/i
-
 /**
- * @param isHeld true for a model that omits the opening tag: text is kept back until its thoughts end; without an end it
+ * @param isHeld true for a model that omits the opening mark: text is kept back until its thoughts end; without an end it
  *   is the answer
  */
 export function thoughtFilter(isHeld = false): ThoughtFilter {
-  let state: 'start' | 'opened' | 'held' | 'answer' = 'start'
-  let closing = /^/
+  let state: 'start' | 'thoughts' | 'answer' = 'start'
   let pending = ''
   let hasThought = false
   let hasLeaked = false
+  let thoughts = thoughtReader(ALL_MARKS)
+  /** Text that is the answer if it has no thoughts; null within known ones. */
+  let held: string | null = null
   let lines = answerLines(isHeld)
 
   const close = (rest: string): void => {
@@ -44,18 +47,21 @@ export function thoughtFilter(isHeld = false): ThoughtFilter {
 
   /** Decides what the text at the start is; false while later text may change it. */
   const begin = (isEnd: boolean): boolean => {
-    const [opening, tag = ''] = OPENING.exec(pending) ?? []
-    const [unopened] = CLOSING.exec(pending) ?? []
-    if (opening !== undefined) {
-      pending = pending.slice(opening.length)
-      closing = new RegExp(`</${tag}>`, 'i')
-      state = 'opened'
-    } else if (unopened !== undefined) close(pending.slice(unopened.length))
-    else if (!isEnd && PART_OF_TAG.test(pending)) return false
-    else {
-      if (hasThought) pending = pending.trimStart()
-      state = isHeld && !hasThought ? 'held' : 'answer'
+    const text = pending.trimStart()
+    const start = text.slice(0, MARK_MAX_LENGTH)
+    if (!isEnd && start.length < MARK_MAX_LENGTH && ALL_MARKS.begun.test(start)) return false
+    const opened = MARKS_BY_PAIR.find(({ opening }) => opening.test(start))
+    const [mark] = (opened?.opening ?? ALL_MARKS.closing).exec(start) ?? []
+    if (mark === undefined) {
+      if (hasThought) pending = text
+      state = isHeld && !hasThought ? 'thoughts' : 'answer'
+      if (state === 'thoughts') held = ''
       lines = answerLines(isHeld || hasThought)
+    } else if (opened === undefined || isEmptyTag(mark)) close(text.slice(mark.length))
+    else {
+      pending = text.slice(mark.length)
+      thoughts = thoughtReader(opened)
+      state = 'thoughts'
     }
     return true
   }
@@ -64,19 +70,17 @@ export function thoughtFilter(isHeld = false): ThoughtFilter {
     for (;;) {
       if (state === 'start') {
         if (!begin(isEnd)) return ''
-      } else if (state === 'opened') {
-        const { index, 0: tag = '' } = closing.exec(pending) ?? {}
-        if (index === undefined) {
-          pending = isEnd ? '' : pending.slice(-TAG_MAX_LENGTH)
-          return ''
-        }
-        close(pending.slice(index + tag.length))
-      } else if (state === 'held') {
-        // Only a whole line shows whether the tag is in a code span.
-        const end = endOfThoughts(isEnd ? pending : pending.slice(0, pending.lastIndexOf('\n') + 1))
-        if (end !== null) close(pending.slice(end))
-        else if (isEnd) state = 'answer'
-        else return ''
+      } else if (state === 'thoughts') {
+        if (held !== null) held += pending
+        const rest = thoughts.push(pending, isEnd)
+        pending = ''
+        if (rest !== null) {
+          held = null
+          close(rest)
+        } else if (isEnd && held !== null) {
+          pending = held
+          state = 'answer'
+        } else return ''
       } else {
         const { text, isThought } = lines.push(pending, isEnd)
         pending = ''
@@ -98,49 +102,124 @@ export function thoughtFilter(isHeld = false): ThoughtFilter {
   }
 }
 
-/** The answer within a whole text of a model. Text before a closing tag without an opening one counts as thoughts. */
+/** The answer within a whole text of a model. Text before a closing mark without an opening one counts as thoughts. */
 export function withoutThoughts(text: string): string {
   const filter = thoughtFilter(true)
   return filter.push(text) + filter.end()
 }
 
-/** Returns the place after the first closing tag outside code; null without one. */
-function endOfThoughts(text: string): number | null {
+/**
+ * Finds the end of thoughts that have begun. Marks in code are quoted, and inner thoughts end with marks of their own. If
+ * thoughts end in no other way, the first end of inner ones counts, whose opening mark was only mentioned, and before it
+ * the first end in a fence that is never closed.
+ */
+function thoughtReader(marks: Marks): {
+  /** Returns the text after the thoughts; null while they go on, and if they never end. */
+  push(text: string, isEnd: boolean): string | null
+} {
   const fence = fenceTracker()
-  let start = 0
-  for (const line of text.split('\n')) {
-    const { index = -1, 0: tag = '' } = ANY_CLOSING.exec(withoutCode(line)) ?? {}
-    if (!fence.isCode(line) && index !== -1) return start + index + tag.length
-    start += line.length + 1
+  let depth = 1
+  /** Text after the first end of inner thoughts. */
+  let afterInner: string | null = null
+  /** Text after the first end in the open fence. */
+  let afterFenced: string | null = null
+  let line = ''
+  /** The part of the line that its reader did not get yet. */
+  let unread = ''
+  let reader = markReader(marks)
+  /** True if the line may be a fence; null while its first characters do not decide it. */
+  let mayBeFence: boolean | null = null
+
+  const readText = (isWhole: boolean): string | null => {
+    reader.add(unread)
+    unread = ''
+    const followed = follow(reader, isWhole, depth)
+    depth = followed.depth
+    afterInner ??= followed.afterInner
+    return followed.rest
   }
-  return null
-}
 
-/** Blanks out code spans within a line. */
-function withoutCode(line: string): string {
-  return line.replace(/(`{1,3})[^`]+\1/g, (code) => ' '.repeat(code.length))
-}
+  const readCode = (): void => {
+    if (!fence.isOpen) afterFenced = null
+    else if (afterFenced !== null) afterFenced += line
+    else {
+      const fenced = markReader(marks)
+      fenced.add(line)
+      afterFenced = follow(fenced, true, 1).rest
+    }
+  }
 
-/** Tells whether whole lines, given one after the other, belong to fenced code. */
-function fenceTracker(): { isCode(line: string): boolean } {
-  let fence = ''
   return {
-    isCode(line) {
-      const [, mark = ''] = /^\s*(`{3,}|~{3,})/.exec(line) ?? []
-      if (fence === '') {
-        fence = mark
-        return mark !== ''
+    push(text, isEnd) {
+      const parts = text.split(/(?<=\n)/)
+      for (const [index, part] of parts.entries()) {
+        line += part
+        unread += part
+        if (afterInner !== null) afterInner += part
+        const isWhole = part.endsWith('\n') || isEnd
+        mayBeFence ??= FENCE_START.test(line) || (FENCE_BEGUN.test(line) ? null : false)
+        const isCode = isWhole ? fence.isCode(line) : fence.isOpen || mayBeFence !== false
+        const rest = isCode ? null : readText(isWhole)
+        if (rest !== null) return rest + parts.slice(index + 1).join('')
+        if (!isWhole) continue
+        if (isCode) readCode()
+        line = unread = ''
+        reader = markReader(marks)
+        mayBeFence = null
       }
-      if (mark.startsWith(fence)) fence = ''
-      return true
+      return isEnd ? (afterFenced ?? afterInner) : null
     },
   }
 }
 
 /**
- * Passes an answer on, and finds a line of a closing tag alone that nothing opened, outside code.
+ * Follows the next marks in thoughts.
  *
- * @param isOpen true if a closing tag proves nothing: the thoughts of the answer are known
+ * @param depth number of thoughts that are open
+ * @returns the text after all of them, and the text after the first end of inner ones
+ */
+function follow(
+  reader: MarkReader,
+  isWhole: boolean,
+  depth: number,
+): { depth: number; rest: string | null; afterInner: string | null } {
+  let afterInner: string | null = null
+  for (let mark = reader.next(isWhole); mark !== null; mark = reader.next(isWhole)) {
+    depth += mark === 'opening' ? 1 : -1
+    if (depth === 0) return { depth, rest: reader.rest, afterInner }
+    if (mark === 'closing') afterInner ??= reader.rest
+  }
+  return { depth, rest: null, afterInner }
+}
+
+const FENCE_START = /^\s*(?:```|~~~)/
+/** The first characters of a line that may begin with it. */
+const FENCE_BEGUN = /^\s*(?:`{0,2}|~{0,2})$/
+
+/** Tells whether whole lines, given one after the other, belong to fenced code. */
+function fenceTracker(): { isCode(line: string): boolean; readonly isOpen: boolean } {
+  let fence = ''
+  return {
+    isCode(line) {
+      if (fence === '') {
+        const [, backquotes, tildes = ''] = /^\s*(?:(`{3,})[^`]*$|(~{3,}))/.exec(line) ?? []
+        fence = backquotes ?? tildes
+        return fence !== ''
+      }
+      const [, mark = ''] = /^\s*(`{3,}|~{3,})\s*$/.exec(line) ?? []
+      if (mark.startsWith(fence)) fence = ''
+      return true
+    },
+    get isOpen() {
+      return fence !== ''
+    },
+  }
+}
+
+/**
+ * Passes an answer on, and finds a line of a closing mark alone that nothing opened, outside code.
+ *
+ * @param isOpen true if a closing mark proves nothing: the thoughts of the answer are known
  */
 function answerLines(isOpen: boolean): {
   push(text: string, isEnd: boolean): { text: string; isThought: boolean }
@@ -159,7 +238,7 @@ function answerLines(isOpen: boolean): {
         if (!isWhole && PART_OF_CLOSING_LINE.test(line)) continue
         if (isWhole && !fence.isCode(line)) {
           if (CLOSING_LINE.test(line) && !isOpened) return { text: output, isThought: true }
-          isOpened ||= ANY_OPENING.test(withoutCode(line))
+          isOpened ||= opensThoughts(line)
         }
         output += line.slice(passed)
         passed = isWhole ? 0 : line.length

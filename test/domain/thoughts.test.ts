@@ -13,6 +13,15 @@ function filtered(chunks: readonly string[], isHeld = false): { text: string; le
 
 const shown = (text: string): string => filtered([text]).text
 
+/** The same text whole, by code unit, and in two parts at every place. */
+function splits(text: string): string[][] {
+  const parts = Array.from(text, (_unit, at) => [text.slice(0, at), text.slice(at)])
+  return [[text], text.split(''), ...parts]
+}
+
+const HARMONY = '<|channel|>analysis<|message|>'
+const FINAL = '<|start|>assistant<|channel|>final<|message|>'
+
 describe('thoughts at the start of an answer', () => {
   test.each([
     ['<think>\nhm\n</think>\n\nThe answer.', 'The answer.'],
@@ -26,9 +35,65 @@ describe('thoughts at the start of an answer', () => {
     ['<think>never closed', ''],
     ['<think>only</think>\n', ''],
     ['<think>a</think>Answer.\n</think>\nMore.', 'Answer.\n</think>\nMore.'],
-  ])('the thoughts of %j are removed, whole or by code unit', (text, expected) => {
-    expect(filtered([text])).toEqual({ text: expected, leaked: false })
-    expect(filtered(text.split(''))).toEqual({ text: expected, leaked: false })
+    ['[THINK]hm[/THINK]Answer.', 'Answer.'],
+    ['[think]\nhm\n[/think]\n\nAnswer.', 'Answer.'],
+    ['◁think▷hm◁/think▷Answer.', 'Answer.'],
+    ['◁Think▷hm', ''],
+    [`${HARMONY}hm<|end|>${FINAL}Answer.`, 'Answer.'],
+    [`${HARMONY}hm<|channel|>final<|message|>Answer.`, 'Answer.'],
+    [`<|start|>assistant${HARMONY}a<|end|>${HARMONY}b<|end|>${FINAL}Answer.`, 'Answer.'],
+    [`<|channel|>commentary to=functions.a<|message|>{}<|call|>${FINAL}Answer.`, 'Answer.'],
+    ['<|channel|>final<|message|>Answer.', 'Answer.'],
+    [`${HARMONY}hm<|end|>`, ''],
+    ['<seed:think>hm</seed:think>Answer.', 'Answer.'],
+    ['<reasoning>hm</reasoning>Answer.', 'Answer.'],
+    ['<Thinking>hm</thinking>Answer.', 'Answer.'],
+    ['<thought>hm</thought>Answer.', 'Answer.'],
+    ['<|begin_of_thought|>hm<|end_of_thought|>Answer.', 'Answer.'],
+    ['<|START_THINKING|>hm<|END_THINKING|>Answer.', 'Answer.'],
+    ['<think attr="a b" c>hm</think>Answer.', 'Answer.'],
+    ['<think\tx="1">hm</think >Answer.', 'Answer.'],
+    ['< think >hm</ think >Answer.', 'Answer.'],
+    ['<think/>Answer.', 'Answer.'],
+    ['<think />\n<think>hm <think/></think>Answer.', 'Answer.'],
+    [
+      `<think>a</think>\n[THINK]b[/THINK] ◁think▷c◁/think▷<reasoning>d</reasoning>${HARMONY}e<|end|>${FINAL}Answer.`,
+      'Answer.',
+    ],
+    ['<think>a<think>b</think>c</think>Answer.', 'Answer.'],
+    ['<think>a\n<think a="b">b\n</think>\n<think>c</think></think>\nAnswer.', 'Answer.'],
+    ['[THINK]a[THINK]b[/THINK]c[/THINK]Answer.', 'Answer.'],
+    ['<think>What does <think> mean?</think>An opening tag.', 'An opening tag.'],
+    ['<think>What do <think> and\n<think> mean?</think>\nTags.\nReally.', 'Tags.\nReally.'],
+    [
+      '<think>Hm, <think>?</think>Write <think> and </think> around it.',
+      'Write <think> and </think> around it.',
+    ],
+    ['<think>a</reasoning>b[/THINK]c</think>Answer.', 'Answer.'],
+    ['<think>a</think></think>Answer.', 'Answer.'],
+  ])('the thoughts of %j are removed, wherever the chunks are split', (text, expected) => {
+    for (const chunks of splits(text)) expect(filtered(chunks)).toEqual({ text: expected, leaked: false })
+  })
+
+  test.each([
+    ['<think>It ends with `</think>`, hm.</think>Answer.', 'Answer.'],
+    ['<think>It ends with `a </think> b` or ``` </think> ```, hm.</think>Answer.', 'Answer.'],
+    ['<think>Two: ``a ` </think> ``, hm.</think>Answer with `code`.', 'Answer with `code`.'],
+    ['<think>Like ```</think>``` and\n```</think>```\n</think>Answer.', 'Answer.'],
+    ['<think>Like\n```xml\n</think>\n```\nhm</think>Answer.', 'Answer.'],
+    ['<think>\n~~~\n```\n</think>\n~~~\nhm</think>\n```\ncode\n```\n', '```\ncode\n```\n'],
+    ['<think>\n````\n```\n</think>\n````\nhm</think>Answer.', 'Answer.'],
+    ['<think>\n  ```\n</think>\n```js\n</think>\n  ```\nhm</think>Answer.', 'Answer.'],
+    ['<think>`<think>` opens</think>Answer.', 'Answer.'],
+    ['[THINK]`[/THINK]`[/THINK]Answer.', 'Answer.'],
+    [`${HARMONY}Not \`${FINAL}\` yet.<|end|>${FINAL}Answer.`, 'Answer.'],
+    ['<think>It ends with `</think>`', ''],
+    ['<think>\n```\n</think>\n```\nnever closed', ''],
+    ['<think>A ` is open.</think>Answer.', 'Answer.'],
+    ['<think>`` is open ` too.\n</think>Answer with `code`.', 'Answer with `code`.'],
+    ['<think>\n```\nnever closed\n</think>\nAnswer.\n', 'Answer.\n'],
+  ])('a mark in code does not end the thoughts of %j', (text, expected) => {
+    for (const chunks of splits(text)) expect(filtered(chunks)).toEqual({ text: expected, leaked: false })
   })
 })
 
@@ -41,14 +106,28 @@ describe('tags that are text', () => {
     'An example:\n~~~\n</think>\n~~~\nDone.',
     'Thoughts begin with\n<think>\nand end with\n</think>\nalways.',
     'Code:\n\n    </think>\n',
+    'Magistral writes [THINK] and [/THINK], Kimi ◁think▷ and ◁/think▷.',
+    'gpt-oss writes <|channel|>analysis<|message|> and <|channel|>final<|message|>.',
+    'Thoughts begin with\n[THINK]\nand end with\n[/THINK]\nalways.',
+    'Use `<seed:think>` or\n\n```\n<reasoning>\n</reasoning>\n```\n',
+    '`<think>` is a tag',
+    '```xml\n<think>\n</think>\n```\n',
+    'Code:\n```js\n```xml\n</think>\n```\n',
+    'Not code: ```</think>``` but\n```</think>```\n',
+    '<thinker>hm</thinker>',
+    '<thoughtful person> says',
+    '[Think](https://example.com) is a link.',
+    '[THINKS]',
+    `<think ${'a'.repeat(300)}>`,
+    '<|channel|>other',
+    '◁ left',
     '<thin ice',
     '<table>',
     'a <',
     '\n\n  indented',
     '',
   ])('the answer %j stays as it is', (text) => {
-    expect(filtered([text])).toEqual({ text, leaked: false })
-    expect(filtered(text.split(''))).toEqual({ text, leaked: false })
+    for (const chunks of splits(text)) expect(filtered(chunks)).toEqual({ text, leaked: false })
   })
 
   test('an answer without tags is returned immediately', () => {
@@ -60,14 +139,19 @@ describe('tags that are text', () => {
 })
 
 describe('thoughts without an opening tag', () => {
-  test.each(['I guess.\n</think>\n\nAnswer.', 'I guess.\n</think>', 'a\n\n  </think>  \r\nAnswer.'])(
-    'the thoughts of %j are known when their end arrives on a line of its own',
-    (text) => {
-      expect(filtered([text]).leaked).toBe(true)
-      expect(filtered(text.split('')).leaked).toBe(true)
-      expect(filtered(text.split('')).text).not.toContain('Answer')
-    },
-  )
+  test.each([
+    'I guess.\n</think>\n\nAnswer.',
+    'I guess.\n</think>',
+    'a\n\n  </think>  \r\nAnswer.',
+    'I guess.\n[/THINK]\nAnswer.',
+    'I guess.\n◁/think▷\nAnswer.',
+    'I guess.\n</seed:think >\nAnswer.',
+    'Like `<think>`.\n</think>\nAnswer.',
+  ])('the thoughts of %j are known when their end arrives on a line of its own', (text) => {
+    expect(filtered([text]).leaked).toBe(true)
+    expect(filtered(text.split('')).leaked).toBe(true)
+    expect(filtered(text.split('')).text).not.toContain('Answer')
+  })
 
   test.each([
     ['I guess.\n</think>\n\nAnswer.', 'Answer.'],
@@ -77,32 +161,51 @@ describe('thoughts without an opening tag', () => {
     ['An answer without thoughts.', 'An answer without thoughts.'],
     ['Write `</think>` here.', 'Write `</think>` here.'],
     ['hm</think>Answer.\n</think>\nMore.', 'Answer.\n</think>\nMore.'],
+    ['hm[/THINK]Answer.', 'Answer.'],
+    ['hm◁/think▷<think>hm</think>Answer.', 'Answer.'],
+    [`hm<|end|>${FINAL}Answer.`, 'Answer.'],
+    ['hm <think>a</think> b</think>Answer.', 'Answer.'],
+    ['What does <think> mean?\n</think>\nAnswer.', 'Answer.'],
+    ['The tag ```</think>``` ends.</think>Answer.', 'Answer.'],
+    ['An answer that stops.<|end|>', 'An answer that stops.<|end|>'],
+    ['An open fence:\n```\nhm\n</think>\nAnswer.', 'Answer.'],
   ])('the text %j of a known model is held until its thoughts end', (text, expected) => {
     expect(withoutThoughts(text)).toBe(expected)
-    expect(filtered(text.split(''), true)).toEqual({ text: expected, leaked: false })
+    for (const chunks of splits(text))
+      expect(filtered(chunks, true)).toEqual({ text: expected, leaked: false })
   })
 })
 
 test('the result does not depend on the chunks', () => {
-  const piece = fc.constantFrom(
+  const marks = [
     '<think>',
     '</think>',
-    '<th',
-    'ink>',
-    '</',
-    '\n',
-    ' ',
-    'a',
-    '`',
-    '```',
+    '</ think >',
+    '<think a="b">',
+    '<think/>',
+    '[THINK]',
+    '[/THINK]',
+    '◁think▷',
+    '◁/think▷',
+    '<seed:think>',
+    '</seed:think>',
+    HARMONY,
+    '<|end|>',
+    FINAL,
     '\n</think>\n',
-  )
+    '\n[/THINK]\n',
+  ]
+  const code = ['`', '``', '```', '\n```\n', '\n```xml\n', '\n~~~\n']
+  const piece = fc.constantFrom(...marks, ...code, '<th', 'ink>', '</', '<', '[', '(', '>', '\n', ' ', 'a')
+  const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 4 })
   fc.assert(
-    fc.property(fc.array(piece, { maxLength: 12 }), fc.boolean(), (pieces, isHeld) => {
-      const whole = filtered([pieces.join('')], isHeld)
-      const split = filtered(pieces.join('').split(''), isHeld)
-      expect(split.leaked).toBe(whole.leaked)
-      expect(split.text).toBe(whole.text)
+    fc.property(fc.array(piece, { maxLength: 14 }), cuts, fc.boolean(), (pieces, shares, isHeld) => {
+      const text = pieces.join('')
+      const places = shares.map((share) => Math.round(share * text.length)).sort((a, b) => a - b)
+      const chunks = [0, ...places].map((place, index) => text.slice(place, places[index]))
+      const whole = filtered([text], isHeld)
+      expect(filtered(text.split(''), isHeld)).toEqual(whole)
+      expect(filtered(chunks, isHeld)).toEqual(whole)
     }),
     { numRuns: 5_000 },
   )
@@ -112,4 +215,8 @@ test('long thoughts are read in linear time', () => {
   const long = '`'.repeat(200_000) + '<think> '.repeat(50_000)
   expect(shown(`x\n${long}\n`).length).toBe(long.length + 3)
   expect(withoutThoughts(`x${long}\n</think>\nA`)).toBe('A')
+  expect(shown(`<think>${'` `` ``` '.repeat(50_000)}${long}`)).toBe('')
+  expect(shown(`<think>${'<think a'.repeat(50_000)}</think>A`)).toBe('A')
+  const chunks = `<think>${'word ` <b [c'.repeat(20_000)}</think>A`.match(/.{1,20}/g) ?? []
+  expect(filtered(chunks).text).toBe('A')
 })

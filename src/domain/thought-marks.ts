@@ -1,0 +1,191 @@
+/** The marks by which models enclose their thoughts. */
+
+/** A mark as the parts of a regular expression, so that its beginning is recognised too. It is within one line. */
+type Mark = readonly string[]
+
+interface MarkPair {
+  opening: Mark
+  closing: Mark
+  /** False if the opening mark within thoughts begins no inner thoughts. */
+  nests: boolean
+}
+
+/** A longer mark is text. */
+export const MARK_MAX_LENGTH = 200
+
+const BLANKS = '[ \\t]*'
+const ATTRIBUTES = '(?:[ \\t][^<>\\n]*)?'
+
+const literal = (text: string): Mark => Array.from(text, (character) => character.replace(/[[\]|/]/, '\\$&'))
+
+const tagPair = (name: string): MarkPair => ({
+  opening: ['<', BLANKS, ...literal(name), ATTRIBUTES, '/?', '>'],
+  closing: ['<', BLANKS, '/', BLANKS, ...literal(name), BLANKS, '>'],
+  nests: true,
+})
+
+const pair = (opening: string, closing: string): MarkPair => ({
+  opening: literal(opening),
+  closing: literal(closing),
+  nests: true,
+})
+
+/** The answer in the format of gpt-oss; all before it are thoughts and calls. */
+const FINAL_MESSAGE = [...literal('<|channel|>final'), '[^<>\\n]*', ...literal('<|message|>')]
+
+const TAG_NAMES = [
+  'think',
+  'thinking',
+  'thought',
+  'thoughts',
+  'reasoning',
+  'reflection',
+  'scratchpad',
+  'seed:think',
+]
+
+const PAIRS: readonly MarkPair[] = [
+  ...TAG_NAMES.map(tagPair),
+  ...['think', 'thinking'].flatMap((name) => [
+    // A link begins in the same way.
+    { ...pair(`[${name}]`, `[/${name}]`), opening: [...literal(`[${name}]`), '(?!\\()'] },
+    pair(`◁${name}▷`, `◁/${name}▷`),
+    pair(`<|${name}|>`, `<|/${name}|>`),
+  ]),
+  pair('<|begin_of_thought|>', '<|end_of_thought|>'),
+  pair('<|start_thinking|>', '<|end_thinking|>'),
+  pair('<|inner_prefix|>', '<|inner_suffix|>'),
+  pair('<|channel>thought', '<channel|>'),
+  pair('<unused94>thought', '<unused95>'),
+  ...['<|start|>assistant', '<|channel|>analysis', '<|channel|>commentary'].map((opening) => ({
+    opening: literal(opening),
+    closing: FINAL_MESSAGE,
+    nests: false,
+  })),
+]
+
+/** Matches the marks of pairs at the start of a text. */
+export interface Marks {
+  opening: RegExp
+  closing: RegExp
+  /** Matches a text that is a mark or the beginning of one. */
+  begun: RegExp
+  nested: RegExp
+}
+
+function marksOf(pairs: readonly MarkPair[]): Marks {
+  const openings = pairs.map(({ opening }) => opening)
+  const closings = pairs.map(({ closing }) => closing)
+  return {
+    opening: anyOf(openings.map((mark) => mark.join(''))),
+    closing: anyOf(closings.map((mark) => mark.join(''))),
+    begun: anyOf([...openings, ...closings].map(beginningOf)),
+    nested: anyOf(pairs.filter(({ nests }) => nests).map(({ opening }) => opening.join(''))),
+  }
+}
+
+function anyOf(patterns: readonly string[]): RegExp {
+  return new RegExp(patterns.length === 0 ? '(?!)' : `^(?:${patterns.join('|')})`, 'i')
+}
+
+/** The pattern of a text that ends within or with the mark. */
+function beginningOf(mark: Mark): string {
+  return mark.reduceRight((rest, part) => `(?:$|${part}${rest})`, '$')
+}
+
+export const ALL_MARKS = marksOf(PAIRS)
+export const MARKS_BY_PAIR = PAIRS.map((each) => marksOf([each]))
+
+/** The marks that end thoughts, alone on a line. */
+const CLOSING_LINES = PAIRS.map(({ closing }) => [' {0,3}', ...closing, '[ \\t\\r]*'])
+export const CLOSING_LINE = anyOf(CLOSING_LINES.map((mark) => `${mark.join('')}\\n?$`))
+export const PART_OF_CLOSING_LINE = anyOf(CLOSING_LINES.map(beginningOf))
+
+/** Reads the marks of one line outside code spans. */
+export interface MarkReader {
+  /** Adds the next part of the line. */
+  add(part: string): void
+  /** Returns the next mark; null if there is none, or none that later text cannot change. */
+  next(isWhole: boolean): 'opening' | 'closing' | null
+  /** The text after the last mark. */
+  readonly rest: string
+}
+
+export function markReader({ nested, closing, begun }: Marks): MarkReader {
+  const candidates = /`+|[<[◁]/g
+  const runs = /`+/g
+  /** The part of the line that is not decided yet. */
+  let text = ''
+  let at = 0
+  /** The code span at this place, if it is one, ends after it. */
+  let searchedTo = 0
+  /** True if only further backquotes, or the end of the line, decide the code span at this place. */
+  let isInCode = false
+
+  /** Returns the end of a code span, or of backquotes that nothing closes; null if later text decides. */
+  const codeEnd = (length: number, isWhole: boolean): number | null => {
+    const isGrowing = (end: number): boolean => !isWhole && end === text.length
+    if (isGrowing(at + length)) return null
+    runs.lastIndex = Math.max(at + length, searchedTo)
+    for (let run = runs.exec(text); run !== null; run = runs.exec(text)) {
+      searchedTo = run.index
+      if (isGrowing(runs.lastIndex)) return null
+      if (run[0].length === length) return runs.lastIndex
+    }
+    searchedTo = text.length
+    isInCode = !isWhole
+    return isWhole ? at + length : null
+  }
+
+  /** Moves to the next place at which a mark is, or may be. */
+  const moveToMark = (isWhole: boolean): boolean => {
+    for (;;) {
+      candidates.lastIndex = at
+      const found = candidates.exec(text)
+      at = found?.index ?? text.length
+      if (found === null) return false
+      if (!found[0].startsWith('`')) return true
+      const end = codeEnd(found[0].length, isWhole)
+      if (end === null) return false
+      at = end
+      searchedTo = 0
+    }
+  }
+
+  return {
+    add(part) {
+      text = text.slice(at) + part
+      searchedTo = Math.max(0, searchedTo - at)
+      at = 0
+      isInCode &&= !part.includes('`')
+    },
+    next(isWhole) {
+      if (isInCode && !isWhole) return null
+      while (moveToMark(isWhole)) {
+        const start = text.slice(at, at + MARK_MAX_LENGTH)
+        if (!isWhole && start.length < MARK_MAX_LENGTH && begun.test(start)) return null
+        const [opening] = nested.exec(start) ?? []
+        const [mark] = opening === undefined ? (closing.exec(start) ?? []) : [opening]
+        at += mark?.length ?? 1
+        if (mark !== undefined && !isEmptyTag(mark)) return opening === undefined ? 'closing' : 'opening'
+      }
+      return null
+    },
+    get rest() {
+      return text.slice(at)
+    },
+  }
+}
+
+export function isEmptyTag(mark: string): boolean {
+  return mark.endsWith('/>')
+}
+
+/** True if a whole line has an opening mark outside code spans. */
+export function opensThoughts(line: string): boolean {
+  const reader = markReader(ALL_MARKS)
+  reader.add(line)
+  let mark = reader.next(true)
+  while (mark === 'closing') mark = reader.next(true)
+  return mark !== null
+}
