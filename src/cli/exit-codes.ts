@@ -33,7 +33,7 @@ const REFUSALS: readonly (readonly [exitCode: number, codes: string])[] = [
   [EXIT.storage, 'storage_unavailable storage_damaged snapshot_damaged'],
   [EXIT.leaseHeld, 'lease_held lease_lost rebuild_superseded'],
   [EXIT.unavailable, 'port_taken address_unavailable source_unavailable'],
-  [EXIT.failed, 'title_not_vouched lite_suite_refused input_unreadable copy_refused'],
+  [EXIT.failed, 'title_not_vouched input_unreadable copy_refused'],
   [EXIT.failed, 'clock_behind snapshot_too_large chat_key_refused'],
 ]
 

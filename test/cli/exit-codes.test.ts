@@ -14,7 +14,6 @@ const OF_REFUSAL: Record<string, number> = {
   input_unreadable: 1,
   lease_held: 75,
   lease_lost: 75,
-  lite_suite_refused: 1,
   chat_key_refused: 1,
   port_taken: 69,
   rebuild_superseded: 75,

@@ -130,7 +130,7 @@ async function benchIn(
     evaluations,
     recommendations,
     changes: null,
-    makeSuite: (day) => suiteOf(day),
+    makeSuite: (day) => makeLiteSuite(day, shell),
     baseUrl: 'https://openrouter.ai/api/v1',
     clock: time.clock,
     monotonic: time.monotonic,
@@ -162,13 +162,4 @@ async function benchIn(
     withService: (serviceOptions, otherKey = key) =>
       benchIn(folder, time, { models: MODELS, ...serviceOptions }, otherKey),
   }
-}
-
-/** Suites by day: proving one takes a second. */
-const suites = new Map<string, ReturnType<typeof makeLiteSuite>>()
-
-function suiteOf(day: string): ReturnType<typeof makeLiteSuite> {
-  const suite = suites.get(day) ?? makeLiteSuite(day, shell)
-  suites.set(day, suite)
-  return suite
 }

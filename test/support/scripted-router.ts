@@ -1,4 +1,5 @@
-import { drawItems, solutions } from '../../src/domain/models/lite/items.ts'
+import { drawItems } from '../../src/domain/models/lite/items.ts'
+import { solutions } from './lite-responses.ts'
 import type { LiteItems } from '../../src/domain/models/lite/items.ts'
 import type { ModelResponse } from '../../src/domain/models/lite/suite.ts'
 import type { Clock } from '../../src/domain/ports.ts'

@@ -23,12 +23,8 @@ export interface EvaluatePorts extends HolderPorts {
   recommendations: Objects['recommendations']
   /** Receiver of changes; null without one. */
   changes: ChangeReceiver | null
-  /**
-   * Creates the suite of a UTC day.
-   *
-   * @throws Refusal `lite_suite_refused`
-   */
-  makeSuite: (day: Day) => Promise<LiteSuite>
+  /** Creates the suite of a UTC day. */
+  makeSuite: (day: Day) => LiteSuite
   /** Published API base of the routing service: clients send their keys there. */
   baseUrl: string
   /** Milliseconds of a monotonic clock. */

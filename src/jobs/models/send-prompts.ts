@@ -61,7 +61,7 @@ interface AmbiguousResponse {
  * where that may help; ends when all are sent or the account has no requests left (docs/model-errors.md). Writes its
  * results to the run.
  *
- * @throws Refusal `lease_lost`, `lite_suite_refused`; the signal's reason; faults of the store
+ * @throws Refusal `lease_lost`; the signal's reason; faults of the store
  */
 export async function sendPrompts(
   ports: EvaluatePorts,
@@ -98,7 +98,7 @@ async function openSession(
   recorded: RecordedRun,
 ): Promise<PromptSession> {
   const { plan, mode, startedAt } = run
-  const suite = await ports.makeSuite(run.day)
+  const suite = ports.makeSuite(run.day)
   const learnedRate = await ports.evaluations.lowestRateSince(startedAt - DAY_MS)
   const requestsLeft = new Map<string, number>()
   const results: PromptSession['results'] = new Map()

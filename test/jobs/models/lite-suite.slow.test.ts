@@ -1,26 +1,31 @@
 import { describe, expect, test } from 'vitest'
-import { drawItems, solutions } from '../../../src/domain/models/lite/items.ts'
+import { drawItems } from '../../../src/domain/models/lite/items.ts'
 import { SHELL_CASES } from '../../../src/domain/models/lite/shell-jobs.ts'
 import { SHELL_LIMITS, gradeShell } from '../../../src/domain/models/lite/shell-task.ts'
 import type { ShellRuns } from '../../../src/domain/models/lite/shell-task.ts'
-import type { ShellRun } from '../../../src/domain/models/lite/suite.ts'
+import type { LiteKind, ShellRun } from '../../../src/domain/models/lite/suite.ts'
 import type { ShellJob } from '../../../src/domain/models/lite/shell-jobs.ts'
 import { responseFollowsFormat } from '../../../src/domain/models/lite/text-response.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import { makeLiteSuite } from '../../../src/jobs/models/lite-suite.ts'
+import { solutions, worthlessResponses } from '../../support/lite-responses.ts'
 import { sandbox, inRealBash } from '../../support/lite-shell.ts'
 
 const shell = await sandbox()
 
-test('a suite is created on 12 days in a row', async () => {
+test('a suite gives its own solutions all points and worthless responses none, on 12 days in a row', async () => {
   for (let index = 0; index < 12; index += 1) {
     const day = addDays('2026-11-01', index)
-    const suite = await makeLiteSuite(day, shell)
+    const suite = makeLiteSuite(day, shell)
     expect(suite).toMatchObject({
       day,
       prompts: { tool: { kind: 'tool' }, text: { kind: 'text', tools: [] } },
     })
-    const solved = solutions(drawItems(day))
+    const items = drawItems(day)
+    const solved = solutions(items)
+    for (const [kind, responses] of Object.entries(worthlessResponses(items)))
+      for (const [name, response] of Object.entries(responses))
+        for (const { points } of await suite.grade(kind as LiteKind, response)) expect(points, name).toBe(0)
     expect(await suite.grade('tool', solved.tool)).toMatchObject([{ points: 350 }])
     expect(await suite.grade('text', solved.text)).toMatchObject([{ points: 300 }, { points: 100 }])
     expect(responseFollowsFormat('tool', solved.tool)).toBe(true)

@@ -5,9 +5,6 @@ import type { Day } from '../../time.ts'
 /** Name of the suite; also part of every day's seed. */
 export const LITE_SUITE = 'lite-agent-eval-v1'
 
-/** Refusal to create a day's suite: its own solution fails, or a worthless response earns points. */
-export type LiteRefusal = 'lite_suite_refused'
-
 /** The two prompts of a suite. */
 export type LiteKind = 'tool' | 'text'
 

@@ -8,7 +8,8 @@ import {
   safePath,
   writeFiles,
 } from '../../../../src/domain/models/lite/file-task.ts'
-import { drawItems, solutions } from '../../../../src/domain/models/lite/items.ts'
+import { drawItems } from '../../../../src/domain/models/lite/items.ts'
+import { solutions } from '../../../support/lite-responses.ts'
 import type { ModelResponse } from '../../../../src/domain/models/lite/suite.ts'
 import { anyText } from '../../../support/any-text.ts'
 
