@@ -80,7 +80,9 @@ describe('a read-only handle', () => {
         'is read-only and accepts only SELECT',
       )
       await expect(client.batchWithin([sql], 100)).rejects.toThrow('is read-only and accepts only SELECT')
-      const ways = ['batch', 'batchWithin', 'close', 'execute', 'makeDurable', 'snapshot']
+      const work = client.transact((tx) => tx.execute(sql))
+      await expect(work).rejects.toThrow('is read-only and accepts only SELECT')
+      const ways = ['batch', 'batchWithin', 'close', 'execute', 'makeDurable', 'snapshot', 'transact']
       expect(Object.keys(client).sort()).toEqual(ways)
       await expect(client.snapshot('SELECT 1', (each) => each.execute(sql))).rejects.toThrow(
         'is read-only and accepts only SELECT',
