@@ -1,21 +1,16 @@
-import { asArray, asJsonObject, parseJsonObject } from '../domain/text.ts'
+import { asArray, asJsonObject, textOf } from '../domain/text.ts'
 import type { JsonObject } from '../domain/text.ts'
-
-/** A tool call as a model wrote it; parts that are missing are empty. */
-export interface WrittenCall {
-  id: string
-  name: string
-  arguments: string
-}
+import { WrittenCalls } from './written-calls.ts'
+import type { WrittenCall } from './written-calls.ts'
 
 /** Fields of a message that hold its reasoning. Engines may require them back with the calls of the message. */
 export const REASONING_FIELDS = ['reasoning', 'reasoning_content'] as const
 
-const SPOKEN_FIELDS = ['content', 'refusal', 'tool_calls', ...REASONING_FIELDS] as const
+const SPOKEN_FIELDS = ['content', 'refusal', 'tool_calls', 'function_call', ...REASONING_FIELDS] as const
 
 /** The message of a chat completion, whole or streamed, in the forms that different engines send. */
 export class CompletionMessage {
-  readonly calls: WrittenCall[] = []
+  readonly #calls = new WrittenCalls()
   /** The reasoning by field. */
   readonly reasoning: Partial<Record<(typeof REASONING_FIELDS)[number], string>> = {}
   text = ''
@@ -24,7 +19,10 @@ export class CompletionMessage {
   finish = ''
   isMissing = true
   #hasDeltas = false
-  readonly #byIndex = new Map<unknown, WrittenCall>()
+
+  get calls(): readonly WrittenCall[] {
+    return this.#calls.list
+  }
 
   /**
    * Adds a whole completion or the next chunk of a stream.
@@ -53,7 +51,7 @@ export class CompletionMessage {
       if (text !== '') this.reasoning[field] = (this.reasoning[field] ?? '') + text
       hidden += text
     }
-    for (const part of asArray(message['tool_calls'])) hidden += this.#addCall(asJsonObject(part) ?? {})
+    hidden += this.#calls.add(message)
     return { content, refusal, hidden }
   }
 
@@ -63,45 +61,6 @@ export class CompletionMessage {
     this.text += content
     return { content, refusal: '', hidden: '' }
   }
-
-  /** @returns the text of the part */
-  #addCall(part: JsonObject): string {
-    const { name, arguments: written } = asJsonObject(part['function']) ?? {}
-    const index = part['index'] ?? null
-    const added: WrittenCall = {
-      id: textOf(part['id']),
-      name: textOf(name),
-      // Some engines send the arguments as an object instead of a JSON text.
-      arguments: asJsonObject(written) === null ? textOf(written) : JSON.stringify(written),
-    }
-    const current = this.#currentCall(index, added.id)
-    if (current === undefined || beginsCall(current, added)) {
-      this.calls.push(added)
-      this.#byIndex.set(index, added)
-      return added.name + added.arguments
-    }
-    current.id ||= added.id
-    current.name ||= added.name
-    current.arguments += added.arguments
-    return added.name + added.arguments
-  }
-
-  #currentCall(index: unknown, id: string): WrittenCall | undefined {
-    if (index !== null) return this.#byIndex.get(index)
-    return (id === '' ? undefined : this.calls.findLast((call) => call.id === id)) ?? this.calls.at(-1)
-  }
-}
-
-/**
- * True if a part begins another call. Ids and indexes do not decide it alone: engines omit them, repeat them for other
- * calls, or give each part another id. The first part of a call has its name.
- */
-function beginsCall(current: WrittenCall, added: WrittenCall): boolean {
-  if (added.name === '' || current.name === '') return false
-  if (added.name !== current.name) return true
-  const isWhole = parseJsonObject(current.arguments) !== null
-  if (added.id === '' || current.id === '') return isWhole
-  return added.id !== current.id || (isWhole && added.arguments.trim() !== '')
 }
 
 /** The choice of index 0. Its place does not decide: other choices may be sent beside it, or in events of their own. */
@@ -140,9 +99,4 @@ function contentText(content: unknown): string {
       return isText ? textOf(asJsonObject(text)?.['value'] ?? text) : ''
     })
     .join('')
-}
-
-/** Returns the value if it is a text, otherwise an empty text. */
-export function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }

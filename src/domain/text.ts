@@ -167,3 +167,8 @@ export function parseJsonObject(text: string): JsonObject | null {
 export function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
+
+/** Returns the value if it is a text, otherwise an empty text. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
