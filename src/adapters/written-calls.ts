@@ -62,7 +62,8 @@ function argumentsText(written: unknown): string {
  * @param hasIndex true if the part has the index of the current call
  */
 function beginsCall(current: WrittenCall, added: WrittenCall, hasIndex: boolean): boolean {
-  if (added.name === '') return hasNewArguments(current, added) && isStart(added.arguments) && isWhole(current)
+  if (added.name === '')
+    return hasNewArguments(current, added) && isStart(added.arguments) && isWhole(current)
   if (current.name === '') return false
   const isOtherId = added.id !== '' && current.id !== '' && added.id !== current.id
   if (isOtherId) return true

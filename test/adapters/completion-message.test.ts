@@ -113,7 +113,9 @@ describe('several tool calls', () => {
     [
       'names in parts',
       [
-        ...[part({ name: 'search_' }), part({ name: 'items' }), part({ arguments: TEXT })],
+        part({ name: 'search_' }),
+        part({ name: 'items' }),
+        part({ arguments: TEXT }),
         ...['read_', 'article'].map((name) => part({ name }, { index: 1 })),
         part({ arguments: '{"key":"hn-1"}' }, { index: 1 }),
       ],

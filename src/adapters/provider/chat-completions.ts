@@ -5,6 +5,8 @@ import type {
 } from 'openai/resources/chat/completions'
 import { asArray, asJsonObject, parseJsonObject } from '../../domain/text.ts'
 import type { JsonObject } from '../../domain/text.ts'
+import { ARGUMENTS_MAX_LENGTH } from '../../domain/agent/bounds.ts'
+import { toolNameOf } from '../../domain/agent/model-call.ts'
 import type {
   InputMessage,
   ModelCall,
@@ -13,6 +15,7 @@ import type {
   ToolRound,
   Usage,
 } from '../../domain/agent/model-call.ts'
+import { decodeArguments } from '../../domain/agent/tool-arguments.ts'
 import { thoughtFilter } from '../../domain/thoughts.ts'
 import type { ThoughtFilter } from '../../domain/thoughts.ts'
 import { CompletionMessage, errorIn } from '../completion-message.ts'
@@ -292,9 +295,12 @@ function uniqueCallIds(rounds: readonly ToolRound[]): (value: unknown) => string
 
 /** Makes a call safe to send back: providers reject invalid names and arguments that are not a JSON object. */
 function sanitizeCall(call: { name: string; arguments: string }): { name: string; arguments: string } {
+  const { name, arguments: written } = call
+  const isObject = parseJsonObject(written) !== null
+  const decoded = isObject || written.length > ARGUMENTS_MAX_LENGTH ? null : decodeArguments(written)
   return {
-    name: NAME_PATTERN.test(call.name) ? call.name : 'unknown',
-    arguments: parseJsonObject(call.arguments) === null ? '{}' : call.arguments,
+    name: toolNameOf(name) ?? (NAME_PATTERN.test(name) ? name : 'unknown'),
+    arguments: isObject ? written : JSON.stringify(asJsonObject(decoded) ?? {}),
   }
 }
 

@@ -12,6 +12,13 @@ export const TOOL_NAMES = [
 ] as const
 export type ToolName = (typeof TOOL_NAMES)[number]
 
+/** The tool that a call names, also with a prefix or marks as in `functions.search_items:0`; null for other names. */
+export function toolNameOf(written: string): ToolName | null {
+  const words = written.toLowerCase().split(/\W+|__+/)
+  const [named = null, ...others] = TOOL_NAMES.filter((name) => words.includes(name))
+  return others.length === 0 ? named : null
+}
+
 /** A tool definition as it is sent to a model. */
 export interface ToolDefinition {
   name: ToolName

@@ -2,12 +2,13 @@ import { z } from 'zod'
 import { COLUMN_NAMES } from '../feed/columns.ts'
 import { LIVE_SORTS } from '../feed/live-sort.ts'
 import { HYPE_PROVIDERS, NEWS_SOURCES, itemsOfKey } from '../feed/source.ts'
-import { asJsonObject, parseJson } from '../text.ts'
-import type { JsonObject } from '../text.ts'
+import { asJsonObject } from '../text.ts'
 import { parseDay, parseInstant } from '../time.ts'
 import { ARGUMENTS_MAX_LENGTH } from './bounds.ts'
-import { TOOL_NAMES } from './model-call.ts'
+import { TOOL_NAMES, toolNameOf } from './model-call.ts'
 import type { ToolCall, ToolDefinition, ToolName } from './model-call.ts'
+import { decodeArguments, plainArguments, unwrapArguments } from './tool-arguments.ts'
+import type { ArgumentSchema } from './tool-arguments.ts'
 
 /** The six tools. Definitions, types and the parser of calls derive from one schema per tool (docs/agent-tools.md). */
 
@@ -88,7 +89,10 @@ const TOOLS = {
     title: 'Newest snapshot of the feed',
     description: 'The newest snapshot of the feed: the top of every list in one sort.',
     parameters: z.strictObject({
-      sort: z.enum(LIVE_SORTS).describe('trending: what rises now; day, week, month: the top of that period'),
+      sort: z
+        .enum(LIVE_SORTS)
+        .nullable()
+        .describe('trending: what rises now; day, week, month: the top of that period; null: trending'),
       limit: limit(20).describe('how many of each list, 1 to 20; null: 5'),
     }),
   },
@@ -173,59 +177,30 @@ export type ParsedCall = { ok: true; call: KnownCall } | { ok: false; problem: s
 
 /** Parses a tool call. The problem of an invalid call is worded so that the model can correct it. */
 export function parseToolCall({ name, arguments: text }: Pick<ToolCall, 'name' | 'arguments'>): ParsedCall {
-  const toolName = TOOL_NAMES.find((each) => each === name)
-  if (toolName === undefined) return invalidCall(`unknown tool; the tools are ${TOOL_NAMES.join(', ')}`)
+  const toolName = toolNameOf(name)
+  if (toolName === null) return invalidCall(`unknown tool; the tools are ${TOOL_NAMES.join(', ')}`)
   if (text.length > ARGUMENTS_MAX_LENGTH)
     return invalidCall(`the arguments are longer than ${ARGUMENTS_MAX_LENGTH} characters`)
-  const value = parseJson(text.trim() || '{}')
-  // Some engines encode the arguments twice.
-  const given = typeof value === 'string' ? parseJson(value.trim() || '{}') : value
-  if (given === undefined) return invalidCall('the arguments are not JSON')
   const names = Object.keys(PROPERTIES[toolName])
-  const fields = asJsonObject(given ?? {})
-  if (fields === null) return invalidCall(`arguments: give a JSON object with ${names.join(', ')}`)
-  const complete = { ...Object.fromEntries(names.map((each) => [each, null])), ...fields }
+  const decoded = decodeArguments(text)
+  if (decoded === undefined)
+    return invalidCall(`the arguments are not JSON: give an object with ${names.join(', ')}`)
+  const given = asJsonObject(decoded)
+  if (given === null) return invalidCall(`arguments: give a JSON object with ${names.join(', ')}`)
+  const fields = unwrapArguments(given, toolName, names)
   const { parameters } = TOOLS[toolName]
-  const exact = parameters.safeParse(complete)
-  const parsed = exact.success ? exact : parameters.safeParse(plainArguments(toolName, complete))
+  const none = Object.fromEntries(names.map((each) => [each, null]))
+  const exact = parameters.safeParse({ ...none, ...fields })
+  const parsed = exact.success
+    ? exact
+    : parameters.safeParse({ ...none, ...plainArguments(PROPERTIES[toolName], fields) })
   if (!parsed.success) return invalidCall(describeArgumentIssues(parsed.error, names))
   return { ok: true, call: { name: toolName, arguments: parsed.data } as KnownCall }
-}
-
-/** The part of an argument's JSON Schema that tells how to read it. */
-interface ArgumentSchema {
-  type?: string | readonly string[]
-  enum?: readonly unknown[]
-  items?: ArgumentSchema
 }
 
 const PROPERTIES = Object.fromEntries(
   TOOL_DEFINITIONS.map(({ name, parameters }) => [name, parameters['properties']]),
 ) as Readonly<Record<ToolName, Readonly<Record<string, ArgumentSchema>>>>
-
-/** Reads arguments that models write in another type but whose meaning is plain. */
-function plainArguments(tool: ToolName, given: JsonObject): JsonObject {
-  const properties = Object.entries(PROPERTIES[tool])
-  return {
-    ...given,
-    ...Object.fromEntries(properties.map(([name, schema]) => [name, plain(given[name], schema)])),
-  }
-}
-
-function plain(value: unknown, { type = [], enum: options = [], items = {} }: ArgumentSchema): unknown {
-  const types = new Set([type].flat())
-  if (Array.isArray(value)) return value.map((item: unknown) => plain(item, items))
-  if (typeof value === 'number') return types.has('string') ? String(value) : value
-  if (typeof value !== 'string') return value
-  const text = value.trim()
-  if (types.has('null') && /^(?:null|none|undefined)?$/i.test(text)) return null
-  if (types.has('integer') && /^\d{1,9}(?:\.0+)?$/.test(text)) return Number(text)
-  if (types.has('array')) {
-    const list = parseJson(text)
-    return (Array.isArray(list) ? list : text.split(',')).map((item: unknown) => plain(item, items))
-  }
-  return options.find((option) => String(option).toLowerCase() === text.toLowerCase()) ?? text
-}
 
 const PROBLEMS_MAX = 5
 

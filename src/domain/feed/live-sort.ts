@@ -17,7 +17,7 @@ export const PERIOD_MS: Readonly<Record<LiveSort, number>> = {
 /** The longest period: older events are never read. */
 export const LONGEST_PERIOD_MS = Math.max(...Object.values(PERIOD_MS))
 
-const DEFAULT_SORT: LiveSort = 'trending'
+export const DEFAULT_SORT: LiveSort = 'trending'
 
 /** The query of the live feed and its subscriptions. */
 export const liveQuery = z.object({

@@ -10,7 +10,7 @@ import {
   turnCost,
   unknownUsage,
 } from '../../domain/agent/budget.ts'
-import { TOOL_NAMES } from '../../domain/agent/model-call.ts'
+import { toolNameOf } from '../../domain/agent/model-call.ts'
 import type {
   InputMessage,
   ModelCall,
@@ -225,7 +225,7 @@ async function* runCalls(
     tally.calls += 1
     const isRun = tally.calls <= MAX_CALLS
     const bytesLeft = TURN_RESULTS_MAX_BYTES - tally.resultBytes
-    const name = isRun ? TOOL_NAMES.find((toolName) => toolName === call.name) : undefined
+    const name = isRun ? toolNameOf(call.name) : null
     if (name) yield { event: 'tool', data: { name, status: 'start' } }
     const { output, cacheable } = !isRun
       ? failure(`no more than ${MAX_CALLS} calls are run for one question: answer now`)

@@ -9,6 +9,7 @@ import { Refusal } from '../../domain/refusal.ts'
 import { UNTRUSTED, fitLists, fitText, toShownItem, shownLine } from '../../domain/agent/shown-data.ts'
 import type { NamedItem } from '../../domain/agent/shown-data.ts'
 import type { Arguments, KnownCall } from '../../domain/agent/tools.ts'
+import { DEFAULT_SORT } from '../../domain/feed/live-sort.ts'
 import type { LiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveFeed } from '../../domain/feed/live-items.ts'
 import { itemsOfKey } from '../../domain/feed/source.ts'
@@ -144,7 +145,7 @@ const HANDLERS: {
   },
 
   async get_feed_snapshot({ sort, limit }, sources) {
-    const feed = await newestFeed(sources, sort)
+    const feed = await newestFeed(sources, sort ?? DEFAULT_SORT)
     return { facts: snapshotFacts(feed), lists: snapshotLists(feed, limit ?? SNAPSHOT_LIMIT_DEFAULT) }
   },
 

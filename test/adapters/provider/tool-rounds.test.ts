@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { CompletionParser, requestBody } from '../../../src/adapters/provider/chat-completions.ts'
 import type { ToolRound } from '../../../src/domain/agent/model-call.ts'
 import { CALL, collectEvents, modelAt, outcome, runTurn } from '../../support/model-turns.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
@@ -115,4 +116,22 @@ test('a request forbids storage and requires usage, and calls and results are se
     },
     { role: 'tool', tool_call_id: 'call_b', content: 'result 0' },
   ])
+})
+
+test.each([
+  ['functions.search_items', '```json\n{"query":"a"}\n```', 'search_items', '{"query":"a"}'],
+  ['search_items', JSON.stringify('{"query":"a"}'), 'search_items', '{"query":"a"}'],
+  ['a tool!', 'query = a', 'unknown', '{}'],
+])('a call of %s with %j is sent back as %s with %j', (name, text, sentName, sentText) => {
+  const parser = new CompletionParser({ ids: ['m'] }, CALL, new Set())
+  const call = { index: 0, id: 'a', function: { name, arguments: text } }
+  parser.parse({ choices: [{ delta: { tool_calls: [call] }, finish_reason: 'tool_calls' }] })
+  const { end } = parser.endOfStream()
+  if (end?.kind !== 'end') throw new Error('the round failed')
+  const form = { isOpenAi: false, refused: new Set<string>() }
+  const rounds = [{ output: end.output, results: [] }]
+  const { messages } = requestBody(form, { ids: ['m'] }, { ...CALL, rounds })
+  expect(messages.at(-2)).toMatchObject({
+    tool_calls: [{ function: { name: sentName, arguments: sentText } }],
+  })
 })

@@ -85,10 +85,25 @@ describe('a call', () => {
   test.each([
     ['an unknown tool', 'drop_tables', {}, 'unknown tool'],
     ['a name of objects', '__proto__', {}, 'unknown tool'],
-    ['no JSON', 'read_article', '{"key": "hn-1"', 'not JSON'],
+    ['no JSON', 'read_article', '{"key": "hn-1"', 'not JSON: give an object with key, offset'],
     ['a list', 'read_article', [], 'arguments: give a JSON object with key, offset'],
     ['a missing key', 'read_article', { offset: null }, 'key: '],
-    ['a missing choice', 'get_feed_snapshot', {}, 'sort: Invalid option: expected one of "trending"|"day"'],
+    ['a missing choice', 'get_period_top', {}, 'period: Invalid option: expected one of "day"|"week"'],
+    [
+      'an unknown choice',
+      'get_feed_snapshot',
+      { sort: 'newest' },
+      'sort: Invalid option: expected one of "tr',
+    ],
+    ['two of one choice', 'get_feed_snapshot', { sort: ['day', 'week'] }, 'sort: Invalid option: '],
+    ['a month for a day', 'search_items', { query: 'a', from: '2026-05' }, 'from: must be a real YYYY-MM-DD'],
+    [
+      'a day for an instant',
+      'get_period_top',
+      { ...week, period: 'year', at: '2026-03-01' },
+      'at: must be an',
+    ],
+    ['text around no object', 'read_article', 'key = hn-1', 'not JSON: give an object with key, offset'],
     ['a name too many', 'read_article', { key: 'hn-1', url: 'x' }, 'arguments: only key, offset are known'],
     ['a source that is none', 'search_items', { query: 'a', sources: ['x'] }, 'sources.0: Invalid option: '],
     ['a key that is none', 'read_article', { key: 'x', offset: null }, 'key: must be the key of an item'],
@@ -143,6 +158,85 @@ describe('a call', () => {
     ['a list as text', 'search_items', { query: 'a', sources: '["hn"]' }, { ...search, sources: ['hn'] }],
     ['capitals', 'get_feed_snapshot', { sort: 'Day ' }, { sort: 'day', limit: null }],
     ['encoded twice', 'get_feed_snapshot', JSON.stringify('{"sort":"day"}'), { sort: 'day', limit: null }],
+    ...[
+      '```json\n{"query":"a"}\n```',
+      '```\n{"query":"a"}```',
+      'I call {"query":"a"}<|call|>',
+      JSON.stringify(JSON.stringify('{"query":"a"}')),
+      JSON.stringify('```json\n{"query":"a"}\n```'),
+      '[{"query":"a"}]',
+      ...['arguments', 'parameters', 'args', 'input', 'search_items'].map(
+        (name) => `{"${name}":{"query":"a"}}`,
+      ),
+      '{"arguments":"{\\"query\\":\\"a\\"}"}',
+      '{"name":"search_items","arguments":{"query":"a"}}',
+      '{"type":"function","function":{"name":"search_items","parameters":{"query":"a"}}}',
+    ].map((text): [string, string, unknown, object] => [text, 'search_items', text, search]),
+    ...(
+      [
+        ['Hacker News', 'hn'],
+        ['hacker_news', 'hn'],
+        ['HN', 'hn'],
+        ['lobste.rs', 'lobsters'],
+        ['Less Wrong', 'lesswrong'],
+        ['GitHub', 'hype:github'],
+        ['Hugging Face', 'hype:huggingface'],
+        ['hype-reddit', 'hype:reddit'],
+      ] as const
+    ).map(([label, source]): [string, string, unknown, object] => [
+      label,
+      'search_items',
+      { query: 'a', sources: [label] },
+      { ...search, sources: [source] },
+    ]),
+    [
+      'one label',
+      'search_items',
+      { query: 'a', sources: 'Hacker News, Lobsters' },
+      { ...search, sources: ['hn', 'lobsters'] },
+    ],
+    ['all sources', 'search_items', { query: 'a', sources: ['all'] }, search],
+    ['an unknown name without a value', 'search_items', { query: 'a', key: null }, search],
+    ['a name in capitals', 'search_items', { Query: 'a' }, search],
+    ['a list for one text', 'search_items', { query: ['a'] }, search],
+    ...[
+      '2026-05-01T00:00:00Z',
+      '2026-05-01T23:59:59.999+00:00',
+      '2026-05-01T12:00',
+      '2026-05-01 12:00:00',
+    ].map((from): [string, string, unknown, object] => [
+      from,
+      'search_items',
+      { query: 'a', from },
+      { ...search, from: '2026-05-01' },
+    ]),
+    [
+      'an instant of another zone',
+      'search_items',
+      { query: 'a', to: '2026-05-01T23:00:00-05:00' },
+      { ...search, to: '2026-05-02' },
+    ],
+    [
+      'the label of a list',
+      'get_period_top',
+      { period: 'Year', list: ['Hacker News'], limit: '5', at: '' },
+      { period: 'year', list: 'hackerNews', limit: 5, at: null },
+    ],
+    [
+      'the id of a source for its list',
+      'get_period_top',
+      { period: 'day', list: 'hn' },
+      { period: 'day', list: 'hackerNews', limit: null, at: null },
+    ],
+    ...['2026-03-01T12:00Z', '2026-03-01 12:00:00', '2026-03-01t12:00:00z'].map(
+      (at): [string, string, unknown, object] => [
+        at,
+        'get_period_top',
+        { period: 'year', at },
+        { period: 'year', list: null, limit: null, at: '2026-03-01T12:00:00Z' },
+      ],
+    ),
+    ['no sort', 'get_feed_snapshot', {}, { sort: null, limit: null }],
   ])('arguments whose meaning is plain are taken: %s', (_how, name, given, expected) => {
     const text = typeof given === 'string' ? given : JSON.stringify(given)
     expect(parseToolCall({ name, arguments: text })).toEqual({
@@ -152,8 +246,30 @@ describe('a call', () => {
   })
 
   test.each(['', ' ', 'null', '"null"', '{}', '""'])('the arguments %j count as none', (given) => {
-    expect(problem('get_feed_snapshot', given)).toContain('sort: Invalid option')
+    expect(problem('read_article', given)).toContain('key: ')
   })
+
+  test.each([
+    'functions.search_items',
+    'default_api.search_items',
+    'default_api:search_items',
+    'functions.search_items:0',
+    'search_items<|channel|>commentary',
+    'Search_Items',
+    ' search_items()',
+  ])('the name %j is the name of a tool', (name) => {
+    expect(parseToolCall({ name, arguments: '{"query":"a"}' })).toEqual({
+      ok: true,
+      call: { name: 'search_items', arguments: search },
+    })
+  })
+
+  test.each(['search_items.read_article', 'my_search_items', 'search', ''])(
+    'the name %j names no tool',
+    (name) => {
+      expect(problem(name, { query: 'a' })).toContain('the tools are search_items, ')
+    },
+  )
 
   test('the word null is a word where a text is required', () => {
     const call = { query: 'null', sources: null, from: null, to: null, limit: null }

@@ -6,7 +6,7 @@ import { Tally, generateAnswer } from '../../../src/server/agent/answer.ts'
 const FREE = { input: 0, cached: 0, output: 0 }
 
 /** The results for a model that makes `calls` calls in its first round, and the byte limits of those that ran. */
-async function resultsOf(calls: number, outputOf: (maxBytes: number) => string) {
+async function resultsOf(calls: number, outputOf: (maxBytes: number) => string, name = 'read_article') {
   const asked: ModelCall[] = []
   const run: number[] = []
   const end = { kind: 'end', model: 'model', refused: false, output: [], usage: null } as const
@@ -14,7 +14,7 @@ async function resultsOf(calls: number, outputOf: (maxBytes: number) => string) 
     asked.push(call)
     if (asked.length > 1) yield { kind: 'text', text: 'Hello' }
     const made = Array.from({ length: asked.length > 1 ? 0 : calls }, (_, index) => `call_${index}`)
-    yield { ...end, calls: made.map((callId) => ({ callId, name: 'read_article', arguments: '{}' })) }
+    yield { ...end, calls: made.map((callId) => ({ callId, name, arguments: '{}' })) }
   }
   const ports = {
     ask,
@@ -28,14 +28,20 @@ async function resultsOf(calls: number, outputOf: (maxBytes: number) => string) 
   }
   const prompt = { instructions: '', input: () => [], maxInputBytes: 0, withTools: true }
   const events = generateAnswer(ports, prompt, new Tally(0), new AbortController().signal)
-  while (!(await events.next()).done);
-  return { results: asked[1]?.rounds[0]?.results.map(({ output }) => output) ?? [], run }
+  const tools: unknown[] = []
+  for await (const { event, data } of events) if (event === 'tool') tools.push(data)
+  return { results: asked[1]?.rounds[0]?.results.map(({ output }) => output) ?? [], run, tools }
 }
 
 test('the ninth call of an answer is not run, and its result says so', async () => {
   const { results, run } = await resultsOf(9, () => '{}')
   expect([results.length, run.length]).toEqual([9, 8])
   expect(results[8]).toContain('no more than 8 calls')
+})
+
+test('a tool that a model names with a prefix reaches the client under its own name', async () => {
+  const { tools } = await resultsOf(1, () => '{}', 'functions.read_article')
+  expect(tools).toEqual(['start', 'done'].map((status) => ({ name: 'read_article', status })))
 })
 
 test('the results of an answer have at most 32 KB in all, and a call with too little space left is not run', async () => {
