@@ -114,9 +114,9 @@ function plainInstant(text: string): string {
 /** True if a text is an option, or names it as readers see it: `Hacker News` for `hn` and `hackerNews`. */
 function isNameOf(option: unknown, text: string): boolean {
   if (typeof option !== 'string') return false
-  const names = [option, factsOf(option)?.name, columnTitle(option)].map(lettersOf)
+  const names = new Set([option, factsOf(option)?.name, columnTitle(option)].map(lettersOf))
   return [text, factsOf(text.toLowerCase())?.name].some(
-    (name) => lettersOf(name) !== '' && names.includes(lettersOf(name)),
+    (name) => lettersOf(name) !== '' && names.has(lettersOf(name)),
   )
 }
 
