@@ -65,7 +65,6 @@ export function codeLines(): CodeLines {
     if (fence !== null) return 'code'
     isInParagraph = false
     isAfterEmptyLine = true
-    isInIndentedCode = false
     return 'empty'
   }
 
