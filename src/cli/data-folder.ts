@@ -166,12 +166,19 @@ const DISK_ERRORS = /^E(IO|NOSPC|DQUOT)$/
  * @throws Refusal `usage`
  */
 export function createPublicFolder(path: string): void {
-  const umask = process.umask(0o022)
   try {
-    mkdirSync(path, { recursive: true })
+    makePublicFolder(path)
   } catch (error) {
     if (hasCode(error, DISK_ERRORS)) throw error
     throw new Refusal('usage', `the folder ${path} cannot be created (${messageOf(error)}); choose another`)
+  }
+}
+
+/** Creates a folder and its parents, which all users may read, if they are missing. */
+export function makePublicFolder(path: string): void {
+  const umask = process.umask(0o022)
+  try {
+    mkdirSync(path, { recursive: true })
   } finally {
     process.umask(umask)
   }

@@ -21,6 +21,17 @@ function modeOf(path: string): string {
   return (statSync(path).mode & 0o777).toString(8)
 }
 
+test('init lets all users enter the parents of a data folder that it creates, and only its owner the folder', async () => {
+  const cwd = temporaryFolder()
+  const data = ['--data-dir', join(cwd, 'srv/dash/data')]
+  expect((await dash(['init', '--yes', ...data], { cwd, wrapper })).code).toBe(0)
+  expect(['srv', 'srv/dash', 'srv/dash/data'].map((path) => modeOf(join(cwd, path)))).toEqual([
+    '755',
+    '755',
+    '700',
+  ])
+})
+
 test('only the owner may read files in a data folder, whatever created them', async () => {
   const cwd = temporaryFolder()
   const publishedAt = new Date(Date.now() - 2 * DAY_MS).toISOString()

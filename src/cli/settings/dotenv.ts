@@ -44,9 +44,13 @@ export const NOT_UTF_8 = /[\0\uFFFD]/
 /** A line without a setting, with its end. */
 const SKIPPED = /[ \t]*(?:#[^\n]*)?\n/y
 
-/** A name with a quoted value, which may contain line ends, or with a plain one, where a comment follows a blank. */
+/**
+ * A name with a quoted value, which may contain line ends, or with a plain one, where a comment follows a blank. A plain
+ * value has no control characters and other line separators, after which a setting would be lost, and does not begin
+ * with a quote of a word processor.
+ */
 const ENTRY =
-  /[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*=[ \t]*(?:(['"`])((?:(?!\2)[^])*)\2[ \t]*(?:#[^\n]*)?|(?!['"`])([^\n]*?)[ \t]*(?:(?<=[ \t])#[^\n]*)?)\n/y
+  /[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*=[ \t]*(?:(['"`])((?:(?!\2)[^])*)\2[ \t]*(?:#[^\n]*)?|(?!['"`“”„‘’‚«»])((?:[^\p{Cc}\u2028\u2029]|\t)*?)[ \t]*(?:(?<=[ \t])#[^\n]*)?)\n/uy
 
 /**
  * Parses an env file (docs/configuration.md). The parser of Node and those of packages skip a line that they cannot
@@ -69,7 +73,10 @@ export function parseDotenv(bytes: Uint8Array, path: string): Record<string, str
   for (let at = 0; at < text.length;) {
     const line = matchAt(SKIPPED, text, at) ?? matchAt(ENTRY, text, at)
     if (line === null)
-      throw unreadable(at, 'is neither NAME=value nor a comment; start a comment with #, close every quote')
+      throw unreadable(
+        at,
+        'is neither NAME=value nor a comment; start a comment with #, close every quote, and quote with \' or "',
+      )
     const [whole, name, quote, quoted, plain = ''] = line
     // As in other env files, double quotes know one escape.
     if (name !== undefined) values[name] = (quote === '"' ? quoted?.replaceAll('\\n', '\n') : quoted) ?? plain

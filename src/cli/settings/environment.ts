@@ -209,10 +209,10 @@ export function wholeFlag(flag: string, text: string, least: number, most: numbe
 /**
  * Returns the base URL of a host without a trailing slash.
  *
- * @throws Refusal `usage` if the text is not an http(s) URL
+ * @throws Refusal `usage` if the text is not an http(s) URL without query and fragment
  */
 export function hostFlag(flag: string, text: string): string {
-  return flagValue(flag, text, 'an absolute http(s) URL', (url) =>
-    isHttpUrl(url) ? url.replace(/\/+$/, '') : null,
+  return flagValue(flag, text, 'an absolute http(s) URL without query or fragment', (url) =>
+    isHttpUrl(url) && !/[?#]/.test(url) ? url.replace(/\/+$/, '') : null,
   )
 }

@@ -40,9 +40,12 @@ export const baseUrl = httpUrl.refine(
   'must be an address without user, query or fragment',
 )
 
-/** Address of the site. Its pages link to each other by absolute paths, so that it cannot live below a path. */
+/**
+ * Address of the site, as links repeat it. Its pages link to each other by absolute paths, so that it cannot live below a
+ * path, not even one like `/a/..` that a browser removes.
+ */
 export const siteUrl = baseUrl.refine(
-  (value) => !isHttpUrl(value) || new URL(value).pathname === '/',
+  (value) => !isHttpUrl(value) || /^https?:\/\/[^/\\\s]+\/?$/i.test(value),
   'must be an address without a path, such as https://dash.example.org: the pages cannot live below one',
 )
 

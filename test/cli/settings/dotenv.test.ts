@@ -46,6 +46,11 @@ test.each<[string, number]>([
   ['set PORT=1', 1],
   ['A=1\n\u00A0B=2', 2],
   ['A=1\n\uFEFFB=2', 2],
+  ['A=/srv/Sesame\u2028PORT=1', 1],
+  ['A=/srv/Sesame\vPORT=1', 1],
+  ['A=/srv/Sesame\u0085PORT=1', 1],
+  ['A=“/srv/Sesame”', 1],
+  ['B=1\nA=‘Sesame’', 2],
 ])('the env file %j is refused with its line %i and without its text', (text, line) => {
   const refused = (): unknown => parse(text)
   expect(refused).toThrow(

@@ -17,7 +17,7 @@ test.each(['OPENROUTER_BASE_URL', 'OPENAI_BASE_URL'])('the address %s loses its 
 
 test('the address of the site loses its trailing slash and has no path', () => {
   expect(parsed('DASH_BASE_URL', 'https://dash.example:8443/')).toBe('https://dash.example:8443')
-  for (const path of ['dash', 'dash/', '%64ash', '/dash'])
+  for (const path of ['dash', 'dash/', '%64ash', '/dash', '.', 'dash/..', '%2e', ' '])
     expect(() => parsed('DASH_BASE_URL', `https://dash.example/${path}`)).toThrow(
       'must be an address without a path',
     )

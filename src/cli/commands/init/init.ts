@@ -15,7 +15,7 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Refusal, messageOf } from '../../../domain/refusal.ts'
 import type { BareContext } from '../../context.ts'
-import { fileOf } from '../../data-folder.ts'
+import { fileOf, makePublicFolder } from '../../data-folder.ts'
 import { EXIT, hasCode } from '../../exit-codes.ts'
 import { currentUser, ownerName } from '../../process-identity.ts'
 import { configFrom } from '../../settings/config.ts'
@@ -205,7 +205,7 @@ function unitFilesOf(
 function createDataFolder({ dataDir, dataDirUsed, stateInDataDir, originOf }: Config): boolean {
   if ((!dataDirUsed && !stateInDataDir) || existsSync(dataDir)) return false
   try {
-    mkdirSync(dirname(dataDir), { recursive: true })
+    makePublicFolder(dirname(dataDir))
     mkdirSync(dataDir, { mode: 0o700 })
     return true
   } catch (error) {
