@@ -102,7 +102,7 @@ export function labelledValues(answer: string, label: Label): string[] {
 const INVISIBLE = /[\u00ad\u200b-\u200f\u2060\ufeff]/g
 const WIDE_SPACES = /[\u00a0\u2000-\u200a\u202f\u3000]/g
 /** `<COMMAND>…</COMMAND>` and `[COMMAND]…[/COMMAND]`. */
-const TAGGED = /[<[](COMMAND|TIME)[>\]]((?:[^<[]|[<[](?!\/\1)){0,2000})[<[]\/\1[>\]]/gi
+const TAGGED = /[<[](COMMAND|TIME)[>\]]((?:[^<[]|[<[](?!\/\1)){0,500})[<[]\/\1[>\]]/gi
 
 /** The lines of an answer, without invisible characters, tags around values, and tables. */
 function plainLines(answer: string): string[] {
@@ -208,8 +208,12 @@ const REMARKED = new RegExp(
   's',
 )
 
+/** Longest value whose marks are removed. The time for that grows with the square of the length. */
+const MARKED_MAX_LENGTH = 4_000
+
 /** Removes quotes, emphasis, tags and a code span around a value. The content of a code span is literal. */
 function unwrap(value: string, layers = 5): string {
+  if (value.length > MARKED_MAX_LENGTH) return value.trim()
   const text = REMARKED.exec(value.trim())?.[1] ?? value.trim()
   const literal = codeSpan(text)
   if (literal !== null) return literal

@@ -262,7 +262,10 @@ describe('a response', () => {
       }),
     )
     const long = `${'> * _ # '.repeat(50_000)}\n${'COMMAND'.repeat(50_000)}\n${'`'.repeat(100_000)}\nCOMMAND: ${'"'.repeat(100_000)}`
-    expect(parseTextResponse(long).followsFormat).toBe(false)
+    const runs = ['`', '~~', '**`', '<code>', '<COMMAND>', '$\\\\text'].map(
+      (mark) => `COMMAND: **\`${mark.repeat(50_000)}x`,
+    )
+    for (const each of [long, ...runs]) expect(parseTextResponse(each).followsFormat).toBe(false)
   })
 })
 
