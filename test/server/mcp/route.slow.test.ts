@@ -179,7 +179,7 @@ describe('the tools over HTTP', () => {
       const [text] = result.content as { text: string }[]
       return (JSON.parse(text?.text ?? '') as { error: string }).error
     }
-    expect(await errorOf('search_items', { query: ['words'] })).toContain('query: ')
+    expect(await errorOf('search_items', { query: ['two', 'words'] })).toContain('query: ')
     expect(await errorOf('search_items')).toContain('query: ')
     expect(await errorOf('drop_tables', {})).toContain('unknown tool')
     expect(await errorOf('search_items', { query: 'x'.repeat(5_000) })).toContain('longer than 4096')
