@@ -16,8 +16,8 @@ import type {
   Usage,
 } from '../../domain/agent/model-call.ts'
 import { decodeArguments } from '../../domain/agent/tool-arguments.ts'
-import { thoughtFilter } from '../../domain/thoughts.ts'
-import type { ThoughtFilter } from '../../domain/thoughts.ts'
+import { thoughtFilter } from '../../domain/answers/thoughts.ts'
+import type { ThoughtFilter } from '../../domain/answers/thoughts.ts'
 import { CompletionMessage, errorIn } from '../completion-message.ts'
 import { SCHEMA_MEMBERS, SYSTEM, tokenLimit } from './refusals.ts'
 import type { RequestBody, RequestForm } from './refusals.ts'

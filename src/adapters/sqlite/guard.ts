@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { open as openFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Client, InArgs, InStatement, ResultSet, Transaction, TransactionMode } from '@libsql/client'
-import { DeadlineExceeded } from './rows.ts'
+import { DeadlineExceeded, commitAfter } from './rows.ts'
 import type { StoreClient } from './rows.ts'
 import { isBusy, retryBusy } from './vendor-errors.ts'
 
@@ -169,16 +169,7 @@ export function guardClient(
         tx.close()
       }
     },
-    transact: async (work) => {
-      const tx = await transaction()
-      try {
-        const value = await work(tx)
-        await tx.commit()
-        return value
-      } finally {
-        tx.close()
-      }
-    },
+    transact: async (work) => commitAfter(await transaction(), work),
     transaction,
     executeMultiple: (sql) => exclusively(() => client.executeMultiple(sql)),
     makeDurable: async () => {

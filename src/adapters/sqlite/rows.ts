@@ -1,4 +1,4 @@
-import type { InArgs, InStatement, ResultSet, TransactionMode, Value } from '@libsql/client'
+import type { InArgs, InStatement, ResultSet, Transaction, TransactionMode, Value } from '@libsql/client'
 import { LibsqlError } from '@libsql/client/sqlite3'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core/table'
 import { getTableConfig } from 'drizzle-orm/sqlite-core/utils'
@@ -232,6 +232,17 @@ export type SqlReader = Pick<StoreClient, 'execute'>
 /** A write transaction. */
 export interface SqlTransaction extends SqlReader {
   batch(statements: InStatement[]): Promise<ResultSet[]>
+}
+
+/** Commits a transaction when `work` resolves, and undoes it when `work` rejects. */
+export async function commitAfter<T>(tx: Transaction, work: (tx: SqlTransaction) => Promise<T>): Promise<T> {
+  try {
+    const value = await work(tx)
+    await tx.commit()
+    return value
+  } finally {
+    tx.close()
+  }
 }
 
 /** Thrown when the deadline of a write has passed; nothing was written. */

@@ -6,8 +6,8 @@ import type { DatabaseLocation } from '../../domain/refusal.ts'
 import { TimeLimitExceeded, networkCode, openHttpClient } from '../http.ts'
 import { readBody } from '../response-body.ts'
 import type { HttpResponse } from '../http.ts'
-import { DeadlineExceeded } from './rows.ts'
-import type { SqlReader, SqlTransaction, StoreClient } from './rows.ts'
+import { DeadlineExceeded, commitAfter } from './rows.ts'
+import type { SqlReader, StoreClient } from './rows.ts'
 import { isBusy, retryBusy } from './vendor-errors.ts'
 
 /** Attempts to read a snapshot without a concurrent write. */
@@ -29,7 +29,7 @@ export function serverClient(location: DatabaseLocation, name: string, busyMs: n
   return {
     execute,
     batch: (statements, mode = 'write') => withBusyRetry(() => client.batch(statements, mode)),
-    transact: (work) => withBusyRetry(() => transact(client, work)),
+    transact: (work) => withBusyRetry(async () => commitAfter(await client.transaction('write'), work)),
     batchWithin: (statements, ms) => batchWithin(client, statements, ms),
     snapshot: (revision, read) => snapshot({ execute }, revision, read, name),
     // The server is responsible for the durability of acknowledged writes.
@@ -38,17 +38,6 @@ export function serverClient(location: DatabaseLocation, name: string, busyMs: n
       client.close()
       requests.close()
     },
-  }
-}
-
-async function transact<T>(client: Client, work: (tx: SqlTransaction) => Promise<T>): Promise<T> {
-  const tx = await client.transaction('write')
-  try {
-    const value = await work(tx)
-    await tx.commit()
-    return value
-  } finally {
-    tx.close()
   }
 }
 

@@ -1,5 +1,5 @@
-import { answerFilter } from '../../domain/agent/answer-text.ts'
-import type { TextFilter } from '../../domain/agent/answer-text.ts'
+import { answerFilter } from '../../domain/answers/answer-text.ts'
+import type { TextFilter } from '../../domain/answers/answer-text.ts'
 import { MAX_CALLS, MAX_ROUNDS, RESULT_MAX_BYTES, TURN_RESULTS_MAX_BYTES } from '../../domain/agent/bounds.ts'
 import type { MicroUsd } from '../../domain/agent/bounds.ts'
 import {

@@ -139,7 +139,7 @@ export function readMessage(value: unknown): ReadMessage {
   }
 }
 
-/** The protocol has no code of its own for what only HTTP can refuse. */
+/** JSON-RPC code of a request that HTTP refuses with 406; the library uses it for such requests too. */
 const NOT_ACCEPTABLE = -32_000
 
 /** A range that includes JSON and is not excluded by a quality of 0. */

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import type { Interface } from 'node:readline'
 import { Writable } from 'node:stream'
-import { cleanText } from '../../../domain/agent/answer-text.ts'
+import { cleanText } from '../../../domain/answers/answer-text.ts'
 import { styled } from '../../terminal.ts'
 
 /** Result of a prompt. */

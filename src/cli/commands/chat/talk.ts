@@ -1,6 +1,6 @@
 import { replayOf } from '../../../domain/agent/conversation.ts'
 import type { Replay, Turn, TurnOptions } from '../../../domain/agent/conversation.ts'
-import { cleaningFilter } from '../../../domain/agent/answer-text.ts'
+import { cleaningFilter } from '../../../domain/answers/answer-text.ts'
 import type { AgentSession, ServedEvent } from '../../../domain/agent/schema.ts'
 import type { ChatApi } from '../../container.ts'
 import { Refusal } from '../../../domain/refusal.ts'

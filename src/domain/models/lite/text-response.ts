@@ -1,4 +1,4 @@
-import { withoutThoughts } from '../../thoughts.ts'
+import { withoutThoughts } from '../../answers/thoughts.ts'
 import { callsFollowFormat } from './file-task.ts'
 import { labelledValues, openedFence, withoutPrompts } from './labelled-values.ts'
 import type { LiteKind, ModelResponse } from './suite.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { thoughtFilter, withoutThoughts } from '../../src/domain/thoughts.ts'
+import { thoughtFilter, withoutThoughts } from '../../../src/domain/answers/thoughts.ts'
 
 function filtered(chunks: readonly string[], isHeld = false): { text: string; leaked: boolean } {
   const filter = thoughtFilter(isHeld)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { marked } from 'marked'
 import { describe, expect, test } from 'vitest'
-import { answerFilter } from '../../../src/domain/agent/answer-text.ts'
+import { answerFilter } from '../../../src/domain/answers/answer-text.ts'
 
 function filtered(...chunks: string[]): string {
   const filter = answerFilter()
