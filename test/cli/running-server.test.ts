@@ -174,10 +174,14 @@ test.each(['60', '7200'])('a session ends after the %s seconds of its setting', 
   expect(Date.parse(expiresAt ?? '')).toBe((exp ?? 0) * 1_000)
 })
 
-/** Sends three requests in one minute, the first two forwarded from one address, and returns their statuses. */
-async function statusesOf(send: (forwarded: Record<string, string>) => Promise<Response>): Promise<number[]> {
+/** Stops the clock of a server that starts after this call, so that its requests belong to one minute. */
+function stopClock(): void {
   vi.useFakeTimers({ toFake: ['Date'] })
   onTestFinished(() => void vi.useRealTimers())
+}
+
+/** Sends three requests, the first two forwarded from one address, and returns their statuses. */
+async function statusesOf(send: (forwarded: Record<string, string>) => Promise<Response>): Promise<number[]> {
   const statuses: number[] = []
   for (const address of ['198.51.100.1', '198.51.100.1', '198.51.100.2']) {
     const response = await send({ 'x-forwarded-for': address })
@@ -192,6 +196,7 @@ describe.each([
   ['counts the address of a peer that is no trusted proxy', '192.0.2.0/24', [200, 429, 429]],
 ])('a limit %s', (_what, proxies, statuses) => {
   test('the chat has this limit', async () => {
+    stopClock()
     const limit = { DASH_TRUSTED_PROXIES: proxies, DASH_CHAT_BURST_PER_MINUTE: '1' }
     const server = await served({ ...(await withModel()), ...limit })
     const received = await statusesOf(async (headers) =>
@@ -201,6 +206,7 @@ describe.each([
   })
 
   test('the tool server has this limit', async () => {
+    stopClock()
     const { url } = await served({ DASH_TRUSTED_PROXIES: proxies, DASH_MCP_REQUESTS_PER_MINUTE: '1' })
     const json = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
