@@ -5,7 +5,8 @@ type Mark = readonly string[]
 
 interface MarkPair {
   opening: Mark
-  closing: Mark
+  /** Only the first one ends thoughts whose opening mark is missing. A header of an answer has none. */
+  closings: readonly Mark[]
   /** False if the opening mark within thoughts begins no inner thoughts. */
   nests: boolean
 }
@@ -20,18 +21,19 @@ const literal = (text: string): Mark => Array.from(text, (character) => characte
 
 const tagPair = (name: string): MarkPair => ({
   opening: ['<', BLANKS, ...literal(name), ATTRIBUTES, '/?', '>'],
-  closing: ['<', BLANKS, '/', BLANKS, ...literal(name), BLANKS, '>'],
+  closings: [['<', BLANKS, '/', BLANKS, ...literal(name), BLANKS, '>']],
   nests: true,
 })
 
 const pair = (opening: string, closing: string): MarkPair => ({
   opening: literal(opening),
-  closing: literal(closing),
+  closings: [literal(closing)],
   nests: true,
 })
 
-/** The answer in the format of gpt-oss; all before it are thoughts and calls. */
-const FINAL_MESSAGE = [...literal('<|channel|>final'), '[^<>\\n]*', ...literal('<|message|>')]
+/** Other words of a header in the format of gpt-oss. */
+const WORDS = '[^<>\\n]*'
+const FINAL_CHANNEL = [...literal('<|channel|>final'), WORDS]
 
 const TAG_NAMES = [
   'think',
@@ -57,11 +59,17 @@ const PAIRS: readonly MarkPair[] = [
   pair('<|inner_prefix|>', '<|inner_suffix|>'),
   pair('<|channel>thought', '<channel|>'),
   pair('<unused94>thought', '<unused95>'),
-  ...['<|start|>assistant', '<|channel|>analysis', '<|channel|>commentary'].map((opening) => ({
+  ...['<|channel|>analysis', '<|channel|>commentary'].map((opening) => ({
     opening: literal(opening),
-    closing: FINAL_MESSAGE,
+    closings: [FINAL_CHANNEL, literal('<|end|>'), literal('<|call|>')],
     nests: false,
   })),
+  ...[
+    literal('<|start|>assistant'),
+    FINAL_CHANNEL,
+    [...literal('<|constrain|>'), WORDS],
+    literal('<|message|>'),
+  ].map((opening) => ({ opening, closings: [], nests: false })),
 ]
 
 /** Matches the marks of pairs at the start of a text. */
@@ -71,16 +79,18 @@ export interface Marks {
   /** Matches a text that is a mark or the beginning of one. */
   begun: RegExp
   nested: RegExp
+  isHeader: boolean
 }
 
 function marksOf(pairs: readonly MarkPair[]): Marks {
   const openings = pairs.map(({ opening }) => opening)
-  const closings = pairs.map(({ closing }) => closing)
+  const closings = pairs.flatMap((each) => each.closings)
   return {
     opening: anyOf(openings.map((mark) => mark.join(''))),
     closing: anyOf(closings.map((mark) => mark.join(''))),
     begun: anyOf([...openings, ...closings].map(beginningOf)),
     nested: anyOf(pairs.filter(({ nests }) => nests).map(({ opening }) => opening.join(''))),
+    isHeader: closings.length === 0,
   }
 }
 
@@ -93,13 +103,36 @@ function beginningOf(mark: Mark): string {
   return mark.reduceRight((rest, part) => `(?:$|${part}${rest})`, '$')
 }
 
-export const ALL_MARKS = marksOf(PAIRS)
+const firstClosing = ({ closings }: MarkPair): readonly Mark[] => closings.slice(0, 1)
+
+export const ALL_MARKS = marksOf(PAIRS.map((each) => ({ ...each, closings: firstClosing(each) })))
 export const MARKS_BY_PAIR = PAIRS.map((each) => marksOf([each]))
 
 /** The marks that end thoughts, alone on a line. */
-const CLOSING_LINES = PAIRS.map(({ closing }) => [' {0,3}', ...closing, '[ \\t\\r]*'])
+const CLOSING_LINES = PAIRS.flatMap(firstClosing).map((closing) => [' {0,3}', ...closing, '[ \\t\\r]*'])
 export const CLOSING_LINE = anyOf(CLOSING_LINES.map((mark) => `${mark.join('')}\\n?$`))
 export const PART_OF_CLOSING_LINE = anyOf(CLOSING_LINES.map(beginningOf))
+
+/** Marks that end an answer, which some engines leave in it. */
+const END_MARKS: readonly Mark[] = [
+  '<|return|>',
+  '<|call|>',
+  '<|end|>',
+  '<|im_end|>',
+  '<|eot_id|>',
+  '<|eom_id|>',
+  '<|eot|>',
+  '<|endoftext|>',
+  '<|end_of_text|>',
+  '<|END_OF_TURN_TOKEN|>',
+  '<｜end▁of▁sentence｜>',
+  '<end_of_turn>',
+  '<turn|>',
+  '<eos>',
+  '</s>',
+].map(literal)
+export const END_MARK = anyOf(END_MARKS.map((mark) => mark.join('')))
+export const PART_OF_END_MARK = anyOf(END_MARKS.map(beginningOf))
 
 /** Reads the marks of one line outside code spans. */
 export interface MarkReader {

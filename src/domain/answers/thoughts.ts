@@ -1,9 +1,11 @@
 import {
   ALL_MARKS,
   CLOSING_LINE,
+  END_MARK,
   MARKS_BY_PAIR,
   MARK_MAX_LENGTH,
   PART_OF_CLOSING_LINE,
+  PART_OF_END_MARK,
   isEmptyTag,
   markReader,
   opensThoughts,
@@ -38,6 +40,7 @@ export function thoughtFilter(isHeld = false): ThoughtFilter {
   /** Text that is the answer if it has no thoughts; null within known ones. */
   let held: string | null = null
   let lines = answerLines(isHeld)
+  const withoutEnd = endMarkFilter()
 
   const close = (rest: string): void => {
     pending = rest
@@ -57,7 +60,7 @@ export function thoughtFilter(isHeld = false): ThoughtFilter {
       state = isHeld && !hasThought ? 'thoughts' : 'answer'
       if (state === 'thoughts') held = ''
       lines = answerLines(isHeld || hasThought)
-    } else if (opened === undefined || isEmptyTag(mark)) close(text.slice(mark.length))
+    } else if (opened === undefined || opened.isHeader || isEmptyTag(mark)) close(text.slice(mark.length))
     else {
       pending = text.slice(mark.length)
       thoughts = thoughtReader(opened)
@@ -85,7 +88,7 @@ export function thoughtFilter(isHeld = false): ThoughtFilter {
         const { text, isThought } = lines.push(pending, isEnd)
         pending = ''
         hasLeaked ||= isThought
-        return text
+        return withoutEnd(text, isEnd)
       }
     }
   }
@@ -227,24 +230,45 @@ function answerLines(isOpen: boolean): {
   let isOpened = isOpen
   const fence = fenceTracker()
   let line = ''
-  /** Length of the part of the line that was passed on. */
-  let passed = 0
+  /** The part of the line that was not passed on. */
+  let held = ''
   return {
     push(text, isEnd) {
       let output = ''
       for (const part of text.split(/(?<=\n)/)) {
         line += part
-        const isWhole = line.endsWith('\n') || isEnd
-        if (!isWhole && PART_OF_CLOSING_LINE.test(line)) continue
+        held += part
+        const isWhole = part.endsWith('\n') || isEnd
+        if (!isWhole && line.length < MARK_MAX_LENGTH && PART_OF_CLOSING_LINE.test(line)) continue
         if (isWhole && !fence.isCode(line)) {
           if (CLOSING_LINE.test(line) && !isOpened) return { text: output, isThought: true }
           isOpened ||= opensThoughts(line)
         }
-        output += line.slice(passed)
-        passed = isWhole ? 0 : line.length
+        output += held
+        held = ''
         if (isWhole) line = ''
       }
       return { text: output, isThought: false }
     },
+  }
+}
+
+/** Returns a function that passes an answer on without the marks at its end, and the space after them. */
+function endMarkFilter(): (text: string, isEnd: boolean) => string {
+  /** Marks that are the end of the answer so far. */
+  let marks = ''
+  let pending = ''
+  return (text, isEnd) => {
+    pending += text
+    let output = ''
+    while (pending !== '') {
+      const [mark] = END_MARK.exec(pending) ?? (marks === '' ? null : /^\s+/.exec(pending)) ?? []
+      if (mark === undefined && !isEnd && PART_OF_END_MARK.test(pending)) break
+      const [plain = ''] = mark === undefined ? (/^<?[^<]*/.exec(pending) ?? []) : []
+      if (mark === undefined) output += marks + plain
+      marks = mark === undefined ? '' : marks + mark
+      pending = pending.slice((mark ?? plain).length)
+    }
+    return output
   }
 }

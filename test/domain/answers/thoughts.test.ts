@@ -45,6 +45,12 @@ describe('thoughts at the start of an answer', () => {
     [`<|channel|>commentary to=functions.a<|message|>{}<|call|>${FINAL}Answer.`, 'Answer.'],
     ['<|channel|>final<|message|>Answer.', 'Answer.'],
     [`${HARMONY}hm<|end|>`, ''],
+    [`${HARMONY}hm<|end|>Answer.<|return|>`, 'Answer.'],
+    [`${HARMONY}hm<|end|><|start|>assistant<|message|>Answer.`, 'Answer.'],
+    [`${HARMONY}hm<|end|><|start|>assistant${HARMONY}`, ''],
+    [`${HARMONY}hm<|channel|>final <|constrain|>json<|message|>{"a":1}`, '{"a":1}'],
+    [`${HARMONY}hm<|end|>${FINAL.replace('<|message', ' json<|constrain|>json<|message')}{}`, '{}'],
+    ['<|message|>Answer.<|end|>\n', 'Answer.'],
     ['<seed:think>hm</seed:think>Answer.', 'Answer.'],
     ['<reasoning>hm</reasoning>Answer.', 'Answer.'],
     ['<Thinking>hm</thinking>Answer.', 'Answer.'],
@@ -94,6 +100,35 @@ describe('thoughts at the start of an answer', () => {
     ['<think>\n```\nnever closed\n</think>\nAnswer.\n', 'Answer.\n'],
   ])('a mark in code does not end the thoughts of %j', (text, expected) => {
     for (const chunks of splits(text)) expect(filtered(chunks)).toEqual({ text: expected, leaked: false })
+  })
+})
+
+describe('marks at the end of an answer', () => {
+  test.each([
+    ...[
+      '<|return|>',
+      '<|end|>',
+      '<|im_end|>',
+      '<|eot_id|>',
+      '<|endoftext|>',
+      '</s>',
+      '<end_of_turn>',
+      '<eos>',
+    ],
+    '<｜end▁of▁sentence｜>\n',
+    '<|im_end|>\n<|endoftext|>\n\n',
+  ])('the mark %j is removed, wherever the chunks are split', (mark) => {
+    for (const chunks of splits(`a < b </i>\nAnswer.${mark}`))
+      expect(filtered(chunks)).toEqual({ text: 'a < b </i>\nAnswer.', leaked: false })
+  })
+
+  test.each([
+    'The mark <|im_end|> ends a turn.',
+    'It is `</s>`',
+    '```\n<|end|>\n```\n',
+    'Two <|end|>\n</s> marks, and </s',
+  ])('the answer %j has none', (text) => {
+    for (const chunks of splits(text)) expect(filtered(chunks)).toEqual({ text, leaked: false })
   })
 })
 
@@ -167,7 +202,7 @@ describe('thoughts without an opening tag', () => {
     ['hm <think>a</think> b</think>Answer.', 'Answer.'],
     ['What does <think> mean?\n</think>\nAnswer.', 'Answer.'],
     ['The tag ```</think>``` ends.</think>Answer.', 'Answer.'],
-    ['An answer that stops.<|end|>', 'An answer that stops.<|end|>'],
+    ['An answer that stops.<|end|>', 'An answer that stops.'],
     ['An open fence:\n```\nhm\n</think>\nAnswer.', 'Answer.'],
   ])('the text %j of a known model is held until its thoughts end', (text, expected) => {
     expect(withoutThoughts(text)).toBe(expected)
@@ -191,6 +226,8 @@ test('the result does not depend on the chunks', () => {
     '</seed:think>',
     HARMONY,
     '<|end|>',
+    '</s>',
+    '<|message|>',
     FINAL,
     '\n</think>\n',
     '\n[/THINK]\n',
@@ -219,4 +256,5 @@ test('long thoughts are read in linear time', () => {
   expect(shown(`<think>${'<think a'.repeat(50_000)}</think>A`)).toBe('A')
   const chunks = `<think>${'word ` <b [c'.repeat(20_000)}</think>A`.match(/.{1,20}/g) ?? []
   expect(filtered(chunks).text).toBe('A')
+  expect(filtered(['A', ...Array.from({ length: 100_000 }, () => '<|end|> ')]).text).toBe('A')
 })
