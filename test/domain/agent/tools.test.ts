@@ -171,7 +171,17 @@ describe('a call', () => {
       '{"arguments":"{\\"query\\":\\"a\\"}"}',
       '{"name":"search_items","arguments":{"query":"a"}}',
       '{"type":"function","function":{"name":"search_items","parameters":{"query":"a"}}}',
+      `{'query': 'a', 'from': None}`,
+      `search_items({query: "a", sources: undefined,})`,
+      `{'query': "a", 'limit': None,\n}`,
     ].map((text): [string, string, unknown, object] => [text, 'search_items', text, search]),
+    [
+      'texts of Python',
+      'search_items',
+      String.raw`{'query': 'it\'s "None": \u0041, True', 'sources': ['hn'], }`,
+      { ...search, query: 'it\'s "None": A, True', sources: ['hn'] },
+    ],
+    ['a text with a line end', 'search_items', '{"query": "a \\"b\\"\nc"}', { ...search, query: 'a "b"\nc' }],
     ...(
       [
         ['Hacker News', 'hn'],
