@@ -1,4 +1,4 @@
-import { asArray, asJsonObject, textOf } from '../domain/text.ts'
+import { asArray, asJsonObject, jsonText, textOf } from '../domain/text.ts'
 import type { JsonObject } from '../domain/text.ts'
 import { WrittenCalls } from './written-calls.ts'
 import type { WrittenCall } from './written-calls.ts'
@@ -45,7 +45,7 @@ export class CompletionMessage {
     this.text += content
     this.refusal += refusal
     // Other parts are reasoning too.
-    let hidden = typeof message['content'] === 'object' ? JSON.stringify(message['content'] ?? '') : ''
+    let hidden = typeof message['content'] === 'object' ? jsonText(message['content'] ?? '') : ''
     for (const field of REASONING_FIELDS) {
       const text = textOf(message[field])
       if (text !== '') this.reasoning[field] = (this.reasoning[field] ?? '') + text

@@ -1,4 +1,4 @@
-import { asJsonObject, parseJsonObject, textOf } from '../domain/text.ts'
+import { asJsonObject, jsonText, parseJsonObject, textOf } from '../domain/text.ts'
 import type { JsonObject } from '../domain/text.ts'
 
 /** A tool call as a model wrote it; parts that are missing are empty. */
@@ -52,7 +52,7 @@ export class WrittenCalls {
 
 /** Some engines send the arguments as an object instead of a JSON text. */
 function argumentsText(written: unknown): string {
-  return asJsonObject(written) === null ? textOf(written) : JSON.stringify(written)
+  return asJsonObject(written) === null ? textOf(written) : jsonText(written)
 }
 
 /**

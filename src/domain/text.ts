@@ -124,6 +124,16 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** Serialises a value as JSON; an empty text for one that is nested too deeply. */
+export function jsonText(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? ''
+  } catch (error) {
+    if (error instanceof RangeError) return ''
+    throw error
+  }
+}
+
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** Decodes UTF-8, and keeps a byte order mark; null for other bytes. */

@@ -3,7 +3,7 @@ import type {
   ChatCompletionMessageParam,
   ChatCompletionTool,
 } from 'openai/resources/chat/completions'
-import { asArray, asJsonObject, parseJsonObject } from '../../domain/text.ts'
+import { asArray, asJsonObject, jsonText, parseJsonObject } from '../../domain/text.ts'
 import type { JsonObject } from '../../domain/text.ts'
 import { ARGUMENTS_MAX_LENGTH } from '../../domain/agent/bounds.ts'
 import { toolNameOf } from '../../domain/agent/model-call.ts'
@@ -19,7 +19,7 @@ import { decodeArguments } from '../../domain/agent/tool-arguments.ts'
 import { thoughtFilter } from '../../domain/answers/thoughts.ts'
 import type { ThoughtFilter } from '../../domain/answers/thoughts.ts'
 import { CompletionMessage, errorIn } from '../completion-message.ts'
-import { SCHEMA_MEMBERS, SYSTEM, tokenLimit } from './refusals.ts'
+import { NO_TOOLS, SCHEMA_MEMBERS, SYSTEM, tokenLimit } from './refusals.ts'
 import type { RequestBody, RequestForm } from './refusals.ts'
 import { failedUpstream, respondingId } from './upstream.ts'
 import type { FailedRound, Upstream } from './upstream.ts'
@@ -50,7 +50,7 @@ export function requestBody(form: RequestForm, { ids, extra }: Target, call: Mod
       ...joinAdjacent(hasSystem ? call.input : [{ role: 'user', content: call.instructions }, ...call.input]),
       ...call.rounds.flatMap((round) => toMessages(round, form)),
     ],
-    ...(tools.length > 0 ? { tools } : {}),
+    ...(tools.length > 0 ? { tools } : form.refused.has(NO_TOOLS) ? usedTools(call) : {}),
     [tokenLimit(form.isOpenAi !== isOtherLimit)]: call.maxOutputTokens,
     stream: true,
     stream_options: { include_usage: true },
@@ -93,6 +93,18 @@ function toTool({ name, description, parameters }: ToolDefinition, form: Request
       ...(form.isOpenAi ? { parameters: schema, strict: true } : { parameters: toPlainSchema(schema) }),
     },
   }
+}
+
+/** The tools that were called, for engines that require the tools of earlier calls. None may be called again. */
+function usedTools({ rounds }: ModelCall): Pick<RequestBody, 'tools' | 'tool_choice'> {
+  const used = new Set(
+    rounds.flatMap(({ output }) => (output as AssistantMessage).calls.map(({ name }) => name)),
+  )
+  const tools = Array.from(used, (name) => ({
+    type: 'function' as const,
+    function: { name, parameters: { type: 'object', properties: {} } },
+  }))
+  return tools.length > 0 ? { tools, tool_choice: 'none' } : {}
 }
 
 function withoutMembers(schema: JsonObject, { refused }: RequestForm): JsonObject {
@@ -187,7 +199,7 @@ export class CompletionParser {
     this.#named = chunk['model'] ?? this.#named
     const error = errorIn(chunk)
     if (error !== null) {
-      const refusal = this.#message.isMissing ? JSON.stringify(error) : null
+      const refusal = this.#message.isMissing ? jsonText(error) : null
       return { end: this.#endedEarly('failed', refusal) }
     }
     const { content, refusal, hidden } = this.#message.add(chunk)

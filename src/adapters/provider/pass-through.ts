@@ -30,6 +30,9 @@ export interface PassThroughOptions extends IdleTimeouts {
 const EVENT_MAX_BYTES = 1024 * 1024
 const WHOLE_MAX_BYTES = 16 * 1024 * 1024
 
+/** Parsers of JSON refuse it. */
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
+
 /** Larger completions are read a few at a time, because reading one takes several times its size in memory. */
 const SMALL_MAX_BYTES = 1024 * 1024
 const LARGE_AT_ONCE = 4
@@ -167,13 +170,15 @@ async function readResponse(
   if (isExpected && stream) return readStream(body, headers, exchange, options)
   const parse = (bytes: Buffer | null): Completion | Failure => {
     exchange.end()
-    const text = bytes?.toString() ?? ''
+    const hasMark = bytes?.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
+    const content = bytes?.subarray(hasMark ? BYTE_ORDER_MARK.length : 0) ?? Buffer.alloc(0)
+    const text = content.toString()
     const completion = isExpected ? parseJsonObject(text) : null
     const ending = bytes === null ? 'too-large' : 'whole'
     const failure = failureOf({ status, headers, body: text, ending }, clock)
     // An empty completion is passed on; an error inside a 200 states a status.
     if (!Array.isArray(completion?.['choices']) || failure.status !== null) return declined(failure)
-    return { chunks: once(bytes ?? Buffer.alloc(0)), named: completion['model'] }
+    return { chunks: once(content), named: completion['model'] }
   }
   if (!isExpected) return parse(Buffer.from(await readError(body)))
   return readWhole(body, parse, largeReads, exchange.signal)

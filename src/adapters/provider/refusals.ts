@@ -21,6 +21,9 @@ export const SCHEMA_MEMBERS: readonly string[] = ['maxItems', 'minimum', 'maximu
 /** The system message as a part; without it the instructions begin the first message of the user. */
 export const SYSTEM = 'system'
 
+/** A request with results of tools and without tools, as a part; with it, the tools that were called are sent. */
+export const NO_TOOLS = 'no_tools'
+
 /**
  * Fields of a request or of its messages that engines refuse; the loss of the first costs least. Of the token limits,
  * one replaces the other.
@@ -28,6 +31,7 @@ export const SYSTEM = 'system'
 const OPTIONAL_FIELDS: readonly string[] = [
   'store',
   'stream_options',
+  'tool_choice',
   ...REASONING_FIELDS,
   'max_completion_tokens',
   'max_tokens',
@@ -36,7 +40,7 @@ const OPTIONAL_FIELDS: readonly string[] = [
 /** Errors name these parts in several ways, and in sentences about other things too. */
 const SYSTEM_REFUSED =
   /\b(?:system|developer)\b.*\b(?:roles?|messages?|instructions?|prompts?)\b|\broles?\b.*\b(?:system|developer)\b|\broles must alternate\b|\bonly user\b.*\broles?\b|\bmessages\W{1,3}0\W{1,3}role\b/is
-const TOOLS = /\btools?(?:\b|_)|\bfunctions?(?:\b|_)/i
+const TOOLS = /\btools?(?:\b|_|config|choice)|\bfunctions?(?:\b|_)/i
 const IS_UNSUPPORTED =
   /support|require|permit|allow|accept|enable|available|extra|forbid|unknown|unexpected|recogni|invalid (?:param|field|arg|name)/i
 const IS_TOO_LONG =
@@ -76,7 +80,9 @@ export function refusedPart(
   const member = SCHEMA_MEMBERS.find((each) => names(each) && schemas.includes(`"${each}":`))
   if (member !== undefined && isUnsupported) return member
   if (hasSystem(body) && SYSTEM_REFUSED.test(error)) return SYSTEM
-  return hasTools && isUnsupported && TOOLS.test(error) ? 'tools' : null
+  if (IS_TOO_LONG.test(error) || !TOOLS.test(error)) return null
+  if (hasTools) return isUnsupported ? 'tools' : null
+  return isInvalid && hasField(body, 'tool_calls') && !form.refused.has(NO_TOOLS) ? NO_TOOLS : null
 }
 
 function hasField(body: RequestBody, field: string): boolean {

@@ -167,6 +167,36 @@ describe('refused tools', () => {
   })
 })
 
+describe('tools that an engine requires after calls', () => {
+  const called = { text: '', reasoning: {}, calls: [{ id: 'a', name: 'search_items', arguments: '{}' }] }
+  const call = { callId: 'a', name: 'search_items', arguments: '{}' }
+  const LAST = { ...CALL, tools: [], rounds: [{ output: called, results: [{ call, output: 'r' }] }] }
+  const lacksTools = (body: Fields): boolean => !('tools' in body)
+
+  test.each([
+    'Requests which include `tool_use` or `tool_result` blocks must define tools',
+    'litellm.UnsupportedParamsError: Anthropic expects the `tools=` param to be passed in.',
+    'The toolConfig field must be defined when using toolUse and toolResult content blocks.',
+  ])('are those that were called, none of which may be called again: %s', async (message) => {
+    const { url, requests } = await engine(lacksTools, { error: { error: { message } } })
+    const model = modelAt(url)
+    for (let turn = 0; turn < 2; turn += 1) expect(outcome(await collectEvents(model, LAST)).text).toBe('Hi')
+    expect(requests.map(({ tool_choice: choice }) => choice)).toEqual([undefined, 'none', 'none'])
+    expect(requests.at(-1)?.['tools']).toMatchObject([{ function: { name: 'search_items' } }])
+    expect(outcome(await collectEvents(model, { ...CALL, tools: [] })).end.kind).toBe('failed')
+  })
+
+  test.each([
+    ['tool_choice', 'tool_choice: none is not supported', 'Hi'],
+    ['tools', 'tools are not supported', ''],
+  ])('are sent as far as the engine accepts %s', async (field, message, text) => {
+    const refuses = (body: Fields): boolean => lacksTools(body) || has(field)(body)
+    const { url, requests } = await engine(refuses, { error: `tools must be defined; ${message}` })
+    expect(outcome(await collectEvents(modelAt(url), LAST)).text).toBe(text)
+    expect(requests.length).toBe(3)
+  })
+})
+
 describe('the schemas of tools', () => {
   test.each<[string, (body: Fields) => boolean]>([
     ['lists of types', hasInSchema('"type":[')],

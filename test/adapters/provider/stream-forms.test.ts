@@ -133,6 +133,23 @@ describe('a stream with', () => {
   })
 })
 
+const NESTED = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
+
+test.each([
+  ['content', `{"content":${NESTED}}`, 'One two.'],
+  ['arguments', `{"tool_calls":[{"function":{"name":"a","arguments":{"a":${NESTED}}}}]}`, 'One two.'],
+])('a stream with %s of 100,000 levels is read', async (_what, delta, text) => {
+  const stream = `data: {"choices":[{"delta":${delta}}]}\n\n${said('One two.')}${END}`
+  expect(await chatReads(stream)).toMatchObject({ text, end: { kind: 'end' } })
+  expect(evaluated(stream).response).toMatchObject({ text })
+})
+
+test('an error of 100,000 levels fails the turn', async () => {
+  const broken = `data: {"error":{"message":${NESTED}}}\n\n`
+  expect((await chatReads(broken)).end).toMatchObject({ kind: 'failed', code: 'failed' })
+  expect(evaluated(broken)).toMatchObject({ class: 'provider_down' })
+})
+
 /** Errors, and the way the chat ends. */
 const ERRORS: [string, string, string][] = [
   ['an error', event({ error: { message: 'overloaded' } }), 'failed'],

@@ -105,16 +105,14 @@ describe('thoughts at the start of an answer', () => {
 
 describe('marks at the end of an answer', () => {
   test.each([
-    ...[
-      '<|return|>',
-      '<|end|>',
-      '<|im_end|>',
-      '<|eot_id|>',
-      '<|endoftext|>',
-      '</s>',
-      '<end_of_turn>',
-      '<eos>',
-    ],
+    '<|return|>',
+    '<|end|>',
+    '<|im_end|>',
+    '<|eot_id|>',
+    '<|endoftext|>',
+    '</s>',
+    '<end_of_turn>',
+    '<eos>',
     '<｜end▁of▁sentence｜>\n',
     '<|im_end|>\n<|endoftext|>\n\n',
   ])('the mark %j is removed, wherever the chunks are split', (mark) => {

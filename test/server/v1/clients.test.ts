@@ -88,6 +88,14 @@ test('the openai client gets a whole completion, byte for byte', async () => {
   expect(await (await post({ model: 'auto', messages })).text()).toBe(body)
 })
 
+test('a whole completion is passed on without the byte order mark before it', async () => {
+  const { post, upstream } = await startV1()
+  const body = wholeCompletion({ content: 'Hi' })
+  upstream.behave(json(`\uFEFF${body}`))
+  const response = await post({ model: 'auto', messages })
+  expect(Buffer.from(await response.arrayBuffer()).toString()).toBe(body)
+})
+
 test('the openai client gets tool calls from a model whose tool use is proven', async () => {
   const { client, upstream } = await startV1()
   const call: ModelOutput = { call: { id: 'call_1', name: 'look_up', arguments: '{"a":1}' } }
