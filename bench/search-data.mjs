@@ -5,7 +5,6 @@ import { pathToFileURL } from 'node:url'
 import { createClient } from '@libsql/client'
 import { openFeedSearch } from '../dist/adapters/feed/feed-search.js'
 import { database } from '../dist/adapters/sqlite/database.js'
-import { LOCAL_CALLER } from '../dist/domain/feed/search/search.js'
 import { saveKey } from '../dist/domain/feed/source.js'
 import { dataFolder, grouped, note, runDash, seconds } from './support.mjs'
 
@@ -36,14 +35,13 @@ export async function importAndOpen(folder) {
   const shared = openFeedSearch({
     location,
     database: opened,
-    bounds: { perAddress: 64, perNetwork: 64, all: 64 },
     timeoutMs: 10_000,
   })
   return {
     dataDir,
     url,
     report,
-    search: shared.by(LOCAL_CALLER),
+    search: shared.by({ group: 'others', signal: null }),
     items: await readItems(url),
     async close() {
       await shared.close()

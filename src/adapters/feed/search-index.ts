@@ -33,7 +33,7 @@ function otherSet(set: IndexSet): IndexSet {
 }
 
 /** Version of the rules that split words and identify pages; increment it with every change of them. */
-const INDEX_FORMAT = 2
+const INDEX_FORMAT = 3
 
 /** The row of `search_state`. */
 export interface IndexState {

@@ -13,7 +13,7 @@ import type {
   SearchQuery,
   SimilarItem,
 } from '../../domain/feed/search/search.ts'
-import { parseSearchText, withLastAsPrefix } from '../../domain/feed/search/search-terms.ts'
+import { formsOf, parseSearchText, withLastAsPrefix } from '../../domain/feed/search/search-terms.ts'
 import type { QueryTerm } from '../../domain/feed/search/search-terms.ts'
 import { itemsOfKey } from '../../domain/feed/source.ts'
 import { similarityReasons, titleSimilarity, weightOf } from '../../domain/feed/search/title-similarity.ts'
@@ -144,10 +144,12 @@ function toWordUnits(words: readonly string[]): QueryTerm[] {
 
 /** Returns an FTS5 expression for units: each unit is quoted, so that it contains no syntax. */
 export function toMatchExpression(units: readonly QueryTerm[], operator: 'AND' | 'OR'): string {
-  const phrases = units.map(
-    ({ words, prefix }) => `"${words.join(' ').replaceAll('"', '""')}"${prefix ? ' *' : ''}`,
+  const phrases = units.map((unit) =>
+    formsOf(unit).map(
+      ({ words, prefix }) => `"${words.join(' ').replaceAll('"', '""')}"${prefix ? ' *' : ''}`,
+    ),
   )
-  return phrases.join(` ${operator} `)
+  return phrases.map((forms) => (forms.length > 1 ? `(${forms.join(' OR ')})` : forms)).join(` ${operator} `)
 }
 
 /** Maximum total number of titles with alternative words: common words would exceed the time of a query. */

@@ -7,6 +7,8 @@ import type { CutText, PlacedWord } from './tokenize.ts'
 /** One term of a query: words that must follow each other; the last one may be a prefix. */
 export interface QueryTerm {
   words: string[]
+  /** The same words written as one, which also match: `nodejs` for `node.js`. */
+  joined?: string
   prefix: boolean
   /** True for a phrase in quotation marks. */
   quoted: boolean
@@ -33,15 +35,20 @@ export function parseSearchText(text: string): QueryTerm[] {
   let wordsLeft = QUERY_MAX_WORDS
   const typed = fold(text.slice(0, QUERY_MAX_LENGTH).replace(QUOTATION_MARKS, '"'))
   for (const [piece, phrase] of typed.matchAll(PIECES)) {
+    const typedWords = cutWords(phrase ?? piece)
     const parts =
-      phrase === undefined ? unquotedTerms(piece) : [{ words: cutWords(phrase), prefix: false, quoted: true }]
+      phrase === undefined
+        ? toTerms(typedWords.words, piece.endsWith('*'))
+        : [{ words: typedWords.words, prefix: false, quoted: true }]
     for (const term of parts) {
       const words = term.words.slice(0, wordsLeft)
       const isWhole = words.length === term.words.length
       const prefix = term.prefix && isWhole && mayAddPrefix([...terms.values()])
       const name = JSON.stringify([words, prefix])
       if (words.length === 0 || terms.has(name)) continue
-      terms.set(name, { ...term, words, prefix })
+      const joined = words.join('')
+      const isVariant = words.length > 1 && typedWords.variants.includes(joined)
+      terms.set(name, { ...term, words, prefix, ...(isVariant && { joined }) })
       wordsLeft -= words.length
     }
   }
@@ -52,16 +59,16 @@ export function parseSearchText(text: string): QueryTerm[] {
  * Returns the terms of a piece between spaces. Its words follow each other (`node.js`). Words of paired scripts form separate
  * terms, and so do single characters, which are indexed out of order.
  */
-function unquotedTerms(piece: string): QueryTerm[] {
+function toTerms(words: readonly string[], prefix: boolean): QueryTerm[] {
   const terms: QueryTerm[] = []
-  for (const word of cutWords(piece)) {
+  for (const word of words) {
     const last = terms.at(-1)
     const before = last?.words.at(-1)
     if (before !== undefined && canFollow(before, word)) last?.words.push(word)
     else terms.push({ words: [word], prefix: false, quoted: false })
   }
   const last = terms.at(-1)
-  if (last && piece.endsWith('*')) last.prefix = canBePrefix(last)
+  if (last && prefix) last.prefix = canBePrefix(last)
   return terms
 }
 
@@ -77,12 +84,22 @@ export function hasTerms(text: readonly string[], terms: readonly QueryTerm[]): 
   const has = (term: QueryTerm): boolean => {
     const [word] = term.words
     if (term.words.length === 1 && word !== undefined && !term.prefix) return text.includes(word)
-    return text.some((_, start) => isAt(text, term, start))
+    return formsOf(term).some((form) => text.some((_, start) => isAt(text, form, start)))
   }
   return terms.length > 0 && terms.every(has)
 }
 
-function isAt(text: readonly string[], { words, prefix }: QueryTerm, start: number): boolean {
+/** The term, and its words written as one. */
+export function formsOf(term: QueryTerm): Pick<QueryTerm, 'words' | 'prefix'>[] {
+  const { joined, prefix } = term
+  return joined === undefined ? [term] : [term, { words: [joined], prefix }]
+}
+
+function isAt(
+  text: readonly string[],
+  { words, prefix }: Pick<QueryTerm, 'words' | 'prefix'>,
+  start: number,
+): boolean {
   return words.every((word, index) => {
     const found = text[start + index]
     return prefix && index === words.length - 1 ? (found?.startsWith(word) ?? false) : found === word
@@ -93,8 +110,10 @@ function isAt(text: readonly string[], { words, prefix }: QueryTerm, start: numb
 export function findTerm({ inOrder, variants }: CutText, term: QueryTerm): PlacedWord[] {
   const found = [...inOrder, ...variants]
   const words = found.map(({ word }) => word)
-  const places = found.flatMap((_, start) =>
-    isAt(words, term, start) ? found.slice(start, start + term.words.length) : [],
+  const places = formsOf(term).flatMap((form) =>
+    found.flatMap((_, start) =>
+      isAt(words, form, start) ? found.slice(start, start + form.words.length) : [],
+    ),
   )
   return places.length > 0 ? places : found.filter(({ word }) => term.words.includes(word))
 }

@@ -12,30 +12,30 @@ export interface PlacedWord {
 
 export interface CutText {
   inOrder: PlacedWord[]
-  /** Words that also find the text, out of order: single characters of pairs, and `lannee` for `l'année`. */
+  /** Words that also find the text, out of order: single characters of pairs, `lannee` for `l'année`, `email` for `e-mail`. */
   variants: PlacedWord[]
 }
 
 /** The words of a text in its order. */
 export function tokenize(text: string): string[] {
-  return cutWords(fold(text))
+  return cutWords(fold(text)).words
 }
 
 /** The words of a text to index or to test: those of {@link tokenize}, and then its variants, each once. */
 export function indexedWords(text: string): string[] {
-  const folded = fold(text)
-  if (!NEEDS_RULES.test(folded)) return plainWords(folded)
-  const { inOrder, variants } = cut(folded)
-  const words = inOrder.map(({ word }) => word)
+  const { words, variants } = cutWords(fold(text))
   if (variants.length === 0) return words
-  const others = new Set(variants.map(({ word }) => word))
+  const others = new Set(variants)
   for (const word of words) others.delete(word)
   return [...words, ...others]
 }
 
-/** The words of a text that {@link fold} has returned, in its order. */
-export function cutWords(folded: string): string[] {
-  return NEEDS_RULES.test(folded) ? cut(folded).inOrder.map(({ word }) => word) : plainWords(folded)
+/** The words of a text that {@link fold} has returned, in its order, and its variants. */
+export function cutWords(folded: string): { words: string[]; variants: string[] } {
+  const toWord = ({ word }: PlacedWord): string => word
+  if (!NEEDS_RULES.test(folded)) return { words: plainWords(folded), variants: joinWords(folded).map(toWord) }
+  const { inOrder, variants } = cut(folded)
+  return { words: inOrder.map(toWord), variants: variants.map(toWord) }
 }
 
 /** True for a pair of characters, and for a single character, of a script that is cut into pairs. */
@@ -180,14 +180,46 @@ function cut(folded: string): CutText {
     else if (groups['segmented']) cutSegments(token, index, found)
     else cutSpaced(token, index, found)
   }
+  found.variants.push(...joinWords(folded))
   return found
 }
 
+/** Signs inside names that readers also write as one word: `node.js`, `e-mail`, `at&t`, `tcp/ip`. */
+const JOINT = String.raw`[.\-\/&_·\u2010\u2012\u2013\u2212]`
+const HAS_JOINT = new RegExp(`${SPACED}${JOINT}${SPACED}`, 'v')
+
+/** Words between such signs. A sign between digits is part of a number, unless letters precede: `gpt-5.5`, not `1.5m`. */
+const JOINED = new RegExp(
+  String.raw`(?<!${SPACED}|\d[.,])(?:\p{N}+${JOINT}(?=\p{L})|\p{N}*[${SPACED}&&\p{L}]${SPACED}*${JOINT})` +
+    String.raw`${SPACED}+(?:${JOINT}${SPACED}+)*`,
+  'gv',
+)
+
+const PART = new RegExp(`${SPACED}+`, 'gv')
+
+/** The words between the signs written as one, all of them and each with the next: `nodejs` of `node.js-based`. */
+function joinWords(folded: string): PlacedWord[] {
+  if (!HAS_JOINT.test(folded)) return []
+  return [...folded.matchAll(JOINED)].flatMap(({ 0: name, index }) => {
+    const parts = [...name.matchAll(PART)].map(({ 0: part, index: at }) => placed(part, index + at))
+    const pairs = parts.slice(1).map((part, at) => [...parts.slice(at, at + 1), part])
+    const joined = [parts, ...pairs].map((words) => ({
+      word: shorten(words.map(({ word }) => word).join('')),
+      start: words[0]?.start ?? 0,
+      end: words.at(-1)?.end ?? 0,
+    }))
+    return joined.filter(({ word }) => /\P{N}/u.test(word))
+  })
+}
+
+/** A character with its marks. The long vowel mark at the end of a long word of Katakana is optional: `サーバー`, `サーバ`. */
+const CHARACTER = /(.\p{M}*)(?:(?<=[\p{sc=Kana}ー]{3})ー(?![\p{sc=Kana}ー]))?/gsu
+
 function cutPairs(run: string, start: number, { inOrder, variants }: CutText): void {
-  const characters = [...run.matchAll(/.\p{M}*/gsu)].map(({ 0: word, index }) => ({
+  const characters = [...run.matchAll(CHARACTER)].map(({ 0: written, 1: word = '', index }) => ({
     word,
     start: start + index,
-    end: start + index + word.length,
+    end: start + index + written.length,
   }))
   characters.forEach((character, at) => {
     const next = characters[at + 1]
@@ -200,7 +232,10 @@ function cutSegments(run: string, start: number, { inOrder, variants }: CutText)
   const parts = run.split(WORD_BREAK)
   let partStart = start
   for (const part of parts) {
-    inOrder.push(...segmentsOf(part, partStart))
+    const words = segmentsOf(part, partStart)
+    inOrder.push(...words)
+    for (const { word, start: at } of words)
+      for (const { index, text } of halvesOf(word)) variants.push(placed(text, at + index))
     partStart += part.length + 1
   }
   // The dictionary may find other words where an author has separated them.
@@ -224,6 +259,34 @@ function segmentsOf(text: string, start: number): PlacedWord[] {
     at += goesOn ? (segments.at(-1)?.index ?? SEGMENTED_LENGTH) : SEGMENTED_LENGTH
   }
   return words
+}
+
+/** Longest word in UTF-16 units that may be a compound, and number of words whose halves are remembered. */
+const COMPOUND_LENGTH = 40
+const COMPOUNDS_MAX = 10_000
+
+const halvesOfWords = new Map<string, { index: number; text: string }[]>()
+
+/**
+ * The halves of a compound that the dictionary holds as one word: `ភាសា` and `ខ្មែរ` of `ភាសាខ្មែរ`. They are words if
+ * the dictionary finds both in the reverse order, which is no compound.
+ */
+function halvesOf(word: string): { index: number; text: string }[] {
+  const known = halvesOfWords.get(word)
+  if (known || word.length > COMPOUND_LENGTH) return known ?? []
+  const halves = [...word.matchAll(/(?<=..[^\u17d2\u1039])(?=\p{L}..)/gsu)].flatMap(({ index }) => {
+    const [left, right] = [word.slice(0, index), word.slice(index)]
+    const found = [...SEGMENTS.segment(right + left)].map(({ segment }) => segment)
+    return found.length === 2 && found[0] === right
+      ? [
+          { index: 0, text: left },
+          { index, text: right },
+        ]
+      : []
+  })
+  if (halvesOfWords.size >= COMPOUNDS_MAX) halvesOfWords.clear()
+  halvesOfWords.set(word, halves)
+  return halves
 }
 
 /** Articles before an apostrophe in French, Italian and Catalan. */

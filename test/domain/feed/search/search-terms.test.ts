@@ -23,8 +23,15 @@ describe('a search text', () => {
     ['“show hn”', [phrase('show', 'hn')]],
     ['post*', [begun('post')]],
     ['s*', single('s')],
-    ['node.js*', [unit(['node', 'js'], true)]],
-    ['AT&T GPT-5.5 .NET', [unit(['at', 't']), unit(['gpt', '5', '5']), ...single('net')]],
+    ['node.js*', [{ ...unit(['node', 'js'], true), joined: 'nodejs' }]],
+    [
+      'AT&T GPT-5.5 .NET',
+      [
+        { ...unit(['at', 't']), joined: 'att' },
+        { ...unit(['gpt', '5', '5']), joined: 'gpt55' },
+        ...single('net'),
+      ],
+    ],
     [
       'Kuber\u200bnetes’s “show\u00ad hn” C＋＋',
       [...single('kubernetes'), phrase('show', 'hn'), ...single('c++')],
@@ -76,6 +83,44 @@ describe('a search text', () => {
     for (const text of ['"a phrase"', 'begun*', 'x', '', 'aa* bb* cc* dd'])
       expect(withLastAsPrefix(parseSearchText(text))).toBeNull()
   })
+  test.each([
+    ['nodejs', 'Node.js 22'],
+    ['node.js', 'NodeJS 22'],
+    ['node', 'Node.js 22'],
+    ['asp.ne*', 'ASPNET 9'],
+    ['us', 'U.S. bans chips'],
+    ['U.S.', 'US bans chips'],
+    ['usa', 'U.S.A.'],
+    ['U.S.A.', 'USA'],
+    ['wifi', 'Wi‑Fi 7'],
+    ['Wi-Fi', 'Faster WiFi'],
+    ['e-mail', "L'email"],
+    ['email', "L'e-mail"],
+    ['"open-source"', 'opensource'],
+    ['gpt5.5', 'GPT-5.5'],
+    ['GPT-5.5', 'GPT5.5'],
+    ['AT&T', 'ATT'],
+    ['x86-64', 'x86_64'],
+    ['intelligencia', 'intel·ligència'],
+    ['サーバー', 'サーバ運用'],
+    ['サーバ', 'サーバー運用'],
+    ['サーバー運用', 'サーバ運用'],
+    ['ខ្មែរ', 'ភាសាខ្មែរ'],
+    ['ភាសាខ្មែរ', 'ភាសា\u200bខ្មែរ'],
+    ['နိုင်ငံ', 'မြန်မာနိုင်ငံ'],
+  ])('the query %j finds the title %j', (query, title) => {
+    expect(hasTerms(indexedWords(title), parseSearchText(query))).toBe(true)
+  })
+
+  test.each([
+    ['15m', 'raises $1.5M'],
+    ['314', '3.14'],
+    ['25ghz', '2.5-GHz'],
+    ['nodejs', 'node and js'],
+  ])('the query %j does not find the title %j', (query, title) => {
+    expect(hasTerms(indexedWords(title), parseSearchText(query))).toBe(false)
+  })
+
   test('a text has the terms of its own text, whatever it is', () => {
     const text = fc.oneof(anyText({ maxLength: QUERY_MAX_LENGTH / 2 }), wordyText({ maxLength: 100 }))
     fc.assert(

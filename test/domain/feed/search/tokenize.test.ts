@@ -45,7 +45,8 @@ describe('the words of a text', () => {
     ['1½ 10⁹ 1️⃣', '1 1 2 10 9 1'],
     // Scripts of pairs.
     ['大模型训练 v2', '大模 模型 型训 训练 v2'],
-    ['サーバー ｻｰﾊﾞｰ ザ サ゛', 'サー ーバ バー サー ーバ バー ザ サ'],
+    ['サーバー ｻｰﾊﾞｰ サーバ ザ サ゛', 'サー ーバ サー ーバ サー ーバ ザ サ'],
+    ['サーバー運用 サーバールーム カバー', 'サー ーバ バ運 運用 サー ーバ バー ール ルー ーム カバ バー'],
     ['字', '字'],
     ['서버를 서버', '서버 버를 서버'],
     ['漢字+ c漢 漢󠄀字', '漢字 c 漢 漢字'],
@@ -67,6 +68,10 @@ describe('the words of a text', () => {
     ["O'Reilly's Ankara'da rock'n'roll", 'oreilly ankarada rocknroll oreillys reilly ankara rock roll'],
     ['賢い猫 猫', '賢い い猫 猫 賢 い'],
     ['ភាសា\u200bខ្មែរ', 'ភាសា ខ្មែរ ភាសាខ្មែរ'],
+    ['ភាសាខ្មែរ မြန်မာနိုင်ငံ', 'ភាសាខ្មែរ မြန်မာနိုင်ငံ ភាសា ខ្មែរ မြန်မာ နိုင်ငံ'],
+    ['Node.js U.S. E‑mail TCP/IP', 'node js u s e mail tcp ip nodejs us email tcpip'],
+    ['GPT-5.5 3-D $1.5M 2-3x', 'gpt 5 5 3 d 1 5m 2 3x gpt55 gpt5 3d'],
+    ['Next.js-based', 'next js based nextjsbased nextjs jsbased'],
     ['plain words', 'plain words'],
   ])('%j is also found by words out of its order', (written, words) => {
     expect(indexedWords(written).sort()).toEqual(words.split(' ').sort())
