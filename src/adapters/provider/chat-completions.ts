@@ -15,7 +15,7 @@ import type {
   ToolRound,
   Usage,
 } from '../../domain/agent/model-call.ts'
-import { decodeArguments } from '../../domain/agent/tool-arguments.ts'
+import { decodeJson } from '../../domain/answers/written-json.ts'
 import { thoughtFilter } from '../../domain/answers/thoughts.ts'
 import type { ThoughtFilter } from '../../domain/answers/thoughts.ts'
 import { CompletionMessage, errorIn } from '../completion-message.ts'
@@ -309,7 +309,7 @@ function uniqueCallIds(rounds: readonly ToolRound[]): (value: unknown) => string
 function sanitizeCall(call: { name: string; arguments: string }): { name: string; arguments: string } {
   const { name, arguments: written } = call
   const isObject = parseJsonObject(written) !== null
-  const decoded = isObject || written.length > ARGUMENTS_MAX_LENGTH ? null : decodeArguments(written)
+  const decoded = isObject || written.length > ARGUMENTS_MAX_LENGTH ? null : decodeJson(written)
   return {
     name: toolNameOf(name) ?? (NAME_PATTERN.test(name) ? name : 'unknown'),
     arguments: isObject ? written : JSON.stringify(asJsonObject(decoded) ?? {}),

@@ -7,7 +7,8 @@ import { parseDay, parseInstant } from '../time.ts'
 import { ARGUMENTS_MAX_LENGTH } from './bounds.ts'
 import { TOOL_NAMES, toolNameOf } from './model-call.ts'
 import type { ToolCall, ToolDefinition, ToolName } from './model-call.ts'
-import { decodeArguments, plainArguments, unwrapArguments } from './tool-arguments.ts'
+import { decodeJson } from '../answers/written-json.ts'
+import { plainArguments, unwrapArguments } from './tool-arguments.ts'
 import type { ArgumentSchema } from './tool-arguments.ts'
 
 /** The six tools. Definitions, types and the parser of calls derive from one schema per tool (docs/agent-tools.md). */
@@ -182,7 +183,7 @@ export function parseToolCall({ name, arguments: text }: Pick<ToolCall, 'name' |
   if (text.length > ARGUMENTS_MAX_LENGTH)
     return invalidCall(`the arguments are longer than ${ARGUMENTS_MAX_LENGTH} characters`)
   const names = Object.keys(PROPERTIES[toolName])
-  const decoded = decodeArguments(text)
+  const decoded = decodeJson(text)
   if (decoded === undefined)
     return invalidCall(`the arguments are not JSON: give an object with ${names.join(', ')}`)
   const given = asJsonObject(decoded)

@@ -1,4 +1,5 @@
-import { asJsonObject, parseJsonObject } from '../../text.ts'
+import { decodeJson } from '../../answers/written-json.ts'
+import { decodeEntities, plainLines } from './plain-lines.ts'
 
 /** Reads labelled values such as `COMMAND: ls` in the forms that models write, as a person reads them. */
 
@@ -24,17 +25,17 @@ const PARTNERS: Readonly<Record<string, string>> = {
   $: '$',
 }
 const TAG = 'code|pre|kbd|samp|tt|b|strong|i|em|u|mark|p|span|div|li|td'
-const OPENING = String.raw`(?:<(?:${TAG})(?: [^<>]{0,60})?>|\\(?:boxed|text\w{0,2}|math\w{2})\{|\\?[*_\`"']|[“„‘«‹「[({<$])`
-const CLOSING = String.raw`(?:</(?:${TAG})>|\\?[*_\`"']|[”“’»›」\])}>$])`
+const OPENING = String.raw`(?:<[a-z][\w-]{0,20}(?: [^<>]{0,60})?>|\\(?:boxed|text\w{0,2}|math\w{2})\{|\\?[*_\`"']|[“„‘«‹「[({<$])`
+const CLOSING = String.raw`(?:</[a-z][\w-]{0,20}>|\\?[*_\`"']|[”“’»›」\])}>$])`
 
 /** What stands between a label and its value. Other signs than colons count only behind a label in capitals. */
-const COLON = String.raw`\\?:(?:[:=](?=\s))?|：|==?(?!>)`
-const OTHER_SIGN = String.raw`[=-]?>(?=\s)|[→⇒]|[|—–](?=\s)|--?(?=\s)`
+const COLON = String.raw`(?:is ?)?(?:\\?:(?: ?[:=](?=\s))?|[：∶﹕]|==?(?!>))`
+const OTHER_SIGN = String.raw`is(?=\s)|\t(?=\S)|[=-]?>(?=\s)|[→⇒]|[|—–](?=\s)|--?(?=\s)`
 
 /** A line with a label. Every repetition is bounded, so that the time grows linearly with the text. */
 const LABEL_LINE = (label: Label): RegExp =>
   new RegExp(
-    String.raw`^(.{0,60}?)(${label})(${CLOSING}{0,6})(?: ?\([^()]{1,30}\))?\s{0,3}(?:(${COLON}|${OTHER_SIGN}|(?<=${CLOSING})(?=\s+\S)|(?=\`))(.*)|$)`,
+    String.raw`^(.{0,60}?)(${label})(${CLOSING}{0,6})(?: ?(?:\([^()]{1,30}\)|#?\d{1,2}\b(?!:\d)))? {0,3}(?:(${COLON}|${OTHER_SIGN}|(?=\s+\S)|(?=\`))(.*)|\s*$)`,
     'i',
   )
 const LABEL_LINES: Readonly<Record<Label, RegExp>> = {
@@ -48,20 +49,15 @@ const LEAD = new RegExp(`^(.*?)(${OPENING}*)\\s*$`)
 const OPENING_MARKS = new RegExp(OPENING, 'g')
 
 /** Block quotes, headings and list items before a label. */
-const LINE_MARKS = /^(?:\s|>|#{1,6}(?=\s)|[-+*•](?=\s)|\(?\d{1,2}[.)](?=\s))*/
-
-/** The place before a label of a time that follows on the line of another value. */
-const SECOND_LABEL =
-  /(?:(?<=\S)(?:[ \t,;|]{1,5}|\s{0,2}\\\\\s{0,2})|(?<=[`~])(?![`~]))(?=[*_`"]{0,3}TIME[*_`"]{0,3} ?[:：=] ?[*_`"]{0,3}\d{1,2}[:：]\d{2}[:：]\d{2})/gi
+const LINE_MARKS = /^(?:\s|>|#{1,6}|[-+*•](?=\s)|\(?\d{1,2}[.)](?=\s))*/
 
 /** Words before a label that announce a remark about the value, not the value. */
 const REMARK_WORDS = /\b(?:explan|explain|note|remark|comment|reason|because|why|how|about|where|the)\w*\W*$/i
 
-const REMARK_LINE = /^\W*(?:explan|explain|note|remark|comment|reason|because)/i
-
 /** First words of a sentence about a command. None of them is a command. */
-const PROSE =
-  /^(?:the|this|that|these|it|its|an?|as|is|was|are|line|lines|counts?|lists?|uses?|using|reads?|prints|finds|searches|sorts|shows|gives|works|we|you|i|he|here|above|below|must|should|can|will|because|since|where|so)\s(?!=)/i
+const PROSE_WORDS =
+  'the|this|that|these|it|its|an?|as|is|was|are|line|lines|counts?|lists?|uses?|using|reads?|prints|finds|searches|sorts|shows|gives|works|we|you|i|he|here|above|below|must|should|can|will|because|since|where|so'
+const PROSE = new RegExp(String.raw`^(?:${PROSE_WORDS})\s(?!=)`, 'i')
 
 /** A label, what follows on its line, and the lines up to the next label. */
 interface LabelledLines {
@@ -81,10 +77,8 @@ interface LabelledLines {
  * value are removed; a mark without a partner around the value belongs to the value.
  */
 export function labelledValues(answer: string, label: Label): string[] {
-  const object = parseJsonObject(answer.slice(answer.indexOf('{'), answer.lastIndexOf('}') + 1)) ?? {}
-  const members = [object, ...Object.values(object).map((member) => asJsonObject(member) ?? {})]
-  const member = members.flatMap(Object.entries).find(([name]) => name.toUpperCase() === label)?.[1]
-  if (typeof member === 'string') return [member]
+  const member = memberOf(decodeJson(answer), label)
+  if (member !== null) return [member]
   const found: LabelledLines[] = []
   for (const line of plainLines(answer)) {
     const labelled = readLabel(line, 'COMMAND') ?? readLabel(line, 'TIME')
@@ -99,44 +93,15 @@ export function labelledValues(answer: string, label: Label): string[] {
   return values.flatMap((each) => (each.certainty === certainty ? [each.value] : []))
 }
 
-const INVISIBLE = /[\u00ad\u200b-\u200f\u2060\ufeff]/g
-const WIDE_SPACES = /[\u00a0\u2000-\u200a\u202f\u3000]/g
-/** `<COMMAND>…</COMMAND>` and `[COMMAND]…[/COMMAND]`. */
-const TAGGED = /[<[](COMMAND|TIME)[>\]]((?:[^<[]|[<[](?!\/\1)){0,500})[<[]\/\1[>\]]/gi
-
-/** The lines of an answer, without invisible characters, tags around values, and tables. */
-function plainLines(answer: string): string[] {
-  const text = answer
-    .replace(INVISIBLE, '')
-    .replace(WIDE_SPACES, ' ')
-    .replace(
-      TAGGED,
-      (_whole, label: string, value: string) => `\n${label}:${/^\s*\n/.test(value) ? '' : ' '}${value}\n`,
-    )
-    .replace(/<br ?\/?>/gi, '\n')
-  const lines = text
-    .split(/\r?\n/)
-    .flatMap((line) => (REMARK_LINE.test(line) ? [line] : line.replace(SECOND_LABEL, '\n').split('\n')))
-  return lines.flatMap(rowLines)
-}
-
-const LABEL_CELL = /^[*_`\s]*(?:COMMAND|TIME)[*_`\s]*$/i
-
-/** Turns a row of a table into labelled lines: the label is the first cell, or the header of a column. */
-function rowLines(line: string, index: number, lines: readonly string[]): string[] {
-  const cells = cellsOf(line)
-  if (LABEL_CELL.test(cells[0] ?? '') && !LABEL_CELL.test(cells[1] ?? '') && cells.length > 1)
-    return [`${cells[0]?.trim()}: ${cells.slice(1).join('|').trim()}`]
-  const header = cellsOf(lines[index - 2] ?? '')
-  const isRow = header.length === cells.length && /^[\s|:-]*-[\s|:-]*$/.test(lines[index - 1] ?? '')
-  if (!isRow || !header.some((cell) => LABEL_CELL.test(cell))) return [line]
-  return header.map((cell, column) => `${cell.trim()}: ${cells[column]?.trim()}`)
-}
-
-/** The cells of a row between bars; none for another line. */
-function cellsOf(line: string): string[] {
-  const [, inside] = /^\s*\|(.*)\|\s*$/.exec(line) ?? []
-  return inside?.split(/(?<!\\)\|/).map((cell) => cell.replaceAll('\\|', '|')) ?? []
+/** The text of a member with the name of a label, also in inner objects and lists. */
+function memberOf(value: unknown, label: Label, levels = 4): string | null {
+  if (typeof value !== 'object' || value === null || levels === 0) return null
+  for (const [name, member] of Object.entries(value)) {
+    if (typeof member === 'string' && name.toUpperCase() === label) return member
+    const inner = memberOf(member, label, levels - 1)
+    if (inner !== null) return inner
+  }
+  return null
 }
 
 /** Words before a label are accepted only if it is in capitals: `Final answer: COMMAND: …`. */
@@ -144,8 +109,12 @@ function readLabel(line: string, label: Label): LabelledLines | null {
   const [, lead = '', name = '', closed = '', sign, rest] = LABEL_LINES[label].exec(line) ?? []
   const [marks = ''] = LINE_MARKS.exec(lead) ?? []
   const [, words = '', opening = ''] = LEAD.exec(lead.slice(marks.length).replace(/\d{1,2}[.)]\s/, '')) ?? []
-  const isPlain = sign === undefined || IS_COLON.test(sign)
-  const isAfterWords = name === label && rest !== undefined && (opening !== '' || /[\s:：]$/.test(lead))
+  const isPlain =
+    sign === undefined || IS_COLON.test(sign) || (sign === 'is' && /^\s+[*_]{0,3}`/.test(rest ?? ''))
+  const isAfterWords =
+    (name === label || sign?.startsWith('is')) &&
+    rest !== undefined &&
+    (opening !== '' || /[\s:：]$/.test(lead))
   const isLabel = words === '' ? name !== '' && (isPlain || name === label) : isAfterWords && isPlain
   if (!isLabel) return null
   const open: string[] = opening.match(OPENING_MARKS) ?? []
@@ -157,10 +126,11 @@ function readLabel(line: string, label: Label): LabelledLines | null {
     return left
   }
   takeClosing(closed)
-  // A label without a sign is one only in marks, or before code.
-  if (sign === '' && (open.length > 0 || (closed === '' && !rest?.startsWith('`')))) return null
+  if (sign === '' && open.length > 0) return null
   const value = takeClosing((rest ?? '').replace(/^\s+(?=[*_}])/, ''))
-  const certainty = REMARK_WORDS.test(words) ? 0 : isPlain ? 2 : 1
+  // A label without a sign is hardly one unless it stands in marks, or before code.
+  const isBare = sign === '' && closed === '' && !value.startsWith('`')
+  const certainty = REMARK_WORDS.test(words) || isBare ? 0 : isPlain ? 2 : 1
   return { label, open, rest: value, isQuoted: marks.includes('>'), following: [], certainty }
 }
 
@@ -172,16 +142,23 @@ function partnerOf(mark: string): string | undefined {
   return mark.startsWith('\\') ? mark : PARTNERS[mark]
 }
 
+/** What stands behind a label in place of a value: a sign of YAML, the name of a shell, or words that announce code. */
+const NO_VALUE = /^\s*(?:[|>][-+]?|\(?(?:ba|z)?sh\)?|[A-Za-z ]*:)?\s*$/
+const BEGINS_BELOW = /^\s*(?:[|>][-+]?)?\s*$/
+/** Rules, and the underlines of headings. */
+const RULE = /^\s*(?:[-=*_]{3,})?\s*$/
+
 /** Reads the value of a label: the rest of its line, else the next fenced block or line; null when it is empty. */
 function readValue({ open, rest, isQuoted, following }: LabelledLines): string | null {
-  const from = rest.trim() === '' ? following.findIndex((line) => line.trim() !== '') : -1
+  const next = NO_VALUE.test(rest) ? following.findIndex((line) => !RULE.test(line)) : -1
+  const from = BEGINS_BELOW.test(rest) || openedFence(following[next] ?? '') ? next : -1
   const isInQuote = isQuoted || (from >= 0 && /^\s*>/.test(following[from] ?? ''))
   const below = isInQuote ? following.map((line) => line.replace(/^\s*(?:>\s?)+/, '')) : following
   const first = from < 0 ? rest : (below[from] ?? '').replace(/^\s*(?:[-+*•]|\d{1,2}[.)])\s/, '')
   const others = below.slice(from + 1)
   const fence = openedFence(first)
   const value = fence ? readBlock(fence, others) : unwrap(withoutClosing(continued(first, others), open))
-  return value === '' ? null : withoutPrompts(value)
+  return value === '' ? null : withoutPrompts(decodeEntities(value))
 }
 
 /** Joins a line with those that follow a backslash at its end. */
@@ -202,10 +179,10 @@ function withoutClosing(text: string, open: readonly string[]): string {
 }
 
 /** A remark behind code: in parentheses, or behind a sign that no shell command would have there. */
-const REMARK = String.raw`(?:\s*[.,;:]|\s*[,:]\s[^\`]*|\s+(?:[(—–#→←]|//|--?\s)[^\`]*)`
+const REMARK = String.raw`(?:\s*[.,;:]|\s*[.,:]\s[^\`]*|\s+(?:[(—–#→←]|//|--?\s|(?:${PROSE_WORDS}|to|and|for|in|on|with|which|explanation)\b)[^\`]*)`
 const REMARKED = new RegExp(
   String.raw`^(([*_]{0,3})(?:(\`+)[^\`]+\3|<(${TAG})>[^<]*</\4>|"[^"]*"(?=[.,;]$)|'[^']*'(?=[.,;]$))\2)${REMARK}$`,
-  's',
+  'is',
 )
 
 /** Longest value whose marks are removed. The time for that grows with the square of the length. */
@@ -215,7 +192,7 @@ const MARKED_MAX_LENGTH = 4_000
 function unwrap(value: string, layers = 5): string {
   if (value.length > MARKED_MAX_LENGTH) return value.trim()
   const text = REMARKED.exec(value.trim())?.[1] ?? value.trim()
-  const literal = codeSpan(text)
+  const literal = codeSpan(text.replace(/^(?:[-•]|(?:use|run|try|execute):?)\s+(?=`)/i, ''))
   if (literal !== null) return literal
   const inside = quotedText(text) ?? enclosedText(text)
   return inside === null || layers === 0 ? text : unwrap(inside, layers - 1)
@@ -302,10 +279,13 @@ function withoutLanguage(text: string): string {
   )
 }
 
-const PROMPT = /^(?:[\w.-]+@[\w.-]+[^$#%\n]{0,60}[$#%]|[$%❯])\s/
+const PROMPT = /^(?:[\w.-]+@[\w.-]+[^$#%\n]{0,60}[$#%]|[~\w./-]{0,30}\$|[%❯]|(?:ba|z)?sh[:>])\s/
+/** Comments before a command. */
+const COMMENTS = /^(?:#.*\n\s*)+(?=\S)/
 
-/** Removes the prompts before commands, and the lines of their output. */
-export function withoutPrompts(command: string): string {
+/** Removes comments and prompts before commands, and the lines of their output. */
+export function withoutPrompts(code: string): string {
+  const command = code.replace(COMMENTS, '')
   if (!PROMPT.test(command)) return command.trim()
   const lines = command.split('\n')
   const typed = lines.filter((line, index) => PROMPT.test(line) || /\\\s*$/.test(lines[index - 1] ?? ''))

@@ -38,9 +38,10 @@ export function parseTextResponse(text: string): TextResponse {
   }
 }
 
-/** Finds times; full-width digits and colons count. */
+/** Finds times; full-width digits, other colons and spaces around them count. */
 function timesIn(text: string): string[] {
-  return text.normalize('NFKC').match(/(?<![\d:])\d{1,2}:\d{2}:\d{2}(?![\d:])/g) ?? []
+  const plain = text.normalize('NFKC').replace(/(?<=\d) ?[:∶] ?(?=\d)/g, ':')
+  return plain.match(/(?<![\d:])\d{1,2}:\d{2}:\d{2}(?![\d:])/g) ?? []
 }
 
 function onlyTime(text: string): string | null {

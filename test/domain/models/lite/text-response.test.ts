@@ -149,6 +149,47 @@ describe('a response', () => {
       'a correction after words',
       `COMMAND: ls\nTIME: 01:01:01\nWait: COMMAND: ${command}\nFinal TIME: ${time}`,
     ],
+    ['a word for a sign', `COMMAND is ${command}\nTIME is ${time}`],
+    ['a word for a sign before code', `**COMMAND** is \`${command}\`.\n**TIME** is ${time}.`],
+    ['a word and a colon', `The COMMAND is: ${command}\nThe TIME is: ${time}`],
+    ['sentences', `The command is \`${command}\`. The time is ${time}.`],
+    ['a colon and an equals sign', `COMMAND: = ${command}\nTIME: = ${time}`],
+    ['other colons', `COMMAND∶ ${command}\nTIME﹕ 12∶05 : 59`],
+    ['a tab for a sign', `COMMAND\t${command}\nTIME\t${time}`],
+    ['a space for a sign', `COMMAND ${command}\nTIME ${time}`],
+    ['numbers behind the labels', `COMMAND 1: ${command}\nTIME #2: ${time}`],
+    ...['/', '.', '·', '—', '-', '→', ';', 'and', '\\n'].map((sign): [string, string] => [
+      `both on one line and ${sign} between`,
+      `COMMAND: ${command}${/[.\\]/.test(sign) ? sign : ` ${sign}`} TIME: ${time}`,
+    ]),
+    ['both as code on one line', `COMMAND: \`${command}\`. **TIME:** \`${time}\``],
+    ['both in brackets on one line', `[COMMAND: ${command}] [TIME: ${time}]`],
+    ['other line ends', `COMMAND: ${command}\rTIME: ${time}`],
+    ['entities for back quotes', `COMMAND: &#96;${command}&#96;\nTIME: &#x60;${time}&#x60;`],
+    ['entities for quotes', `COMMAND: ${command.replaceAll("'", '&#39;')}\nTIME:&nbsp;${time}`],
+    ['entities in tags', `COMMAND: <code>${command.replaceAll("'", '&apos;')}</code>\nTIME: ${time}`],
+    ['entities for tags', `&lt;COMMAND&gt;${command}&lt;/COMMAND&gt;\nTIME: ${time}`],
+    ...['lists the files', 'which lists them.', 'to list all files', 'is the command', 'in this folder'].map(
+      (words): [string, string] => [`code and "${words}"`, `COMMAND: \`${command}\` ${words}\nTIME: ${time}`],
+    ),
+    ['code behind a verb', `COMMAND: Use \`${command}\`\nTIME: ${time}`],
+    ['a block of YAML', `command: |\n  ${command}\ntime: ${time}`],
+    ['a folded block of YAML', `${FENCE}yaml\nCOMMAND: >-\n  ${command}\nTIME: "${time}"\n${FENCE}`],
+    ['a list of JSON', JSON.stringify({ tasks: [{ COMMAND: command }, { TIME: time }] })],
+    ['JSON with an extra comma', `{"COMMAND": "${command}", "TIME": "${time}",}`],
+    ['a dictionary of Python', `{'COMMAND': "${command}", 'TIME': '${time}'}`],
+    ['a tag around all of it', `<answer>COMMAND: ${command}\nTIME: ${time}</answer>`],
+    ['items of HTML', `<ul><li>COMMAND: ${command}</li><li>TIME: ${time}</li></ul>`],
+    ['underlined headings', `COMMAND\n-------\n${command}\n\nTIME\n====\n${time}`],
+    [
+      'a table with a number first',
+      `| # | Label | Value |\n|---|---|---|\n| 1 | COMMAND | \`${command.replace('|', '\\|')}\` |\n| 2 | TIME | ${time} |`,
+    ],
+    ['comments in a fence', `COMMAND:\n${FENCE}sh\n#!/bin/sh\n# list\n${command}\n${FENCE}\nTIME: ${time}`],
+    ['a comment as the label', `${FENCE}sh\n# COMMAND:\n${command}\n${FENCE}\nTIME: ${time}`],
+    ['the name of a shell before a fence', `COMMAND: bash\n${FENCE}\n${command}\n${FENCE}\nTIME: ${time}`],
+    ['words before a fence', `COMMAND: here it is:\n${FENCE}\n${command}\n${FENCE}\nTIME: ${time}`],
+    ['the prompt of a folder', `COMMAND: ~$ ${command}\nTIME: ${time}`],
   ])('a response with %s is parsed', (_name, text) => {
     expect(parseTextResponse(text)).toMatchObject({ command, time })
   })
@@ -220,6 +261,9 @@ describe('a response', () => {
     ['has bars in a table', '| COMMAND | cat a | sort |', 'cat a | sort'],
     ['is two commands with prompts', `COMMAND:\n${FENCE}\n$ cd a\nx\n$ ls\ny\n${FENCE}`, 'cd a\nls'],
     ['has a comment', 'COMMAND: ls # all', 'ls # all'],
+    ['has entities among their signs', `COMMAND: sed 's/&/\\&amp;/' f`, `sed 's/&/\\&amp;/' f`],
+    ['ends with a dot before the time', `COMMAND: find . TIME: 12:05:59`, 'find .'],
+    ['is the name of a shell', 'COMMAND: sh\n\nIt reads.', 'sh'],
   ])('a command that %s is kept', (_name, text, kept) => {
     expect(parseTextResponse(text).command).toBe(kept)
   })
