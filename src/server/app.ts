@@ -17,21 +17,19 @@ import { modelChangesRoute } from './models/changes-feed.ts'
 import { freeModelRoutes, servedRecommendation } from './models/routes.ts'
 import type { ServedRecommendation } from './models/routes.ts'
 import { mountAssets } from './page/assets.ts'
-import { challengeSources, chatPanel } from './page/chat-panel.ts'
-import { feedPanel } from './page/feed-panel.ts'
-import { mountItemPage } from './page/item/item-page.ts'
+import { chatPage } from './page/chat-panel.ts'
 import { mountEmbed } from './page/embed.ts'
-import { CHAT_PATH } from './page/header.ts'
-import { pageHeaders } from './page/layout.ts'
-import { MODELS_PATH, modelsPanel, modelsSummary } from './page/models-panel.ts'
-import { mountHome, mountPanels } from './page/panel-pages.ts'
-import type { PageSources } from './page/page-sources.ts'
-import { mountYearRows } from './page/year/rows-page.ts'
-import { SINCE_PATH, sincePanel } from './page/year/since-panel.ts'
-import { shownLog } from './page/year/proof-panel.ts'
+import { homePage } from './page/home-page.ts'
+import { ITEM_PAGE } from './page/item/item-page.ts'
+import { MODELS_PAGE } from './page/models-panel.ts'
 import { refusalPage, servePages } from './page/rendered-pages.ts'
-import { mountSearchPage } from './page/search-page.ts'
-import { statusLine, statusPanel } from './page/status-panel.ts'
+import type { PageSources } from './page/rendered-pages.ts'
+import { SEARCH_PAGE } from './page/search-page.ts'
+import { mountSections } from './page/sections.ts'
+import { STATUS_PAGE } from './page/status-panel.ts'
+import { shownLog } from './page/year/proof-panel.ts'
+import { ROWS_PAGE } from './page/year/rows-page.ts'
+import { SINCE_PAGE } from './page/year/since-panel.ts'
 import { NO_STORE, addHeader, requestId, respondJson } from './respond.ts'
 import type { Log, Route } from './route.ts'
 import { singleFlight, withTimeout } from './single-flight.ts'
@@ -93,30 +91,17 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
     },
   })
   mountHealth(app, ports.checks, ports.isDraining, log)
-  const frame = { assets: mountAssets(app), demo, baseUrl }
+  const frame = { assets: mountAssets(app), demo, baseUrl, widgetUrl: ports.widgetUrl }
   const notFoundPage = refusalPage(frame, 'not_found')
   const respondNotFound = (event: H3Event): Response =>
     asksForHtml(event) ? notFoundPage(event) : respondJson(event, 404, NO_STORE, NOT_FOUND)
   const lists = yearListReader(publications, ports.objects)
   const readLog = servedLog(ports.objects.logFiles, publications, clock)
   const sources = pageSources(ports, readers, lists, readLog)
-  const mount = servePages(app, { frame, sources, trustedProxies: ports.trustedProxies, computed })
-  const feed = feedPanel(baseUrl)
-  const { widgetUrl } = ports
-  const chatHeaders = pageHeaders(challengeSources(widgetUrl))
-  const chat = chatPanel(frame.assets, widgetUrl, 'sheet')
-  const panels = [statusLine(log), sincePanel('home'), feed, modelsSummary(), chat]
-  const pages = { mount, frame, log }
-  mountHome(pages, { panels, lead: feed, headers: chatHeaders })
-  mountPanels(pages, { path: MODELS_PATH, panels: [modelsPanel(demo)] })
-  mountPanels(pages, { path: SINCE_PATH, panels: [sincePanel('page')] })
-  mountYearRows(pages)
-  mountPanels(pages, { path: '/status', panels: [statusPanel(log, demo)] })
-  const chatPage = chatPanel(frame.assets, widgetUrl, 'page')
-  mountPanels(pages, { path: CHAT_PATH, panels: [chatPage], headers: chatHeaders })
-  mountEmbed(app, pages, widgetUrl, ports.embedOrigins)
-  mountItemPage(pages)
-  mountSearchPage(pages)
+  const mount = servePages(app, { frame, sources, trustedProxies: ports.trustedProxies, computed, log })
+  const pages = [MODELS_PAGE, SINCE_PAGE, ROWS_PAGE, STATUS_PAGE, ITEM_PAGE, SEARCH_PAGE]
+  for (const page of [homePage(frame), chatPage(frame), ...pages]) mountSections(mount, page)
+  mountEmbed(app, mount, frame, ports.embedOrigins)
   mountDocs(app, mount, publishedInterfaces(demo), frame, baseUrl)
   const host = (): FeedHost => ({ baseUrl: baseUrl(), demo })
   const live = liveRoutes(snapshots, host, compute)
@@ -146,7 +131,7 @@ function asksForHtml({ req }: H3Event): boolean {
   return req.method === 'GET' && (req.headers.get('accept') ?? '').includes('text/html')
 }
 
-/** The sources of the panels. Concurrent requests share one read of a source that has no cache. */
+/** The sources of the pages. Concurrent requests share one read of a source that has no cache. */
 function pageSources(
   { clock, agent, audits, search }: ServerPorts,
   readers: Readers,

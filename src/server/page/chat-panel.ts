@@ -4,60 +4,71 @@ import { parseKey } from '../../domain/feed/search/search.ts'
 import type { ItemTrend } from '../../domain/feed/search/search.ts'
 import { AGENT_DOCS, configContract } from '../agent/contracts.ts'
 import { trendContract } from '../feed/search-routes.ts'
-import type { Assets } from './assets.ts'
-import type { PolicyAdditions, Panel } from './layout.ts'
+import { CHAT_PATH } from './header.ts'
 import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
-import { refusalsOf } from './layout.ts'
+import { pageHeaders } from './layout.ts'
+import type { Frame, PolicyAdditions } from './layout.ts'
+import type { View } from './rendered-pages.ts'
+import { refusalsOf, section } from './sections.ts'
+import type { Section, SectionPage } from './sections.ts'
 
-/** Content security policy additions for the script of the human challenge; none without a script. */
-export function challengeSources(widgetUrl: string | null): PolicyAdditions {
-  if (widgetUrl === null) return {}
+/** Headers of a page with the chat, whose policy allows the script of the human challenge. */
+export function chatHeaders(
+  { widgetUrl }: Frame,
+  additions: PolicyAdditions = {},
+): Readonly<Record<string, string>> {
+  if (widgetUrl === null) return pageHeaders(additions)
   const { origin } = new URL(widgetUrl)
-  return { 'script-src': [origin], 'frame-src': [origin] }
+  return pageHeaders({ 'script-src': [origin], 'frame-src': [origin], ...additions })
 }
+
+/** `/chat`: the chat as a page. */
+export const chatPage = (frame: Frame): SectionPage => ({
+  path: CHAT_PATH,
+  headers: chatHeaders(frame),
+  query: { known: ['key'] },
+  render: async (view) => ({ title: 'Chat · dash', sections: [await chatSection(view, 'page')] }),
+})
 
 /**
- * The chat panel: a sheet that a script opens, and instructions for use without scripts (docs/page.md). The sheet reads
- * the chat's configuration again when it opens.
+ * The section of the chat: a sheet that a script opens, and instructions for use without scripts (docs/page.md). The
+ * sheet reads the chat's configuration again when it opens.
  *
- * @param widgetUrl URL of the script of the human challenge; null if there is none
  * @param place `sheet` beside or over the home page; `page` inside the page of the chat, open from the start
  */
-export function chatPanel(assets: Assets, widgetUrl: string | null, place: 'sheet' | 'page'): Panel {
+export function chatSection(view: View, place: 'sheet' | 'page'): Promise<Section | null> {
   const isPage = place === 'page'
-  return {
-    id: 'chat',
-    title: 'Chat',
-    ...(isPage && { headingLevel: 1 }),
-    params: isPage ? ['key'] : [],
-    refusalOf: refusalsOf({
-      ...configContract,
-      refusals: { ...trendContract.refusals, ...configContract.refusals },
-    }),
-    async render({ sources, query }) {
-      const { enabled, model } = await sources.agent.config()
-      const item =
-        isPage && query.params.has('key') ? await sources.search.itemTrend(parseKey(query.params)) : null
-      return html`<link rel="stylesheet" href="${assets.href('chat.css')}" />
-        <p>
-          Ask about what is stored here, in your own words. Answers are written by
-          ${model === '' ? html`a language model` : html`the model <code>${model}</code>`} and may be wrong.
+  const headingLevel = isPage ? 1 : 2
+  return section(view, { id: 'chat', title: 'Chat', headingLevel, refusalOf }, async () => {
+    const { enabled, model } = await view.sources.agent.config()
+    const item =
+      isPage && view.query.params.has('key')
+        ? await view.sources.search.itemTrend(parseKey(view.query.params))
+        : null
+    return html`<link rel="stylesheet" href="${view.frame.assets.href('chat.css')}" />
+      <p>
+        Ask about what is stored here, in your own words. Answers are written by
+        ${model === '' ? html`a language model` : html`the model <code>${model}</code>`} and may be wrong.
+      </p>
+      ${enabled ? NOTHING : CHAT_OFF}
+      <noscript>
+        <p class="notice">
+          The chat on this page needs JavaScript. Without it, run <code>dash chat --url</code> with the
+          address of this server in a terminal, or use <a href="${AGENT_DOCS}">the API</a>.
         </p>
-        ${enabled ? NOTHING : CHAT_OFF}
-        <noscript>
-          <p class="notice">
-            The chat on this page needs JavaScript. Without it, run <code>dash chat --url</code> with the
-            address of this server in a terminal, or use <a href="${AGENT_DOCS}">the API</a>.
-          </p>
-        </noscript>
-        <p class="needs-script">
-          <button type="button" data-chat="open">Open the chat</button>
-        </p>
-        ${sheet(item, widgetUrl, isPage)}`
-    },
-  }
+      </noscript>
+      <p class="needs-script">
+        <button type="button" data-chat="open">Open the chat</button>
+      </p>
+      ${sheet(item, view.frame.widgetUrl, isPage)}`
+  })
 }
+
+const refusalOf = refusalsOf({
+  ...configContract,
+  refusals: { ...trendContract.refusals, ...configContract.refusals },
+})
 
 const CHAT_OFF = html`<p class="notice">The chat of this server is off or not set up.</p>`
 

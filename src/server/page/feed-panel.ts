@@ -3,22 +3,25 @@ import type { ColumnName } from '../../domain/feed/columns.ts'
 import { z } from 'zod'
 import { parseLiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveSort } from '../../domain/feed/live-sort.ts'
-import { RULE_PARAMS, applyRule, paramsOfRule, parseRule } from '../../domain/feed/rule.ts'
+import { applyRule, paramsOfRule, parseRule } from '../../domain/feed/rule.ts'
 import { describeRule } from '../../domain/feed/subscription.ts'
 import { parseQuery } from '../../domain/query.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { dayOf } from '../../domain/time.ts'
 import { parseFeed } from '../feed/proved-snapshots.ts'
 import { ORDERS, feedColumns, isEmptyFeed, titleOf } from './feed-items.ts'
-import { NO_MATCH, alternateLinks, refusalOfLive, viewMenu } from './feed-rule.ts'
+import { NO_MATCH, refusalOfLive, viewMenu } from './feed-rule.ts'
 import { PERIOD_TITLES, periodTabs } from './header.ts'
 import { NOTHING, ageOf, html, instantOf } from './html.ts'
 import type { Html } from './html.ts'
 import { firstTitles } from './layout.ts'
-import type { PageQuery, Panel } from './layout.ts'
+import type { PageQuery } from './layout.ts'
+import type { View } from './rendered-pages.ts'
+import { section } from './sections.ts'
+import type { Section, SectionRefusal } from './sections.ts'
 import { NO_MOMENTS, YEAR_PARAMS, isYear, refusalOfYear } from './year/time-travel.ts'
 import { CHART_PARAM, INVALID_CHART } from './year/year-chart.ts'
-import { yearView } from './year/year-view.ts'
+import { yearContent } from './year/year-view.ts'
 
 const PERIOD_ABOUT: Readonly<Record<LiveSort, string>> = {
   trending: 'rising now; weight halves every six hours',
@@ -27,61 +30,44 @@ const PERIOD_ABOUT: Readonly<Record<LiveSort, string>> = {
   month: 'the last 30 days',
 }
 
-/**
- * The feed panel: live periods from the newest snapshot, the Year of any time from its publications.
- *
- * @param baseUrl public URL of the server
- */
-export function feedPanel(baseUrl: () => string): Panel {
-  const year = yearView(baseUrl)
-  return {
-    id: 'feed',
-    title: 'Feed',
-    params: ['sort', 'column', ...RULE_PARAMS, ...YEAR_PARAMS, CHART_PARAM],
-    // Keep `sort` next to a time parameter: without it, the time would select the Year.
-    isDefault: (name, value, params) =>
-      name === 'sort' &&
-      value === 'trending' &&
-      params.getAll(name).length === 1 &&
-      !YEAR_PARAMS.some((each) => params.has(each)),
-    head: ({ query }) => alternateLinks(query),
-    controls: ({ query }) => viewMenu(query),
-    redirect: async (view) => (isYear(view.query) ? year.redirect(view) : null),
-    async render(view) {
-      const { sources, now, query } = view
-      const column = parseColumn(query.params)
-      if (isYear(query)) return year.render(view, column)
-      if (YEAR_PARAMS.some((name) => query.params.has(name))) throw new Refusal('no_past')
-      const sort = parseLiveSort(query.params)
-      const rule = parseRule(query.params)
-      const proved = await sources.snapshots.newest(sort)
-      if (!proved) return NO_SNAPSHOT
-      const { generatedAt, id } = proved.snapshot
-      const feed = rule === null ? parseFeed(proved) : applyRule(parseFeed(proved), rule)
-      const order = sort === 'trending' ? ORDERS.trend : ORDERS.share
-      const json = String(new URLSearchParams([['sort', sort], ...paramsOfRule(rule)]))
-      const period = PERIOD_TITLES[sort] + (rule === null ? '' : `: ${describeRule(rule)}`)
-      const content = html`${
-          rule !== null && isEmptyFeed(feed) ? NO_MATCH : feedColumns(feed, column, generatedAt, order, query)
-        }
-        <p class="as-of">
-          ${PERIOD_TITLES[sort]}: ${PERIOD_ABOUT[sort]}, as of ${instantOf(generatedAt)}
-          (${ageOf(generatedAt, now)}) · snapshot <code>${id}</code> ·
-          <a href="/api/feed?${json}">JSON</a>
-        </p>`
-      const preview = {
-        description: `${period}, as of ${dayOf(generatedAt)}: ${firstTitles(feed.popular)}`,
-        path: query.params.size === 0 ? '/' : `/?${String(query.params)}`,
+/** The section of the feed: live periods from the newest snapshot, the Year of any time from its publications. */
+export function feedSection(view: View): Promise<Section | null> {
+  const controls = viewMenu(view.query)
+  return section(view, { id: 'feed', title: 'Feed', controls, refusalOf: refusalOfFeed }, async () => {
+    const { sources, now, query } = view
+    const column = parseColumn(query.params)
+    if (isYear(query)) return yearContent(view, column)
+    if (YEAR_PARAMS.some((name) => query.params.has(name))) throw new Refusal('no_past')
+    const sort = parseLiveSort(query.params)
+    const rule = parseRule(query.params)
+    const proved = await sources.snapshots.newest(sort)
+    if (!proved) return NO_SNAPSHOT
+    const { generatedAt, id } = proved.snapshot
+    const feed = rule === null ? parseFeed(proved) : applyRule(parseFeed(proved), rule)
+    const order = sort === 'trending' ? ORDERS.trend : ORDERS.share
+    const json = String(new URLSearchParams([['sort', sort], ...paramsOfRule(rule)]))
+    const period = PERIOD_TITLES[sort] + (rule === null ? '' : `: ${describeRule(rule)}`)
+    const content = html`${
+        rule !== null && isEmptyFeed(feed) ? NO_MATCH : feedColumns(feed, column, generatedAt, order, query)
       }
-      return { status: 200, content, title: titleOf(column, period), preview }
-    },
-    refusalOf(error, view) {
-      const ownRefusal = error instanceof Refusal ? OWN_REFUSALS[error.code] : undefined
-      if (ownRefusal) return { status: 400, ...ownRefusal }
-      const isRule = error instanceof Refusal && error.code === 'invalid_rule'
-      return isYear(view.query) && !isRule ? refusalOfYear(error, view) : refusalOfLive(error)
-    },
-  }
+      <p class="as-of">
+        ${PERIOD_TITLES[sort]}: ${PERIOD_ABOUT[sort]}, as of ${instantOf(generatedAt)}
+        (${ageOf(generatedAt, now)}) · snapshot <code>${id}</code> ·
+        <a href="/api/feed?${json}">JSON</a>
+      </p>`
+    const preview = {
+      description: `${period}, as of ${dayOf(generatedAt)}: ${firstTitles(feed.popular)}`,
+      path: query.params.size === 0 ? '/' : `/?${String(query.params)}`,
+    }
+    return { status: 200, content, title: titleOf(column, period), preview }
+  })
+}
+
+function refusalOfFeed(error: unknown, view: View): SectionRefusal {
+  const ownRefusal = error instanceof Refusal ? OWN_REFUSALS[error.code] : undefined
+  if (ownRefusal) return { status: 400, ...ownRefusal }
+  const isRule = error instanceof Refusal && error.code === 'invalid_rule'
+  return isYear(view.query) && !isRule ? refusalOfYear(error, view) : refusalOfLive(error)
 }
 
 /** Refusals of the page itself, by thrown code. */

@@ -9,11 +9,11 @@ import { YEAR_CHANGES_CONTRACTS } from '../year/year-changes.ts'
 import { SEARCH_PATH } from './header.ts'
 import { NOTHING, html } from './html.ts'
 import type { Html } from './html.ts'
-import { refusalsOf } from './layout.ts'
 import type { PageQuery } from './layout.ts'
+import { refusalsOf } from './sections.ts'
 import { isYear } from './year/time-travel.ts'
 
-/** The filter of the feed panel, and the subscriptions to the shown view. */
+/** The filter of the feed, and the subscriptions to the shown view. */
 
 const ALL_SOURCES = [...NEWS_SOURCES, ...HYPE_SOURCES, 'midjourney']
 

@@ -1,12 +1,7 @@
-import { Refusal } from '../../domain/refusal.ts'
-import type { Instant } from '../../domain/time.ts'
-import { codeOf, retryAfter } from '../route.ts'
-import type { Contract } from '../route.ts'
 import type { Assets } from './assets.ts'
 import { PAGE_FOOTER, TABS_TO_HOME, pageHeader } from './header.ts'
 import { NOTHING, html } from './html.ts'
 import type { Html } from './html.ts'
-import type { PageSources } from './page-sources.ts'
 
 /** The parts that all pages of a server share. */
 export interface Frame {
@@ -14,6 +9,8 @@ export interface Frame {
   demo: boolean
   /** Public URL of the server, without a trailing slash. */
   baseUrl: () => string
+  /** URL of the script of the human challenge; null if no verification is required. */
+  widgetUrl: string | null
 }
 
 /** The content of one page. */
@@ -143,86 +140,10 @@ export function pageHeaders(additions: PolicyAdditions): Readonly<Record<string,
 
 export const HTML_TYPE = 'text/html; charset=utf-8'
 
-/** The input of a panel. */
-export interface View {
-  sources: PageSources
-  now: Instant
-  query: PageQuery
-}
-
-/** The refusal shown instead of a panel's content. */
-export interface PanelRefusal {
-  status: number
-  /** The public code of the interface that the panel shows. */
-  code: string
-  /** The cause of the refusal. */
-  when: string
-  /** Alternatives offered to the visitor, if the panel has any. */
-  help?: Html
-  /** True if the refusal is not a fault of the server: it is not logged as an error. */
-  expected?: boolean
-  /** `Retry-After`, if the refusal is temporary. */
-  headers?: Readonly<Record<string, string>>
-}
-
-/** A panel's content with its status and title. */
-export interface PanelContent {
-  /** Not 200 if the request was valid but there is nothing to show. */
-  status: number
-  content: Html
-  /** Part of the page's title. */
-  title?: string
-  preview?: Preview
-}
-
-/**
- * A section of the page (docs/architecture.md) with an anchor, a heading, and content from the readers of the interfaces.
- */
-export interface Panel {
-  /** Anchor, and id of the section. */
-  id: string
-  title: string
-  /** Level of its heading: 1 for the only panel of a page; default 2. */
-  headingLevel?: 1 | 2
-  /** Query parameters of this panel. Empty values are never passed. */
-  params: readonly string[]
-  /** True if a value of a parameter shows the same page as no value. */
-  isDefault?: (name: string, value: string, params: URLSearchParams) => boolean
-  /** Elements of the page's head for this panel. It must not throw. */
-  head?(view: View): Html
-  /** Renders controls under the heading, which are shown even without content. */
-  controls?(view: View): Html
-  /**
-   * Renders the content under the controls; null leaves the section out. An error is shown as the refusal of `refusalOf`.
-   */
-  render(view: View): Promise<Html | PanelContent | null>
-  /**
-   * The canonical URL of a request that a form cannot build itself; null if the request has it already. `render` throws
-   * the same errors.
-   */
-  redirect?: (view: View) => Promise<string | null>
-  refusalOf(error: unknown, view: View): PanelRefusal
-}
-
-/** Makes `refusalOf` of a panel from the contract of its interface. */
-export function refusalsOf<Code extends string>(contract: Contract<Code>): (error: unknown) => PanelRefusal {
-  return (error) => {
-    const code = codeOf(contract, error)
-    const { status, when, expected = false } = contract.refusals[code]
-    const members = error instanceof Refusal && error.code === code ? error.members : {}
-    const { parameter, value } = members
-    const given =
-      parameter === undefined
-        ? ''
-        : `\`${parameter}\` is ${value === undefined ? 'missing' : `\`${value}\``}. `
-    return { status, code, when: `${given}${when}`, expected, headers: retryAfter(members) }
-  }
-}
-
 /** New values of parameters; null removes one. */
 type QueryChanges = Readonly<Record<string, string | null>>
 
-/** The query of a page, with the parameters of all its panels. */
+/** The query of a page, with the parameters of all its sections. */
 export interface PageQuery {
   /** Values of known parameters in a fixed order, without empty ones and defaults. */
   params: URLSearchParams
@@ -244,8 +165,8 @@ export interface QueryRules {
   known: readonly string[]
   /** True if a value shows the same page as no value. */
   isDefault?: (name: string, value: string, params: URLSearchParams) => boolean
-  /** Largest query of known parameters, in bytes, if every link of the page repeats them. */
-  linkQueryMaxBytes?: number
+  /** False if no link repeats the query, which may then be longer. */
+  linksRepeatQuery?: false
 }
 
 /**

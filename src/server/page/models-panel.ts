@@ -7,33 +7,33 @@ import { topModelsContract } from '../models/routes.ts'
 import { alternateElements, linkedFeeds, subscribeLine } from './feed-rule.ts'
 import { NOTHING, ageOf, copyable, formatCounted, formatCount, html, shellText } from './html.ts'
 import type { Html } from './html.ts'
-import { refusalsOf } from './layout.ts'
-import type { PageQuery, Panel } from './layout.ts'
+import type { PageQuery } from './layout.ts'
+import type { View } from './rendered-pages.ts'
+import { refusalsOf, section } from './sections.ts'
+import type { Section, SectionPage } from './sections.ts'
 
 const FILTERS = ['needs', 'minContext', 'health'] as const
-const PARAMS = [...FILTERS, 'model']
+export const MODEL_PARAMS: readonly string[] = [...FILTERS, 'model']
 
 /** Path of the page of the free models. */
-export const MODELS_PATH = '/models'
+const MODELS_PATH = '/models'
 
-/** The models panel of the home page: the recommended model in one sentence. It redirects the parameters of the list. */
-export function modelsSummary(): Panel {
-  return {
-    id: 'models',
-    title: 'Free models',
-    params: PARAMS,
-    refusalOf: refusalsOf(topModelsContract),
-    redirect: async ({ query: { params } }) => {
-      const ofList = new URLSearchParams([...params].filter(([name]) => PARAMS.includes(name)))
-      return ofList.size > 0 ? `${MODELS_PATH}?${String(ofList)}` : null
-    },
-    async render({ sources, now }) {
-      const list = topModelsPayload(await sources.recommendation(), ALL_MODELS, now)
-      return html`${recommendation(list, now)}
-        <p><a href="${MODELS_PATH}">All free models and how to call them</a></p>`
-    },
-  }
+/** The recommended model on the home page, in one sentence. */
+export function modelsSummary(view: View): Promise<Section | null> {
+  return section(view, MODELS, async () => {
+    const list = topModelsPayload(await view.sources.recommendation(), ALL_MODELS, view.now)
+    return html`${recommendation(list, view.now)}
+      <p><a href="${MODELS_PATH}">All free models and how to call them</a></p>`
+  })
 }
+
+/** URL of the list for the parameters of the list on the home page; null without any. */
+export function modelsAddress({ params }: PageQuery): string | null {
+  const ofList = new URLSearchParams([...params].filter(([name]) => MODEL_PARAMS.includes(name)))
+  return ofList.size > 0 ? `${MODELS_PATH}?${String(ofList)}` : null
+}
+
+const MODELS = { id: 'models', title: 'Free models', refusalOf: refusalsOf(topModelsContract) }
 
 const ALL_MODELS = parseShortlistQuery(new URLSearchParams())
 
@@ -78,41 +78,43 @@ const NEED_TITLES: Readonly<Record<(typeof NEED_NAMES)[number], string>> = {
   stop: 'stop',
 }
 
-/** The panel of the models page: the shortlist with the filters of its interface and snippets for the chosen model. */
-export function modelsPanel(demo: boolean): Panel {
-  return {
-    id: 'models',
-    title: 'Free models',
-    headingLevel: 1,
-    params: PARAMS,
-    refusalOf: refusalsOf(topModelsContract),
-    head: () => alternateElements(CHANGES_FEEDS, 'dash, changes of the free models'),
-    async render({ sources, now, query }) {
-      const shortlistParams = shortlistParamsOf(query.params)
-      const shortlist = parseShortlistQuery(shortlistParams)
-      const current = await sources.recommendation()
-      const list = topModelsPayload(current, shortlist, now)
-      const modelParam = query.params.get('model')
-      const chosen =
-        modelParam === null ? list.models[0] : current.run.models.find(({ id }) => id === modelParam)
-      return html`${rankingSummary(list, now)} ${filterForm(shortlist.filter, query)}
-        <p class="as-of">
-          ${list.count} of ${current.run.models.length} ranked models ·
-          <a
-            href="/api/free-llm/top-models${shortlistParams.size > 0 ? `?${shortlistParams.toString()}` : ''}"
-            >JSON</a
-          >
-          · <a href="/docs/api/free-llm">API reference</a>
-        </p>
-        ${subscribeLine(CHANGES_FEEDS, 'the changes of this list')}
-        ${
-          list.count > 0
-            ? modelsTable(list.models, chosen?.id ?? null, query)
-            : html`<p class="empty">No ranked model passes these filters.</p>`
-        }
-        ${usageSection(chosen, modelParam, current.run, demo)} ${notes(list.notes)}`
-    },
-  }
+/** `/models`: the shortlist with the filters of its interface and snippets for the chosen model. */
+export const MODELS_PAGE: SectionPage = {
+  path: MODELS_PATH,
+  query: { known: MODEL_PARAMS },
+  render: async (view) => ({
+    title: 'Free models · dash',
+    head: alternateElements(CHANGES_FEEDS, 'dash, changes of the free models'),
+    sections: [await shortlistSection(view)],
+  }),
+}
+
+function shortlistSection(view: View): Promise<Section | null> {
+  const { sources, now, query, frame } = view
+  return section(view, { ...MODELS, headingLevel: 1 }, async () => {
+    const shortlistParams = shortlistParamsOf(query.params)
+    const shortlist = parseShortlistQuery(shortlistParams)
+    const current = await sources.recommendation()
+    const list = topModelsPayload(current, shortlist, now)
+    const modelParam = query.params.get('model')
+    const chosen =
+      modelParam === null ? list.models[0] : current.run.models.find(({ id }) => id === modelParam)
+    return html`${rankingSummary(list, now)} ${filterForm(shortlist.filter, query)}
+      <p class="as-of">
+        ${list.count} of ${current.run.models.length} ranked models ·
+        <a href="/api/free-llm/top-models${shortlistParams.size > 0 ? `?${shortlistParams.toString()}` : ''}"
+          >JSON</a
+        >
+        · <a href="/docs/api/free-llm">API reference</a>
+      </p>
+      ${subscribeLine(CHANGES_FEEDS, 'the changes of this list')}
+      ${
+        list.count > 0
+          ? modelsTable(list.models, chosen?.id ?? null, query)
+          : html`<p class="empty">No ranked model passes these filters.</p>`
+      }
+      ${usageSection(chosen, modelParam, current.run, frame.demo)} ${notes(list.notes)}`
+  })
 }
 
 const CHANGES_FEEDS = linkedFeeds([modelChangesContract])

@@ -6,16 +6,47 @@ import type { IpRange } from '../../domain/address.ts'
 import { sha256Hex } from '../../domain/digest.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { once } from '../../domain/once.ts'
+import type { CallerSearch, Clock, State } from '../../domain/ports.ts'
+import type { Instant } from '../../domain/time.ts'
+import type { Agent } from '../agent/routes.ts'
 import { addressOf } from '../callers.ts'
 import { BUSY_REFUSAL } from '../computed-requests.ts'
 import type { ComputedRequests } from '../computed-requests.ts'
-import { NO_STORE, notesOf, respond, respondCompressed } from '../respond.ts'
+import type { ProvedSnapshots } from '../feed/proved-snapshots.ts'
+import type { ServedRecommendation } from '../models/routes.ts'
+import { NO_STORE, notesOf, requestId, respond, respondCompressed } from '../respond.ts'
 import { delayRefusal, retryAfter } from '../route.ts'
+import type { Log } from '../route.ts'
+import type { ProvedPublications } from '../year/proved-publications.ts'
+import type { ReadYearLists } from '../year/year-lists.ts'
 import { searchForm } from './header.ts'
 import { NOTHING, codeSpans, html } from './html.ts'
 import { HTML_TYPE, PAGE_HEADERS, layout, pageQuery } from './layout.ts'
 import type { Frame, PageQuery, QueryRules } from './layout.ts'
-import type { PageSources } from './page-sources.ts'
+import type { ShownLog } from './year/proof-panel.ts'
+
+/** The sources of all pages. */
+export interface PageSources {
+  clock: Clock
+  snapshots: ProvedSnapshots
+  publications: Pick<ProvedPublications, 'entries' | 'publication'>
+  lists: ReadYearLists
+  log: () => Promise<ShownLog>
+  recommendation: ServedRecommendation
+  agent: Pick<Agent, 'config'> & { status: Agent['lastKnownStatus'] }
+  audits: Pick<State['audits'], 'newest'>
+  search: Pick<CallerSearch, 'itemTrend' | 'search' | 'similar'>
+}
+
+/** The input of a page and of its sections. */
+export interface View {
+  sources: PageSources
+  frame: Frame
+  log: Log
+  requestId: string
+  now: Instant
+  query: PageQuery
+}
 
 /** Time for which a rendered page is served, in milliseconds from the start of its render. */
 const LIFETIME_MS = 10_000
@@ -69,8 +100,9 @@ export function refusalPage(frame: Frame, code: keyof typeof REFUSALS) {
 
 const compress = promisify(zlib.gzip)
 
-/** Most bytes of a page's query, as it was sent. */
+/** Most bytes of a page's query, as it was sent, and of one that the links of a page repeat, about fifty of them. */
 const QUERY_MAX_BYTES = 1_024
+const LINK_QUERY_MAX_BYTES = 512
 
 /** The result of a render: a text of any type, or a redirect. */
 interface PageText {
@@ -85,8 +117,8 @@ interface PageText {
 export interface Page {
   path: string
   query?: QueryRules
-  /** Renders the page. An error is a fault of the server; panels show their refusals themselves. */
-  render(sources: PageSources, query: PageQuery, event: H3Event): Promise<PageText> | PageText
+  /** Renders the page. An error is a fault of the server; sections show their refusals themselves. */
+  render(view: View): Promise<PageText> | PageText
 }
 
 export interface PagesPorts {
@@ -95,6 +127,7 @@ export interface PagesPorts {
   sources: PageSources
   trustedProxies: readonly IpRange[]
   computed: ComputedRequests
+  log: Log
 }
 
 function isBusy(error: unknown): error is Refusal {
@@ -117,7 +150,8 @@ interface PendingRender {
  * Serves a page for ten seconds once it is rendered. Requests share a render, which is a computed request of the address
  * that asked first (docs/decisions/0051-page-cache.md).
  */
-export function servePages(app: H3, { frame, sources, trustedProxies, computed }: PagesPorts): MountPage {
+export function servePages(app: H3, ports: PagesPorts): MountPage {
+  const { frame, sources, trustedProxies, computed, log } = ports
   const cache = new LRUCache<string, RenderedPage>({
     max: MAX_PAGES,
     maxSize: MAX_BYTES,
@@ -130,7 +164,9 @@ export function servePages(app: H3, { frame, sources, trustedProxies, computed }
 
   const render = async (page: Page, key: string, query: PageQuery, event: H3Event): Promise<RenderedPage> => {
     const start = performance.now()
-    const { status, headers, text, isPartial = false } = await page.render(sources, query, event)
+    const id = requestId(event.req.headers)
+    const view = { sources, frame, log, requestId: id, now: sources.clock(), query }
+    const { status, headers, text, isPartial = false } = await page.render(view)
     const body = Buffer.from(text)
     const isCacheable = status === 200 && !isPartial
     const digest = isCacheable ? sha256Hex(body) : null
@@ -173,10 +209,10 @@ export function servePages(app: H3, { frame, sources, trustedProxies, computed }
 
   return (page) => {
     app.get(page.path, async (event) => {
-      const { linkQueryMaxBytes = QUERY_MAX_BYTES } = page.query ?? {}
+      const { linksRepeatQuery = true } = page.query ?? {}
       if (sentQueryBytes(event) > QUERY_MAX_BYTES) return refuseQuery(event)
       const query = pageQuery(event.url.searchParams, page.query, page.path)
-      if (String(query.params).length > linkQueryMaxBytes) return refuseQuery(event)
+      if (linksRepeatQuery && String(query.params).length > LINK_QUERY_MAX_BYTES) return refuseQuery(event)
       try {
         return respondRendered(event, await renderedPage(page, query, event))
       } catch (error) {

@@ -19,29 +19,29 @@ import {
 import { SEARCH_PATH } from './header.ts'
 import { NOTHING, html } from './html.ts'
 import type { Html } from './html.ts'
-import { refusalsOf } from './layout.ts'
-import type { PageQuery, Panel } from './layout.ts'
-import { mountPanels } from './panel-pages.ts'
-import type { PanelPages } from './panel-pages.ts'
+import type { PageQuery } from './layout.ts'
+import type { View } from './rendered-pages.ts'
+import { refusalsOf, section } from './sections.ts'
+import type { Section, SectionPage, SectionRefusal } from './sections.ts'
 
-/** Mounts `/search?q=…`: stored items by words, without scripts (docs/page.md). */
-export function mountSearchPage(pages: PanelPages): void {
-  mountPanels(pages, {
-    path: SEARCH_PATH,
-    panels: [PANEL],
-    linksRepeatQuery: false,
-    content: ({ query }) => ({ title: ['Search', query.params.get('q') ?? []].flat().join(': ') }),
-  })
+/** `/search?q=…`: stored items by words, without scripts (docs/page.md). */
+export const SEARCH_PAGE: SectionPage = {
+  path: SEARCH_PATH,
+  query: { known: [...RULE_PARAMS, 'cursor', 'shown'], linksRepeatQuery: false },
+  async render(view) {
+    const { query } = view
+    return {
+      title: ['Search', query.params.get('q') ?? []].flat().join(': '),
+      head: alternateLinksOfSearch(query),
+      sections: [await resultsSection(view)],
+    }
+  },
 }
 
-const PANEL: Panel = {
-  id: 'results',
-  title: 'Search',
-  headingLevel: 1,
-  params: [...RULE_PARAMS, 'cursor', 'shown'],
-  head: ({ query }) => alternateLinksOfSearch(query),
-  controls: ({ query }) => searchForm(query),
-  async render({ sources, now, query }) {
+function resultsSection(view: View): Promise<Section | null> {
+  const { sources, now, query } = view
+  const controls = searchForm(query)
+  return section(view, { id: 'results', title: 'Search', headingLevel: 1, controls, refusalOf }, async () => {
     const { params } = query
     const { top = null } = parseRule(givenParams(params, CONDITIONS)) ?? {}
     if (!params.has('q')) return html`<p class="empty">Enter words of a title or of a stored text.</p>`
@@ -74,9 +74,13 @@ const PANEL: Panel = {
           : NOTHING
       }
       ${cursor === null || shown + items.length === top ? NOTHING : html`<p>${query.sectionLink('results', { cursor, shown: String(shown + items.length) }, 'More results')}</p>`}`
-  },
-  refusalOf: (error) =>
-    error instanceof Refusal && error.code === 'invalid_rule' ? refusalOfLive(error) : refusalOfSearch(error),
+  })
+}
+
+function refusalOf(error: unknown): SectionRefusal {
+  return error instanceof Refusal && error.code === 'invalid_rule'
+    ? refusalOfLive(error)
+    : refusalOfSearch(error)
 }
 
 const refusalOfSearch = refusalsOf(searchContract)

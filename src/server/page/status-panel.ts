@@ -8,14 +8,13 @@ import { lastCompleteDay } from '../../domain/year/ledger.ts'
 import { statusContract } from '../agent/contracts.ts'
 import { liveContract } from '../feed/live-routes.ts'
 import { freeModelsStatusContract } from '../models/routes.ts'
-import type { Log } from '../route.ts'
 import { historyContract } from '../year/routes.ts'
 import { DEMO_NOTICE } from './header.ts'
 import { NOTHING, ageOf, codeSpans, formatCounted, html, instantOf } from './html.ts'
 import type { Html } from './html.ts'
-import { refusalsOf } from './layout.ts'
-import type { Panel, PanelRefusal } from './layout.ts'
-import type { PageSources } from './page-sources.ts'
+import type { PageSources, View } from './rendered-pages.ts'
+import { refusalsOf, section } from './sections.ts'
+import type { Section, SectionPage, SectionRefusal } from './sections.ts'
 
 /** Severity of a fact, which is also shown as text, never by colour alone. */
 type FactLevel = 'good' | 'attention' | 'bad' | 'plain'
@@ -33,49 +32,45 @@ interface Fact {
 interface FactSource {
   label: string
   read(sources: PageSources, now: Instant): Promise<Fact>
-  refusalOf(error: unknown): PanelRefusal
+  refusalOf(error: unknown): SectionRefusal
 }
 
-/** The status panel of the home page: one line with the worst fact, which opens to all facts. */
-export function statusLine(log: Log): Panel {
-  return {
-    ...STATUS,
-    async render({ sources, now }) {
-      const facts = await readFacts(sources, now, log)
-      return html`<details class="state">
-        <summary>${summaryOf(facts)}</summary>
-        ${factList(facts)}
-      </details>`
-    },
-  }
+/** The status on the home page: one line with the worst fact, which opens to all facts. */
+export function statusLine(view: View): Promise<Section | null> {
+  return section(view, STATUS, async () => {
+    const facts = await readFacts(view)
+    return html`<details class="state">
+      <summary>${summaryOf(facts)}</summary>
+      ${factList(facts)}
+    </details>`
+  })
 }
 
-/** The panel of the status page, with all facts. */
-export function statusPanel(log: Log, demo: boolean): Panel {
-  return {
-    ...STATUS,
-    headingLevel: 1,
-    async render({ sources, now }) {
-      const facts = await readFacts(sources, now, log)
-      const notice = demo ? html`<p class="notice">${DEMO_NOTICE}</p>` : NOTHING
+/** `/status`: all facts. */
+export const STATUS_PAGE: SectionPage = {
+  path: '/status',
+  async render(view) {
+    const status = await section(view, { ...STATUS, headingLevel: 1 }, async () => {
+      const facts = await readFacts(view)
+      const notice = view.frame.demo ? html`<p class="notice">${DEMO_NOTICE}</p>` : NOTHING
       return html`${notice} ${factList(facts)}`
-    },
-  }
+    })
+    return { title: 'Status · dash', sections: [status] }
+  },
 }
 
 const STATUS = {
   id: 'status',
   title: 'Status',
-  params: [],
   refusalOf: () => ({ status: 500, code: 'internal_error', when: 'an unexpected error' }),
-} satisfies Omit<Panel, 'render'>
+}
 
 interface LabelledFact extends Fact {
   label: string
 }
 
 /** Reads the facts independently; one that cannot be read shows its error. */
-function readFacts(sources: PageSources, now: Instant, log: Log): Promise<LabelledFact[]> {
+function readFacts({ sources, now, log }: View): Promise<LabelledFact[]> {
   return Promise.all(
     FACTS.map(async (fact): Promise<LabelledFact> => {
       const { label } = fact
@@ -209,7 +204,7 @@ function auditSummary({ ok, complete, damage }: AuditRecord): string {
 }
 
 /** The refusal for a record of audits that cannot be read; no interface has one. */
-function auditRefusal(error: unknown): PanelRefusal {
+function auditRefusal(error: unknown): SectionRefusal {
   const code = error instanceof Refusal ? error.code : 'internal_error'
   return { status: 503, code, when: 'the audit records could not be read' }
 }

@@ -4,9 +4,8 @@ import { H3 } from 'h3'
 import { describe, expect, test, vi } from 'vitest'
 import { openComputedRequests } from '../../../src/server/computed-requests.ts'
 import { servePages } from '../../../src/server/page/rendered-pages.ts'
-import type { Page } from '../../../src/server/page/rendered-pages.ts'
-import type { PageSources } from '../../../src/server/page/page-sources.ts'
-import { listenLocally } from '../../support/api-client.ts'
+import type { Page, PageSources } from '../../../src/server/page/rendered-pages.ts'
+import { listenLocally, silentLog } from '../../support/api-client.ts'
 import { stopMonotonicClock } from '../../support/monotonic-clock.ts'
 import { LOOPBACK } from '../../support/pages.ts'
 
@@ -43,18 +42,20 @@ function openScene(changes: Partial<Page> = {}): Scene {
     assets: { href: (name: string) => `/assets/${name}` },
     demo: false,
     baseUrl: () => 'https://dash.example',
+    widgetUrl: null,
   }
   const mount = servePages(app, {
     frame,
     sources: sourcesOf(shown),
     trustedProxies: LOOPBACK,
     computed: openComputedRequests(),
+    log: silentLog,
   })
   const count = (path: string): void => void renders.set(path, (renders.get(path) ?? 0) + 1)
   mount({
     path: '/',
     query: { known: ['sort', 'model'], isDefault: (name, value) => name === 'sort' && value === 'trending' },
-    async render(sources, query) {
+    async render({ sources, query }) {
       count('/')
       const read = [await sources.snapshots.newest('trending'), sources.clock()]
       return {
@@ -112,7 +113,7 @@ describe('a rendered page', () => {
 
   test('a page of which a part cannot be shown is rendered again by the next request', async () => {
     const { get, shown, renders } = openScene({
-      async render({ snapshots }) {
+      async render({ sources: { snapshots } }) {
         renders.set('/', (renders.get('/') ?? 0) + 1)
         const snapshot = await snapshots.newest('trending').catch(() => null)
         const text = JSON.stringify(snapshot)
@@ -184,7 +185,7 @@ test('a query of 1,024 bytes is accepted, and a longer one is refused with a pag
 function heldPage() {
   let release = (): void => undefined
   const released = new Promise<void>((resolve) => (release = resolve))
-  const render: Page['render'] = async (_, { params }) => {
+  const render: Page['render'] = async ({ query: { params } }) => {
     if (!['seen', 'new'].includes(params.get('model') ?? '')) await released
     return { status: 200, headers: {}, text: String(params) }
   }
@@ -238,9 +239,9 @@ describe('renders', () => {
     const { page, release } = heldPage()
     const rendered: unknown[] = []
     const { ask } = await openServed({
-      render(sources, query, event) {
-        rendered.push(query.params.get('model'))
-        return page.render(sources, query, event)
+      render(view) {
+        rendered.push(view.query.params.get('model'))
+        return page.render(view)
       },
     })
     const running = ['a', 'b'].map((model) => ask(`?model=${model}`, '203.0.113.1'))

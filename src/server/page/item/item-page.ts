@@ -10,32 +10,28 @@ import { similarContract, trendContract } from '../../feed/search-routes.ts'
 import { askLink, hostOf, storyRow, untrustedLink } from '../feed-items.ts'
 import { NOTHING, formatCount, formatCounted, html } from '../html.ts'
 import type { Html } from '../html.ts'
-import { ITEM_PATH, itemHref, refusalsOf, withQuery } from '../layout.ts'
-import type { Panel } from '../layout.ts'
-import { mountPanels } from '../panel-pages.ts'
-import type { PanelPages } from '../panel-pages.ts'
+import { ITEM_PATH, itemHref, withQuery } from '../layout.ts'
+import type { View } from '../rendered-pages.ts'
+import { htmlOf, refusalsOf, section } from '../sections.ts'
+import type { Section, SectionPage } from '../sections.ts'
 import { chartTable } from './chart-table.ts'
 import type { ChartRow } from './chart-table.ts'
-import { yearRanksPanel } from './year-ranks.ts'
-/**
- * Mounts `/item?key=…`: an item with its links, its rank over time as charts and tables, and similar items
- * (docs/page.md).
- */
-export function mountItemPage(pages: PanelPages): void {
-  const { baseUrl } = pages.frame
-  mountPanels(pages, {
-    path: ITEM_PATH,
-    panels: [ITEM_PANEL, yearRanksPanel(baseUrl), SIMILAR_PANEL],
-    linksRepeatQuery: false,
-    content({ query }, { sections, title }) {
-      const name = title ?? query.params.get('key') ?? ''
-      return {
-        title: `${name} · dash`,
-        main: html`<h1 class="item-name"><bdi>${name === '' ? 'An item over time' : name}</bdi></h1>
-          ${sections}`,
-      }
-    },
-  })
+import { yearRanksSection } from './year-ranks.ts'
+
+/** `/item?key=…`: an item with its links, its rank over time as charts and tables, and similar items (docs/page.md). */
+export const ITEM_PAGE: SectionPage = {
+  path: ITEM_PATH,
+  query: { known: ['key', 'at'], linksRepeatQuery: false },
+  async render(view) {
+    const sections = await Promise.all([itemSection(view), yearRanksSection(view), similarSection(view)])
+    const name = sections[0]?.title ?? view.query.params.get('key') ?? ''
+    return {
+      title: `${name} · dash`,
+      sections,
+      main: html`<h1 class="item-name"><bdi>${name === '' ? 'An item over time' : name}</bdi></h1>
+        ${htmlOf(sections)}`,
+    }
+  },
 }
 
 /** Number of latest observed days shown; the interface returns all. */
@@ -43,36 +39,39 @@ const DAYS_MAX = 366
 
 type ObservedDay = ItemTrend['days'][number]
 
-/** The panel of an item's daily rank among the observed items of its source. */
-const ITEM_PANEL: Panel = {
-  id: 'item',
-  title: 'Links and ranks by day',
-  params: ['key'],
-  async render({ sources, query }) {
-    const trend = await sources.search.itemTrend(parseKey(query.params))
-    const [{ source, sourceId } = { source: '', sourceId: '' }] = itemsOfKey(trend.key)
-    const shown = trend.days.slice(-DAYS_MAX)
-    const json = withQuery('/api/trend', { key: trend.key })
-    const content = html`<div class="item-links" data-key="${trend.key}">
-        ${itemLinks(trend, discussionUrl(source, sourceId))}
-        <span class="title unseen" aria-hidden="true"><bdi>${trend.title}</bdi></span>
-        ${askLink(trend.key, html`Ask about it`)}
-      </div>
-      ${shown.length === 0 ? NOTHING : html`${bestDay(shown, source)} ${observationTable(shown, source)}`}
-      ${truncationNote(trend.days.length, shown.length)}
-      <p class="as-of">
-        ${nameOfSource(source)} · <code>${trend.key}</code> · <a href="${json}">JSON</a> · rank by
-        ${unitOf(source)} among that day's ${nameOfSource(source)} items, from the daily signals; a later
-        import can change it
-      </p>`
-    const preview = {
-      description: `${[nameOfSource(source), ...itemFacts(trend, source)].join(' · ')}.`,
-      path: itemHref(trend.key),
-    }
-    return { status: 200, content, title: trend.title, preview }
-  },
-  refusalOf: refusalsOf(trendContract),
+/** An item's daily rank among the observed items of its source. */
+function itemSection(view: View): Promise<Section | null> {
+  const { sources, query } = view
+  return section(
+    view,
+    { id: 'item', title: 'Links and ranks by day', refusalOf: refusalOfTrend },
+    async () => {
+      const trend = await sources.search.itemTrend(parseKey(query.params))
+      const [{ source, sourceId } = { source: '', sourceId: '' }] = itemsOfKey(trend.key)
+      const shown = trend.days.slice(-DAYS_MAX)
+      const json = withQuery('/api/trend', { key: trend.key })
+      const content = html`<div class="item-links" data-key="${trend.key}">
+          ${itemLinks(trend, discussionUrl(source, sourceId))}
+          <span class="title unseen" aria-hidden="true"><bdi>${trend.title}</bdi></span>
+          ${askLink(trend.key, html`Ask about it`)}
+        </div>
+        ${shown.length === 0 ? NOTHING : html`${bestDay(shown, source)} ${observationTable(shown, source)}`}
+        ${truncationNote(trend.days.length, shown.length)}
+        <p class="as-of">
+          ${nameOfSource(source)} · <code>${trend.key}</code> · <a href="${json}">JSON</a> · rank by
+          ${unitOf(source)} among that day's ${nameOfSource(source)} items, from the daily signals; a later
+          import can change it
+        </p>`
+      const preview = {
+        description: `${[nameOfSource(source), ...itemFacts(trend, source)].join(' · ')}.`,
+        path: itemHref(trend.key),
+      }
+      return { status: 200, content, title: trend.title, preview }
+    },
+  )
 }
+
+const refusalOfTrend = refusalsOf(trendContract)
 
 /** Links to the article and to its discussion. */
 function itemLinks({ url }: ItemTrend, discussion: string | null): Html {
@@ -167,23 +166,22 @@ function truncationNote(total: number, shown: number): Html {
 /** Number of similar items shown. */
 const SIMILAR_MAX = 8
 
-/** An item that is stored but not indexed yet has no similar ones; one that is not stored is the first panel's refusal. */
+/** An item that is stored but not indexed yet has no similar ones; one that is not stored is the first section's refusal. */
 function notIndexedYet(error: unknown): null {
   if (error instanceof Refusal && error.code === 'item_not_found') return null
   throw error
 }
 
-const SIMILAR_PANEL: Panel = {
-  id: 'similar',
-  title: 'Similar items',
-  params: ['key'],
-  async render({ sources, now, query }) {
+function similarSection(view: View): Promise<Section | null> {
+  const { sources, now, query } = view
+  return section(view, { id: 'similar', title: 'Similar items', refusalOf: refusalOfSimilar }, async () => {
     const items = await sources.search.similar(parseKey(query.params), SIMILAR_MAX).catch(notIndexedYet)
     if (items === null) return null
     if (items.length === 0) return html`<p class="empty">Nothing stored is similar.</p>`
     return html`<ul class="items">
       ${items.map((item) => storyRow({ item, others: [] }, now, true))}
     </ul>`
-  },
-  refusalOf: refusalsOf(similarContract),
+  })
 }
+
+const refusalOfSimilar = refusalsOf(similarContract)

@@ -19,22 +19,24 @@ import type { ListsByDigest } from '../../year/year-lists.ts'
 import { NOTHING, html } from '../html.ts'
 import type { Html } from '../html.ts'
 import { ITEM_PATH, withQuery } from '../layout.ts'
-import type { PageQuery, Panel } from '../layout.ts'
-import type { PageSources } from '../page-sources.ts'
+import type { PageQuery } from '../layout.ts'
+import type { PageSources, View } from '../rendered-pages.ts'
+import { section } from '../sections.ts'
+import type { Section, SectionRefusal } from '../sections.ts'
 import { daysOf, parseTime, refusalOfYear } from '../year/time-travel.ts'
 import { shareBox } from '../year/year-chart.ts'
 import { ranksByDay, stayText } from '../year/year-view.ts'
 import { chartTable } from './chart-table.ts'
 import type { ChartRow } from './chart-table.ts'
+
 /** Publications and gaps per page: each publication is verified. */
 const STOPS_PER_PAGE = 31
 
-/** The panel of an item's rank in each publication of the Year, read from verified bytes. */
-export const yearRanksPanel = (baseUrl: () => string): Panel => ({
-  id: 'year-ranks',
-  title: 'In the Top Year',
-  params: ['key', 'at'],
-  async render({ sources: { publications, lists, search }, now, query }) {
+/** An item's rank in each publication of the Year, read from verified bytes. */
+export function yearRanksSection(view: View): Promise<Section | null> {
+  const { sources, now, query } = view
+  const { publications, lists, search } = sources
+  return section(view, { id: 'year-ranks', title: 'In the Top Year', refusalOf }, async () => {
     const key = parseKey(query.params)
     const at = parseTime(query.params, 'at', 'invalid_at', now) ?? now
     const proved = await publications.entries()
@@ -60,11 +62,13 @@ export const yearRanksPanel = (baseUrl: () => string): Panel => ({
         The published rank in the list of its source and in <em>Popular</em>; a published rank never changes.
       </p>
       ${pageLinks(stops, stopIndex, query, now)}
-      ${isListed ? shareItem(baseUrl(), key, manifestsOf(shown)) : NOTHING}`
-  },
-  refusalOf: (error, view) =>
-    codeOf(trendContract, error) === 'invalid_key' ? INVALID_KEY : refusalOfYear(error, view),
-})
+      ${isListed ? shareItem(view.frame.baseUrl(), key, manifestsOf(shown)) : NOTHING}`
+  })
+}
+
+function refusalOf(error: unknown, view: View): SectionRefusal {
+  return codeOf(trendContract, error) === 'invalid_key' ? INVALID_KEY : refusalOfYear(error, view)
+}
 
 /** A sentence with the best rank and the stay of an item in each list of the newest publication. */
 function staysIn(manifests: readonly Manifest[], lists: ListsByDigest, key: string, isStart: boolean): Html {
@@ -75,7 +79,7 @@ function staysIn(manifests: readonly Manifest[], lists: ListsByDigest, key: stri
   return stays.length === 0 ? NOTHING : html`<p class="stay">${stays.join('; ')}.</p>`
 }
 
-/** False if no item with a key is stored; the first panel of the page says so. */
+/** False if no item with a key is stored; the first section of the page says so. */
 async function isStored(search: PageSources['search'], key: string): Promise<boolean> {
   try {
     await search.itemTrend(key)

@@ -8,52 +8,56 @@ import { changesOf } from '../../year/year-changes.ts'
 import type { ListedItem } from '../../year/year-lists.ts'
 import { NOTHING, html } from '../html.ts'
 import type { Html } from '../html.ts'
-import { refusalsOf } from '../layout.ts'
-import type { Panel } from '../layout.ts'
+import type { View } from '../rendered-pages.ts'
+import { refusalsOf, section } from '../sections.ts'
+import type { Section, SectionPage } from '../sections.ts'
 
-/** Path of the page of the changes since a publication. */
-export const SINCE_PATH = '/since'
+const TITLE = 'Changes of the Year'
 
 const SINCE_PARAM = 'since'
 
-/**
- * The panel of what changed in the Year since another publication: since the one before, or since the one of `since`,
- * which the browser of a returning visitor keeps. An unknown value counts as none.
- *
- * @param place the home page shows the panel as one line that opens, without the parameter; the page shows it open
- */
-export function sincePanel(place: 'home' | 'page'): Panel {
-  return {
-    id: 'since',
-    title: 'Changes of the Year',
-    headingLevel: place === 'home' ? 2 : 1,
-    params: place === 'home' ? [] : [SINCE_PARAM],
-    async render({ sources: { publications, lists }, now, query }) {
-      const { timeline } = await publications.entries()
-      const published = selectableItems(timeline).filter(({ manifest }) => manifest.publishedAt <= now)
-      const newest = published.at(-1)
-      if (!newest) return place === 'home' ? NOTHING : NO_PUBLICATION
-      const seen = published.find((item) => nameOf(item) === query.params.get(SINCE_PARAM))
-      const base = seen ?? published.at(-2)
-      if (!base || base === newest) return sincePart(newest, null, NOTHING, html`<p>${NO_CHANGE}</p>`, place)
-      const read = await lists([base.manifest, newest.manifest])
-      const [before, after] = [base, newest].map(({ manifest }) => read.get(manifest.sha256)?.popular)
-      const changes = before && after ? changesBetween(before, after) : null
-      const since = seen
-        ? html`your last visit <span class="roomy">of ${base.manifest.asOfDay}</span>`
-        : sinceText(base, newest)
-      const heading = html`<strong>Since ${since}</strong> ${changes ? countsOf(changes) : 'an older layout'}`
-      return sincePart(
-        newest,
-        { base, count: changes ? countOf(changes) : 0 },
-        heading,
-        contentOf(base, newest, changes, place),
-        place,
-      )
-    },
-    refusalOf: refusalsOf(ranksContract),
-  }
+/** `/since`: what changed in the Year since another publication. */
+export const SINCE_PAGE: SectionPage = {
+  path: '/since',
+  query: { known: [SINCE_PARAM] },
+  render: async (view) => ({ title: `${TITLE} · dash`, sections: [await sinceSection(view, 'page')] }),
 }
+
+/**
+ * What changed in the Year since another publication: since the one before, or since the one of `since`, which the
+ * browser of a returning visitor keeps. An unknown value counts as none.
+ *
+ * @param place the home page shows it as one line that opens, without the parameter; the page shows it open
+ */
+export function sinceSection(view: View, place: 'home' | 'page'): Promise<Section | null> {
+  const { sources, now, query } = view
+  const headingLevel = place === 'home' ? 2 : 1
+  return section(view, { id: 'since', title: TITLE, headingLevel, refusalOf }, async () => {
+    const { timeline } = await sources.publications.entries()
+    const published = selectableItems(timeline).filter(({ manifest }) => manifest.publishedAt <= now)
+    const newest = published.at(-1)
+    if (!newest) return place === 'home' ? NOTHING : NO_PUBLICATION
+    const seen = published.find((item) => nameOf(item) === query.params.get(SINCE_PARAM))
+    const base = seen ?? published.at(-2)
+    if (!base || base === newest) return sincePart(newest, null, NOTHING, html`<p>${NO_CHANGE}</p>`, place)
+    const read = await sources.lists([base.manifest, newest.manifest])
+    const [before, after] = [base, newest].map(({ manifest }) => read.get(manifest.sha256)?.popular)
+    const changes = before && after ? changesBetween(before, after) : null
+    const since = seen
+      ? html`your last visit <span class="roomy">of ${base.manifest.asOfDay}</span>`
+      : sinceText(base, newest)
+    const heading = html`<strong>Since ${since}</strong> ${changes ? countsOf(changes) : 'an older layout'}`
+    return sincePart(
+      newest,
+      { base, count: changes ? countOf(changes) : 0 },
+      heading,
+      contentOf(base, newest, changes, place),
+      place,
+    )
+  })
+}
+
+const refusalOf = refusalsOf(ranksContract)
 
 const NO_PUBLICATION = html`<p class="empty">Nothing has been published yet.</p>`
 

@@ -8,8 +8,10 @@ import { lastCompleteDay } from '../../../domain/year/ledger.ts'
 import { historyContract } from '../../year/routes.ts'
 import { NOTHING, formatCounted, html, instantOf } from '../html.ts'
 import type { Html } from '../html.ts'
-import { refusalsOf } from '../layout.ts'
-import type { PageQuery, PanelRefusal, View } from '../layout.ts'
+import type { PageQuery } from '../layout.ts'
+import type { View } from '../rendered-pages.ts'
+import { refusalsOf } from '../sections.ts'
+import type { SectionRefusal } from '../sections.ts'
 
 /** Query parameters that select the Year of another time; `day` and `withDay` are sent by forms. */
 export const YEAR_PARAMS = ['at', 'with', 'day', 'withDay'] as const
@@ -88,7 +90,7 @@ const OWN_REFUSALS: Readonly<Record<string, string>> = {
 const refusalOfHistory = refusalsOf(historyContract)
 
 /** The refusal of the history interface, with a form for another day. */
-export function refusalOfYear(error: unknown, { query, now }: View): PanelRefusal {
+export function refusalOfYear(error: unknown, { query, now }: View): SectionRefusal {
   const code = error instanceof Refusal ? error.code : ''
   const when = OWN_REFUSALS[code]
   const refusal = when === undefined ? refusalOfHistory(error) : { status: 400, code, when }

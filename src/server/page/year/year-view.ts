@@ -24,22 +24,16 @@ import type { RowNotes } from '../feed-items.ts'
 import { NO_MATCH } from '../feed-rule.ts'
 import { NOTHING, ageOf, formatCounted, html, instantOf } from '../html.ts'
 import type { Html } from '../html.ts'
-import type { PageSources } from '../page-sources.ts'
 import { firstTitles, withQuery } from '../layout.ts'
-import type { PanelContent, View } from '../layout.ts'
+import type { PageSources, View } from '../rendered-pages.ts'
+import type { SectionContent } from '../sections.ts'
 import { NEW, rankChange, yearComparison } from './comparison.ts'
 import { proofPanel } from './proof-panel.ts'
 import type { Evidence } from './proof-panel.ts'
 import { publicationsOfPeriod, timeline } from './timeline.ts'
-import { addressOfDays, dayForms, gapNotice, parseMoments } from './time-travel.ts'
+import { addressOfDays, dayForms, gapNotice, isYear, parseMoments } from './time-travel.ts'
 import type { Moments } from './time-travel.ts'
 import { parseChartCount, yearChart } from './year-chart.ts'
-
-/** Renders the Year of any time, its position in the history, and its proof. */
-export interface YearView {
-  render(view: View, column: ColumnName | null): Promise<Html | PanelContent>
-  redirect(view: View): Promise<string | null>
-}
 
 /** A moment with the publication that the history serves for it, verified for this request. */
 interface ServedMoment {
@@ -47,115 +41,119 @@ interface ServedMoment {
   publication: ProvedPublication | null
 }
 
-/** @param baseUrl public URL of the server, for the commands that check it */
-export function yearView(baseUrl: () => string): YearView {
-  return {
-    async redirect({ sources: { publications }, now, query }) {
-      const moments = parseMoments(query, now)
-      const isDay = Object.values(moments).some((moment) => typeof moment === 'string')
-      return isDay ? addressOfDays(moments, query, stopsOnce(await publications.entries()), now) : null
-    },
-    async render(view, column) {
-      const { now, query } = view
-      const { publications } = view.sources
-      const moments = parseMoments(query, now)
-      const rule = parseRule(query.params)
-      const chartCount = parseChartCount(query)
-      const proved = await publications.entries()
-      const stops = stopsOnce(proved)
-      if (stops.length === 0) return NO_PUBLICATION
-      const serve = async (requested: Moments['at']): Promise<ServedMoment> => {
-        const moment = momentAt(proved.timeline, stops, instantAsked(requested, stops, now))
-        const { selected } = moment
-        return { moment, publication: selected && (await publications.publication(selected.manifest)) }
-      }
-      const served = await serve(moments.at)
-      const other = moments.with === null ? null : await serve(moments.with)
-      const period = periodWith(stops, served.moment.stopIndex)
-      const shown = lastStops(stops, served.moment.stopIndex, PUBLICATIONS_MAX)
-      const frame: Frame = {
-        view,
-        column,
-        rule,
-        chartCount,
-        stops,
-        period,
-        shown,
-        history: await historyOf(view.sources, period, shown),
-        evidence: { proved, log: await view.sources.log(), baseUrl: baseUrl() },
-        forms: dayForms({
-          day: dayShown(stops[served.moment.stopIndex]),
-          firstDay: dayShown(stops[0]),
-          comparedWith: other?.moment.selected?.manifest.asOfDay ?? '',
-          query,
-          now,
-        }),
-      }
-      return other ? renderComparison(frame, [served, other]) : renderOne(frame, served)
-    },
+/** The URL of the home page with the days of a form replaced by instants; null if there are none, or not valid ones. */
+export async function addressOfYear({ sources: { publications }, now, query }: View): Promise<string | null> {
+  if (!isYear(query)) return null
+  try {
+    const moments = parseMoments(query, now)
+    const isDay = Object.values(moments).some((moment) => typeof moment === 'string')
+    return isDay ? addressOfDays(moments, query, stopsOnce(await publications.entries()), now) : null
+  } catch {
+    // The section of the feed refuses for the same reason.
+    return null
   }
+}
 
-  function renderOne(frame: Frame, { moment, publication }: ServedMoment): PanelContent {
-    const { view, column, rule, history, evidence, forms } = frame
-    const { query, now } = view
-    // Without a requested time, a newest day that is not published yet is not a gap.
-    const notice = query.params.has('at') || moment.due.is === 'gap' ? gapNotice(moment) : NOTHING
-    if (!publication || !moment.selected)
-      return { status: 404, content: html`${timelineOf(frame, moment)} ${BEFORE_FIRST} ${forms}` }
-    const envelope = envelopeOf(publication)
-    const feed = envelope && (rule === null ? envelope.feed : applyRule(envelope.feed, rule))
-    const content = html`${timelineOf(frame, moment, proofPanel(moment.selected, evidence))} ${notice}
-    ${feed ? listsOf(frame, feed, publication) : olderLayout(publication)}
-    ${'refused' in history ? withoutHistory(history.refused) : chartOf(frame, history)} ${forms}
-    ${publicationLine(publication, now)} ${envelope ? coverageLine(envelope) : NOTHING}`
-    const day = `Year up to ${publication.manifest.asOfDay}`
-    const shown = moment.due.is === 'gap' ? `gap of ${moment.dueDay}, ${day}` : day
-    const { asOfDay, publishedAt } = publication.manifest
-    const at = formatInstant(publishedAt)
-    const preview = {
-      description: `The Top Year up to ${asOfDay}${ruleText(rule)}: ${firstTitles(feed?.popular ?? [])}`,
-      path: withQuery('/', { sort: 'year', at, ...Object.fromEntries(paramsOfRule(rule)) }),
-    }
-    return { status: 200, content, title: titleOf(column, shown + ruleText(rule)), preview }
+/** Renders the Year of any time, its position in the history, and its proof. */
+export async function yearContent(view: View, column: ColumnName | null): Promise<Html | SectionContent> {
+  const { now, query } = view
+  const { publications } = view.sources
+  const moments = parseMoments(query, now)
+  const rule = parseRule(query.params)
+  const chartCount = parseChartCount(query)
+  const proved = await publications.entries()
+  const stops = stopsOnce(proved)
+  if (stops.length === 0) return NO_PUBLICATION
+  const serve = async (requested: Moments['at']): Promise<ServedMoment> => {
+    const moment = momentAt(proved.timeline, stops, instantAsked(requested, stops, now))
+    const { selected } = moment
+    return { moment, publication: selected && (await publications.publication(selected.manifest)) }
   }
+  const served = await serve(moments.at)
+  const other = moments.with === null ? null : await serve(moments.with)
+  const period = periodWith(stops, served.moment.stopIndex)
+  const shown = lastStops(stops, served.moment.stopIndex, PUBLICATIONS_MAX)
+  const frame: Frame = {
+    view,
+    column,
+    rule,
+    chartCount,
+    stops,
+    period,
+    shown,
+    history: await historyOf(view.sources, period, shown),
+    evidence: { proved, log: await view.sources.log(), baseUrl: view.frame.baseUrl() },
+    forms: dayForms({
+      day: dayShown(stops[served.moment.stopIndex]),
+      firstDay: dayShown(stops[0]),
+      comparedWith: other?.moment.selected?.manifest.asOfDay ?? '',
+      query,
+      now,
+    }),
+  }
+  return other ? renderComparison(frame, [served, other]) : renderOne(frame, served)
+}
 
-  function renderComparison(frame: Frame, served: readonly [ServedMoment, ServedMoment]): PanelContent {
-    const { view, column, rule, evidence, forms } = frame
-    const { query, now } = view
-    const controls = timelineOf(frame, served[0].moment)
-    const [then, later] = served.toSorted((a, b) => a.moment.at - b.moment.at) as [ServedMoment, ServedMoment]
-    const notices = html`${gapNotice(then.moment)} ${gapNotice(later.moment)}`
-    const endLink = html`<p>${query.sectionLink('feed', { with: null }, 'End the comparison')}</p>`
-    if (!then.publication || !later.publication)
-      return { status: 404, content: html`${controls} ${BEFORE_FIRST} ${notices} ${endLink} ${forms}` }
-    const isSame = then.publication.manifest.sha256 === later.publication.manifest.sha256
-    const publicationsShown = isSame ? [later] : [then, later]
-    const content = html`${controls} ${notices} ${endLink}
-    ${isSame ? ONE_PUBLICATION : difference(then.publication, later.publication, frame)} ${forms}
-    ${publicationsShown.map(({ moment, publication }, index) =>
-      moment.selected && publication
-        ? html`${publicationLine(publication, now)}
-          ${proofPanel(moment.selected, evidence, index === 0 ? 'proof' : 'proof-later')}`
-        : NOTHING,
-    )}`
-    const days = `Year up to ${then.publication.manifest.asOfDay} and up to ${later.publication.manifest.asOfDay}`
-    return { status: 200, content, title: titleOf(column, days + ruleText(rule)) }
+function renderOne(frame: Frame, { moment, publication }: ServedMoment): SectionContent {
+  const { view, column, rule, history, evidence, forms } = frame
+  const { query, now } = view
+  // Without a requested time, a newest day that is not published yet is not a gap.
+  const notice = query.params.has('at') || moment.due.is === 'gap' ? gapNotice(moment) : NOTHING
+  if (!publication || !moment.selected)
+    return { status: 404, content: html`${timelineOf(frame, moment)} ${BEFORE_FIRST} ${forms}` }
+  const envelope = envelopeOf(publication)
+  const feed = envelope && (rule === null ? envelope.feed : applyRule(envelope.feed, rule))
+  const content = html`${timelineOf(frame, moment, proofPanel(moment.selected, evidence))} ${notice}
+  ${feed ? listsOf(frame, feed, publication) : olderLayout(publication)}
+  ${'refused' in history ? withoutHistory(history.refused) : chartOf(frame, history)} ${forms}
+  ${publicationLine(publication, now)} ${envelope ? coverageLine(envelope) : NOTHING}`
+  const day = `Year up to ${publication.manifest.asOfDay}`
+  const shown = moment.due.is === 'gap' ? `gap of ${moment.dueDay}, ${day}` : day
+  const { asOfDay, publishedAt } = publication.manifest
+  const at = formatInstant(publishedAt)
+  const preview = {
+    description: `The Top Year up to ${asOfDay}${ruleText(rule)}: ${firstTitles(feed?.popular ?? [])}`,
+    path: withQuery('/', { sort: 'year', at, ...Object.fromEntries(paramsOfRule(rule)) }),
   }
+  return { status: 200, content, title: titleOf(column, shown + ruleText(rule)), preview }
+}
 
-  function difference(then: ProvedPublication, later: ProvedPublication, frame: Frame): Html {
-    const envelopes: (YearEnvelope | null)[] = [envelopeOf(then), envelopeOf(later)]
-    const [before, after] = envelopes
-    if (!before) return olderLayout(then)
-    if (!after) return olderLayout(later)
-    const { rule, column, view } = frame
-    // The conditions select items of both lists; `top` would let items enter and leave that stayed.
-    const conditions = rule && { ...rule, top: null }
-    const select = ({ asOfDay, feed }: YearEnvelope) => ({
-      asOfDay,
-      feed: conditions === null ? feed : applyRule(feed, conditions),
-    })
-    return yearComparison(select(before), select(after), column, view.query)
-  }
+function renderComparison(frame: Frame, served: readonly [ServedMoment, ServedMoment]): SectionContent {
+  const { view, column, rule, evidence, forms } = frame
+  const { query, now } = view
+  const controls = timelineOf(frame, served[0].moment)
+  const [then, later] = served.toSorted((a, b) => a.moment.at - b.moment.at) as [ServedMoment, ServedMoment]
+  const notices = html`${gapNotice(then.moment)} ${gapNotice(later.moment)}`
+  const endLink = html`<p>${query.sectionLink('feed', { with: null }, 'End the comparison')}</p>`
+  if (!then.publication || !later.publication)
+    return { status: 404, content: html`${controls} ${BEFORE_FIRST} ${notices} ${endLink} ${forms}` }
+  const isSame = then.publication.manifest.sha256 === later.publication.manifest.sha256
+  const publicationsShown = isSame ? [later] : [then, later]
+  const content = html`${controls} ${notices} ${endLink}
+  ${isSame ? ONE_PUBLICATION : difference(then.publication, later.publication, frame)} ${forms}
+  ${publicationsShown.map(({ moment, publication }, index) =>
+    moment.selected && publication
+      ? html`${publicationLine(publication, now)}
+        ${proofPanel(moment.selected, evidence, index === 0 ? 'proof' : 'proof-later')}`
+      : NOTHING,
+  )}`
+  const days = `Year up to ${then.publication.manifest.asOfDay} and up to ${later.publication.manifest.asOfDay}`
+  return { status: 200, content, title: titleOf(column, days + ruleText(rule)) }
+}
+
+function difference(then: ProvedPublication, later: ProvedPublication, frame: Frame): Html {
+  const envelopes: (YearEnvelope | null)[] = [envelopeOf(then), envelopeOf(later)]
+  const [before, after] = envelopes
+  if (!before) return olderLayout(then)
+  if (!after) return olderLayout(later)
+  const { rule, column, view } = frame
+  // The conditions select items of both lists; `top` would let items enter and leave that stayed.
+  const conditions = rule && { ...rule, top: null }
+  const select = ({ asOfDay, feed }: YearEnvelope) => ({
+    asOfDay,
+    feed: conditions === null ? feed : applyRule(feed, conditions),
+  })
+  return yearComparison(select(before), select(after), column, view.query)
 }
 
 /** The parts of the view that do not depend on whether it compares. */

@@ -1,0 +1,56 @@
+import { RULE_PARAMS } from '../../domain/feed/rule.ts'
+import { chatHeaders, chatSection } from './chat-panel.ts'
+import { feedSection, feedTabs } from './feed-panel.ts'
+import { alternateLinks } from './feed-rule.ts'
+import { html } from './html.ts'
+import type { Frame } from './layout.ts'
+import { MODEL_PARAMS, modelsAddress, modelsSummary } from './models-panel.ts'
+import { htmlOf } from './sections.ts'
+import type { SectionPage } from './sections.ts'
+import { statusLine } from './status-panel.ts'
+import { sinceSection } from './year/since-panel.ts'
+import { YEAR_PARAMS } from './year/time-travel.ts'
+import { CHART_PARAM } from './year/year-chart.ts'
+import { addressOfYear } from './year/year-view.ts'
+
+/** `/`: the feed with the tabs of its periods in the header, and the other sections around it. */
+export const homePage = (frame: Frame): SectionPage => ({
+  path: '/',
+  headers: chatHeaders(frame),
+  query: {
+    known: ['sort', 'column', ...RULE_PARAMS, ...YEAR_PARAMS, CHART_PARAM, ...MODEL_PARAMS],
+    // Keep `sort` next to a time parameter: without it, the time would select the Year.
+    isDefault: (name, value, params) =>
+      name === 'sort' &&
+      value === 'trending' &&
+      params.getAll(name).length === 1 &&
+      !YEAR_PARAMS.some((each) => params.has(each)),
+  },
+  async render(view) {
+    const { query } = view
+    const location = (await addressOfYear(view)) ?? modelsAddress(query)
+    if (location !== null) return { location }
+    const sections = await Promise.all([
+      statusLine(view),
+      sinceSection(view, 'home'),
+      feedSection(view),
+      modelsSummary(view),
+      chatSection(view, 'sheet'),
+    ])
+    const [, , feed] = sections
+    return {
+      title: feed?.title === undefined ? 'dash' : `${feed.title} · dash`,
+      head: alternateLinks(query),
+      tabs: feedTabs(query),
+      sections,
+      lead: feed,
+      main: html`<h1 class="unseen">dash</h1>
+        <div class="home">${htmlOf(sections)} ${INTRODUCTION}</div>`,
+    }
+  },
+})
+
+const INTRODUCTION = html`<p class="introduction">
+  Trends of Hacker News, Lobsters and LessWrong, and the Top Year
+  <a href="/?sort=year#feed">as it was on any day</a>.
+</p>`
