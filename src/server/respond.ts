@@ -163,7 +163,9 @@ export function respondJson(
   value: unknown,
 ): Response {
   if (status >= 400 && typeof value === 'object' && value !== null && 'error' in value) {
-    notesOf(event.runtime?.node?.res).code = String(value.error)
+    const { error } = value
+    const isOpenAi = typeof error === 'object' && error !== null && 'code' in error
+    notesOf(event.runtime?.node?.res).code = String(isOpenAi ? error.code : error)
   }
   const body = Buffer.from(JSON.stringify(value))
   return respond(event, status, { ...headers, 'content-type': JSON_TYPE }, body)

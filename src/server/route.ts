@@ -86,8 +86,8 @@ export interface Contract<Code extends string> {
   storage?: Readonly<Record<StorageRefusal, Code>>
   /** Public code of an unexpected error. */
   fault: Code
-  /** True if errors have the shape of the OpenAI API: `error` is an object with message, type and code. */
-  openAiErrors?: true
+  /** Makes errors in the shape of the OpenAI API, if they have it: `error` is an object with message, type and code. */
+  openAiErrors?: (error: unknown) => ShownError
   /** True if errors have no `message`, because the interface document fixes their members. */
   bareErrors?: true
   methodNotAllowed: Code
@@ -99,6 +99,18 @@ export interface Contract<Code extends string> {
   preflight: Readonly<Record<string, string>> | null
   /** 200 unless another is named. */
   preflightStatus?: 204
+}
+
+/** An error as it is sent. */
+export interface ShownError {
+  status: number
+  code: string
+  /** Headers of this error, beside those of the contract. */
+  headers: Readonly<Record<string, string>>
+  body: object
+  /** As in the contract: not logged as an error, and sent after a delay. */
+  expected?: boolean | undefined
+  delayed?: boolean | undefined
 }
 
 /** A contract bound to its handler; the app mounts it. */
@@ -116,46 +128,44 @@ export function route<Code extends string>(
   handler: (event: H3Event) => Promise<Response>,
   headersFor: HeadersFor = () => ({}),
 ): Route {
-  const refuse = (
-    event: H3Event,
-    code: Code,
-    extraMembers: Readonly<Record<string, string | number>>,
-  ): Response => {
-    const { status, error = code, members } = contract.refusals[code]
-    const headers = {
-      ...contract.headers,
-      ...headersFor(event),
-      ...contract.refusalHeaders,
-      ...(code === contract.methodNotAllowed ? { allow: allowedMethods(contract).join(', ') } : {}),
-      ...retryAfter(extraMembers),
-    }
-    const message = contract.bareErrors
-      ? {}
-      : { message: refusalMessage(contract.refusals[code], extraMembers) }
-    return respondJson(event, status, headers, { error, ...message, ...members, ...extraMembers })
-  }
+  const methods = allowedMethods(contract)
   return {
     path: contract.path.replace(/\{\w+\}$/, '**'),
     async handle(event, log) {
       try {
-        if (event.req.method === 'OPTIONS') {
+        if (event.req.method === 'OPTIONS' && contract.preflight) {
           const headers = { ...contract.preflight, ...headersFor(event) }
           return respond(event, contract.preflightStatus ?? 200, headers, null)
         }
-        if (!allowedMethods(contract).includes(event.req.method))
-          return refuse(event, contract.methodNotAllowed, {})
+        if (!methods.includes(event.req.method)) throw new Refusal(contract.methodNotAllowed)
         return await handler(event)
-      } catch (error) {
-        const code = codeOf(contract, error)
-        const { status, expected = false, delayed = false } = contract.refusals[code]
+      } catch (err) {
+        const shown = contract.openAiErrors?.(err) ?? shownError(contract, err)
+        const { status, code, body, expected = false, delayed = false } = shown
         if (delayed) await delayRefusal()
-        if (status >= 500 && !expected) {
-          log.error({ requestId: requestId(event.req.headers), code, err: error }, 'request refused')
+        if (status >= 500 && !expected)
+          log.error({ requestId: requestId(event.req.headers), code, err }, 'request refused')
+        const headers = {
+          ...contract.headers,
+          ...headersFor(event),
+          ...contract.refusalHeaders,
+          ...(code === contract.methodNotAllowed ? { allow: methods.join(', ') } : {}),
+          ...shown.headers,
         }
-        return refuse(event, code, error instanceof Refusal && error.code === code ? error.members : {})
+        return respondJson(event, status, headers, body)
       }
     },
   }
+}
+
+/** An error in the shape of all interfaces but those of the OpenAI API. */
+function shownError<Code extends string>(contract: Contract<Code>, thrown: unknown): ShownError {
+  const code = codeOf(contract, thrown)
+  const { error = code, members, ...refusal } = contract.refusals[code]
+  const extraMembers = thrown instanceof Refusal && thrown.code === code ? thrown.members : {}
+  const message = contract.bareErrors ? {} : { message: refusalMessage(refusal, extraMembers) }
+  const body = { error, ...message, ...members, ...extraMembers }
+  return { ...refusal, code, headers: retryAfter(extraMembers), body }
 }
 
 function allowedMethods<Code extends string>({ method, headRefused }: Contract<Code>): string[] {

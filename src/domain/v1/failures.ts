@@ -18,10 +18,9 @@ export class BrokenStream extends Error {
   }
 }
 
-/** An error of `/v1` in the shape of the OpenAI API. */
+/** An error of `/v1`. */
 export interface V1Error {
   status: number
-  type: 'invalid_request_error' | 'authentication_error' | 'rate_limit_error' | 'api_error'
   code: string
   message: string
 }
@@ -34,11 +33,10 @@ export function errorOf({ class: kind, status }: UpstreamFailure): V1Error {
   return { ...UPSTREAM, message: `the routing service failed (${response}); try again later` }
 }
 
-const UPSTREAM = { status: 502, type: 'api_error', code: 'upstream_error' } as const
+const UPSTREAM = { status: 502, code: 'upstream_error' } as const
 
 const limitError = (code: string, message: string): V1Error => ({
   status: 429,
-  type: 'rate_limit_error',
   code,
   message,
 })
@@ -54,14 +52,12 @@ export function upstreamErrors(): readonly V1Error[] {
 
 const REJECTED_KEY: V1Error = {
   status: 401,
-  type: 'authentication_error',
   code: 'invalid_api_key',
   message: 'the routing service rejects your key; check it at the service',
 }
 
 const FORBIDDEN: V1Error = {
   status: 403,
-  type: 'invalid_request_error',
   code: 'forbidden',
   message: 'the routing service forbids the request without a reason; check your key and your account there',
 }
@@ -76,19 +72,16 @@ const ERRORS: Partial<Record<UpstreamFailure['class'], V1Error>> = {
   account_key: REJECTED_KEY,
   account_key_limit: {
     status: 402,
-    type: 'invalid_request_error',
     code: 'key_limit',
     message: 'the limit of your key is used up; raise it where the key was created',
   },
   account_balance: {
     status: 402,
-    type: 'invalid_request_error',
     code: 'insufficient_balance',
     message: 'the balance of your account blocks requests; add credits at the routing service',
   },
   account_policy: {
     status: 403,
-    type: 'invalid_request_error',
     code: 'account_data_policy',
     message: 'the data policy of your account forbids free models; allow them at the routing service',
   },
@@ -98,25 +91,21 @@ const ERRORS: Partial<Record<UpstreamFailure['class'], V1Error>> = {
   ),
   model_gone: {
     status: 404,
-    type: 'invalid_request_error',
     code: 'model_unavailable',
     message: 'the routing service has no endpoint for the model; use auto, or another model of /v1/models',
   },
   model_unsupported: {
     status: 400,
-    type: 'invalid_request_error',
     code: 'unsupported_request',
     message: 'the routing service declines the request; check its parameters, or use another model',
   },
   refused: {
     status: 403,
-    type: 'invalid_request_error',
     code: 'content_filter',
     message: 'a filter declines the request',
   },
   timeout: {
     status: 504,
-    type: 'api_error',
     code: 'timeout',
     message: 'the model did not respond in time; try again, or use another model',
   },

@@ -5,7 +5,7 @@ import type { AnswerOutput, AnswerStreamOptions, FrameEvent } from '../agent/ans
 import { NO_STORE, notesOf, respondJson } from '../respond.ts'
 import { DASH_MODEL } from '../../domain/v1/completion-request.ts'
 import type { V1Error } from '../../domain/v1/failures.ts'
-import { NO_RETRY, V1Refusal, v1Error } from './errors.ts'
+import { NO_RETRY, V1Refusal } from './errors.ts'
 
 /** Answers of the chat as chat completions (docs/agent-chat.md#keys-for-servers). */
 
@@ -61,7 +61,7 @@ const statusOf = ({ data }: ErrorEvent): number => (data.error === 'timeout' ? 5
 function errorOf(event: ErrorEvent): V1Error {
   const { error, code } = event.data
   const reason = error === 'timeout' ? 'the answer took too long' : 'the model behind the chat failed'
-  return v1Error(statusOf(event), error, `${reason} (${code}); send the request again`)
+  return { status: statusOf(event), code: error, message: `${reason} (${code}); send the request again` }
 }
 
 /** An answer as one document, sent when it is complete. */
@@ -103,7 +103,7 @@ export class WholeCompletion implements AnswerOutput {
 
   async respond(event: H3Event, headers: Readonly<Record<string, string>>): Promise<Response> {
     const last = await this.#last
-    if (last === null) throw new V1Refusal(v1Error(499, 'gone', 'the client disconnected'))
+    if (last === null) throw new V1Refusal({ status: 499, code: 'gone', message: 'the client disconnected' })
     // A repetition would count against the key's quota.
     if (last.event === 'error') throw new V1Refusal(errorOf(last), {}, NO_RETRY)
     return respondJson(event, 200, { ...headers, ...NO_STORE }, this.#document(last))

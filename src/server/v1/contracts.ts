@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { rankedModelSchema } from '../../domain/models/schema.ts'
 import { upstreamErrors } from '../../domain/v1/failures.ts'
 import type { Contract } from '../route.ts'
-import { V1_REFUSALS } from './errors.ts'
+import { V1_REFUSALS, shownV1Error } from './errors.ts'
 import type { V1Code } from './errors.ts'
 
 /** Path of the page that documents this interface. */
@@ -28,7 +28,7 @@ const COMMON = {
   query: z.object({}),
   revalidated: false,
   fault: 'internal_error',
-  openAiErrors: true,
+  openAiErrors: shownV1Error,
   methodNotAllowed: 'method_not_allowed',
   headers: {},
   refusalHeaders: { 'cache-control': 'no-store' },
@@ -50,7 +50,7 @@ const modelSchema = z.object({
 export type ListedModel = z.infer<typeof modelSchema>
 
 /** `GET /v1/models` (docs/v1.md). */
-const modelsContract: Contract<string> = {
+export const modelsContract: Contract<string> = {
   ...COMMON,
   path: '/v1/models',
   operationId: 'listModels',
@@ -64,7 +64,7 @@ const modelsContract: Contract<string> = {
 }
 
 /** `GET /v1/models/<id>` (docs/v1.md). */
-const modelContract: Contract<string> = {
+export const modelContract: Contract<string> = {
   ...COMMON,
   path: '/v1/models/{model}',
   pathRest: { name: 'model', description: 'an id of `/v1/models`; its slash may be encoded' },
@@ -86,7 +86,7 @@ const modelContract: Contract<string> = {
 const completionCodes = Object.keys(V1_REFUSALS).filter((code) => code !== 'not_found') as V1Code[]
 
 /** `POST /v1/chat/completions` (docs/v1.md). */
-const completionsContract: Contract<string> = {
+export const completionsContract: Contract<string> = {
   ...COMMON,
   method: 'POST',
   path: '/v1/chat/completions',

@@ -16,7 +16,7 @@ import { addressLimit, addressOf } from '../callers.ts'
 import { requestId } from '../respond.ts'
 import { codeOf } from '../route.ts'
 import { WholeCompletion, chunkFrames, completionHead } from './completion-output.ts'
-import { V1Refusal, keyIn, v1Error } from './errors.ts'
+import { V1Refusal, keyIn } from './errors.ts'
 
 /** Returns the active key of a text; null if it is no key, unknown or revoked. */
 export type FindKey = (key: string) => Promise<ChatKey | null>
@@ -110,7 +110,7 @@ function refusalFor({ log }: AgentPorts, event: H3Event, error: unknown): V1Refu
   if (error instanceof V1Refusal) return error
   if (error instanceof Refusal && error.code === ('invalid_api_key' satisfies KeyRefusal)) {
     const message = 'the key is unknown or revoked; send a key of dash chat-key new as Authorization: Bearer'
-    return new V1Refusal(v1Error(401, error.code, message), {}, { 'www-authenticate': 'Bearer' })
+    return new V1Refusal({ status: 401, code: error.code, message }, {}, { 'www-authenticate': 'Bearer' })
   }
   const code = codeOf(chatContract, error)
   const { status, when, error: publicCode = code, expected = false } = chatContract.refusals[code]
@@ -118,11 +118,11 @@ function refusalFor({ log }: AgentPorts, event: H3Event, error: unknown): V1Refu
     log.error({ requestId: requestId(event.req.headers), code, err: error }, 'request refused')
   }
   const { scope, retryAfterSeconds } = error instanceof Refusal ? error.members : {}
-  if (typeof retryAfterSeconds !== 'number') return new V1Refusal(v1Error(status, publicCode, when))
+  if (typeof retryAfterSeconds !== 'number') return new V1Refusal({ status, code: publicCode, message: when })
   const limit =
     scope === 'global-budget' ? 'the chat reached a limit of the day or of its open answers' : KEY_LIMIT
   const message = `${limit}; send the request again in ${retryAfterSeconds} s`
-  return new V1Refusal(v1Error(status, publicCode, message), { retryAfterSeconds })
+  return new V1Refusal({ status, code: publicCode, message }, { retryAfterSeconds })
 }
 
 const KEY_LIMIT = 'the key or the address of the caller reached its limit'

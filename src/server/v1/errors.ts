@@ -3,9 +3,8 @@ import { formatNeeds } from '../../domain/v1/completion-request.ts'
 import type { CompletionNeeds } from '../../domain/v1/completion-request.ts'
 import type { V1Error } from '../../domain/v1/failures.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { NO_STORE, notesOf, requestId, respondJson } from '../respond.ts'
 import { retryAfter } from '../route.ts'
-import type { Log, Route } from '../route.ts'
+import type { ShownError } from '../route.ts'
 
 /** Every refusal of `/v1` by this server itself; failures of the routing service are in `domain/v1/failures.ts`. */
 export const V1_REFUSALS = {
@@ -49,17 +48,7 @@ export const V1_REFUSALS = {
 
 export type V1Code = keyof typeof V1_REFUSALS
 
-/** An error of this server; its type follows from its status. */
-export function v1Error(status: number, code: string, message: string): V1Error {
-  return { status, type: typeOf(status), code, message }
-}
-
-function refusalOf(code: V1Code): V1Error {
-  const { status, message } = V1_REFUSALS[code]
-  return v1Error(status, code, message)
-}
-
-function typeOf(status: number): V1Error['type'] {
+function typeOf(status: number): string {
   if (status >= 500) return 'api_error'
   if (status === 429) return 'rate_limit_error'
   return status === 401 ? 'authentication_error' : 'invalid_request_error'
@@ -87,7 +76,7 @@ export class V1Refusal extends Error {
   readonly #details: RefusalDetails
 
   constructor(reason: V1Code | V1Error, details: RefusalDetails = {}, headers = {}) {
-    const error = typeof reason === 'string' ? refusalOf(reason) : reason
+    const error = typeof reason === 'string' ? { code: reason, ...V1_REFUSALS[reason] } : reason
     super(error.code)
     const { retryAfterSeconds } = details
     this.error = { ...error, message: details.message ?? error.message }
@@ -100,13 +89,13 @@ export class V1Refusal extends Error {
   }
 
   /** The body in the shape of the OpenAI API. */
-  body(): { error: Omit<V1Error, 'status'> & Record<string, unknown> } {
-    const { message, type, code } = this.error
+  body(): object {
+    const { status, message, code } = this.error
     const { needs, rejected } = this.#details
     return {
       error: {
         message,
-        type,
+        type: typeOf(status),
         code,
         ...(needs && { needs: formatNeeds(needs) }),
         ...(rejected && { rejected }),
@@ -123,43 +112,24 @@ export function keyIn(event: H3Event): string {
   return key
 }
 
-/** Binds a handler to a path of `/v1`. Errors become responses only here; no response has CORS headers. */
-export function v1Route(
-  path: string,
-  method: 'GET' | 'POST' | null,
-  handler: (event: H3Event) => Promise<Response>,
-): Route {
-  return {
-    path,
-    async handle(event, log) {
-      try {
-        if (method !== null && !methodsOf(method).includes(event.req.method))
-          throw new V1Refusal('method_not_allowed', {}, { allow: methodsOf(method).join(', ') })
-        return await handler(event)
-      } catch (error) {
-        return refuse(event, error, log)
-      }
-    },
-  }
+/** The error of a route of `/v1`, in the shape of the OpenAI API. */
+export function shownV1Error(thrown: unknown): ShownError {
+  const refusal = thrown instanceof V1Refusal ? thrown : refusalFor(thrown)
+  const { error, headers } = refusal
+  const { status, code } = error
+  return { status, code, headers, body: refusal.body(), expected: code !== 'internal_error' }
 }
 
-function methodsOf(method: 'GET' | 'POST'): string[] {
-  return method === 'GET' ? ['GET', 'HEAD'] : [method]
-}
-
+/** The refusal for an error of parts that this interface shares with others. */
 function refusalFor(error: unknown): V1Refusal {
-  if (error instanceof V1Refusal) return error
-  if (error instanceof Refusal && error.code === 'busy')
-    return new V1Refusal('busy', { retryAfterSeconds: Number(error.members['retryAfterSeconds']) })
-  return new V1Refusal('internal_error')
+  if (!(error instanceof Refusal) || !isV1Code(error.code)) return new V1Refusal('internal_error')
+  const { retryAfterSeconds } = error.members
+  return new V1Refusal(
+    error.code,
+    retryAfterSeconds === undefined ? {} : { retryAfterSeconds: Number(retryAfterSeconds) },
+  )
 }
 
-function refuse(event: H3Event, error: unknown, log: Log): Response {
-  const refusal = refusalFor(error)
-  const { status, code } = refusal.error
-  if (code === 'internal_error')
-    log.error({ requestId: requestId(event.req.headers), code, err: error }, 'request refused')
-  const response = respondJson(event, status, { ...NO_STORE, ...refusal.headers }, refusal.body())
-  notesOf(event.runtime?.node?.res).code = code
-  return response
+function isV1Code(code: string): code is V1Code {
+  return Object.hasOwn(V1_REFUSALS, code)
 }

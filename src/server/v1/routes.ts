@@ -21,13 +21,14 @@ import { addressOf } from '../callers.ts'
 import type { Compute } from '../computed-requests.ts'
 import type { ServedRecommendation } from '../models/routes.ts'
 import { NO_STORE, respondJson } from '../respond.ts'
-import { readBody } from '../route.ts'
+import { readBody, route } from '../route.ts'
 import type { Route } from '../route.ts'
 import { complete, openRequest } from './complete.ts'
 import type { V1Ports } from './complete.ts'
+import { completionsContract, modelContract, modelsContract } from './contracts.ts'
 import type { ListedModel } from './contracts.ts'
 import type { AnswerAsDash } from './dash-model.ts'
-import { V1Refusal, keyIn, v1Route } from './errors.ts'
+import { V1Refusal, keyIn } from './errors.ts'
 import { openLimits } from './limits.ts'
 
 /** Path of one model, before its id. */
@@ -123,12 +124,14 @@ export function v1Routes(ports: V1Ports, stored: ServedRecommendation, compute: 
   }
 
   return [
-    v1Route('/v1/models', 'GET', models),
-    v1Route(`${MODEL_PATH}**`, 'GET', model),
-    v1Route('/v1/chat/completions', 'POST', completions),
-    v1Route('/v1/**', null, () => Promise.reject(new V1Refusal('not_found'))),
+    route(modelsContract, models),
+    route(modelContract, model),
+    route(completionsContract, completions),
+    { path: '/v1/**', handle: async (event) => respondJson(event, 404, NO_STORE, NOT_FOUND) },
   ]
 }
+
+const NOT_FOUND = new V1Refusal('not_found').body()
 
 function readText(event: H3Event, hold: (bytes: number) => V1Refusal | null): Promise<string> {
   return readBody(event, V1_BODY_MAX_BYTES, {
