@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { Registry, collectDefaultMetrics } from 'prom-client'
 import { describe, expect, test } from 'vitest'
 import { JOBS } from '../src/cli/commands/init/units.ts'
 import { METRICS } from '../src/server/metrics/catalogue.ts'
@@ -28,10 +29,18 @@ function alertExpressions(): string[] {
   return [...rules.matchAll(/^ +expr: (\|\n(?: {10,}.*\n)+|.*\n)/gm)].map(([, expr = '']) => expr)
 }
 
+/** Metrics of dash, and those of the process. */
+const registry = new Registry()
+collectDefaultMetrics({ register: registry })
+const KNOWN: Readonly<Record<string, { labels: readonly string[] }>> = {
+  ...METRICS,
+  ...Object.fromEntries(registry.getMetricsAsArray().map(({ name }) => [name, { labels: [] }])),
+}
+
 /** Returns the metric names in an expression, without the suffixes of histograms. */
 function metricsIn(expression: string): string[] {
   const names = expression.match(/\b(?:dash|process|nodejs)_[a-z0-9_]+\b/g) ?? []
-  return names.map((name) => (name in METRICS ? name : name.replace(/_(?:bucket|sum|count)$/, '')))
+  return names.map((name) => (name in KNOWN ? name : name.replace(/_(?:bucket|sum|count)$/, '')))
 }
 
 function labelsIn(expression: string): string[] {
@@ -50,17 +59,15 @@ describe.each([
     expect(expressions.length).toBeGreaterThan(15)
     for (const expression of expressions) {
       const names = metricsIn(expression)
-      const labels = new Set(
-        names.flatMap((name) => [...(METRICS[name as keyof typeof METRICS] ?? { labels: [] }).labels]),
-      )
-      expect(names.filter((name) => !(name in METRICS))).toEqual([])
+      const labels = new Set(names.flatMap((name) => [...(KNOWN[name]?.labels ?? [])]))
+      expect(names.filter((name) => !(name in KNOWN))).toEqual([])
       expect(labelsIn(expression).filter((label) => !labels.has(label) && !OWN_LABELS.has(label))).toEqual([])
     }
   })
 })
 
 test('an unknown metric or label is noticed', () => {
-  expect(metricsIn('rate(dash_https_total[5m])').filter((name) => !(name in METRICS))).toEqual([
+  expect(metricsIn('rate(dash_https_total[5m])').filter((name) => !(name in KNOWN))).toEqual([
     'dash_https_total',
   ])
   expect(labelsIn('sum by (route, le) (x{path="/"})')).toEqual(['path', 'route', 'le'])
@@ -73,6 +80,9 @@ test('the page of metrics names every metric with its labels, and every alert', 
     expect(row, name).not.toBe('')
     for (const label of labels) expect(row, name).toContain(`\`${label}\``)
   }
+  const listed = [...page.matchAll(/^\| `((?:process|nodejs)_\w+)` /gm)].map(([, name = '']) => name)
+  expect(listed.length).toBeGreaterThan(5)
+  expect(listed.filter((name) => !(name in KNOWN))).toEqual([])
   const alerts = [...read('ops/prometheus/dash.rules.yml').matchAll(/- alert: (\w+)/g)].map(
     ([, name = '']) => name,
   )

@@ -15,7 +15,7 @@ import { listenOn } from '../server/listen.ts'
 import type { RunningServer } from '../server/listen.ts'
 import { agentMeter, processMeter, requestMeter } from '../server/metrics/instruments.ts'
 import { createMetricsApp, scraper, storedMetrics } from '../server/metrics/scrape.ts'
-import type { ScrapePorts, StoredMetricsPorts } from '../server/metrics/scrape.ts'
+import type { StoredMetricsPorts } from '../server/metrics/scrape.ts'
 import type { Log } from '../server/route.ts'
 import type { ProvedPublications } from '../server/year/proved-publications.ts'
 import type { V1Ports } from '../server/v1/complete.ts'
@@ -270,19 +270,12 @@ async function listenForScrapes(
 ): Promise<RunningServer | null> {
   const address = container.config.monitoring.metrics
   if (address === null) return null
-  const processMetrics = processMeter(version)
-  const meters: ScrapePorts['meters'] = [processMetrics, requests, meter]
+  const meters = [processMeter(version), requests, meter]
   const app = createMetricsApp(
     scraper({ meters, sources: storedMetrics(stored), sourceTimeoutMs: SOURCE_MS, log }),
   )
   // Log lines of scrapes would bury those of readers.
   const quiet = { ...log, info: (): void => undefined }
   const settings = { port: METRICS_SETTING, host: METRICS_SETTING }
-  try {
-    const listener = await listenOn(app, { ...address, log: quiet, isDraining, settings, ...SCRAPE_ARRIVAL })
-    return { ...listener, close: (graceMs) => listener.close(graceMs).finally(() => processMetrics.close()) }
-  } catch (error) {
-    processMetrics.close()
-    throw error
-  }
+  return listenOn(app, { ...address, log: quiet, isDraining, settings, ...SCRAPE_ARRIVAL })
 }

@@ -14,7 +14,7 @@ const gauges = define('gauge' as const)
 const histograms = define('histogram' as const)
 
 /**
- * All metrics (docs/monitoring.md), with help and labels. Label values are a closed list: route templates, command names
+ * All metrics of dash (docs/monitoring.md), with help and labels; those of the process are prom-client's. Label values are a closed list: route templates, command names
  * and our codes, never input of a caller.
  */
 export const METRICS = {
@@ -76,18 +76,6 @@ export const METRICS = {
   dash_job_last_exit_code: gauges('Exit code of the last run of a command.', 'command'),
   dash_job_last_duration_seconds: gauges('Duration of the last run of a command.', 'command'),
   dash_scrape_source_up: gauges('1 if the source of this metric group responded to this scrape.', 'source'),
-  process_cpu_seconds_total: counters('Processor time of the process, user and system.'),
-  process_resident_memory_bytes: gauges('Resident memory of the process.'),
-  process_start_time_seconds: gauges('Start time of the process.'),
-  process_open_fds: gauges('Open file descriptors of the process.'),
-  nodejs_heap_size_used_bytes: gauges('Used heap of the JavaScript engine.'),
-  nodejs_heap_size_total_bytes: gauges('Heap of the JavaScript engine.'),
-  nodejs_external_memory_bytes: gauges('Memory of objects outside that heap.'),
-  nodejs_eventloop_lag_p50_seconds: gauges('Median delay of the event loop since the last scrape.'),
-  nodejs_eventloop_lag_p99_seconds: gauges(
-    '99th percentile of the delay of the event loop since the last scrape.',
-  ),
-  nodejs_eventloop_lag_max_seconds: gauges('Longest delay of the event loop since the last scrape.'),
 } as const satisfies Record<string, MetricDefinition>
 
 type MetricName = keyof typeof METRICS
@@ -99,7 +87,7 @@ type NameOf<Type extends MetricDefinition['type']> = {
 type Labels = Readonly<Record<string, string>>
 
 /** One measured value of a metric. */
-export type Sample = readonly [name: NameOf<'counter' | 'gauge'>, value: number, labels?: Labels]
+export type Sample = readonly [name: NameOf<'gauge'>, value: number, labels?: Labels]
 
 /**
  * Constructor options of a metric, with an explicit registry: the package's default one is shared by all servers of a
@@ -141,10 +129,9 @@ export function histogram(
 export async function exposition(samples: readonly Sample[]): Promise<string> {
   const registry = new Registry()
   for (const [name, value, labels = {}] of samples) {
-    const Instrument = METRICS[name].type === 'counter' ? Counter : Gauge
-    const known = registry.getSingleMetric(name) as Counter | Gauge | undefined
-    const instrument = known ?? new Instrument(definitionOf(name, registry))
-    instrument.inc({ ...labels }, value)
+    const known = registry.getSingleMetric(name) as Gauge | undefined
+    const instrument = known ?? gauge(registry, name)
+    instrument.set({ ...labels }, value)
   }
   return samples.length === 0 ? '' : registry.metrics()
 }

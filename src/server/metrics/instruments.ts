@@ -1,11 +1,8 @@
-import { readdirSync } from 'node:fs'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { Registry } from 'prom-client'
+import { Registry, collectDefaultMetrics } from 'prom-client'
 import type { Admission } from '../../domain/agent/bounds.ts'
 import type { FailureCode } from '../../domain/agent/model-call.ts'
 import type { TurnOutcome } from '../agent/answer-stream.ts'
-import { counter, exposition, gauge, histogram } from './catalogue.ts'
-import type { Sample } from './catalogue.ts'
+import { counter, gauge, histogram } from './catalogue.ts'
 
 /** Metrics collected in this process. */
 export interface Meter {
@@ -13,54 +10,12 @@ export interface Meter {
   metrics(): Promise<string>
 }
 
-const RESOLUTION_MS = 10
-
-/** Metrics of the Node process; `close` stops the event loop monitor. */
-export interface ProcessMeter extends Meter {
-  close(): void
-}
-
-/** Starts measuring the process. @param version release of dash */
-export function processMeter(version: string): ProcessMeter {
-  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
-  delay.enable()
-  return {
-    async metrics() {
-      const { user, system } = process.cpuUsage()
-      const { rss, heapTotal, heapUsed, external } = process.memoryUsage()
-      const lag = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - RESOLUTION_MS / 1000)
-      const labels = { version, node: process.versions.node }
-      const samples: Sample[] = [
-        ['dash_build_info', 1, labels],
-        ['process_cpu_seconds_total', (user + system) / 1e6],
-        ['process_resident_memory_bytes', rss],
-        ['process_start_time_seconds', Math.round(performance.timeOrigin) / 1000],
-        ...openDescriptors(),
-        ['nodejs_heap_size_used_bytes', heapUsed],
-        ['nodejs_heap_size_total_bytes', heapTotal],
-        ['nodejs_external_memory_bytes', external],
-      ]
-      // The histogram is invalid if no timer fired since the last scrape.
-      if (delay.count > 0)
-        samples.push(
-          ['nodejs_eventloop_lag_p50_seconds', lag(delay.percentile(50))],
-          ['nodejs_eventloop_lag_p99_seconds', lag(delay.percentile(99))],
-          ['nodejs_eventloop_lag_max_seconds', lag(delay.max)],
-        )
-      delay.reset()
-      return exposition(samples)
-    },
-    close: () => delay.disable(),
-  }
-}
-
-/** Empty if the system does not provide the number. */
-function openDescriptors(): Sample[] {
-  try {
-    return [['process_open_fds', readdirSync('/proc/self/fd').length]]
-  } catch {
-    return []
-  }
+/** The metrics of the Node process, which are prom-client's. @param version release of dash */
+export function processMeter(version: string): Meter {
+  const register = new Registry()
+  collectDefaultMetrics({ register })
+  gauge(register, 'dash_build_info').set({ version, node: process.versions.node }, 1)
+  return register
 }
 
 /** Bucket bounds, from a cached file to a chat answer. */

@@ -6,7 +6,6 @@ test('an exposition has exactly the samples, each with its help and type', async
     ['dash_gaps', 0.25],
     ['dash_store_up', 1, { store: 'ledger' }],
     ['dash_store_up', 0, { store: 'feed' }],
-    ['process_cpu_seconds_total', 3],
   ])
   expect(text.split('\n').filter((line) => line !== '')).toEqual([
     '# HELP dash_gaps Days that are permanent gaps.',
@@ -16,9 +15,6 @@ test('an exposition has exactly the samples, each with its help and type', async
     '# TYPE dash_store_up gauge',
     'dash_store_up{store="ledger"} 1',
     'dash_store_up{store="feed"} 0',
-    '# HELP process_cpu_seconds_total Processor time of the process, user and system.',
-    '# TYPE process_cpu_seconds_total counter',
-    'process_cpu_seconds_total 3',
   ])
   expect(await exposition([])).toBe('')
 })

@@ -60,9 +60,7 @@ describe('a scrape', () => {
   })
 
   test('a scrape has metrics of the process', async () => {
-    const meter = processMeter('1.2.3')
-    const text = await scrapeOf({ meters: [meter] })()
-    meter.close()
+    const text = await scrapeOf({ meters: [processMeter('1.2.3')] })()
     expect(text).toContain(`dash_build_info{version="1.2.3",node="${process.versions.node}"} 1\n`)
     const valueOf = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1])
     expect(valueOf('process_resident_memory_bytes')).toBeGreaterThan(10_000_000)
