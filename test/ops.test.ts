@@ -3,6 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { Registry, collectDefaultMetrics } from 'prom-client'
 import { describe, expect, test } from 'vitest'
 import { JOBS } from '../src/cli/commands/init/units.ts'
+import { REQUIRED_TOKENS } from '../src/cli/settings/config.ts'
+import { LIVE_SOURCES } from '../src/domain/feed/live-source.ts'
 import { METRICS } from '../src/server/metrics/catalogue.ts'
 
 const read = (name: string): string =>
@@ -95,7 +97,7 @@ describe('alerts on missing runs', () => {
   type Line = readonly [command: string | undefined, days: readonly number[], times: readonly string[]]
   const WEEK = [1, 2, 3, 4, 5, 6, 7]
 
-  const ofInit: Line[] = JOBS.map(({ args, weekday, times }) => [args[0], weekday ? [7] : WEEK, times])
+  const ofInit: Line[] = JOBS.map(({ name, days, times }) => [name, days.cron === '0' ? [7] : WEEK, times])
   const ofTimer: Line[] = read('ops/container/schedule')
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'))
@@ -139,7 +141,11 @@ describe('alerts on missing runs', () => {
       schedule.map(([command, days, times]) => [command, days, [...times].sort()]).sort()
     expect(sorted(ofInit)).toEqual(sorted(ofTimer))
     expect(longestPause(ofInit, 'collect')).toBeCloseTo(2)
-    expect(ofInit.find(([command]) => command === 'collect')?.[2]).toContain('23:50')
+    const collect = JOBS.find(({ name }) => name === 'collect')
+    expect(collect?.times).toContain('23:50')
+    // A source without its required token would make every run fail.
+    const sources = LIVE_SOURCES.filter((source) => REQUIRED_TOKENS[source] === undefined)
+    expect(collect?.args).toEqual(['collect', '--quiet', '--source', ...sources])
   })
 
   test.each([

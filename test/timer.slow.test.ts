@@ -52,13 +52,13 @@ describe('the schedule', () => {
   test('the schedule of the image is due at its times of the UTC day', () => {
     expect(dueAt(NOW, SCHEDULE)).toEqual([
       '2026-11-22T00:10:00Z publish-year --once --quiet',
-      '2026-11-21T22:05:00Z collect --quiet --source hn lobsters lesswrong hype:github hype:huggingface',
       '2026-11-22T03:17:00Z evaluate-models --quiet',
       '2026-11-22T04:30:00Z verify-archive --quiet',
+      '2026-11-21T22:05:00Z collect --quiet --source hn lobsters lesswrong hype:github hype:huggingface',
     ])
     const justAfter = Date.parse('2026-11-22T04:30:00Z') / 1000
-    expect(dueAt(justAfter, SCHEDULE)[3]).toBe('2026-11-29T04:30:00Z verify-archive --quiet')
-    expect(dueAt(justAfter - 1, SCHEDULE)[3]).toBe('2026-11-22T04:30:00Z verify-archive --quiet')
+    expect(dueAt(justAfter, SCHEDULE)[2]).toBe('2026-11-29T04:30:00Z verify-archive --quiet')
+    expect(dueAt(justAfter - 1, SCHEDULE)[2]).toBe('2026-11-22T04:30:00Z verify-archive --quiet')
   })
 
   test('a schedule accepts days of the week, times in any order, and hours that look octal', () => {

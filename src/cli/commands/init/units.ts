@@ -1,8 +1,6 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { LIVE_SOURCES } from '../../../domain/feed/live-source.ts'
-import { REQUIRED_TOKENS } from '../../settings/config.ts'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { shellWord } from '../../terminal.ts'
 
 /** Paths and user of one installation; all paths are absolute. */
@@ -23,54 +21,29 @@ export interface Installation {
   drainSeconds: number
 }
 
-interface Job {
-  /** Name without the prefix of its unit, `dash-<name>`. */
-  name: string
-  meaning: string
-  args: readonly string[]
-  /** Times of a UTC day, `HH:MM`. */
-  times: readonly string[]
-  /** Only on this day of the week; absent: daily. */
-  weekday?: 'Sun'
-  /** True if the job signs checkpoints. */
-  signs?: boolean
-}
+const opsFile = (name: string): string =>
+  readFileSync(fileURLToPath(new URL(`../../../../ops/${name}`, import.meta.url)), 'utf8')
 
-/** A source without its required token would make every run fail. */
-const SOURCES_WITHOUT_TOKEN = LIVE_SOURCES.filter((name) => REQUIRED_TOKENS[name] === undefined)
+/** Days of a job, as systemd and cron write them. */
+const DAILY = { systemd: '*-*-*', cron: '*' }
+const SUNDAYS = { systemd: 'Sun *-*-*', cron: '0' }
 
-/** Every even hour, at minute 5: trending scores halve every six hours, and source lists change within hours. */
-const EVERY_TWO_HOURS = Array.from({ length: 12 }, (_, index) => `${String(2 * index).padStart(2, '0')}:05`)
+/**
+ * Scheduled jobs of an installation, which the timer of the containers starts at the same times. A day has three
+ * attempts to publish; each time uses at most one.
+ */
+export const JOBS = [...opsFile('container/schedule').matchAll(/^# (.+)\n([*7]) +(\S+) +((\S+).*)$/gm)].map(
+  ([, meaning = '', days = '', times = '', args = '', name = '']) => ({
+    name,
+    meaning,
+    args: args.split(' '),
+    /** Times of a UTC day, `HH:MM`. */
+    times: times.split(','),
+    days: days === '*' ? DAILY : SUNDAYS,
+  }),
+)
 
-/** Scheduled jobs of an installation (docs/operations.md). A day has three attempts; each time uses at most one. */
-export const JOBS: readonly Job[] = [
-  {
-    name: 'publish-year',
-    meaning: 'publish the Year ranking of the last completed UTC day',
-    args: ['publish-year', '--once', '--quiet'],
-    times: ['00:10', '00:40', '01:10'],
-    signs: true,
-  },
-  {
-    name: 'evaluate-models',
-    meaning: 'choose the free model to recommend',
-    args: ['evaluate-models', '--quiet'],
-    times: ['03:17'],
-  },
-  {
-    name: 'verify-archive',
-    meaning: 'audit the archive',
-    args: ['verify-archive', '--quiet'],
-    times: ['04:30'],
-    weekday: 'Sun',
-  },
-  {
-    name: 'collect',
-    meaning: "collect today's items from the live sources, all day and before the day ends",
-    args: ['collect', '--quiet', '--source', ...SOURCES_WITHOUT_TOKEN],
-    times: [...EVERY_TWO_HOURS, '23:50'],
-  },
-]
+type Job = (typeof JOBS)[number]
 
 /** Up to this many hours of the same minute get separate lines; more of them share one. */
 const SEPARATE_HOURS_MAX = 2
@@ -111,114 +84,56 @@ const STOP_MARGIN_SECONDS = 20
 
 function serverUnit(installation: Installation): string {
   const { written, drainSeconds } = installation
-  const lines = `Restart=on-failure
-RestartSec=5
-# Errors that only a person can fix: the command line, the configuration.
-RestartPreventExitStatus=64 78
-TimeoutStopSec=${drainSeconds + STOP_MARGIN_SECONDS}`
-  const meaning = 'API, page and documentation'
-  const service: Service = { type: 'exec', args: ['serve'], lines, folders: written }
-  return `${serviceUnit(installation, meaning, service)}
-[Install]
-WantedBy=multi-user.target
-`
+  const stop = `${drainSeconds + STOP_MARGIN_SECONDS}`
+  return filled('server.service', { ...serviceValues(installation, ['serve'], written), stop })
 }
 
-function jobUnit(installation: Installation, { meaning, args, signs = false }: Job): string {
+function jobUnit(installation: Installation, { name, meaning, args }: Job): string {
   const { written, recordFolder } = installation
-  const folders = signs && recordFolder !== null ? [...written, recordFolder] : written
-  const lines = `# 75: another run is active.
-SuccessExitStatus=75
-Nice=10`
-  return serviceUnit(installation, meaning, { type: 'oneshot', args, lines, folders })
+  // Only the publisher signs checkpoints.
+  const folders = name === 'publish-year' && recordFolder !== null ? [...written, recordFolder] : written
+  return filled('job.service', { ...serviceValues(installation, args, folders), meaning })
 }
 
 function timerUnit(job: Job): string {
-  const days = job.weekday === undefined ? '*-*-*' : `${job.weekday} *-*-*`
   const times = scheduleLines(job).map(
-    ({ hours, minute }) => `OnCalendar=${days} ${hours.join(',')}:${minute}:00 UTC`,
+    ({ hours, minute }) => `OnCalendar=${job.days.systemd} ${hours.join(',')}:${minute}:00 UTC`,
   )
-  return `[Unit]
-Description=dash: ${job.meaning}
-${AFTER_TIME_SYNC}
-[Timer]
-${times.join('\n')}
-AccuracySec=1s
-# Runs missed while the machine was off start when it is on again.
-Persistent=true
-
-[Install]
-WantedBy=timers.target
-`
+  return filled('job.timer', { meaning: job.meaning, times })
 }
 
-/** A machine that starts with a wrong clock would run every missed job at once, with a wrong date. */
-const AFTER_TIME_SYNC = 'Wants=time-sync.target\nAfter=time-sync.target\n'
+type Values = Readonly<Record<string, string | readonly string[]>>
+
+/** Fills the `@placeholders@` of a template, which may also name templates; a list fills one line for each value. */
+function filled(template: string, values: Values): string {
+  return opsFile(`systemd/${template}.in`).replaceAll(/@([a-z]+)@(\n?)/g, (_, name: string, end: string) =>
+    [values[name] ?? filled(name, values).trimEnd()]
+      .flat()
+      .map((value) => value + end)
+      .join(''),
+  )
+}
 
 const HOMES = ['/home', '/root', '/run/user']
 
-/** What distinguishes one service from the others. */
-interface Service {
-  /** A `oneshot` is a job. */
-  type: 'exec' | 'oneshot'
-  /** Arguments of the program. */
-  args: readonly string[]
-  /** Lines of this service only. */
-  lines: string
-  /** Folders that it writes. */
-  folders: readonly string[]
-}
-
-function serviceUnit(
+/** @param folders that the service writes */
+function serviceValues(
   installation: Installation,
-  meaning: string,
-  { type, args, lines, folders }: Service,
-): string {
+  args: readonly string[],
+  folders: readonly string[],
+): Values {
   const { node, program, folder, dotenv, user, root } = installation
-  const command = [node, program, ...args, '--dotenv'].map((each) => unitWord(each).replaceAll('$', '$$$$'))
-  const mounts = folders.map((path) => `RequiresMountsFor=${unitWord(path)}\n`)
-  const waits = `# Waits until the clock is set, if a service waits for that: with systemd-timesyncd
-# systemd-time-wait-sync.service, with chrony chrony-wait.service. Enable it.
-${AFTER_TIME_SYNC}`
-  return `[Unit]
-Description=dash: ${meaning}
-Documentation=${specifiers(pathToFileURL(`${root}/docs/deployment.md`).href)}
-Wants=network-online.target
-After=network-online.target
-${type === 'oneshot' ? waits : ''}${mounts.join('')}
-[Service]
-Type=${type}
-User=${user}
-WorkingDirectory=${specifiers(folder)}
-LoadCredential=env:${specifiers(dotenv)}
-# To keep a secret in a separate file instead of the env file, here the key of the chat's provider:
-#LoadCredential=openai-api-key:/etc/dash/openai-api-key
-#Environment=OPENAI_API_KEY_FILE=%d/openai-api-key
-ExecStart=${command.join(' ')} \${CREDENTIALS_DIRECTORY}/env
-${lines}
-UMask=0077
-NoNewPrivileges=yes
-CapabilityBoundingSet=
-ProtectSystem=strict
-ProtectHome=${isBelow(installation, HOMES) ? 'read-only' : 'yes'}
-${folders.map((path) => `ReadWritePaths=${unitWord(path)}\n`).join('')}PrivateTmp=${isBelow(installation, ['/tmp', '/var/tmp']) ? 'no' : 'yes'}
-PrivateDevices=yes
-ProtectClock=yes
-ProtectControlGroups=yes
-ProtectHostname=yes
-ProtectKernelLogs=yes
-ProtectKernelModules=yes
-ProtectKernelTunables=yes
-RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
-RestrictNamespaces=yes
-RestrictRealtime=yes
-RestrictSUIDSGID=yes
-LockPersonality=yes
-RemoveIPC=yes
-SystemCallArchitectures=native
-SystemCallFilter=@system-service
-SystemCallErrorNumber=EPERM
-`
+  return {
+    documentation: specifiers(pathToFileURL(`${root}/docs/deployment.md`).href),
+    mounts: folders.map((path) => `RequiresMountsFor=${unitWord(path)}`),
+    user,
+    folder: specifiers(folder),
+    dotenv: specifiers(dotenv),
+    command: [node, program, ...args].map((each) => unitWord(each).replaceAll('$', '$$$$')).join(' '),
+    home: isBelow(installation, HOMES) ? 'read-only' : 'yes',
+    written: folders.map((path) => `ReadWritePaths=${unitWord(path)}`),
+    tmp: isBelow(installation, ['/tmp', '/var/tmp']) ? 'no' : 'yes',
+  }
 }
 
 /** Returns true if a path of the installation is below one of these folders, which the unit must then not hide. */
@@ -259,12 +174,9 @@ export function crontab(installation: Installation, hostIsUtc: boolean): string 
   return `# dash, for the crontab of ${user} (crontab -e); ${user} must be able to read the env file\n${lines.join('\n')}\n`
 }
 
-const WEEKDAYS = { Sun: 0 }
-
 function plainStarts(job: Job): string[] {
-  const weekday = job.weekday === undefined ? '*' : WEEKDAYS[job.weekday]
   return scheduleLines(job).map(
-    ({ hours, minute }) => `${Number(minute)} ${hours.map(Number).join(',')} * * ${weekday} `,
+    ({ hours, minute }) => `${Number(minute)} ${hours.map(Number).join(',')} * * ${job.days.cron} `,
   )
 }
 
@@ -272,12 +184,13 @@ function plainStarts(job: Job): string[] {
  * Returns the minutes of a job with a check of the UTC time. Time zones differ from UTC by whole quarters of an
  * hour, so that a UTC time falls on one of four minutes everywhere.
  */
-function guardedStart({ times, weekday }: Job): string {
+function guardedStart({ times, days }: Job): string {
   const minutes = new Set(
     times.flatMap((time) => [0, 15, 30, 45].map((shift) => (Number(time.slice(3)) + shift) % 60)),
   )
-  const format = weekday === undefined ? '\\%H:\\%M' : '\\%w-\\%H:\\%M'
-  const wanted = times.map((time) => (weekday === undefined ? time : `${WEEKDAYS[weekday]}-${time}`))
+  const isDaily = days === DAILY
+  const format = isDaily ? '\\%H:\\%M' : '\\%w-\\%H:\\%M'
+  const wanted = times.map((time) => (isDaily ? time : `${days.cron}-${time}`))
   const sorted = [...minutes].sort((a, b) => a - b)
   return `${sorted.join(',')} * * * * case "$(date -u +${format})" in ${wanted.join('|')}) ;; *) exit 0 ;; esac; `
 }
