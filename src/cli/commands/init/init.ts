@@ -1,16 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import {
-  closeSync,
-  existsSync,
-  fchmodSync,
-  fsyncSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs'
+import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Refusal, messageOf } from '../../../domain/refusal.ts'
@@ -298,19 +287,13 @@ function requireAbsent(path: string, advice = 'move it away, or choose another f
  * @throws Refusal `configuration`
  */
 function writeNew(path: string, text: string, mode: number): void {
-  let file: number | null = null
   try {
-    file = openSync(path, 'wx', mode)
+    writeFileSync(path, text, { flag: 'wx', mode, flush: true })
     // Other users must be able to read a unit, whatever the umask is.
-    fchmodSync(file, mode)
-    writeSync(file, text)
-    fsyncSync(file)
+    chmodSync(path, mode)
   } catch (error) {
-    if (file !== null) rmSync(path, { force: true })
-    else if (hasCode(error, /^EEXIST$/)) requireAbsent(path)
-    const why = messageOf(error)
-    throw new Refusal('configuration', `${path} cannot be written (${why})`)
-  } finally {
-    if (file !== null) closeSync(file)
+    if (hasCode(error, /^EEXIST$/)) requireAbsent(path)
+    rmSync(path, { force: true })
+    throw new Refusal('configuration', `${path} cannot be written (${messageOf(error)})`)
   }
 }
