@@ -57,17 +57,6 @@ const COLLECT_RETRIES = { answerMs: 20_000, longestWaitMs: 120_000 }
 /** A publication requests single items, and retries as a whole. */
 const PUBLISH_RETRIES = { answerMs: 10_000, longestWaitMs: 10_000 }
 
-const IN_MEMORY: DatabaseLocation = { url: ':memory:', authToken: null }
-
-/** Empty recommendations, for a dry run without an object store. */
-const NO_RECOMMENDATIONS: Objects['recommendations'] = {
-  current: () => Promise.resolve(null),
-  run: () => Promise.resolve(null),
-  versions: () => Promise.resolve([]),
-  put: () => Promise.reject(new Error('a dry run stores nothing')),
-  ping: () => Promise.resolve(),
-}
-
 interface ContainerOptions {
   config: Config
   /** Release of dash, for the sources. */
@@ -127,7 +116,7 @@ export class Container {
 
   // The ledger and the objects
 
-  readonly #ledgerDatabase = once(() => this.#database('ledger', this.config.ledger))
+  readonly #ledgerDatabase = once(() => this.#database('ledger'))
 
   readonly ledger = once(async () =>
     (await import('../adapters/ledger/ledger.ts')).libsqlLedger(await this.#ledgerDatabase()),
@@ -194,7 +183,7 @@ export class Container {
 
   // The feed
 
-  readonly #feedDatabase = once(() => this.#database('feed', this.config.feed))
+  readonly #feedDatabase = once(() => this.#database('feed'))
 
   readonly feed = once(async () =>
     (await import('../adapters/feed/feed.ts')).libsqlFeed(await this.#feedDatabase()),
@@ -205,7 +194,7 @@ export class Container {
 
   // The state
 
-  readonly #stateDatabase = once(() => this.#database('state', this.config.state))
+  readonly #stateDatabase = once(() => this.#database('state'))
 
   readonly audits = once(async () =>
     (await import('../adapters/state/job-log.ts')).libsqlAudits(await this.#stateDatabase()),
@@ -404,11 +393,10 @@ export class Container {
     }
   }
 
-  /** @param exists stores to use; the others are replaced by empty ones that store nothing */
-  async evaluatePorts(
-    { onProgress, onNote }: Pick<EvaluatePorts, 'onProgress' | 'onNote'>,
-    exists = { state: true, objects: true },
-  ): Promise<EvaluatePorts> {
+  async evaluatePorts({
+    onProgress,
+    onNote,
+  }: Pick<EvaluatePorts, 'onProgress' | 'onNote'>): Promise<EvaluatePorts> {
     const { openRouter } = await import('../adapters/router/router.ts')
     const { memoryShell } = await import('../adapters/sandbox/shell.ts')
     const { libsqlEvaluations } = await import('../adapters/state/evaluations.ts')
@@ -418,11 +406,10 @@ export class Container {
     const identity = { referer: this.#ownUrl(), userAgent: this.#userAgent() }
     const service = { base: openRouterUrl, key: openRouterKey, ...identity, clock }
     const shell = this.#closing(memoryShell())
-    const state = await (exists.state ? this.#stateDatabase() : this.#database('state', IN_MEMORY))
     return {
       router: this.#closing(openRouter(service)),
-      evaluations: libsqlEvaluations(state),
-      recommendations: exists.objects ? await this.recommendations() : NO_RECOMMENDATIONS,
+      evaluations: libsqlEvaluations(await this.#stateDatabase()),
+      recommendations: await this.recommendations(),
       changes: await this.#changeReceiver(),
       makeSuite: (day) => makeLiteSuite(day, shell),
       baseUrl: publishedBaseUrl,
@@ -454,12 +441,14 @@ export class Container {
     return this.#closing(openWebhook({ ...webhook, messagesOf, clock: Date.now, sleep: pause }))
   }
 
-  async #database(store: 'ledger' | 'feed' | 'state', location: DatabaseLocation): Promise<Database> {
+  async #database(store: 'ledger' | 'feed' | 'state'): Promise<Database> {
     const { database } = await import('../adapters/sqlite/database.ts')
     // In a server only the chat writes to the state database, and requests durable commits where it needs them.
     const fast = this.#kind === 'server' && store === 'state'
     const temporary = this.#isTemporary
-    return this.#closing(database({ location, store, fast, temporary, ...BUSY[this.#kind] }))
+    return this.#closing(
+      database({ location: this.config[store], store, fast, temporary, ...BUSY[this.#kind] }),
+    )
   }
 
   async #readOnly(location: DatabaseLocation, owner: Database): Promise<Database> {

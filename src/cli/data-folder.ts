@@ -8,6 +8,7 @@ import type { DatabaseLocation, StoreLocation } from '../domain/refusal.ts'
 import { hasCode } from './exit-codes.ts'
 import { settingName } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
+import type { Container } from './container.ts'
 
 /**
  * Creates the data folder and the object store's folder, or refuses missing ones (docs/configuration.md).
@@ -69,24 +70,26 @@ export function existingStores(config: Config): Record<'ledger' | 'feed' | 'stat
 }
 
 /**
- * Configuration of a dry run: each missing store is replaced by an empty one in a temporary folder, which `remove`
- * deletes.
+ * Runs a dry run. Each missing store is replaced by an empty one in a temporary folder, which is deleted afterwards.
  *
- * @throws the same as {@link existingStores}
+ * @throws the same as {@link existingStores}; errors of the run
  */
-export function rehearsalConfig(config: Config): { config: Config; remove: () => void } {
-  const existing = existingStores(config)
+export async function rehearse<T>(own: Container, run: (container: Container) => Promise<T>): Promise<T> {
+  const existing = existingStores(own.config)
   const scratch = mkdtempSync(join(tmpdir(), 'dash-rehearsal-'))
   // A ledger without its objects is damage, and is reported as such.
   const isNew = !existing.ledger && !existing.objects
-  return {
-    config: {
-      ...config,
-      ...(existing.ledger ? {} : { ledger: databaseAt(join(scratch, 'ledger.db')) }),
-      ...(existing.feed ? {} : { feed: databaseAt(join(scratch, 'feed.db')) }),
-      ...(isNew ? { store: { kind: 'file', path: scratch } } : {}),
-    },
-    remove: () => rmSync(scratch, { recursive: true, force: true }),
+  const container = own.withConfig({
+    ...(existing.ledger ? {} : { ledger: databaseAt(join(scratch, 'ledger.db')) }),
+    ...(existing.feed ? {} : { feed: databaseAt(join(scratch, 'feed.db')) }),
+    ...(existing.state ? {} : { state: databaseAt(join(scratch, 'state.db')) }),
+    ...(isNew ? { store: { kind: 'file', path: scratch } } : {}),
+  })
+  try {
+    return await run(container)
+  } finally {
+    await container.close()
+    rmSync(scratch, { recursive: true, force: true })
   }
 }
 

@@ -3,8 +3,9 @@ import { evaluateModels } from '../../jobs/models/evaluate-models.ts'
 import type { EvaluateResult } from '../../jobs/models/evaluate-models.ts'
 import { failedReport } from '../../jobs/models/evaluation-run.ts'
 import type { EvaluationReport } from '../../jobs/models/evaluation-run.ts'
-import { existingStores, prepareFolders } from '../data-folder.ts'
+import { prepareFolders, rehearse } from '../data-folder.ts'
 import { describeError, EXIT } from '../exit-codes.ts'
+import type { Container } from '../container.ts'
 import type { CommandContext } from '../context.ts'
 import { counted, escaped } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
@@ -20,12 +21,14 @@ export async function evaluateModelsCommand(
   { mode, dryRun }: EvaluateFlags,
 ): Promise<number> {
   const folders = { ...config, dataDirUsed: config.dataDirUsed || config.stateInDataDir }
-  const exists = dryRun ? existingStores(folders) : undefined
-  if (!exists) prepareFolders(folders, false)
   const { progress: onProgress, note: onNote } = terminal
-  const ports = await container.evaluatePorts({ onProgress, onNote }, exists)
+  const run = async (used: Container): Promise<EvaluateResult> => {
+    const ports = await used.evaluatePorts({ onProgress, onNote })
+    return evaluateModels(ports, { mode, dryRun, signal })
+  }
+  if (!dryRun) prepareFolders(folders, false)
   const result = await orFailedReport(terminal, { mode, dryRun }, () =>
-    evaluateModels(ports, { mode, dryRun, signal }),
+    dryRun ? rehearse(container.withConfig(folders), run) : run(container),
   )
   const { report } = result
   if (report.outcome === 'failed') terminal.error(report.reason ?? 'failed')

@@ -3,8 +3,9 @@ import { publishReport } from '../../jobs/publish-report.ts'
 import type { PublishReport } from '../../jobs/publish-report.ts'
 import { publishYear } from '../../jobs/publish-year.ts'
 import type { PublishResult } from '../../jobs/publish-year.ts'
-import { prepareFolders, rehearsalConfig } from '../data-folder.ts'
+import { prepareFolders, rehearse } from '../data-folder.ts'
 import { describeError, EXIT, exitCodeOf } from '../exit-codes.ts'
+import type { Container } from '../container.ts'
 import type { CommandContext } from '../context.ts'
 import { flagValue } from '../settings/environment.ts'
 import { parseWhole } from '../settings/rules.ts'
@@ -20,7 +21,7 @@ export interface PublishFlags {
 
 /** `dash publish-year`: publishes the Year of the last completed UTC day. */
 export async function publishYearCommand(
-  { config, container: own, terminal, signal }: CommandContext,
+  { config, container, terminal, signal }: CommandContext,
   flags: PublishFlags,
 ): Promise<number> {
   const startedAt = Date.now()
@@ -28,24 +29,22 @@ export async function publishYearCommand(
     parseWhole(text, 0, 999_999),
   )
   const recordGaps = parseGaps(flags.recordGaps)
-  const rehearsal = flags.dryRun ? rehearsalConfig(config) : null
-  if (!rehearsal) prepareFolders(config, false)
-  const container = rehearsal ? own.withConfig(rehearsal.config) : own
-  try {
-    const ports = await container.publishPorts(Date.now, terminal.note)
+  const run = async (used: Container): Promise<number> => {
+    const ports = await used.publishPorts(Date.now, terminal.note)
     const options = { ...flags, recordGaps, retryDelayMs: seconds * 1000, signal }
     const result = await publishYear(ports, options)
     const { outcome, reason } = result.report
     if (outcome === 'failed' || outcome === 'gap' || result.cause !== null) terminal.error(reason ?? 'failed')
     terminal.result(result.report, escaped(summary(result.report)))
     return exitCode(result, signal)
+  }
+  if (!flags.dryRun) prepareFolders(config, false)
+  try {
+    return await (flags.dryRun ? rehearse(container, run) : run(container))
   } catch (error) {
     const report = publishReport('failed', startedAt, Date.now(), { reason: describeError(error) })
     if (terminal.json) terminal.result(report, '')
     throw error
-  } finally {
-    if (rehearsal) await container.close()
-    rehearsal?.remove()
   }
 }
 
