@@ -1,6 +1,7 @@
 import type { ClockCheck } from './clock-check.ts'
 import type { HeldLease } from './lease.ts'
 import type { Day, Instant } from './time.ts'
+import type { AuditRecord } from './year/finding.ts'
 
 /** Result of a read-only inspection of a database. */
 export interface Inspection<Facts> {
@@ -35,7 +36,7 @@ export interface FeedFacts {
 }
 
 export interface StateFacts {
-  audit: { endedAt: Instant; ok: boolean; complete: boolean } | null
+  audit: Pick<AuditRecord, 'endedAt' | 'ok' | 'complete'> | null
   /** Number of active keys of the chat. */
   chatKeys: number
   lease: HeldLease | null

@@ -29,6 +29,12 @@ export interface LinesOptions {
   signal: AbortSignal
 }
 
+export interface ImportPorts<Method extends keyof FeedStore> {
+  feed: Pick<FeedStore, Method>
+  /** Called after each batch with the number of rows read. */
+  onProgress: (rows: number) => void
+}
+
 type ParsedLine<Row> =
   | { kind: 'row'; row: Row; vouched?: boolean; causes?: readonly RowCause[] }
   | { kind: 'unknown-source'; source: string }
@@ -189,18 +195,12 @@ function addError(report: LinesReport, file: string, line: number | null, reason
   if (report.errors.length < ERRORS_KEPT) report.errors.push({ file, line, reason: shorten(reason) })
 }
 
-export interface ArticleImportPorts {
-  feed: Pick<FeedStore, 'saveArticles' | 'storedItems'>
-  /** Called after each batch with the number of rows read. */
-  onProgress: (rows: number) => void
-}
-
 /** Rows in a batch: a text has at most 250 KB, so that a batch stays within the server's limit. */
 const ARTICLE_BATCH_ROWS = 20
 
 /** Imports article texts; see {@link importLines}. Idempotent. */
 export async function importArticles(
-  { feed, onProgress }: ArticleImportPorts,
+  { feed, onProgress }: ImportPorts<'saveArticles' | 'storedItems'>,
   sources: readonly LineSource[],
   options: LinesOptions,
 ): Promise<LinesReport> {
@@ -218,7 +218,7 @@ export async function importArticles(
 
 /** Assigns each text to the likeliest stored item of its key, or to the likeliest when none is stored. */
 async function ofStoredItems(
-  feed: ArticleImportPorts['feed'],
+  feed: ImportPorts<'saveArticles' | 'storedItems'>['feed'],
   batch: readonly KeyedArticle[],
 ): Promise<Article[]> {
   const open = batch.flatMap(({ items }) => (items.length > 1 ? items : []))
@@ -248,17 +248,11 @@ export interface ImportOptions extends LinesOptions {
   titleProvenance: string | null
 }
 
-export interface ImportPorts {
-  feed: Pick<FeedStore, 'importSignals'>
-  /** Called after each batch with the number of rows read. */
-  onProgress: (rows: number) => void
-}
-
 const BATCH_ROWS = 5_000
 
 /** Imports daily signals; see {@link importLines}. Idempotent. */
 export async function importSignals(
-  { feed, onProgress }: ImportPorts,
+  { feed, onProgress }: ImportPorts<'importSignals'>,
   sources: readonly LineSource[],
   options: ImportOptions,
 ): Promise<ImportReport> {

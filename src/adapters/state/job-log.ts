@@ -58,12 +58,13 @@ export function libsqlAudits(database: Database): State['audits'] {
         )
       }),
 
-    newest: () =>
-      database.use(async (client) => {
-        const [row] = await selectRows(client, audits, 'id', 'id = (SELECT max(id) FROM audits)')
-        return row ? toAuditRecord(row) : null
-      }),
+    newest: () => database.use((client) => newestAudit(client)),
   }
+}
+
+async function newestAudit(reader: SqlReader): Promise<AuditRecord | null> {
+  const [row] = await selectRows(reader, audits, 'id', 'id = (SELECT max(id) FROM audits)')
+  return row ? toAuditRecord(row) : null
 }
 
 function toAuditRecord({
@@ -87,13 +88,9 @@ const REMOVE_OLD = 'DELETE FROM audits WHERE id <= (SELECT max(id) FROM audits) 
 
 /** Reads the facts about the state for an operator. */
 export async function stateFacts(reader: SqlReader): Promise<StateFacts> {
-  const { rows } = await reader.execute('SELECT ended_at, ok, complete FROM audits ORDER BY id DESC LIMIT 1')
-  const audit = rows[0]
   const keys = await reader.execute('SELECT count(*) FROM chat_keys WHERE revoked_at IS NULL')
   return {
-    audit: audit
-      ? { endedAt: Number(audit[0]), ok: Number(audit[1]) === 1, complete: Number(audit[2]) === 1 }
-      : null,
+    audit: await newestAudit(reader),
     chatKeys: Number(keys.rows[0]?.[0]),
     lease: await readLease(reader, evaluationLease),
   }

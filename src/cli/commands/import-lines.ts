@@ -6,13 +6,7 @@ import {
 import type { LineSource } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { importArticles, importSignals } from '../../jobs/import-lines.ts'
-import type {
-  ArticleImportPorts,
-  ImportPorts,
-  ImportReport,
-  LinesOptions,
-  LinesReport,
-} from '../../jobs/import-lines.ts'
+import type { ImportPorts, ImportReport, LinesOptions, LinesReport } from '../../jobs/import-lines.ts'
 import { refreshIndex } from '../../jobs/reindex.ts'
 import { shorten } from '../../domain/text.ts'
 import { describeCauses } from '../../domain/year/left-out.ts'
@@ -29,7 +23,7 @@ export interface ImportFlags {
   titleProvenance?: string | null
 }
 
-type LinesPorts = ImportPorts & ArticleImportPorts
+type LinesPorts = ImportPorts<'importSignals' | 'saveArticles' | 'storedItems'>
 type ShownReport = LinesReport & Partial<Pick<ImportReport, 'unknownSources' | 'notForYear'>>
 
 const ERRORS_SHOWN = 10
