@@ -3,8 +3,10 @@ import type { JsonObject } from '../domain/text.ts'
 import { WrittenCalls } from './written-calls.ts'
 import type { WrittenCall } from './written-calls.ts'
 
+const REASONING_TEXTS = ['reasoning', 'reasoning_content'] as const
+
 /** Fields of a message that hold its reasoning. Engines may require them back with the calls of the message. */
-export const REASONING_FIELDS = ['reasoning', 'reasoning_content'] as const
+export const REASONING_FIELDS = [...REASONING_TEXTS, 'reasoning_details'] as const
 
 const SPOKEN_FIELDS = ['content', 'refusal', 'tool_calls', 'function_call', ...REASONING_FIELDS] as const
 
@@ -12,10 +14,12 @@ const SPOKEN_FIELDS = ['content', 'refusal', 'tool_calls', 'function_call', ...R
 export class CompletionMessage {
   readonly #calls = new WrittenCalls()
   /** The reasoning by field. */
-  readonly reasoning: Partial<Record<(typeof REASONING_FIELDS)[number], string>> = {}
+  readonly reasoning: Partial<Record<(typeof REASONING_TEXTS)[number], string>> & {
+    reasoning_details?: readonly JsonObject[]
+  } = {}
   text = ''
   refusal = ''
-  /** The last finish reason; empty while there is none. Engines may send one with every chunk. */
+  /** The last finish reason as OpenAI names it; empty while there is none. Engines may send one with every chunk. */
   finish = ''
   isMissing = true
   #hasDeltas = false
@@ -31,7 +35,7 @@ export class CompletionMessage {
    */
   add(completion: JsonObject): { content: string; refusal: string; hidden: string } {
     const choice = firstChoice(completion)
-    this.finish = textOf(choice?.['finish_reason']) || this.finish
+    this.finish = finishReason(choice) || this.finish
     const delta = asJsonObject(choice?.['delta'])
     const whole = asJsonObject(choice?.['message'])
     if (delta === null && whole === null) return { content: '', refusal: '', hidden: '' }
@@ -46,11 +50,13 @@ export class CompletionMessage {
     this.refusal += refusal
     // Other parts are reasoning too.
     let hidden = typeof message['content'] === 'object' ? jsonText(message['content'] ?? '') : ''
-    for (const field of REASONING_FIELDS) {
+    for (const field of REASONING_TEXTS) {
       const text = textOf(message[field])
-      if (text !== '') this.reasoning[field] = (this.reasoning[field] ?? '') + text
+      if (text !== '') this.reasoning[field] = textOf(this.reasoning[field]) + text
       hidden += text
     }
+    for (const detail of asArray(message['reasoning_details']))
+      this.reasoning.reasoning_details = addDetail(this.reasoning.reasoning_details ?? [], detail)
     hidden += this.#calls.add(message)
     return { content, refusal, hidden }
   }
@@ -61,6 +67,32 @@ export class CompletionMessage {
     this.text += content
     return { content, refusal: '', hidden: '' }
   }
+}
+
+/** Adds a detail of reasoning, or the next part of the last one. */
+function addDetail(details: readonly JsonObject[], added: unknown): JsonObject[] {
+  const detail = asJsonObject(added) ?? {}
+  const last = details.at(-1)
+  const isNext =
+    detail['type'] === 'reasoning.text' &&
+    last?.['type'] === detail['type'] &&
+    last['index'] === detail['index']
+  if (!isNext) return [...details, detail]
+  const text = textOf(last['text']) + textOf(detail['text'])
+  return [...details.slice(0, -1), { ...last, ...detail, text }]
+}
+
+/** Other names of the reasons that say that an answer is not whole. */
+const REASONS: readonly [RegExp, string][] = [
+  [/error|fail|abort|cancel|malformed|insufficient|overload|unexpected|other/i, 'error'],
+  [/length|max_?tokens|max_?output/i, 'length'],
+  [/filter|safety|sensitive|recitation|prohibited|blocklist|spii|guardrail|refusal/i, 'content_filter'],
+]
+
+/** The finish reason of a choice as OpenAI names it; empty if there is none. */
+export function finishReason(choice: JsonObject | null): string {
+  const reason = textOf(choice?.['finish_reason'])
+  return REASONS.find(([names]) => names.test(reason))?.[1] ?? reason
 }
 
 /** The choice of index 0. Its place does not decide: other choices may be sent beside it, or in events of their own. */

@@ -6,6 +6,8 @@ export interface WrittenCall {
   id: string
   name: string
   arguments: string
+  /** A member that some engines require back with the call, such as a signature of thoughts. */
+  extra: unknown
 }
 
 /** The tool calls of a message, whole or streamed, in the forms that different engines send. */
@@ -33,6 +35,7 @@ export class WrittenCalls {
       id: textOf(part['id']),
       name: textOf(name),
       arguments: argumentsText(written ?? parameters),
+      extra: part['extra_content'] ?? null,
     }
     const text = added.name + added.arguments
     const current = this.#currentCall(index, added.id)
@@ -94,6 +97,7 @@ function isEmptyObject(written: string): boolean {
 /** Adds a part to its call. Some engines send names and arguments again, whole or as far as they go. */
 function extend(current: WrittenCall, added: WrittenCall): void {
   current.id ||= added.id
+  current.extra ??= added.extra
   current.name = added.name.startsWith(current.name) ? added.name : current.name + added.name
   const hasMore = isStart(current.arguments) && added.arguments.startsWith(current.arguments)
   const isReplaced = isStart(added.arguments) && isEmptyObject(current.arguments)

@@ -19,7 +19,7 @@ import { decodeJson } from '../../domain/answers/written-json.ts'
 import { thoughtFilter } from '../../domain/answers/thoughts.ts'
 import type { ThoughtFilter } from '../../domain/answers/thoughts.ts'
 import { CompletionMessage, errorIn } from '../completion-message.ts'
-import { NO_TOOLS, SCHEMA_MEMBERS, SYSTEM, tokenLimit } from './refusals.ts'
+import { EMPTY_CONTENT, NO_TOOLS, SCHEMA_MEMBERS, SYSTEM, tokenLimit } from './refusals.ts'
 import type { RequestBody, RequestForm } from './refusals.ts'
 import { failedUpstream, respondingId } from './upstream.ts'
 import type { FailedRound, Upstream } from './upstream.ts'
@@ -36,7 +36,7 @@ export interface Target {
 interface AssistantMessage {
   text: string
   reasoning: CompletionMessage['reasoning']
-  calls: readonly { id: string; name: string; arguments: string }[]
+  calls: readonly { id: string; name: string; arguments: string; extra?: unknown }[]
 }
 
 /** Builds the request of a call. */
@@ -146,9 +146,14 @@ function toMessages(round: ToolRound, form: RequestForm): ChatCompletionMessageP
   const resultOf = resultsByCallId(round)
   const message = {
     role: 'assistant' as const,
-    content: text,
+    content: text === '' && form.refused.has(EMPTY_CONTENT) ? 'Tools:' : text,
     ...withoutRefused(reasoning, form),
-    tool_calls: calls.map(({ id, ...called }) => ({ id, type: 'function' as const, function: called })),
+    tool_calls: calls.map(({ id, extra, ...called }) => ({
+      id,
+      type: 'function' as const,
+      function: called,
+      ...(extra === undefined ? {} : { extra_content: extra }),
+    })),
   }
   return [
     message,
@@ -219,7 +224,11 @@ export class CompletionParser {
     const output: AssistantMessage = {
       text: text + refusal,
       reasoning: this.#message.reasoning,
-      calls: calls.map(({ callId, call }) => ({ id: callId, ...sanitizeCall(call) })),
+      calls: calls.map(({ callId, call }) => ({
+        id: callId,
+        ...sanitizeCall(call),
+        ...(call.extra === null ? {} : { extra: call.extra }),
+      })),
     }
     const end: RoundEnd = {
       kind: 'end',

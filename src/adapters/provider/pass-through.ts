@@ -1,7 +1,7 @@
 import { once as onceEmitted } from 'node:events'
 import pLimit from 'p-limit'
 import type { LimitFunction } from 'p-limit'
-import { parseJsonObject, textOf } from '../../domain/text.ts'
+import { parseJsonObject } from '../../domain/text.ts'
 import type { JsonObject } from '../../domain/text.ts'
 import { BrokenStream } from '../../domain/v1/failures.ts'
 import type { UpstreamFailure } from '../../domain/v1/failures.ts'
@@ -11,7 +11,7 @@ import { readInto } from '../response-body.ts'
 import type { HttpClient, HttpResponse } from '../http.ts'
 import { classifyResponse } from '../router/classify.ts'
 import type { RouterResponse } from '../router/classify.ts'
-import { errorIn, firstChoice } from '../completion-message.ts'
+import { errorIn, finishReason, firstChoice } from '../completion-message.ts'
 import { SseParser, StreamTooLarge } from '../sse-parser.ts'
 import { AFTER_REASON_MS, END_MARK, IdleTimeout, dataOf, isEndMark } from './provider-stream.ts'
 import type { IdleTimeouts } from './provider-stream.ts'
@@ -280,7 +280,7 @@ class StreamReader {
 }
 
 function provesEnd(event: JsonObject): boolean {
-  const reason = textOf(firstChoice(event)?.['finish_reason'])
+  const reason = finishReason(firstChoice(event))
   return reason !== '' && reason !== 'error'
 }
 

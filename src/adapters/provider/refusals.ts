@@ -24,6 +24,10 @@ export const SYSTEM = 'system'
 /** A request with results of tools and without tools, as a part; with it, the tools that were called are sent. */
 export const NO_TOOLS = 'no_tools'
 
+/** Empty content of messages with calls, as a part; it is replaced by words. */
+export const EMPTY_CONTENT = 'empty_content'
+const EMPTY_REFUSED = /\bnon-?empty\b|\b(?:not|is|are) (?:be )?(?:empty|blank)\b/i
+
 /**
  * Fields of a request or of its messages that engines refuse; the loss of the first costs least. Of the token limits,
  * one replaces the other.
@@ -76,6 +80,7 @@ export function refusedPart(
   const isUnsupported = IS_UNSUPPORTED.test(error) && !IS_TOO_LONG.test(error)
   const field = OPTIONAL_FIELDS.find((each) => names(each) && hasField(body, each) && !isKept(each, form))
   if (field !== undefined) return field
+  if (isInvalid && EMPTY_REFUSED.test(error) && hasEmptyContent(body)) return EMPTY_CONTENT
   const schemas = JSON.stringify(body.tools ?? [])
   const member = SCHEMA_MEMBERS.find((each) => names(each) && schemas.includes(`"${each}":`))
   if (member !== undefined && isUnsupported) return member
@@ -87,6 +92,10 @@ export function refusedPart(
 
 function hasField(body: RequestBody, field: string): boolean {
   return field in body || body.messages.some((message) => field in message)
+}
+
+function hasEmptyContent({ messages }: RequestBody): boolean {
+  return messages.some(({ content }) => content === '')
 }
 
 function hasSystem({ messages }: RequestBody): boolean {

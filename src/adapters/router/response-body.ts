@@ -1,7 +1,7 @@
 import { asJsonObject, parseJsonObject } from '../../domain/text.ts'
 import type { JsonObject } from '../../domain/text.ts'
 import type { ModelResponse } from '../../domain/models/lite/suite.ts'
-import { CompletionMessage, errorIn, firstChoice } from '../completion-message.ts'
+import { CompletionMessage, errorIn, finishReason, firstChoice } from '../completion-message.ts'
 
 /** The contents of a body that a classification uses. */
 interface ParsedBody {
@@ -60,7 +60,7 @@ function parseEvents(body: string): JsonObject[] {
 function findError(document: JsonObject): ErrorFacts | null {
   const error = errorIn(document)
   if (error !== null) return parseErrorFacts(asJsonObject(error) ?? { message: error })
-  return firstChoice(document)?.['finish_reason'] === 'error' ? parseErrorFacts({}) : null
+  return finishReason(firstChoice(document)) === 'error' ? parseErrorFacts({}) : null
 }
 
 /** Extracts the facts of an error from its JSON object. */

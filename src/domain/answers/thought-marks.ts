@@ -66,6 +66,10 @@ const PAIRS: readonly MarkPair[] = [
   })),
   ...[
     literal('<|start|>assistant'),
+    literal('<|im_start|>assistant'),
+    literal('<|start_header_id|>assistant<|end_header_id|>'),
+    literal('<|begin_of_box|>'),
+    literal('<answer>'),
     FINAL_CHANNEL,
     [...literal('<|constrain|>'), WORDS],
     literal('<|message|>'),
@@ -129,6 +133,8 @@ const END_MARKS: readonly Mark[] = [
   '<end_of_turn>',
   '<turn|>',
   '<eos>',
+  '<|end_of_box|>',
+  '</answer>',
   '</s>',
 ].map(literal)
 export const END_MARK = anyOf(END_MARKS.map((mark) => mark.join('')))

@@ -190,6 +190,10 @@ const RULES = {
       : null,
   content: (body) =>
     messagesOf(body).every(({ content }) => typeof content === 'string') ? null : 'content must be a string',
+  'empty content': (body) =>
+    messagesOf(body).every(({ content }) => content !== '')
+      ? null
+      : 'messages: text content blocks must be non-empty',
   'max tokens': refuses('max_tokens', 'Unsupported parameter: max_tokens; use max_completion_tokens'),
   'stream options': refuses('stream_options'),
   store: refuses('store'),
@@ -241,7 +245,7 @@ describe('a strict engine', () => {
     const engine = await strictEngine(Object.values(RULES))
     const model = modelAt(engine.url)
     expect((await runTurn(model, 5, CONVERSATION)).last.text).toBe('Hi')
-    expect(engine.errors.filter((error) => error !== null)).toHaveLength(3)
+    expect(engine.errors.filter((error) => error !== null)).toHaveLength(4)
     expect((await runTurn(model, 5, CONVERSATION)).last.text).toBe('Hi')
     expect(engine.errors.slice(-2)).toEqual([null, null])
     expect(engine.requests.at(-1)).toMatchObject({ max_completion_tokens: 1_000, stream: true })
@@ -253,6 +257,39 @@ describe('a strict engine', () => {
     for (let turn = 0; turn < 2; turn += 1)
       for await (const event of model.ask(CALL, new AbortController().signal)) if (event.kind === 'end') break
     expect(engine.errors.filter((error) => error !== null)).toHaveLength(3)
+  })
+
+  test('what an engine adds to a call, and its reasoning in parts, go back with the call', async () => {
+    const extra = { google: { thought_signature: 'abc' } }
+    const detail = (fields: object): string =>
+      chunk({ reasoning_details: [{ type: 'reasoning.text', index: 0, ...fields }] })
+    const sealed = { type: 'reasoning.encrypted', data: 'xyz', index: 1 }
+    const first = [
+      detail({ text: 'I should ' }),
+      detail({ text: 'look.' }),
+      detail({ signature: 's' }),
+      chunk({ reasoning_details: [sealed] }),
+      calls(
+        called('search_items', '{"query":', { index: 0, id: 'a', extra_content: extra }),
+        rest('"a"}', { index: 0 }),
+      ),
+    ].join('')
+    const requests: Fields[] = []
+    const { url } = await localSource(({ body }, response) => {
+      requests.push(JSON.parse(body) as Fields)
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.end(requests.length === 1 ? first : chunk({ content: 'Hi' }, 'stop') + DONE)
+    })
+    expect((await runTurn(modelAt(url))).last.text).toBe('Hi')
+    expect(roundsOf(requests[1] ?? {})).toMatchObject([
+      {
+        tool_calls: [{ id: 'a', extra_content: extra }],
+        reasoning_details: [
+          { type: 'reasoning.text', index: 0, text: 'I should look.', signature: 's' },
+          sealed,
+        ],
+      },
+    ])
   })
 
   test('reasoning that the engine refuses is left out', async () => {

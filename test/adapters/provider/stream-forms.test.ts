@@ -133,6 +133,24 @@ describe('a stream with', () => {
   })
 })
 
+test.each([
+  ...['length', 'model_length', 'MAX_TOKENS', 'max_tokens'].map((reason) => [reason, 'incomplete', 'length']),
+  ...['content_filter', 'content_filter: RECITATION', 'SAFETY', 'sensitive', 'refusal'].map((reason) => [
+    reason,
+    'incomplete',
+    'content_filter',
+  ]),
+  ...['error', 'abort', 'network_error', 'insufficient_system_resource', 'MALFORMED_FUNCTION_CALL'].map(
+    (reason) => [reason, 'failed', undefined],
+  ),
+  ...['stop', 'STOP', 'eos_token', 'end_turn', 'COMPLETE'].map((reason) => [reason, 'end', reason]),
+])('the finish reason %s is read as engines mean it', async (reason, code, finishReason) => {
+  const stream = said('One two.') + choices({ index: 0, delta: {}, finish_reason: reason }) + DONE
+  const { end } = await chatReads(stream)
+  expect(end.kind === 'failed' ? end.code : end.kind).toBe(code)
+  expect(evaluated(stream).response?.finishReason).toBe(finishReason)
+})
+
 const NESTED = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
 
 test.each([
