@@ -1,6 +1,5 @@
-import { once } from 'node:events'
+import { pipeline } from 'node:stream'
 import type { Readable, Transform } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>
@@ -41,22 +40,24 @@ export class UnsupportedCoding extends Error {
   override readonly name = 'UnsupportedCoding'
 }
 
-const DECODERS: Readonly<Record<string, (body: Readable) => Transform | Promise<Transform>>> = {
-  gzip: () => createGunzip(),
-  'x-gzip': () => createGunzip(),
+/** Makes a decoder for a body that begins with the given bytes; null if they are not compressed. */
+const DECODERS: Readonly<Record<string, (start: Uint8Array) => Transform | null>> = {
+  gzip: createAnyGunzip,
+  'x-gzip': createAnyGunzip,
   br: () => createBrotliDecompress(),
-  deflate: createAnyInflate,
+  // Some servers leave out the header of zlib.
+  deflate: ([first = 0]) => ((first & 0x0f) === 8 ? createInflate() : createInflateRaw()),
 }
 
 /** Compressions that are not undone. Other unknown names are mistakes, such as `utf-8`, and are ignored as by browsers. */
 const UNSUPPORTED_CODINGS: ReadonlySet<string> = new Set('zstd compress x-compress dcb dcz'.split(' '))
 
-/** Some servers leave out the header of zlib. */
-async function createAnyInflate(body: Readable): Promise<Transform> {
-  await once(body, 'readable')
-  const start = body.read() as Buffer | null
-  if (start !== null) body.unshift(start)
-  return ((start?.[0] ?? 0) & 0x0f) === 8 ? createInflate() : createInflateRaw()
+/** Most codings of one body. */
+const MAX_CODINGS = 3
+
+/** Servers name gzip wrongly, twice or not at all, but its first bytes begin no text. */
+function createAnyGunzip([first, second = 0x8b]: Uint8Array): Transform | null {
+  return first === 0x1f && second === 0x8b ? createGunzip() : null
 }
 
 /**
@@ -74,11 +75,17 @@ export async function readDecoded(
   const collect = (source: AsyncIterable<Uint8Array>): Promise<void> => readInto(chunks, source, maxBytes)
   let failure: unknown = null
   try {
-    const decoder = await decoderOf(headers, body)
-    await (decoder ? pipeline(body, decoder, collect) : pipeline(body, collect))
+    let decoded = body
+    // The coding that was applied last stands last.
+    for (const coding of ['gzip', ...codingsOf(headers)].reverse()) {
+      const decoder = DECODERS[coding]?.(await startOf(decoded))
+      if (decoder) decoded = pipeline(decoded, decoder, () => undefined)
+    }
+    await collect(decoded)
   } catch (error) {
-    body.destroy()
     failure = error
+  } finally {
+    body.destroy()
   }
   const bytes = Buffer.concat(chunks)
   const isCut = bytes.byteLength > maxBytes
@@ -87,13 +94,24 @@ export async function readDecoded(
   return { bytes: bytes.subarray(0, maxBytes), isCut }
 }
 
-async function decoderOf(headers: Headers, body: Readable): Promise<Transform | null> {
+/** The codings in the order in which they were applied. */
+function codingsOf(headers: Headers): string[] {
   const names = [headers['content-encoding'] ?? []].flat().join(',').toLowerCase().split(',')
   const codings = names
     .map((name) => name.trim())
     .filter((name) => Object.hasOwn(DECODERS, name) || UNSUPPORTED_CODINGS.has(name))
-  const [coding = ''] = codings
-  if (codings.length > 1 || UNSUPPORTED_CODINGS.has(coding))
+  if (codings.length > MAX_CODINGS || codings.some((coding) => UNSUPPORTED_CODINGS.has(coding)))
     throw new UnsupportedCoding(`unsupported compression ${codings.join(', ').slice(0, 40)}`)
-  return (await DECODERS[coding]?.(body)) ?? null
+  return codings
+}
+
+/** Returns the first bytes of a body without consuming them; nothing if it is empty or failed. */
+async function startOf(body: Readable): Promise<Uint8Array> {
+  if (body.readableLength === 0 && !body.readableEnded && !body.destroyed)
+    await new Promise((resolve) => {
+      for (const event of ['readable', 'end', 'error', 'close']) body.once(event, resolve)
+    })
+  const start = body.read() as Buffer | null
+  if (start !== null) body.unshift(start)
+  return start ?? Buffer.alloc(0)
 }

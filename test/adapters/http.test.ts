@@ -84,14 +84,27 @@ describe('a body', () => {
     ['', Buffer.from(TEXT)],
     ['utf-8', Buffer.from(TEXT)],
     ['constructor', Buffer.from(TEXT)],
+    ['', gzipSync(TEXT)],
+    ['utf-8', gzipSync(TEXT)],
+    ['gzip', Buffer.from(TEXT)],
+    ['gzip', gzipSync(gzipSync(TEXT))],
+    ['gzip, gzip', gzipSync(TEXT)],
+    [['gzip', 'gzip'], gzipSync(gzipSync(TEXT))],
+    ['gzip, br', brotliCompressSync(gzipSync(TEXT))],
+    ['br', brotliCompressSync(gzipSync(TEXT))],
+    ['', Buffer.alloc(0)],
+    ['gzip', Buffer.alloc(0)],
   ])('a body with the coding %j is decompressed', async (coding, bytes) => {
-    expect(await read(coding, bytes)).toEqual({ bytes: Buffer.from(TEXT), isCut: false })
+    const expected = bytes.byteLength === 0 ? bytes : Buffer.from(TEXT)
+    expect(await read(coding, bytes)).toEqual({ bytes: expected, isCut: false })
   })
 
   test.each([
     ['zstd', gzipSync(TEXT), /unsupported compression zstd/],
-    ['gzip, br', gzipSync(TEXT), /unsupported compression gzip, br/],
-    ['gzip', Buffer.from(TEXT), /incorrect header check/],
+    ['br, zstd', gzipSync(TEXT), /unsupported compression br, zstd/],
+    ['gzip, gzip, gzip, gzip', gzipSync(TEXT), /unsupported compression gzip, gzip/],
+    ['gzip, br', gzipSync(TEXT), /Decompression failed/],
+    ['deflate', gzipSync(TEXT), /./],
     ['gzip', gzipSync(TEXT).subarray(0, 100), /unexpected end of file/],
     ['deflate', Buffer.alloc(0), /unexpected end of file/],
   ])(

@@ -125,27 +125,50 @@ const BLOCKS: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** Returns the text within a node as a person reads it: a blank line between blocks, a line break for `br`. */
+/**
+ * Returns the text within a node as a person reads it: a blank line between blocks, a line break for `br`. White space is
+ * kept within `pre` alone.
+ */
 function textWithin(root: DomNode): string {
-  const parts: string[] = []
-  let preformatted = 0
+  const parts: { isPre: boolean; text: string }[] = []
+  let depthInPre = 0
+  const add = (text: string): void => {
+    const isPre = depthInPre > 0
+    const last = parts.at(-1)
+    if (last?.isPre === isPre) last.text += text
+    else parts.push({ isPre, text })
+  }
+  const endLine = (breaks: string): void => {
+    // Highlighted code may have a block for each line.
+    if (depthInPre === 0) add(breaks)
+    else if (!parts.at(-1)?.text.endsWith('\n')) add('\n')
+  }
   for (const { node, entering } of walk(root)) {
     if (node.nodeType === TEXT || node.nodeType === CDATA) {
       const text = node.nodeValue ?? ''
       // White space in HTML collapses to a space.
-      if (entering) parts.push(preformatted > 0 ? text : text.replace(/\s+/g, ' '))
+      if (entering) add(depthInPre > 0 ? text : text.replace(/\s+/g, ' '))
       continue
     }
     const name = (node as DomElement).localName
-    if (name === 'pre') preformatted += entering ? 1 : -1
-    if (name === 'br' && entering) parts.push('\n')
-    else if (BLOCKS.has(name)) parts.push(name === 'li' || name === 'tr' ? '\n' : '\n\n')
-    else if (name === 'td' || name === 'th') parts.push(' ')
-    if (name === 'li' && entering) parts.push('- ')
+    if (name === 'pre' && !entering) depthInPre -= 1
+    if (name === 'br' && entering) add('\n')
+    else if (BLOCKS.has(name)) endLine(name === 'li' || name === 'tr' ? '\n' : '\n\n')
+    else if (name === 'td' || name === 'th') add(' ')
+    if (name === 'li' && entering) add('- ')
+    if (name === 'pre' && entering) depthInPre += 1
   }
-  return parts.join('')
+  return parts.map(({ isPre, text }) => (isPre ? text : collapse(text))).join('')
 }
 
+/** Joins the blanks of elements that follow each other, and removes those around lines. */
+function collapse(text: string): string {
+  return text
+    .replace(/[^\S\n]+/g, ' ')
+    .split('\n')
+    .map((line) => line.trim())
+    .join('\n')
+}
 /** Returns the greatest nesting depth below a node. */
 function depthWithin(root: DomNode): number {
   let depth = 0

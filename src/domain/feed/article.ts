@@ -18,23 +18,24 @@ const INVISIBLE =
   /(?![\t\n])[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\uFFF9-\uFFFB]/gu
 
 /**
- * Cleans a text: well-formed Unicode without invisible characters, with normalised white space and paragraphs, at most
- * {@link ARTICLE_MAX_LENGTH} characters. A clean text is returned unchanged. Markup in a text is text.
+ * Cleans a text: well-formed Unicode without invisible characters and trailing white space, with at most one blank line
+ * in a row and {@link ARTICLE_MAX_LENGTH} characters. A clean text is returned unchanged. Markup in a text is text; lines
+ * keep their indentation, because they may be code.
  */
 export function plainText(text: string): string {
   const visible = text.toWellFormed().replace(LINE_ENDS, '\n').replace(INVISIBLE, '')
   return firstCodePoints(normaliseSpace(visible), ARTICLE_MAX_LENGTH).trimEnd()
 }
 
-/** Normalises white space to single spaces, newlines and blank lines between paragraphs. */
+/** Removes white space at the end of lines and around the text, and more than one blank line; other blanks become spaces. */
 function normaliseSpace(text: string): string {
   return text
-    .replace(/[^\S\n]+/g, ' ')
+    .replace(/[^\S\n\t]/g, ' ')
     .split('\n')
-    .map((line) => line.trim())
+    .map((line) => line.trimEnd())
     .join('\n')
     .replace(/\n{3,}/g, '\n\n')
-    .trim()
+    .replace(/^\n+/, '')
 }
 
 /** The text of an item, with its origin and time (docs/articles.md). */

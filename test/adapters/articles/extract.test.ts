@@ -82,9 +82,9 @@ describe('the encoding of a page', () => {
   })
 })
 
-describe('the text of a page', () => {
-  const P = 'There is enough text here, with commas, that it is taken for an article. '.repeat(3).trim()
+const P = 'There is enough text here, with commas, that it is taken for an article. '.repeat(3).trim()
 
+describe('the text of a page', () => {
   test.each([
     ['a script', `It opens with &lt;script&gt; here. ${P}</p><p>It closes with &lt;/script&gt; there.`],
     ['a style', `It opens with &lt;style&gt; here. ${P}</p><p>It closes with &lt;/style&gt; there.`],
@@ -133,10 +133,22 @@ describe('the text of a page', () => {
   })
 })
 
+test('code on a page keeps its lines and indentation', () => {
+  const code = 'def f(x):\n    if x:\n        return "a  b"\n\n    return <T>'
+  const html = `<pre><code>${code.replace('<', '&lt;')}\n</code></pre>`
+  const body = `<article><p>${P}</p>${html}<p>${P}</p></article>`
+  for (const type of ['text/html', 'application/xhtml+xml'])
+    expect(readPage(`<html><body>${body}</body></html>`, type)).toBe(`${P}\n\n${code}\n\n${P}`)
+})
+
 test.each([
   ['one<p>two<p>three', 'one\n\ntwo\n\nthree'],
   ['a <i>b</i> <a href="https:&#x2F;&#x2F;x.org">c&#x27;d</a> &lt;e&gt;', "a b c'd <e>"],
-  ['<p>a\nb</p>\n\n<pre><code>if x:\n  y\n</code></pre>', 'a b\n\nif x:\ny'],
+  ['<p>a\nb</p>\n\n<pre><code>if x:\n  y\n</code></pre>', 'a b\n\nif x:\n  y'],
+  ['<pre>  a  "b  c"\n\td\n</pre>', '  a  "b  c"\n\td'],
+  ['<p> a <b> b</b></p> <pre><div>x</div><div>  y</div></pre> <p>c', 'a b\n\nx\n  y\n\nc'],
+  ['<pre><code><span>x</span><br>  y</code></pre>', 'x\n  y'],
+  ['<table><tr><td><pre>1\n2</pre></td><td><pre>a\n  b</pre></td></tr></table>', '1\n2\n\na\n  b'],
   ['<ul><li>a</li><li><p>b</p></li></ul>c', '- a\n\n-\n\nb\n\nc'],
   ['a<br>b<br/>c', 'a\nb\nc'],
   ['<script>x</script><style>y</style>z<!-- w -->', 'z'],
