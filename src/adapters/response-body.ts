@@ -77,7 +77,7 @@ export async function readDecoded(
   try {
     let decoded = body
     // The coding that was applied last stands last.
-    for (const coding of ['gzip', ...codingsOf(headers)].reverse()) {
+    for (const coding of ['gzip', ...codingsOf(headers)].toReversed()) {
       const decoder = DECODERS[coding]?.(await startOf(decoded))
       if (decoder) decoded = pipeline(decoded, decoder, () => undefined)
     }

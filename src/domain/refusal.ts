@@ -81,6 +81,9 @@ export function networkReason(error: unknown): string {
   // An abort error carries no reason; the error around it does.
   if (error.cause instanceof Error && error.cause.name !== 'AbortError') return networkReason(error.cause)
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
+  // The text of OpenSSL: number, library, function, reason, file and line.
+  const tlsReason = /:SSL routines:[^:]*:([^:]+):/.exec(error.message)?.[1]
+  if (tlsReason !== undefined) return `TLS failed: ${tlsReason}; the port may speak http, not https`
   return error.message || code
 }
 

@@ -29,6 +29,8 @@ interface RefusalContract {
   /** The public code, if it differs from the refusal's name: two refusals with different statuses may share one. */
   error?: string
   members?: Readonly<Record<string, string>>
+  /** The values that each parameter may have, for the message about one that caused the refusal. */
+  allowed?: Readonly<Record<string, string>>
   /** JSON Schemas of variable, optional members of the body. */
   memberSchemas?: Readonly<Record<string, Record<string, unknown>>>
   /** Response headers of this refusal only, by name with a description. */
@@ -179,12 +181,23 @@ function allowedMethods<Code extends string>({ method, headRefused }: Contract<C
  * @param members of the refusal, with `parameter` and `value` if a parameter caused it
  */
 export function refusalMessage(
-  { when }: Pick<RefusalContract, 'when'>,
+  { when, allowed = {} }: Pick<RefusalContract, 'when' | 'allowed'>,
   { parameter, value }: Readonly<Record<string, string | number>>,
 ): string {
-  const rule = when.replaceAll('`', '')
-  if (parameter === undefined) return rule
-  return `${parameter} is ${value === undefined ? 'missing' : JSON.stringify(value)}: ${rule}`
+  const rule = parameter === undefined ? undefined : allowed[parameter]
+  const text =
+    rule === undefined
+      ? when
+      : `${parameter} is ${value === undefined ? 'missing' : JSON.stringify(value)}: it must be ${rule}, given once`
+  return text.replaceAll('`', '')
+}
+
+/** The refusal of values of parameters that are not allowed, or given twice. @param allowed by parameter */
+export function invalidValues<Allowed extends Readonly<Record<string, string>>>(
+  allowed: Allowed,
+): { status: 400; when: string; allowed: Allowed } {
+  const rules = Object.entries(allowed).map(([name, rule]) => `\`${name}\` is not ${rule}`)
+  return { status: 400, when: `${rules.join('; ')}; or it is given twice`, allowed }
 }
 
 /** Binds a reader of published bytes to its contract: every response has the headers of the contract. */

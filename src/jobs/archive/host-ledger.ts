@@ -1,6 +1,7 @@
 import { Refusal } from '../../domain/refusal.ts'
-import type { PublishedHistory } from '../../domain/ports.ts'
+import type { Clock, PublishedHistory } from '../../domain/ports.ts'
 import { auditLedger } from '../../domain/year/check.ts'
+import type { HistoryRefusal } from '../../domain/year/history/history.ts'
 import type { LedgerAudit } from '../../domain/year/check.ts'
 import { isSound } from '../../domain/year/finding.ts'
 import type { AuditedContents } from '../../domain/year/ledger.ts'
@@ -24,12 +25,13 @@ import type { PublishedDocument, Reference } from '../../domain/year/published-l
 import { mergeNote, ownLog, readHostNote } from './host-log.ts'
 import type { HostLogPorts, HostNote, LogReport } from './host-log.ts'
 import { auditHostTiles, olderTileRounds } from './host-tiles.ts'
-import { addFindings, sendAll, unavailable, unexpectedResponse } from './host-requests.ts'
+import { addFindings, foreignHost, sendAll, unavailable, unexpectedResponse } from './host-requests.ts'
 import type { HostRun } from './host-requests.ts'
 import { NOTHING_READ } from './verify-archive.ts'
 
 export interface HostLedgerPorts extends HostLogPorts {
   published: PublishedHistory
+  clock: Clock
 }
 
 /** The ledger of a host, audited. */
@@ -79,6 +81,7 @@ export async function readHostLedger(
   if (isStatic) return readStaticLedger(ports, note, reference, run)
   addFindings(run, ledger.findings)
   if (ledger.bytes === null) {
+    if (ledger.findings.length === 0) await requireHistory(ports, signal)
     const audit = auditOwnLedger(ledger, published.base, reference)
     addFindings(run, audit.findings)
     return { ...NO_LEDGER, audit, comparedWith: reference.own ? 'own' : 'none' }
@@ -189,6 +192,16 @@ async function readDocument(
     )
   return document
 }
+
+/** @throws Refusal `usage` for a host without the interface of the history */
+async function requireHistory({ published, clock }: HostLedgerPorts, signal: AbortSignal): Promise<void> {
+  const response = await published.at(clock(), [], signal)
+  if (response.is === 'absent' && !response.description.includes(NO_PUBLICATION))
+    throw foreignHost(published.base, '/api/feed/history', response.description)
+}
+
+/** Refusal of a history that has no publication yet. */
+const NO_PUBLICATION: HistoryRefusal = 'year_history_not_found'
 
 function auditOwnLedger(
   { findings }: PublishedDocument,

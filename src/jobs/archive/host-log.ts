@@ -12,7 +12,7 @@ import type { Checkpoint } from '../../domain/year/log/signed-note.ts'
 import { STATIC_CHECKPOINT, STATIC_INDEX, STATIC_POLICY } from '../../domain/year/log/static-layout.ts'
 import { LINES_MAX } from '../../domain/year/published-ledger.ts'
 import type { Reference } from '../../domain/year/published-ledger.ts'
-import { unavailable, unexpectedResponse } from './host-requests.ts'
+import { foreignHost, unavailable, unexpectedResponse } from './host-requests.ts'
 
 export interface HostLogPorts {
   published: Pick<PublishedHistory, 'base' | 'file'>
@@ -62,6 +62,7 @@ const TEXT_MAX_BYTES = 64 * 1024
  *
  * @returns null if the host has no checkpoint and none is expected: no policy is given, no earlier audit saw a log there,
  *   and it has no index of an export. `note` is null if the checkpoint is not valid, as a finding says
+ * @throws Refusal `usage` for a host that sends a page in place of a checkpoint that is not expected
  */
 export async function readHostNote(
   ports: HostLogPorts,
@@ -74,9 +75,11 @@ export async function readHostNote(
   })
   const known = await ports.seenLogs.originOf(ports.published.base)
   if (admitted !== null) return refuse(STATIC_CHECKPOINT, admitted)
-  if (text === null) {
+  if (text === null || isWebPage(text)) {
     const isExpected = ports.policy !== null || known !== null || (await hasIndex(ports, signal))
-    return isExpected ? refuse(STATIC_CHECKPOINT, null) : null
+    if (isExpected) return refuse(STATIC_CHECKPOINT, text && 'a web page')
+    if (text === null) return null
+    throw foreignHost(ports.published.base, `/${STATIC_CHECKPOINT}`, 'a web page')
   }
   const read = readCheckpoint(text)
   if (read.problem !== null) return refuse(STATIC_CHECKPOINT, read.problem)
@@ -107,7 +110,13 @@ export async function readHostNote(
 
 /** Returns true for a host of static files, which only an export has. */
 async function hasIndex({ published }: HostLogPorts, signal: AbortSignal): Promise<boolean> {
-  return (await published.file(`/${STATIC_INDEX}`, 0, signal)).is === 'text'
+  const response = await published.file(`/${STATIC_INDEX}`, TEXT_MAX_BYTES, signal)
+  return response.is === 'text' && !isWebPage(utf8Text(response.bytes ?? new Uint8Array()))
+}
+
+/** Many hosts send a page for every path that they do not have. */
+function isWebPage(text: string | null): boolean {
+  return text?.trimStart().startsWith('<') === true
 }
 
 /** Reads a text of the log; null if the host has none. `admitted`: its response if it reports damage of the log itself. */

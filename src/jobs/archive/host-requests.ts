@@ -44,6 +44,14 @@ export function unexpectedResponse(
   return unavailable(`the host ${base} responded with ${description} for ${path}; run the audit again later`)
 }
 
+/** Returns the refusal of an address without an archive; nothing that it sends is damage. */
+export function foreignHost(base: string, path: string, response: string): Refusal {
+  return new Refusal(
+    'usage',
+    `there is no archive at ${base} (${response} for ${path}); give the address of a dash server or of an exported folder`,
+  )
+}
+
 /** @throws Refusal `source_unavailable` when the host has too many findings */
 export function addFindings(run: HostRun, findings: readonly Finding[]): void {
   const remaining = FINDINGS_MAX - run.findings.length

@@ -1,4 +1,3 @@
-import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Instant } from '../../domain/time.ts'
 import { isSound } from '../../domain/year/finding.ts'
@@ -26,7 +25,6 @@ export interface PublishedAuditPorts extends HostLedgerPorts {
   ledger: LedgerContents | null
   /** The newest signed note of the auditor's own log, or null. */
   ownNote: string | null
-  clock: Clock
   onProgress: (done: number, total: number) => void
 }
 

@@ -1,9 +1,9 @@
 import type { H3Event } from 'h3'
 import { LRUCache } from 'lru-cache'
-import { liveQuery, parseLiveSort } from '../../domain/feed/live-sort.ts'
+import { LIVE_SORTS, liveQuery, parseLiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveRefusal } from '../../domain/feed/live-sort.ts'
 import { COLUMN_LENGTH } from '../../domain/feed/columns.ts'
-import { MINIMUM_MAX } from '../../domain/feed/search/search.ts'
+import { MINIMUM_RULES, SOURCES_RULE } from '../../domain/feed/search/search.ts'
 import { liveFeedSchema } from '../../domain/feed/live-items.ts'
 import type { LiveFeed } from '../../domain/feed/live-items.ts'
 import {
@@ -19,7 +19,13 @@ import { onceFor } from '../../domain/once.ts'
 import { BUSY_REFUSAL } from '../computed-requests.ts'
 import type { Compute } from '../computed-requests.ts'
 import type { PublishedBody } from '../respond.ts'
-import { METHOD_NOT_ALLOWED, publicAccess, publishedHeaders, publishedRoute } from '../route.ts'
+import {
+  METHOD_NOT_ALLOWED,
+  invalidValues,
+  publicAccess,
+  publishedHeaders,
+  publishedRoute,
+} from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import { jsonFeedSchema, subscriptionFeed } from './feeds.ts'
 import type { FeedHost } from './feeds.ts'
@@ -81,19 +87,15 @@ export function liveRoutes(snapshots: ProvedSnapshots, host: () => FeedHost, com
 export const FEED_DOCS = '/docs/api/feed'
 
 /** The refusal of a rule, for the contracts of its users. */
-export const INVALID_RULE = {
-  status: 400,
-  when:
-    `\`q\` has at most ${RULE_QUERY_MAX_LENGTH} characters, not only blanks, \`source\` is known names, ` +
-    `\`minPoints\` and \`minComments\` are integers from 0 to ${MINIMUM_MAX}, \`top\` is one from 1 to ${COLUMN_LENGTH}; ` +
-    'each is given at most once',
-} as const
+export const INVALID_RULE = invalidValues({
+  q: `text of at most ${RULE_QUERY_MAX_LENGTH} characters that is not blank`,
+  source: SOURCES_RULE,
+  ...MINIMUM_RULES,
+  top: `an integer from 1 to ${COLUMN_LENGTH}`,
+})
 
 const REFUSALS = {
-  invalid_sort: {
-    status: 400,
-    when: '`sort` is given twice, empty, or not one of `trending`, `day`, `week` and `month`',
-  },
+  invalid_sort: invalidValues({ sort: `one of ${LIVE_SORTS.join(', ')}` }),
   year_is_archived: {
     status: 400,
     when: '`sort` is `year`, which is not a live period; `history` is its address',

@@ -1,7 +1,8 @@
 import type { H3Event } from 'h3'
 import {
   LIMIT_MAX,
-  MINIMUM_MAX,
+  MINIMUM_RULES,
+  SOURCES_RULE,
   QUERY_MAX_LENGTH,
   QUERY_TIMEOUT_MS,
   parseSearchRequest,
@@ -20,7 +21,13 @@ import { BUSY_REFUSAL } from '../computed-requests.ts'
 import type { Compute } from '../computed-requests.ts'
 import { publishedJson } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
-import { METHOD_NOT_ALLOWED, publicAccess, publishedHeaders, publishedRoute } from '../route.ts'
+import {
+  METHOD_NOT_ALLOWED,
+  invalidValues,
+  publicAccess,
+  publishedHeaders,
+  publishedRoute,
+} from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 
 /** Routes of the search, of similar items and of trends (docs/api.md). */
@@ -57,6 +64,8 @@ const CACHE_CONTROL = 'public, max-age=60'
 /** Path of the page that documents this interface. */
 export const SEARCH_DOCS = '/docs/api/search'
 
+const TYPED_TEXT_RULE = `text of at most ${QUERY_MAX_LENGTH} characters that is not blank`
+
 type RefusalContract = Contract<SearchRefusal>['refusals'][SearchRefusal]
 
 const STORE_REFUSALS = {
@@ -74,35 +83,27 @@ const STORE_REFUSALS = {
 } satisfies Partial<Record<SearchRefusal, RefusalContract>>
 
 const ITEMS_REFUSALS = {
-  invalid_query: {
-    status: 400,
-    when: `\`q\` is missing, blank, given twice, or longer than ${QUERY_MAX_LENGTH} characters`,
-  },
-  invalid_source: {
-    status: 400,
-    when: '`source` is a comma-separated list of at most 20 of hn, lobsters, lesswrong, midjourney, github and hype:<provider>',
-  },
-  invalid_minimum: {
-    status: 400,
-    when: `\`minPoints\` or \`minComments\` is not an integer from 0 to ${MINIMUM_MAX}`,
-  },
-  invalid_time: {
-    status: 400,
-    when: '`from` or `to` is not an existing day, YYYY-MM-DD, or `from` is after `to`',
-  },
-  invalid_limit: { status: 400, when: `\`limit\` is not an integer from 1 to ${LIMIT_MAX}` },
-  invalid_cursor: { status: 400, when: '`cursor` is not from a response to the same query' },
+  invalid_query: invalidValues({ q: TYPED_TEXT_RULE }),
+  invalid_source: invalidValues({ source: SOURCES_RULE }),
+  invalid_minimum: invalidValues(MINIMUM_RULES),
+  invalid_time: invalidValues({
+    from: 'an existing day YYYY-MM-DD that is not after `to`',
+    to: 'an existing day YYYY-MM-DD',
+  }),
+  invalid_limit: invalidValues({ limit: `an integer from 1 to ${LIMIT_MAX}` }),
+  invalid_cursor: invalidValues({ cursor: 'the cursor of a response to the same query' }),
   ...STORE_REFUSALS,
 } satisfies Partial<Record<SearchRefusal, RefusalContract>>
 
 const { invalid_time, invalid_limit } = ITEMS_REFUSALS
 
 const { invalid_key, invalid_trend, item_not_found } = {
-  invalid_key: { status: 400, when: '`key` is missing, given twice, or not a save key' },
-  invalid_trend: {
-    status: 400,
-    when: 'neither or both of `key` and `term` are given, `key` has a time, or the term is blank or too long',
-  },
+  invalid_key: invalidValues({ key: 'a save key such as `hn-1`' }),
+  invalid_trend: invalidValues({
+    term: `${TYPED_TEXT_RULE}, and given if \`key\` is not`,
+    from: 'absent if `key` is given',
+    to: 'absent if `key` is given',
+  }),
   item_not_found: { status: 404, when: 'no item with this key is stored' },
 } satisfies Partial<Record<SearchRefusal, RefusalContract>>
 

@@ -1,7 +1,6 @@
 import type { H3Event } from 'h3'
 import { z } from 'zod'
 import { BODY_MAX_BYTES } from '../../domain/agent/bounds.ts'
-import { parseJson } from '../../domain/text.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { openCallers, rateLimiter } from '../callers.ts'
@@ -15,11 +14,9 @@ import type { ToolServerPorts } from './tool-server.ts'
 
 /** Public codes of `/mcp`: a closed list. */
 export const MCP_REFUSALS = [
-  'batch_not_supported',
   'busy',
   'forbidden_origin',
   'internal_error',
-  'invalid_json',
   'method_not_allowed',
   'payload_too_large',
   'rate_limited',
@@ -43,9 +40,9 @@ export function mcpRoute(ports: McpPorts, compute: Compute): Route {
     const address = callers.address(event)
     const waitSeconds = countRequest(address)
     if (waitSeconds !== null) throw retryLater<McpRefusal>('rate_limited', waitSeconds)
-    const message = await readMessage(event)
+    const text = await readText(event)
     const { handleMessage } = await import('./tool-server.ts')
-    const { status, body } = await compute(event, () => handleMessage(event.req, message, ports))
+    const { status, body } = await compute(event, () => handleMessage(event.req, text, ports))
     const headers = { ...callers.headersFor(event), ...NO_STORE }
     if (body === '') return respond(event, status, headers, null)
     return respondText(event, status, headers, 'application/json; charset=utf-8', body)
@@ -53,15 +50,18 @@ export function mcpRoute(ports: McpPorts, compute: Compute): Route {
   return route(mcpContract, handle, callers.headersFor)
 }
 
-async function readMessage(event: H3Event): Promise<unknown> {
-  const text = await readBody(event, BODY_MAX_BYTES, {
-    tooLarge: () => new Refusal<McpRefusal>('payload_too_large'),
-    malformed: () => new Refusal<McpRefusal>('invalid_json'),
-  })
-  const message = parseJson(text.replace(/^\uFEFF/, ''))
-  if (message === undefined) throw new Refusal<McpRefusal>('invalid_json')
-  if (Array.isArray(message)) throw new Refusal<McpRefusal>('batch_not_supported')
-  return message
+/** Reads the body; a text that is no JSON stands for bytes that are no text. */
+async function readText(event: H3Event): Promise<string> {
+  const malformed = new Error('the body is not UTF-8')
+  try {
+    return await readBody(event, BODY_MAX_BYTES, {
+      tooLarge: () => new Refusal<McpRefusal>('payload_too_large'),
+      malformed: () => malformed,
+    })
+  } catch (error) {
+    if (error === malformed) return ''
+    throw error
+  }
 }
 
 /** Path of the page that documents this interface. */
@@ -80,7 +80,7 @@ export const mcpContract: Contract<McpRefusal> = {
   summary: 'Send one message of the Model Context Protocol',
   description:
     'Streamable HTTP without sessions: every request gets one JSON response. Any MCP client supports it; `tools/list` ' +
-    'returns the tools and their schemas.',
+    'returns the tools and their schemas. A body that is no message gets status 400 and a JSON-RPC error.',
   query: z.object({}),
   request: {
     headers: [
@@ -98,11 +98,9 @@ export const mcpContract: Contract<McpRefusal> = {
   success: message,
   successDescription: 'The JSON-RPC response; 202 and no body for a notification',
   refusals: {
-    batch_not_supported: { status: 400, when: 'the body is an array; send its messages one by one' },
     busy: BUSY_REFUSAL,
     forbidden_origin: { status: 403, when: '`Origin` is present and not allowed' },
     internal_error: { status: 500, when: 'an unexpected error' },
-    invalid_json: { status: 400, when: 'the body is not JSON' },
     method_not_allowed: {
       status: 405,
       when: 'the method is neither POST nor OPTIONS, since there are no streams and no sessions; the response has `Allow`',

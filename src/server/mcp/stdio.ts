@@ -2,11 +2,9 @@ import { addAbortSignal } from 'node:stream'
 import type { Readable, Writable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { ErrorCode } from '@modelcontextprotocol/sdk/types.js'
-import { parseJson } from '../../domain/text.ts'
 import { networkReason, Refusal } from '../../domain/refusal.ts'
 import { createToolServer, readMessage } from './tool-server.ts'
-import type { ReadMessage, ToolServerPorts } from './tool-server.ts'
+import type { ToolServerPorts } from './tool-server.ts'
 
 /** Longest line, in bytes; a longer one is refused. */
 const LINE_MAX_BYTES = 1024 * 1024
@@ -44,11 +42,7 @@ export async function serveStdio(
   await server.connect(transport)
   try {
     for await (const line of linesOf(addAbortSignal(ended, input))) {
-      const value = parseJson(line)
-      const read: ReadMessage =
-        value === undefined
-          ? { id: null, error: { code: ErrorCode.ParseError, message: 'the line is not JSON' } }
-          : readMessage(value)
+      const read = readMessage(line)
       if ('message' in read) transport.onmessage?.(read.message)
       else {
         onProblem('a line on standard input was not a valid message')

@@ -11,7 +11,7 @@ import type { CallToolResult, JSONRPCMessage } from '@modelcontextprotocol/sdk/t
 import { z } from 'zod'
 import { UNTRUSTED } from '../../domain/agent/shown-data.ts'
 import { TOOL_DEFINITIONS, TOOL_TITLES } from '../../domain/agent/tools.ts'
-import { asJsonObject } from '../../domain/text.ts'
+import { asJsonObject, parseJson } from '../../domain/text.ts'
 import type { AgentSources, CallOptions, ToolRun } from '../agent/tools.ts'
 import { failure, runCall } from '../agent/tools.ts'
 import { withTimeout } from '../single-flight.ts'
@@ -120,11 +120,14 @@ function callResult({ output, failed }: ToolRun): CallToolResult {
 const MESSAGE_TIMEOUT_MS = 10_000
 
 /** A protocol message, or the members of the error that answers something else. */
-export type ReadMessage =
+type ReadMessage =
   { message: JSONRPCMessage } | { id: string | number | null; error: { code: number; message: string } }
 
-/** Checks a parsed message. Batches left the protocol in its version of June 2025. */
-export function readMessage(value: unknown): ReadMessage {
+/** Reads a message from text. Batches left the protocol in its version of June 2025. */
+export function readMessage(text: string): ReadMessage {
+  const value = parseJson(text.replace(/^\uFEFF/, ''))
+  if (value === undefined)
+    return { id: null, error: { code: ErrorCode.ParseError, message: 'the message is not JSON' } }
   const { data: message } = JSONRPCMessageSchema.safeParse(value)
   if (message !== undefined) return { message }
   const id = asJsonObject(value)?.['id']
@@ -149,12 +152,12 @@ const ACCEPTS_JSON = /(?:^|[\s,])(?:\*\/\*|application\/(?:\*|json))\s*(?:,|$|;(
  * Handles one protocol message received over HTTP, without a session.
  *
  * @param request HTTP request, whose headers hold the accepted types and the protocol version
- * @param value parsed body
+ * @param text body
  * @returns 200 with a JSON-RPC response, 202 for a notification, 4xx for an invalid message
  */
 export async function handleMessage(
   request: Request,
-  value: unknown,
+  text: string,
   ports: ToolServerPorts,
 ): Promise<{ status: number; body: string }> {
   const headers = new Headers(request.headers)
@@ -166,7 +169,7 @@ export async function handleMessage(
     const problem = 'every reply is application/json, which the Accept header must include'
     return refuse(406, { id: null, error: { code: NOT_ACCEPTABLE, message: problem } })
   }
-  const read = readMessage(value)
+  const read = readMessage(text)
   if (!('message' in read)) return refuse(400, read)
   // The library requires clients to accept event streams too, and reads names in lower case.
   headers.set('accept', 'application/json, text/event-stream')

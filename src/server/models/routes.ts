@@ -25,7 +25,13 @@ import { proveRun } from '../../domain/models/stored-run.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { publishedJson } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
-import { METHOD_NOT_ALLOWED, publicAccess, publishedHeaders, publishedRoute } from '../route.ts'
+import {
+  METHOD_NOT_ALLOWED,
+  invalidValues,
+  publicAccess,
+  publishedHeaders,
+  publishedRoute,
+} from '../route.ts'
 import type { Contract, Route, Log } from '../route.ts'
 import { singleFlight } from '../single-flight.ts'
 
@@ -94,13 +100,12 @@ const REFUSALS = {
 } satisfies Record<PlainRefusal, { status: number; when: string }>
 
 const SHORTLIST_REFUSALS = {
-  invalid_limit: { status: 400, when: '`limit` is given twice or is not a whole number of at least 1' },
-  invalid_filter: {
-    status: 400,
-    when:
-      `\`needs\` is a comma-separated list of ${NEED_NAMES.join(', ')}; \`minContext\` is a whole number of at least 1; ` +
-      '`health` is `passed`; each stands at most once',
-  },
+  invalid_limit: invalidValues({ limit: 'a whole number of at least 1' }),
+  invalid_filter: invalidValues({
+    needs: `a comma-separated list of ${NEED_NAMES.join(', ')}`,
+    minContext: 'a whole number of at least 1',
+    health: '`passed`',
+  }),
   ...REFUSALS,
 } satisfies Record<FreeModelsRefusal, { status: number; when: string }>
 

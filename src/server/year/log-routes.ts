@@ -18,8 +18,15 @@ import { entriesOf, isTileWithin, parseTilePath, tileBytes } from '../../domain/
 import type { Tile } from '../../domain/year/log/tiles.ts'
 import { IMMUTABLE, publishedBody, publishedJson } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
-import { METHOD_NOT_ALLOWED, publicAccess, publishedHeaders, publishedRoute } from '../route.ts'
+import {
+  METHOD_NOT_ALLOWED,
+  invalidValues,
+  publicAccess,
+  publishedHeaders,
+  publishedRoute,
+} from '../route.ts'
 import type { Contract, Route } from '../route.ts'
+import { INVALID_AT } from './routes.ts'
 import type { ServedLog } from './served-log.ts'
 
 /**
@@ -207,11 +214,8 @@ export const proofContract: Contract<LogRefusal> = {
   successHeaders: publishedHeaders(CACHE),
   refusals: {
     ...COMMON_STATUS,
-    invalid_at: {
-      status: 400,
-      when: '`at` is empty, given twice, not a real UTC instant of the stated form, or more than five minutes ahead',
-    },
-    invalid_until: { status: 400, when: '`until` is given twice, or its value is not `next`' },
+    invalid_at: INVALID_AT,
+    invalid_until: invalidValues({ until: '`next`' }),
     year_log_not_found: {
       status: 404,
       when: 'no checkpoint is signed yet, no publication existed at `at`, or its entry is not in a signed tree yet',

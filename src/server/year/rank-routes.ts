@@ -22,7 +22,7 @@ import type { FeedHost } from '../feed/feeds.ts'
 import { similarContract } from '../feed/search-routes.ts'
 import { JSON_TYPE, publishedBody } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
-import { publicAccess, publishedRoute } from '../route.ts'
+import { invalidValues, publicAccess, publishedRoute } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import { CHART_THEMES, bumpChartSvg, itemChartSvg } from './rank-charts.ts'
 import type { BumpChart, ItemChart } from './rank-charts.ts'
@@ -294,10 +294,7 @@ export const ranksContract: Contract<Exclude<RankRefusal, 'invalid_theme'>> = {
   refusals: {
     ...CHANGES_COMMON.refusals,
     invalid_at: historyContract.refusals.invalid_at,
-    invalid_count: {
-      status: 400,
-      when: `\`count\` is given twice or not an integer from 1 to ${PUBLICATIONS_MAX}`,
-    },
+    invalid_count: invalidValues({ count: `an integer from 1 to ${PUBLICATIONS_MAX}` }),
     year_history_not_found: { status: 404, when: 'nothing had been published at or before `at`' },
   },
   ...publicAccess(HISTORY_DOCS, ['ETag', 'Link']),
@@ -322,7 +319,7 @@ export const chartContract: Contract<RankRefusal> = {
   successDescription: 'An SVG picture without scripts, styles and references',
   refusals: {
     ...ranksContract.refusals,
-    invalid_theme: { status: 400, when: '`theme` is given twice or neither `light` nor `dark`' },
+    invalid_theme: invalidValues({ theme: '`light` or `dark`' }),
   },
 }
 

@@ -21,7 +21,14 @@ import {
 import { onceFor } from '../../domain/once.ts'
 import type { FeedHost } from '../feed/feeds.ts'
 import { IMMUTABLE, JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
-import { METHOD_NOT_ALLOWED, publicAccess, publishedHeaders, publishedRoute, route } from '../route.ts'
+import {
+  METHOD_NOT_ALLOWED,
+  invalidValues,
+  publicAccess,
+  publishedHeaders,
+  publishedRoute,
+  route,
+} from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import type { ProvedPublication, ProvedPublications } from './proved-publications.ts'
 
@@ -66,12 +73,14 @@ function mementoHeaders({ manifest }: ProvedPublication): Record<string, string>
 /** Path of the page that documents this interface. */
 export const HISTORY_DOCS = '/docs/api/top-year-history'
 
+/** The refusal of `at`, for the contracts that select a publication by its time. */
+export const INVALID_AT = invalidValues({
+  at: 'an existing UTC instant such as `2026-01-31T12:00:00Z`, at most five minutes in the future',
+})
+
 const REFUSALS = {
-  invalid_sort: { status: 400, when: '`sort` is missing, given twice, or not `year`' },
-  invalid_at: {
-    status: 400,
-    when: '`at` is empty, given twice, not an existing UTC instant of the documented form, or more than five minutes in the future',
-  },
+  invalid_sort: invalidValues({ sort: '`year`' }),
+  invalid_at: INVALID_AT,
   year_history_not_found: { status: 404, when: 'no Year publication existed at or before `at`' },
   method_not_allowed: METHOD_NOT_ALLOWED,
   year_history_storage_unavailable: {

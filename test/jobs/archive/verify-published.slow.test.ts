@@ -19,6 +19,7 @@ import type {
 import { headAt } from '../../domain/year/ledger-rows.ts'
 import { openApp, publishedBy, refusalResponse, listenLocally } from '../../support/api-client.ts'
 import type { Lie, SentResponse } from '../../support/api-client.ts'
+import { localSource } from '../../support/local-source.ts'
 import { openSampleApp, rewritten, sampleArchive } from '../../support/sample-archive.ts'
 import type { SampleArchive } from '../../support/sample-archive.ts'
 import { logFilesOf, noteOf } from '../../support/static-host.ts'
@@ -474,6 +475,25 @@ describe('a host that publishes no ledger', () => {
       code: 'usage',
       detail: expect.stringContaining('--data-dir'),
     })
+  })
+})
+
+describe('an address without an archive', () => {
+  const page = '<!doctype html><title>Shop</title>'
+
+  test.each([
+    ['that has nothing', 404, 'not found'],
+    ['that sends a page with 404 for every path', 404, page],
+    ['that sends a page for every path', 200, page],
+  ])('a host %s is no damaged archive, also beside an own one', async (_what, status, body) => {
+    const { url } = await localSource((_request, response) => void response.writeHead(status).end(body))
+    const published = openPublishedHistory(`${url}/wrong`)
+    onTestFinished(() => published.close())
+    for (const ledger of [null, ownLedger(sampleArchive().contents)])
+      await expect(verify(published, {}, { ledger })).rejects.toMatchObject({
+        code: 'usage',
+        detail: expect.stringContaining(`there is no archive at ${url}/wrong`),
+      })
   })
 })
 

@@ -111,9 +111,7 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
     codes: AGENT_ERRORS,
   },
   mcp: {
-    operations: [
-      'post /mcp (Accept Origin MCP-Protocol-Version) 200 400 403 405 413 429 500 application/json',
-    ],
+    operations: ['post /mcp (Accept Origin MCP-Protocol-Version) 200 403 405 413 429 500 application/json'],
     schemas: '',
     codes: MCP_REFUSALS,
   },

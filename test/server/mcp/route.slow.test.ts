@@ -70,8 +70,11 @@ async function connect(url: string): Promise<Client> {
 
 const TYPES = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
 
-const post = (url: string, body: string, headers: Record<string, string> = {}): Promise<Response> =>
-  fetch(`${url}/mcp`, { method: 'POST', body, headers: { ...TYPES, ...headers } })
+const post = (
+  url: string,
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string> = {},
+): Promise<Response> => fetch(`${url}/mcp`, { method: 'POST', body, headers: { ...TYPES, ...headers } })
 
 const message = (rest: object): string => JSON.stringify({ jsonrpc: '2.0', ...rest })
 
@@ -264,10 +267,13 @@ describe('POST /mcp', () => {
 
   test('POST /mcp accepts one protocol message of bounded length', async () => {
     const { url } = await startMcp()
-    expect(await refused(await post(url, `[${PING}]`))).toBe('batch_not_supported')
-    expect(await refused(await post(url, '{'))).toBe('invalid_json')
     expect(await refused(await post(url, 'x'.repeat(BODY_MAX_BYTES + 1)))).toBe('payload_too_large')
     for (const [body, headers, status, code] of [
+      [`[${PING}]`, {}, 400, -32_600],
+      ['[]', {}, 400, -32_600],
+      ['{bad', {}, 400, -32_700],
+      ['', {}, 400, -32_700],
+      [new Uint8Array([0x22, 0xff, 0x22]), {}, 400, -32_700],
       ['{"a":1}', {}, 400, -32_600],
       ['5', {}, 400, -32_600],
       ['"ping"', {}, 400, -32_600],
@@ -397,7 +403,7 @@ describe('the tools on two streams', () => {
     expect(half.answers).toContainEqual({
       jsonrpc: '2.0',
       id: null,
-      error: { code: -32_700, message: 'the line is not JSON' },
+      error: { code: -32_700, message: 'the message is not JSON' },
     })
     expect(half.problems).toEqual(['a line on standard input was not a valid message'])
     expect(await answersToText('')).toMatchObject({ answers: [], problems: [] })

@@ -83,7 +83,9 @@ const REFUSED: Readonly<Record<Exclude<Code, 'rate_limited'>, Refused>> = {
   payload_too_large: rejected,
   invalid_json: rejected,
   no_user_message: rejected,
-  not_found: rejected,
+  not_found: failed(
+    (base) => `there is no chat at ${base} (not_found); give the address of the server without a path`,
+  ),
 }
 
 /**

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { parseQuery } from '../../query.ts'
-import { Refusal } from '../../refusal.ts'
+import { invalidParameter, parseQuery } from '../../query.ts'
 import { parseDay } from '../../time.ts'
 import type { Day } from '../../time.ts'
 import { isKnownSource, itemsOfKey } from '../source.ts'
@@ -120,6 +119,14 @@ export const minimumFields = {
   minComments: optionalInteger('Least number of comments; an unknown number is 0.', 0, MINIMUM_MAX),
 }
 
+const MINIMUM_RULE = `an integer from 0 to ${MINIMUM_MAX}`
+
+/** What {@link minimumFields} accept, for messages. */
+export const MINIMUM_RULES = { minPoints: MINIMUM_RULE, minComments: MINIMUM_RULE }
+
+/** What {@link sourceList} accepts, for messages. */
+export const SOURCES_RULE = `a comma-separated list of at most ${SOURCES_MAX} of hn, lobsters, lesswrong, midjourney, github and hype:<provider>`
+
 /** Sources, comma-separated; empty for all. */
 export const sourceList = z
   .string()
@@ -202,8 +209,10 @@ export function parseSimilarRequest(params: URLSearchParams): z.infer<typeof sim
 /** @throws Refusal `invalid_trend` unless exactly one of `key` and `term` is given, and no time with `key` */
 export function parseTrendRequest(params: URLSearchParams): { key: string } | TermTrendQuery {
   const isItem = params.has('key')
-  if (isItem === params.has('term') || (isItem && (params.has('from') || params.has('to'))))
-    throw new Refusal<SearchRefusal>('invalid_trend')
+  const code: SearchRefusal = 'invalid_trend'
+  if (!isItem && !params.has('term')) throw invalidParameter(code, 'term', [])
+  const excess = isItem ? ['term', 'from', 'to'].find((name) => params.has(name)) : undefined
+  if (excess !== undefined) throw invalidParameter(code, excess, params.getAll(excess))
   const { term = '', from, to, ...item } = parseQuery(trendQuery, params, CODES)
   return item.key === undefined ? { term, from, to } : { key: item.key }
 }
