@@ -111,7 +111,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
     objectRoute(publications),
     ...changesRoutes({ publications, lists, clock, host, compute }),
     ...rankRoutes({ publications, lists, clock, host, compute }),
-    ...logRoutes(readLog, clock),
+    ...logRoutes(readLog, clock, compute),
   ]
   mountRoutes(app, [...year, ...live, ...searchRoutes(ports.search, compute)], log)
   const models = [

@@ -3,6 +3,7 @@ import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
+import type { TimelineItem } from '../../domain/year/chain.ts'
 import { sealOf } from '../../domain/year/ledger.ts'
 import { entryBytes, LOG_PATH } from '../../domain/year/log/log-history.ts'
 import {
@@ -16,6 +17,8 @@ import {
 import type { AsOfProof, LogRefusal } from '../../domain/year/log/log-proof.ts'
 import { entriesOf, isTileWithin, parseTilePath, tileBytes } from '../../domain/year/log/tiles.ts'
 import type { Tile } from '../../domain/year/log/tiles.ts'
+import { BUSY_REFUSAL } from '../computed-requests.ts'
+import type { Compute } from '../computed-requests.ts'
 import { IMMUTABLE, publishedBody, publishedJson } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
 import {
@@ -34,8 +37,9 @@ import type { ServedLog } from './served-log.ts'
  * policy and proof files.
  *
  * @param readLog returns the log to serve; null if no checkpoint is signed
+ * @param compute runs what takes time for a request when it is its turn
  */
-export function logRoutes(readLog: () => Promise<ServedLog | null>, clock: Clock): Route[] {
+export function logRoutes(readLog: () => Promise<ServedLog | null>, clock: Clock, compute: Compute): Route[] {
   const requireLog = async (): Promise<ServedLog> => (await readLog()) ?? notFound()
   return [
     publishedRoute(checkpointContract, async () =>
@@ -46,10 +50,14 @@ export function logRoutes(readLog: () => Promise<ServedLog | null>, clock: Clock
       return publishedTile(await requireLog(), tile)
     }),
     publishedRoute(policyContract, async () => publishedText((await requireLog()).policy, CACHE)),
-    publishedRoute(proofContract, async (params) => {
+    publishedRoute(proofContract, async (params, event) => {
       const { at, until } = parseProofQuery(params, clock())
       const log = await requireLog()
-      return until === 'next' ? asOfProof(log, at) : proofAt(log, at)
+      const selected = latestAt(log.proved.timeline, at) ?? notFound()
+      if (until === undefined && selected.ledger === 'versioned')
+        return publishedText(proofOf(log, selected.seq), CACHE)
+      // An archive that was imported has hundreds of entries up to its seal.
+      return compute(event, async () => proofsOf(log, selected, at, until))
     }),
   ]
 }
@@ -82,20 +90,15 @@ function proofOf({ rows, tree, checkpoint: { size }, note }: ServedLog, seq: num
   return formatLogProof(proveEntry(tree(), entryBytes(row), seq - 1, size, note))
 }
 
-function proofAt(log: ServedLog, at: number): PublishedBody {
-  const selected = latestAt(log.proved.timeline, at) ?? notFound()
-  if (selected.ledger === 'versioned') return publishedText(proofOf(log, selected.seq), CACHE)
-  // A publication of the legacy ledger has no entry; the seal covers the text that lists it.
-  return publishedProofs(log, at, [sealOf(log.proved.entries)?.seq ?? notFound()])
-}
-
-function asOfProof(log: ServedLog, at: number): PublishedBody {
-  const selected = latestAt(log.proved.timeline, at) ?? notFound()
-  return publishedProofs(log, at, entriesUntilNext(log.proved, selected, log.checkpoint.size) ?? notFound())
-}
-
-function publishedProofs(log: ServedLog, at: number, seqs: readonly number[]): PublishedBody {
+/** Returns the proofs of the entries up to the next publication, or of a publication of the legacy ledger. */
+function proofsOf(log: ServedLog, selected: TimelineItem, at: number, until?: 'next'): PublishedBody {
   const sealed = sealOf(log.proved.entries)?.seq
+  const seqs =
+    until === 'next'
+      ? entriesUntilNext(log.proved, selected, log.checkpoint.size)
+      : // The seal covers the text that lists the publication, which has no entry.
+        [sealed ?? notFound()]
+  if (seqs === null) return notFound()
   const isSealed = seqs.some((seq) => seq === sealed)
   const body: AsOfProof = {
     at: formatInstant(at),
@@ -196,7 +199,7 @@ export const policyContract: Contract<CommonRefusal> = {
 }
 
 /** `GET /tlog/year/proof` */
-export const proofContract: Contract<LogRefusal> = {
+export const proofContract: Contract<LogRefusal | 'busy'> = {
   ...COMMON,
   path: `${LOG_PATH}/proof`,
   operationId: 'getYearProof',
@@ -216,6 +219,7 @@ export const proofContract: Contract<LogRefusal> = {
     ...COMMON_STATUS,
     invalid_at: INVALID_AT,
     invalid_until: invalidValues({ until: '`next`' }),
+    busy: BUSY_REFUSAL,
     year_log_not_found: {
       status: 404,
       when: 'no checkpoint is signed yet, no publication existed at `at`, or its entry is not in a signed tree yet',
