@@ -165,7 +165,9 @@ function shownError<Code extends string>(contract: Contract<Code>, thrown: unkno
   const code = codeOf(contract, thrown)
   const { error = code, members, ...refusal } = contract.refusals[code]
   const extraMembers = thrown instanceof Refusal && thrown.code === code ? thrown.members : {}
-  const message = contract.bareErrors ? {} : { message: refusalMessage(refusal, extraMembers) }
+  const message = contract.bareErrors
+    ? {}
+    : { message: refusalMessage(contract.refusals[code], extraMembers) }
   const body = { error, ...message, ...members, ...extraMembers }
   return { ...refusal, code, headers: retryAfter(extraMembers), body }
 }

@@ -31,6 +31,8 @@ const list = (value: string): string[] => value.split(',').map((part) => part.tr
 
 export const text = z.string()
 
+export const hostName = text.regex(/^[\w.:%-]+$/, 'must be a host name or an IP address, without brackets')
+
 export const httpUrl = parsed((value, refuse) =>
   isHttpUrl(value) ? withoutSlash(value) : refuse('must be an absolute http(s) URL'),
 )

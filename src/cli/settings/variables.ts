@@ -8,6 +8,7 @@ import {
   databaseUrl,
   dollars,
   flag,
+  hostName,
   httpUrl,
   listenAddress,
   logLevel,
@@ -125,7 +126,7 @@ const signedLog = {
 }
 
 const server = {
-  HOST: preset(text, STANDARD_HOST, 'address `serve` listens on', { question: 'Address to listen on?' }),
+  HOST: preset(hostName, STANDARD_HOST, 'address `serve` listens on', { question: 'Address to listen on?' }),
   PORT: preset(port, STANDARD_PORT, 'port `serve` listens on; 0: any free port', { question: 'Port?' }),
   DASH_BASE_URL: optional(
     siteUrl,

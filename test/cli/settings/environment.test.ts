@@ -23,6 +23,20 @@ test('the address of the site loses its trailing slash and has no path', () => {
     )
 })
 
+test.each([
+  ['127.0.0.1', true],
+  ['::', true],
+  ['fe80::1%eth0', true],
+  ['dash-1.example', true],
+  ['[::1]', false],
+  ['http://dash', false],
+  ['a b', false],
+])('the address to listen on may be %s: %s', (value, isAllowed) => {
+  const parse = expect(() => parsed('HOST', value))
+  if (isAllowed) parse.not.toThrow()
+  else parse.toThrow('must be a host name or an IP address')
+})
+
 test('a secret from a file loses its byte order mark, and a file in UTF-16 is refused', async () => {
   const path = join(await temporaryFolder(), 'secret')
   await writeFile(path, '\uFEFFSesame\r\n')
