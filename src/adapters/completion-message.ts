@@ -55,7 +55,8 @@ export class CompletionMessage {
       if (text !== '') this.reasoning[field] = textOf(this.reasoning[field]) + text
       hidden += text
     }
-    for (const detail of asArray(message['reasoning_details']))
+    const details = asArray(message['reasoning_details'])
+    for (const detail of jsonText(details) === '' ? [] : details)
       this.reasoning.reasoning_details = addDetail(this.reasoning.reasoning_details ?? [], detail)
     hidden += this.#calls.add(message)
     return { content, refusal, hidden }

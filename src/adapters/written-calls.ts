@@ -35,7 +35,7 @@ export class WrittenCalls {
       id: textOf(part['id']),
       name: textOf(name),
       arguments: argumentsText(written ?? parameters),
-      extra: part['extra_content'] ?? null,
+      extra: jsonText(part['extra_content']) === '' ? null : part['extra_content'],
     }
     const text = added.name + added.arguments
     const current = this.#currentCall(index, added.id)

@@ -124,7 +124,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Serialises a value as JSON; an empty text for one that is nested too deeply. */
+/** Serialises a value as JSON; an empty text for undefined, and for a value that is nested too deeply. */
 export function jsonText(value: unknown): string {
   try {
     return JSON.stringify(value) ?? ''

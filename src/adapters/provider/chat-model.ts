@@ -71,7 +71,7 @@ export function openProvider(options: ProviderOptions): Provider {
         const others = ids === target.ids && isInvalidRequest(failed) ? unnamedIds(failed.refusal, ids) : null
         const part = refusedPart(failed, form, requestBody(form, asked, call))
         if (others !== null) ids = others
-        else if (part !== null) form.refused.add(part)
+        else if (part !== null && !form.refused.has(part)) form.refused.add(part)
         else return yield withoutRefusal(failed)
       }
     },

@@ -87,7 +87,7 @@ export function refusedPart(
   if (hasSystem(body) && SYSTEM_REFUSED.test(error)) return SYSTEM
   if (IS_TOO_LONG.test(error) || !TOOLS.test(error)) return null
   if (hasTools) return isUnsupported ? 'tools' : null
-  return isInvalid && hasField(body, 'tool_calls') && !form.refused.has(NO_TOOLS) ? NO_TOOLS : null
+  return isInvalid && hasField(body, 'tool_calls') ? NO_TOOLS : null
 }
 
 function hasField(body: RequestBody, field: string): boolean {

@@ -149,7 +149,7 @@ function notAnObject(): V1Refusal {
 function parseCompletion(text: string): { dash: object } | CompletionRequest | InvalidRequest {
   const problem = complexityOf(text)
   if (problem !== null) return { problem }
-  const body = parseJson(text)
+  const body = parseJson(text.replace(/^\uFEFF/, ''))
   if (typeof body !== 'object' || body === null) throw notAnObject()
   return 'model' in body && body.model === DASH_MODEL ? { dash: body } : parseCompletionRequest(body)
 }

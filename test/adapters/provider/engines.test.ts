@@ -335,6 +335,19 @@ describe('a strict engine', () => {
   })
 })
 
+test.each([
+  ['content that is not empty', 'content must not be empty'],
+  ['tools', 'tools must be defined'],
+])('an engine that requires %s whatever it gets fails the turn', async (_what, message) => {
+  const first = calls(called('search_items', '{}', { id: 'a' }))
+  const { url } = await localSource(({ body }, response) => {
+    const isFirst = roundsOf(JSON.parse(body) as Fields).length === 0
+    response.writeHead(isFirst ? 200 : 400, { 'content-type': isFirst ? 'text/event-stream' : 'text/plain' })
+    response.end(isFirst ? first : message)
+  })
+  expect((await runTurn(modelAt(url))).last.end).toMatchObject({ kind: 'failed', code: 'http_400' })
+})
+
 describe('the thoughts of a model', () => {
   test.each([
     ['think1', 'The answer is 4.'],

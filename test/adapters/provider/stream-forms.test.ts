@@ -155,6 +155,7 @@ const NESTED = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
 
 test.each([
   ['content', `{"content":${NESTED}}`, 'One two.'],
+  ['details', `{"reasoning_details":[${NESTED}]}`, 'One two.'],
   ['arguments', `{"tool_calls":[{"function":{"name":"a","arguments":{"a":${NESTED}}}}]}`, 'One two.'],
 ])('a stream with %s of 100,000 levels is read', async (_what, delta, text) => {
   const stream = `data: {"choices":[{"delta":${delta}}]}\n\n${said('One two.')}${END}`
