@@ -43,7 +43,7 @@ const OPTIONAL_FIELDS: readonly string[] = [
 
 /** Errors name these parts in several ways, and in sentences about other things too. */
 const SYSTEM_REFUSED =
-  /\b(?:system|developer)\b.*\b(?:roles?|messages?|instructions?|prompts?)\b|\broles?\b.*\b(?:system|developer)\b|\broles must alternate\b|\bonly user\b.*\broles?\b|\bmessages\W{1,3}0\W{1,3}role\b/is
+  /\b(?:system|developer)\b(?:['"`\s]+\w+){0,2}['"`\s]+(?:roles?|messages?|instructions?|prompts?)\b|\broles?\b.*\b(?:system|developer)\b|\broles must alternate\b|\bonly user\b.*\broles?\b|\bmessages\W{1,3}0\W{1,3}role\b/is
 const TOOLS = /\btools?(?:\b|_|config|choice)|\bfunctions?(?:\b|_)/i
 const IS_UNSUPPORTED =
   /support|require|permit|allow|accept|enable|available|extra|forbid|unknown|unexpected|recogni|invalid (?:param|field|arg|name)/i
@@ -78,7 +78,14 @@ export function refusedPart(
   }
   const hasTools = 'tools' in body
   const isUnsupported = IS_UNSUPPORTED.test(error) && !IS_TOO_LONG.test(error)
-  const field = OPTIONAL_FIELDS.find((each) => names(each) && hasField(body, each) && !isKept(each, form))
+  const isRefused = (each: string): boolean => {
+    // Errors about a value name the limit too.
+    const other = tokenLimit(each === 'max_tokens')
+    return !each.startsWith('max_') || isUnsupported || (names(other) && !IS_TOO_LONG.test(error))
+  }
+  const field = OPTIONAL_FIELDS.find(
+    (each) => names(each) && hasField(body, each) && isRefused(each) && !isKept(each, form),
+  )
   if (field !== undefined) return field
   if (isInvalid && EMPTY_REFUSED.test(error) && hasEmptyContent(body)) return EMPTY_CONTENT
   const schemas = JSON.stringify(body.tools ?? [])

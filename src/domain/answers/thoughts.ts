@@ -257,14 +257,20 @@ function answerLines(isOpen: boolean): {
 function endMarkFilter(): (text: string, isEnd: boolean) => string {
   /** Marks that are the end of the answer so far. */
   let marks = ''
+  /** True after the tag that begins text which is struck through; `</s>` is its end then. */
+  let hasStruck = false
+  let last = ''
   let pending = ''
   return (text, isEnd) => {
     pending += text
     let output = ''
     while (pending !== '') {
-      const [mark] = END_MARK.exec(pending) ?? (marks === '' ? null : /^\s+/.exec(pending)) ?? []
+      const [found] = END_MARK.exec(pending) ?? (marks === '' ? null : /^\s+/.exec(pending)) ?? []
+      const mark = hasStruck && found === '</s>' ? undefined : found
       if (mark === undefined && !isEnd && PART_OF_END_MARK.test(pending)) break
       const [plain = ''] = mark === undefined ? (/^<?[^<]*/.exec(pending) ?? []) : []
+      hasStruck ||= (last + plain).includes('<s>')
+      last = (last + plain).slice(-2)
       if (mark === undefined) output += marks + plain
       marks = mark === undefined ? '' : marks + mark
       pending = pending.slice((mark ?? plain).length)

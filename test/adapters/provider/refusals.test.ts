@@ -102,6 +102,16 @@ describe('a refused field is left out, and the tools stay', () => {
   )
 })
 
+test.each([
+  'max_tokens is too large: 1000. This model supports at most 512 completion tokens',
+  'max_tokens must be less than or equal to 8',
+  "This model's maximum context length is 4096 tokens (4000 in the messages, 1000 in max_tokens)",
+  'The system is overloaded, message could not be processed',
+])('an error about a value or a fault takes nothing from requests: %s', async (message) => {
+  const { end, requests } = await survive(() => true, { error: { error: { message } } })
+  expect([end, requests.length]).toEqual(['http_400', 1])
+})
+
 describe('a refused system message', () => {
   test.each<[string, number?]>([
     [LOST.system],

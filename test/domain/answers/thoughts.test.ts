@@ -129,6 +129,8 @@ describe('marks at the end of an answer', () => {
     'It is `</s>`',
     '```\n<|end|>\n```\n',
     'Two <|end|>\n</s> marks, and </s',
+    'Strike: <s>old</s>',
+    '```html\n<s>x</s>',
   ])('the answer %j has none', (text) => {
     for (const chunks of splits(text)) expect(filtered(chunks)).toEqual({ text, leaked: false })
   })

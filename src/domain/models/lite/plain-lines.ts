@@ -12,11 +12,15 @@ const ENTITIES: readonly [RegExp, string][] = [
   [/&(?:amp|#38|#x26);/gi, '&'],
 ]
 
+/** An entity alone between quotes, which a command looks for. */
+const QUOTED = /^["']/
+
 /** Replaces entities of signs that the text has in no other form. */
 export function decodeEntities(text: string): string {
   return ENTITIES.reduce((decoded, [entity, sign]) => {
     const isEscaped = sign === '&' ? !/&(?!\w+;)/.test(decoded) : sign === ' ' || !decoded.includes(sign)
-    return isEscaped ? decoded.replace(entity, sign) : decoded
+    const found = new RegExp(`(["']?)${entity.source}\\1`, 'gi')
+    return isEscaped ? decoded.replace(found, (all) => (QUOTED.test(all) ? all : sign)) : decoded
   }, text)
 }
 
@@ -40,7 +44,7 @@ export function plainLines(answer: string): string[] {
       TAGGED,
       (_whole, label: string, value: string) => `\n${label}:${/^\s*\n/.test(value) ? '' : ' '}${value}\n`,
     )
-    .replace(/<(?:br ?\/?|\/(?:p|li|div))>/gi, '\n')
+    .replace(/(?<!["'])<(?:br ?\/?|\/(?:p|li|div))>(?!["'])/gi, '\n')
   const lines = text
     .replace(LINE_ENDS, '\n')
     .split('\n')
