@@ -64,7 +64,7 @@ export async function startRouter(options: SimulatorOptions): Promise<RouterSimu
   const { models, clock } = options
   const respond = scriptedRouter(models, clock)
   const state: RouterSimulator = { url: '', chats: [], facts: [], breaches: [] }
-  const open = new Map<string, number>()
+  let open = 0
 
   const serve = async (request: SourceRequest, response: ServerResponse): Promise<void> => {
     const { method, target, headers, body } = request
@@ -82,11 +82,12 @@ export async function startRouter(options: SimulatorOptions): Promise<RouterSimu
     const chat = chatOf(request, state.chats, clock())
     const limitFault = limitMet(chat, state.chats, options)
     state.chats.push(chat)
-    recordBreaches(state, open, chat)
-    open.set(chat.vendor, (open.get(chat.vendor) ?? 0) + 1)
+    recordBreaches(state, chat)
+    if (open > 0) state.breaches.push('two open calls')
+    open += 1
     // Long enough for concurrent calls to overlap.
     for (let turn = 0; turn < 20; turn += 1) await nextTurn()
-    open.set(chat.vendor, (open.get(chat.vendor) ?? 1) - 1)
+    open -= 1
     const fault = limitFault ?? options.fault?.(chat) ?? null
     if (fault !== null) return misbehave(fault, response)
     const routerResponse = respond(routerRequest)
@@ -123,14 +124,9 @@ function chatOf(
 }
 
 /** Records every rule that a request breaks. */
-function recordBreaches(
-  { chats, breaches }: RouterSimulator,
-  open: ReadonlyMap<string, number>,
-  chat: ChatRequest,
-): void {
+function recordBreaches({ chats, breaches }: RouterSimulator, chat: ChatRequest): void {
   const recent = chats.filter(({ at }) => at > chat.at - MINUTE_MS).length
   if (recent > MAX_PER_MINUTE) breaches.push(`${recent} requests within a minute`)
-  if ((open.get(chat.vendor) ?? 0) > 0) breaches.push(`two open calls to ${chat.vendor}`)
   if (chat.number > REQUESTS_PER_MODEL) breaches.push(`request ${chat.number} of the day to ${chat.model}`)
   const { body, headers } = chat
   const price = JSON.stringify((body['provider'] as Record<string, unknown> | undefined)?.['max_price'])

@@ -12,9 +12,6 @@ export const STARTS_PER_MINUTE = 19
 /** One minute plus the longest network delay of a call. */
 export const WINDOW_MS = 61_000
 
-/** Most concurrent calls. */
-const OPEN_AT_ONCE = 4
-
 /** Longest wait for a model's own limit; a longer one fails the call. */
 const LONGEST_PAUSE_MS = 65_000
 
@@ -31,19 +28,20 @@ export const SHORT_PAUSE_MS = 5_000
 export interface QueuedCall {
   model: string
   kind: LiteKind
-  /** The part of the model's id before the slash. Each vendor has at most one open call. */
-  vendor: string
   readyAt: number
   retry: boolean
 }
 
-export type NextStart =
-  | { do: 'start'; call: QueuedCall }
-  /** No call may start before this time, unless an open call ends. */
-  | { do: 'wait'; until: number }
-  /** Wait for the end of an open call. */
-  | { do: 'settle' }
-  | { do: 'done' }
+/** The part of a model's id before the slash. */
+export function vendorOf(model: string): string {
+  return model.slice(0, model.indexOf('/'))
+}
+
+/** The call to send next, and the earliest time at which it may start. */
+export interface NextStart {
+  call: QueuedCall
+  at: number
+}
 
 export interface CallQueueOptions {
   plan: Pick<CallPlan, 'calls' | 'budget'>
@@ -63,11 +61,9 @@ export class CallQueue {
   #otherStarts: number[] = []
   #waiting: QueuedCall[]
   #startsPerMinute: number
-  #rateLoweredAt = -Infinity
   #notBefore = 0
-  /** Time of the last account limit, and the number of limited windows in a row without a response. */
-  #limitedAt = -Infinity
-  #limitedWindows = 0
+  /** Number of times in a row that the account's limit was met. */
+  #timesLimited = 0
   /** Number of started calls. */
   sent = 0
   /** Calls a minute after a limit in this run; null without one. */
@@ -80,10 +76,7 @@ export class CallQueue {
     this.#requestsLeft = new Map(requestsLeft)
     this.#starts = recentAges.map((ageMs) => now - ageMs)
     this.#startsPerMinute = startsPerMinute
-    this.#waiting = plan.calls.map(({ model, kind }) => {
-      const [vendor = model] = model.split('/', 1)
-      return { model, kind, vendor, readyAt: now, retry: false }
-    })
+    this.#waiting = plan.calls.map(({ model, kind }) => ({ model, kind, readyAt: now, retry: false }))
   }
 
   /** Number of pending calls. */
@@ -92,33 +85,22 @@ export class CallQueue {
   }
 
   /**
-   * The next step; removes a call that starts from the queue.
+   * The call to send next; null when none is pending.
    *
-   * @param open vendors of the open calls
-   * @param isSerial true to allow only one open call
+   * @param ambiguous vendors whose last response may have been the account's fault; another vendor shows which it was
    */
-  next(open: readonly string[], isSerial: boolean): NextStart {
-    if (this.#waiting.length === 0) return { do: open.length === 0 ? 'done' : 'settle' }
-    const free = this.#waiting.filter(({ vendor }) => !open.includes(vendor))
-    const maxOpen = isSerial || this.#limitedWindows > 0 ? 1 : OPEN_AT_ONCE
-    if (open.length >= maxOpen || free.length === 0) return { do: 'settle' }
-    const soonest = Math.min(...free.map(({ readyAt }) => readyAt))
-    const now = this.#monotonic()
+  next(ambiguous: ReadonlySet<string>): NextStart | null {
+    const soonest = Math.min(...this.#waiting.map(({ readyAt }) => readyAt))
     const at = Math.max(soonest, this.#notBefore, this.#windowOpensAt())
-    const call = free.find(({ readyAt }) => readyAt <= now)
-    if (at > now || !call) return { do: 'wait', until: at }
-    this.#waiting.splice(this.#waiting.indexOf(call), 1)
-    return { do: 'start', call }
+    const ready = this.#waiting.filter(({ readyAt }) => readyAt <= at)
+    const call = ready.find(({ model }) => !ambiguous.has(vendorOf(model))) ?? ready[0]
+    return call ? { call, at } : null
   }
 
   /** The earliest time at which another start keeps every window within the limit. */
   #windowOpensAt(): number {
     const starts = [...this.#starts, ...this.#otherStarts].sort((a, b) => a - b)
     return (starts.at(-this.#startsPerMinute) ?? -Infinity) + WINDOW_MS
-  }
-
-  clear(): void {
-    this.#waiting = []
   }
 
   /** Removes and returns the pending calls of a model. */
@@ -128,13 +110,12 @@ export class CallQueue {
     return dropped
   }
 
-  /** Records the start of a call; returns its time. */
-  start({ model }: Pick<QueuedCall, 'model'>): number {
-    const now = this.#monotonic()
-    this.#starts.push(now)
+  /** Removes a call that starts, and counts it. */
+  start(call: QueuedCall): void {
+    this.#waiting = this.#waiting.filter((waiting) => waiting !== call)
+    this.#starts.push(this.#monotonic())
     this.sent += 1
-    this.#requestsLeft.set(model, (this.#requestsLeft.get(model) ?? 0) - 1)
-    return now
+    this.#requestsLeft.set(call.model, (this.#requestsLeft.get(call.model) ?? 0) - 1)
   }
 
   /** Records requests by others with the same key in the window, by their ages in milliseconds. */
@@ -144,39 +125,33 @@ export class CallQueue {
   }
 
   /**
-   * Pauses all calls until the account's limit has ended; then one call starts alone.
+   * Pauses all calls until the account's limit has ended.
    *
-   * @param startedAt start of the limited call
    * @param waitMs wait named by the response, or null
    * @param otherwiseMs the wait when the response names none
    * @returns false when the limit lasts too long, or was met too often in a row
    */
-  waitForAccount(startedAt: number, waitMs: number | null, otherwiseMs: number): boolean {
-    const now = this.#monotonic()
-    // Calls that were already open add no information.
-    if (startedAt > this.#limitedAt) this.#limitedWindows += 1
-    this.#limitedAt = now
+  waitForAccount(waitMs: number | null, otherwiseMs: number): boolean {
+    this.#timesLimited += 1
     const waitedMs = waitMs === null ? otherwiseMs : waitMs + 1_000
     // A wait that did not help came from a different clock.
-    const ms = this.#limitedWindows > 1 ? Math.max(waitedMs, WINDOW_MS) : waitedMs
-    if (this.#limitedWindows > WAITS_FOR_ACCOUNT || ms > LONGEST_ACCOUNT_PAUSE_MS) return false
-    this.#notBefore = Math.max(this.#notBefore, now + ms)
+    const ms = this.#timesLimited > 1 ? Math.max(waitedMs, WINDOW_MS) : waitedMs
+    if (this.#timesLimited > WAITS_FOR_ACCOUNT || ms > LONGEST_ACCOUNT_PAUSE_MS) return false
+    this.#notBefore = this.#monotonic() + ms
     return true
   }
 
-  /** Records that the service accepted a call that started at this time. */
-  noteAccepted(startedAt: number): void {
-    if (startedAt > this.#limitedAt) this.#limitedWindows = 0
+  /** Records that the service accepted a call. */
+  noteAccepted(): void {
+    this.#timesLimited = 0
   }
 
   /**
-   * Lowers the rate to two below the limit that was met. Calls that started before the last change are ignored.
+   * Lowers the rate to two below the limit that was met.
    *
    * @param limit requests a minute, when the response names them
    */
-  lowerRate(limit: number | null, startedAt: number): void {
-    if (startedAt < this.#rateLoweredAt) return
-    this.#rateLoweredAt = this.#monotonic()
+  lowerRate(limit: number | null): void {
     const rate = this.#startsPerMinute
     const below = limit === null || limit < 1 ? rate - 2 : Math.min(rate, limit - 2)
     this.#startsPerMinute = Math.max(1, below)

@@ -25,6 +25,8 @@ import type {
   EvaluationReport,
   EvaluationRun,
   EarlyEnd,
+  Measurements,
+  RunHistory,
 } from './evaluation-run.ts'
 
 export interface EvaluateResult {
@@ -36,6 +38,8 @@ export interface EvaluateResult {
   blame: 'settings' | 'service' | null
   /** The step from the previous recommendation to the one that this run stored; null without both. */
   step: RunStep | null
+  /** Requests a minute after the account's limit was met; null when it was not met. */
+  learnedRate: number | null
 }
 
 /**
@@ -56,30 +60,30 @@ export async function evaluateModels(
     const killed = await evaluations.sweep(clock())
     if (killed > 0) onNote('the last evaluation was interrupted; its requests are counted')
     // Reads only: a crash leaves nothing.
-    const run = await readRun(ports, options)
+    const read = await readRun(ports, options)
 
     // A crash from here on leaves an open run, which the next one ends as killed, with its open attempts.
     const number = await evaluations.beginRun({
-      day: run.day,
-      refreshMode: run.mode,
-      startedAt: run.startedAt,
+      day: read.day,
+      refreshMode: read.mode,
+      startedAt: read.startedAt,
     })
     const result = await abandonOnError(ports, number, options.signal, async (): Promise<EvaluateResult> => {
-      if (run.eligible.length === 0) return failure(ports, run, NO_CANDIDATE)
-      await planPrompts(ports, run, options.signal)
+      if (read.eligible.length === 0) return failure(ports, read, NO_CANDIDATE)
+      const planned = await planPrompts(ports, read, options.signal)
 
       // Requests are recorded before they are sent. After a crash all of them count, and the next run of the day sends
       // only prompts without a response.
-      if (!run.stop) await measure(ports, run, { number, token, signal: options.signal })
-      if (run.stop && run.probed.size === 0 && !isTemporary(run.stop))
-        return stoppedEarly(ports, run, run.stop)
+      const run = await measure(ports, planned, { number, token, signal: options.signal })
+      const { requests, stop, probed } = run.measured
+      if (stop && probed.size === 0 && !isTemporary(stop)) return stoppedEarly(ports, run, stop)
 
       const now = Math.min(clock(), startOfDay(addDays(run.day, 1)) - 1)
-      if (run.requests + run.probed.size > 0) await readHistory(ports, run, now)
-      const ranked = rankRun(run, now, await nextVersion(ports, run), ports.baseUrl)
+      const history = requests + probed.size > 0 ? await readHistory(ports, run.eligible, now) : run.history
+      const ranked = rankRun({ ...run, history }, now, await nextVersion(ports, run), ports.baseUrl)
       if (ranked === null) return failure(ports, run, UNSERVED, 'service')
       const skipped = skippedWork(run).length > 0
-      if (run.requests === 0 && !skipped && run.previous && hasSameContent(run.previous, ranked))
+      if (requests === 0 && !skipped && run.previous && hasSameContent(run.previous, ranked))
         return success(ports, run, 'unchanged', ranked)
 
       // The commit point, one atomic step. A crash before it: the stored recommendation stays. A crash after it: the
@@ -91,7 +95,7 @@ export async function evaluateModels(
 
     // A crash before it: the recommendation is stored, and the next run ends this one as killed.
     const { outcome, rankingVersion, reason, rejected } = result.report
-    const end = { endedAt: clock(), outcome, rankingVersion, startsAMinute: run.learnedRate, reason }
+    const end = { endedAt: clock(), outcome, rankingVersion, startsAMinute: result.learnedRate, reason }
     const rejections = rejected.map((each) => ({ id: each.model, reason: each.reason }))
     await evaluations.endRun(number, end, rejections)
     return result
@@ -114,16 +118,22 @@ async function announce(
 
 /** A dry run: the same steps without prompts and without writing. */
 async function rehearse(ports: EvaluatePorts, options: EvaluateOptions): Promise<EvaluateResult> {
-  const run = await readRun(ports, options)
-  if (run.eligible.length === 0) return failure(ports, run, NO_CANDIDATE)
-  await planPrompts(ports, run, options.signal)
-  if (run.stop) return stoppedEarly(ports, run, run.stop)
-  const planned = new Set(run.plan.calls.map(({ model }) => model))
+  const read = await readRun(ports, options)
+  if (read.eligible.length === 0) return failure(ports, read, NO_CANDIDATE)
+  const run = await planPrompts(ports, read, options.signal)
+  const { plan, measured } = run
+  if (measured.stop) return stoppedEarly(ports, run, measured.stop)
+  const unfinished = new Set(plan.calls.map(({ model }) => model))
   const version = nextRankingVersion(run.day, [])
-  const ranked = rankRun({ ...run, unfinished: planned }, run.startedAt, version, ports.baseUrl)
+  const ranked = rankRun(
+    { ...run, measured: { ...measured, unfinished } },
+    run.startedAt,
+    version,
+    ports.baseUrl,
+  )
   if (ranked === null) return failure(ports, run, UNSERVED, 'service')
-  run.requests = run.plan.calls.length
-  return success(ports, { ...run, previous: null }, 'unchanged', ranked)
+  const rehearsed = { ...run, previous: null, measured: { ...measured, requests: plan.calls.length } }
+  return success(ports, rehearsed, 'unchanged', ranked)
 }
 
 /** Ends a failed run at once, so that its open attempts do not belong to an open run. */
@@ -150,14 +160,15 @@ async function readRun(
 ): Promise<EvaluationRun> {
   const mode = router.hasKey ? requested : 'metadataOnly'
   const run = newRun({ mode, dryRun }, monotonic(), clock())
+  const notes: string[] = []
   if (mode !== requested) {
     onNote('OPENROUTER_API_KEY is not set; only metadata is refreshed')
-    run.notes.push('No key of the routing service is configured, so only metadata was refreshed.')
+    notes.push('No key of the routing service is configured, so only metadata was refreshed.')
   }
   const { models, badRows } = await router.catalogue(signal)
-  if (badRows > 0) run.notes.push(`${badRows} rows of the catalogue could not be read.`)
-  const previous = await previousRun(recommendations, run.notes)
-  return { ...run, ...filterCatalogue(models, run.startedAt), previous }
+  if (badRows > 0) notes.push(`${badRows} rows of the catalogue could not be read.`)
+  const previous = await previousRun(recommendations, notes)
+  return { ...run, ...filterCatalogue(models, run.startedAt), notes, previous }
 }
 
 /** The previous recommendation; a damaged one is replaced and reported in the notes. */
@@ -175,53 +186,72 @@ async function previousRun(
   }
 }
 
-async function readHistory({ evaluations }: EvaluatePorts, run: EvaluationRun, now: Instant): Promise<void> {
+async function readHistory(
+  { evaluations }: EvaluatePorts,
+  eligible: EvaluationRun['eligible'],
+  now: Instant,
+): Promise<RunHistory> {
   const rows: EvaluationRows = {
     attempts: await evaluations.attemptsSince(now - FAILURES_MS),
     scores: await evaluations.scoresSince(addDays(dayOf(now), -3)),
     endpoints: await evaluations.endpointsSince(now - FAILURES_MS),
   }
-  run.attempts = rows.attempts
-  run.models = new Map(run.eligible.map(({ id }) => [id, historyOf(id, rows, now)]))
+  const models = new Map(eligible.map(({ id }) => [id, historyOf(id, rows, now)]))
+  return { attempts: rows.attempts, models }
 }
 
-/** Plans the prompts and their order: none in the modes without prompts, nor with a rejected key. */
-async function planPrompts(ports: EvaluatePorts, run: EvaluationRun, signal: AbortSignal): Promise<void> {
-  const { mode, startedAt, day } = run
-  await readHistory(ports, run, startedAt)
-  if (!sendsPrompts(mode)) return
+/** Plans the prompts and their order: none in the modes without prompts, nor with a rejected key, which stops the run. */
+async function planPrompts(
+  ports: EvaluatePorts,
+  read: EvaluationRun,
+  signal: AbortSignal,
+): Promise<EvaluationRun> {
+  const { mode, startedAt, day } = read
+  const run = { ...read, history: await readHistory(ports, read.eligible, startedAt) }
+  if (!sendsPrompts(mode)) return run
   const chatRequests = await ports.evaluations.chatRequestsSince(startOfDay(day))
   const response = await ports.router.key(signal)
   if ('failed' in response && RESPONSE_CLASSES[response.failed.class].setting !== undefined) {
-    run.stop = { reason: response.failed.class, resetAt: null, preview: response.failed.preview }
-    return
+    const stop: EarlyEnd = {
+      reason: response.failed.class,
+      resetAt: null,
+      preview: response.failed.preview,
+    }
+    return { ...run, measured: { ...run.measured, stop } }
   }
   const key = 'facts' in response ? response.facts : null
-  const ownAttempts = run.attempts.filter((attempt) => attempt.day === day)
+  const ownAttempts = run.history.attempts.filter((attempt) => attempt.day === day)
   const today = [...ownAttempts.map(({ sentAt }) => sentAt), ...chatRequests]
   const recent = today.filter((sentAt) => startedAt - sentAt <= KEY_STALE_MS)
   // The service reported the limit, and no newer data contradicts it: it also counts requests from elsewhere.
   const spent = key === null && ownAttempts.some(({ end }) => end?.class === 'account_daily')
   const left = spent ? 0 : requestsLeft(key, today.length, recent.length)
-  run.plan = planCalls(claimsOf(candidatesOf(run), mode, startedAt), left)
-  run.maxCountedBefore = today.length + left - 1
+  const plan = planCalls(claimsOf(candidatesOf(run), mode, startedAt), left)
+  return { ...run, plan: { ...plan, maxCountedBefore: today.length + left - 1 } }
 }
 
 function sendsPrompts(mode: StoredRun['refreshMode']): boolean {
   return mode === 'fullEval' || mode === 'forceEval'
 }
 
-function candidatesOf({ eligible, models }: EvaluationRun): (Candidate & ModelHistory)[] {
+function candidatesOf({ eligible, history }: EvaluationRun): (Candidate & ModelHistory)[] {
   return eligible.flatMap((model) => {
-    const history = models.get(model.id)
-    return history ? [{ model, ...history }] : []
+    const known = history.models.get(model.id)
+    return known ? [{ model, ...known }] : []
   })
 }
 
 /** Sends prompts or probes endpoints, depending on the mode; everything is stored on return. */
-async function measure(ports: EvaluatePorts, run: EvaluationRun, recorded: RecordedRun): Promise<void> {
-  if (run.mode === 'healthOnly') await probeEndpoints(ports, run, recorded.signal)
-  else if (run.plan.calls.length > 0) await sendPrompts(ports, run, recorded)
+async function measure(
+  ports: EvaluatePorts,
+  run: EvaluationRun,
+  recorded: RecordedRun,
+): Promise<EvaluationRun> {
+  if (run.measured.stop) return run
+  if (run.mode === 'healthOnly')
+    return { ...run, measured: await probeEndpoints(ports, run, recorded.signal) }
+  if (run.plan.calls.length === 0) return run
+  return { ...run, measured: await sendPrompts(ports, run, recorded) }
 }
 
 /** Concurrent endpoint requests; they send no prompt. */
@@ -229,20 +259,22 @@ const PROBES_AT_ONCE = 4
 
 async function probeEndpoints(
   { router, evaluations }: EvaluatePorts,
-  run: EvaluationRun,
+  { eligible, measured }: EvaluationRun,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Measurements> {
   const records: EndpointRecord[] = []
-  await pLimit(PROBES_AT_ONCE).map(run.eligible, async ({ id }) => {
-    if (run.stop) return
+  let stop: EarlyEnd | null = null
+  await pLimit(PROBES_AT_ONCE).map(eligible, async ({ id }) => {
+    if (stop) return
     const response = await router.endpoints(id, signal)
     if ('failed' in response)
-      run.stop = { reason: 'account_key', resetAt: null, preview: response.failed.preview }
+      stop = { reason: 'account_key', resetAt: null, preview: response.failed.preview }
     else if (response.facts) records.push(response.facts)
   })
   await evaluations.saveEndpoints(records)
-  run.probed = new Set(records.map(({ model }) => model))
-  run.unfinished = new Set(run.eligible.map(({ id }) => id).filter((id) => !run.probed.has(id)))
+  const probed = new Set(records.map(({ model }) => model))
+  const unfinished = new Set(eligible.map(({ id }) => id).filter((id) => !probed.has(id)))
+  return { ...measured, stop, probed, unfinished }
 }
 
 async function nextVersion(
@@ -260,12 +292,12 @@ function rankRun(
   rankingVersion: string,
   baseUrl: string,
 ): StoredRun | null {
-  const { mode, day, previous } = run
+  const { mode, day, previous, history, measured } = run
   // A forced run reuses earlier scores only for prompts that the account's limits blocked.
-  const mayReuseScores = new Set([...run.unfinished, ...run.plan.postponed])
+  const mayReuseScores = new Set([...measured.unfinished, ...run.plan.postponed])
   const all = candidatesOf(run).map((candidate): Candidate => {
     if (mode !== 'forceEval' || mayReuseScores.has(candidate.model.id)) return candidate
-    const fresh = run.evaluations.get(candidate.model.id) ?? null
+    const fresh = measured.evaluations.get(candidate.model.id) ?? null
     const counts = fresh && !(candidate.gone && hasResponse(fresh))
     return { ...candidate, toolUse: toolUseOf(fresh), evaluation: counts ? fresh : null }
   })
@@ -276,13 +308,13 @@ function rankRun(
     evaluation && hasResponse(evaluation) ? evaluation : [],
   )
   const ofToday = evaluations.some(({ updatedAt }) => dayOf(updatedAt) === day)
-  const modelsTriedToday = run.attempts.filter((attempt) => attempt.day === day).map(({ model }) => model)
+  const modelsTriedToday = history.attempts.filter((attempt) => attempt.day === day).map(({ model }) => model)
   const active = sendsPrompts(mode)
   return recommend({
     now,
     rankingVersion,
     refreshMode: mode,
-    probeMode: run.probed.size === 0 ? 'metadata' : active ? 'active' : 'passive',
+    probeMode: measured.probed.size === 0 ? 'metadata' : active ? 'active' : 'passive',
     liteEvalMode: active && ofToday ? 'active' : evaluations.length > 0 ? 'cached' : 'off',
     baseUrl,
     candidates,
@@ -311,7 +343,12 @@ function failure(
     ranked: 0,
     reason: `${reason}; the stored recommendation is kept`,
   }
-  return { report: reportOf(run, end, run.rejections, monotonic()), blame, step: null }
+  return {
+    report: reportOf(run, end, run.rejections, monotonic()),
+    blame,
+    step: null,
+    learnedRate: run.measured.learnedRate,
+  }
 }
 
 function stoppedEarly(ports: EvaluatePorts, run: EvaluationRun, stop: EarlyEnd): EvaluateResult {
@@ -337,5 +374,10 @@ function success(
     ranked: models.length,
     reason: skippedWork(run)[0]?.reason ?? null,
   }
-  return { report: reportOf(run, end, rejections, monotonic()), blame: null, step: null }
+  return {
+    report: reportOf(run, end, rejections, monotonic()),
+    blame: null,
+    step: null,
+    learnedRate: run.measured.learnedRate,
+  }
 }

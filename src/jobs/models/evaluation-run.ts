@@ -49,7 +49,7 @@ export interface EarlyEnd {
   preview: string
 }
 
-/** State of a run of `evaluate-models`. */
+/** What a run knows, with a later value for each step: read, planned, measured. */
 export interface EvaluationRun extends Candidates {
   /** The requested mode, or `metadataOnly` without a key. */
   mode: StoredRun['refreshMode']
@@ -60,17 +60,26 @@ export interface EvaluationRun extends Candidates {
   day: Day
   previous: StoredRun | null
   /** Notes for the recommendation. */
-  notes: string[]
+  notes: readonly string[]
+  history: RunHistory
+  plan: RunPlan
+  measured: Measurements
+}
 
+export interface RunHistory {
   /** The history of every candidate, by its id. */
   models: ReadonlyMap<string, ModelHistory>
   /** Every attempt of the last three days. */
   attempts: readonly ModelAttempt[]
+}
 
-  plan: CallPlan
+interface RunPlan extends CallPlan {
   /** Most requests of the day, including the chat's, before another one. */
   maxCountedBefore: number
+}
 
+/** The results of a run's requests. */
+export interface Measurements {
   /** Chat requests sent. */
   requests: number
   stop: EarlyEnd | null
@@ -128,10 +137,14 @@ export function newRun(
     rejections: [],
     previous: null,
     notes: [],
-    models: new Map(),
-    attempts: [],
-    plan: { calls: [], postponed: [], spent: [], budget: 0 },
-    maxCountedBefore: -1,
+    history: { models: new Map(), attempts: [] },
+    plan: { calls: [], postponed: [], spent: [], budget: 0, maxCountedBefore: -1 },
+    measured: nothingMeasured(),
+  }
+}
+
+export function nothingMeasured(): Measurements {
+  return {
     requests: 0,
     stop: null,
     learnedRate: null,
@@ -158,6 +171,7 @@ export function reportOf(
   rejections: StoredRun['rejections'],
   now: number,
 ): EvaluationReport {
+  const { measured } = run
   return {
     job: 'evaluate-models',
     outcome: end.outcome,
@@ -165,10 +179,10 @@ export function reportOf(
     rankingVersion: end.rankingVersion,
     primary: end.primary,
     ranked: end.ranked,
-    probed: run.probed.size,
-    evaluated: run.evaluated.size,
-    requests: run.requests,
-    rateLimit: rateLimitOf(run.limits),
+    probed: measured.probed.size,
+    evaluated: measured.evaluated.size,
+    requests: measured.requests,
+    rateLimit: rateLimitOf(measured.limits),
     durationMs: Math.round(now - run.beganMs),
     reason: end.reason,
     dryRun: run.dryRun,
@@ -178,7 +192,7 @@ export function reportOf(
 }
 
 /** The limit that was met; the account's before a model's. */
-function rateLimitOf({ account, model, resetAt }: EvaluationRun['limits']): EvaluationReport['rateLimit'] {
+function rateLimitOf({ account, model, resetAt }: Measurements['limits']): EvaluationReport['rateLimit'] {
   if (account) return { kind: 'account', resetAt: resetAt === null ? null : formatInstant(resetAt) }
   return model ? { kind: 'model', resetAt: null } : null
 }
@@ -191,13 +205,8 @@ export function stopSentence({ reason, preview }: EarlyEnd): string {
 }
 
 /** The work of the mode that a run skipped, the most important cause first; any of it makes the run `partial`. */
-export function skippedWork({
-  mode,
-  stop,
-  requests,
-  unfinished,
-  plan,
-}: EvaluationRun): { reason: string; note: string }[] {
+export function skippedWork({ mode, plan, measured }: EvaluationRun): { reason: string; note: string }[] {
+  const { stop, requests, unfinished } = measured
   const stopped = stop && stopSentence(stop)
   const skipped = (models: readonly string[], reason: (count: string) => string, note: string) => {
     const count = models.length === 1 ? '1 model' : `${models.length} models`

@@ -5,10 +5,12 @@ import type { CallQueueOptions, QueuedCall } from '../../../src/domain/models/ca
 
 const MODELS = ['a/one:free', 'b/two:free', 'c/three:free']
 
+const NONE: ReadonlySet<string> = new Set()
+
 interface TimedQueue {
   queue: CallQueue
   time: { now: number }
-  /** Starts the next call, while none is open. */
+  /** Starts the next call. */
   started(): QueuedCall
 }
 
@@ -23,36 +25,29 @@ function timed(models: readonly string[], options: Partial<CallQueueOptions> = {
     ...options,
   })
   const started = (): QueuedCall => {
-    const next = queue.next([], false)
-    if (next.do !== 'start') throw new Error(`nothing to start: ${next.do}`)
+    const next = queue.next(NONE)
+    if (next === null || next.at > time.now) throw new Error('no call may start now')
     queue.start(next.call)
     return next.call
   }
   return { queue, time, started }
 }
 
-const start = (model: string): object => ({
-  do: 'start',
-  call: expect.objectContaining({ model }) as unknown,
-})
-
 describe('the next start', () => {
-  test.each<[string, string[], string[], boolean, object]>([
-    ['is a call whose vendor has none open', ['a/x', 'b/x'], ['a'], false, start('b/x')],
-    ['waits for an open call of its vendor', ['a/x'], ['a'], false, { do: 'settle' }],
-    ['waits while four are open', ['e/x'], ['a', 'b', 'c', 'd'], false, { do: 'settle' }],
-    ['waits where one is open at a time', ['b/x'], ['a'], true, { do: 'settle' }],
-    ['waits for the last call', [], ['a'], false, { do: 'settle' }],
-    ['is none in the end', [], [], false, { do: 'done' }],
-  ])('the next start %s', (_what, models, open, careful, next) => {
-    expect(timed(models).queue.next(open, careful)).toEqual(next)
+  test.each<[string, string[], string[], string | undefined]>([
+    ['is the first of the plan', ['a/x', 'b/x'], [], 'a/x'],
+    ['is one of another vendor after an ambiguous response', ['a/x', 'a/y', 'b/x'], ['a'], 'b/x'],
+    ['is one of the same vendor where no other is left', ['a/x'], ['a'], 'a/x'],
+    ['is none in the end', [], [], undefined],
+  ])('the next start %s', (_what, models, ambiguous, model) => {
+    expect(timed(models).queue.next(new Set(ambiguous))?.call.model).toBe(model)
   })
 
   test('the queue skips a call whose retry waits, and waits for it when it is the last', () => {
     const { queue, time, started } = timed(['a/x', 'b/x'])
     expect(queue.retry(started(), 900)).toBe(true)
-    started()
-    expect(queue.next([], false)).toEqual({ do: 'wait', until: time.now + 5_000 })
+    expect(started().model).toBe('b/x')
+    expect(queue.next(NONE)).toMatchObject({ call: { model: 'a/x' }, at: time.now + 5_000 })
   })
 
   test.each([
@@ -61,59 +56,44 @@ describe('the next start', () => {
   ])('the queue refuses a retry %s', (_what, retry, waitMs) => {
     const { queue, started } = timed(['a/x'])
     expect(queue.retry({ ...started(), retry }, waitMs)).toBe(false)
-    expect(queue.next([], false)).toEqual({ do: 'done' })
+    expect(queue.next(NONE)).toBeNull()
   })
 
   test('the queue waits for the window, which earlier requests and those of others fill too, and for the account', () => {
     const ages = Array.from({ length: STARTS_PER_MINUTE - 1 }, () => 100)
     const { queue, time, started } = timed(MODELS, { recentAges: ages })
     started()
-    expect(queue.next([], false)).toEqual({ do: 'wait', until: 900 + WINDOW_MS })
+    expect(queue.next(NONE)?.at).toBe(900 + WINDOW_MS)
     time.now = 900 + WINDOW_MS
-    expect(queue.next([], false)).toEqual(start(MODELS[1] ?? ''))
+    expect(queue.next(NONE)?.at).toBeLessThanOrEqual(time.now)
     queue.noteOtherRequests(ages)
-    expect(queue.next([], false)).toEqual({ do: 'wait', until: 1_000 + WINDOW_MS })
+    expect(queue.next(NONE)?.at).toBe(1_000 + WINDOW_MS)
     time.now += WINDOW_MS
-    queue.waitForAccount(time.now, 70_000, 0)
-    expect(queue.next([], false)).toEqual({ do: 'wait', until: time.now + 71_000 })
+    queue.waitForAccount(70_000, 0)
+    expect(queue.next(NONE)?.at).toBe(time.now + 71_000)
   })
 
-  test('the queue never exceeds a window or a vendor, in any interleaving and at any rate', () => {
-    const vendors = fc.array(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'), { maxLength: 60 })
-    const durations = fc.infiniteStream(fc.nat(90_000))
+  test('the queue never exceeds a window, with calls of any length and at any rate', () => {
+    const durations = fc.array(fc.nat(90_000), { maxLength: 60 })
     const learned = fc.array(fc.option(fc.integer({ min: 3, max: 21 })), { maxLength: 60 })
     fc.assert(
-      fc.property(vendors, durations, learned, (drawn, lasts, rates) => {
-        const models = drawn.map((vendor, index) => `${vendor}/${index}`)
+      fc.property(durations, learned, (lasts, rates) => {
+        const models = lasts.map((_ms, index) => `a/${index}`)
         const { queue, time } = timed(models, {
           plan: { calls: models.map((model) => ({ model, kind: 'text' })), budget: 100 },
         })
-        const open: { vendor: string; endsAt: number }[] = []
         const starts: number[] = []
-        for (;;) {
-          const next = queue.next(
-            open.map(({ vendor }) => vendor),
-            false,
-          )
-          if (next.do === 'done') break
-          if (next.do === 'start') {
-            const { vendor } = next.call
-            expect(open.map((each) => each.vendor)).not.toContain(vendor)
-            starts.push(queue.start(next.call))
-            open.push({ vendor, endsAt: time.now + (lasts.next().value ?? 0) })
-            const rate = rates[starts.length] ?? null
-            if (rate !== null) queue.lowerRate(rate, time.now)
-            const inWindow = starts.filter((at) => at > time.now - 60_000)
-            expect(inWindow.length).toBeLessThanOrEqual(STARTS_PER_MINUTE)
-            continue
-          }
-          const ends = Math.min(...open.map(({ endsAt }) => endsAt))
-          time.now = next.do === 'wait' ? Math.min(next.until, ends) : ends
-          for (let index = open.length - 1; index >= 0; index -= 1) {
-            if ((open[index]?.endsAt ?? 0) <= time.now) open.splice(index, 1)
-          }
+        for (let next = queue.next(NONE); next !== null; next = queue.next(NONE)) {
+          time.now = Math.max(time.now, next.at)
+          queue.start(next.call)
+          starts.push(time.now)
+          const inWindow = starts.filter((at) => at > time.now - 60_000)
+          expect(inWindow.length).toBeLessThanOrEqual(STARTS_PER_MINUTE)
+          const rate = rates[starts.length] ?? null
+          if (rate !== null) queue.lowerRate(rate)
+          time.now += lasts[starts.length] ?? 0
         }
-        expect(starts).toHaveLength(drawn.length)
+        expect(starts).toHaveLength(lasts.length)
       }),
     )
   })
@@ -128,28 +108,23 @@ describe('the queue of a run', () => {
     expect([started(), started(), started()].map(({ model }) => model)).toEqual(MODELS)
   })
 
-  test('the queue sends one call at a time until one that started after the limit has passed', () => {
-    const { queue, time, started } = timed(MODELS)
-    const before = time.now
-    started()
-    time.now += 500
-    queue.waitForAccount(before, 1_000, 5_000)
-    time.now += 10_000
-    queue.noteAccepted(before)
-    expect(queue.next(['a'], false)).toEqual({ do: 'settle' })
-    queue.noteAccepted(time.now)
-    expect(queue.next(['a'], false)).toEqual(start(MODELS[1] ?? ''))
+  test('the queue waits three times in a row for the account, at least a window after the first, until a call is accepted', () => {
+    const { queue, time } = timed(MODELS)
+    const waits = (): unknown[] => [queue.waitForAccount(2_000, 0), (queue.next(NONE)?.at ?? 0) - time.now]
+    expect(waits()).toEqual([true, 3_000])
+    expect(waits()).toEqual([true, WINDOW_MS])
+    expect(waits()).toEqual([true, WINDOW_MS])
+    expect(queue.waitForAccount(2_000, 0)).toBe(false)
+    queue.noteAccepted()
+    expect(queue.waitForAccount(2_000, 0)).toBe(true)
+    expect(queue.waitForAccount(300_001, 0)).toBe(false)
   })
 
-  test('the queue lowers its rate once for calls that were open together', () => {
-    const { queue, time } = timed(MODELS)
-    const together = time.now
-    time.now += 500
-    queue.lowerRate(null, together)
-    queue.lowerRate(null, together)
+  test('the queue lowers its rate by two each time that no limit is named', () => {
+    const { queue } = timed(MODELS)
+    queue.lowerRate(null)
     expect(queue.learnedRate).toBe(17)
-    time.now += 1
-    queue.lowerRate(null, time.now)
+    queue.lowerRate(null)
     expect(queue.learnedRate).toBe(15)
   })
 
@@ -160,8 +135,8 @@ describe('the queue of a run', () => {
   ])(
     'a queue that starts %i calls a minute and meets a limit of %i keeps to %i',
     (startsPerMinute, limit, rate) => {
-      const { queue, time } = timed(MODELS, { startsPerMinute })
-      queue.lowerRate(limit, time.now)
+      const { queue } = timed(MODELS, { startsPerMinute })
+      queue.lowerRate(limit)
       expect(queue.learnedRate).toBe(rate)
     },
   )
@@ -180,10 +155,9 @@ describe('the queue of a run', () => {
           startsPerMinute: 1_000,
         })
         const sent = new Map<string, number>()
-        for (let next = queue.next([], false); next.do !== 'done'; next = queue.next([], false)) {
-          if (next.do === 'wait') time.now = next.until
-          if (next.do !== 'start') continue
+        for (let next = queue.next(NONE); next !== null; next = queue.next(NONE)) {
           const { call } = next
+          time.now = Math.max(time.now, next.at)
           queue.start(call)
           sent.set(call.model, (sent.get(call.model) ?? 0) + 1)
           const failed = fails.next().value
