@@ -8,7 +8,6 @@ import { describeError, EXIT } from '../exit-codes.ts'
 import type { Container } from '../container.ts'
 import type { CommandContext } from '../context.ts'
 import { counted, escaped } from '../terminal.ts'
-import type { Terminal } from '../terminal.ts'
 
 export interface EvaluateFlags {
   mode: StoredRun['refreshMode']
@@ -22,36 +21,26 @@ export async function evaluateModelsCommand(
 ): Promise<number> {
   const folders = { ...config, dataDirUsed: config.dataDirUsed || config.stateInDataDir }
   const { progress: onProgress, note: onNote } = terminal
-  const run = async (used: Container): Promise<EvaluateResult> => {
+  const run = async (used: Container): Promise<number> => {
     const ports = await used.evaluatePorts({ onProgress, onNote })
-    return evaluateModels(ports, { mode, dryRun, signal })
+    const startedAt = performance.now()
+    try {
+      const result = await evaluateModels(ports, { mode, dryRun, signal })
+      const { report } = result
+      if (report.outcome === 'failed') terminal.error(report.reason ?? 'failed')
+      else if (report.reason !== null) terminal.note(report.reason)
+      if (report.webhook?.failure) terminal.note(`the webhook failed: ${escaped(report.webhook.failure)}`)
+      terminal.result(report, summary(report))
+      return exitCode(result)
+    } catch (error) {
+      const durationMs = Math.round(performance.now() - startedAt)
+      if (terminal.json) terminal.result(failedReport({ mode, dryRun }, durationMs, describeError(error)), '')
+      throw error
+    }
   }
-  if (!dryRun) prepareFolders(folders, false)
-  const result = await orFailedReport(terminal, { mode, dryRun }, () =>
-    dryRun ? rehearse(container.withConfig(folders), run) : run(container),
-  )
-  const { report } = result
-  if (report.outcome === 'failed') terminal.error(report.reason ?? 'failed')
-  else if (report.reason !== null) terminal.note(report.reason)
-  if (report.webhook?.failure) terminal.note(`the webhook failed: ${escaped(report.webhook.failure)}`)
-  terminal.result(report, summary(report))
-  return exitCode(result)
-}
-
-/** Prints a failed report under `--json` if `run` throws. */
-async function orFailedReport<T>(
-  terminal: Terminal,
-  flags: Pick<EvaluateFlags, 'mode' | 'dryRun'>,
-  run: () => Promise<T>,
-): Promise<T> {
-  const startedAt = performance.now()
-  try {
-    return await run()
-  } catch (error) {
-    const durationMs = Math.round(performance.now() - startedAt)
-    if (terminal.json) terminal.result(failedReport(flags, durationMs, describeError(error)), '')
-    throw error
-  }
+  if (dryRun) return rehearse(container.withConfig(folders), run)
+  prepareFolders(folders, false)
+  return run(container)
 }
 
 function exitCode({ report, blame }: EvaluateResult): number {

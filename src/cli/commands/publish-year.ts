@@ -30,22 +30,23 @@ export async function publishYearCommand(
   )
   const recordGaps = parseGaps(flags.recordGaps)
   const run = async (used: Container): Promise<number> => {
-    const ports = await used.publishPorts(Date.now, terminal.note)
-    const options = { ...flags, recordGaps, retryDelayMs: seconds * 1000, signal }
-    const result = await publishYear(ports, options)
-    const { outcome, reason } = result.report
-    if (outcome === 'failed' || outcome === 'gap' || result.cause !== null) terminal.error(reason ?? 'failed')
-    terminal.result(result.report, escaped(summary(result.report)))
-    return exitCode(result, signal)
+    try {
+      const ports = await used.publishPorts(Date.now, terminal.note)
+      const result = await publishYear(ports, { ...flags, recordGaps, retryDelayMs: seconds * 1000, signal })
+      const { outcome, reason } = result.report
+      const isWrong = outcome === 'failed' || outcome === 'gap' || result.cause !== null
+      if (isWrong) terminal.error(reason ?? 'failed')
+      terminal.result(result.report, escaped(summary(result.report)))
+      return exitCode(result, signal)
+    } catch (error) {
+      const report = publishReport('failed', startedAt, Date.now(), { reason: describeError(error) })
+      if (terminal.json) terminal.result(report, '')
+      throw error
+    }
   }
-  if (!flags.dryRun) prepareFolders(config, false)
-  try {
-    return await (flags.dryRun ? rehearse(container, run) : run(container))
-  } catch (error) {
-    const report = publishReport('failed', startedAt, Date.now(), { reason: describeError(error) })
-    if (terminal.json) terminal.result(report, '')
-    throw error
-  }
+  if (flags.dryRun) return rehearse(container, run)
+  prepareFolders(config, false)
+  return run(container)
 }
 
 function parseGaps(given: string | undefined): number | null {
