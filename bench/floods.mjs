@@ -54,6 +54,8 @@ const FLOODS = {
     sockets: 256,
     path: (n) => `/charts/item.svg?key=hn-${40_000_000 + (n % 150)}&count=90`,
   },
+  proof: { sockets: 256, path: (n) => `/tlog/year/proof?at=2026-02-${10 + (n % 18)}T12:00:00Z` },
+  proofs: { sockets: 256, path: (n) => `/tlog/year/proof?until=next&at=2026-02-${10 + (n % 18)}T12:00:00Z` },
   models: { sockets: 256, path: (n) => `/api/free-llm/top-models?minContext=${n}` },
   changes: { sockets: 256, path: () => '/api/free-llm/changes.json' },
   docs: { sockets: 256, path: (n) => `/docs?x=${n}` },
@@ -158,10 +160,20 @@ async function measure(folder) {
   note(`filling an archive of ${PUBLICATIONS} publications`)
   await fillArchive(dataDir, PUBLICATIONS, '2026-03-01')
   writeFileSync(join(folder, 'signals.ndjson'), signals())
-  for (const args of [['import', 'signals', join(folder, 'signals.ndjson')], ['snapshot']])
+  const key = join(folder, 'log.key')
+  for (const args of [
+    ['import', 'signals', join(folder, 'signals.ndjson')],
+    ['snapshot'],
+    ['log-key', 'new', key],
+    ['checkpoint'],
+  ])
     await run(process.execPath, [DASH, ...args, '--quiet', '--data-dir', dataDir], {
       cwd: folder,
-      env: plainEnvironment(),
+      env: {
+        ...plainEnvironment(),
+        DASH_LOG_ORIGIN: 'bench.example/tlog/year',
+        ...(args[0] === 'checkpoint' && { DASH_LOG_KEY_FILE: key }),
+      },
     })
   const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(FLOODS)
   const rows = []
