@@ -188,7 +188,7 @@ export async function readResponse(
 
 /** What the operator of the host, or its auditor, can do about a response that is no file. */
 function adviceOf(statusCode: number, location: string | null): string {
-  if (statusCode >= 300 && statusCode < 304 && location !== null)
+  if (statusCode >= 300 && statusCode < 400 && location !== null)
     return ` (moved to ${location}: audit the address that it has now)`
   return statusCode === 403 ? ' (a host must answer 404 for a file that it does not have)' : ''
 }

@@ -100,13 +100,24 @@ describe('a response of a published history', () => {
     expect(await published(host.url).head(never)).toMatchObject({ is: 'text', etag: null })
   })
 
-  test('a redirect is not followed', async () => {
-    const host = await startHost((response) => response.writeHead(302, { location: '/elsewhere' }).end())
+  test.each([301, 302, 303, 307, 308])(
+    'a redirect with %i names the new address and is not followed',
+    async (status) => {
+      const host = await startHost((response) => response.writeHead(status, { location: '/elsewhere' }).end())
+      expect(await published(host.url).head(never)).toMatchObject({
+        is: 'other',
+        description: `${status} (moved to /elsewhere: audit the address that it has now)`,
+      })
+      expect(host.requests).toHaveLength(1)
+    },
+  )
+
+  test('a host that forbids a missing file is told what it must answer', async () => {
+    const host = await startHost((response) => response.writeHead(403).end('denied'))
     expect(await published(host.url).head(never)).toMatchObject({
       is: 'other',
-      description: '302 (moved to /elsewhere: audit the address that it has now)',
+      description: '403 (a host must answer 404 for a file that it does not have)',
     })
-    expect(host.requests).toHaveLength(1)
   })
 })
 
