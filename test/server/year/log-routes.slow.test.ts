@@ -1,6 +1,6 @@
 import { chmodSync, cpSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { H3 } from 'h3'
+import { H3 } from 'h3'
 import { describe, expect, test } from 'vitest'
 import { addDays, formatInstant } from '../../../src/domain/time.ts'
 import { parsePolicy } from '../../../src/domain/year/log/log-policy.ts'
@@ -18,8 +18,12 @@ import { openCheckpoint } from '../../../src/domain/year/log/signed-note.ts'
 import type { Checkpoint, VerifierKey } from '../../../src/domain/year/log/signed-note.ts'
 import { parseEntryBundle, parseTile, tilePath, tilesOfSize } from '../../../src/domain/year/log/tiles.ts'
 import { proveLedger } from '../../../src/domain/year/check.ts'
+import type { Compute } from '../../../src/server/computed-requests.ts'
+import { logRoutes } from '../../../src/server/year/log-routes.ts'
+import { provedPublications } from '../../../src/server/year/proved-publications.ts'
+import { servedLog } from '../../../src/server/year/served-log.ts'
 import { chainOf, gap, headAt, legacyRow, legacySeal, publication } from '../../domain/year/ledger-rows.ts'
-import { openApp } from '../../support/api-client.ts'
+import { openApp, silentLog } from '../../support/api-client.ts'
 import { requestRoute } from '../../support/contract-client.ts'
 import type { ContractResponse } from '../../support/contract-client.ts'
 import { signedLogIn } from '../../support/signed-log.ts'
@@ -338,4 +342,20 @@ test('the tiles of a newer checkpoint prove that it is consistent with an older 
   const [, , third, fourth] = leaves
   const right = rootAt(merkleTree([third, fourth].flatMap((leaf) => leaf ?? [])), 2)
   expect(isConsistent(opened.checkpoint, newer, [right])).toBe(true)
+})
+
+test('several proofs are computed when it is the turn of their caller, and one proof at once', async () => {
+  const { workspace } = await scene()
+  const waited: string[] = []
+  const compute: Compute = (event, run) => {
+    waited.push(event.url.search)
+    return run()
+  }
+  const publications = provedPublications({ ...workspace, clock: Date.now })
+  const app = new H3()
+  const routes = logRoutes(servedLog(workspace.objects.logFiles, publications, Date.now), Date.now, compute)
+  for (const { path, handle } of routes) app.all(path, (event) => handle(event, silentLog))
+  for (const path of ['checkpoint', 'policy', 'tile/0/000.p/4', 'proof', 'proof?until=next'])
+    expect((await app.request(`http://dash.test/tlog/year/${path}`)).status, path).toBe(200)
+  expect(waited).toEqual(['?until=next'])
 })
