@@ -189,7 +189,7 @@ test('texts are stored as plain text for the item of their key', async () => {
   })
   const { feed } = workspace
   expect(await feed.article('hn', '1')).toMatchObject({
-    text: 'A b: <script></script>',
+    text: 'A  b: <script></script>',
     provenance: 'import:test',
   })
   expect(await feed.article('hype:github', 'owner/a-b')).toMatchObject({
