@@ -18,6 +18,7 @@ RUN install -d -o node -g node -m 0700 /data
 WORKDIR /opt/dash
 COPY --from=build /build/node_modules ./node_modules
 COPY --from=build /build/dist ./dist
+COPY --from=build /build/dist-page ./dist-page
 COPY package.json README.md CHANGELOG.md CONTRIBUTING.md LICENSE ./
 COPY bench/README.md ./bench/README.md
 COPY assets ./assets

@@ -37,6 +37,8 @@ const RULES: Record<string, { layers: string[]; packages: string[]; node: 'any' 
       'listhen',
       'srvx',
       'marked',
+      'dompurify',
+      'eventsource-parser',
       'lru-cache',
       'p-limit',
       'prom-client',

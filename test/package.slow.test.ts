@@ -12,7 +12,8 @@ const BELONGS = [
   /^(?:LICENSE|package\.json|(?:README|CHANGELOG|CONTRIBUTING|bench\/README)\.md)$/,
   /^assets\/demo\/[\w-]+\.(?:ndjson\.gz|json|md|txt)$/,
   /^assets\/embed\/[\w-]+\.js$/,
-  /^assets\/page\/[\w-]+\.(?:js|css|svg)$/,
+  /^assets\/page\/[\w-]+\.(?:css|svg)$/,
+  /^dist-page\/[\w-]+\.js$/,
   /^docs\/pictures\/[\w-]+\.(?:png|gif)$/,
   /^docs\/(?:(?:audit|verify-proof)\.sh|(?:decisions\/)?[\w-]+\.md|diagrams\/[\w-]+\.svg)$/,
   /^migrations\/(?:feed|ledger|state)\/(?:\d{4}_\w+\.sql|meta\/_journal\.json)$/,
@@ -27,7 +28,7 @@ test('the package has the built program, the files that it reads, and nothing el
   const paths = listed.flatMap(({ files }) => files).map(({ path }) => path)
   const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
   const built = sources
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => name.endsWith('.ts') && !name.startsWith(join('server', 'page', 'browser')))
     .map((name) => `dist/${name.replaceAll('\\', '/').replace(/ts$/, 'js')}`)
   const [program, others] = [
     paths.filter((path) => path.startsWith('dist/') && !/^dist\/chunks\/[\w-]+\.(?:js|txt)$/.test(path)),
@@ -41,7 +42,7 @@ test('the package has the built program, the files that it reads, and nothing el
       'dist/chunks/program.js',
       'dist/chunks/LICENSES.txt',
       'assets/page/page.css',
-      'assets/page/page.js',
+      'dist-page/page.js',
       'assets/demo/recommendation.json',
       'docs/audit.sh',
       'docs/verify-proof.sh',

@@ -1,5 +1,5 @@
 /**
- * `npm run build`: compiles `src` to `dist` and bundles the program there.
+ * `npm run build`: compiles `src` to `dist`, bundles the program there, and the scripts of its pages to `dist-page`.
  *
  * A build of unchanged sources does nothing. A new build replaces the old one only when it is complete, so that programs
  * that run from `dist` never see a part of it, nor a file whose source was removed.
@@ -10,6 +10,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, w
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { bundle } from './bundle.mjs'
+import { PAGE_FOLDER, bundlePage } from './page.mjs'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const DIST = join(ROOT, 'dist')
@@ -17,14 +18,14 @@ const DIST = join(ROOT, 'dist')
 const STAMP = join(DIST, '.built')
 
 const digest = digestOfInputs()
-if (existsSync(STAMP) && readFileSync(STAMP, 'utf8') === digest) process.exit()
+if (existsSync(STAMP) && existsSync(PAGE_FOLDER) && readFileSync(STAMP, 'utf8') === digest) process.exit()
 
 const [next, old] = [`${DIST}-next-${process.pid}`, `${DIST}-old-${process.pid}`]
 try {
   const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
   const options = ['-p', 'tsconfig.build.json', '--outDir', next]
   execFileSync(process.execPath, [compiler, ...options], { cwd: ROOT, stdio: 'inherit' })
-  await bundle(next)
+  await bundle(next, await bundlePage())
   // npm makes the file executable only when it links the program; later builds must do it themselves.
   chmodSync(join(next, 'cli', 'main.js'), 0o755)
   writeFileSync(join(next, '.built'), digest)

@@ -56,8 +56,9 @@ const GROUPS = [
  * they are: worker threads and child processes start from them.
  *
  * @param {string} folder output of the compiler
+ * @param {readonly string[]} pageModules modules of the pages' scripts, for the licences
  */
-export async function bundle(folder) {
+export async function bundle(folder, pageModules) {
   const program = await rolldown({
     input: MAIN,
     platform: 'node',
@@ -74,8 +75,10 @@ export async function bundle(folder) {
   })
   await program.close()
 
-  const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
-  const packages = modules.flatMap((id) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(id)?.[1] ?? [])
+  const programModules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
+  const packages = [...programModules, ...pageModules].flatMap(
+    (id) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(id)?.[1] ?? [],
+  )
   const licences = [...new Set(packages)].sort().map((name) => {
     const home = join(ROOT, 'node_modules', name)
     const { version } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'))

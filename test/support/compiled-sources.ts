@@ -13,10 +13,14 @@ const SOURCES = join(ROOT, 'src')
 const COMPILED = join(ROOT, 'dist-test')
 
 /**
- * Compiles each source separately, without type checks, before the first suite runs. Only changed files are written, each
+ * Bundles the scripts of the pages, and compiles each source separately, without type checks, before the first suite runs. Only changed files are written, each
  * atomically, so that another run can use the folder at the same time.
  */
-export function setup(): void {
+export async function setup(): Promise<void> {
+  const { bundlePage } = (await import(new URL('../../scripts/build/page.mjs', import.meta.url).href)) as {
+    bundlePage: () => Promise<unknown>
+  }
+  await bundlePage()
   for (const name of readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })) {
     if (!name.endsWith('.ts')) continue
     const path = join(COMPILED, name.replace(/ts$/, 'js'))

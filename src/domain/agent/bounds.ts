@@ -1,5 +1,4 @@
 import type { Instant, Day } from '../time.ts'
-import { SAVE_KEY_MAX_LENGTH } from '../feed/source.ts'
 
 /** Limits of a chat turn (docs/agent-tools.md). Lengths are in code points, sizes in bytes of UTF-8. */
 
@@ -9,8 +8,6 @@ export const BODY_MAX_BYTES = 32_768
 /** Number of latest messages that are read, and the longest message. */
 export const MESSAGES_READ = 12
 export const MESSAGE_MAX_LENGTH = 2_000
-
-export const SCOPE_KEY_MAX_LENGTH = SAVE_KEY_MAX_LENGTH
 
 export const PRE_PROMPT_MAX_LENGTH = 500
 export const INTERESTS_MAX = 10

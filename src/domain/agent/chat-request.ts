@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { LIVE_SORTS } from '../feed/live-sort.ts'
 import type { LiveSort } from '../feed/live-sort.ts'
+import { SAVE_KEY_MAX_LENGTH } from '../feed/source.ts'
 import { firstCodePoints, asJsonObject, parseJson, strictLine, visibleText } from '../text.ts'
 import {
   INTERESTS_MAX,
@@ -8,7 +9,6 @@ import {
   MESSAGES_READ,
   MESSAGE_MAX_LENGTH,
   PRE_PROMPT_MAX_LENGTH,
-  SCOPE_KEY_MAX_LENGTH,
 } from './bounds.ts'
 import type { InputMessage } from './model-call.ts'
 
@@ -36,7 +36,7 @@ export const chatRequestSchema = z
       .min(1)
       .describe(`the last ${MESSAGES_READ} are read; the last must be the user's`),
     scope: z
-      .object({ type: z.literal('item'), key: z.string().max(SCOPE_KEY_MAX_LENGTH).describe('save key') })
+      .object({ type: z.literal('item'), key: z.string().max(SAVE_KEY_MAX_LENGTH).describe('save key') })
       .optional()
       .describe('one item; the whole site if absent or unknown'),
     sort: z.enum(LIVE_SORTS).optional().describe('ranking that grounds a chat about the site'),
@@ -123,7 +123,7 @@ const lenientMessage = z
 /** The key's limit counts code points; the limit in the published schema counts code units. */
 const scopeSchema = z.object({
   type: z.literal('item'),
-  key: z.string().refine((key) => key !== '' && Array.from(key).length <= SCOPE_KEY_MAX_LENGTH),
+  key: z.string().refine((key) => key !== '' && Array.from(key).length <= SAVE_KEY_MAX_LENGTH),
 })
 
 function readSettings(given: unknown): ChatSettings {

@@ -1,6 +1,7 @@
 import { byteLengthOf, firstCodePoints } from '../text.ts'
 import type { LiveSort } from '../feed/live-sort.ts'
-import { BODY_MAX_BYTES, MESSAGE_MAX_LENGTH, MESSAGES_READ, SCOPE_KEY_MAX_LENGTH } from './bounds.ts'
+import { BODY_MAX_BYTES, MESSAGE_MAX_LENGTH, MESSAGES_READ } from './bounds.ts'
+import { SAVE_KEY_MAX_LENGTH } from '../feed/source.ts'
 import type { ChatSettings } from './chat-request.ts'
 
 /** A question and its complete or partial answer. */
@@ -12,9 +13,15 @@ export interface Turn {
 }
 
 /** The options a client sends with a question. */
-export interface TurnOptions {
+export interface ReplayOptions {
   /** Save key of the item; null for the whole site. */
   itemKey: string | null
+  sort?: LiveSort
+  settings: Partial<ChatSettings>
+}
+
+/** The options of a terminal. */
+export interface TurnOptions extends ReplayOptions {
   sort: LiveSort
   settings: Pick<ChatSettings, 'preferredLanguage' | 'tone'>
 }
@@ -39,7 +46,7 @@ type Message = { role: 'user' | 'assistant'; content: string }
  *
  * @param turns earlier turns, oldest first; turns without an answer are not sent
  */
-export function replayOf(turns: readonly Turn[], question: string, options: TurnOptions): Replay {
+export function replayOf(turns: readonly Turn[], question: string, options: ReplayOptions): Replay {
   const cutQuestion = cut(question)
   const answered = turns.filter(({ itemKey, answer }) => itemKey === options.itemKey && answer.trim() !== '')
   const maxTurns = Math.floor((MESSAGES_READ - 1) / 2)
@@ -62,7 +69,7 @@ export function replayOf(turns: readonly Turn[], question: string, options: Turn
   }
 }
 
-function bodyOf(messages: readonly Message[], { itemKey, sort, settings }: TurnOptions): string {
+function bodyOf(messages: readonly Message[], { itemKey, sort, settings }: ReplayOptions): string {
   const scope = itemKey === null ? {} : { scope: { type: 'item', key: itemKey } }
   return JSON.stringify({ messages, ...scope, sort, settings })
 }
@@ -74,5 +81,5 @@ function cut(text: string): { text: string; isCut: boolean } {
 
 /** True for a text of the form of a save key, `<source-prefix>-<source-id>`. */
 export function isItemKey(text: string): boolean {
-  return /^[a-z]+-\S+$/.test(text) && Array.from(text).length <= SCOPE_KEY_MAX_LENGTH
+  return /^[a-z]+-\S+$/.test(text) && Array.from(text).length <= SAVE_KEY_MAX_LENGTH
 }

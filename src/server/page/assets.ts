@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { extname, join } from 'node:path'
+import { basename, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import type { H3, H3Event } from 'h3'
@@ -9,16 +8,10 @@ import { once } from '../../domain/once.ts'
 import { IMMUTABLE, NO_STORE, respondCompressed, respondJson } from '../respond.ts'
 import type { Compressible } from '../respond.ts'
 
-/** The pages' own scripts and styles. */
-const FOLDER = fileURLToPath(new URL('../../../assets/page/', import.meta.url))
-
-/**
- * Package files that pages load, by served name, with their module path. No other file of a package is served.
- */
-const PACKAGE_FILES: Readonly<Record<string, string>> = {
-  'marked.js': 'marked',
-  'purify.js': 'dompurify/dist/purify.min.js',
-}
+/** The styles and pictures of the pages, and the scripts that the build makes of `browser`. */
+const FOLDERS = ['assets/page/', 'dist-page/'].map((name) =>
+  fileURLToPath(new URL(`../../../${name}`, import.meta.url)),
+)
 
 /** Content types by extension. */
 const FILE_TYPES: Readonly<Record<string, string>> = {
@@ -87,17 +80,14 @@ function serve(event: H3Event, asset: Asset | undefined, cacheControl: string): 
 }
 
 function readRelease(): Release {
-  const pageFiles = readdirSync(FOLDER).map((name) => [name, join(FOLDER, name)] as const)
-  const require = createRequire(import.meta.url)
-  const packageFiles = Object.entries(PACKAGE_FILES).map(
-    ([name, path]) => [name, require.resolve(path)] as const,
-  )
+  const paths = FOLDERS.flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)))
   const files = new Map<string, Asset>()
-  for (const [name, path] of [...pageFiles, ...packageFiles].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const type = FILE_TYPES[extname(name)]
-    if (type === undefined) throw new Error(`${path} has no known type`)
+  for (const path of paths.sort()) {
+    const type = FILE_TYPES[extname(path)]
+    // A build that is under way has a file with another name.
+    if (type === undefined) continue
     const body = readFileSync(path)
-    files.set(name, { type, digest: sha256Hex(body), body, gzip: once(() => gzipSync(body)) })
+    files.set(basename(path), { type, digest: sha256Hex(body), body, gzip: once(() => gzipSync(body)) })
   }
   const names = [...files].map(([name, { digest }]) => `${name} ${digest}\n`)
   return { id: sha256Hex(names.join('')).slice(0, RELEASE_LENGTH), files }

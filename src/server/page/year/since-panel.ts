@@ -68,7 +68,7 @@ function nameOf({ seq, manifest }: TimelineItem): string {
   return `${seq}-${manifest.sha256}`
 }
 
-/** Renders the panel with the names that its script keeps (assets/page/since.js). */
+/** Renders the panel with the names that its script keeps (browser/since.ts). */
 function sincePart(
   newest: TimelineItem,
   compared: { base: TimelineItem; count: number } | null,

@@ -1,8 +1,8 @@
-import { announce, make, onClick } from './dom.js'
-import { ROW, hideItem, hidesRead, setHidesRead, showHiddenItems } from './hidden.js'
+import { announce, make, onClick } from './dom.ts'
+import { ROW, hideItem, hidesRead, setHidesRead, showHiddenItems } from './hidden.ts'
 
-/** Keys of the page; the dialog lists them. @type {Readonly<Record<string, { what: string, act: () => void }>>} */
-const KEYS = {
+/** Keys of the page; the dialog lists them. */
+const KEYS: Readonly<Record<string, { what: string; act: () => void }>> = {
   j: { what: 'next story', act: () => move(1) },
   k: { what: 'previous story', act: () => move(-1) },
   o: { what: 'open the story', act: () => follow('.title a') },
@@ -37,23 +37,20 @@ function current() {
   return document.activeElement?.closest(ROW) ?? null
 }
 
-/** @param {1 | -1} by */
-function move(by) {
+function move(by: 1 | -1) {
   const shown = items()
   const at = shown.findIndex((item) => item === current())
   focusItem(at === -1 ? shown[0] : shown[at + by])
 }
 
-/** @param {Element | undefined} item */
-function focusItem(item) {
+function focusItem(item: Element | undefined) {
   const link = item?.querySelector('.title a') ?? item?.querySelector('a.rank')
   if (!(link instanceof HTMLElement)) return
   link.focus({ preventScroll: true })
   item?.scrollIntoView({ block: 'nearest' })
 }
 
-/** @param {string} selector */
-function follow(selector) {
+function follow(selector: string) {
   const link = current()?.querySelector(selector)
   if (link instanceof HTMLElement) link.click()
   else announce(current() ? 'This row has no such link.' : 'No story is chosen; press j.')
@@ -68,8 +65,8 @@ function hideCurrent() {
   focusItem(shown[at + 1] ?? shown[at - 1])
 }
 
-/** Follows the link to the neighbour in time, else to the period beside the present one. @param {1 | -1} by */
-function step(by) {
+/** Follows the link to the neighbour in time, else to the period beside the present one. */
+function step(by: 1 | -1) {
   const near = document.querySelector(`a[rel~="${by < 0 ? 'prev' : 'next'}"]`)
   const tabs = [...document.querySelectorAll('.tabs a')]
   const at = tabs.findIndex((tab) => tab.hasAttribute('aria-current'))
@@ -77,8 +74,7 @@ function step(by) {
   if (link instanceof HTMLElement) link.click()
 }
 
-/** @type {HTMLDialogElement | null} */
-let help = null
+let help: HTMLDialogElement | null = null
 
 function openHelp() {
   help ??= makeHelp()
@@ -109,8 +105,7 @@ function makeHelp() {
   return dialog
 }
 
-/** @param {HTMLDialogElement} dialog */
-function hideReadField(dialog) {
+function hideReadField(dialog: HTMLDialogElement) {
   const field = dialog.querySelector('input[name="read"]')
   if (!(field instanceof HTMLInputElement)) throw new Error('the help has no field read')
   return field

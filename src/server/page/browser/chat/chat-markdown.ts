@@ -1,9 +1,5 @@
-/** @type {typeof import('marked')} */
-const { Marked } = await import(new URL('./marked.js', import.meta.url).href)
-await import(new URL('./purify.js', import.meta.url).href)
-
-/** @type {{ DOMPurify: import('dompurify').DOMPurify }} */
-const { DOMPurify } = Object(globalThis)
+import DOMPurify from 'dompurify'
+import { Marked } from 'marked'
 
 const TAGS =
   'a b blockquote br code del em hr i li ol p pre s strong sub sup table tbody td th thead tr ul'.split(' ')
@@ -26,10 +22,9 @@ const marked = new Marked({
  * Renders a model's Markdown as safe elements: no images, scripts or styles; links only to web pages, in a new window
  * without referrer; no characters that override the text direction. Text nested too deeply to parse is shown verbatim.
  *
- * @param {string} text Markdown
- * @returns {DocumentFragment}
+ * @param text Markdown
  */
-export function safeFragment(text) {
+export function safeFragment(text: string): DocumentFragment {
   try {
     return renderMarkdown(text)
   } catch {
@@ -42,8 +37,8 @@ export function safeFragment(text) {
   }
 }
 
-/** @param {string} text Markdown */
-function renderMarkdown(text) {
+/** @param text Markdown */
+function renderMarkdown(text: string) {
   const fragment = DOMPurify.sanitize(marked.parse(text, { async: false }), {
     ALLOWED_TAGS: TAGS,
     ALLOWED_ATTR: ['href', 'start'],
@@ -63,16 +58,11 @@ function renderMarkdown(text) {
   return fragment
 }
 
-/**
- * Removes characters that override the text direction; isolates and marks, which languages need, stay.
- *
- * @param {string} text
- */
-function withoutOverrides(text) {
+/** Removes characters that override the text direction; isolates and marks, which languages need, stay. */
+function withoutOverrides(text: string) {
   return text.replaceAll(/[\u202a-\u202e]/g, '')
 }
 
-/** @param {string} text */
-function escape(text) {
+function escape(text: string) {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }

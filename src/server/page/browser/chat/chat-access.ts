@@ -1,43 +1,32 @@
-import { humanChallenge } from './chat-human.js'
-import { chatConfig, chatService } from './chat-service.js'
-import { problemMessage } from './chat-messages.js'
-import { store, stored } from './dom.js'
+import type { AgentConfig } from '../../../../domain/agent/schema.ts'
+import { humanChallenge } from './chat-human.ts'
+import { chatConfig, chatService } from './chat-service.ts'
+import { problemMessage } from './chat-messages.ts'
+import type { Remaining } from './chat-messages.ts'
+import type { chatParts } from './chat-sheet.ts'
+import { store, stored } from '../dom.ts'
 
 /** Where the messages left are kept in this tab. */
 const STORED = 'dash-chat-left'
 
-/**
- * The messages left that {@link STORED} holds; null if it holds anything else.
- *
- * @returns {import('./chat-messages.js').Remaining | null}
- */
-function storedRemaining() {
-  const left = stored(STORED, 'sessionStorage')
-  return Number.isInteger(left?.session) && Number.isInteger(left?.day) ? left : null
+/** The messages left that {@link STORED} holds; null if it holds anything else. */
+function storedRemaining(): Remaining | null {
+  const { session, day } = Object(stored(STORED, 'sessionStorage'))
+  return Number.isInteger(session) && Number.isInteger(day) ? { session, day } : null
 }
 
-/**
- * Manages access to the chat: the server's configuration, the human verification, the session and its quota.
- *
- * @param {ReturnType<typeof import('./chat-sheet.js').chatParts>} parts
- * @param {(text: string) => void} showStatus
- */
-export function chatAccess(parts, showStatus) {
+/** Manages access to the chat: the server's configuration, the human verification, the session and its quota. */
+export function chatAccess(parts: ReturnType<typeof chatParts>, showStatus: (text: string) => void) {
   const { widget } = parts.sheet.dataset
   const challenge = widget === undefined ? null : humanChallenge(parts.human, widget, showStatus)
   const service = chatService(async (signal) => {
     const { requireVerification, verificationSiteKey } = await config()
     return requireVerification && challenge ? challenge.proof(verificationSiteKey ?? '', signal) : null
   })
-  /** @type {Promise<import('./chat-service.js').ChatConfig> | null} */
-  let configPromise = null
+  let configPromise: Promise<AgentConfig> | null = null
   let isVerified = service.hasSession()
-  /**
-   * Remaining messages, as last reported by the server.
-   *
-   * @type {import('./chat-messages.js').Remaining | null}
-   */
-  let remaining = isVerified ? storedRemaining() : null
+  /** Remaining messages, as last reported by the server. */
+  let remaining: Remaining | null = isVerified ? storedRemaining() : null
 
   /** The configuration, requested once and again after a failure. */
   function config() {
@@ -48,19 +37,14 @@ export function chatAccess(parts, showStatus) {
     return configPromise
   }
 
-  /** @param {import('./chat-service.js').Quotas} quotas */
-  function showQuota({ messagesPerSession, messagesPerDay }) {
+  function showQuota({ messagesPerSession, messagesPerDay }: AgentConfig['quotas']) {
     parts.quota.textContent = remaining
       ? `${remaining.session} of ${messagesPerSession} messages left in this conversation, ${remaining.day} of ${messagesPerDay} today`
       : `${messagesPerSession} messages a conversation, ${messagesPerDay} a day`
   }
 
   return {
-    /**
-     * @param {string} body
-     * @param {AbortSignal} signal
-     */
-    turn: (body, signal) => service.turn(body, signal),
+    turn: (body: string, signal: AbortSignal) => service.turn(body, signal),
     /** Shows the quota, and the challenge before the first message of a session. */
     async prepare() {
       try {
@@ -75,9 +59,9 @@ export function chatAccess(parts, showStatus) {
     /**
      * Updates the quota after an admitted turn.
      *
-     * @param {{ session: number, day: number }} remaining messages
+     * @param remaining messages
      */
-    async onAdmitted({ session, day }) {
+    async onAdmitted({ session, day }: { session: number; day: number }) {
       remaining = { session, day }
       store(STORED, remaining, 'sessionStorage')
       const { quotas } = await config()
@@ -85,10 +69,10 @@ export function chatAccess(parts, showStatus) {
       showQuota(quotas)
     },
     /**
-     * @param {unknown} error of a turn
-     * @returns {string} the message for the visitor
+     * @param error of a turn
+     * @returns the message for the visitor
      */
-    problemOf: (error) => problemMessage(error, Date.now(), remaining),
+    problemOf: (error: unknown): string => problemMessage(error, Date.now(), remaining),
     /** Shows the challenge again after the server rejected the verification. */
     resetVerification() {
       isVerified = false

@@ -1,17 +1,31 @@
-import { chatAccess } from './chat-access.js'
-import { bindControls, chatParts, chatSettings, sheetControls } from './chat-sheet.js'
-import { chatRequest, omissionsOf, showTurn } from './chat-turn.js'
-import { divide, turnView } from './chat-view.js'
-import { copy } from './copy.js'
-import { store, stored } from './dom.js'
+import { replayOf } from '../../../../domain/agent/conversation.ts'
+import type { Replay, ReplayOptions } from '../../../../domain/agent/conversation.ts'
+import type { LiveSort } from '../../../../domain/feed/live-sort.ts'
+import { chatAccess } from './chat-access.ts'
+import { bindControls, chatParts, chatSettings, sheetControls } from './chat-sheet.ts'
+import { omissionsOf, showTurn } from './chat-turn.ts'
+import { divide, turnView } from './chat-view.ts'
+import type { TurnView } from './chat-view.ts'
+import { copy, store, stored } from '../dom.ts'
 
-/** @typedef {{ key: string, title: string }} Item */
-/** @typedef {{ item: Item | null, question: string, answer: string, view: import('./chat-view.js').TurnView }} Turn */
+type Item = { key: string; title: string }
+type Turn = {
+  item: Item | null
+  question: string
+  answer: string
+  view: TurnView
+}
 
 /** Time after the end of an answer in which Escape does not close the sheet, in milliseconds. */
 const STOP_GRACE_MS = 1_000
 
-const LIVE_SORTS = new Set(['trending', 'day', 'week', 'month'])
+const LIVE_SORTS: readonly LiveSort[] = ['trending', 'day', 'week', 'month']
+
+/** The live period that the page shows; empty for another one. */
+function shownSort(): { sort?: LiveSort } {
+  const sort = LIVE_SORTS.find((each) => each === new URLSearchParams(location.search).get('sort'))
+  return sort === undefined ? {} : { sort }
+}
 
 /** Where the conversation of this tab is kept, so that it survives a reload; the server keeps none. */
 const STORED = 'dash-chat'
@@ -19,43 +33,33 @@ const STORED = 'dash-chat'
 /** Most turns that are kept; older ones are no longer part of a request either. */
 const STORED_MAX = 20
 
-/** @returns {{ item: Item | null, question: string, answer: string }[]} */
-function storedTurns() {
+function storedTurns(): { item: Item | null; question: string; answer: string }[] {
   const turns = stored(STORED, 'sessionStorage')
   return Array.isArray(turns)
     ? turns.filter((turn) => typeof turn?.question === 'string' && typeof turn?.answer === 'string')
     : []
 }
 
-/** @param {readonly Turn[]} turns */
-function storeTurns(turns) {
+function storeTurns(turns: readonly Turn[]) {
   const kept = turns.slice(-STORED_MAX).map(({ item, question, answer }) => ({ item, question, answer }))
   store(STORED, kept, 'sessionStorage')
 }
 
 /** The turns of this tab's conversation and the item of the next one. */
 function conversation() {
-  /** @type {Turn[]} */
-  let turns = []
-  /** @type {Item | null} */
-  let item = null
+  let turns: Turn[] = []
+  let item: Item | null = null
 
   return {
     /** The item of the next turn; null for the whole site. */
     item: () => item,
     isEmpty: () => turns.length === 0,
     last: () => turns.at(-1),
-    /** @param {Turn} turn */
-    has: (turn) => turns.includes(turn),
-    /** @param {Turn} turn */
-    add(turn) {
+    has: (turn: Turn) => turns.includes(turn),
+    add(turn: Turn) {
       turns.push(turn)
     },
-    /**
-     * @param {Turn} old
-     * @param {Turn} turn
-     */
-    replace(old, turn) {
+    replace(old: Turn, turn: Turn) {
       turns = turns.map((each) => (each === old ? turn : each))
     },
     clear() {
@@ -63,22 +67,21 @@ function conversation() {
       storeTurns(turns)
     },
     store: () => storeTurns(turns),
-    /**
-     * @param {Item | null} next
-     * @returns {boolean} whether the item changed
-     */
-    setItem(next) {
+    /** @returns whether the item changed */
+    setItem(next: Item | null): boolean {
       if (next?.key === item?.key) return false
       item = next
       return true
     },
-    /**
-     * Answered turns about the current item.
-     *
-     * @param {Turn | null} excluded
-     */
-    answered: (excluded) =>
-      turns.filter((turn) => turn !== excluded && turn.answer !== '' && turn.item?.key === item?.key),
+    /** The body of the next turn. */
+    request: (question: string, excluded: Turn | null, settings: ReplayOptions['settings']): Replay =>
+      replayOf(
+        turns
+          .filter((turn) => turn !== excluded)
+          .map((turn) => ({ ...turn, itemKey: turn.item?.key ?? null })),
+        question,
+        { itemKey: item?.key ?? null, ...shownSort(), settings },
+      ),
   }
 }
 
@@ -88,13 +91,11 @@ class ChatPanel {
   #sheet = sheetControls(this.#parts.sheet, this.#parts.text)
   #settings = chatSettings(this.#parts.settings)
   #conversation = conversation()
-  /** @param {string} text */
-  #showStatus = (text) => {
+  #showStatus = (text: string) => {
     this.#parts.status.textContent = text
   }
   #access = chatAccess(this.#parts, this.#showStatus)
-  /** @type {AbortController | null} */
-  #running = null
+  #running: AbortController | null = null
   /** End of the last answer that was not stopped, in milliseconds since the page was opened. */
   #endedAt = -STOP_GRACE_MS
 
@@ -142,8 +143,8 @@ class ChatPanel {
     void this.#access.prepare()
   }
 
-  /** @param {Item | null} item the item of the next question; null for the whole site */
-  discuss(item) {
+  /** @param item the item of the next question; null for the whole site */
+  discuss(item: Item | null) {
     if (!this.#conversation.setItem(item)) return
     const title = item?.title ?? 'this site'
     const name = this.#parts.scope.querySelector('bdi')
@@ -170,13 +171,10 @@ class ChatPanel {
     void this.#ask(question)
   }
 
-  /**
-   * @param {string} question
-   * @param {Turn | null} replaced the turn that the answer replaces once it begins
-   */
-  async #ask(question, replaced = null) {
+  /** @param replaced the turn that the answer replaces once it begins */
+  async #ask(question: string, replaced: Turn | null = null) {
     const item = this.#conversation.item()
-    const request = chatRequest(this.#conversation.answered(replaced), question, this.#requestOptions())
+    const request = this.#conversation.request(question, replaced, this.#settings())
     const note = omissionsOf(request)
     this.#parts.note.textContent = note
     this.#parts.note.hidden = note === ''
@@ -208,13 +206,10 @@ class ChatPanel {
   }
 
   /**
-   * @param {Turn} turn
-   * @param {() => void} onFirstText called before the first text
-   * @param {string} body
-   * @param {AbortSignal} signal
-   * @returns {Promise<string>} the error message of the turn; empty if it succeeded
+   * @param onFirstText called before the first text
+   * @returns the error message of the turn; empty if it succeeded
    */
-  async #runTurn(turn, onFirstText, body, signal) {
+  async #runTurn(turn: Turn, onFirstText: () => void, body: string, signal: AbortSignal): Promise<string> {
     try {
       const events = this.#access.turn(body, signal)
       return await showTurn(turn, events, {
@@ -229,22 +224,8 @@ class ChatPanel {
     }
   }
 
-  #requestOptions() {
-    const item = this.#conversation.item()
-    const sort = new URLSearchParams(location.search).get('sort') ?? ''
-    return {
-      ...(item ? { scope: { type: 'item', key: item.key } } : {}),
-      ...(LIVE_SORTS.has(sort) ? { sort } : {}),
-      settings: this.#settings(),
-    }
-  }
-
-  /**
-   * @param {Turn} turn
-   * @param {string} problem
-   * @param {string} keptNote note added to an error if there is an answer
-   */
-  #finish(turn, problem, keptNote) {
+  /** @param keptNote note added to an error if there is an answer */
+  #finish(turn: Turn, problem: string, keptNote: string) {
     const message = problem !== '' && turn.answer !== '' ? `${problem} ${keptNote}` : problem
     this.#conversation.store()
     const copyAction = this.#copyAction(turn)
@@ -254,21 +235,19 @@ class ChatPanel {
     void this.#access.prepare()
   }
 
-  /** @param {{ answer: string }} turn */
-  #copyAction(turn) {
+  #copyAction(turn: { answer: string }) {
     return { title: 'Copy', act: () => void copy(turn.answer).then(this.#showStatus) }
   }
 
-  /** @param {Turn} turn the last one */
-  #retry(turn) {
+  /** @param turn the last one */
+  #retry(turn: Turn) {
     if (this.#running) return
     this.discuss(turn.item)
     this.#parts.text.focus()
     void this.#ask(turn.question, turn)
   }
 
-  /** @param {AbortController | null} controller */
-  #setRunning(controller) {
+  #setRunning(controller: AbortController | null) {
     this.#running = controller
     const [sendButton, stopButton] = [this.#parts.button('send'), this.#parts.button('stop')]
     const hadFocus = [sendButton, stopButton].some((button) => button === document.activeElement)

@@ -1,4 +1,4 @@
-import { announce, make, store, stored } from './dom.js'
+import { announce, make, store, stored } from './dom.ts'
 
 /** What a visitor hides. It is stored in this browser only, and never sent. */
 const KEY = 'dash-hidden'
@@ -9,10 +9,9 @@ const ITEMS_MAX = 2_000
 /** A story: a row of a list or of a comparison. */
 export const ROW = '.item[data-key], .compared tr[data-key]'
 
-/** @typedef {{ hidden: string[], read: string[], hidesRead: boolean }} Hidden */
+export type Hidden = { hidden: string[]; read: string[]; hidesRead: boolean }
 
-/** @type {Hidden} */
-let state = read()
+let state: Hidden = read()
 
 /** Lists whose hidden rows are shown until the page is left. */
 const opened = new WeakSet()
@@ -38,8 +37,7 @@ export function setUpHidden() {
 /** True if stories that were opened are hidden. */
 export const hidesRead = () => state.hidesRead
 
-/** @param {boolean} hides */
-export function setHidesRead(hides) {
+export function setHidesRead(hides: boolean) {
   save({ ...state, hidesRead: hides })
   applyAll()
 }
@@ -51,8 +49,8 @@ export function showHiddenItems() {
   announce('Hidden items are shown again.')
 }
 
-/** Hides an item, and the same story on other sources. @param {Element} item */
-export function hideItem(item) {
+/** Hides an item, and the same story on other sources. */
+export function hideItem(item: Element) {
   const key = keyOf(item)
   if (key === null || !(item instanceof HTMLElement)) return
   const others = (item.dataset['others'] ?? '').split(' ').filter((other) => other !== '')
@@ -61,16 +59,11 @@ export function hideItem(item) {
   announce('Hidden. "Show" below the list shows it again.')
 }
 
-/** @param {Element | null} item */
-function keyOf(item) {
+function keyOf(item: Element | null) {
   return item instanceof HTMLElement ? (item.dataset['key'] ?? null) : null
 }
 
-/**
- * @param {readonly string[]} keys
- * @param {string} key
- */
-function added(keys, key) {
+function added(keys: readonly string[], key: string) {
   return [...keys.filter((each) => each !== key), key].slice(-ITEMS_MAX)
 }
 
@@ -78,8 +71,8 @@ function applyAll() {
   for (const list of document.querySelectorAll('.items, .compared tbody')) hideRows(list)
 }
 
-/** Hides the visitor's hidden rows of a list. @param {Element} list */
-function hideRows(list) {
+/** Hides the visitor's hidden rows of a list. */
+function hideRows(list: Element) {
   const isOpened = opened.has(list)
   let count = 0
   for (const item of list.querySelectorAll(ROW)) {
@@ -93,19 +86,13 @@ function hideRows(list) {
   showCount(list, isOpened ? 0 : count)
 }
 
-/** @param {HTMLElement} item */
-function matches(item) {
+function matches(item: HTMLElement) {
   const key = keyOf(item) ?? ''
   return state.hidden.includes(key) || (state.hidesRead && state.read.includes(key))
 }
 
-/**
- * Shows below a list how many of its rows are hidden, with a button that shows them.
- *
- * @param {Element} list
- * @param {number} count
- */
-function showCount(list, count) {
+/** Shows below a list how many of its rows are hidden, with a button that shows them. */
+function showCount(list: Element, count: number) {
   const whole = list.closest('table') ?? list
   const next = whole.nextElementSibling
   const line = next?.classList.contains('hidden-count') ? next : null
@@ -124,16 +111,14 @@ function showCount(list, count) {
   whole.after(created)
 }
 
-/** @returns {Hidden} */
-function read() {
+function read(): Hidden {
   const { hidden, read: opens, hidesRead: hides } = Object(stored(KEY))
-  const texts = (/** @type {unknown} */ value) =>
+  const texts = (value: unknown) =>
     Array.isArray(value) ? value.filter((each) => typeof each === 'string' && each.trim() !== '') : []
   return { hidden: texts(hidden), read: texts(opens), hidesRead: hides === true }
 }
 
-/** @param {Hidden} next */
-function save(next) {
+function save(next: Hidden) {
   state = next
   store(KEY, next)
 }

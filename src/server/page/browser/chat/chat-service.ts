@@ -1,11 +1,6 @@
-import { eventsOf } from './chat-stream.js'
-import { store, stored } from './dom.js'
-
-/** @typedef {{ messagesPerSession: number, messagesPerDay: number }} Quotas */
-/**
- * @typedef {{ enabled: boolean, requireVerification: boolean, verificationSiteKey?: string | null, model: string,
- *   quotas: Quotas }} ChatConfig
- */
+import type { AgentConfig } from '../../../../domain/agent/schema.ts'
+import { eventsOf } from './chat-stream.ts'
+import { store, stored } from '../dom.ts'
 
 /** Longest wait before an automatic retry after a rate limit, and number of such retries. */
 const WAIT_MAX_SECONDS = 3
@@ -16,20 +11,25 @@ const STORED = 'dash-chat-session'
 
 /** A refusal of the server, by its public code. */
 export class ChatRefusal extends Error {
-  /**
-   * @param {{ error: string, reason?: string, scope?: string, retryAfterSeconds?: number | undefined }} body
-   */
-  constructor({ error, reason, scope, retryAfterSeconds }) {
+  readonly code: string
+  readonly scope: string | undefined
+  readonly retryAfterSeconds: number | undefined
+
+  constructor({ error, scope, retryAfterSeconds }: RefusalBody) {
     super(error)
     this.code = error
-    this.reason = reason
     this.scope = scope
     this.retryAfterSeconds = retryAfterSeconds
   }
 }
 
-/** @returns {Promise<ChatConfig>} */
-export async function chatConfig() {
+interface RefusalBody {
+  error: string
+  scope?: string
+  retryAfterSeconds?: number | undefined
+}
+
+export async function chatConfig(): Promise<AgentConfig> {
   const response = await fetch('/api/agent/config')
   if (!response.ok) throw await refusalOf(response)
   return response.json()
@@ -38,21 +38,19 @@ export async function chatConfig() {
 /**
  * Client of this server's chat. The session starts with the first turn and is renewed when it expires.
  *
- * @param {(signal: AbortSignal) => Promise<string | null>} proveHuman returns an unused verification token, or null if
+ * @param proveHuman returns an unused verification token, or null if
  * none is required
  */
-export function chatService(proveHuman) {
-  /** @type {string | null} */
-  let token = stored(STORED, 'sessionStorage')
+export function chatService(proveHuman: (signal: AbortSignal) => Promise<string | null>) {
+  const kept = stored(STORED, 'sessionStorage')
+  let token = typeof kept === 'string' ? kept : null
 
-  /** @param {string | null} value */
-  const keepToken = (value) => {
+  const keepToken = (value: string | null) => {
     token = value
     store(STORED, value, 'sessionStorage')
   }
 
-  /** @param {AbortSignal} signal */
-  const startSession = async (signal) => {
+  const startSession = async (signal: AbortSignal) => {
     const verificationToken = await proveHuman(signal)
     const body = verificationToken === null ? {} : { body: JSON.stringify({ verificationToken }) }
     const response = await fetch('/api/agent/session', { method: 'POST', signal, ...body })
@@ -62,12 +60,7 @@ export function chatService(proveHuman) {
     return session.sessionToken
   }
 
-  /**
-   * @param {string} body
-   * @param {string} sessionToken
-   * @param {AbortSignal} signal
-   */
-  const send = (body, sessionToken, signal) =>
+  const send = (body: string, sessionToken: string, signal: AbortSignal) =>
     fetch('/api/agent/chat', {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'x-agent-session': sessionToken },
@@ -75,12 +68,8 @@ export function chatService(proveHuman) {
       signal,
     })
 
-  /**
-   * Sends a turn; waits and retries after a short rate limit.
-   *
-   * @type {typeof send}
-   */
-  const post = async (body, sessionToken, signal) => {
+  /** Sends a turn; waits and retries after a short rate limit. */
+  const post: typeof send = async (body, sessionToken, signal) => {
     for (let waits = 0; ; waits += 1) {
       const response = await send(body, sessionToken, signal)
       if (response.status !== 429 || waits === WAITS_MAX) return response
@@ -98,11 +87,9 @@ export function chatService(proveHuman) {
     /**
      * Runs one turn. An expired session is renewed once, and the same body is sent again.
      *
-     * @param {string} body
-     * @param {AbortSignal} signal
      * @throws {ChatRefusal} if the server refuses the turn
      */
-    async *turn(body, signal) {
+    async *turn(body: string, signal: AbortSignal) {
       const existingToken = token
       let response = await post(body, existingToken ?? (await startSession(signal)), signal)
       if (response.status === 401) {
@@ -115,12 +102,8 @@ export function chatService(proveHuman) {
   }
 }
 
-/**
- * @param {number} ms
- * @param {AbortSignal} signal
- * @returns {Promise<void>} rejects with the signal's reason
- */
-function wait(ms, signal) {
+/** @returns rejects with the signal's reason */
+function wait(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms)
     signal.addEventListener('abort', () => {
@@ -130,25 +113,16 @@ function wait(ms, signal) {
   })
 }
 
-/**
- * Reads a refusal from a response: with the interface's code, or with the HTTP status if a proxy sent it.
- *
- * @param {Response} response
- */
-async function refusalOf(response) {
+/** Reads a refusal from a response: with the interface's code, or with the HTTP status if a proxy sent it. */
+async function refusalOf(response: Response) {
   const body = await response.json().catch(() => null)
   if (typeof body?.error === 'string') return new ChatRefusal(body)
   const retryAfterSeconds = secondsIn(response.headers.get('retry-after') ?? '', Date.now())
   return new ChatRefusal({ error: `HTTP ${response.status}`, retryAfterSeconds })
 }
 
-/**
- * Parses `Retry-After` (RFC 9110, 10.2.3), seconds or a date, to seconds; undefined if it is invalid.
- *
- * @param {string} value
- * @param {number} now
- */
-function secondsIn(value, now) {
+/** Parses `Retry-After` (RFC 9110, 10.2.3), seconds or a date, to seconds; undefined if it is invalid. */
+function secondsIn(value: string, now: number) {
   if (/^\d+$/.test(value)) return Number(value)
   const at = value.endsWith(' GMT') ? Date.parse(value) : NaN
   return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now) / 1000))

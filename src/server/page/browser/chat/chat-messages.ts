@@ -1,7 +1,6 @@
-import { ChatRefusal } from './chat-service.js'
+import { ChatRefusal } from './chat-service.ts'
 
-/** @type {Readonly<Record<string, string>>} */
-const REFUSALS = {
+const REFUSALS: Readonly<Record<string, string>> = {
   disabled: 'The chat of this server is switched off.',
   misconfigured:
     'The chat of this server is not set up: its operator must set a secret, a model and a price.',
@@ -20,8 +19,7 @@ const REFUSALS = {
 /** A limit that lasts longer is one of the session or the day. */
 const SOON_SECONDS = 60
 
-/** @type {Readonly<Record<string, string>>} */
-const FAILURES = {
+const FAILURES: Readonly<Record<string, string>> = {
   first_event: 'The model did not start in time',
   idle: 'The model stopped responding',
   total: 'The answer took too long',
@@ -37,16 +35,15 @@ const LONGEST_SECONDS = 100 * 366 * 86_400
 
 export const CUT_OFF = 'The connection broke before the answer ended.'
 
-/** @typedef {{ session: number, day: number }} Remaining messages left */
+/** messages left */
+export type Remaining = { session: number; day: number }
 
 /**
  * The message for a failed turn.
  *
- * @param {unknown} error
- * @param {number} now
- * @param {Remaining | null} remaining null if the server has not reported it yet
+ * @param remaining null if the server has not reported it yet
  */
-export function problemMessage(error, now, remaining) {
+export function problemMessage(error: unknown, now: number, remaining: Remaining | null) {
   if (!(error instanceof ChatRefusal)) return 'The server could not be reached, or the connection broke.'
   const { code, scope = '', retryAfterSeconds } = error
   const message =
@@ -58,12 +55,8 @@ export function problemMessage(error, now, remaining) {
   return `${message} Try again at ${time}.`
 }
 
-/**
- * @param {string} scope
- * @param {boolean} isSoon whether the limit ends soon
- * @param {Remaining | null} remaining
- */
-function limitMessage(scope, isSoon, remaining) {
+/** @param isSoon whether the limit ends soon */
+function limitMessage(scope: string, isSoon: boolean, remaining: Remaining | null) {
   switch (scope) {
     case 'session':
       return (remaining === null ? isSoon : remaining.session > 0)
@@ -82,26 +75,16 @@ function limitMessage(scope, isSoon, remaining) {
   }
 }
 
-/**
- * The message for a stream that ended with an error.
- *
- * @param {{ error: string, code: string }} event
- */
-export function failureMessage({ error, code }) {
+/** The message for a stream that ended with an error. */
+export function failureMessage({ error, code }: { error: string; code: string }) {
   return `${FAILURES[code] ?? 'The model failed'} (${error}, ${code}). This message counted.`
 }
 
-/**
- * The visitor's local time after some seconds, with seconds if it is near, and with day and year if they differ.
- *
- * @param {number} seconds
- * @param {number} now
- */
-function clockTime(seconds, now) {
+/** The visitor's local time after some seconds, with seconds if it is near, and with day and year if they differ. */
+function clockTime(seconds: number, now: number) {
   const at = new Date(now + seconds * 1000)
   const isToday = at.toDateString() === new Date(now).toDateString()
-  /** @type {Intl.DateTimeFormatOptions} */
-  const format = {
+  const format: Intl.DateTimeFormatOptions = {
     hour: '2-digit',
     minute: '2-digit',
     hourCycle: 'h23',

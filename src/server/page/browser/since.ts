@@ -1,4 +1,4 @@
-import { store, stored } from './dom.js'
+import { store, stored } from './dom.ts'
 
 /** Storage of the publications that this browser saw: the newest one, and the newest one of the visit before. */
 const STORED = 'dash-seen'
@@ -6,12 +6,8 @@ const STORED = 'dash-seen'
 /** Name of a publication: position in its ledger and digest. */
 const NAME = /^\d{1,9}-[0-9a-f]{64}$/
 
-/**
- * Publication time of the one seen at the last visit; null for a first visit.
- *
- * @type {Promise<string | null>}
- */
-let lastVisit = Promise.resolve(null)
+/** Publication time of the one seen at the last visit; null for a first visit. */
+let lastVisit: Promise<string | null> = Promise.resolve(null)
 
 /** Shows what changed since the last visit instead of since yesterday, and counts it in the title. */
 export function setUpSince() {
@@ -35,10 +31,9 @@ export function setUpSince() {
 /**
  * The panel of changes since a publication.
  *
- * @param {string} name
- * @returns {Promise<Element | null>} null if the server does not know the publication or cannot be reached
+ * @returns null if the server does not know the publication or cannot be reached
  */
-async function fetchSince(name) {
+async function fetchSince(name: string): Promise<Element | null> {
   try {
     const response = await fetch(`/since?since=${name}`)
     const page = new DOMParser().parseFromString(await response.text(), 'text/html')
@@ -49,8 +44,8 @@ async function fetchSince(name) {
   }
 }
 
-/** Counts the changes in the title until the panel is opened. @param {Element} panel */
-function countInTitle(panel) {
+/** Counts the changes in the title until the panel is opened. */
+function countInTitle(panel: Element) {
   const count = Number(panel.getAttribute('data-count'))
   if (!(count > 0)) return
   const prefix = `(${count}) `
@@ -65,16 +60,15 @@ function countInTitle(panel) {
 /**
  * Marks the rows of Popular against the publication of the last visit.
  *
- * @param {string} ranks path of the ranks
+ * @param ranks path of the ranks
  */
-export async function setUpMarks(ranks) {
+export async function setUpMarks(ranks: string) {
   const at = await lastVisit
   if (at === null) return
   try {
     const response = await fetch(`${ranks}?at=${at}&count=1`)
     const { publications, items } = await response.json()
-    /** @type {[number][] | null} */
-    const popular = publications[0]?.popular ?? null
+    const popular: [number][] | null = publications[0]?.popular ?? null
     if (popular === null) return
     const before = new Map(popular.map(([index], place) => [items[index].key, place + 1]))
     for (const row of document.querySelectorAll('#column-popular .item')) markRow(row, before)
@@ -85,11 +79,7 @@ export async function setUpMarks(ranks) {
   }
 }
 
-/**
- * @param {Element} row
- * @param {Map<string, number>} before
- */
-function markRow(row, before) {
+function markRow(row: Element, before: Map<string, number>) {
   const rank = Number.parseInt(row.querySelector('.rank')?.textContent ?? '', 10)
   const mark = row.querySelector('.rank + span')
   if (mark) showMark(mark, rank, before.get(row.getAttribute('data-key') ?? '') ?? null)
@@ -98,11 +88,9 @@ function markRow(row, before) {
 /**
  * Shows how a rank changed.
  *
- * @param {Element} mark
- * @param {number} rank
- * @param {number | null | undefined} before the earlier rank; null for a new item, undefined if unknown
+ * @param before the earlier rank; null for a new item, undefined if unknown
  */
-function showMark(mark, rank, before) {
+function showMark(mark: Element, rank: number, before: number | null | undefined) {
   const rose = typeof before === 'number' ? before - rank : 0
   const isNew = before === null
   const name = isNew ? 'rose new' : rose === 0 ? '' : `rose ${rose > 0 ? 'up' : 'down'}`
@@ -111,9 +99,9 @@ function showMark(mark, rank, before) {
   mark.textContent = text
 }
 
-/** @returns {{ newest: string, before: string | null } | null} null if nothing valid is stored */
-function readSeen() {
+/** @returns null if nothing valid is stored */
+function readSeen(): { newest: string; before: string | null } | null {
   const { newest, before } = Object(stored(STORED))
-  const isName = (/** @type {unknown} */ value) => typeof value === 'string' && NAME.test(value)
+  const isName = (value: unknown) => typeof value === 'string' && NAME.test(value)
   return isName(newest) ? { newest, before: isName(before) ? before : null } : null
 }

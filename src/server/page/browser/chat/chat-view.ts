@@ -1,15 +1,13 @@
-import { make } from './dom.js'
+import { make } from '../dom.ts'
 
-/** @typedef {ReturnType<typeof turnView>} TurnView */
+export type TurnView = ReturnType<typeof turnView>
 
 /**
  * Adds a turn to the end of the log: the question, and the answer as it arrives.
  *
- * @param {HTMLElement} log
- * @param {string} question
- * @param {boolean} isRetry whether the log already shows the question, until {@link TurnView.replaceView}
+ * @param isRetry whether the log already shows the question, until {@link TurnView.replaceView}
  */
-export function turnView(log, question, isRetry) {
+export function turnView(log: HTMLElement, question: string, isRetry: boolean) {
   const you = make('span', { className: 'unseen' }, 'You: ')
   const questionBlock = make('div', { className: 'question', dir: 'auto' }, you, question)
   const tools = make('ul', { className: 'tools' })
@@ -24,20 +22,17 @@ export function turnView(log, question, isRetry) {
   setBusy(true)
   log.scrollTop = log.scrollHeight
 
-  /** @type {Map<string, { line: HTMLElement, since: number }[]>} */
-  const running = new Map()
+  const running: Map<string, { line: HTMLElement; since: number }[]> = new Map()
   let frame = 0
   let pending = ''
   let isStreaming = true
-  /** @type {((markdown: string) => DocumentFragment | string) | null} */
-  let render = null
+  let render: ((markdown: string) => DocumentFragment | string) | null = null
   void markdownRenderer().then((loaded) => {
     render = loaded
     paint()
   })
 
-  /** @param {boolean} isBusy */
-  function setBusy(isBusy) {
+  function setBusy(isBusy: boolean) {
     for (const part of [answer, log]) part.setAttribute('aria-busy', String(isBusy))
   }
 
@@ -52,17 +47,13 @@ export function turnView(log, question, isRetry) {
   }
 
   return {
-    /** @param {string} markdown the whole answer so far */
-    show(markdown) {
+    /** @param markdown the whole answer so far */
+    show(markdown: string) {
       pending = markdown
       frame ||= requestAnimationFrame(paint)
     },
-    /**
-     * @param {string} name
-     * @param {boolean} isDone
-     * @param {number} now time of a monotonic clock, in milliseconds
-     */
-    tool(name, isDone, now) {
+    /** @param now time of a monotonic clock, in milliseconds */
+    tool(name: string, isDone: boolean, now: number) {
       const open = running.get(name) ?? []
       running.set(name, open)
       const started = isDone ? open.shift() : undefined
@@ -75,15 +66,13 @@ export function turnView(log, question, isRetry) {
       open.push({ line, since: now })
       log.scrollTop = log.scrollHeight
     },
-    /** @param {string} label */
-    label: (label) => labels.append(make('span', { className: 'label' }, label)),
+    label: (label: string) => labels.append(make('span', { className: 'label' }, label)),
     /**
      * Ends the turn.
      *
-     * @param {string} problem error message; empty for none
-     * @param {readonly { title: string, act: () => void }[]} actionList
+     * @param problem error message; empty for none
      */
-    end(problem, actionList) {
+    end(problem: string, actionList: readonly { title: string; act: () => void }[]) {
       for (const open of running.values()) for (const { line } of open) line.textContent = 'not finished'
       problemLine.textContent = problem
       isStreaming = false
@@ -96,8 +85,8 @@ export function turnView(log, question, isRetry) {
       for (const offer of actions.querySelectorAll('button')) if (offer.textContent !== 'Copy') offer.remove()
     },
     remove: () => turn.remove(),
-    /** @param {{ remove(): void }} old the earlier view of the same question */
-    replaceView(old) {
+    /** @param old the earlier view of the same question */
+    replaceView(old: { remove(): void }) {
       old.remove()
       turn.classList.remove('again')
     },
@@ -107,48 +96,34 @@ export function turnView(log, question, isRetry) {
 /**
  * Loads the renderer of answers with the first question, since it is larger than the rest of the chat.
  *
- * @returns {Promise<(markdown: string) => DocumentFragment | string>} the text as it is if the renderer cannot be loaded
+ * @returns the text as it is if the renderer cannot be loaded
  */
-async function markdownRenderer() {
+async function markdownRenderer(): Promise<(markdown: string) => DocumentFragment | string> {
   try {
-    const { safeFragment } = await import('./chat-markdown.js')
+    const { safeFragment } = await import('./chat-markdown.ts')
     return safeFragment
   } catch {
     return (markdown) => markdown
   }
 }
 
-/**
- * Removes a link that has only begun from the end of a Markdown text.
- *
- * @param {string} markdown
- */
-function withoutHalfLink(markdown) {
+/** Removes a link that has only begun from the end of a Markdown text. */
+function withoutHalfLink(markdown: string) {
   return markdown.replace(/!?\[[^\]\n]*(?:\](?:\([^)\n]*)?)?$/, '')
 }
 
-/** @param {number} ms */
-function secondsOf(ms) {
+function secondsOf(ms: number) {
   return `${(ms / 1000).toFixed(ms < 1000 ? 2 : 1)} s`
 }
 
-/**
- * @param {string} title
- * @param {() => void} act
- */
-function button(title, act) {
+function button(title: string, act: () => void) {
   const created = make('button', { type: 'button' }, title)
   created.addEventListener('click', act)
   return created
 }
 
-/**
- * Adds a line to the log that names the subject of the following turns.
- *
- * @param {HTMLElement} log
- * @param {string} text
- */
-export function divide(log, text) {
+/** Adds a line to the log that names the subject of the following turns. */
+export function divide(log: HTMLElement, text: string) {
   log.append(make('p', { className: 'divider' }, make('bdi', {}, text)))
   log.scrollTop = log.scrollHeight
 }

@@ -1,9 +1,10 @@
-/** @type {Promise<ReturnType<typeof import('./chat-panel.js').startChat>> | null} */
-let panelPromise = null
+import type { startChat } from './chat-panel.ts'
+
+let panelPromise: Promise<ReturnType<typeof startChat>> | null = null
 
 /** Loads the panel when it is first opened: most visitors only read. */
 function panel() {
-  panelPromise ??= import('./chat-panel.js').then(({ startChat }) => startChat())
+  panelPromise ??= import('./chat-panel.ts').then((loaded) => loaded.startChat())
   return panelPromise
 }
 
@@ -33,14 +34,13 @@ export function setUpChat() {
   })
 }
 
-/** Shows the "Ask" link of a tapped item only: a touch screen has no hover. @param {Element | null} item */
-function showAskButton(item) {
+/** Shows the "Ask" link of a tapped item only: a touch screen has no hover. */
+function showAskButton(item: Element | null) {
   for (const tapped of document.querySelectorAll('.item.tapped')) tapped.classList.remove('tapped')
   item?.classList.add('tapped')
 }
 
-/** @param {HTMLElement} link */
-function itemOf(link) {
+function itemOf(link: HTMLElement) {
   const key = link.dataset['discuss'] ?? ''
   const title = link.closest('[data-key]')?.querySelector('.title bdi')?.textContent ?? key
   return { key, title: title.trim() }

@@ -1,4 +1,4 @@
-import { setUpMarks } from './since.js'
+import { setUpMarks } from './since.ts'
 
 const DAY_MS = 86_400_000
 
@@ -19,15 +19,13 @@ export function setUpTimeline() {
   if (ranks !== undefined) void setUpMarks(ranks)
 }
 
-/**
- * @param {HTMLElement} timeline
- * @param {HTMLInputElement} slider
- * @param {ReturnType<typeof replay>} replayed
- */
-function bindSlider(timeline, slider, { show, fetchParts }) {
+function bindSlider(
+  timeline: HTMLElement,
+  slider: HTMLInputElement,
+  { show, fetchParts }: ReturnType<typeof replay>,
+) {
   let isMovedByKeys = false
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let opening
+  let opening: ReturnType<typeof setTimeout> | undefined
   for (const type of ['pointerenter', 'focus', 'input'])
     slider.addEventListener(type, () => void fetchParts())
   slider.addEventListener('input', show)
@@ -46,20 +44,15 @@ function bindSlider(timeline, slider, { show, fetchParts }) {
   })
 }
 
-/**
- * Shows the slider's day, and fetches the rows for that.
- *
- * @param {HTMLElement} timeline
- * @param {HTMLInputElement} slider
- */
-function replay(timeline, slider) {
+/** Shows the slider's day, and fetches the rows for that. */
+function replay(timeline: HTMLElement, slider: HTMLInputElement) {
   const { rows: path, parts: ends = '' } = timeline.dataset
   const section = timeline.closest('#feed')
   const list = path === undefined ? null : document.querySelector('#column-popular ol')
   const original = [...(list?.children ?? [])]
   let shown = original
-  /** Rows of Popular as the server rendered them, by as-of day. @type {Map<string, Element[]>} */
-  const days = new Map()
+  /** Rows of Popular as the server rendered them, by as-of day. */
+  const days: Map<string, Element[]> = new Map()
   /** Times of the ends of the parts that are not fetched yet, newest first. */
   const parts = ends.split(' ').filter((end) => end !== '')
   let isFetching = false
@@ -99,11 +92,8 @@ function replay(timeline, slider) {
   return { show, fetchParts }
 }
 
-/**
- * @param {string} href
- * @returns {Promise<[day: string, rows: Element[]][] | null>} null if the server cannot be reached or refuses
- */
-async function fetchRows(href) {
+/** @returns null if the server cannot be reached or refuses */
+async function fetchRows(href: string): Promise<[day: string, rows: Element[]][] | null> {
   try {
     const response = await fetch(href)
     if (!response.ok) return null
@@ -117,14 +107,8 @@ async function fetchRows(href) {
   }
 }
 
-/**
- * Names the slider's day beside it and as its value text.
- *
- * @param {HTMLElement} timeline
- * @param {HTMLInputElement} slider
- * @param {string} day
- */
-function describe(timeline, slider, day) {
+/** Names the slider's day beside it and as its value text. */
+function describe(timeline: HTMLElement, slider: HTMLInputElement, day: string) {
   const state = timeline.querySelector(`rect[data-day="${day}"]`)?.getAttribute('data-state') ?? 'a gap'
   slider.setAttribute('aria-valuetext', `${day}, ${state}`)
   const [dayPart, statePart] = timeline.querySelector('output')?.children ?? []
@@ -134,11 +118,7 @@ function describe(timeline, slider, day) {
   timeline.querySelector('.chosen')?.setAttribute('x', `${share * 100}%`)
 }
 
-/**
- * @param {HTMLElement} timeline
- * @param {HTMLInputElement} slider
- */
-function dayAt(timeline, slider) {
+function dayAt(timeline: HTMLElement, slider: HTMLInputElement) {
   const first = Date.parse(timeline.dataset['firstDay'] ?? '')
   return new Date(first + Number(slider.value) * DAY_MS).toISOString().slice(0, 10)
 }
@@ -148,8 +128,8 @@ function dayForm() {
   return form instanceof HTMLFormElement ? form : null
 }
 
-/** Opens a day with the form of days; the slider of the opened page has the focus. @param {string} day */
-function openDay(day) {
+/** Opens a day with the form of days; the slider of the opened page has the focus. */
+function openDay(day: string) {
   const [form, field] = [dayForm(), document.getElementById('day-field')]
   if (!form || !(field instanceof HTMLInputElement)) return
   field.value = day

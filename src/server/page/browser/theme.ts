@@ -4,8 +4,7 @@
   const root = document.documentElement
   root.classList.add('scripted')
 
-  /** @param {string | null} theme */
-  const apply = (theme) => {
+  const apply = (theme: string | null) => {
     if (theme === 'light' || theme === 'dark') root.dataset['theme'] = theme
     else delete root.dataset['theme']
   }
@@ -19,8 +18,7 @@
     }
   }
 
-  /** @param {string} theme */
-  const remember = (theme) => {
+  const remember = (theme: string) => {
     try {
       localStorage.setItem(KEY, theme)
     } catch {

@@ -1,9 +1,9 @@
-import { setUpChat } from './chat.js'
-import { setUpCopyButtons } from './copy.js'
-import { setUpHidden } from './hidden.js'
-import { setUpKeys } from './keys.js'
-import { setUpSince } from './since.js'
-import { setUpTimeline } from './year.js'
+import { setUpChat } from './chat/chat.ts'
+import { setUpCopyButtons } from './dom.ts'
+import { setUpHidden } from './hidden.ts'
+import { setUpKeys } from './keys.ts'
+import { setUpSince } from './since.ts'
+import { setUpTimeline } from './year.ts'
 
 setUpMenus()
 setUpHidden()

@@ -1,4 +1,7 @@
-import { store, stored } from './dom.js'
+import type { ChatSettings } from '../../../../domain/agent/chat-request.ts'
+import { INTERESTS_MAX, INTEREST_MAX_LENGTH } from '../../../../domain/agent/bounds.ts'
+import { firstCodePoints } from '../../../../domain/text.ts'
+import { store, stored } from '../dom.ts'
 
 /** The elements of the chat's sheet, as the server renders them. */
 export function chatParts() {
@@ -15,8 +18,7 @@ export function chatParts() {
     form: partById('chat-form', HTMLFormElement),
     text: partById('chat-text', HTMLTextAreaElement),
     settings: partById('chat-settings', HTMLFormElement),
-    /** @param {string} name */
-    button: (name) => {
+    button: (name: string) => {
       const element = sheet.querySelector(`button[data-chat="${name}"]`)
       if (!(element instanceof HTMLButtonElement)) throw new Error(`the page has no button ${name}`)
       return element
@@ -24,13 +26,7 @@ export function chatParts() {
   }
 }
 
-/**
- * @template {HTMLElement} Kind
- * @param {string} id
- * @param {new () => Kind} kind
- * @returns {Kind}
- */
-function partById(id, kind) {
+function partById<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind {
   const element = document.getElementById(id)
   if (!(element instanceof kind)) throw new Error(`the page has no ${id}`)
   return element
@@ -40,13 +36,11 @@ function partById(id, kind) {
  * Opens and closes the sheet: beside the page on a wide screen, as a modal dialog on a narrow one. On the page of the chat
  * it is a part of the page.
  *
- * @param {HTMLDialogElement} sheet
- * @param {HTMLTextAreaElement} text gets the focus when the sheet opens
+ * @param text gets the focus when the sheet opens
  */
-export function sheetControls(sheet, text) {
+export function sheetControls(sheet: HTMLDialogElement, text: HTMLTextAreaElement) {
   const wideScreen = matchMedia('(min-width: 60rem)')
-  /** @type {Element | null} */
-  let opener = null
+  let opener: Element | null = null
   const isInside = sheet.classList.contains('inside')
   const show = () => {
     if (wideScreen.matches || isInside) sheet.show()
@@ -74,13 +68,11 @@ export function sheetControls(sheet, text) {
   }
 }
 
-/**
- * Connects the sheet's keys and buttons to actions: Enter sends, Shift+Enter breaks the line, Escape stops or closes.
- *
- * @param {ReturnType<typeof chatParts>} parts
- * @param {Record<'send' | 'stop' | 'escape' | 'site' | 'startOver' | 'close', () => void>} actions
- */
-export function bindControls(parts, actions) {
+/** Connects the sheet's keys and buttons to actions: Enter sends, Shift+Enter breaks the line, Escape stops or closes. */
+export function bindControls(
+  parts: ReturnType<typeof chatParts>,
+  actions: Record<'send' | 'stop' | 'escape' | 'site' | 'startOver' | 'close', () => void>,
+) {
   parts.form.addEventListener('submit', (event) => {
     event.preventDefault()
     actions.send()
@@ -103,45 +95,32 @@ export function bindControls(parts, actions) {
 
 /** Where the settings are stored. */
 const KEY = 'dash-chat-settings'
-const INTERESTS_MAX = 10
-const INTEREST_MAX_LENGTH = 40
 
 /**
  * Settings of the chat, stored in this browser only. If storage is forbidden, they last as long as the page.
  *
- * @param {HTMLFormElement} form
- * @returns {() => object} returns the settings for a request
+ * @returns returns the settings for a request
  */
-export function chatSettings(form) {
+export function chatSettings(form: HTMLFormElement): () => Partial<ChatSettings> {
   fill(form, Object(stored(KEY)))
   form.addEventListener('change', () => store(KEY, textsOf(form)))
   form.addEventListener('reset', () => store(KEY, null))
   form.addEventListener('submit', (event) => event.preventDefault())
   return () => {
     const { interests = '', ...values } = textsOf(form)
-    const interestList = interests
-      .split(',')
-      .map((word) => Array.from(word.trim()).slice(0, INTEREST_MAX_LENGTH).join(''))
+    const interestList = interests.split(',').map((word) => firstCodePoints(word.trim(), INTEREST_MAX_LENGTH))
     return { ...values, interests: interestList.filter((word) => word !== '').slice(0, INTERESTS_MAX) }
   }
 }
 
-/**
- * @param {HTMLFormElement} form
- * @returns {Record<string, string>}
- */
-function textsOf(form) {
+function textsOf(form: HTMLFormElement): Record<string, string> {
   const fields = [...new FormData(form)]
   return Object.fromEntries(
     fields.flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
   )
 }
 
-/**
- * @param {HTMLFormElement} form
- * @param {Record<string, unknown>} values
- */
-function fill(form, values) {
+function fill(form: HTMLFormElement, values: Record<string, unknown>) {
   for (const field of form.elements) {
     const isField =
       field instanceof HTMLInputElement ||

@@ -1,41 +1,33 @@
-import { make } from './dom.js'
+import { make } from '../dom.ts'
 
-/**
- * The API of the challenge's script, by its vendor's documentation of explicit rendering.
- *
- * @typedef {{ render(container: HTMLElement, options: object): string, reset(id: string): void,
- *   remove(id: string): void }} Challenge
- */
+/** The API of the challenge's script, by its vendor's documentation of explicit rendering. */
+export type Challenge = {
+  render(container: HTMLElement, options: object): string
+  reset(id: string): void
+  remove(id: string): void
+}
 
-/**
- * The human challenge, which is shown before each session starts.
- *
- * @param {HTMLElement} container
- * @param {string} widgetUrl
- * @param {(text: string) => void} showStatus
- */
-export function humanChallenge(container, widgetUrl, showStatus) {
-  /** @type {string | null} */
-  let token = null
+/** The human challenge, which is shown before each session starts. */
+export function humanChallenge(
+  container: HTMLElement,
+  widgetUrl: string,
+  showStatus: (text: string) => void,
+) {
+  let token: string | null = null
   let currentSiteKey = ''
-  /** @type {string | null} */
-  let widget = null
-  /** @type {((token: string) => void) | null} */
-  let resolveToken = null
-  /** @type {Promise<Challenge> | null} */
-  let loading = null
+  let widget: string | null = null
+  let resolveToken: ((token: string) => void) | null = null
+  let loading: Promise<Challenge> | null = null
 
   const retryButton = make('button', { type: 'button', hidden: true }, 'Try the verification again')
 
-  /** @param {string} message */
-  const requestRetry = (message) => {
+  const requestRetry = (message: string) => {
     token = null
     retryButton.hidden = false
     showStatus(message)
   }
 
-  /** @param {string} siteKey */
-  const show = async (siteKey) => {
+  const show = async (siteKey: string) => {
     if (widget !== null) return
     currentSiteKey = siteKey
     container.hidden = false
@@ -54,7 +46,7 @@ export function humanChallenge(container, widgetUrl, showStatus) {
       sitekey: siteKey,
       theme: document.documentElement.dataset['theme'] ?? 'auto',
       size: 'flexible',
-      callback: (/** @type {string} */ proof) => {
+      callback: (proof: string) => {
         token = proof
         retryButton.hidden = true
         showStatus('Verified.')
@@ -83,17 +75,10 @@ export function humanChallenge(container, widgetUrl, showStatus) {
   return {
     show,
     hide,
-    /**
-     * An unused token: the current one, or the next one.
-     *
-     * @param {string} siteKey
-     * @param {AbortSignal} signal
-     * @returns {Promise<string>}
-     */
-    async proof(siteKey, signal) {
+    /** An unused token: the current one, or the next one. */
+    async proof(siteKey: string, signal: AbortSignal): Promise<string> {
       await show(siteKey)
-      /** @type {Promise<string>} */
-      const nextToken = new Promise((resolve, reject) => {
+      const nextToken: Promise<string> = new Promise((resolve, reject) => {
         resolveToken = resolve
         signal.addEventListener('abort', () => reject(signal.reason), { once: true })
       })
@@ -104,19 +89,14 @@ export function humanChallenge(container, widgetUrl, showStatus) {
   }
 }
 
-/**
- * @param {string} widgetUrl
- * @returns {Promise<Challenge>}
- */
-function load(widgetUrl) {
+function load(widgetUrl: string): Promise<Challenge> {
   const url = new URL(widgetUrl)
   url.searchParams.set('render', 'explicit')
   return new Promise((resolve, reject) => {
     const script = document.createElement('script')
     script.src = url.href
     script.addEventListener('load', () => {
-      /** @type {{ turnstile?: Challenge }} */
-      const { turnstile } = Object(globalThis)
+      const { turnstile }: { turnstile?: Challenge } = Object(globalThis)
       if (turnstile) resolve(turnstile)
       else reject(new Error('the script offers no challenge'))
     })
