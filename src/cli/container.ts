@@ -10,7 +10,6 @@ import { QUERY_TIMEOUT_MS } from '../domain/feed/search/search.ts'
 import type {
   ArchiveFolder,
   ArticleTexts,
-  Auditors,
   ChangeReceiver,
   ChatModel,
   PassThrough,
@@ -20,6 +19,7 @@ import type {
   LineSource,
   LiveSource,
   Objects,
+  ObjectsAuditor,
   PublishedHistory,
   SeenLogs,
   SignedLog,
@@ -163,21 +163,15 @@ export class Container {
     return (await import('../adapters/log-signer.ts')).createLogKey(path, name, seed, replaced)
   }
 
-  /** Read-only auditors of ledger and object store. */
-  readonly auditors = once(async (): Promise<Auditors> => {
-    const { openObjectsAuditor } = await import('../adapters/objects/open.ts')
-    const { ledger, store } = this.config
-    return {
-      ledger: {
-        // Loaded at the first read, so that objects are read ahead meanwhile.
-        async read() {
-          const { ledgerAuditor } = await import('../adapters/ledger/auditor.ts')
-          return ledgerAuditor(ledger, BUSY.batch).read()
-        },
-      },
-      objects: openObjectsAuditor(store, await this.objects()),
-    }
-  })
+  readonly ledgerAuditor = once(async () =>
+    (await import('../adapters/ledger/auditor.ts')).ledgerAuditor(this.config.ledger, BUSY.batch),
+  )
+
+  /** @param options threads, and whether every object is to be proved */
+  async objectsAuditor(options: { jobs: number; payloads: boolean }): Promise<ObjectsAuditor> {
+    const { openObjectsAuditor } = await import('../adapters/objects/auditor.ts')
+    return openObjectsAuditor(this.config.store, await this.objects(), options)
+  }
 
   readonly recommendations = once(async () => (await this.objects()).recommendations)
 

@@ -16,7 +16,8 @@ import { importArticles, importSignals } from '../jobs/import-lines.ts'
 import { publishYear } from '../jobs/publish-year.ts'
 import { rankPeriods } from '../jobs/snapshot.ts'
 import { refreshIndex } from '../jobs/reindex.ts'
-import { verifyArchive } from '../jobs/archive/verify-archive.ts'
+import { audit } from '../jobs/archive/audit.ts'
+import { ownArchive } from '../jobs/archive/own-archive.ts'
 import { DEMO_CHAT_MODEL, scriptedModelApp } from '../server/demo/scripted-model.ts'
 import { listenOn } from '../server/listen.ts'
 import type { RunningServer } from '../server/listen.ts'
@@ -194,10 +195,11 @@ function sampleShiftMs(yesterday: Day): number {
 }
 
 async function auditDemo(container: Container, signal: AbortSignal): Promise<void> {
-  const { ledger, objects } = await container.auditors()
-  const options = { sample: null, since: null, expectedHead: null, payloads: false, jobs: 1, signal }
-  const ports = { ledger, objects, clock: Date.now, random: Math.random, ...SILENT }
-  const { report } = await verifyArchive(ports, options)
+  const options = { expectedHead: null, payloads: false, isWhole: true, jobs: 1, ...SILENT }
+  const objects = await container.objectsAuditor(options)
+  const archive = ownArchive({ ledger: await container.ledgerAuditor(), objects }, options)
+  const ports = { clock: Date.now, random: Math.random, ...SILENT }
+  const { report } = await audit(archive, ports, { sample: null, since: null, signal, ...options })
   await (await container.audits()).record(auditRecord(report, true, Date.now()))
 }
 

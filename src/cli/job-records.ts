@@ -1,7 +1,7 @@
 import type { Job, JobRun } from '../domain/job-run.ts'
 import { messageOf } from '../domain/refusal.ts'
 import { auditRecord } from '../domain/year/finding.ts'
-import type { VerifyOptions, VerifyResult } from '../jobs/archive/verify-archive.ts'
+import type { AuditOptions, VerifyResult } from '../jobs/archive/audit.ts'
 import { Container } from './container.ts'
 import type { BareContext, Run } from './context.ts'
 import { fileOf, isFileMissing } from './data-folder.ts'
@@ -111,7 +111,7 @@ async function leaveRecord(
 export async function leaveAuditRecord(
   container: Container,
   { report, cause }: VerifyResult,
-  { sample, since, signal }: Pick<VerifyOptions, 'sample' | 'since' | 'signal'>,
+  { sample, since, signal }: Pick<AuditOptions, 'sample' | 'since' | 'signal'>,
   terminal: Pick<Terminal, 'note'>,
 ): Promise<boolean> {
   const record = auditRecord(report, sample === null && since === null, Date.now())

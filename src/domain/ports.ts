@@ -42,8 +42,7 @@ import type { StoredRun } from './models/schema.ts'
 import type { Day, Instant } from './time.ts'
 import type { UpstreamFailure } from './v1/failures.ts'
 import type { ProvedLedger } from './year/chain.ts'
-import type { AuditedHead } from './year/check.ts'
-import type { ObjectOutcome, ReadObject } from './year/examine.ts'
+import type { ObjectOutcome, ReadFile, ReadObject } from './year/examine.ts'
 import type { AuditRecord } from './year/finding.ts'
 import type {
   AppendRefusal,
@@ -263,42 +262,27 @@ export interface YearReader {
   read(): Promise<{ proved: ProvedLedger; contents: LedgerContents; head: Head | null }>
 }
 
-/** The ledger and the object store as an auditor reads them: strictly read-only. */
-export interface Auditors {
-  ledger: {
-    /** Both ledgers as stored, unreadable rows listed separately; null without a ledger. */
-    read(): Promise<AuditedContents | null>
-  }
-  /** Distinguishes read errors from damage. */
-  objects: {
-    /** Every head, ascending. */
-    heads(): Promise<AuditedHead[]>
-    logFiles: Pick<Objects['logFiles'], 'list' | 'get'>
-    /** Key of every file below `sha256/`, with any name. */
-    objectKeys(): Promise<string[]>
-    /**
-     * Reads and examines the object of every manifest, `jobs` at a time.
-     *
-     * @param examination `identity`: size, digest and identity; `whole`: everything a server proves before it serves
-     * @returns batches in no particular order; `index` is the manifest's
-     */
-    examine(
-      manifests: readonly Manifest[],
-      examination: 'identity' | 'whole',
-      jobs: number,
-      signal: AbortSignal,
-    ): AsyncIterable<{ index: number; outcome: ObjectOutcome }[]>
-    /**
-     * Starts to read the stored objects, `jobs` at a time, before their manifests are known. Objects it does not reach
-     * must be examined normally. null when reading ahead gains nothing.
-     */
-    readAhead(jobs: number): {
-      /** The objects read so far by key, in batches in no particular order. To be called once. */
-      objects(signal: AbortSignal): AsyncIterable<{ key: string; seen: ReadObject }[]>
-      /** Stops reading. Must be called. */
-      close(): Promise<void>
-    } | null
-  }
+/** The ledger as an auditor reads it: strictly read-only. */
+export interface LedgerAuditor {
+  /** Both ledgers as stored, unreadable rows listed separately; null without a ledger. */
+  read(): Promise<AuditedContents | null>
+}
+
+/** The object store as an auditor reads it: strictly read-only. Read errors are told from damage. */
+export interface ObjectsAuditor {
+  /** As of the store, and folders in place of heads. */
+  keys: Objects['keys']
+  logFiles: Pick<Objects['logFiles'], 'list' | 'get'>
+  /** Reads the head file of a key. */
+  headFile(key: string): Promise<ReadFile>
+  /** Starts to read objects before their manifests are known, if that saves time. */
+  readAhead(keys: readonly string[]): void
+  /** Reads an object, or returns what was read ahead of it. */
+  summarize(key: string): Promise<ReadObject>
+  /** Reads an object and examines everything that a server proves before it serves. */
+  prove(manifest: Manifest): Promise<ObjectOutcome>
+  /** Stops reading. */
+  close(): Promise<void>
 }
 
 /** The feed database: signals, item details, snapshots, article texts, and the state of sources. */

@@ -4,7 +4,8 @@ import { yearReader } from '../../src/adapters/ledger/ledger.ts'
 import { streamingAuditor } from '../../src/adapters/objects/auditor.ts'
 import type { Ledger, Objects } from '../../src/domain/ports.ts'
 import type { ArchiveStores } from '../../src/jobs/archive/copy-archive.ts'
-import { verifyArchive } from '../../src/jobs/archive/verify-archive.ts'
+import { audit } from '../../src/jobs/archive/audit.ts'
+import { ownArchive } from '../../src/jobs/archive/own-archive.ts'
 import type { Workspace } from './workspace.ts'
 
 /** The stores of a workspace as a copy uses them; ledger and objects may be replaced. */
@@ -27,22 +28,16 @@ export function archiveStoresOf(
 
 /** Returns true if an audit of everything in a workspace has no finding. */
 export async function isSound(workspace: Workspace): Promise<boolean> {
-  const { report } = await verifyArchive(
-    {
-      ...archiveStoresOf(workspace).auditors,
-      clock: Date.now,
-      random: () => 0,
-      onProgress: () => undefined,
-      onNote: () => undefined,
-    },
-    {
-      sample: null,
-      since: null,
-      expectedHead: null,
-      payloads: true,
-      jobs: 2,
-      signal: new AbortController().signal,
-    },
+  const archive = ownArchive(archiveStoresOf(workspace).auditors, {
+    expectedHead: null,
+    payloads: true,
+    isWhole: true,
+    onNote: () => undefined,
+  })
+  const { report } = await audit(
+    archive,
+    { clock: Date.now, random: () => 0, onProgress: () => undefined },
+    { sample: null, since: null, jobs: 2, signal: new AbortController().signal },
   )
   return report.ok && report.findings.length === 0
 }

@@ -14,7 +14,8 @@ import { openApp } from './api-client.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
 import { Container } from '../../src/cli/container.ts'
 import type { Finding } from '../../src/domain/year/finding.ts'
-import { verifyArchive } from '../../src/jobs/archive/verify-archive.ts'
+import { audit as auditArchive } from '../../src/jobs/archive/audit.ts'
+import { ownArchive } from '../../src/jobs/archive/own-archive.ts'
 import { auditLog, signedLogOf } from './signed-log.ts'
 import { reopenWorkspace } from './workspace.ts'
 
@@ -213,19 +214,14 @@ export async function audit(folder: string, asOfDay: Day): Promise<Standing> {
 
 async function findingsIn(folder: string): Promise<Finding[]> {
   const container = new Container({ config: readConfig({ dataDir: folder }, {}, '/'), version: '0' })
-  const { ledger, objects } = await container.auditors()
-  const ports = {
-    ledger,
-    objects,
-    clock: Date.now,
-    random: Math.random,
-    onProgress: () => undefined,
-    onNote: () => undefined,
-  }
-  const { signal } = new AbortController()
-  const whole = { sample: null, since: null, expectedHead: null, payloads: true, jobs: 1, signal }
+  const options = { sample: null, since: null, expectedHead: null, payloads: true, isWhole: true, jobs: 1 }
   try {
-    const { report, cause } = await verifyArchive(ports, whole)
+    const ledger = await container.ledgerAuditor()
+    const objects = await container.objectsAuditor(options)
+    const archive = ownArchive({ ledger, objects }, { ...options, onNote: () => undefined })
+    const ports = { clock: Date.now, random: Math.random, onProgress: () => undefined }
+    const { signal } = new AbortController()
+    const { report, cause } = await auditArchive(archive, ports, { ...options, signal })
     if (!report.complete) throw cause
     return report.findings
   } finally {

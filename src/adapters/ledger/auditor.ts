@@ -2,7 +2,7 @@ import type { SQLiteColumn } from 'drizzle-orm/sqlite-core/columns/common'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core/table'
 import { getTableName } from 'drizzle-orm/table'
 import { getTableColumns } from 'drizzle-orm/utils'
-import type { Auditors } from '../../domain/ports.ts'
+import type { LedgerAuditor } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
 import type { LedgerFacts } from '../../domain/inspection.ts'
@@ -21,7 +21,7 @@ import { entries, founding, lease, legacyPublications, toFoundingMark } from './
 export function ledgerAuditor(
   location: DatabaseLocation,
   busyOptions: { nativeBusyMs: number; retryMs: number },
-): Auditors['ledger'] {
+): LedgerAuditor {
   const ledger = openReadOnlyCopy(location, busyOptions)
   return { read: () => ledger.read(readForAudit) }
 }

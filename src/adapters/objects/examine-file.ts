@@ -2,49 +2,41 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { OBJECT_MAX_BYTES } from '../../domain/refusal.ts'
 import { READ_ERROR } from '../../domain/year/finding.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
-import { examineBytes } from '../../domain/year/examine.ts'
-import type { NoBytes, ObjectOutcome } from '../../domain/year/examine.ts'
+import { objectPath, summarizeBytes } from '../../domain/year/examine.ts'
+import type { ObjectOutcome, ReadFile, ReadObject, examineBytes } from '../../domain/year/examine.ts'
 
-/** Result of reading a file. The bytes are valid until the next file is read. */
-type FileRead = { found: 'bytes'; bytes: Uint8Array } | NoBytes
+/** An object to read without its manifest, or one to prove as a server does. */
+export type Question = { key: string } | { manifest: Manifest }
 
-/** `identity` compares digest, size and identity with the manifest; `whole` also checks the payload. */
-export type Examination = 'identity' | 'whole'
+/** What a question about an object found. */
+export type Answer = ReadObject | ObjectOutcome
 
-/** An object in a file, and the manifest that names it. */
-export interface StoredObject {
-  path: string
-  manifest: Manifest
-}
-
-/** Returns a function that compares the file of an object with its manifest. */
-export async function objectExaminer(
-  examination: Examination,
-): Promise<(object: StoredObject) => ObjectOutcome> {
-  const readFile = fileReader()
-  const examine = await loadExaminer(examination)
-  return ({ path, manifest }) => {
-    const read = readFile(path)
+/**
+ * Returns a function that answers questions about the objects in a folder.
+ *
+ * @param examineWhole loaded only where it is needed: that takes longer than the first step of most audits
+ */
+export function fileExaminer(
+  root: string,
+  examineWhole: typeof examineBytes,
+): (question: Question) => Answer {
+  const readFile = fileReader(root)
+  return (question) => {
+    const read = readFile('key' in question ? question.key : objectPath(question.manifest.sha256))
     if (read.found !== 'bytes') return read
-    return { found: 'bytes', byteSize: read.bytes.byteLength, problems: examine(manifest, read.bytes) }
+    const { bytes } = read
+    if ('key' in question) return { found: 'bytes', ...summarizeBytes(bytes) }
+    return { found: 'bytes', byteSize: bytes.byteLength, problems: examineWhole(question.manifest, bytes) }
   }
 }
 
 /**
- * Loads the function that compares stored bytes with a manifest. The schema of a payload is loaded only if needed:
- * loading it takes longer than the first step of most audits.
- */
-export async function loadExaminer(examination: Examination): Promise<typeof examineBytes> {
-  if (examination === 'identity') return examineBytes
-  const { examineWhole } = await import('../../domain/year/envelope.ts')
-  return examineWhole
-}
-
-/**
  * Returns a function that reads files into one shared buffer, which grows as needed. It follows no link, does not block
- * on a pipe and does not throw.
+ * on a pipe and does not throw. The bytes are valid until the next file is read.
+ *
+ * @param root folder of the keys
  */
-export function fileReader(): (path: string) => FileRead {
+export function fileReader(root: string): (key: string) => ReadFile {
   let buffer = new Uint8Array(1024 * 1024)
   const readAll = (file: number, size: number): Uint8Array => {
     // One byte more than the file has, so that reading ends at the end of the file, not of the buffer.
@@ -57,10 +49,10 @@ export function fileReader(): (path: string) => FileRead {
       if (length === buffer.byteLength) throw new Error('it grew while it was being read')
     }
   }
-  return (path) => {
+  return (key) => {
     let file
     try {
-      file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+      file = openSync(`${root}/${key}`, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
       const stat = fstatSync(file)
       if (!stat.isFile()) return { found: 'something else', why: 'not a regular file' }
       if (stat.size > OBJECT_MAX_BYTES) {
@@ -75,7 +67,7 @@ export function fileReader(): (path: string) => FileRead {
   }
 }
 
-function failedRead(error: unknown): FileRead {
+function failedRead(error: unknown): ReadFile {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   switch (code) {
     case 'ENOENT':

@@ -1,9 +1,7 @@
-import type { Objects, Auditors, Clock } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/ports.ts'
 import type { StoreLocation } from '../../domain/refusal.ts'
 import { unstorageObjects } from './objects.ts'
 import type { OpenObjects } from './objects.ts'
-import { streamingAuditor } from './auditor.ts'
-import { fileAuditor } from './file-auditor.ts'
 import { immutableFiles, requireRoot, requireWritableRoot } from './file-driver.ts'
 import { s3Objects } from './s3-driver.ts'
 
@@ -38,12 +36,4 @@ export function fileObjects(root: string, fileClock: Clock = Date.now, isDurable
     },
     recommendations: { ...objects.recommendations, ping },
   }
-}
-
-/**
- * Creates the auditor of an object store at a location. It writes nothing, and does not access the store before its
- * first use.
- */
-export function openObjectsAuditor(location: StoreLocation, objects: Objects): Auditors['objects'] {
-  return location.kind === 'file' ? fileAuditor(objects, location.path) : streamingAuditor(objects)
 }

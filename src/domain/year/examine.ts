@@ -33,8 +33,11 @@ export interface BytesSummary {
 /** Result of reading and examining one object. */
 export type ObjectOutcome = { found: 'bytes'; byteSize: number; problems: ObjectProblem[] } | NoBytes
 
-/** Result of reading one object before its manifest was known. */
+/** Result of reading one object without its manifest. */
 export type ReadObject = ({ found: 'bytes' } & BytesSummary) | NoBytes
+
+/** Result of reading a file. */
+export type ReadFile = { found: 'bytes'; bytes: Uint8Array } | NoBytes
 
 /** Reason for missing bytes; `why` begins with `READ_ERROR` when the store failed, not the object. */
 export type NoBytes = { found: 'nothing' } | { found: 'something else'; why: string }
@@ -80,13 +83,6 @@ export function examineSummary(manifest: Manifest, summary: BytesSummary): Objec
   const problems = examineDigest(manifest, summary)
   if (problems.length > 0) return problems
   return summary.identity === identityText(identityOf(manifest)) ? [] : null
-}
-
-/** Examines an object that was read ahead; null when its bytes must be read again. */
-export function examineReadObject(manifest: Manifest, read: ReadObject): ObjectOutcome | null {
-  if (read.found !== 'bytes') return read
-  const problems = examineSummary(manifest, read)
-  return problems && { found: 'bytes', byteSize: read.byteSize, problems }
 }
 
 export function examineDigest(

@@ -1,5 +1,5 @@
 import type { LeaseHolder } from '../../domain/lease.ts'
-import type { Objects, Auditors, Clock, Ledger, YearReader } from '../../domain/ports.ts'
+import type { Clock, Ledger, LedgerAuditor, Objects, ObjectsAuditor, YearReader } from '../../domain/ports.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import type { StorageRefusal } from '../../domain/refusal.ts'
 import type { TimelineItem } from '../../domain/year/chain.ts'
@@ -14,15 +14,16 @@ import { logFileName } from '../../domain/year/log/log-history.ts'
 import { COPY_CONCURRENCY, copyObjects } from './copy-objects.ts'
 import type { CopyCounts, ObjectProgress } from './copy-objects.ts'
 import { leaseLost, withPublisherLease } from '../lease.ts'
-import { verifyArchive } from './verify-archive.ts'
-import type { VerifyReport } from './verify-archive.ts'
+import { audit } from './audit.ts'
+import type { VerifyReport } from './audit.ts'
+import { ownArchive, readHeads } from './own-archive.ts'
 
 /** An archive: its two stores, and their read-only form for an audit. */
 export interface ArchiveStores {
   ledger: Ledger
   objects: Objects
   year: YearReader
-  auditors: Auditors
+  auditors: { ledger: LedgerAuditor; objects: ObjectsAuditor }
 }
 
 export interface CopyPorts {
@@ -128,7 +129,7 @@ async function readSource({ year, auditors }: ArchiveStores): Promise<{
 }> {
   const { contents, proved } = await year.read()
   // A running publisher may have added heads; the next copy includes them.
-  const heads = (await auditors.objects.heads()).filter(({ seq }) => seq <= contents.rows.length)
+  const heads = (await readHeads(auditors.objects)).filter(({ seq }) => seq <= contents.rows.length)
   if (proved.unfinished) throw new Refusal('usage', 'an import into the archive to copy is not finished')
   if (contents.rows.length === 0) throw emptyArchive()
   const [finding] = auditLedger(contents, heads, null).findings
@@ -186,9 +187,10 @@ async function auditCopy(
   { target, clock, onNote }: CopyPorts,
   signal: AbortSignal,
 ): Promise<VerifyReport['head']> {
-  const { report, cause } = await verifyArchive(
-    { ...target.auditors, clock, random: () => 0, onProgress: () => undefined, onNote },
-    { sample: null, since: null, expectedHead: null, payloads: false, jobs: COPY_CONCURRENCY, signal },
+  const { report, cause } = await audit(
+    ownArchive(target.auditors, { expectedHead: null, payloads: false, isWhole: true, onNote }),
+    { clock, random: () => 0, onProgress: () => undefined },
+    { sample: null, since: null, jobs: COPY_CONCURRENCY, signal },
   )
   if (cause !== null) throw cause
   const finding = report.findings.find(isDamage)

@@ -27,7 +27,7 @@ import type { HostLogPorts, HostNote, LogReport } from './host-log.ts'
 import { auditHostTiles, olderTileRounds } from './host-tiles.ts'
 import { addFindings, foreignHost, sendAll, unavailable, unexpectedResponse } from './host-requests.ts'
 import type { HostRun } from './host-requests.ts'
-import { NOTHING_READ } from './verify-archive.ts'
+import { NOTHING_READ } from './audit.ts'
 
 export interface HostLedgerPorts extends HostLogPorts {
   published: PublishedHistory

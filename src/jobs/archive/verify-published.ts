@@ -17,8 +17,8 @@ import { readHostLedger } from './host-ledger.ts'
 import type { HostLedger, HostLedgerPorts } from './host-ledger.ts'
 import { sendAll } from './host-requests.ts'
 import type { CheckRound, HostCheck, HostRun } from './host-requests.ts'
-import { NOTHING_READ } from './verify-archive.ts'
-import type { VerifyReport, VerifyResult } from './verify-archive.ts'
+import { NOTHING_READ } from './audit.ts'
+import type { VerifyReport, VerifyResult } from './audit.ts'
 
 export interface PublishedAuditPorts extends HostLedgerPorts {
   /** The auditor's own ledgers, or null. */

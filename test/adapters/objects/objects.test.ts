@@ -1,11 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { mkdirSync, existsSync, lstatSync, readdirSync, rmSync } from 'node:fs'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Driver } from 'unstorage'
 import { describe, expect, test } from 'vitest'
 import { yearReader } from '../../../src/adapters/ledger/ledger.ts'
-import { streamingAuditor } from '../../../src/adapters/objects/auditor.ts'
 import { unstorageObjects } from '../../../src/adapters/objects/objects.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
@@ -13,7 +11,6 @@ import { headOf, memoryObjects, objectsContract } from './objects-contract.ts'
 import { openObjects, fileObjects } from '../../../src/adapters/objects/open.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import type { Objects, Ledger } from '../../../src/domain/ports.ts'
-import { storageUnavailable } from '../../../src/domain/refusal.ts'
 import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
 import { chainOf, headAt, publication } from '../../domain/year/ledger-rows.ts'
 import { appendNow, fill, openLedger } from '../ledger/open-ledger.ts'
@@ -95,23 +92,6 @@ describe('an archive on any engine', () => {
     expect(await objects.headChangeToken(headOf(1))).toBeNull()
     expect(await objects.logFiles.changeToken([])).toBeNull()
   })
-})
-
-test('an audit reads no more heads once the store has failed', async () => {
-  let calls = 0
-  const archive = {
-    keys: () => Promise.resolve(Array.from({ length: 200 }, (_, index) => `heads/${index + 1}`)),
-    get: () => Promise.resolve(null),
-    logFiles: unstorageObjects(memoryObjects(new Map()), ready).logFiles,
-    async headFile() {
-      calls += 1
-      await pause(1)
-      throw storageUnavailable('it is down')
-    },
-  }
-  await expect(streamingAuditor(archive).heads()).rejects.toMatchObject(UNAVAILABLE)
-  await pause(50)
-  expect(calls).toBeLessThan(100)
 })
 
 const ROWS = chainOf(

@@ -5,12 +5,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Container } from '../../../src/cli/container.ts'
 import { readConfig } from '../../../src/cli/settings/read-config.ts'
 import { openObjects } from '../../../src/adapters/objects/open.ts'
-import type { Auditors } from '../../../src/domain/ports.ts'
+import type { LedgerAuditor, ObjectsAuditor } from '../../../src/domain/ports.ts'
 import { auditLedger, proveLedger } from '../../../src/domain/year/check.ts'
 import { proveBytes } from '../../../src/domain/year/envelope.ts'
 import type { Head, KeptHead, LedgerContents } from '../../../src/domain/year/ledger.ts'
-import { verifyArchive } from '../../../src/jobs/archive/verify-archive.ts'
-import type { VerifyResult } from '../../../src/jobs/archive/verify-archive.ts'
+import { audit as auditArchive } from '../../../src/jobs/archive/audit.ts'
+import type { VerifyResult } from '../../../src/jobs/archive/audit.ts'
+import { ownArchive, readHeads } from '../../../src/jobs/archive/own-archive.ts'
 import { brokenRules } from '../../domain/year/naive-ledger.ts'
 import { cellDamage } from '../../support/damage/cell-damage.ts'
 import type { Damage } from '../../support/damage/damage.ts'
@@ -86,11 +87,13 @@ describe('the sample', () => {
 async function audit(folder: string, expectedHead: KeptHead | null): Promise<VerifyResult & { read: Read }> {
   const container = new Container({ config: readConfig({ dataDir: folder }, {}, '/'), version: '0' })
   try {
-    const auditors = await container.auditors()
-    const silent = { onProgress: () => undefined, onNote: () => undefined }
-    const ports = { ...auditors, clock: Date.now, random: Math.random, ...silent }
-    const options = { sample: null, since: null, expectedHead, payloads: false, jobs: 1, signal: NEVER }
-    return { ...(await verifyArchive(ports, options)), read: await readable(auditors) }
+    const options = { sample: null, since: null, expectedHead, payloads: false, isWhole: true, jobs: 1 }
+    const ledger = await container.ledgerAuditor()
+    const objects = await container.objectsAuditor(options)
+    const archive = ownArchive({ ledger, objects }, { ...options, onNote: () => undefined })
+    const ports = { clock: Date.now, random: Math.random, onProgress: () => undefined }
+    const result = await auditArchive(archive, ports, { ...options, signal: NEVER })
+    return { ...result, read: await readable(ledger, objects) }
   } finally {
     await container.close()
   }
@@ -99,9 +102,9 @@ async function audit(folder: string, expectedHead: KeptHead | null): Promise<Ver
 /** Both ledgers and every head, when all of them can be read. */
 type Read = { contents: LedgerContents; heads: Head[] } | null
 
-async function readable({ ledger, objects }: Auditors): Promise<Read> {
+async function readable(ledger: LedgerAuditor, objects: ObjectsAuditor): Promise<Read> {
   try {
-    const [contents, audited] = [await ledger.read(), await objects.heads()]
+    const [contents, audited] = [await ledger.read(), await readHeads(objects)]
     const heads = audited.flatMap(({ head }) => head ?? [])
     return contents?.unreadable.length === 0 && heads.length === audited.length ? { contents, heads } : null
   } catch {

@@ -10,7 +10,7 @@ import { addDays } from '../../../src/domain/time.ts'
 import { isDamage } from '../../../src/domain/year/finding.ts'
 import type { LedgerContents } from '../../../src/domain/year/ledger.ts'
 import { formatHead } from '../../../src/domain/year/ledger.ts'
-import type { VerifyReport } from '../../../src/jobs/archive/verify-archive.ts'
+import type { VerifyReport } from '../../../src/jobs/archive/audit.ts'
 import { verifyPublished } from '../../../src/jobs/archive/verify-published.ts'
 import type {
   PublishedAuditOptions,

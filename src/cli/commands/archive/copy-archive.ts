@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { Refusal } from '../../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../../domain/refusal.ts'
 import { copyArchive, emptyArchive } from '../../../jobs/archive/copy-archive.ts'
@@ -62,7 +63,10 @@ async function archivePortsOf(container: Container): Promise<ArchiveStores> {
     ledger: await container.ledger(),
     objects: await container.objects(),
     year: await container.year(),
-    auditors: await container.auditors(),
+    auditors: {
+      ledger: await container.ledgerAuditor(),
+      objects: await container.objectsAuditor({ jobs: availableParallelism(), payloads: false }),
+    },
   }
 }
 

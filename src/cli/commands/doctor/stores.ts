@@ -204,8 +204,7 @@ async function inspectLog(container: Container): Promise<Check[]> {
 async function compareRecord(container: Container, { signer }: SignedLog): Promise<Check[]> {
   const checkpoint = await signer.lastSigned()
   const { origin, size } = checkpoint
-  const { ledger } = await container.auditors()
-  const rows = (await ledger.read())?.rows ?? []
+  const rows = (await (await container.ledgerAuditor()).read())?.rows ?? []
   const other = secondHistory([{ checkpoint, where: LOG_RECORD }], rows)
   return found(
     'log',

@@ -6,12 +6,13 @@ import { utf8Text } from '../../../domain/text.ts'
 import { parseDay } from '../../../domain/time.ts'
 import { isDamage } from '../../../domain/year/finding.ts'
 import { parseHead } from '../../../domain/year/ledger.ts'
-import type { AuditedContents, Manifest } from '../../../domain/year/ledger.ts'
+import type { AuditedContents, KeptHead, Manifest } from '../../../domain/year/ledger.ts'
 import { newestNoteSize } from '../../../domain/year/log/log-history.ts'
 import type { Checkpoint } from '../../../domain/year/log/signed-note.ts'
 import { chooseManifests, parseSample } from '../../../domain/year/sample.ts'
-import { verifyArchive } from '../../../jobs/archive/verify-archive.ts'
-import type { VerifyOptions, VerifyProgress, VerifyResult } from '../../../jobs/archive/verify-archive.ts'
+import { audit } from '../../../jobs/archive/audit.ts'
+import type { AuditOptions, AuditProgress, VerifyResult } from '../../../jobs/archive/audit.ts'
+import { ownArchive } from '../../../jobs/archive/own-archive.ts'
 import type { PublishedAuditPorts } from '../../../jobs/archive/verify-published.ts'
 import type { Container } from '../../container.ts'
 import type { CommandContext } from '../../context.ts'
@@ -62,17 +63,26 @@ export async function verifyArchiveCommand(context: CommandContext, flags: Verif
   return exitCode(result, signal)
 }
 
+/** The options of both kinds of audit. */
+interface ParsedFlags extends AuditOptions {
+  /** A head that was kept earlier, and its file. */
+  expectedHead: KeptHead | null
+  payloads: boolean
+}
+
 async function auditFolder(
   container: Container,
-  options: VerifyOptions,
+  options: ParsedFlags,
   terminal: Terminal,
 ): Promise<VerifyResult> {
-  const { ledger, objects } = await container.auditors()
   const { note: onNote } = terminal
-  const onProgress = throttled((progress: VerifyProgress) => terminal.progress(describeProgress(progress)))
+  const onProgress = throttled((progress: AuditProgress) => terminal.progress(describeProgress(progress)))
   const lastSigned = await recordOfKey(container, onNote)
-  const ports = { ledger, objects, lastSigned, clock: Date.now, random: Math.random, onProgress, onNote }
-  return verifyArchive(ports, options)
+  const ledger = await container.ledgerAuditor()
+  const objects = await container.objectsAuditor(options)
+  const isWhole = options.sample === null && options.since === null
+  const archive = ownArchive({ ledger, objects }, { ...options, isWhole, lastSigned, onNote })
+  return audit(archive, { clock: Date.now, random: Math.random, onProgress }, options)
 }
 
 /** The checkpoint that the log key signed last; null, with a note, if the key or its record cannot be read. */
@@ -98,7 +108,7 @@ async function recordOfKey(
 async function auditHost(
   base: string,
   context: CommandContext,
-  options: VerifyOptions,
+  options: ParsedFlags,
   flags: VerifyFlags,
 ): Promise<VerifyResult & { isOwnUnrelated: boolean }> {
   const { container } = context
@@ -138,19 +148,18 @@ async function readOwnLedger(container: Container): Promise<AuditedContents | nu
   const { config } = container
   if (isUnfounded(config)) return null
   requireFolders(config)
-  const { ledger } = await container.auditors()
-  const own = await ledger.read()
+  const own = await (await container.ledgerAuditor()).read()
   return own && own.rows.length + own.unreadable.length > 0 ? own : null
 }
 
 /** Reads the newest signed note of the local archive; null without one. */
 async function readOwnNote(container: Container): Promise<string | null> {
-  const { logFiles } = (await container.auditors()).objects
+  const { logFiles } = await container.objects()
   const size = newestNoteSize(await logFiles.list())
   return size === 0 ? null : utf8Text(await logFiles.get({ kind: 'note', size }))
 }
 
-function parseFlags(flags: VerifyFlags, cwd: string, signal: AbortSignal): VerifyOptions {
+function parseFlags(flags: VerifyFlags, cwd: string, signal: AbortSignal): ParsedFlags {
   const { sample, since, expectHead, jobs, payloads } = flags
   return {
     sample: sample === undefined ? null : flagValue('--sample', sample, SAMPLE_FORM, parseSample),
@@ -163,7 +172,7 @@ function parseFlags(flags: VerifyFlags, cwd: string, signal: AbortSignal): Verif
 }
 
 /** Reads the head file. An unreadable head is refused: it must not count as confirmed. */
-function readExpectedHead(file: string, cwd: string): NonNullable<VerifyOptions['expectedHead']> {
+function readExpectedHead(file: string, cwd: string): KeptHead {
   const refuse = (why: string): Refusal =>
     new Refusal('usage', `--expect-head ${JSON.stringify(file)} ${why}`)
   let bytes

@@ -1,5 +1,5 @@
 import { describeFinding, isDamage } from '../../../domain/year/finding.ts'
-import type { VerifyProgress, VerifyReport, VerifyResult } from '../../../jobs/archive/verify-archive.ts'
+import type { AuditProgress, VerifyReport, VerifyResult } from '../../../jobs/archive/audit.ts'
 import { describeError } from '../../exit-codes.ts'
 import { counted } from '../../terminal.ts'
 import type { Terminal } from '../../terminal.ts'
@@ -20,8 +20,8 @@ export function throttled<T>(report: (value: T) => void): (value: T) => void {
   }
 }
 
-export function describeProgress({ objects, ofObjects, bytes, findings }: VerifyProgress): string {
-  return `${objects} of ${ofObjects} objects, ${megabytes(bytes)} read, ${findings} findings`
+export function describeProgress({ done, of, bytes, findings }: AuditProgress): string {
+  return `${done} of ${of} objects, ${megabytes(bytes)} read, ${findings} findings`
 }
 
 /** Prints the findings of a result and the failure that ended it. */

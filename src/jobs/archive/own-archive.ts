@@ -1,0 +1,188 @@
+import pLimit from 'p-limit'
+import type { LedgerAuditor, ObjectsAuditor } from '../../domain/ports.ts'
+import { Refusal, messageOf } from '../../domain/refusal.ts'
+import { auditLedger } from '../../domain/year/check.ts'
+import type { AuditedHead, LedgerAudit } from '../../domain/year/check.ts'
+import { examineSummary, objectFindings, objectPath } from '../../domain/year/examine.ts'
+import type { ObjectOutcome, ReadFile, ReadObject } from '../../domain/year/examine.ts'
+import { finding, isReadError } from '../../domain/year/finding.ts'
+import type { Finding, FindingCode } from '../../domain/year/finding.ts'
+import { parseHead } from '../../domain/year/ledger.ts'
+import type { AuditedContents, KeptHead, Manifest } from '../../domain/year/ledger.ts'
+import { auditLog, logFilePath } from '../../domain/year/log/check-log.ts'
+import type { Checkpoint } from '../../domain/year/log/signed-note.ts'
+import { NOTHING_READ } from './audit.ts'
+import type { ArchiveReader, Examined } from './audit.ts'
+
+/** The stores of an archive as an audit reads them. */
+export interface AuditedStores {
+  ledger: LedgerAuditor
+  objects: ObjectsAuditor
+}
+
+export interface OwnArchiveOptions {
+  /** A head that was kept earlier, and its file. */
+  expectedHead: KeptHead | null
+  /** True to prove every payload as a server does, not only the newest. */
+  payloads: boolean
+  /** True if every object is to be examined, so that they can be read ahead. */
+  isWhole: boolean
+  /** The checkpoint that the log key signed last, read before the ledger; null or undefined if no key is set. */
+  lastSigned?: Checkpoint | null
+  /** Reports a note for the operator that is not a finding. */
+  onNote: (message: string) => void
+}
+
+/** Heads and files of the log that are read at a time. */
+const FILES_CONCURRENCY = 16
+
+/** Most reads of the heads while a publisher adds new ones. */
+const READINGS_MAX = 5
+
+const NO_LEDGER: AuditedContents = { rows: [], legacy: [], founding: null, unreadable: [] }
+
+/**
+ * The own stores (docs/auditing.md): heads, both ledgers, the chain, the selection, the files of the log, the objects and
+ * orphans. Damage that makes a whole store unreadable is a finding; another failure of a store ends the audit.
+ */
+export function ownArchive(stores: AuditedStores, options: OwnArchiveOptions): ArchiveReader {
+  const { objects } = stores
+  const { payloads, isWhole, lastSigned = null, onNote } = options
+  return {
+    isOwn: true,
+    async read(report) {
+      const unlessDamaged = async <T>(
+        code: FindingCode,
+        path: string,
+        read: () => Promise<T>,
+      ): Promise<T | null> => {
+        try {
+          return await read()
+        } catch (error) {
+          if (!isDamaged(error)) throw error
+          report([finding(code, path, null, messageOf(error))])
+          return null
+        }
+      }
+      // Listed before the ledger is read, so that concurrent publications are not orphans. Without the list everything
+      // else is still audited, and the audit ends as incomplete.
+      const [listed] = await Promise.allSettled([
+        unlessDamaged('object_unreadable', 'sha256', () => objects.keys('sha256')),
+      ])
+      if (isWhole && !payloads && listed.status === 'fulfilled') objects.readAhead(listed.value ?? [])
+      // The files are read before the ledger, so that a sound ledger continues every note.
+      const files = await unlessDamaged('note_invalid', 'tlog/year', () => objects.logFiles.list())
+      const logFiles = await readEach(files ?? [], (file) =>
+        unlessDamaged('note_invalid', logFilePath(file), async () => ({
+          file,
+          bytes: await objects.logFiles.get(file),
+        })),
+      )
+      const read = await unlessDamaged('row_tampered', 'ledger', () => readLedger(stores, options))
+      const ledger = read?.audit ?? NOTHING_READ
+      report(ledger.findings)
+      // The tree needs every entry.
+      if (read?.contents.unreadable.length === 0)
+        report(
+          auditLog(
+            read.contents.rows,
+            logFiles.flatMap((file) => file ?? []),
+            lastSigned,
+          ),
+        )
+      const newest = ledger.timeline.at(-1)
+      return {
+        ledger,
+        examine: (item) => examineTwice(objects, item.manifest, payloads || item === newest, onNote),
+        async rest() {
+          if (listed.status === 'rejected') throw listed.reason
+          const findings = read === null ? [] : orphans(listed.value ?? [], ledger)
+          return { findings, objects: 0, bytes: 0 }
+        },
+      }
+    },
+    close: () => objects.close(),
+  }
+}
+
+function isDamaged(error: unknown): boolean {
+  return error instanceof Refusal && error.code === 'storage_damaged'
+}
+
+/** Reads several files at a time, in their order. */
+async function readEach<T, Result>(
+  files: readonly T[],
+  read: (file: T) => Promise<Result>,
+): Promise<Result[]> {
+  const limit = pLimit(FILES_CONCURRENCY)
+  // After a failure the queued reads are dropped: the process would wait for all of them before it ends.
+  return limit.map(files, read).finally(() => limit.clearQueue())
+}
+
+/** Reads the heads first: a commit in between leaves the ledger one entry ahead, which is sound. */
+async function readLedger(
+  { ledger, objects }: AuditedStores,
+  { expectedHead }: Pick<OwnArchiveOptions, 'expectedHead'>,
+): Promise<{ contents: AuditedContents; audit: LedgerAudit }> {
+  let heads = await readHeads(objects)
+  for (let reading = 1; ; reading += 1) {
+    const contents = (await ledger.read()) ?? NO_LEDGER
+    const audit = auditLedger(contents, heads, expectedHead)
+    if (audit.findings.length === 0 || reading === READINGS_MAX) return { contents, audit }
+    const again = await readHeads(objects)
+    if (again.at(-1)?.seq === heads.at(-1)?.seq) return { contents, audit }
+    heads = again
+  }
+}
+
+/** Reads every head, ascending. A failed read is repeated once. */
+export async function readHeads(objects: Pick<ObjectsAuditor, 'keys' | 'headFile'>): Promise<AuditedHead[]> {
+  const keys = await objects.keys('heads')
+  const heads = await readEach(keys, async (path): Promise<AuditedHead> => {
+    const seq = Number(/^heads\/([1-9]\d{0,14})$/.exec(path)?.[1] ?? 0)
+    if (seq === 0) return { path, seq, head: null }
+    let read = await objects.headFile(path)
+    if (isFailed(read)) read = await objects.headFile(path)
+    const head = read.found === 'bytes' ? parseHead(read.bytes) : null
+    const audited = { path, seq, head: head?.seq === seq ? head : null }
+    return isFailed(read) ? { ...audited, readError: read.why } : audited
+  })
+  return heads.sort((a, b) => a.seq - b.seq)
+}
+
+function isFailed(read: ReadFile): read is ReadFile & { found: 'something else' } {
+  return read.found === 'something else' && isReadError(read.why)
+}
+
+/** Examines an object, and a failed one a second time, to tell intermittent errors of disk or network from damage. */
+async function examineTwice(
+  objects: ObjectsAuditor,
+  manifest: Manifest,
+  isProved: boolean,
+  onNote: OwnArchiveOptions['onNote'],
+): Promise<Examined> {
+  let outcome = isProved ? null : outcomeOf(manifest, await objects.summarize(objectPath(manifest.sha256)))
+  outcome ??= await objects.prove(manifest)
+  const [first] = objectFindings(manifest, outcome)
+  if (first !== undefined) outcome = await objects.prove(manifest)
+  const findings = objectFindings(manifest, outcome)
+  if (first !== undefined && findings.length === 0)
+    onNote(
+      `${objectPath(manifest.sha256)} was valid on the second read but not on the first (${first.code}); check the disk, the memory and the network`,
+    )
+  return { findings, objects: 1, bytes: outcome.found === 'bytes' ? outcome.byteSize : 0 }
+}
+
+/** Compares an object with its manifest; null if only its whole text can tell. */
+function outcomeOf(manifest: Manifest, read: ReadObject): ObjectOutcome | null {
+  if (read.found !== 'bytes') return read
+  const problems = examineSummary(manifest, read)
+  return problems && { found: 'bytes', byteSize: read.byteSize, problems }
+}
+
+/** Objects without an entry: left by a crash before the commit, or foreign. */
+function orphans(keys: readonly string[], { timeline }: LedgerAudit): Finding[] {
+  const named = new Set(timeline.map(({ manifest }) => objectPath(manifest.sha256)))
+  const unnamed = keys.filter((key) => !named.has(key)).sort()
+  return unnamed.map((path) => finding('orphan_object', path, null, null))
+}
