@@ -16,32 +16,24 @@ import type { LogReport } from './host-log.ts'
 export interface ArchiveReader {
   /** True for the own stores: the newest publication is always examined, and findings are not limited. */
   isOwn: boolean
-  /**
-   * Reads and audits what says which publications there are: the ledgers, the heads and the signed log.
-   *
-   * @param report receives the findings; those from before an error are kept
-   */
-  read(report: (findings: readonly Finding[]) => void, signal: AbortSignal): Promise<ReadArchive>
+  /** Reads and audits what says which publications there are: the ledgers, the heads and the signed log. */
+  read(report: Report, options: Pick<AuditOptions, 'jobs' | 'signal'>): Promise<ReadArchive>
   /** Stops reading. */
   close(): Promise<void>
 }
+
+/** Receives findings, and what was read for them. Those from before an error are kept. */
+export type Report = (findings: readonly Finding[], read?: { objects: number; bytes: number }) => void
 
 /** The ledgers of an archive, audited, and what remains to be examined. */
 interface ReadArchive {
   ledger: LedgerAudit
   /** Reads and examines everything that the archive shows of one publication. */
-  examine(item: TimelineItem): Promise<Examined>
+  examine(item: TimelineItem, report: Report): Promise<void>
   /** Audits what belongs to no publication. It is called last. */
-  rest(): Promise<Examined>
+  rest(report: Report): Promise<void>
   /** Members of the report of a host. */
   ofHost?: Pick<VerifyReport, 'comparedWith' | 'log'>
-}
-
-/** Findings, and what was read for them. */
-export interface Examined {
-  findings: readonly Finding[]
-  objects: number
-  bytes: number
 }
 
 export interface AuditPorts {
@@ -82,9 +74,11 @@ export interface VerifyResult {
   cause: unknown
 }
 
-/** The findings of an audit, and the number of objects and bytes read for them. */
+/** The state of an audit. */
 interface Run {
-  findings: Finding[]
+  /** Findings by part of the archive, in the order of the parts. */
+  found: Finding[][]
+  findings: number
   findingsMax: number
   objects: number
   bytes: number
@@ -113,21 +107,19 @@ export async function audit(
   options: AuditOptions,
 ): Promise<VerifyResult> {
   const startedAt = clock()
-  const run: Run = { findings: [], findingsMax: reader.isOwn ? Infinity : FINDINGS_MAX, objects: 0, bytes: 0 }
+  const findingsMax = reader.isOwn ? Infinity : FINDINGS_MAX
+  const run: Run = { found: [], findings: 0, findingsMax, objects: 0, bytes: 0 }
   let archive: ReadArchive | null = null
   let cause: unknown = null
   try {
-    archive = await reader.read((findings) => addFindings(run, findings), options.signal)
+    archive = await reader.read(reportOf(run), options)
     const { timeline } = archive.ledger
     const manifests = timeline.map(({ manifest }) => manifest)
     const chosen = new Set(chooseManifests(manifests, options, random))
     const newest = reader.isOwn ? timeline.at(-1) : undefined
     const items = timeline.filter((item) => item === newest || chosen.has(item.manifest))
     await examineAll(archive, items, run, options, onProgress)
-    const { findings, objects, bytes } = await archive.rest()
-    run.objects += objects
-    run.bytes += bytes
-    addFindings(run, findings)
+    await archive.rest(reportOf(run))
   } catch (error) {
     if (error instanceof Refusal && error.code === 'usage') throw error
     cause = error
@@ -135,7 +127,8 @@ export async function audit(
     await reader.close()
   }
   const { timeline, gaps, head } = archive?.ledger ?? NOTHING_READ
-  const { findings, objects, bytes } = run
+  const { objects, bytes } = run
+  const findings = distinct(run.found.flat())
   const complete = cause === null
   return {
     report: {
@@ -164,41 +157,40 @@ async function examineAll(
   onProgress: AuditPorts['onProgress'],
 ): Promise<void> {
   const limit = pLimit(jobs)
-  const found: (readonly Finding[])[] = items.map(() => [])
-  let [done, findings] = [0, run.findings.length]
+  const reports = items.map(() => reportOf(run))
+  let done = 0
   try {
     await limit.map(items, async (item, index) => {
       signal.throwIfAborted()
-      const examined = await archive.examine(item)
-      found[index] = examined.findings
-      run.objects += examined.objects
-      run.bytes += examined.bytes
-      findings += examined.findings.length
-      if (findings > run.findingsMax) throw tooManyFindings()
+      await archive.examine(item, reports[index] as Report)
       done += 1
-      onProgress({ done, of: items.length, bytes: run.bytes, findings })
+      onProgress({ done, of: items.length, bytes: run.bytes, findings: run.findings })
     })
   } finally {
     // After a failure nothing more is read: the process would wait for it before it ends.
     limit.clearQueue()
-    addFindings(run, distinct(found.flat()))
+  }
+}
+
+/** Creates the report of the next part of the archive. */
+function reportOf(run: Run): Report {
+  const found: Finding[] = []
+  run.found.push(found)
+  return (findings, read) => {
+    run.objects += read?.objects ?? 0
+    run.bytes += read?.bytes ?? 0
+    const room = run.findingsMax - run.findings
+    found.push(...findings.slice(0, room))
+    run.findings += Math.min(findings.length, room)
+    if (findings.length > room)
+      throw new Refusal<PublishedRefusal>(
+        'source_unavailable',
+        `the host has more than ${FINDINGS_MAX} findings; the rest was not audited`,
+      )
   }
 }
 
 /** A missing publication is one finding, although several requests find it. */
 function distinct(findings: readonly Finding[]): Finding[] {
   return [...new Map(findings.map((one) => [JSON.stringify(one), one])).values()]
-}
-
-function addFindings(run: Run, findings: readonly Finding[]): void {
-  const room = run.findingsMax - run.findings.length
-  run.findings.push(...findings.slice(0, room))
-  if (findings.length > room) throw tooManyFindings()
-}
-
-function tooManyFindings(): Refusal<PublishedRefusal> {
-  return new Refusal(
-    'source_unavailable',
-    `the host has more than ${FINDINGS_MAX} findings; the rest was not audited`,
-  )
 }

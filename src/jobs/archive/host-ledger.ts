@@ -1,12 +1,25 @@
+import pLimit from 'p-limit'
+import { areSameBytes } from '../../domain/digest.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Clock, PublishedHistory } from '../../domain/ports.ts'
 import { auditLedger } from '../../domain/year/check.ts'
 import type { HistoryRefusal } from '../../domain/year/history/history.ts'
 import type { LedgerAudit } from '../../domain/year/check.ts'
-import { isSound } from '../../domain/year/finding.ts'
+import { READ_ERROR, finding, isSound } from '../../domain/year/finding.ts'
+import type { Finding } from '../../domain/year/finding.ts'
 import type { AuditedContents } from '../../domain/year/ledger.ts'
-import type { TilesAudit } from '../../domain/year/log/audit-tiles.ts'
-import { STATIC_HEADERS, STATIC_INDEX, STATIC_LEGACY_LEDGER } from '../../domain/year/log/static-layout.ts'
+import { auditTiles } from '../../domain/year/log/audit-tiles.ts'
+import type { PublishedTile, TilesAudit } from '../../domain/year/log/audit-tiles.ts'
+import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
+import {
+  STATIC_HEADERS,
+  STATIC_INDEX,
+  STATIC_LEGACY_LEDGER,
+  staticTilePath,
+  staticTiles,
+} from '../../domain/year/log/static-layout.ts'
+import { entriesOf, tileBytes, tilePath, tilesOfSize } from '../../domain/year/log/tiles.ts'
+import type { Tile } from '../../domain/year/log/tiles.ts'
 import {
   auditPublishedLedger,
   hasTooManyLines,
@@ -21,17 +34,33 @@ import {
   auditIndex,
   auditLegacyFile,
 } from '../../domain/year/published-ledger.ts'
-import type { PublishedDocument, Reference } from '../../domain/year/published-ledger.ts'
-import { mergeNote, ownLog, readHostNote } from './host-log.ts'
-import type { HostLogPorts, HostNote, LogReport } from './host-log.ts'
-import { auditHostTiles, olderTileRounds } from './host-tiles.ts'
-import { addFindings, foreignHost, sendAll, unavailable, unexpectedResponse } from './host-requests.ts'
-import type { HostRun } from './host-requests.ts'
+import type { PublishedDocument, PublishedResponse, Reference } from '../../domain/year/published-ledger.ts'
 import { NOTHING_READ } from './audit.ts'
+import type { AuditOptions, Report } from './audit.ts'
+import { foreignHost, mergeNote, ownLog, readHostNote, unavailable, unexpectedResponse } from './host-log.ts'
+import type { HostLogPorts, HostNote, LogReport } from './host-log.ts'
 
 export interface HostLedgerPorts extends HostLogPorts {
   published: PublishedHistory
   clock: Clock
+}
+
+/** One request, and the rule for its response. */
+export interface HostCheck {
+  send(signal: AbortSignal): Promise<PublishedResponse>
+  examine(response: PublishedResponse): Finding[]
+  /** The findings if there is no response. */
+  withoutResponse(reason: string): Finding[]
+}
+
+/** An audit of the ledger of a host. */
+export interface HostRun extends Pick<AuditOptions, 'jobs' | 'signal'> {
+  /** Receives every finding. */
+  report: Report
+  /** The findings so far. */
+  findings: Finding[]
+  /** Sends a request and examines the response. A missing response is a finding. */
+  send: (check: HostCheck, report: Report) => Promise<void>
 }
 
 /** The ledger of a host, audited. */
@@ -60,7 +89,7 @@ const FILE_MAX_BYTES = 16 * 1024 * 1024
 /**
  * Reads the signed log and the ledger of a host and audits them: against each other, the trusted policy, the newest
  * checkpoint seen earlier, a head kept earlier and the own ledger. The own ledger replaces one that the host does not
- * publish. Findings are added to the run.
+ * publish.
  *
  * @throws Refusal `usage` without a ledger to compare the host with
  */
@@ -73,21 +102,21 @@ export async function readHostLedger(
   const { signal } = run
   // The checkpoint and the head are requested first: a concurrent publication only makes the ledger longer.
   const signed = await readHostNote(ports, signal)
-  addFindings(run, signed?.findings ?? [])
+  run.report(signed?.findings ?? [])
   const note = signed?.note ?? null
   const head = await readDocument(published, 'head', signal)
   const ledger = await readDocument(published, 'ledger', signal)
   const isStatic = signed !== null && ledger.bytes === null && ledger.findings.length === 0
   if (isStatic) return readStaticLedger(ports, note, reference, run)
-  addFindings(run, ledger.findings)
+  run.report(ledger.findings)
   if (ledger.bytes === null) {
     if (ledger.findings.length === 0) await requireHistory(ports, signal)
     const audit = auditOwnLedger(ledger, published.base, reference)
-    addFindings(run, audit.findings)
+    run.report(audit.findings)
     return { ...NO_LEDGER, audit, comparedWith: reference.own ? 'own' : 'none' }
   }
   const legacy = await readDocument(published, 'legacyLedger', signal)
-  addFindings(run, legacy.findings)
+  run.report(legacy.findings)
   const laterHead = isOvertaken(head.bytes, ledger.bytes)
     ? await readDocument(published, 'head', signal)
     : null
@@ -115,16 +144,15 @@ async function readStaticLedger(
     laterHead: null,
   }
   const read = await auditTexts(ports, texts, { note, tiles, isStatic }, reference, run)
-  if (tiles.tree !== null && tiles.isWhole)
-    await sendAll({ ...run, onProgress: () => undefined }, olderTileRounds(ports, tiles.tree, tiles.entries))
+  if (tiles.tree !== null && tiles.isWhole) await auditOlderTiles(ports, tiles.tree, tiles.entries, run)
   ports.onNote(`${STATIC_HEADERS} of ${ports.published.base} is not signed and was not checked`)
   if (read.contents === null) return read
-  addFindings(run, auditLegacyFile(read.contents, texts.legacy))
+  run.report(auditLegacyFile(read.contents, texts.legacy))
   const indexBytes = await readFile(ports, STATIC_INDEX, run.signal)
   // An index of a damaged ledger proves nothing.
   if (!isSound(run.findings)) return read
   const { findings, later } = auditIndex(read.contents, indexBytes)
-  addFindings(run, findings)
+  run.report(findings)
   if (later > 0)
     ports.onNote(
       `${STATIC_INDEX} lists ${later} entries that are not in the checkpoint of ${ports.published.base} yet`,
@@ -154,9 +182,9 @@ async function auditTexts(
   reference: Reference,
   run: HostRun,
 ): Promise<HostLedger> {
-  addFindings(run, tiles?.findings ?? [])
+  run.report(tiles?.findings ?? [])
   const { isOwnUnrelated, contents, ...audit } = auditPublishedLedger(texts, reference)
-  addFindings(run, audit.findings)
+  run.report(audit.findings)
   if (isOwnUnrelated)
     ports.onNote(
       `the archive in the data folder has no entry and no publication in common with ${ports.published.base}; the host was not compared with it`,
@@ -166,7 +194,7 @@ async function auditTexts(
   if (note === null || tiles === null) return ledger
   const own = ownLog(reference, note.policy)
   const { findings, report } = await mergeNote(ports, note, tiles.tree, isSound(run.findings), own)
-  addFindings(run, findings)
+  run.report(findings)
   return { ...ledger, log: report }
 }
 
@@ -214,4 +242,78 @@ function auditOwnLedger(
       `the host ${base} publishes no ledger (404 for ${PUBLISHED_LEDGER}), and the data folder has none to compare with; set --data-dir to a copy of its archive`,
     )
   return own ? auditLedger(own, null, expectedHead) : NOTHING_READ
+}
+
+/** Most bytes of all tiles and bundles of a host together. */
+const TILES_MAX_BYTES = 16 * 1024 * 1024
+
+/**
+ * Reads all tiles and bundles of a checkpoint and compares them with its root.
+ *
+ * @param ledger lines of the host's ledger, read after the checkpoint; null if the host has no ledger text
+ * @throws Refusal `source_unavailable` if they have too many bytes
+ */
+async function auditHostTiles(
+  { published }: HostLogPorts,
+  { checkpoint }: HostNote,
+  ledger: Parameters<typeof auditTiles>[2],
+  signal: AbortSignal,
+): Promise<TilesAudit> {
+  const files: PublishedTile[] = []
+  const unread: Finding[] = []
+  let remaining = TILES_MAX_BYTES
+  for (const tile of tilesOfSize(checkpoint.size)) {
+    const path = staticTilePath(tile)
+    const response = await published.file(`/${path}`, remaining, signal)
+    if (response.is === 'text') {
+      if (response.bytes === null)
+        throw unavailable(
+          `the tiles of ${published.base} have more than ${TILES_MAX_BYTES} bytes, up to ${path}`,
+        )
+      remaining -= response.byteSize
+      files.push({ tile, bytes: response.bytes })
+    } else if (response.is === 'absent') files.push({ tile, bytes: null })
+    else unread.push(unreadable(path, `the host responded with ${response.description}`))
+  }
+  const audit = auditTiles(checkpoint, files, ledger)
+  return { ...audit, findings: [...unread, ...audit.findings] }
+}
+
+/** Audits the partial tiles and bundles that an export keeps for readers of older checkpoints. */
+async function auditOlderTiles(
+  { published }: HostLedgerPorts,
+  tree: MerkleTree,
+  entries: readonly Uint8Array[],
+  { report, send, jobs }: HostRun,
+): Promise<void> {
+  const current = new Set(tilesOfSize(tree.size).map(tilePath))
+  const older = staticTiles(tree.size).filter((tile) => !current.has(tilePath(tile)))
+  const limit = pLimit(jobs)
+  const check = (tile: Tile): Promise<void> => {
+    const path = staticTilePath(tile)
+    const expected = tileBytes(tree, tile, (bundle) => entriesOf(entries, bundle))
+    return send(
+      {
+        send: (signal) => published.file(`/${path}`, expected.byteLength, signal),
+        examine: (response) => auditOlderTile(path, expected, response),
+        withoutResponse: (reason) => [unreadable(path, reason)],
+      },
+      // They are not counted as objects.
+      (findings) => report(findings),
+    )
+  }
+  await limit.map(older, check).finally(() => limit.clearQueue())
+}
+
+function auditOlderTile(path: string, expected: Uint8Array, response: PublishedResponse): Finding[] {
+  const isText = response.is === 'text'
+  if (isText && response.bytes !== null && areSameBytes(response.bytes, expected)) return []
+  if (!isText && response.is !== 'absent')
+    return [unreadable(path, `the host responded with ${response.description}`)]
+  const actual = isText ? `${response.byteSize} other bytes` : null
+  return [finding('tile_mismatch', path, `the ${expected.byteLength} bytes of the signed tree`, actual)]
+}
+
+function unreadable(path: string, reason: string): Finding {
+  return finding('object_unreadable', path, null, `${READ_ERROR}${reason}`)
 }

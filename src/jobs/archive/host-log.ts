@@ -1,6 +1,7 @@
 import { encodeBase64 } from '../../domain/digest.ts'
 import { utf8Text } from '../../domain/text.ts'
 import type { PublishedHistory, SeenLogs } from '../../domain/ports.ts'
+import { Refusal } from '../../domain/refusal.ts'
 import { finding } from '../../domain/year/finding.ts'
 import type { Finding } from '../../domain/year/finding.ts'
 import { forkOf, ledgerTree } from '../../domain/year/log/log-history.ts'
@@ -11,8 +12,7 @@ import { openCheckpoint, readCheckpoint } from '../../domain/year/log/signed-not
 import type { Checkpoint } from '../../domain/year/log/signed-note.ts'
 import { STATIC_CHECKPOINT, STATIC_INDEX, STATIC_POLICY } from '../../domain/year/log/static-layout.ts'
 import { LINES_MAX } from '../../domain/year/published-ledger.ts'
-import type { Reference } from '../../domain/year/published-ledger.ts'
-import { foreignHost, unavailable, unexpectedResponse } from './host-requests.ts'
+import type { PublishedRefusal, Reference, WithoutText } from '../../domain/year/published-ledger.ts'
 
 export interface HostLogPorts {
   published: Pick<PublishedHistory, 'base' | 'file'>
@@ -252,4 +252,25 @@ async function reportFork(
       { file: now, note: later },
     ],
   }
+}
+
+export function unavailable(reason: string): Refusal<PublishedRefusal> {
+  return new Refusal('source_unavailable', reason)
+}
+
+/** Returns the refusal of a response that neither has a file of the host nor says that there is none. */
+export function unexpectedResponse(
+  base: string,
+  path: string,
+  { description }: WithoutText,
+): Refusal<PublishedRefusal> {
+  return unavailable(`the host ${base} responded with ${description} for ${path}; run the audit again later`)
+}
+
+/** Returns the refusal of an address without an archive; nothing that it sends is damage. */
+export function foreignHost(base: string, path: string, response: string): Refusal {
+  return new Refusal(
+    'usage',
+    `there is no archive at ${base} (${response} for ${path}); give the address of a dash server or of an exported folder`,
+  )
 }

@@ -12,7 +12,7 @@ import type { AuditedContents, KeptHead, Manifest } from '../../domain/year/ledg
 import { auditLog, logFilePath } from '../../domain/year/log/check-log.ts'
 import type { Checkpoint } from '../../domain/year/log/signed-note.ts'
 import { NOTHING_READ } from './audit.ts'
-import type { ArchiveReader, Examined } from './audit.ts'
+import type { ArchiveReader, Report } from './audit.ts'
 
 /** The stores of an archive as an audit reads them. */
 export interface AuditedStores {
@@ -93,11 +93,11 @@ export function ownArchive(stores: AuditedStores, options: OwnArchiveOptions): A
       const newest = ledger.timeline.at(-1)
       return {
         ledger,
-        examine: (item) => examineTwice(objects, item.manifest, payloads || item === newest, onNote),
-        async rest() {
+        examine: (item, reportItem) =>
+          examineTwice(objects, item.manifest, payloads || item === newest, reportItem, onNote),
+        async rest(reportRest) {
           if (listed.status === 'rejected') throw listed.reason
-          const findings = read === null ? [] : orphans(listed.value ?? [], ledger)
-          return { findings, objects: 0, bytes: 0 }
+          if (read !== null) reportRest(orphans(listed.value ?? [], ledger))
         },
       }
     },
@@ -154,23 +154,33 @@ function isFailed(read: ReadFile): read is ReadFile & { found: 'something else' 
   return read.found === 'something else' && isReadError(read.why)
 }
 
-/** Examines an object, and a failed one a second time, to tell intermittent errors of disk or network from damage. */
+/**
+ * Examines an object, and a failed one a second time, to tell intermittent errors of disk or network from damage. An
+ * object that cannot be examined again keeps its first finding.
+ */
 async function examineTwice(
   objects: ObjectsAuditor,
   manifest: Manifest,
   isProved: boolean,
+  report: Report,
   onNote: OwnArchiveOptions['onNote'],
-): Promise<Examined> {
+): Promise<void> {
   let outcome = isProved ? null : outcomeOf(manifest, await objects.summarize(objectPath(manifest.sha256)))
   outcome ??= await objects.prove(manifest)
-  const [first] = objectFindings(manifest, outcome)
-  if (first !== undefined) outcome = await objects.prove(manifest)
-  const findings = objectFindings(manifest, outcome)
+  let findings = objectFindings(manifest, outcome)
+  const [first] = findings
+  try {
+    if (first !== undefined) {
+      outcome = await objects.prove(manifest)
+      findings = objectFindings(manifest, outcome)
+    }
+  } finally {
+    report(findings, { objects: 1, bytes: outcome.found === 'bytes' ? outcome.byteSize : 0 })
+  }
   if (first !== undefined && findings.length === 0)
     onNote(
       `${objectPath(manifest.sha256)} was valid on the second read but not on the first (${first.code}); check the disk, the memory and the network`,
     )
-  return { findings, objects: 1, bytes: outcome.found === 'bytes' ? outcome.byteSize : 0 }
 }
 
 /** Compares an object with its manifest; null if only its whole text can tell. */

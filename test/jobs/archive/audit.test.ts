@@ -3,12 +3,19 @@ import type { LedgerAuditor, ObjectsAuditor } from '../../../src/domain/ports.ts
 import { storageDamaged, storageUnavailable } from '../../../src/domain/refusal.ts'
 import { objectPath } from '../../../src/domain/year/examine.ts'
 import type { NoBytes, ObjectOutcome, ReadObject } from '../../../src/domain/year/examine.ts'
-import { READ_ERROR } from '../../../src/domain/year/finding.ts'
+import { READ_ERROR, finding } from '../../../src/domain/year/finding.ts'
+import type { Finding } from '../../../src/domain/year/finding.ts'
 import type { AuditedContents, LedgerContents, LedgerRow, Manifest } from '../../../src/domain/year/ledger.ts'
 import { formatHead } from '../../../src/domain/year/ledger.ts'
 import { proveLedger } from '../../../src/domain/year/check.ts'
+import type { LedgerAudit } from '../../../src/domain/year/check.ts'
 import { audit } from '../../../src/jobs/archive/audit.ts'
-import type { AuditOptions, AuditPorts, VerifyResult } from '../../../src/jobs/archive/audit.ts'
+import type {
+  ArchiveReader,
+  AuditOptions,
+  AuditPorts,
+  VerifyResult,
+} from '../../../src/jobs/archive/audit.ts'
 import { ownArchive } from '../../../src/jobs/archive/own-archive.ts'
 import { chainOf, headAt, publication, sampleLedger } from '../../domain/year/ledger-rows.ts'
 
@@ -346,12 +353,16 @@ describe('an audit that ends early', () => {
     expect(report.findings).toMatchObject([{ code: 'object_missing' }, { code: 'digest_mismatch' }])
   })
 
-  test('an audit interrupted during a second read keeps the findings of other objects', async () => {
+  test('an audit interrupted during a second read keeps the findings of the first reads', async () => {
     const { report, cause } = await verify(
       fakeArchive({ '2025-12-30': [GONE], '2026-01-02': ['differs', broken], '2026-01-03': [GONE] }),
     )
     expect([cause, report.complete]).toEqual([broken, false])
-    expect(report.findings).toMatchObject([{ code: 'object_missing' }])
+    expect(report.findings).toMatchObject([
+      { code: 'object_missing' },
+      { code: 'digest_mismatch' },
+      { code: 'object_missing' },
+    ])
   })
 
   const unreachable = storageUnavailable('the folder is not there')
@@ -449,5 +460,47 @@ describe('a running publisher', () => {
     archive.ledger.read = () => (order.push('ledger'), read())
     await verify(archive)
     expect(order).toEqual(['sha256', 'heads', 'ledger'])
+  })
+})
+
+describe('the findings of another host', () => {
+  const findings = (count: number, from = 0): Finding[] =>
+    Array.from({ length: count }, (_, index) => finding('row_tampered', `entries/${from + index}`, null, 'x'))
+
+  /** A host with findings in its ledger and, from the same numbers on, in each of its publications. */
+  const hostOf = (inLedger: number, inEach: number): ArchiveReader => ({
+    isOwn: false,
+    read: (report) => {
+      report(findings(inLedger))
+      const { timeline } = proveLedger(CONTENTS, headAt(CONTENTS.rows, 7))
+      const ledger: LedgerAudit = { findings: [], timeline, gaps: 0, head: { seq: 7, leaf: '' } }
+      return Promise.resolve({
+        ledger,
+        examine: (item, reportItem) =>
+          Promise.resolve(reportItem(findings(inEach, 10_000 * (1 + timeline.indexOf(item))))),
+        rest: () => Promise.resolve(),
+      })
+    },
+    close: () => Promise.resolve(),
+  })
+
+  test.each<[inLedger: number, inEach: number, complete: boolean]>([
+    [1_000, 0, true],
+    [1_001, 0, false],
+    [300, 100, true],
+    [300, 101, false],
+    [301, 100, false],
+  ])('a host with %i and seven times %i findings has at most a thousand of them', async (...given) => {
+    const [inLedger, inEach, complete] = given
+    const ports: AuditPorts = { clock: Date.now, random: () => 0, onProgress: () => undefined }
+    const options: AuditOptions = { sample: null, since: null, jobs: 2, signal: new AbortController().signal }
+    const { report, cause } = await audit(hostOf(inLedger, inEach), ports, options)
+    expect(report).toMatchObject({ ok: false, complete, comparedWith: 'none', log: null })
+    expect(report.findings).toHaveLength(1_000)
+    if (!complete)
+      expect(cause).toMatchObject({
+        code: 'source_unavailable',
+        detail: expect.stringContaining('more than 1000 findings'),
+      })
   })
 })

@@ -6,21 +6,19 @@ import { utf8Text } from '../../../domain/text.ts'
 import { parseDay } from '../../../domain/time.ts'
 import { isDamage } from '../../../domain/year/finding.ts'
 import { parseHead } from '../../../domain/year/ledger.ts'
-import type { AuditedContents, KeptHead, Manifest } from '../../../domain/year/ledger.ts'
+import type { AuditedContents, KeptHead } from '../../../domain/year/ledger.ts'
 import { newestNoteSize } from '../../../domain/year/log/log-history.ts'
 import type { Checkpoint } from '../../../domain/year/log/signed-note.ts'
-import { chooseManifests, parseSample } from '../../../domain/year/sample.ts'
+import { parseSample } from '../../../domain/year/sample.ts'
 import { audit } from '../../../jobs/archive/audit.ts'
-import type { AuditOptions, AuditProgress, VerifyResult } from '../../../jobs/archive/audit.ts'
+import type { ArchiveReader, AuditOptions, AuditProgress, VerifyResult } from '../../../jobs/archive/audit.ts'
 import { ownArchive } from '../../../jobs/archive/own-archive.ts'
-import type { PublishedAuditPorts } from '../../../jobs/archive/verify-published.ts'
 import type { Container } from '../../container.ts'
 import type { CommandContext } from '../../context.ts'
 import { isUnfounded, requireFolders } from '../../data-folder.ts'
 import { EXIT, describeError, exitCodeOf } from '../../exit-codes.ts'
 import { leaveAuditRecord } from '../../job-records.ts'
 import { flagValue, hostFlag, wholeFlag } from '../../settings/environment.ts'
-import type { Terminal } from '../../terminal.ts'
 import { readPolicy } from './verify-proof.ts'
 import { describeProgress, forkText, throttled, showFindings, summarize } from './verify-output.ts'
 
@@ -51,15 +49,18 @@ export async function verifyArchiveCommand(context: CommandContext, flags: Verif
       `--${misplaced} is for the log of another host; add --url or remove --${misplaced}`,
     )
   if (base === null) requireFolders(config)
-  const result: VerifyResult & { isOwnUnrelated?: boolean } =
+  const { archive, hasOwn } =
     base === null
-      ? await auditFolder(container, options, terminal)
-      : await auditHost(base, context, options, flags)
+      ? { archive: await openFolder(container, options, terminal.note), hasOwn: false }
+      : await openHost(base, context, options, flags)
+  const onProgress = throttled((progress: AuditProgress) => terminal.progress(describeProgress(progress)))
+  const result = await audit(archive, { clock: Date.now, random: Math.random, onProgress }, options)
+  const { report, cause } = result
   showFindings(result, terminal)
   const recorded = base === null && (await leaveAuditRecord(container, result, options, terminal))
-  const reason = result.cause === null ? null : describeError(result.cause)
-  const summary = summarize(result.report, result.isOwnUnrelated === true) + forkText(result.report)
-  terminal.result({ ...result.report, reason, recorded }, summary)
+  const reason = cause === null ? null : describeError(cause)
+  const summary = summarize(report, hasOwn && report.comparedWith === 'none') + forkText(report)
+  terminal.result({ ...report, reason, recorded }, summary)
   return exitCode(result, signal)
 }
 
@@ -70,19 +71,16 @@ interface ParsedFlags extends AuditOptions {
   payloads: boolean
 }
 
-async function auditFolder(
+async function openFolder(
   container: Container,
   options: ParsedFlags,
-  terminal: Terminal,
-): Promise<VerifyResult> {
-  const { note: onNote } = terminal
-  const onProgress = throttled((progress: AuditProgress) => terminal.progress(describeProgress(progress)))
+  onNote: (message: string) => void,
+): Promise<ArchiveReader> {
   const lastSigned = await recordOfKey(container, onNote)
   const ledger = await container.ledgerAuditor()
   const objects = await container.objectsAuditor(options)
   const isWhole = options.sample === null && options.since === null
-  const archive = ownArchive({ ledger, objects }, { ...options, isWhole, lastSigned, onNote })
-  return audit(archive, { clock: Date.now, random: Math.random, onProgress }, options)
+  return ownArchive({ ledger, objects }, { ...options, isWhole, lastSigned, onNote })
 }
 
 /** The checkpoint that the log key signed last; null, with a note, if the key or its record cannot be read. */
@@ -101,46 +99,30 @@ async function recordOfKey(
 }
 
 /**
- * Audits another host by its public API, and compares it with the local ledger if there is one.
+ * Opens another host, to be compared with the local ledger if there is one.
  *
  * @throws Refusal `usage` for flags that do not apply to a host
  */
-async function auditHost(
-  base: string,
-  context: CommandContext,
-  options: ParsedFlags,
-  flags: VerifyFlags,
-): Promise<VerifyResult & { isOwnUnrelated: boolean }> {
-  const { container } = context
-  if (options.payloads)
-    throw new Refusal('usage', '--payloads needs the stored objects; remove --payloads or --url')
-  const { verifyPublished } = await import('../../../jobs/archive/verify-published.ts')
-  const host = await hostPorts(base, context, flags)
-  const ledger = await readOwnLedger(container)
-  const ports = { ...host, ledger, ownNote: ledger && (await readOwnNote(container)) }
-  const chosen = (manifests: readonly Manifest[]): Manifest[] =>
-    chooseManifests(manifests, options, Math.random)
-  const result = await verifyPublished(ports, { ...options, chosen })
-  return { ...result, isOwnUnrelated: ledger !== null && result.report.comparedWith === 'none' }
-}
-
-/** Returns the ports of an audit of another host. */
-async function hostPorts(
+async function openHost(
   base: string,
   { config, container, terminal, cwd }: CommandContext,
+  { payloads, expectedHead }: ParsedFlags,
   { policy, state }: VerifyFlags,
-): Promise<Omit<PublishedAuditPorts, 'ledger' | 'ownNote'>> {
-  const showProgress = throttled((text: string) => terminal.progress(text))
-  return {
+): Promise<{ archive: ArchiveReader; hasOwn: boolean }> {
+  if (payloads) throw new Refusal('usage', '--payloads needs the stored objects; remove --payloads or --url')
+  const { hostArchive } = await import('../../../jobs/archive/host-archive.ts')
+  const ports = {
     published: await container.publishedHistory(base),
     seenLogs: await container.seenLogs(
       state === undefined ? join(config.stateHome, 'dash', 'logs') : resolve(cwd, state),
     ),
     policy: policy === undefined ? null : readPolicy(policy, cwd).text,
     clock: Date.now,
-    onProgress: (done, total) => showProgress(`${done} of ${total} publications requested`),
     onNote: terminal.note,
   }
+  const own = await readOwnLedger(container)
+  const ownNote = own && (await readOwnNote(container))
+  return { archive: hostArchive(ports, { own, ownNote, expectedHead }), hasOwn: own !== null }
 }
 
 /** Reads the local ledger; null if this machine has no archive, or an empty one. */

@@ -10,12 +10,17 @@ import { addDays } from '../../../src/domain/time.ts'
 import { isDamage } from '../../../src/domain/year/finding.ts'
 import type { LedgerContents } from '../../../src/domain/year/ledger.ts'
 import { formatHead } from '../../../src/domain/year/ledger.ts'
-import type { VerifyReport } from '../../../src/jobs/archive/audit.ts'
-import { verifyPublished } from '../../../src/jobs/archive/verify-published.ts'
+import type { Reference } from '../../../src/domain/year/published-ledger.ts'
+import { audit as auditArchive } from '../../../src/jobs/archive/audit.ts'
 import type {
-  PublishedAuditOptions,
-  PublishedAuditPorts,
-} from '../../../src/jobs/archive/verify-published.ts'
+  AuditOptions,
+  AuditPorts,
+  AuditProgress,
+  VerifyReport,
+  VerifyResult,
+} from '../../../src/jobs/archive/audit.ts'
+import { hostArchive } from '../../../src/jobs/archive/host-archive.ts'
+import type { HostArchivePorts } from '../../../src/jobs/archive/host-archive.ts'
 import { headAt } from '../../domain/year/ledger-rows.ts'
 import { openApp, publishedBy, refusalResponse, listenLocally } from '../../support/api-client.ts'
 import type { Lie, SentResponse } from '../../support/api-client.ts'
@@ -26,31 +31,26 @@ import { logFilesOf, noteOf } from '../../support/static-host.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 
+type Options = Partial<AuditOptions & Reference & HostArchivePorts & Pick<AuditPorts, 'onProgress'>>
+
 /** One audit of a host, and why it ended early. */
-function audit(
-  published: PublishedHistory,
-  options: Partial<PublishedAuditOptions> = {},
-  ports: Partial<PublishedAuditPorts> = {},
-): ReturnType<typeof verifyPublished> {
-  return verifyPublished(
-    {
-      published,
-      ledger: null,
-      ownNote: null,
-      seenLogs: openSeenLogs('/nowhere'),
-      policy: null,
-      clock: Date.now,
-      onProgress: () => undefined,
-      onNote: () => undefined,
-      ...ports,
-    },
-    {
-      expectedHead: null,
-      chosen: (manifests) => manifests,
-      jobs: 3,
-      signal: new AbortController().signal,
-      ...options,
-    },
+function audit(published: PublishedHistory, options: Options = {}): Promise<VerifyResult> {
+  const {
+    own = null,
+    ownNote = null,
+    expectedHead = null,
+    seenLogs = openSeenLogs('/nowhere'),
+    policy = null,
+    clock = Date.now,
+    onNote = () => undefined,
+    onProgress = () => undefined,
+    ...chosen
+  } = options
+  const ports = { published, seenLogs, policy, clock, onNote }
+  return auditArchive(
+    hostArchive(ports, { own, ownNote, expectedHead }),
+    { clock, random: () => 0, onProgress },
+    { sample: null, since: null, jobs: 3, signal: new AbortController().signal, ...chosen },
   )
 }
 
@@ -65,10 +65,7 @@ function ownLedger({ rows, legacy }: Pick<LedgerContents, 'rows' | 'legacy'>): L
   return { rows, legacy, founding: null }
 }
 
-function keptHead(
-  { contents }: SampleArchive,
-  seq = contents.rows.length,
-): PublishedAuditOptions['expectedHead'] {
+function keptHead({ contents }: SampleArchive, seq = contents.rows.length): Reference['expectedHead'] {
   return { ...headAt(contents.rows, seq), path: 'kept.json' }
 }
 
@@ -77,11 +74,7 @@ const linesOf = ({ findings }: VerifyReport): string[] => findings.map(({ code, 
 const honestly: Lie = (answer) => answer
 
 /** The findings about a host that changes its honest answers. */
-async function findingsOf(
-  lie: Lie,
-  options: Partial<PublishedAuditOptions> = {},
-  archive = sampleArchive(),
-): Promise<string[]> {
+async function findingsOf(lie: Lie, options: Options = {}, archive = sampleArchive()): Promise<string[]> {
   const report = await verify(publishedBy(openSampleApp(archive), lie), options)
   expect(report.findings.every(isDamage)).toBe(true)
   return linesOf(report)
@@ -133,7 +126,7 @@ describe('a sound host', () => {
       return answer
     }
     const report = await verify(publishedBy(openSampleApp(archive), lie), {
-      chosen: (manifests) => manifests.slice(-1),
+      since: archive.contents.rows.at(-1)?.asOfDay ?? null,
     })
     expect(report).toMatchObject({ findings: [], publications: 8, objects: 1 })
     const at = archive.contents.rows.at(-1)?.publishedAt ?? 0
@@ -163,7 +156,7 @@ describe('a sound host', () => {
     const published = publishedBy(openSampleApp(archive))
     const { rows, legacy } = archive.contents
     for (const own of [rows, rows.slice(0, 4), rows.slice(0, 1)]) {
-      const report = await verify(published, {}, { ledger: ownLedger({ rows: own, legacy }) })
+      const report = await verify(published, { own: ownLedger({ rows: own, legacy }) })
       expect(report.findings).toEqual([])
     }
   })
@@ -172,8 +165,8 @@ describe('a sound host', () => {
     const archive = sampleArchive()
     const notes: string[] = []
     const published = publishedBy(openSampleApp(archive))
-    const ledger = ownLedger(sampleArchive(9, 'b').contents)
-    const report = await verify(published, {}, { ledger, onNote: (note) => void notes.push(note) })
+    const own = ownLedger(sampleArchive(9, 'b').contents)
+    const report = await verify(published, { own, onNote: (note) => void notes.push(note) })
     expect(report).toMatchObject({ findings: [], publications: 6, objects: 5 })
     expect(notes).toEqual([
       'the archive in the data folder has no entry and no publication in common with http://dash.test; the host was not compared with it',
@@ -190,18 +183,15 @@ describe('a sound host', () => {
     await workspace.feed.importSignals([...sampleSignals(), ...sampleSignals(addDays(AS_OF, 1))])
     await publishDays(workspace, [AS_OF, addDays(AS_OF, 1)])
     const published = await served(openApp(workspace))
-    const progress: [number, number][] = []
+    const progress: AuditProgress[] = []
     const head = await workspace.objects.newestHead()
-    const report = await verify(
-      published,
-      { expectedHead: head && { ...head, path: 'kept.json' } },
-      {
-        ledger: ownLedger(await workspace.ledger.read()),
-        onProgress: (done, total) => void progress.push([done, total]),
-      },
-    )
+    const report = await verify(published, {
+      expectedHead: head && { ...head, path: 'kept.json' },
+      own: ownLedger(await workspace.ledger.read()),
+      onProgress: (now) => void progress.push(now),
+    })
     expect(report).toMatchObject({ findings: [], publications: 2, objects: 2, gaps: 0 })
-    expect(progress.at(-1)).toEqual([3, 3])
+    expect(progress.at(-1)).toMatchObject({ done: 2, of: 2, bytes: report.bytes, findings: 0 })
   })
 })
 
@@ -319,7 +309,7 @@ describe('a damaged host', () => {
     const end = clock() - 300_000
     const lie: Lie = (answer, { at, held }) =>
       at === end ? { ...answer, status: 304, bytes: new Uint8Array(), etag: allOf(held) } : answer
-    const report = await verify(publishedBy(openSampleApp(archive, { clock }), lie), {}, { clock })
+    const report = await verify(publishedBy(openSampleApp(archive, { clock }), lie), { clock })
     expect(linesOf(report)).toEqual([`chain_broken ${selectionAt(end)}`])
   })
 
@@ -388,14 +378,14 @@ describe('a damaged host', () => {
       [rows.length, rows.length - 1],
     ] as const
     for (const [ownSize, hostSize] of sizes) {
-      const own = { ledger: ownLedger(archive.contents), ownNote: noteOf(archive, ownSize) }
+      const own = { own: ownLedger(archive.contents), ownNote: noteOf(archive, ownSize) }
       const seenLogs = openSeenLogs(await temporaryFolder())
       const published = publishedBy(openSampleApp(forked, {}, logFilesOf(forked, hostSize)))
-      const report = await verify(published, {}, { ...own, seenLogs })
+      const report = await verify(published, { ...own, seenLogs })
       expect(linesOf(report)).toEqual(['chain_broken entries/3', 'log_forked tlog/year/checkpoint'])
       expect(report.log?.fork?.map(({ note }) => note)).toEqual([own.ownNote, noteOf(forked, hostSize)])
       const sound = publishedBy(openSampleApp(archive, {}, logFilesOf(archive, hostSize)))
-      expect((await verify(sound, {}, { ...own, seenLogs })).findings).toEqual([])
+      expect((await verify(sound, { ...own, seenLogs })).findings).toEqual([])
     }
   })
 
@@ -417,7 +407,7 @@ describe('a damaged host', () => {
     'a host that %s is detected by the own ledger, with the first differing entry',
     async (_what, other, found) => {
       const own = ownLedger(archive.contents)
-      const report = await verify(publishedBy(openSampleApp(other)), {}, { ledger: own })
+      const report = await verify(publishedBy(openSampleApp(other)), { own })
       expect(linesOf(report)).toEqual([found])
     },
   )
@@ -456,16 +446,16 @@ describe('a host that publishes no ledger', () => {
   test('a host without a ledger is compared with the own one', async () => {
     const own = ownLedger(archive.contents)
     const sound = publishedBy(openSampleApp(archive), noLedger)
-    const report = await verify(sound, { expectedHead: keptHead(archive) }, { ledger: own })
+    const report = await verify(sound, { expectedHead: keptHead(archive), own })
     expect(report).toMatchObject({ findings: [], publications: 6, objects: 5 })
     const other = publishedBy(openSampleApp(sampleArchive(3, 'b')), noLedger)
-    const { findings } = await verify(other, {}, { ledger: own })
+    const { findings } = await verify(other, { own })
     expect(new Set(findings.map(({ code }) => code))).toEqual(new Set(['digest_mismatch', 'chain_broken']))
   })
 
   test('a host without a ledger may have published more since the own copy', async () => {
     const own = ownLedger({ ...archive.contents, rows: without(archive.contents.rows, 2) })
-    const report = await verify(publishedBy(openSampleApp(archive), noLedger), {}, { ledger: own })
+    const report = await verify(publishedBy(openSampleApp(archive), noLedger), { own })
     expect(report.findings).toEqual([])
   })
 
@@ -490,7 +480,7 @@ describe('an address without an archive', () => {
     const published = openPublishedHistory(`${url}/wrong`)
     onTestFinished(() => published.close())
     for (const ledger of [null, ownLedger(sampleArchive().contents)])
-      await expect(verify(published, {}, { ledger })).rejects.toMatchObject({
+      await expect(verify(published, { own: ledger })).rejects.toMatchObject({
         code: 'usage',
         detail: expect.stringContaining(`there is no archive at ${url}/wrong`),
       })
@@ -633,7 +623,7 @@ test('a publication with a time in the future is reported as one that could not 
   const archive = sampleArchive()
   const last = archive.contents.rows.at(-1)?.publishedAt ?? 0
   const clock = (): number => last - 300_001
-  const { findings } = await verify(publishedBy(openSampleApp(archive, { clock })), {}, { clock })
+  const { findings } = await verify(publishedBy(openSampleApp(archive, { clock })), { clock })
   expect(findings).toMatchObject([
     { code: 'object_unreadable', actual: expect.stringContaining('is later than this clock') },
   ])
