@@ -4,7 +4,7 @@ import type { Hash, MerkleTree } from './merkle-tree.ts'
 /** Files that publish a tree (C2SP tlog-tiles 0.1): tiles of hashes, and bundles of entries. */
 
 /** Number of hashes in a full tile, and of entries in a full bundle. */
-const TILE_WIDTH = 256
+export const TILE_WIDTH = 256
 
 /** Number of tree levels that one level of tiles covers. */
 const TILE_HEIGHT = 8

@@ -73,16 +73,41 @@ describe('tiles and bundles of a host', () => {
     )
   })
 
-  test('a bundle and the tile of other entries that are both wrong are both found', () => {
-    const { files } = logOf(600)
-    const indexOf = (path: string): number =>
-      files.findIndex(({ tile }) => staticTilePath(tile).endsWith(path))
-    const damaged = [indexOf('tile/0/000'), indexOf('tile/entries/001'), indexOf('tile/0/002.p/88')]
+  test('without a ledger, damage in bundles and in tiles is found with the files that it makes doubtful', () => {
+    const paths = logOf(600).files.map(({ tile }) => staticTilePath(tile))
+    const damaged = ['tile/0/000', 'tile/entries/001'].map((end) =>
+      paths.findIndex((path) => path.endsWith(end)),
+    )
+    const exact = ['tile_mismatch tlog/year/tile/0/000', 'tile_mismatch tlog/year/tile/entries/001']
+    expect(found(600, damaged, flip(7), true).sort()).toEqual(exact)
     expect(found(600, damaged, flip(7)).sort()).toEqual([
       'tile_mismatch tlog/year/tile/0/000',
-      'tile_mismatch tlog/year/tile/0/002.p/88',
+      'tile_mismatch tlog/year/tile/0/001',
+      'tile_mismatch tlog/year/tile/1/000.p/2',
+      'tile_mismatch tlog/year/tile/entries/000',
       'tile_mismatch tlog/year/tile/entries/001',
     ])
+  })
+
+  test('no damaged file of several is missed', () => {
+    const someFiles = fc.record({
+      size: fc.constantFrom(...SIZES),
+      places: fc.array(fc.nat(), { minLength: 1, maxLength: 5 }),
+      bit: fc.nat(),
+      hasLedger: fc.boolean(),
+    })
+    fc.assert(
+      fc.property(someFiles, ({ size, places, bit, hasLedger }) => {
+        const { files } = logOf(size)
+        const damaged = [...new Set(places.map((place) => place % files.length))]
+        const lines = found(size, damaged, flip(bit), hasLedger)
+        const paths = damaged.map(
+          (index) => `tile_mismatch ${staticTilePath((files[index] as PublishedTile).tile)}`,
+        )
+        expect(lines).toEqual(expect.arrayContaining(paths))
+      }),
+      { numRuns: 150 },
+    )
   })
 
   test('a bundle and the tile of the same entries that are both wrong are both found, with and without a ledger', () => {
