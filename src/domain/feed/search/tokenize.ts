@@ -296,17 +296,12 @@ const ELISION =
 /** Names that are also found by a part: `O'Reilly`, `Ankara'da`, but not the contraction `don't`. */
 const NAME_WITH_APOSTROPHE = /\p{L}'(?!(?:[dmst]|ll|re|ve)$)/u
 
-/** Names that are also found without the signs at their end: `disney+`, `notepad++`. */
-const NAME_WITH_SIGNS = /^\p{L}{3,}(?=[+#]+$)/u
-
 function cutSpaced(token: string, start: number, { inOrder, variants }: CutText): void {
   const [elided = ''] = ELISION.exec(token) ?? []
   const stem = token.slice(elided.length).replace(/'s$/, '')
   const whole = placed(stem.replaceAll(/[',_]/g, ''), start + elided.length, stem.length)
   inOrder.push(whole)
   if (stem.length < token.length) variants.push(placed(token.replaceAll("'", ''), start, token.length))
-  const [name] = NAME_WITH_SIGNS.exec(stem) ?? []
-  if (name !== undefined) variants.push(placed(name, start + elided.length))
   if (!NAME_WITH_APOSTROPHE.test(stem)) return
   for (const { 0: part, index } of stem.matchAll(/[^']{3,}/g))
     variants.push(placed(part, start + elided.length + index))
