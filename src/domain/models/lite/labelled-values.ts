@@ -178,8 +178,8 @@ function withoutClosing(text: string, open: readonly string[]): string {
   return text.endsWith(closing) ? text.slice(0, text.length - closing.length) : text
 }
 
-/** A remark behind code: in parentheses, or behind a sign that no shell command would have there. */
-const REMARK = String.raw`(?:\s*[.,;:]|\s*[.,:]\s[^\`]*|\s+(?:[(—–#→←]|//|--?\s|(?:${PROSE_WORDS}|to|and|for|in|on|with|which|explanation)\b)[^\`]*)`
+/** A remark behind code: in parentheses, another way to write it, or behind a sign that no shell command would have there. */
+const REMARK = String.raw`(?:\s*[.,;:]|\s+\([^()]*\)\.?|\s+or\s+(?:\`[^\`]+\`)\.?|\s*[.,:]\s[^\`]*|\s+(?:[(—–#→←]|//|--?\s|(?:${PROSE_WORDS}|to|and|for|in|on|with|which|explanation)\b)[^\`]*)`
 const REMARKED = new RegExp(
   String.raw`^(([*_]{0,3})(?:(\`+)[^\`]+\3|<(${TAG})>[^<]*</\4>|"[^"]*"(?=[.,;]$)|'[^']*'(?=[.,;]$))\2)${REMARK}$`,
   'is',

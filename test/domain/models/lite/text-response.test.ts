@@ -223,6 +223,8 @@ describe('a response', () => {
     ['ends with a star in code', '**COMMAND: `cat a/*`**', 'cat a/*'],
     ['ends with an underscore', '**COMMAND:** cat a_', 'cat a_'],
     ['ends with a quote', `COMMAND: grep 'a b'`, `grep 'a b'`],
+    ['has another way in parentheses', 'COMMAND: `ls` (or `ls -a`)', 'ls'],
+    ['has another way beside it', 'COMMAND: `ls` or `dir`.', 'ls'],
     ['looks for a tag', "COMMAND: `grep -c '<br>' f`", "grep -c '<br>' f"],
     ['looks for empty tags', "COMMAND: grep -l '<p></p>' *.html", "grep -l '<p></p>' *.html"],
     ['looks for an entity', `COMMAND: grep '&quot;' f`, `grep '&quot;' f`],
