@@ -8,7 +8,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /** Files of the package beside the built program. A new kind of file must be added here on purpose. */
 const BELONGS = [
-  /^ops\/(?:caddy|container|grafana|prometheus|scale|static)\/(?!\.)/,
+  /^ops\/(?:caddy|container|grafana|prometheus|scale|static|systemd)\/(?!\.)/,
   /^(?:LICENSE|package\.json|(?:README|CHANGELOG|CONTRIBUTING|bench\/README)\.md)$/,
   /^assets\/demo\/[\w-]+\.(?:ndjson\.gz|json|md|txt)$/,
   /^assets\/embed\/[\w-]+\.js$/,
