@@ -47,7 +47,8 @@ interface FailedTry {
 /**
  * Opens a receiver of changes with the protocol of Standard Webhooks (docs/free-models.md#webhook). A message is sent
  * again after a network error, a timeout, 408, 429 or 5xx. Redirects are not followed, and private addresses are
- * refused. The path of the URL may hold a key: no message repeats it.
+ * refused. The path of the URL may hold a key: no message repeats it. No queue is kept: after the last try, the feed of changes
+ * is the way to catch up.
  */
 export function openWebhook(options: WebhookOptions): ChangeReceiver & { close(): Promise<void> } {
   const { url, key, allowed, messagesOf, clock, sleep, timeoutMs = TRY_TIMEOUT_MS } = options

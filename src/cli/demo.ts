@@ -55,7 +55,8 @@ const SILENT = { onProgress: () => undefined, onNote: () => undefined }
  *
  * A temporary folder is filled with the bundled sample, shifted by whole days so that it ends yesterday, and the
  * publish job runs for the last 30 days at the times it would have run. The live periods end with the sample, at the
- * last millisecond of yesterday; `generatedAt` shows that time.
+ * last millisecond of yesterday; `generatedAt` shows that time. Older days cannot follow in the background: a ledger takes
+ * its entries in the order of their days.
  *
  * @throws Refusal `usage` if a flag names a data folder
  */

@@ -260,7 +260,8 @@ const DEMO_KEY_QUOTA = 1_000
 const METRICS_SETTING = { name: 'DASH_METRICS_ADDRESS', label: 'DASH_METRICS_ADDRESS' }
 
 /**
- * Serves `/metrics` on a separate listener (docs/monitoring.md); null without a configured address.
+ * Serves `/metrics` on a separate listener (docs/monitoring.md), since every proxy would have to guard a public path; null
+ * without a configured address.
  *
  * @throws Refusal `port_taken` or `address_unavailable`
  */

@@ -1,6 +1,6 @@
 import type { Instant } from './time.ts'
 
-/** A lease gives one holder at a time the right to write (docs/decisions/0004-lease-recovery.md). */
+/** A lease gives one holder at a time the right to write. */
 
 /** Lifetime of a lease without renewal (docs/publishing.md). */
 export const LEASE_MS = 600_000

@@ -71,7 +71,7 @@ type Tool = (args: string[], context: ResolvedCommandContext) => Promise<ExecRes
 
 /**
  * Wraps the sandbox's tools so that they accept the arguments of the real ones
- * (docs/decisions/0024-commands-that-cannot-be-graded.md). The wrappers apply wherever a command is run: on the
+ * (docs/decisions/0023-command-sandbox.md). The wrappers apply wherever a command is run: on the
  * command line, in `xargs`, `find -exec` and `sh -c`.
  *
  * @param onUnsupported called with the reason if a command needs a form that cannot be translated

@@ -217,7 +217,10 @@ function cleanLine(text: string | null | undefined, maxLength: number): string |
   return cut === '' ? null : cut
 }
 
-/** A list as a source sends it; its rows are parsed one by one, so that an invalid row affects only itself. */
+/**
+ * A list as a source sends it; its rows are parsed one by one, so that an invalid row affects only itself. An empty
+ * list is a failure: a front page is never empty.
+ */
 export const listOfRows = z.array(z.unknown()).min(1)
 
 /** A list of names; a value of another form counts as none. */

@@ -247,7 +247,7 @@ function exclusiveTransaction(
 }
 
 /**
- * Durability of a committed write to a file (decisions/0001 and 0027).
+ * Durability of a committed write to a file (docs/decisions/0001-sqlite-journal-and-driver-guard.md).
  *
  * - `rollback`: survives a power cut
  * - `wal`: survives a power cut, with a write-ahead log

@@ -13,6 +13,7 @@ export const ARTICLE_MAX_LENGTH = 60_000
 /**
  * Control characters except tab and newline, characters that Unicode calls default-ignorable (zero-width and
  * bidirectional characters, soft hyphens, variation selectors, tag characters), noncharacters and annotation marks.
+ * Joiners are no exception: keeping them needs rules for each script, and runs of them hide text.
  */
 const INVISIBLE =
   /(?![\t\n])[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\uFFF9-\uFFFB]/gu

@@ -180,7 +180,7 @@ function withEndpoints(
 /**
  * A model's evaluation of each day, ascending: the stored one when it is complete, else the responses of that day, so
  * that an interrupted run loses no measurement. A day has none while a prompt was not sent, or the account's limits
- * blocked it: the next run sends it (docs/decisions/0056).
+ * blocked it: the next run sends it (docs/decisions/0026-evaluation-quota-and-pacing.md).
  *
  * @param scores of one model
  * @param settled attempts of the same model, ascending

@@ -80,7 +80,10 @@ export function scoreModel(
   return { ...parts, score: scoreOf(parts), components }
 }
 
-/** Most points of each metadata part; docs/model-scores.md justifies them with recorded catalogues. */
+/**
+ * Most points of each metadata part; docs/model-scores.md justifies them with recorded catalogues. Published indices are no
+ * part: half of the free models have none, and they are recalculated within weeks.
+ */
 export const METADATA_MAX = {
   recency: 170,
   parameters: 120,

@@ -81,6 +81,7 @@ export async function copyArchive(ports: CopyPorts, signal: AbortSignal): Promis
     const objects = await copyObjects(read, timeline, objectTarget, ports.onProgress, signal)
     // A crash from here on leaves heads without entries: the target serves nothing.
     const heads = await copyHeads(sourceHeads, target.objects)
+    // Without the attempts, a day could get a fourth one.
     const attempts = await source.ledger.everyAttempt()
     // The commit point: all rows or none.
     const refusal = await target.ledger.adopt(contents, attempts, before, { token, now: clock() })

@@ -122,8 +122,8 @@ interface Turn extends AdmittedTurn {
 }
 
 /**
- * Runs an admitted turn from the first event after `meta` to its log line (docs/decisions/0030-chat-streaming.md): one
- * terminal event unless the client disconnected, and one settlement. Never throws.
+ * Runs an admitted turn from the first event after `meta` to its log line: one terminal event unless the client
+ * disconnected, and one settlement. Never throws.
  */
 async function runTurn(ports: AgentPorts, turn: Turn): Promise<void> {
   const { stream, signal } = turn

@@ -35,7 +35,7 @@ export function mcpRoute(ports: McpPorts, compute: Compute): Route {
   const callers = openCallers(ports)
   const countRequest = rateLimiter(ports.requestsPerMinute, ports.clock)
   const handle = async (event: H3Event): Promise<Response> => {
-    // Only pages send an Origin, and they cannot forge it.
+    // Only pages send an Origin, and they cannot forge it. A check of `Host` would refuse unknown proxies and stop nothing more.
     if (event.req.headers.has('origin')) callers.requireOrigin(event)
     const address = callers.address(event)
     const waitSeconds = countRequest(address)

@@ -63,6 +63,7 @@ function linksOf({ manifest }: ProvedPublication, isFinal: boolean): string {
   ].join(', ')
 }
 
+/** Headers of a final response. An archive that replaces another one at a host must get a new name, or the CDN be purged. */
 function mementoHeaders({ manifest }: ProvedPublication): Record<string, string> {
   return {
     'cdn-cache-control': 'public, max-age=31536000',

@@ -40,7 +40,7 @@ export type ReadYearLists = (manifests: readonly Manifest[]) => Promise<ListsByD
 
 /**
  * Lists are kept by digest and reused while the object's change token is the same. Others are read one after another, for
- * one request at a time, with a turn of the event loop after each (docs/decisions/0075-charts-in-slices.md).
+ * one request at a time, with a turn of the event loop after each (docs/decisions/0051-page-cache.md).
  */
 export function yearListReader(
   publications: Pick<ProvedPublications, 'publication'>,

@@ -2,7 +2,10 @@ import { formatInstant } from '../../time.ts'
 import type { Instant } from '../../time.ts'
 import type { TimelineItem } from '../chain.ts'
 
-/** The history in the terms of Memento, RFC 7089 (docs/decisions/0072-memento-without-timegate.md). */
+/**
+ * The history in the terms of Memento, RFC 7089. There is no TimeGate: it needs `Vary`, which most CDNs ignore, and redirects
+ * that must not be cached.
+ */
 
 /** The history without a time, whose states the publications are, below the base URL of a server. */
 export const ORIGINAL_PATH = '/api/feed/history?sort=year'

@@ -4,7 +4,7 @@ import { lastTile, tilePath, tilesOfSize } from './tiles.ts'
 import type { Tile } from './tiles.ts'
 
 /**
- * Layout of an exported archive (docs/decisions/0071-static-export.md): paths relative to the root of the export, the
+ * Layout of an exported archive (docs/decisions/0070-signed-checkpoints.md): paths relative to the root of the export, the
  * same at every host. Files of the log are below `tlog/year`.
  */
 

@@ -3,7 +3,7 @@ import { store, stored } from './dom.ts'
 /** Storage of the publications that this browser saw: the newest one, and the newest one of the visit before. */
 const STORED = 'dash-seen'
 
-/** Name of a publication: position in its ledger and digest. */
+/** Name of a publication: position in its ledger and digest, so that no position of another archive is mistaken for it. */
 const NAME = /^\d{1,9}-[0-9a-f]{64}$/
 
 /** Publication time of the one seen at the last visit; null for a first visit. */

@@ -32,6 +32,7 @@ export function turnView(log: HTMLElement, question: string, isRetry: boolean) {
     paint()
   })
 
+  // Otherwise a screen reader repeats an answer with every frame.
   function setBusy(isBusy: boolean) {
     for (const part of [answer, log]) part.setAttribute('aria-busy', String(isBusy))
   }
