@@ -33,16 +33,27 @@ describe('the documents name', () => {
   test('the error page lists exactly the refusals of every interface, each with status, cause and remedy', async () => {
     const interfaces = await interfacesOf(openApp(await openWorkspace()))
     expect(interfaces.length).toBeGreaterThan(4)
-    const ROW = /^\| (\d{3}) +\| `(\w+)` +\| [^|]*\w[^|]* \| [^|]*\w[^|]* \|$/gm
-    for (const { name, heading, refusals } of interfaces) {
+    const REFUSAL = /^- (\d{3}) `([\w…]+)`: .*\w.*; .*\w.*$/gm
+    const documentedBelow = (heading: string): string[] => {
       const section = sectionOf('docs/errors.md', `## ${heading}`)
+      const documented = Array.from(section.matchAll(REFUSAL), ([, status, error]) => `${status} ${error}`)
+      expect(section.match(/^- \d{3} /gm) ?? [], heading).toHaveLength(documented.length)
+      return documented
+    }
+    const hasMessages = (heading: string): boolean => !['Chat', 'OpenAI clients'].includes(heading)
+    const shared = documentedBelow('Every interface')
+    const unused = new Set(shared.filter((refusal) => refusal !== '400 invalid_…'))
+    for (const { name, heading, refusals } of interfaces) {
       expect(refusals.length).toBeGreaterThan(2)
       const given = refusals.map(({ status, error }) => `${status} ${error}`)
-      const documented = Array.from(section.matchAll(ROW), ([, status, error]) => `${status} ${error}`)
+      for (const refusal of given) unused.delete(refusal)
       const beside = name === 'agent-chat' ? ['404 not_found'] : []
-      expect(documented.sort(), name).toEqual([...given, ...beside].sort())
-      expect(section.match(/^\| \d{3} /gm), name).toHaveLength(documented.length)
+      const isShared = (refusal: string): boolean =>
+        shared.includes(refusal) || (hasMessages(heading) && refusal.startsWith('400 invalid_'))
+      const own = [...given, ...beside].filter((refusal) => !isShared(refusal))
+      expect(documentedBelow(heading).sort(), name).toEqual(own.sort())
     }
+    expect([...unused]).toEqual([])
   })
 
   test('the documents name every end of a chat answer, with a remedy', () => {
@@ -90,8 +101,8 @@ const sourceFiles = (folder: string): string[] =>
     .map((name) => join(folder, name))
 
 describe('the documents', () => {
-  test('the documents describe every variable as the configuration does', () => {
-    const documented = [...read('docs/configuration.md').matchAll(/^\| `([A-Z][A-Z\d_]+)`/gm)]
+  test('the documents list every variable in the order of the configuration', () => {
+    const documented = [...read('docs/configuration.md').matchAll(/^- `([A-Z][A-Z\d_]+)`/gm)]
     expect(documented.map(([, name]) => name)).toEqual(namedVariables.map(({ name }) => name))
   })
 
