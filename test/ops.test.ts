@@ -78,17 +78,17 @@ test('an unknown metric or label is noticed', () => {
 test('the page of metrics names every metric with its labels, and every alert', () => {
   const page = read('docs/monitoring.md')
   for (const [name, { labels }] of Object.entries(METRICS)) {
-    const row = new RegExp(`^\\| \`${name}\` .*$`, 'm').exec(page)?.[0] ?? ''
+    const row = new RegExp(`^- \`${name}\`[: ].*$`, 'm').exec(page)?.[0] ?? ''
     expect(row, name).not.toBe('')
     for (const label of labels) expect(row, name).toContain(`\`${label}\``)
   }
-  const listed = [...page.matchAll(/^\| `((?:process|nodejs)_\w+)` /gm)].map(([, name = '']) => name)
+  const listed = [...page.matchAll(/`((?:process|nodejs)_\w+)`/g)].map(([, name = '']) => name)
   expect(listed.length).toBeGreaterThan(5)
   expect(listed.filter((name) => !(name in KNOWN))).toEqual([])
   const alerts = [...read('ops/prometheus/dash.rules.yml').matchAll(/- alert: (\w+)/g)].map(
     ([, name = '']) => name,
   )
-  for (const alert of alerts) expect(page).toMatch(new RegExp(`^\\| \`${alert}\` `, 'm'))
+  for (const alert of alerts) expect(page).toMatch(new RegExp(`^- \`${alert}\`: `, 'm'))
 })
 
 describe('alerts on missing runs', () => {
