@@ -14,6 +14,9 @@ export interface Meter {
 export function processMeter(version: string): Meter {
   const register = new Registry()
   collectDefaultMetrics({ register })
+  // Gauges must not be named as totals; those by type have the same values.
+  for (const kind of ['handles', 'requests', 'resources'])
+    register.removeSingleMetric(`nodejs_active_${kind}_total`)
   gauge(register, 'dash_build_info').set({ version, node: process.versions.node }, 1)
   return register
 }
