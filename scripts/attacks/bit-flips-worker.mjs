@@ -23,7 +23,7 @@ import { database } from '../../dist/adapters/sqlite/database.js'
 import { Container } from '../../dist/cli/container.js'
 import { readConfig } from '../../dist/cli/settings/read-config.js'
 import { formatInstant } from '../../dist/domain/time.js'
-import { audit } from '../../dist/jobs/archive/audit.js'
+import { audit as auditArchive } from '../../dist/jobs/archive/audit.js'
 import { ownArchive } from '../../dist/jobs/archive/own-archive.js'
 import { createApp } from '../../dist/server/app.js'
 
@@ -161,14 +161,14 @@ async function ask({ app }, { place, at }) {
 async function runAudit() {
   const config = readConfig({ dataDir: folder }, {}, folder)
   const container = new Container({ config, version: '0' })
-  const silent = { onProgress() {}, onNote() {} }
-  const options = { expectedHead: null, payloads: false, isWhole: true, jobs: 1, ...silent }
+  const unheard = { onProgress() {}, onNote() {} }
+  const options = { expectedHead: null, payloads: false, isWhole: true, jobs: 1, ...unheard }
   const ledger = await container.ledgerAuditor()
   const objects = await container.objectsAuditor(options)
-  const ports = { clock: Date.now, random: Math.random, ...silent }
+  const ports = { clock: Date.now, random: Math.random, ...unheard }
   const { signal } = new AbortController()
   const run = { ...options, sample: null, since: null, signal }
-  const { report, cause } = await audit(ownArchive({ ledger, objects }, options), ports, run)
+  const { report, cause } = await auditArchive(ownArchive({ ledger, objects }, options), ports, run)
   await container.close()
   if (report.ok) return report.findings.length === 0 ? 'clean' : 'note'
   return report.findings.length > 0 ? 'finding' : `ended early: ${String(cause)}`

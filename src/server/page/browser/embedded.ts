@@ -1,4 +1,4 @@
-/** The chat inside a frame of another page: it tells that page when it is closed, and opens again when it is told. */
+/** The chat in a frame of another page: closing it sends that page a message, and a message from that page opens it. */
 
 const sheet = document.getElementById('chat-sheet')
 
