@@ -34,7 +34,7 @@ export interface QueuedCall {
 
 /** The part of a model's id before the slash. */
 export function vendorOf(model: string): string {
-  return model.slice(0, model.indexOf('/'))
+  return model.replace(/\/.*/s, '')
 }
 
 /** The call to send next, and the earliest time at which it may start. */

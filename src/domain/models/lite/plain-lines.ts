@@ -2,25 +2,23 @@ import { LINE_ENDS } from '../../text.ts'
 
 /** Divides the answer of a model into lines with at most one labelled value each. */
 
+/** Entities, each also with equal quotes around it alone: then a command looks for it. */
 const ENTITIES: readonly [RegExp, string][] = [
-  [/&(?:nbsp|#160|#xa0);/gi, ' '],
-  [/&(?:grave|#96|#x60);/gi, '`'],
-  [/&(?:apos|#39|#x27);/gi, "'"],
-  [/&(?:quot|#34|#x22);/gi, '"'],
-  [/&(?:lt|#60|#x3c);/gi, '<'],
-  [/&(?:gt|#62|#x3e);/gi, '>'],
-  [/&(?:amp|#38|#x26);/gi, '&'],
+  [/(["']?)&(?:nbsp|#160|#xa0);\1/gi, ' '],
+  [/(["']?)&(?:grave|#96|#x60);\1/gi, '`'],
+  [/(["']?)&(?:apos|#39|#x27);\1/gi, "'"],
+  [/(["']?)&(?:quot|#34|#x22);\1/gi, '"'],
+  [/(["']?)&(?:lt|#60|#x3c);\1/gi, '<'],
+  [/(["']?)&(?:gt|#62|#x3e);\1/gi, '>'],
+  [/(["']?)&(?:amp|#38|#x26);\1/gi, '&'],
 ]
-
-/** An entity alone between quotes, which a command looks for. */
-const QUOTED = /^["']/
 
 /** Replaces entities of signs that the text has in no other form. */
 export function decodeEntities(text: string): string {
   return ENTITIES.reduce((decoded, [entity, sign]) => {
     const isEscaped = sign === '&' ? !/&(?!\w+;)/.test(decoded) : sign === ' ' || !decoded.includes(sign)
-    const found = new RegExp(`(["']?)${entity.source}\\1`, 'gi')
-    return isEscaped ? decoded.replace(found, (all) => (QUOTED.test(all) ? all : sign)) : decoded
+    if (!isEscaped) return decoded
+    return decoded.replace(entity, (written, quote: string) => (quote === '' ? sign : written))
   }, text)
 }
 
