@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
@@ -14,7 +14,7 @@ const ENTRIES = ['page', 'theme', 'embedded', 'chat/chat-markdown']
 
 /**
  * Bundles the scripts of the pages. Only changed files are written, each atomically, so that a server can read the folder
- * at the same time.
+ * at the same time; those of earlier builds are deleted.
  *
  * @returns the bundled modules
  */
@@ -38,5 +38,8 @@ export async function bundlePage() {
     writeFileSync(`${path}-${process.pid}`, code)
     renameSync(`${path}-${process.pid}`, path)
   }
+  const built = new Set(output.map(({ fileName }) => fileName))
+  const others = readdirSync(PAGE_FOLDER).filter((name) => name.endsWith('.js') && !built.has(name))
+  for (const name of others) rmSync(join(PAGE_FOLDER, name), { force: true })
   return output.flatMap(({ moduleIds }) => moduleIds)
 }
