@@ -28,6 +28,9 @@ export const NO_TOOLS = 'no_tools'
 export const EMPTY_CONTENT = 'empty_content'
 const EMPTY_REFUSED = /\bnon-?empty\b|\b(?:not|is|are) (?:be )?(?:empty|blank)\b/i
 
+/** Names of the token limit. */
+const TOKEN_LIMITS: readonly string[] = ['max_completion_tokens', 'max_tokens']
+
 /**
  * Fields of a request or of its messages that engines refuse; the loss of the first costs least. Of the token limits,
  * one replaces the other.
@@ -37,8 +40,7 @@ const OPTIONAL_FIELDS: readonly string[] = [
   'stream_options',
   'tool_choice',
   ...REASONING_FIELDS,
-  'max_completion_tokens',
-  'max_tokens',
+  ...TOKEN_LIMITS,
 ]
 
 /** Errors name these parts in several ways, and in sentences about other things too. */
@@ -78,11 +80,10 @@ export function refusedPart(
   }
   const hasTools = 'tools' in body
   const isUnsupported = IS_UNSUPPORTED.test(error) && !IS_TOO_LONG.test(error)
-  const isRefused = (each: string): boolean => {
-    // Errors about a value name the limit too.
-    const other = tokenLimit(each === 'max_tokens')
-    return !each.startsWith('max_') || isUnsupported || (names(other) && !IS_TOO_LONG.test(error))
-  }
+  // Errors about a value name the token limit too, but not both of its names.
+  const namesBothLimits = TOKEN_LIMITS.every(names) && !IS_TOO_LONG.test(error)
+  const isRefused = (each: string): boolean =>
+    !TOKEN_LIMITS.includes(each) || isUnsupported || namesBothLimits
   const field = OPTIONAL_FIELDS.find(
     (each) => names(each) && hasField(body, each) && isRefused(each) && !isKept(each, form),
   )
@@ -113,7 +114,7 @@ function isKept(field: string, form: RequestForm): boolean {
   // OpenAI stores completions unless `store` is false.
   if (field === 'store') return form.isOpenAi
   // Without any limit the cost of a call has no bound.
-  return field.startsWith('max_') && form.refused.has(tokenLimit(form.isOpenAi))
+  return TOKEN_LIMITS.includes(field) && form.refused.has(tokenLimit(form.isOpenAi))
 }
 
 export function tokenLimit(isOpenAi: boolean): 'max_tokens' | 'max_completion_tokens' {
