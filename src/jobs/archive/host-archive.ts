@@ -1,4 +1,4 @@
-import type { Clock, PublishedHistory } from '../../domain/ports.ts'
+import type { PublishedHistory } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Finding } from '../../domain/year/finding.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
@@ -17,16 +17,12 @@ import type { ArchiveReader } from './audit.ts'
 import { readHostLedger } from './host-ledger.ts'
 import type { HostCheck, HostLedgerPorts, HostRun } from './host-ledger.ts'
 
-export interface HostArchivePorts extends HostLedgerPorts {
-  clock: Clock
-}
-
 /**
  * The archive of another host, by its public responses (docs/auditing.md): the ledger and the signed log it publishes,
  * against themselves, the newest checkpoint seen earlier, a head kept earlier and the own ledger; then every response
  * against that ledger, or every file of a static host.
  */
-export function hostArchive(ports: HostArchivePorts, reference: Reference): ArchiveReader {
+export function hostArchive(ports: HostLedgerPorts, reference: Reference): ArchiveReader {
   const { published, clock } = ports
   const stopped = new AbortController()
   return {

@@ -20,7 +20,7 @@ import type {
   VerifyResult,
 } from '../../../src/jobs/archive/audit.ts'
 import { hostArchive } from '../../../src/jobs/archive/host-archive.ts'
-import type { HostArchivePorts } from '../../../src/jobs/archive/host-archive.ts'
+import type { HostLedgerPorts } from '../../../src/jobs/archive/host-ledger.ts'
 import { headAt } from '../../domain/year/ledger-rows.ts'
 import { openApp, publishedBy, refusalResponse, listenLocally } from '../../support/api-client.ts'
 import type { Lie, SentResponse } from '../../support/api-client.ts'
@@ -31,7 +31,7 @@ import { logFilesOf, noteOf } from '../../support/static-host.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 
-type Options = Partial<AuditOptions & Reference & HostArchivePorts & Pick<AuditPorts, 'onProgress'>>
+type Options = Partial<AuditOptions & Reference & HostLedgerPorts & Pick<AuditPorts, 'onProgress'>>
 
 /** One audit of a host, and why it ended early. */
 function audit(published: PublishedHistory, options: Options = {}): Promise<VerifyResult> {
