@@ -100,7 +100,7 @@ const { invalid_time, invalid_limit } = ITEMS_REFUSALS
 const { invalid_key, invalid_trend, item_not_found } = {
   invalid_key: invalidValues({ key: 'a save key such as `hn-1`' }),
   invalid_trend: invalidValues({
-    term: `${TYPED_TEXT_RULE}, and given if \`key\` is not`,
+    term: `${TYPED_TEXT_RULE} (or give \`key\`)`,
     from: 'absent if `key` is given',
     to: 'absent if `key` is given',
   }),
