@@ -9,8 +9,8 @@ export default defineConfig({
     exclude: [
       'test/**/*.slow.test.ts',
       'test/faults/**',
-      'test/installed/**',
       'test/judges/**',
+      'test/nightly/**',
       'test/ops/**',
       'test/page/**',
       'test/remote/**',

@@ -17,8 +17,8 @@ import { logSettings, signedLogIn } from './signed-log.ts'
 import { storiesOf } from './signals.ts'
 import { publishDays, reopenWorkspace } from './workspace.ts'
 
-/** True with `DASH_ATTACK=long`: every point of an attack is run, as in docs/evidence.md; otherwise a sample. */
-export const LONG = process.env['DASH_ATTACK'] === 'long'
+/** True with `DASH_NIGHTLY=1`: every point of an attack is run, as in docs/evidence.md; otherwise a sample. */
+export const LONG = process.env['DASH_NIGHTLY'] === '1'
 
 /** Concurrent runs of an attack. */
 export const CONCURRENCY = Math.min(2, availableParallelism())
