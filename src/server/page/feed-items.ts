@@ -139,10 +139,15 @@ export function storyRow(
       ${pointsOf(item)} ${discussion(item)}
       ${publishedAt === null ? NOTHING : html`<span class="age">${ageAt(Date.parse(publishedAt), at)}</span>`}
       ${others.map(alsoOn)} ${standing === null ? NOTHING : html`<span class="standing">${standing}</span>`}
-      ${note}
+      ${note} ${historyLink(key)}
     </p>
     ${askLink(key, html`Ask<span class="unseen"> about ${title}</span>`)}
   </li>`
+}
+
+/** Repeats the link of the rank as a word. The keyboard and screen readers have that of the rank. */
+function historyLink(key: string): Html {
+  return html`<a class="history" href="${itemHref(key)}" tabindex="-1" aria-hidden="true">history</a>`
 }
 
 /** A link to the chat about an item, which the script opens on the same page where it can. @param key save key */

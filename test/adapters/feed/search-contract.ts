@@ -385,7 +385,7 @@ function queryContract(name: string, engine: FeedOpener): void {
 
 function relationContract(name: string, engine: FeedOpener): void {
   describe(`the search in ${name}`, () => {
-    test('similar items are those of the same page first, then near-duplicates, then those of one subject', async () => {
+    test('similar items are those of the same page first, then near-duplicates, then those that share two rare words', async () => {
       const { feed, search, index } = await engine.open()
       const target = titled('Understanding the Kalman filter', {
         url: 'https://www.example.com/kalman/?utm_source=hn',
@@ -393,7 +393,8 @@ function relationContract(name: string, engine: FeedOpener): void {
       const related = [
         titled('A picture book of estimation', { source: 'lobsters', url: 'http://example.com/kalman' }),
         titled('Understanding a Kalman filter'),
-        titled('Kalman meets particle filters in robotics'),
+        titled('Kalman smoothing, understanding robots and particle methods in one evening'),
+        titled('Kalman meets particles in robotics'),
       ]
       const noise = Array.from({ length: 60 }, (_, at) => titled(`The story of thing ${at}`))
       await feed.importSignals([target, ...related, ...noise])
@@ -402,9 +403,9 @@ function relationContract(name: string, engine: FeedOpener): void {
       expect(similar.map(({ title, reasons }) => [title, reasons])).toEqual([
         ['A picture book of estimation', ['same-discussion']],
         ['Understanding a Kalman filter', ['near-duplicate-title']],
-        ['Kalman meets particle filters in robotics', ['same-subject']],
+        ['Kalman smoothing, understanding robots and particle methods in one evening', ['same-subject']],
       ])
-      expect(similar[2]?.sharedWords).toEqual(['kalman'])
+      expect(similar[2]?.sharedWords).toEqual(['understanding', 'kalman'])
       expect(await search.similar(`hn-${target.sourceId}`, 1)).toHaveLength(1)
       expect(await search.similar(`hn-${related[2]?.sourceId}`, 1)).toHaveLength(1)
     })

@@ -83,11 +83,13 @@ describe('the page of an item', () => {
     expect(before).not.toContain('>Earlier<')
   })
 
-  test('the page of an item is linked from every item of a list', async () => {
+  test('the page of an item is linked from every item of a list, by its rank and by a word', async () => {
     const { workspace, key } = await observed()
     const { page } = await get(workspace, '/?sort=year')
     expect(page).toContain(`href="/item?key=${key}"`)
-    expect(page.match(/href="\/item\?key=/g)?.length).toBe(page.match(/data-key="/g)?.length)
+    const rows = page.match(/<li class="item" data-key="/g)?.length
+    expect(page.match(/class="rank" href="\/item\?key=/g)).toHaveLength(rows ?? 0)
+    expect(page.match(/class="history" href="\/item\?key=[^>]*>history</g)).toHaveLength(rows ?? 0)
   })
 
   test.each([

@@ -33,6 +33,9 @@ const DISTINCTIVE_MIN_SHARE = 0.3
 /** Least weight, as such a share, of the distinctive words that two titles of one subject share. */
 const SUBJECT_MIN_SHARE = 0.5
 
+/** Least number of those words: one rare word says little about a subject. */
+const SUBJECT_MIN_WORDS = 2
+
 export interface TitleSimilarity {
   /** 0 to 1. */
   score: number
@@ -69,9 +72,12 @@ export function similarityReasons(
 ): Similarity[] {
   const greatest = weightOf([''], { items: counts.items, of: new Map([['', 1]]) })
   const distinctive = shared.filter((word) => weightOf([word], counts) >= greatest * DISTINCTIVE_MIN_SHARE)
+  const isOneSubject =
+    score >= SUBJECT_MIN &&
+    distinctive.length >= SUBJECT_MIN_WORDS &&
+    weightOf(distinctive, counts) >= greatest * SUBJECT_MIN_SHARE
   const reasons: Similarity[] = sameDiscussion ? ['same-discussion'] : []
   if (score >= DUPLICATE_MIN) reasons.push('near-duplicate-title')
-  else if (score >= SUBJECT_MIN && weightOf(distinctive, counts) >= greatest * SUBJECT_MIN_SHARE)
-    reasons.push('same-subject')
+  else if (isOneSubject) reasons.push('same-subject')
   return reasons
 }

@@ -236,7 +236,7 @@ export function notesOf({ shown, stops }: Pick<Frame, 'shown' | 'stops'>, lists:
     const stay = stayOf(key, years[column], isStart)
     return {
       mark: previous && rank !== undefined ? markOf(before, rank) : UNMOVED,
-      note: stay ? stayNote(stay) : NOTHING,
+      note: stay && saysMore(stay, rank) ? stayNote(stay) : NOTHING,
     }
   }
 }
@@ -270,6 +270,11 @@ export function stayText({ peak, days, entered, before }: Stay): string {
     unknown: `over ${formatCounted(days, 'days')}, entered before ${day}`,
   }
   return `highest #${peak}, ${stay[before]}`
+}
+
+/** True if a stay is not only that the item always had its present rank at best, and was never seen to enter. */
+function saysMore({ peak, before }: Stay, rank: number | undefined): boolean {
+  return peak !== rank || before === 'absent'
 }
 
 /** The stay of an item in short, for its row. */
