@@ -91,10 +91,7 @@ function summaryOf(facts: readonly LabelledFact[]): Html {
   const poor = [...ofLevel('bad'), ...ofLevel('attention')]
   const [worst] = poor
   const feed = facts.find(({ label }) => label === feedFact.label)
-  if (!worst)
-    return html`${MARKS.good}Up to date<span class="roomy">
-        · newest snapshot ${feed?.value ?? NOTHING}</span
-      >`
+  if (!worst) return html`Up to date<span class="roomy"> · newest snapshot ${feed?.value ?? NOTHING}</span>`
   const { level, label, value } = worst
   const more = poor.length > 1 ? html` · ${poor.length - 1} more` : NOTHING
   return html`<span class="${level}">${MARKS[level]}</span>${label}: ${value}${more}`
@@ -105,7 +102,8 @@ function factList(facts: readonly LabelledFact[]): Html {
 }
 
 const MARKS: Readonly<Record<FactLevel, Html>> = {
-  good: html`<span class="mark" aria-hidden="true">✓</span>`,
+  // The reader has not checked it.
+  good: NOTHING,
   attention: html`<span class="mark" aria-hidden="true">!</span><span class="word">Warning: </span>`,
   bad: html`<span class="mark" aria-hidden="true">✕</span><span class="word">Problem: </span>`,
   plain: NOTHING,

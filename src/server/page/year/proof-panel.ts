@@ -1,6 +1,7 @@
 import { Refusal } from '../../../domain/refusal.ts'
 import { encodeBase64 } from '../../../domain/digest.ts'
 import { formatInstant } from '../../../domain/time.ts'
+import type { Instant } from '../../../domain/time.ts'
 import type { ProvedLedger, TimelineItem } from '../../../domain/year/chain.ts'
 import type { Head } from '../../../domain/year/ledger.ts'
 import { LOG_PATH } from '../../../domain/year/log/log-history.ts'
@@ -10,7 +11,7 @@ import { mementoPath } from '../../../domain/year/history/memento.ts'
 import { codeOf } from '../../route.ts'
 import { checkpointContract } from '../../year/log-routes.ts'
 import type { ServedLog } from '../../year/served-log.ts'
-import { NOTHING, copyable, formatCounted, html, instantOf, shellText } from '../html.ts'
+import { NOTHING, copyable, formatCounted, formatMinute, html, instantOf, shellText } from '../html.ts'
 import type { Html } from '../html.ts'
 
 /** The log as the page shows it: null without a signed checkpoint; a refusal if it cannot be served. */
@@ -39,20 +40,62 @@ export interface Evidence {
 }
 
 /**
- * Renders the proof of a publication as a seal that opens: facts, files, and the commands that check it
- * (docs/auditing.md). The server verified the publication for this request.
+ * Renders the proof of a publication as a seal that opens: the commands that check it, the facts, and the files
+ * (docs/auditing.md).
  *
  * @param id id of the element, unique on the page
  */
-export function proofPanel(item: TimelineItem, { proved, log, baseUrl }: Evidence, id = 'proof'): Html {
+export function proofPanel(item: TimelineItem, evidence: Evidence, id = 'proof'): Html {
+  const { proved, log, baseUrl } = evidence
+  const { publishedAt } = item.manifest
+  return renderSeal(item, evidence, id, {
+    digest: {
+      caption: 'Prints the SHA-256 below',
+      text: `curl -s ${shellText(`${baseUrl}${mementoPath(publishedAt)}`)} | sha256sum`,
+    },
+    audit: {
+      caption: 'Audits every publication of this server; run it in the folder of the program',
+      text: `npx dash verify-archive --url ${shellText(baseUrl)}`,
+    },
+    files: html`${logFiles(item, proved, log)}
+      <p class="as-of">
+        Save the head: it proves later that nothing before it was changed (<a href="/docs/auditing"
+          >auditing</a
+        >, <a href="/api/feed/history/ledger">ledger</a>, <a href="/api/feed/history/index">index</a>).
+      </p>`,
+  })
+}
+
+/** A command of the proof, and what it does. */
+interface ProofCommand {
+  caption: string
+  text: string
+}
+
+/** What differs between the proof at a server and in an export. */
+interface ProofMeans {
+  /** Prints the SHA-256 of the publication. */
+  digest: ProofCommand
+  /** Audits the whole archive. */
+  audit: ProofCommand
+  files: Html
+}
+
+function renderSeal(
+  item: TimelineItem,
+  { proved, log }: Pick<Evidence, 'proved' | 'log'>,
+  id: string,
+  { digest, audit, files }: ProofMeans,
+): Html {
   const { manifest } = item
   return html`<div class="seal">
     <details class="proof" id="${id}">
       <summary>
-        <span class="good"><span aria-hidden="true">✓ </span>Verified</span
-        ><span class="roomy"> · ${manifest.sha256.slice(0, 8)}…</span
-        ><span class="unseen">, open the proof</span>
+        Sealed ${sealedTime(manifest.publishedAt)}<span class="unseen">, open the proof</span>
       </summary>
+      <p>Unchanged since then: check it yourself</p>
+      ${copyable({ id: `${id}-digest`, copiedThing: 'the command that prints the SHA-256', ...digest })}
+      ${copyable({ id: `${id}-audit`, copiedThing: 'the command that audits the archive', ...audit })}
       <dl>
         <dt>Publication</dt>
         <dd><code>${manifest.publicationId}</code></dd>
@@ -61,7 +104,7 @@ export function proofPanel(item: TimelineItem, { proved, log, baseUrl }: Evidenc
         <dt>Published</dt>
         <dd>${instantOf(manifest.publishedAt)}</dd>
         <dt>SHA-256</dt>
-        <dd><code id="${id}-sha256">${manifest.sha256}</code></dd>
+        <dd><code>${manifest.sha256}</code></dd>
         <dt>Size</dt>
         <dd>${formatCounted(manifest.byteSize, 'bytes')}</dd>
         <dt>Ledger</dt>
@@ -72,29 +115,23 @@ export function proofPanel(item: TimelineItem, { proved, log, baseUrl }: Evidenc
         </dd>
         ${log !== null && 'checkpoint' in log ? checkpointFacts(log.checkpoint) : NOTHING}
       </dl>
-      ${logFiles(item, proved, log)}
-      ${copyable({
-        id: `${id}-digest`,
-        caption: 'Prints the SHA-256 above',
-        copiedThing: 'the command that prints the SHA-256',
-        text: `curl -s ${shellText(`${baseUrl}${mementoPath(manifest.publishedAt)}`)} | sha256sum`,
-      })}
-      ${copyable({
-        id: `${id}-audit`,
-        caption: 'Audits every publication of this server; run it in the folder of the program',
-        copiedThing: 'the command that audits this server',
-        text: `npx dash verify-archive --url ${shellText(baseUrl)}`,
-      })}
-      <p class="as-of">
-        Save the head: it proves later that nothing before it was changed (<a href="/docs/auditing"
-          >auditing</a
-        >, <a href="/api/feed/history/ledger">ledger</a>, <a href="/api/feed/history/index">index</a>).
-      </p>
+      ${files}
     </details>
-    <button type="button" class="needs-script" data-copy="${id}-sha256">
-      Copy<span class="unseen"> the SHA-256</span>
-    </button>
   </div>`
+}
+
+const SEALED_TIME = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  timeZone: 'UTC',
+})
+
+/** A time as the summary shows it, `26 Nov 00:10`. */
+function sealedTime(at: Instant): Html {
+  const text = SEALED_TIME.format(at).replace(',', '')
+  return html`<time datetime="${formatInstant(at)}" title="${formatMinute(at)}">${text}</time>`
 }
 
 function position({ ledger, seq }: TimelineItem, proved: ProvedLedger): Html {

@@ -51,3 +51,18 @@ test('the Proof section follows the log: none, signed, signed up to an earlier p
   expect([damaged.status, damaged.page.includes('download=')]).toEqual([200, false])
   expect(damaged.text).toContain('The signed log cannot be shown: year_log_archive_corrupt .')
 })
+
+test('the closed seal names its time alone, and its first line asks the reader to check', async () => {
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals(sampleSignals())
+  await publishDays(workspace, [AS_OF])
+  const { sha256 = '', publishedAt = 0 } = (await workspace.year.read()).proved.timeline[0]?.manifest ?? {}
+  const { page, text } = await openPage(workspace, '/?sort=year')
+  const [before = '', opened = ''] = page.split('</summary>').filter((part) => /Sealed|Unchanged/.test(part))
+  const minute = formatInstant(publishedAt).slice(11, 16)
+  expect(before).toMatch(new RegExp(`Sealed <time [^>]*>\\d+ \\w+ ${minute}</time>`))
+  expect(opened).toMatch(/^\s*<p>Unchanged since then: check it yourself<\/p>/)
+  expect(text.split(sha256)).toHaveLength(2)
+  expect(before).not.toContain(sha256.slice(0, 8))
+  expect(text).not.toMatch(/✓|verified/i)
+})
