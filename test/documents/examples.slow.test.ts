@@ -1,157 +1,136 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { addDays } from '../../src/domain/time.ts'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import { openApp } from '../support/api-client.ts'
-import { openExampleSession, startExampleDemo, followPage, isInstalled } from '../support/example-session.ts'
-import { examplePages, examplesOf, isRun, interfacesOf } from '../support/examples.ts'
-import type { PageResult } from '../support/example-session.ts'
-import { SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
+import { PROGRAM, serveDemo, temporaryFolder } from '../support/dash.ts'
+import { examplesOf, interfacesOf, isRun } from '../support/examples.ts'
+import type { Example } from '../support/examples.ts'
+import { freePort } from '../support/local-source.ts'
+import { startReplay } from '../support/replay/replay-server.ts'
 import { storiesOf } from '../support/signals.ts'
-import { startReplay, LINKED, startPages } from '../support/replay/replay-server.ts'
-import { REPLAYED } from '../support/replay/responses.ts'
-import type { Replayed } from '../support/replay/responses.ts'
-import { scriptedModels, startRouter } from '../support/router-simulator.ts'
 import { startProvider } from '../support/synthetic-provider.ts'
 import { openWorkspace } from '../support/workspace.ts'
 
-const OWN_DATA = `npx dash import signals day.ndjson.gz --quiet --data-dir ./dash-data
+/** Makes `npx dash` the built program, and `npx dash serve` a server in the background that listens when the command ends. */
+const PRELUDE = `
+trap '[ -z "$server" ] || kill "$server"' EXIT
+server=
+npx() {
+  [ "$1" = dash ] || { echo "no example runs npx $1" >&2; return 64; }
+  shift
+  [ "$1" = serve ] || { "$NODE" "$PROGRAM" "$@"; return; }
+  if [ -n "$server" ]; then kill "$server"; wait "$server" || true; fi
+  exec 3< <(exec "$NODE" "$PROGRAM" "$@" --port "$PORT" 2> server.log)
+  server=$!
+  local line
+  while read -r line <&3; do case $line in *'listening on '*) return ;; esac; done
+  cat server.log >&2
+  return 69
+}
+dash() { npx dash "$@"; }
+`
+
+/** The blocks of a page as one script; a program is the standard input of its language's interpreter. */
+function scriptOf(examples: readonly Example[]): string {
+  const commands = { js: '"$NODE" --input-type=module', python: 'python3' }
+  return examples
+    .filter((example) => isRun(example))
+    .map(({ language, text }) =>
+      language === 'js' || language === 'python'
+        ? `${commands[language]} <<'END_OF_BLOCK'\n${text}END_OF_BLOCK\n`
+        : text,
+    )
+    .join('')
+}
+
+/**
+ * Runs the examples of a page in one bash in an empty folder, up to the first that fails.
+ *
+ * @param server URL in place of the page's server; null for a page that starts its own
+ * @param before commands that prepare what the page expects
+ */
+async function follow(
+  page: string,
+  server: string | null,
+  before = '',
+): Promise<[code: number, output: string]> {
+  const folder = temporaryFolder()
+  const signals = `${storiesOf(lastCompleteDay(Date.now()), 20)}\n`
+  writeFileSync(join(folder, 'day.ndjson'), signals)
+  copyFileSync(
+    fileURLToPath(new URL('../../docs/verify-proof.sh', import.meta.url)),
+    join(folder, 'verify-proof.sh'),
+  )
+  const replay = await startReplay()
+  onTestFinished(() => replay.close())
+  const provider = await startProvider()
+  const port = server === null ? String(await freePort()) : new URL(server).port
+  const script = `${PRELUDE}${before}${scriptOf(examplesOf(page))}`
+    .replaceAll('127.0.0.1:3000', `127.0.0.1:${port}`)
+    .replaceAll('https://dash.example.org', `http://127.0.0.1:${port}`)
+    .replaceAll('http://127.0.0.1:11434/v1', provider.url)
+  const env = {
+    ...replay.env,
+    PATH: process.env['PATH'],
+    HOME: folder,
+    NODE: process.execPath,
+    PROGRAM,
+    PORT: port,
+  }
+  const child = spawn('bash', ['-e', '-o', 'pipefail', '-c', script], {
+    cwd: folder,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  const [code] = (await once(child, 'close')) as [number]
+  return [code, output]
+}
+
+/** Variables of the demo: a reader does not run the examples of three languages within a minute. */
+const DEMO = { DASH_V1: '1', DASH_CHAT_BURST_PER_MINUTE: '60' }
+
+const OWN_DATA = `npx dash import signals day.ndjson --quiet --data-dir ./dash-data
 npx dash publish-year --once --quiet --data-dir ./dash-data
 `
 
-/** Commands that prepare a page's prerequisites. */
-const GRANTED: Readonly<Record<string, string>> = {
-  'docs/api.md': OWN_DATA,
-  'docs/backup.md': OWN_DATA,
-}
-
-const root = mkdtempSync(join(tmpdir(), 'dash-examples-'))
-let demo: Awaited<ReturnType<typeof startExampleDemo>>
-
-beforeAll(async () => {
-  demo = await startExampleDemo(join(root, 'demo'))
-})
-afterAll(() => {
-  demo.close()
-  rmSync(root, { recursive: true, force: true })
+test.each([
+  ['README.md', ''],
+  ['docs/api.md', OWN_DATA],
+  ['docs/proof.md', ''],
+])('the examples of %s succeed at the demo', async (page, before) => {
+  const demo = await serveDemo(DEMO)
+  onTestFinished(() => demo.close())
+  const [code, output] = await follow(page, demo.url, before)
+  expect(output).not.toBe('')
+  expect(code, output).toBe(0)
 })
 
-/** The files that examples name without saying where they come from. */
-function putFiles(folder: string): void {
-  const day = lastCompleteDay(Date.now())
-  const signals = gzipSync(`${storiesOf(day, 20)}\n`)
-  for (const name of ['day.ndjson.gz', 'hn.ndjson.gz']) writeFileSync(join(folder, name), signals)
-  const text = {
-    key: 'hn-1',
-    text: 'A text.',
-    fetchedAt: `${addDays(day, 1)}T00:00:00Z`,
-    provenance: 'own:reading',
-  }
-  writeFileSync(join(folder, 'texts.ndjson.gz'), gzipSync(`${JSON.stringify(text)}\n`))
-  cpSync(SAMPLE_ARCHIVE, join(folder, 'old-archive'), { recursive: true })
-}
+test('the examples of docs/quick-start.md succeed in an empty folder', async () => {
+  const [code, output] = await follow('docs/quick-start.md', null)
+  expect(code, output).toBe(0)
+  expect(output).toContain('sound: 1 publication')
+})
 
-/** Replacements of Internet services: the live sources and the routing service. */
-async function standIns(): Promise<Record<string, string>> {
-  const replay = await startReplay()
-  onTestFinished(() => replay.close())
-  const pages = await startPages()
-  for (const source of Object.keys(REPLAYED) as Replayed[])
-    replay.change(
-      source,
-      /./,
-      (content) => JSON.parse(JSON.stringify(content).replaceAll(LINKED, pages)) as unknown,
+test('the examples of docs/api.md request every path of every interface in each of three languages', async () => {
+  const interfaces = await interfacesOf(openApp(await openWorkspace()))
+  const paths = interfaces.flatMap((each) => each.paths)
+  expect(paths.length).toBeGreaterThan(15)
+  for (const language of ['sh', 'js', 'python']) {
+    const text = examplesOf('docs/api.md')
+      .filter((example) => example.language === language)
+      .map((example) => example.text)
+      .join('')
+    const missing = paths.filter(
+      (path) => !text.includes(path.replace(/\{.*/, '').split('/').slice(-2).join('/')),
     )
-  const router = await startRouter({ models: scriptedModels(2), clock: Date.now })
-  return { ...replay.env, DASH_ARTICLE_ALLOW_PRIVATE: '127.0.0.1/32', OPENROUTER_BASE_URL: router.url }
-}
-
-async function follow(page: string, text?: string): Promise<PageResult> {
-  const folder = join(mkdtempSync(join(root, 'page-')), 'folder')
-  mkdirSync(folder)
-  putFiles(folder)
-  const session = openExampleSession(folder, await standIns())
-  onTestFinished(() => session.close())
-  const granted = GRANTED[page]
-  if (granted !== undefined) expect(await session.shell(granted)).toMatchObject({ code: 0 })
-  const provider = await startProvider()
-  return followPage(examplesOf(page, text), { session, folder, demo, provider: provider.url })
-}
-
-/** Pages are followed in bash, and ask with curl. */
-const hasShell = ['bash', 'curl'].every(isInstalled)
-const hasPython = isInstalled('python3')
-
-/** A path of an OpenAPI document as a pattern: `{name}` stands for the rest of a path. */
-const patternOf = (path: string): RegExp => new RegExp(`^${path.replace(/\{\w+\}/, '.+')}$`)
-
-describe.skipIf(!hasShell)('the examples of', () => {
-  const pages = examplePages().filter((page) => page !== 'docs/api.md' && examplesOf(page).some(isRun))
-  test.each(pages)(
-    'the examples of %s run, get only successful responses, and print the shown output',
-    async (page) => {
-      const { flaws, ran } = await follow(page)
-      expect(flaws).toEqual([])
-      expect(ran.length).toBeGreaterThan(0)
-    },
-  )
-
-  test('the examples of the API guide request every path of every interface in each of the three languages', async () => {
-    const { flaws, ran } = await follow('docs/api.md')
-    expect(flaws).toEqual([])
-    const interfaces = await interfacesOf(openApp(await openWorkspace()))
-    const paths = interfaces.flatMap((each) => each.paths)
-    expect(paths.length).toBeGreaterThan(15)
-    for (const language of ['sh', 'js', ...(hasPython ? ['python'] : [])]) {
-      const requestedPaths = ran
-        .filter(({ example }) => example.language === language)
-        .flatMap(({ requests }) => requests.map(({ path }) => path))
-      const missing = paths.filter((path) => !requestedPaths.some((each) => patternOf(path).test(each)))
-      expect([language, missing]).toEqual([language, []])
-    }
-  })
-})
-
-describe.skipIf(!hasShell)('the test of the examples finds out', () => {
-  const broken: Record<string, [string, RegExp]> = {
-    'a command that fails': ['```sh\nnpx dash search\n```', /:1: it ended with 64/],
-    'a command that fails inside a pipe': ['```sh\nnpx dash serach 2>&1 | cat\n```', /:1: it ended with 64/],
-    'a path that is not answered': [
-      '```sh\ncurl -s http://127.0.0.1:3000/api/fed | cat\n```',
-      /:1: GET \/api\/fed was answered with 404/,
-    ],
-    'a refusal that does not come': [
-      '```sh refused=404\ncurl -s http://127.0.0.1:3000/api/feed\n```',
-      /:1: nothing was answered with 404/,
-    ],
-    'another command of npx': ['```sh\nnpx prettier --version\n```', /:1: it ended with 64/],
-    'a variable of no earlier block': ['```sh\nset -u\ncurl -s "$nowhere"\n```', /:1: it ended with /],
-    'a program that throws': ['```js\nthrow new Error("no")\n```', /:1: it ended with 1\n/],
-    'a program in Python that fails': [
-      '```python\nimport nothing_of_this_name\n```',
-      /:1: it ended with 1\n/,
-    ],
-    'what is no JSON': ['```json\n{"a": …}\n```', /:1: it is no JSON/],
-    'output that is no JSON': ['```sh\necho a\n```\n\n```json output\n{}\n```', /:5: it prints no JSON:\na/],
-    'another output': [
-      '```console\n$ echo there are 3\nthere are 4\nof them\n```',
-      /:1: it prints\nthere are 3/,
-    ],
-    'another member': [
-      '```sh\ncurl -s http://127.0.0.1:3000/healthz\n```\n\n```json output\n{"state":"ok"}\n```',
-      /:5: the output\.state is not there/,
-    ],
-    'another type of a member': [
-      '```sh\ncurl -s http://127.0.0.1:3000/healthz\n```\n\n```json output\n{"status":1}\n```',
-      /:5: the output\.status is string, not number/,
-    ],
+    expect([language, missing]).toEqual([language, []])
   }
-  const findable = Object.entries(broken).filter(([what]) => hasPython || !what.includes('Python'))
-  test.each(findable)('%s', async (_what, [text, flaw]) => {
-    const { flaws } = await follow('broken.md', text)
-    expect(flaws).toEqual([expect.stringMatching(flaw)])
-  })
 })

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { NEEDS } from '../../src/server/docs/markdown.ts'
 import { examplePages, examplesOf, flawOf, isRun } from '../support/examples.ts'
-import type { Example } from '../support/examples.ts'
 
 describe('every fenced block of', () => {
   test.each(examplePages())(
@@ -9,19 +8,12 @@ describe('every fenced block of', () => {
     (page) => {
       const examples = examplesOf(page)
       const flaws = examples.flatMap((example) => {
-        const flaw = flawOf(example) ?? unusedFile(example, examples)
+        const flaw = flawOf(example)
         return flaw === null ? [] : [`${page}:${example.line}: ${flaw}`]
       })
       expect(flaws).toEqual([])
     },
   )
-
-  /** A file that is shown is there for an example that uses it. */
-  function unusedFile({ file, line }: Example, examples: readonly Example[]): string | null {
-    if (file === null) return null
-    const isUsed = examples.some((other) => other.line > line && isRun(other) && other.text.includes(file))
-    return isUsed ? null : `no example behind it uses ${file}`
-  }
 
   test('most runnable blocks of all pages run', () => {
     const runnable = examplePages()
@@ -38,38 +30,19 @@ describe('the marks of a block', () => {
     examplesOf('page.md', `\`\`\`${info}\nx\n\`\`\`\n`).map(flawOf)
 
   test('marks are few, and none hides a runnable block', () => {
-    for (const info of [
-      'sh',
-      'sh needs=docker',
-      'sh needs=root,internet refused=404',
-      'json output',
-      'text output',
-      'cron',
-    ])
+    for (const info of ['sh', 'sh needs=docker', 'sh needs=root,internet', 'text', 'cron'])
       expect([info, flawsOf(info)]).toEqual([info, [null]])
-    for (const info of [
-      '',
-      'bash',
-      'python3x needs=root',
-      'sh needs=luck',
-      'sh norun',
-      'py',
-      'sh refused=no',
-    ])
+    for (const info of ['', 'bash', 'python3x needs=root', 'sh needs=luck', 'sh norun', 'py', 'json output'])
       expect([info, flawsOf(info)[0]]).toEqual([info, expect.any(String)])
   })
 
   test('marks are parsed with the line and the text of the block, also within a list', () => {
-    const [example] = examplesOf(
-      'page.md',
-      'a\n\n- b\n\n  ```sh needs=jq refused=400,404\n  one\n\n    two\n  ```\n',
-    )
+    const [example] = examplesOf('page.md', 'a\n\n- b\n\n  ```sh needs=jq\n  one\n\n    two\n  ```\n')
     expect(example).toMatchObject({
       line: 5,
       language: 'sh',
       text: 'one\n\n  two\n',
       needs: ['jq'],
-      refused: [400, 404],
     })
   })
 })

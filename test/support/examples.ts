@@ -4,10 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { H3 } from 'h3'
 import { NEEDS, TOOLS } from '../../src/server/docs/markdown.ts'
 
-/**
- * Examples in the documents (CONTRIBUTING.md, "Examples in documents"): every fenced block names its language.
- * `test/documents/examples.slow.test.ts` runs blocks of runnable languages unless they name a missing prerequisite.
- */
+/** Fenced blocks of the documents (CONTRIBUTING.md, "Examples in the documents"): every block names its language. */
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -19,23 +16,19 @@ export interface Example {
   line: number
   language: string
   text: string
-  /** Words after the language, such as `needs=docker`. */
-  marks: readonly string[]
   /** Prerequisites, of NEEDS and TOOLS. */
   needs: readonly string[]
-  /** Statuses with which some of its requests are refused. */
-  refused: readonly number[]
-  /** True if it is the output of the block before it. */
-  isOutput: boolean
-  /** File whose content it is; null for a block that runs. */
-  file: string | null
+  /** Words after the language other than `needs=`; none is allowed. */
+  strange: readonly string[]
 }
 
-/** Languages whose blocks are run; JSON is parsed. */
-const RUN: readonly string[] = ['sh', 'console', 'js', 'python', 'json']
+/** Languages of what a reader runs. */
+const RUN: readonly string[] = ['sh', 'js', 'python']
 
 /** Aliases of runnable languages, which are not allowed. */
-const ALIASES = new Set('bash shell shellsession zsh javascript mjs ts typescript py jsonc'.split(' '))
+const ALIASES = new Set(
+  'bash shell console shellsession zsh javascript mjs ts typescript py jsonc'.split(' '),
+)
 
 /** The start of a line that a reader types. */
 const TYPED = /^(?:\$ |curl |npx |npm |dash |dashctl |node )/m
@@ -64,54 +57,41 @@ export function examplesOf(page: string, text = readFileSync(join(ROOT, page), '
   return examples
 }
 
-function marksOf(rest: string): Omit<Example, 'page' | 'line' | 'language' | 'text'> {
-  const marks = rest.split(' ').filter((word) => word !== '')
-  const valuesOf = (name: string): string[] =>
-    marks
-      .filter((mark) => mark.startsWith(`${name}=`))
-      .flatMap((mark) => mark.slice(name.length + 1).split(','))
+function marksOf(rest: string): Pick<Example, 'needs' | 'strange'> {
+  const words = rest.split(' ').filter((word) => word !== '')
+  const needs = words.filter((word) => word.startsWith('needs='))
   return {
-    marks,
-    needs: valuesOf('needs'),
-    refused: valuesOf('refused').map(Number),
-    isOutput: marks.includes('output'),
-    file: valuesOf('file')[0] ?? null,
+    needs: needs.flatMap((word) => word.slice('needs='.length).split(',')),
+    strange: words.filter((word) => !needs.includes(word)),
   }
 }
 
-/** True for a block that the test of the examples runs if its tools are installed. */
-export function isRun({ language, needs, isOutput, file }: Example): boolean {
-  return RUN.includes(language) && !isOutput && file === null && !needs.some((need) => need in NEEDS)
+/** True for a block that a test can run. */
+export function isRun({ language, needs }: Example): boolean {
+  return RUN.includes(language) && !needs.some((need) => need in NEEDS)
 }
 
-/** The problem with the marks of a block, or null. */
-export function flawOf({ language, text, marks, needs }: Example): string | null {
+/** The problem with the opening line of a block, or null. */
+export function flawOf({ language, text, strange, needs }: Example): string | null {
   if (language === '') return 'it names no language; output and layouts are `text`'
   if (ALIASES.has(language)) return `it is named ${language}; the name here is one of ${RUN.join(', ')}`
-  if (language === 'text' && TYPED.test(text))
-    return 'what a reader types is `sh`, or `console` with its output'
-  const unknown = marks.find(
-    (mark) => !/^(needs=[\w,]+|refused=\d{3}(,\d{3})*|file=[\w./-]+|output)$/.test(mark),
-  )
-  if (unknown !== undefined) return `${unknown} is no mark`
-  const strange = needs.find((need) => !(need in NEEDS) && !TOOLS.includes(need))
-  if (strange !== undefined)
-    return `nothing may need ${strange}; known: ${[...Object.keys(NEEDS), ...TOOLS].join(', ')}`
-  if (marks.length > 0 && !RUN.includes(language) && !marks.every((mark) => /^(output|file=)/.test(mark)))
-    return `${language} is not run, so that it needs nothing`
+  if (language === 'text' && TYPED.test(text)) return 'what a reader types is `sh`'
+  if (strange[0] !== undefined) return `${strange[0]} is no mark`
+  const unknown = needs.find((need) => !(need in NEEDS) && !TOOLS.includes(need))
+  if (unknown !== undefined)
+    return `nothing may need ${unknown}; known: ${[...Object.keys(NEEDS), ...TOOLS].join(', ')}`
+  if (needs.length > 0 && !RUN.includes(language)) return `${language} is not run, so that it needs nothing`
+  if (language === 'json') return jsonFlaw(text)
   return null
 }
 
-/** The commands of a block, each with its shown output. */
-export function commandsOf({ language, text }: Example): { script: string; shown: string | null }[] {
-  if (language !== 'console') return [{ script: text, shown: null }]
-  return text
-    .split(/^\$ /m)
-    .slice(1)
-    .map((part) => {
-      const [, script = '', shown = ''] = /^((?:.*\\\n)*.*\n)([^]*)$/.exec(part) ?? []
-      return { script, shown }
-    })
+function jsonFlaw(text: string): string | null {
+  try {
+    JSON.parse(text)
+    return null
+  } catch (error) {
+    return `it is no JSON: ${String(error)}`
+  }
 }
 
 /** A published interface, as its own OpenAPI document describes it. */
