@@ -93,6 +93,11 @@ export function firstBytes(text: string, bytes: number): string {
 }
 
 /** Longest text in a report, in characters. */
+/** Removes characters that override the direction of a text; isolates and marks, which languages need, stay. */
+export function withoutOverrides(text: string): string {
+  return text.replaceAll(/[\u202a-\u202e]/g, '')
+}
+
 const TEXT_MAX_LENGTH = 400
 
 /** Shortens a text for a report to one line; a shortened text ends in `…`. */

@@ -55,8 +55,8 @@ const OVERPRINTS = `(() => {
     if (box.width <= 1 || element.closest('.unseen, .roomy, .skip')) continue
     const range = document.createRange()
     range.selectNodeContents(text)
-    // What a scrolled table hides is not printed.
-    const frame = element.closest('.rows')?.getBoundingClientRect()
+    // What a scrolled table or a shortened title hides is not shown.
+    const frame = element.closest('.rows, .title')?.getBoundingClientRect()
     for (const { left, right, top, bottom } of range.getClientRects())
       if (!frame || (top >= frame.top && bottom <= frame.bottom))
       lines.push({ text: text.data.trim(), element, left, right: isCut ? Math.min(right, box.right) : right, top, bottom })
@@ -162,6 +162,39 @@ describe.each([
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width)
     },
   )
+})
+
+test.each([740, 800, 961, 1024])('the header is one row in a window of %i pixels', async (width) => {
+  const { page } = await visit(demo.url, { viewport: { width, height: 600 } })
+  expect((await measuresOf(page)).header).toBeLessThanOrEqual(56)
+})
+
+test.each([...VIEWS, ['comparison', '/?day=2026-11-20&withDay=2026-11-24'], ['docs', '/docs']] as const)(
+  'with a text of 32 pixels a phone scrolls in one direction: %s',
+  async (_name, path) => {
+    const { page } = await visit(demo.url + path, { viewport: PHONE })
+    const devtools = await page.context().newCDPSession(page)
+    await devtools.send('Page.setFontSizes', { fontSizes: { standard: 32 } })
+    expect(await page.evaluate(`getComputedStyle(document.documentElement).fontSize`)).toBe('32px')
+    expect((await page.evaluate<number[]>(`[document.documentElement.scrollWidth]`))[0]).toBe(PHONE.width)
+  },
+)
+
+test('a print names the site, the address and the day, and has no buttons', async () => {
+  const { page } = await visit(`${demo.url}/?sort=year`, { viewport: DESKTOP })
+  await page.emulateMedia({ media: 'print' })
+  const day = new Date().toISOString().slice(0, 10)
+  expect(await page.locator('.printed:visible').textContent()).toBe(`dash · ${demo.url}/?sort=year · ${day}`)
+  expect(await page.locator('button:visible, input:visible').count()).toBe(0)
+})
+
+test('in forced colours the symbol of comments stays visible', async () => {
+  const { page } = await visit(demo.url, { viewport: DESKTOP, forcedColors: 'active' })
+  const [symbol, ground] = await page.evaluate<string[]>(`[
+    getComputedStyle(document.querySelector('a.comments'), '::after').backgroundColor,
+    getComputedStyle(document.body).backgroundColor,
+  ]`)
+  expect(symbol).not.toBe(ground)
 })
 
 test('the button of an item appears under the pointer, with the focus, and by a tap', async () => {

@@ -7,6 +7,7 @@ import type { Html } from '../page/html.ts'
 import { HTML_TYPE, PAGE_HEADERS, layout } from '../page/layout.ts'
 import type { Frame } from '../page/layout.ts'
 import type { MountPage } from '../page/rendered-pages.ts'
+import { chatOffer } from '../page/sections.ts'
 import { publishedBody, respondJson, respondPublished } from '../respond.ts'
 import { renderMarkdown } from './markdown.ts'
 import { groupsOf, withMenu } from './menu.ts'
@@ -121,24 +122,34 @@ export function mountDocs(
 ): void {
   const guides = openGuides()
   const menu = once(() => groupsOf(guides))
-  const textAt = (path: string, type: string, headers: Headers, text: () => string): void =>
+  const textAt = (path: string, type: string, text: () => string): void =>
     mount({
       path,
-      render: () => ({ status: 200, headers: { ...headers, 'content-type': type }, text: text() }),
+      render: () => ({ status: 200, headers: { ...PUBLIC_HEADERS, 'content-type': type }, text: text() }),
     })
   const pageAt = (path: string, content: () => { title: string; content: Html; head?: Html }): void =>
-    textAt(path, HTML_TYPE, PAGE_HEADERS, () => {
-      const { title, content: main, head = NOTHING } = content()
-      return layout(frame, { title, head, main: withMenu(menu(), path, main) })
+    mount({
+      path,
+      async render({ sources, now }) {
+        const { title, content: main, head = NOTHING } = content()
+        const text = layout(frame, {
+          title,
+          head,
+          main: withMenu(menu(), path, main),
+          chat: await chatOffer(sources),
+          printed: { path, at: now },
+        })
+        return { status: 200, headers: { ...PAGE_HEADERS, 'content-type': HTML_TYPE }, text }
+      },
     })
   pageAt('/docs', () => ({ title: 'Documentation', content: index(interfaces) }))
-  textAt('/llms.txt', PLAIN_TYPE, PUBLIC_HEADERS, () => llmsText(interfaces, guides, baseUrl()))
+  textAt('/llms.txt', PLAIN_TYPE, () => llmsText(interfaces, guides, baseUrl()))
   for (const guide of guides) {
     pageAt(guide.path, () => ({ title: guide.title, content: guide.content() }))
-    textAt(`${guide.path}.md`, MARKDOWN_TYPE, PUBLIC_HEADERS, () => guide.markdown())
+    textAt(`${guide.path}.md`, MARKDOWN_TYPE, () => guide.markdown())
   }
   for (const { path, name, type } of filesOfTypes(TEXT_TYPES))
-    textAt(path, type, PUBLIC_HEADERS, () => readFileSync(new URL(name, ROOT), 'utf8'))
+    textAt(path, type, () => readFileSync(new URL(name, ROOT), 'utf8'))
   for (const { path, name, type: contentType } of filesOfTypes(PICTURE_TYPES)) {
     const picture = once(() =>
       publishedBody(readFileSync(new URL(name, ROOT)), { contentType, cacheControl: 'public, max-age=300' }),
@@ -157,8 +168,6 @@ export function mountDocs(
     }))
   }
 }
-
-type Headers = Readonly<Record<string, string>>
 
 function index(interfaces: readonly PublishedInterface[]): Html {
   return html`<h1>Documentation</h1>

@@ -46,12 +46,12 @@ export function chatSection(view: View, place: 'sheet' | 'page'): Promise<Sectio
       isPage && view.query.params.has('key')
         ? await view.sources.search.itemTrend(parseKey(view.query.params))
         : null
+    if (!enabled) return CHAT_OFF
     return html`<link rel="stylesheet" href="${view.frame.assets.href('chat.css')}" />
       <p>
         Ask about what is stored here, in your own words. Answers are written by
         ${model === '' ? html`a language model` : html`the model <code>${model}</code>`} and may be wrong.
       </p>
-      ${enabled ? NOTHING : CHAT_OFF}
       <noscript>
         <p class="notice">
           The chat on this page needs JavaScript. Without it, run <code>dash chat --url</code> with the

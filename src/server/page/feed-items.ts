@@ -5,7 +5,7 @@ import { nameOfSource, unitOf } from '../../domain/feed/subscription.ts'
 import { isHttpUrl } from '../../domain/address.ts'
 import type { Instant } from '../../domain/time.ts'
 import { onceFor } from '../../domain/once.ts'
-import { NOTHING, ageAt, formatCount, html } from './html.ts'
+import { NOTHING, ageAt, formatCount, html, isolated } from './html.ts'
 import type { Html } from './html.ts'
 import { CHAT_PATH } from './header.ts'
 import { itemHref } from './layout.ts'
@@ -141,7 +141,7 @@ export function storyRow(
       ${others.map(alsoOn)} ${standing === null ? NOTHING : html`<span class="standing">${standing}</span>`}
       ${note} ${historyLink(key)}
     </p>
-    ${askLink(key, html`Ask<span class="unseen"> about ${title}</span>`)}
+    ${askLink(key, html`Ask<span class="unseen"> about ${isolated(title)}</span>`)}
   </li>`
 }
 
@@ -170,7 +170,7 @@ export function linkedTitle(item: TitledItem): Html {
 /** A title that links to its URL, else to its discussion. */
 export function titleLink({ title, markedTitle, url, discussionUrl }: TitledItem): Html {
   const link = [url, discussionUrl].find((each) => each !== null && isHttpUrl(each)) ?? null
-  const text = html`<bdi>${markedTitle ?? title}</bdi>`
+  const text = isolated(markedTitle ?? title)
   return link === null ? text : untrustedLink(link, text)
 }
 

@@ -38,12 +38,12 @@ const SECTION_LINKS = html`<ul>
 /** Path of the page of the chat. */
 export const CHAT_PATH = '/chat'
 
-/** The header of every page: name, periods, search, chat and colours. */
-export function pageHeader(demo: boolean, tabs: Html): Html {
+/** The header of every page: name, periods, search, chat if it is on, and colours. */
+export function pageHeader(demo: boolean, tabs: Html, hasChat: boolean): Html {
   return html`<header class="top">
     <a class="brand" href="/">dash</a>
     ${demo ? DEMO_PILL : NOTHING} ${tabs} ${searchForm('q')}
-    <a class="ask" href="${CHAT_PATH}" data-chat="open">Ask</a>
+    ${hasChat ? html`<a class="ask" href="${CHAT_PATH}" data-chat="open">Ask</a>` : NOTHING}
     <nav class="sections" aria-label="Sections">${SECTION_LINKS}</nav>
     ${PAGE_MENU}
   </header>`

@@ -44,7 +44,7 @@ export const homePage = (frame: Frame): SectionPage => ({
       tabs: feedTabs(query),
       sections,
       lead: feed,
-      main: html`<h1 class="unseen">dash</h1>
+      main: html`<h1 class="unseen">${feed?.title ?? 'dash'}</h1>
         <div class="home">${htmlOf(sections)} ${INTRODUCTION}</div>`,
     }
   },

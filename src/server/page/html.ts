@@ -1,3 +1,4 @@
+import { withoutOverrides } from '../../domain/text.ts'
 import { DAY_MS, formatInstant } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 
@@ -18,6 +19,11 @@ export function html(
 export function codeSpans(text: string): Html {
   const parts = text.split('`')
   return html`${parts.map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`))}`
+}
+
+/** A text from outside, such as a title, whose direction and whose controls of direction change nothing around it. */
+export function isolated(text: string | Html): Html {
+  return { html: `<bdi>${withoutOverrides(render(text))}</bdi>` }
 }
 
 /** Empty HTML. */

@@ -1,4 +1,7 @@
 import type { Assets } from './assets.ts'
+import { withoutOverrides } from '../../domain/text.ts'
+import { dayOf } from '../../domain/time.ts'
+import type { Instant } from '../../domain/time.ts'
 import { PAGE_FOOTER, TABS_TO_HOME, pageHeader } from './header.ts'
 import { NOTHING, html } from './html.ts'
 import type { Html } from './html.ts'
@@ -24,22 +27,27 @@ export interface PageContent {
   main: Html
   /** Null or absent: a general description. */
   preview?: Preview | null
-  /** True if the chat answers about single items. */
-  itemChat?: boolean
+  /** What the chat answers about; nothing offers it if it is off. Default: off. */
+  chat?: ChatOffer
+  /** What a print names besides the site: the path and query of the page, and its day. */
+  printed?: { path: string; at: Instant }
   /** Set for a frame on the page of another site: its colours, without header and footer. */
   embedded?: 'auto' | 'light' | 'dark'
 }
 
+/** `items`: the chat answers about single items, too. */
+export type ChatOffer = 'off' | 'site' | 'items'
+
 /** Renders a whole page around its content: skip link, header, landmarks, footer. */
 export function layout(
   { assets, demo, baseUrl }: Frame,
-  { title, head, tabs = TABS_TO_HOME, main, preview = null, itemChat = false, embedded }: PageContent,
+  { title, head, tabs = TABS_TO_HOME, main, preview = null, chat = 'off', printed, embedded }: PageContent,
 ): string {
-  const name = demo ? `DEMO: ${title}` : title
+  const name = withoutOverrides(demo ? `DEMO: ${title}` : title)
   return html`<!doctype html>
     <html
       lang="en"
-      ${itemChat ? html`class="item-chat"` : NOTHING}
+      ${chat === 'items' ? html`class="item-chat"` : NOTHING}
       ${embedded === undefined ? NOTHING : themeOf(embedded)}
     >
       <head>
@@ -56,7 +64,8 @@ export function layout(
       </head>
       <body>
         ${embedded === undefined ? html`<a class="skip" href="#main">Skip to the content</a>` : NOTHING}
-        ${embedded === undefined ? pageHeader(demo, tabs) : NOTHING}
+        ${embedded === undefined ? pageHeader(demo, tabs, chat !== 'off') : NOTHING}
+        ${printed ? html`<p class="printed">dash · ${baseUrl()}${printed.path} · ${dayOf(printed.at)}</p>` : NOTHING}
         <main id="main" tabindex="-1">${main}</main>
         ${embedded === undefined ? PAGE_FOOTER : NOTHING}
         <p id="announcements" class="unseen" role="status"></p>
@@ -80,8 +89,8 @@ const ABOUT =
 function previewTags(baseUrl: string, title: string, preview: Preview | null): Html {
   const { description, path } = preview ?? { description: ABOUT, path: null }
   const tag = (name: string, value: string): Html => html`<meta property="og:${name}" content="${value}" />`
-  return html`<meta name="description" content="${description}" /> ${tag('type', 'website')}
-    ${tag('site_name', 'dash')} ${tag('title', title)} ${tag('description', description)}
+  return html`<meta name="description" content="${withoutOverrides(description)}" /> ${tag('type', 'website')}
+    ${tag('site_name', 'dash')} ${tag('title', title)} ${tag('description', withoutOverrides(description))}
     ${path === null ? NOTHING : tag('url', baseUrl + path)}`
 }
 

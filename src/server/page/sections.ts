@@ -4,7 +4,7 @@ import type { Contract } from '../route.ts'
 import { NOTHING, codeSpans, html } from './html.ts'
 import type { Html } from './html.ts'
 import { HTML_TYPE, PAGE_HEADERS, layout } from './layout.ts'
-import type { PageContent, Preview } from './layout.ts'
+import type { ChatOffer, PageContent, Preview } from './layout.ts'
 import type { MountPage, Page, PageSources, View } from './rendered-pages.ts'
 
 /** The refusal shown instead of a section's content. */
@@ -133,7 +133,7 @@ export function mountSections(mount: MountPage, page: SectionPage): void {
     path,
     ...(query && { query }),
     async render(view) {
-      const [itemChat, shown] = await Promise.all([hasItemChat(view.sources), page.render(view)])
+      const [chat, shown] = await Promise.all([chatOffer(view.sources), page.render(view)])
       if ('location' in shown)
         return { status: 303, headers: { ...headers, location: shown.location }, text: '' }
       const { sections, lead = sections[0], ...content } = shown
@@ -142,7 +142,8 @@ export function mountSections(mount: MountPage, page: SectionPage): void {
         head: NOTHING,
         main: htmlOf(sections),
         preview: lead?.preview ?? null,
-        itemChat,
+        chat,
+        printed: { path: view.query.link({}), at: view.now },
         ...content,
       })
       return {
@@ -155,13 +156,14 @@ export function mountSections(mount: MountPage, page: SectionPage): void {
   })
 }
 
-/** True if the chat answers about single items; false if that cannot be read. */
-async function hasItemChat({ agent }: PageSources): Promise<boolean> {
+/** What the chat answers about now; nothing if that cannot be read. */
+export async function chatOffer({ agent }: PageSources): Promise<ChatOffer> {
   try {
     const { enabled, itemChat } = await agent.config()
-    return enabled && itemChat
+    if (!enabled) return 'off'
+    return itemChat ? 'items' : 'site'
   } catch {
-    return false
+    return 'off'
   }
 }
 

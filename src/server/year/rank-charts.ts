@@ -1,4 +1,4 @@
-import { firstCodePoints } from '../../domain/text.ts'
+import { firstCodePoints, withoutOverrides } from '../../domain/text.ts'
 import type { Day } from '../../domain/time.ts'
 import type { BumpColumn, BumpLine } from '../../domain/year/history/rank-history.ts'
 import { xml } from '../feed/formats.ts'
@@ -198,7 +198,7 @@ function linePath(
 /** The label stands beside the last rank; lines are those of the last publication. */
 function labelOf({ key, ranks }: BumpLine, titleOf: (key: string) => string): Xml {
   const rank = ranks.findLast((each) => each !== null) ?? 1
-  const title = titleOf(key)
+  const title = withoutOverrides(titleOf(key))
   return xml`<text x="${LEFT + PLOT}" y="${yOf(rank) + 4}">${shortTitle(title, TITLE_MAX)}<title>${title}</title></text>`
 }
 

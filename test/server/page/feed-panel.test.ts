@@ -53,6 +53,23 @@ test('the feed panel shows the items of a rule, as the API does at the same quer
   expect(text).not.toContain('Cooking')
 })
 
+test('the heading names the view, and a title cannot reverse what stands beside it', async () => {
+  const workspace = await openWorkspace()
+  await keepSnapshot(workspace.feed, [feedEvent({ title: 'up \u202egnorw' })])
+  const { page } = await pageOf(openApp(workspace), '/?sort=day')
+  expect(page).toContain('<h1 class="unseen">Day</h1>')
+  expect(page).toContain('<bdi>up gnorw</bdi>')
+  expect(page).not.toContain('\u202e')
+})
+
+test('a server whose chat is off offers it nowhere', async () => {
+  const app = await openFeed()
+  for (const path of ['/', '/chat', '/docs', '/nothing']) {
+    const { page } = await pageOf(app, path)
+    expect(page).not.toContain('data-chat="open"')
+  }
+})
+
 test('the filter of the feed panel is a form that keeps the other parameters and its own values', async () => {
   const { page } = await pageOf(await openFeed(), '/?sort=week&column=hackerNews&q=rust&minPoints=10')
   const form = /<form[^>]*aria-label="Filter the feed".*?<\/form>/s.exec(page)?.[0] ?? ''

@@ -8,7 +8,7 @@ import { addDays } from '../../../domain/time.ts'
 import type { ItemChart } from '../../year/rank-charts.ts'
 import { similarContract, trendContract } from '../../feed/search-routes.ts'
 import { askLink, hostOf, storyRow, untrustedLink } from '../feed-items.ts'
-import { NOTHING, formatCount, formatCounted, html } from '../html.ts'
+import { NOTHING, formatCount, formatCounted, html, isolated } from '../html.ts'
 import type { Html } from '../html.ts'
 import { ITEM_PATH, itemHref, withQuery } from '../layout.ts'
 import type { View } from '../rendered-pages.ts'
@@ -28,7 +28,7 @@ export const ITEM_PAGE: SectionPage = {
     return {
       title: `${name} · dash`,
       sections,
-      main: html`<h1 class="item-name"><bdi>${name === '' ? 'An item over time' : name}</bdi></h1>
+      main: html`<h1 class="item-name">${isolated(name === '' ? 'An item over time' : name)}</h1>
         ${htmlOf(sections)}`,
     }
   },
@@ -52,7 +52,7 @@ function itemSection(view: View): Promise<Section | null> {
       const json = withQuery('/api/trend', { key: trend.key })
       const content = html`<div class="item-links" data-key="${trend.key}">
           ${itemLinks(trend, discussionUrl(source, sourceId))}
-          <span class="title unseen" aria-hidden="true"><bdi>${trend.title}</bdi></span>
+          <span class="title unseen" aria-hidden="true">${isolated(trend.title)}</span>
           ${askLink(trend.key, html`Ask about it`)}
         </div>
         ${shown.length === 0 ? NOTHING : html`${bestDay(shown, source)} ${observationTable(shown, source)}`}

@@ -6,7 +6,7 @@ import { CHART_THEMES } from '../../year/rank-charts.ts'
 import { CHART_PATH, COUNT_DEFAULT, chartOf, manifestsOf } from '../../year/rank-routes.ts'
 import { PUBLICATIONS_MAX } from '../../year/year-lists.ts'
 import type { ListsByDigest } from '../../year/year-lists.ts'
-import { NOTHING, copyable, html } from '../html.ts'
+import { NOTHING, copyable, html, isolated } from '../html.ts'
 import type { Html } from '../html.ts'
 import { itemHref, withQuery } from '../layout.ts'
 import type { PageQuery } from '../layout.ts'
@@ -84,7 +84,7 @@ export function yearChart(
               ({ key, ranks }) =>
                 html`<tr data-key="${key}">
                   <th scope="row">
-                    <a href="${itemHref(key)}"><bdi>${titleOf(key)}</bdi></a>
+                    <a href="${itemHref(key)}">${isolated(titleOf(key))}</a>
                   </th>
                   ${ranks.map((rank, index) => html`<td>${rank ?? (columns[index]?.isGap ? 'gap' : '–')}</td>`)}
                 </tr>`,

@@ -1,5 +1,6 @@
 import DOMPurify from 'dompurify'
 import { Marked } from 'marked'
+import { withoutOverrides } from '../../../../domain/text.ts'
 
 const TAGS =
   'a b blockquote br code del em hr i li ol p pre s strong sub sup table tbody td th thead tr ul'.split(' ')
@@ -56,11 +57,6 @@ function renderMarkdown(text: string) {
   for (let node = texts.nextNode(); node; node = texts.nextNode())
     node.nodeValue = withoutOverrides(node.nodeValue ?? '')
   return fragment
-}
-
-/** Removes characters that override the text direction; isolates and marks, which languages need, stay. */
-function withoutOverrides(text: string) {
-  return text.replaceAll(/[\u202a-\u202e]/g, '')
 }
 
 function escape(text: string) {
