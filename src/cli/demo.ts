@@ -151,7 +151,7 @@ async function fill(
       progress(`DEMO: ${done} of ${publishedDaysAgo.length} days published`)
       await publishAsOf(addDays(yesterday, -daysAgo), container, signal)
     }
-    await keepRecommendation(container, yesterday)
+    await keepRecommendations(container, yesterday)
     progress('DEMO: ranking the live periods')
     // The sample ends yesterday: a snapshot as of now would cover less and less of its last day.
     const endOfSample = startOfDay(yesterday) + DAY_MS - 1
@@ -179,15 +179,24 @@ async function importSample(container: Container, yesterday: Day, signal: AbortS
   return signals.inserted
 }
 
-/** Stores the bundled evaluation of made-up models as that of today. */
-async function keepRecommendation(container: Container, yesterday: Day): Promise<void> {
-  const shiftMs = sampleShiftMs(yesterday)
-  const text = (await readFile(assetPath(RECOMMENDATION_FILE), 'utf8')).replaceAll(
-    /\d{4}-\d\d-\d\d/g,
-    (day) => dayOf(startOfDay(day) + shiftMs),
-  )
-  const run = storedRunSchema.parse(JSON.parse(text))
-  await (await container.recommendations()).put(run.rankingVersion, sealRun(run))
+/** Days with an evaluation. */
+const EVALUATED_DAYS = 14
+
+/** Stores the bundled evaluation of made-up models as that of each of the last days, with response times that vary. */
+async function keepRecommendations(container: Container, yesterday: Day): Promise<void> {
+  const bundled = await readFile(assetPath(RECOMMENDATION_FILE), 'utf8')
+  const recommendations = await container.recommendations()
+  for (let daysAgo = EVALUATED_DAYS - 1; daysAgo >= 0; daysAgo--) {
+    const shiftMs = sampleShiftMs(yesterday) - daysAgo * DAY_MS
+    const text = bundled.replaceAll(/\d{4}-\d\d-\d\d/g, (day) => dayOf(startOfDay(day) + shiftMs))
+    const run = storedRunSchema.parse(JSON.parse(text))
+    // All below 1,000 ms, so that the scores stay as they are.
+    const models = run.models.map(({ latencyMs, ...model }) => ({
+      ...model,
+      latencyMs: latencyMs && latencyMs + ((daysAgo * model.rank * 37) % 150),
+    }))
+    await recommendations.put(run.rankingVersion, sealRun({ ...run, models }))
+  }
 }
 
 /** How far the sample is moved, so that it ends yesterday: whole days, in milliseconds. */

@@ -16,12 +16,14 @@ import type { McpPorts } from './mcp/route.ts'
 import { modelChangesRoute } from './models/changes-feed.ts'
 import { freeModelRoutes, servedRecommendation } from './models/routes.ts'
 import type { ServedRecommendation } from './models/routes.ts'
+import { storedRuns } from './models/stored-runs.ts'
+import type { StoredRuns } from './models/stored-runs.ts'
 import { mountAssets } from './page/assets.ts'
 import { chatPage } from './page/chat-panel.ts'
 import { mountEmbed } from './page/embed.ts'
 import { homePage } from './page/home-page.ts'
 import { ITEM_PAGE } from './page/item/item-page.ts'
-import { MODELS_PAGE } from './page/models-panel.ts'
+import { MODELS_PAGE } from './page/models/models-page.ts'
 import { refusalPage, servePages } from './page/rendered-pages.ts'
 import type { PageSources } from './page/rendered-pages.ts'
 import { SEARCH_PAGE } from './page/search-page.ts'
@@ -75,7 +77,7 @@ export interface ServerPorts extends ReaderPorts {
  */
 export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 {
   const { log, demo, clock, baseUrl } = ports
-  const { publications, snapshots, recommendation } = readers
+  const { publications, snapshots, recommendation, runs } = readers
   const computed = openComputedRequests()
   const compute = computeFor(computed, ports.trustedProxies)
   const app = new H3({
@@ -116,7 +118,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   mountRoutes(app, [...year, ...live, ...searchRoutes(ports.search, compute)], log)
   const models = [
     ...freeModelRoutes(recommendation, demo, clock),
-    modelChangesRoute({ recommendations: ports.recommendations, recommendation, host }),
+    modelChangesRoute({ runs, recommendation, host }),
   ]
   mountRoutes(app, [...models, ...ports.agent.routes], log)
   if (ports.mcp) mountRoutes(app, [mcpRoute(ports.mcp, compute)], log)
@@ -162,6 +164,7 @@ export interface Readers {
   publications: ProvedPublications
   snapshots: ProvedSnapshots
   recommendation: ServedRecommendation
+  runs: StoredRuns
 }
 
 export interface ReaderPorts extends PublicationPorts {
@@ -173,10 +176,13 @@ export interface ReaderPorts extends PublicationPorts {
 }
 
 export function openReaders(ports: ReaderPorts): Readers {
+  const { recommendations, publishedBaseUrl, log, feed } = ports
+  const recommendation = servedRecommendation(recommendations, publishedBaseUrl, log)
   return {
     publications: provedPublications(ports),
-    snapshots: provedSnapshots(ports.feed),
-    recommendation: servedRecommendation(ports.recommendations, ports.publishedBaseUrl, ports.log),
+    snapshots: provedSnapshots(feed),
+    recommendation,
+    runs: storedRuns(recommendations, recommendation),
   }
 }
 

@@ -77,21 +77,22 @@ describe.each([
   test('models are filtered as by the interface and can be chosen', async () => {
     const { page, problems } = await visit(demo.url, { javaScriptEnabled, viewport: WIDE })
     await page.getByRole('link', { name: 'All free models' }).click()
+    await page.locator('summary', { hasText: 'Filter' }).click()
     await page.getByLabel('tools', { exact: true }).check()
-    await page.getByLabel('answered as requested').check()
+    await page.getByLabel('followed the format').check()
     await page.getByRole('button', { name: 'Filter' }).click()
     await page.waitForURL(/models\?.*health=passed/)
-    await page.getByText('2 of 4 ranked models').waitFor()
+    await page.getByText('2 of 4 models').waitFor()
     const response = await fetch(`${demo.url}/api/free-llm/top-models?needs=tools&health=passed`)
     const { models } = (await response.json()) as { models: { id: string; name: string }[] }
-    expect(await page.locator('.models tbody th code').allTextContents()).toEqual(models.map(({ id }) => id))
+    expect(await idsShown(page)).toEqual(models.map(({ id }) => id))
     expect(await page.getByLabel('tools', { exact: true }).isChecked()).toBe(true)
     const second = models[1]
     await page
       .locator('.models')
       .getByRole('link', { name: second?.name ?? '' })
       .click()
-    await page.getByRole('heading', { name: `Ask ${second?.name}` }).waitFor()
+    await page.getByRole('heading', { name: `Call ${second?.name}` }).waitFor()
     expect(await page.locator('#snippet-curl').textContent()).toContain(`"model":"${second?.id}"`)
     await page.getByLabel('Python', { exact: true }).check()
     const isShown = (name: string): Promise<boolean> => page.locator(`#snippet-${name}`).isVisible()
@@ -99,6 +100,10 @@ describe.each([
     expect(problems).toEqual([])
   })
 })
+
+/** The ids of the listed models. */
+const idsShown = (page: Page): Promise<string[]> =>
+  page.locator('[data-model]').evaluateAll((rows) => rows.map((row) => row.getAttribute('data-model') ?? ''))
 
 test('a period opens at the top of the page with its title, and back and forward work', async () => {
   const { page, problems } = await visit(demo.url, { viewport: NARROW })
@@ -170,6 +175,7 @@ test('the status line opens to the states of the interfaces and of the last audi
 
 test('a snippet is copied, and a message confirms it', async () => {
   const { page } = await visit(`${demo.url}/models`, { permissions: ['clipboard-read', 'clipboard-write'] })
+  await page.locator('.recommendation strong a').click()
   await page.getByRole('button', { name: 'Copy the line for curl' }).click()
   await page.locator('#announcements', { hasText: 'Copied.' }).waitFor({ state: 'attached' })
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
@@ -185,7 +191,7 @@ test('the snippets of every model get a response from the demo, with any key', a
     (await promisify(execFile)(command, args, { env })).stdout
   const text = async (name: string): Promise<string> =>
     ((await page.locator(`#snippet-${name}`).textContent()) ?? '').trim()
-  const models = await page.locator('.models tbody th code').allTextContents()
+  const models = await idsShown(page)
   expect(models.length).toBe(4)
   for (const model of models) {
     await page.goto(`${demo.url}/models?model=${encodeURIComponent(model)}`)

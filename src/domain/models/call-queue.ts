@@ -1,4 +1,5 @@
 import type { LiteKind } from './lite/suite.ts'
+import { MINUTE_LIMIT } from './quota.ts'
 import type { CallPlan } from './quota.ts'
 
 /**
@@ -6,8 +7,8 @@ import type { CallPlan } from './quota.ts'
  * clock cannot exceed a limit.
  */
 
-/** Below the service's limit of 20 a minute. */
-export const STARTS_PER_MINUTE = 19
+/** One below the service's limit. */
+export const STARTS_PER_MINUTE = MINUTE_LIMIT - 1
 
 /** One minute plus the longest network delay of a call. */
 export const WINDOW_MS = 61_000

@@ -11,6 +11,9 @@ export const REQUESTS_PER_MODEL = 3
 /** Daily limit of an account without purchases, used when the service reports none. */
 export const DEFAULT_DAILY_LIMIT = 50
 
+/** Requests a minute of an account, over all keys and models. */
+export const MINUTE_LIMIT = 20
+
 /** The service may report key usage of this age, and so miss recent requests. */
 export const KEY_STALE_MS = 90_000
 

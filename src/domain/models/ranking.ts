@@ -171,15 +171,17 @@ function summaryOf(evaluation: CountedEvaluation | null): EvalSummary {
 
 /** Up to three capabilities, and the number of passed tasks. */
 function reasonFor(model: CatalogueModel, { passed, total }: EvalSummary): string {
-  const tokens = model.contextLength ?? 0
-  const context =
-    tokens < 1_000_000 ? `${Math.floor(tokens / 1_000)}k` : `${Math.floor(tokens / 100_000) / 10}M`
   const capabilities = { tools: 'tools', structured_outputs: 'structured outputs', reasoning: 'reasoning' }
   const phrases = Object.entries(capabilities).flatMap(([parameter, phrase]) =>
     model.supportedParameters.includes(parameter) ? [phrase] : [],
   )
-  const text = [...phrases, `${context} context`].slice(0, 3).join(', ')
+  const text = [...phrases, `${shortTokens(model.contextLength ?? 0)} context`].slice(0, 3).join(', ')
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}; lite eval ${passed}/${total}`
+}
+
+/** A number of tokens in short: `262k`, `1.5M`. */
+export function shortTokens(tokens: number): string {
+  return tokens < 1_000_000 ? `${Math.floor(tokens / 1_000)}k` : `${Math.floor(tokens / 100_000) / 10}M`
 }
 
 /** Most models in the list of one request, which the routing service tries in order. */

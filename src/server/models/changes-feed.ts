@@ -1,11 +1,6 @@
-import pLimit from 'p-limit'
 import { z } from 'zod'
-import { CHANGE_KINDS, compareVersions, runSteps } from '../../domain/models/changes.ts'
-import type { ComparedRun, MissedDays, ModelChange, RunStep } from '../../domain/models/changes.ts'
-import { RANKING_VERSION } from '../../domain/models/schema.ts'
-import { proveRun } from '../../domain/models/stored-run.ts'
-import type { Objects } from '../../domain/ports.ts'
-import { Refusal } from '../../domain/refusal.ts'
+import { CHANGE_KINDS, runSteps } from '../../domain/models/changes.ts'
+import type { MissedDays, ModelChange, RunStep } from '../../domain/models/changes.ts'
 import { dayField } from '../../domain/wire-fields.ts'
 import type { FeedHost } from '../feed/feeds.ts'
 import {
@@ -20,90 +15,32 @@ import type { FeedDocument } from '../feed/formats.ts'
 import { publishedBody } from '../respond.ts'
 import { publishedHeaders, publishedRoute } from '../route.ts'
 import type { Route } from '../route.ts'
-import { singleFlight } from '../single-flight.ts'
 import { CACHE_CONTROL, COMMON, FREE_MODELS_DOCS } from './routes.ts'
 import type { FreeModelContract, ServedRecommendation } from './routes.ts'
+import { RUNS_MAX } from './stored-runs.ts'
+import type { StoredRuns } from './stored-runs.ts'
 
-/** Newest runs that are compared; the first of them has none before it. */
-const RUNS_MAX = 61
 const ENTRIES_MAX = 200
-const READS_AT_ONCE = 4
 
 export interface ModelChangesPorts {
-  recommendations: Pick<Objects['recommendations'], 'run' | 'versions'>
+  runs: StoredRuns
   recommendation: ServedRecommendation
   host: () => FeedHost
 }
 
-/** A run by its version; null if it is missing or damaged. */
-interface ReadRun {
-  rankingVersion: string
-  run: ComparedRun | null
-}
-
 /** Route of the feed of changes of the free models (docs/free-models.md#changes). */
-export function modelChangesRoute({ recommendations, recommendation, host }: ModelChangesPorts): Route {
-  const readRuns = runReader(recommendations)
-
-  const readChanges = singleFlight(async () => {
-    const { run: current, seed } = await recommendation()
-    // A run that a crash stored without making it the current one was never served.
-    const isServed = (version: string): boolean =>
-      seed || compareVersions(version, current.rankingVersion) <= 0
-    const runs = await readRuns(isServed)
-    const unreadable = runs.filter(({ run }) => run === null).map(({ rankingVersion }) => rankingVersion)
-    const updatedAt = runs.findLast(({ run }) => run !== null)?.run?.updatedAt ?? current.updatedAt
-    const feed = changesFeed({ steps: runSteps(runs), unreadable, updatedAt }, host())
+export function modelChangesRoute({ runs, recommendation, host }: ModelChangesPorts): Route {
+  const readChanges = async () => {
+    const read = await runs()
+    const unreadable = read.filter(({ run }) => run === null).map(({ rankingVersion }) => rankingVersion)
+    const newest = read.findLast(({ run }) => run !== null)?.run ?? (await recommendation()).run
+    const feed = changesFeed({ steps: runSteps(read), unreadable, updatedAt: newest.updatedAt }, host())
     return publishedBody(writeJsonFeed(feed), {
       contentType: `${JSON_FEED_TYPE}; charset=utf-8`,
       cacheControl: CACHE_CONTROL,
     })
-  })
+  }
   return publishedRoute(modelChangesContract, readChanges)
-}
-
-/** Reads the newest runs in ascending order. Each sound run is read and verified once: it never changes. */
-function runReader(
-  store: ModelChangesPorts['recommendations'],
-): (isServed: (version: string) => boolean) => Promise<ReadRun[]> {
-  let proved = new Map<string, ComparedRun>()
-  const limit = pLimit(READS_AT_ONCE)
-  return async (isServed) => {
-    const stored = await store.versions()
-    const versions = stored
-      .filter((version) => RANKING_VERSION.test(version) && isServed(version))
-      .toSorted(compareVersions)
-      .slice(-RUNS_MAX)
-    const runs = await Promise.all(
-      versions.map((rankingVersion) =>
-        limit(async () => ({
-          rankingVersion,
-          run: proved.get(rankingVersion) ?? (await comparedRun(store, rankingVersion)),
-        })),
-      ),
-    )
-    proved = new Map(runs.flatMap(({ rankingVersion, run }) => (run ? [[rankingVersion, run]] : [])))
-    return runs
-  }
-}
-
-/** @returns null if the run is missing, damaged, or another one */
-async function comparedRun(
-  store: ModelChangesPorts['recommendations'],
-  version: string,
-): Promise<ComparedRun | null> {
-  try {
-    const bytes = await store.run(version)
-    if (bytes === null) return null
-    const { rankingVersion, updatedAt, rejections, models } = proveRun(bytes)
-    if (rankingVersion !== version) return null
-    // Only what changes need stays in memory.
-    const scored = models.map(({ evalSummary: _evalSummary, ...model }) => model)
-    return { rankingVersion, updatedAt, rejections, models: scored }
-  } catch (error) {
-    if (error instanceof Refusal && error.code === 'storage_damaged') return null
-    throw error
-  }
 }
 
 const missedDays = z

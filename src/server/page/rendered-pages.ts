@@ -14,6 +14,7 @@ import { BUSY_REFUSAL } from '../computed-requests.ts'
 import type { ComputedRequests } from '../computed-requests.ts'
 import type { ProvedSnapshots } from '../feed/proved-snapshots.ts'
 import type { ServedRecommendation } from '../models/routes.ts'
+import type { StoredRuns } from '../models/stored-runs.ts'
 import { NO_STORE, notesOf, requestId, respond, respondCompressed } from '../respond.ts'
 import { delayRefusal, retryAfter } from '../route.ts'
 import type { Log } from '../route.ts'
@@ -33,6 +34,7 @@ export interface PageSources {
   lists: ReadYearLists
   log: () => Promise<ShownLog>
   recommendation: ServedRecommendation
+  runs: StoredRuns
   agent: Pick<Agent, 'config'> & { status: Agent['lastKnownStatus'] }
   audits: Pick<State['audits'], 'newest'>
   search: Pick<CallerSearch, 'itemTrend' | 'search' | 'similar'>

@@ -213,13 +213,14 @@ const modelFact: FactSource = {
   refusalOf: refusalsOf(freeModelsStatusContract),
   async read({ recommendation }, now): Promise<Fact> {
     const current = await recommendation()
-    const { primary, rankingConfidence, ok, usingSeedFallback } = statusPayload(current, now)
+    const { primary, rankingConfidence, ok, usingSeedFallback, hasKvBinding } = statusPayload(current, now)
+    const isUnreadable = usingSeedFallback && !hasKvBinding
     const age = usingSeedFallback
-      ? html`built-in seed, not measured`
+      ? html`built-in list, not measured${isUnreadable ? html`; the store cannot be read` : NOTHING}`
       : html`evaluated ${ageOf(Date.parse(current.run.updatedAt), now)}${ok ? NOTHING : html`; stale`}`
     return {
       // A server that never measured has nothing that is late.
-      level: usingSeedFallback ? 'plain' : ok ? 'good' : 'attention',
+      level: ok ? 'good' : usingSeedFallback && !isUnreadable ? 'plain' : 'attention',
       value: html`<bdi>${primary}</bdi>`,
       detail: html`${rankingConfidence} confidence, ${age}`,
     }

@@ -65,7 +65,7 @@ describe('the page', () => {
     const { status, page } = await get(await openWorkspace(), '/')
     expect(status).toBe(200)
     expect(page).toContain('dash collect')
-    expect(facts(page)).toMatch(/No snapshot yet.*None yet.*No record.*built-in seed/)
+    expect(facts(page)).toMatch(/No snapshot yet.*None yet.*No record.*built-in list/)
     expect((await get(await openWorkspace(), '/?sort=year')).page).toContain('dash publish-year')
   })
 

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { snippets } from '../../../src/server/page/models-panel.ts'
-import { localSource } from '../../support/local-source.ts'
+import { snippets } from '../../../../src/server/page/models/model-usage.ts'
+import { localSource } from '../../../support/local-source.ts'
 
 const run = promisify(execFile)
 

@@ -1,0 +1,201 @@
+import { BASE_URL } from '../../../domain/models/catalogue.ts'
+import { DEFAULT_DAILY_LIMIT, MINUTE_LIMIT } from '../../../domain/models/quota.ts'
+import { shortTokens } from '../../../domain/models/ranking.ts'
+import type { RankedModel, TopModels } from '../../../domain/models/schema.ts'
+import { parseShortlistQuery, topModelsPayload } from '../../../domain/models/shortlist.ts'
+import { trackRecords } from '../../../domain/models/track-record.ts'
+import { Refusal } from '../../../domain/refusal.ts'
+import { dayOf } from '../../../domain/time.ts'
+import type { Instant } from '../../../domain/time.ts'
+import { modelChangesContract } from '../../models/changes-feed.ts'
+import { FREE_MODELS_DOCS, topModelsContract } from '../../models/routes.ts'
+import { alternateElements, linkedFeeds, subscribeLine } from '../feed-rule.ts'
+import { NOTHING, ageOf, formatCounted, html } from '../html.ts'
+import type { Html } from '../html.ts'
+import { withQuery } from '../layout.ts'
+import type { PageQuery } from '../layout.ts'
+import type { View } from '../rendered-pages.ts'
+import { refusalsOf, section } from '../sections.ts'
+import type { Section, SectionPage, SectionRefusal } from '../sections.ts'
+import { usageSection } from './model-usage.ts'
+import { FILTERS, MODELS_PATH, filterForm, shortlistParamsOf } from './models-filter.ts'
+import { INVALID_SORT, modelsTable, parseSort, SORT_PARAM } from './models-table.ts'
+
+/** Parameters of the page that the home page accepts too. */
+export const MODEL_PARAMS: readonly string[] = [...FILTERS, 'model']
+
+/** The recommended model on the home page, in one sentence. */
+export function modelsSummary(view: View): Promise<Section | null> {
+  return section(view, MODELS, async () => {
+    const list = topModelsPayload(await view.sources.recommendation(), ALL_MODELS, view.now)
+    return html`${recommendation(list, view.now)}
+      <p><a href="${MODELS_PATH}">All free models and how to call them</a></p>`
+  })
+}
+
+/** URL of the list for the parameters of the list on the home page; null without any. */
+export function modelsAddress({ params }: PageQuery): string | null {
+  const ofList = new URLSearchParams([...params].filter(([name]) => MODEL_PARAMS.includes(name)))
+  return ofList.size > 0 ? `${MODELS_PATH}?${String(ofList)}` : null
+}
+
+const MODELS = { id: 'models', title: 'Free models', refusalOf: refusalsOf(topModelsContract) }
+
+const ALL_MODELS = parseShortlistQuery(new URLSearchParams())
+
+/** `/models`: the recommended model with its reasons, the shortlist with the filters of its interface, and how to call a model. */
+export const MODELS_PAGE: SectionPage = {
+  path: MODELS_PATH,
+  query: { known: [...MODEL_PARAMS, SORT_PARAM] },
+  render: async (view) => ({
+    title: 'Free models · dash',
+    head: alternateElements(CHANGES_FEEDS, 'dash, changes of the free models'),
+    sections: [await modelsSection(view)],
+  }),
+}
+
+function modelsSection(view: View): Promise<Section | null> {
+  const { sources, now, query, frame } = view
+  return section(view, { ...MODELS, headingLevel: 1, refusalOf }, async () => {
+    const shortlistParams = shortlistParamsOf(query.params)
+    const shortlist = parseShortlistQuery(shortlistParams)
+    const sort = parseSort(query)
+    const current = await sources.recommendation()
+    const list = topModelsPayload(current, shortlist, now)
+    const modelParam = query.params.get('model')
+    const chosen =
+      modelParam === null ? list.models[0] : current.run.models.find(({ id }) => id === modelParam)
+    const form = filterForm(shortlist.filter, query, `${list.count} of ${current.run.models.length} models`)
+    if (list.count === 0)
+      return html`<p class="empty">No model meets this filter.</p>
+        ${form} ${usageSection(chosen, modelParam, current.run, frame.demo)}`
+    const records = await readRecords(view)
+    const isOverall = list.models[0]?.id === current.run.models[0]?.id
+    return html`${recommendation(list, now)} ${isOverall && !list.seed ? confidence(list, now) : NOTHING}
+    ${form} ${modelsTable(list.models, { chosen: chosen?.id ?? null, sort, records, query })}
+    ${records === null ? RECORDS_UNREADABLE : NOTHING}
+    ${usageSection(chosen, modelParam, current.run, frame.demo)} ${aboutRanking(list, shortlistParams)}`
+  })
+}
+
+const refusalOfList = refusalsOf(topModelsContract)
+
+function refusalOf(error: unknown): SectionRefusal {
+  return error instanceof Refusal && error.code === INVALID_SORT.code ? INVALID_SORT : refusalOfList(error)
+}
+
+/** The tests of the last days by model; null if the stored runs cannot be read. */
+async function readRecords({ sources, now, log }: View): Promise<ReturnType<typeof trackRecords> | null> {
+  try {
+    const runs = await sources.runs()
+    return trackRecords(
+      runs.flatMap(({ run }) => run ?? []),
+      dayOf(now),
+    )
+  } catch (err) {
+    log.error({ err }, 'the stored runs cannot be read')
+    return null
+  }
+}
+
+const RECORDS_UNREADABLE = html`<p class="as-of">The tests of the last days cannot be read.</p>`
+
+/** The first model of a list in sentences: which model to use and why. */
+function recommendation({ models: [first], seed, stale, updatedAt, baseUrl }: TopModels, now: Instant): Html {
+  if (!first) return NOTHING
+  const link = html`<strong
+    ><a href="${withQuery(MODELS_PATH, { model: first.id })}#call"><bdi>${first.name}</bdi></a></strong
+  >`
+  if (seed)
+    return html`<p class="recommendation">
+      Nothing was measured here yet. The built-in list stands in, ordered by published facts; its first model
+      is ${link}.
+    </p>`
+  const tested = measuredFacts(first)
+  const sentence = tested.length > 0 ? html` It ${enumerated(tested)}` : NOTHING
+  const terms = [contextFact(first), ...(baseUrl === BASE_URL ? [LIMITS] : [])]
+  return html`${stale ? html`<p class="notice">Stale: last evaluated ${ageOf(Date.parse(updatedAt), now)}.</p>` : NOTHING}
+    <p class="recommendation">
+      Use ${link}
+      today.${sentence}${terms.map((term, index) =>
+        index === 0 && tested.length === 0 ? html` It has ${term}` : html`; ${term}`,
+      )}.
+    </p>`
+}
+
+/** Joins phrases: `one, two and three`. */
+function enumerated(phrases: readonly Html[]): Html {
+  return html`${phrases.map((phrase, index) => {
+    if (index === 0) return phrase
+    return html`${index === phrases.length - 1 ? ' and ' : ', '}${phrase}`
+  })}`
+}
+
+/** Addresses that explain a measurement. */
+const MEANINGS = {
+  format: '/docs/lite-suite#grading',
+  tasks: '/docs/lite-suite',
+  tool: '/docs/free-models#queries',
+  context: '/docs/model-scores#the-metadata-score',
+  limits: '/docs/model-errors#quota',
+}
+
+/** What a model did when it was tested, as ends of a sentence; nothing for what was not tested. */
+function measuredFacts({ healthStatus, toolUse, evalSummary }: RankedModel): Html[] {
+  const { status, passed, total, cacheAgeDays } = evalSummary
+  const answered = { passed: 'followed the format', imperfect: 'did not follow the format' }[healthStatus]
+  const called = { proven: 'called a tool', disproven: 'called no tool', unknown: undefined }[toolUse]
+  const age = cacheAgeDays === undefined ? '' : ` ${formatCounted(cacheAgeDays, 'days')} ago`
+  const solved = status === 'not_evaluated' ? undefined : `solved ${passed} of ${total} tasks${age}`
+  return [
+    ...linked(answered, MEANINGS.format),
+    ...linked(called, MEANINGS.tool),
+    ...linked(solved, MEANINGS.tasks),
+  ]
+}
+
+function linked(text: string | undefined, href: string): Html[] {
+  return text === undefined ? [] : [html`<a href="${href}">${text}</a>`]
+}
+
+function contextFact({ contextLength }: RankedModel): Html {
+  return html`<a href="${MEANINGS.context}">${shortTokens(contextLength)} context</a>`
+}
+
+/** The limits of an account of the routing service itself; another base URL may have others. */
+const LIMITS = html`<a href="${MEANINGS.limits}"
+  >${MINUTE_LIMIT} requests a minute, ${DEFAULT_DAILY_LIMIT} a day without credits</a
+>`
+
+function confidence(
+  { rankingConfidence, rankingConfidenceReason, updatedAt }: TopModels,
+  now: Instant,
+): Html {
+  return html`<details class="notes">
+    <summary>${CONFIDENCES[rankingConfidence]}, tested ${ageOf(Date.parse(updatedAt), now)}</summary>
+    <p>${rankingConfidenceReason}</p>
+  </details>`
+}
+
+const CONFIDENCES: Readonly<Record<TopModels['rankingConfidence'], string>> = {
+  high: 'High confidence',
+  medium: 'Medium confidence',
+  low: 'Low confidence',
+}
+
+const CHANGES_FEEDS = linkedFeeds([modelChangesContract])
+
+function aboutRanking({ notes, rankingVersion }: TopModels, shortlistParams: URLSearchParams): Html {
+  const json = `/api/free-llm/top-models${shortlistParams.size > 0 ? `?${shortlistParams.toString()}` : ''}`
+  return html`<details class="notes">
+    <summary>About this ranking</summary>
+    <ul>
+      ${notes.map((text) => html`<li><bdi>${text}</bdi></li>`)}
+    </ul>
+    <p>
+      Ranking <code>${rankingVersion}</code> · <a href="${json}">JSON</a> ·
+      <a href="${FREE_MODELS_DOCS}">API reference</a>
+    </p>
+    ${subscribeLine(CHANGES_FEEDS, 'the changes of this list')}
+  </details>`
+}

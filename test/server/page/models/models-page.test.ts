@@ -1,0 +1,183 @@
+import { expect, test } from 'vitest'
+import { BASE_URL } from '../../../../src/domain/models/catalogue.ts'
+import { sealRun } from '../../../../src/domain/models/stored-run.ts'
+import { openPage } from '../../../support/api-client.ts'
+import {
+  RUN_AT,
+  candidate,
+  catalogueModel,
+  evaluation,
+  sampleCandidates,
+  sampleRun,
+} from '../../../support/free-models.ts'
+import { openWorkspace } from '../../../support/workspace.ts'
+
+const DAY = 86_400_000
+
+type Runs = readonly Parameters<typeof sampleRun>[0][]
+
+/** A page of a server with some stored runs, one hour after the last day. */
+async function pageWith(runs: Runs, path = '/models', publishedBaseUrl = BASE_URL) {
+  const workspace = await openWorkspace()
+  for (const [index, changes] of runs.entries()) {
+    const run = sampleRun({
+      rankingVersion: `2026-08-${22 + index}.v1`,
+      now: RUN_AT + index * DAY,
+      ...changes,
+    })
+    await workspace.recommendations.put(run.rankingVersion, sealRun(run))
+  }
+  const clock = () => RUN_AT + (Math.max(1, runs.length) - 1) * DAY + 3_600_000
+  return openPage(workspace, path, { clock, publishedBaseUrl })
+}
+
+/** The page as a reader sees it before anything is opened. */
+function unfolded(page: string): string {
+  const main = /<main.*<\/main>/s.exec(page)?.[0] ?? ''
+  const closed = main.replaceAll(
+    /<details(?![^>]*\sopen)[^>]*>.*?<summary>(.*?)<\/summary>.*?<\/details>/gs,
+    '$1',
+  )
+  return closed.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+}
+
+const idsOf = (page: string): string[] => [...page.matchAll(/data-model="([^"]*)"/g)].map(([, id = '']) => id)
+
+test('the page of the models says in a sentence which model to use and why, each reason a link to its meaning', async () => {
+  const { page } = await pageWith([{}])
+  const sentence = /<p class="recommendation">.*?<\/p>/s.exec(page)?.[0] ?? ''
+  expect(
+    sentence
+      .replaceAll(/<[^>]*>/g, '')
+      .replaceAll(/\s+/g, ' ')
+      .replaceAll(' .', '.')
+      .trim(),
+  ).toBe(
+    'Use Name of maker/good:free today. It followed the format, called a tool and solved 3 of 3 tasks; 262k context; 20 requests a minute, 50 a day without credits.',
+  )
+  expect([...sentence.matchAll(/href="([^"]*)"/g)].map(([, href]) => href)).toEqual([
+    '/models?model=maker%2Fgood%3Afree#call',
+    '/docs/lite-suite#grading',
+    '/docs/free-models#queries',
+    '/docs/lite-suite',
+    '/docs/model-scores#the-metadata-score',
+    '/docs/model-errors#quota',
+  ])
+})
+
+test('the page of the models leaves out what was not measured, and the limits of another service', async () => {
+  const untested = sampleCandidates().filter(({ model }) => model.id === 'third/new:free')
+  const { page } = await pageWith([{ candidates: untested }], '/models', 'https://models.example/v1')
+  const sentence = /<p class="recommendation">.*?<\/p>/s.exec(page)?.[0] ?? ''
+  expect(sentence.replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ')).toMatch(
+    /Use Name of third\/new:free today\. It has 32k context\s?\./,
+  )
+})
+
+test('the page of the models shows no id, score part or internal name before something is opened', async () => {
+  const { page } = await pageWith([{}])
+  const shown = unfolded(page).replaceAll(/Name of \S+/g, '')
+  expect(shown).not.toMatch(/\blite\b|primary|metadata|:free|Copy/)
+  expect(shown).toContain('Medium confidence')
+})
+
+test('the page of the models says that no model meets a filter, and nothing of confidence', async () => {
+  const { status, page } = await pageWith([{}], '/models?minContext=9000000')
+  expect(status).toBe(200)
+  expect(unfolded(page)).toContain('No model meets this filter.')
+  expect(page).not.toMatch(/confidence|class="recommendation"|<table/)
+})
+
+test('the page of the models calls the seed what it is while no evaluation is stored', async () => {
+  const { page, text } = await pageWith([])
+  expect(text).toContain(
+    'Nothing was measured here yet. The built-in list stands in, ordered by published facts',
+  )
+  expect(page).not.toMatch(/class="notice"|confidence,/)
+})
+
+const health = (latencyMs: number) =>
+  ({ status: 'passed', latencyMs, rateLimitKind: 'none', checkedAt: RUN_AT }) as const
+
+/** By rank: `c/first`, `b/second`, and `a/third`, which was never tested. */
+const DIFFERENT = [
+  candidate('c/first:free', {
+    model: catalogueModel('c/first:free', { contextLength: 32_768 }),
+    health: health(900),
+  }),
+  candidate('b/second:free', {
+    model: catalogueModel('b/second:free', { contextLength: 262_144 }),
+    health: health(300),
+    evaluation: evaluation(RUN_AT, [0, 300, 100], false),
+  }),
+  candidate('a/third:free', {
+    health: { status: 'not_probed', latencyMs: null, rateLimitKind: 'none', checkedAt: null },
+    evaluation: null,
+  }),
+]
+
+test.each([
+  ['rank', 'ascending', 'first second third'],
+  ['name', 'ascending', 'third second first'],
+  ['tasks', 'descending', 'first second third'],
+  ['response', 'ascending', 'second first third'],
+  ['context', 'descending', 'second third first'],
+])('the table of the models is sorted by %s as the address says', async (sort, order, names) => {
+  const { page } = await pageWith([{ candidates: DIFFERENT }], `/models?sort=${sort}`)
+  const shown = idsOf(page).map((id) => id.replace(/^.*\/(.*):free$/, '$1'))
+  expect(shown.join(' ')).toBe(names)
+  const sorted = /aria-sort="(\w+)"[^>]*><a href="([^"]*)"/.exec(page) ?? []
+  expect(sorted.slice(1)).toEqual([order, sort === 'rank' ? '/models#models' : `/models?sort=${sort}#models`])
+})
+
+test.each(['/models?sort=none', '/models?sort=rank&sort=name'])(
+  'the page of the models refuses %s with 400 and its code',
+  async (path) => {
+    const { status, page } = await pageWith([{}], path)
+    expect([status, page]).toEqual([400, expect.stringContaining('<code>invalid_sort</code>')])
+  },
+)
+
+test('the table of the models has the tests of the last days of each model as a line with the same in words', async () => {
+  const tested = (days: number, latencyMs: number | null) => ({
+    candidates: [
+      candidate('maker/good:free', {
+        health: {
+          status: latencyMs === null ? ('timeout' as const) : ('passed' as const),
+          latencyMs,
+          rateLimitKind: 'none' as const,
+          checkedAt: RUN_AT + days * DAY,
+        },
+      }),
+    ],
+  })
+  const { page } = await pageWith([tested(0, 900), tested(1, null), tested(2, 300)])
+  const line = /<svg\s+class="record".*?<\/svg/s.exec(page)?.[0] ?? ''
+  const text =
+    'answered on 2 of 3 days with a test, of the last 14, in 300 to 900 ms; no answer on 2026-08-23'
+  expect(line).toContain(`<title>${text}</title>`)
+  expect(line.match(/class="times" d="[^"]*"/)?.[0].match(/M/g)).toHaveLength(2)
+  expect(line.match(/class="failures" d="[^"]*"/)?.[0].match(/M/g)).toHaveLength(1)
+})
+
+test('the page of the models says so when the stored runs cannot be read, and shows the list', async () => {
+  const workspace = await openWorkspace()
+  const run = sampleRun({})
+  await workspace.recommendations.put(run.rankingVersion, sealRun(run))
+  const versions = () => Promise.reject(new Error('the store is away'))
+  const stores = { ...workspace, recommendations: { ...workspace.recommendations, versions } }
+  const { status, page, text } = await openPage(stores, '/models', { clock: () => RUN_AT })
+  expect(status).toBe(200)
+  expect(text).toContain('The tests of the last days cannot be read.')
+  expect(idsOf(page)).toHaveLength(4)
+})
+
+test.each([
+  ['while nothing was evaluated', () => Promise.resolve(null), 'fact plain'],
+  ['while the store cannot be read', () => Promise.reject(new Error('the store is away')), 'fact attention'],
+])('the status of the free models %s is as grave as that', async (_when, current, level) => {
+  const workspace = await openWorkspace()
+  const stores = { ...workspace, recommendations: { ...workspace.recommendations, current } }
+  const { page } = await openPage(stores, '/status')
+  expect(/<div class="(fact \w+)">\s*<dt>Free model/.exec(page)?.[1]).toBe(level)
+})
