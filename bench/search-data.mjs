@@ -23,7 +23,7 @@ export async function importAndOpen(folder) {
     ['import', 'signals', ...files, '--on-error', 'skip', '--data-dir', dataDir],
     folder,
   )
-  note(`${grouped(report.rows)} rows imported, ${grouped(report.indexed)} items indexed: ${seconds(wallMs)}`)
+  note(`${grouped(report.rows)} rows imported and indexed: ${seconds(wallMs)}`)
   const url = pathToFileURL(join(dataDir, 'feed.db')).href
   const location = { url, authToken: null }
   const opened = database({

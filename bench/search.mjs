@@ -130,7 +130,7 @@ function print(report, measured, loop, idle) {
   const all = Object.entries(measured)
   const search = all.filter(([kind]) => kind.startsWith('search')).flatMap(([, times]) => times)
   printTable(
-    `Questions over HTTP, ${grouped(report.rows)} rows, ${grouped(report.indexed)} items`,
+    `Questions over HTTP, ${grouped(report.rows)} rows`,
     ['what', 'asked', 'median', '95th percentile', 'longest'],
     [row('**search**', search), ...all.map(([kind, times]) => row(kind, times))],
   )

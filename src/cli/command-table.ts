@@ -238,7 +238,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   spec({
     name: 'reindex',
     group: 'Data',
-    description: 'rebuild the search index; the old index serves searches until the new one is complete',
+    description: 'rebuild the search index; searches are refused until it is complete',
     example: 'dash reindex',
     job: () => 'reindex',
     load: async () => (await import('./commands/collect.ts')).reindexCommand,

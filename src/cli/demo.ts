@@ -15,7 +15,6 @@ import { lastCompleteDay } from '../domain/year/ledger.ts'
 import { importArticles, importSignals } from '../jobs/import-lines.ts'
 import { publishYear } from '../jobs/publish-year.ts'
 import { rankPeriods } from '../jobs/snapshot.ts'
-import { refreshIndex } from '../jobs/reindex.ts'
 import { audit } from '../jobs/archive/audit.ts'
 import { ownArchive } from '../jobs/archive/own-archive.ts'
 import { DEMO_CHAT_MODEL, scriptedModelApp } from '../server/demo/scripted-model.ts'
@@ -175,7 +174,6 @@ async function importSample(container: Container, yesterday: Day, signal: AbortS
   for (const { errors } of [signals, articles]) {
     if (errors[0]) throw new Error(`the bundled sample is damaged: ${errors[0].file}: ${errors[0].reason}`)
   }
-  await refreshIndex({ search: await container.search(), ...ports, signal })
   return signals.inserted
 }
 

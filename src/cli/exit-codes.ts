@@ -31,7 +31,7 @@ const REFUSALS: readonly (readonly [exitCode: number, codes: string])[] = [
   [EXIT.usage, 'usage'],
   [EXIT.damaged, 'archive_damaged'],
   [EXIT.storage, 'storage_unavailable storage_damaged snapshot_damaged'],
-  [EXIT.leaseHeld, 'lease_held lease_lost rebuild_superseded'],
+  [EXIT.leaseHeld, 'lease_held lease_lost'],
   [EXIT.unavailable, 'port_taken address_unavailable source_unavailable'],
   [EXIT.failed, 'title_not_vouched input_unreadable copy_refused'],
   [EXIT.failed, 'clock_behind snapshot_too_large chat_key_refused'],

@@ -6,7 +6,6 @@ import type { Article, ArticleReading, ArticleQuery, FailedAttempt, ItemWithoutT
 import type { FeedEvent } from './feed/columns.ts'
 import type { ItemDetails, KeptResponse, LiveSourceName, SourceBatch } from './feed/live-source.ts'
 import type {
-  IndexProgress,
   ItemTrend,
   SearchCaller,
   SearchPage,
@@ -345,11 +344,8 @@ export interface FeedStore {
   storedItems(items: readonly ItemRef[]): Promise<ItemRef[]>
   /** The item of a save key; null when none is stored. */
   item(key: string): Promise<StoredItem | null>
-  /**
-   * Changes whenever signals, article texts or the search index may have changed; null while the index is not up to
-   * date.
-   */
-  revision(): Promise<string | null>
+  /** Changes whenever signals, article texts or the search index may have changed. */
+  revision(): Promise<string>
 
   /**
    * The stored response of a URL from after `since` and not later than `now`; null without one. Losing the state of
@@ -369,23 +365,25 @@ export interface FeedStore {
   ping(): Promise<void>
 }
 
-/** Search of stored items (docs/api.md) and its index, which is written in transactions. */
+/** Search of stored items (docs/api.md) and its index, which every import of signals and texts updates. */
 export interface FeedSearch {
   /** The search for one caller. */
   by(caller: SearchCaller): CallerSearch
-  /** False when another release's rules built the index: it must be rebuilt. */
-  isCurrent(): Promise<boolean>
-  /** Indexes some of the changed events in one transaction. Several processes may do so at once. */
-  refresh(): Promise<IndexProgress>
-  /** Starts a rebuild beside the current index, and ends any other rebuild; returns its number. */
-  beginRebuild(): Promise<number>
   /**
-   * Indexes some events of a rebuild in one transaction; the last step replaces the current index. A process may end
-   * between any two steps.
+   * Rebuilds the index from signals and texts, and returns the number of events that it indexed. Searches are refused
+   * until it has ended. Imports may run meanwhile; after an interruption the next rebuild continues.
    *
-   * @throws Refusal `rebuild_superseded` when another rebuild has started
+   * @throws the signal's reason between two steps
    */
-  rebuild(build: number): Promise<IndexProgress>
+  rebuild(watch: IndexWatch): Promise<number>
+  /** Rebuilds the index if it was built by another release, or a rebuild was interrupted. */
+  repair(watch: IndexWatch): Promise<number>
+}
+
+export interface IndexWatch {
+  /** Called after each step with the number of indexed events. */
+  onProgress: (indexed: number) => void
+  signal: AbortSignal
 }
 
 /**

@@ -1,17 +1,16 @@
 import { WANTED_DAYS, laneOf, planNextAttempt } from '../domain/feed/article.ts'
 import type { ArticleReading, MinPoints, SkipReason, ItemWithoutText } from '../domain/feed/article.ts'
 import { saveKey } from '../domain/feed/source.ts'
-import type { ArticleTexts, Clock, LiveSource, FeedStore } from '../domain/ports.ts'
+import type { ArticleTexts, Clock, FeedSearch, LiveSource, FeedStore } from '../domain/ports.ts'
 import { shorten } from '../domain/text.ts'
 import { addDays, dayOf } from '../domain/time.ts'
 import { collectSources } from './collect-sources.ts'
 import type { SourcesPorts, SourcesReport } from './collect-sources.ts'
-import { refreshIndex } from './reindex.ts'
-import type { IndexPorts } from './reindex.ts'
 import { takeSnapshot } from './snapshot.ts'
 import type { RankPeriodsPorts, TakenOrRefused } from './snapshot.ts'
 
-export interface CollectPorts extends Pick<IndexPorts, 'search'> {
+export interface CollectPorts {
+  search: Pick<FeedSearch, 'repair'>
   feed: SourcesPorts['feed'] &
     ArticlesPorts['feed'] &
     RankPeriodsPorts['feed'] &
@@ -31,13 +30,11 @@ export interface CollectReport extends SourcesReport {
   snapshot: TakenOrRefused | null
   /** The result of reading texts; null when no source returned items. */
   articles: ArticlesReport | null
-  /** Number of indexed events. */
-  indexed: number
   durationMs: number
 }
 
 /**
- * Reads the sources, takes a snapshot of the live periods, updates the search index, and last reads article texts,
+ * Reads the sources, takes a snapshot of the live periods, rebuilds a search index of another release, and last reads article texts,
  * which takes longest (docs/collecting.md). A crash keeps what was stored, and the next run continues.
  *
  * @throws the signal's reason, and whatever the stores throw
@@ -50,17 +47,15 @@ export async function collect(
   const { clock, search } = ports
   const { signal } = options
   const startedAt = clock()
-  const index = { search, onProgress: () => undefined, signal }
   const read = await collectSources({ ...ports, onProgress: ports.onItems }, sources, signal)
   // A run that compared nothing leaves the earlier comparison.
   if (read.clock !== null) await ports.feed.saveClockCheck({ checkedAt: clock(), ...read.clock })
   // Without new items the current snapshot stays: another one would have a new date and no new content.
   const isFresh = read.outcome !== 'failed'
   const snapshot = isFresh ? await takeSnapshot(ports, signal) : null
-  let { indexed } = await refreshIndex(index)
+  await search.repair({ onProgress: () => undefined, signal })
   const articles = isFresh ? await collectArticles({ ...ports, onProgress: ports.onTexts }, options) : null
-  if (articles !== null && articles.stored > 0) indexed += (await refreshIndex(index)).indexed
-  return { job: 'collect', ...read, snapshot, articles, indexed, durationMs: clock() - startedAt }
+  return { job: 'collect', ...read, snapshot, articles, durationMs: clock() - startedAt }
 }
 
 /** The part `articles` of the result of `collect` (docs/articles.md). */

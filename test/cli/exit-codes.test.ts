@@ -16,7 +16,6 @@ const OF_REFUSAL: Record<string, number> = {
   lease_lost: 75,
   chat_key_refused: 1,
   port_taken: 69,
-  rebuild_superseded: 75,
   snapshot_damaged: 74,
   source_unavailable: 69,
   storage_damaged: 74,

@@ -6,7 +6,6 @@ import { Container } from '../../src/cli/container.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
 import { rankPeriods } from '../../src/jobs/snapshot.ts'
 import { agentSources, runCall } from '../../src/server/agent/tools.ts'
-import { refresh } from '../support/signals.ts'
 import { startSqld } from '../support/sqld.ts'
 import type { Sqld } from '../support/sqld.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -49,7 +48,6 @@ test('every tool works with a read-only token, and the server refuses it a write
   await feed.saveArticles([
     { source: 'hn', sourceId: 'hn1', text: 'text', provenance: 'test:test', fetchedAt: 1 },
   ])
-  await refresh(await container.search())
   await rankPeriods({ feed, clock: () => NOW }, { signal, discardLater: false })
 
   const reads = await container.agentReads()

@@ -3,7 +3,7 @@ import { openApp } from '../support/api-client.ts'
 import { refusalMessage, invalidValues } from '../../src/server/route.ts'
 import { requestRoute, PUBLIC_CONTRACTS } from '../support/contract-client.ts'
 import { keepSnapshot } from '../support/live-client.ts'
-import { feedEvents, refresh } from '../support/signals.ts'
+import { feedEvents } from '../support/signals.ts'
 import { signedLogIn } from '../support/signed-log.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/workspace.ts'
 
@@ -76,7 +76,6 @@ test('every public route has its media type, schema, caching, validators and dig
   await workspace.feed.importSignals(sampleSignals())
   await publishDays({ ...workspace, log: signedLogIn(workspace.folder) }, [AS_OF])
   await keepSnapshot(workspace.feed, feedEvents('hn', 3))
-  await refresh(workspace.search)
   const app = openApp(workspace)
   const [sha256 = ''] = (await workspace.year.read()).proved.timeline.map(({ manifest }) => manifest.sha256)
   const rests: Readonly<Record<string, string>> = {

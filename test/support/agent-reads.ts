@@ -11,7 +11,7 @@ import type { AgentStores, AgentSources } from '../../src/server/agent/tools.ts'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import type { FeedSearch } from '../../src/domain/ports.ts'
 import type { Instant } from '../../src/domain/time.ts'
-import { refresh, searchQuery } from './signals.ts'
+import { searchQuery } from './signals.ts'
 import { LONG_MS, openWorkspace, SEARCH_WORKER } from './workspace.ts'
 import type { Workspace } from './workspace.ts'
 
@@ -65,9 +65,8 @@ export async function settledWorkspace(signals: readonly Signal[], now: Instant)
   return workspace
 }
 
-/** Brings the index up to date and takes a snapshot. */
-export async function settle({ search, feed }: Workspace, now: Instant): Promise<void> {
-  await refresh(search)
+/** Takes a snapshot. */
+export async function settle({ feed }: Workspace, now: Instant): Promise<void> {
   const signal = new AbortController().signal
   await rankPeriods({ feed, clock: () => now }, { signal, discardLater: false })
 }

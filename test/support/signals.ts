@@ -1,6 +1,5 @@
 import type { Signal } from '../../src/domain/feed/signal.ts'
-import type { FeedSearch, InputLine, LineSource } from '../../src/domain/ports.ts'
-import { rebuildIndex, refreshIndex } from '../../src/jobs/reindex.ts'
+import type { FeedSearch, IndexWatch, InputLine, LineSource } from '../../src/domain/ports.ts'
 import type { SearchQuery } from '../../src/domain/feed/search/search.ts'
 import type { FeedEvent } from '../../src/domain/feed/columns.ts'
 import { coverageOf, rankYear } from '../../src/domain/year/rank.ts'
@@ -31,16 +30,11 @@ export function tripleOf({ source, sourceId, day }: Signal): string {
   return JSON.stringify([source, sourceId, day])
 }
 
-const quiet = { onProgress: () => undefined, signal: new AbortController().signal }
+export const quiet: IndexWatch = { onProgress: () => undefined, signal: new AbortController().signal }
 
-/** Brings an index up to date; returns how many events it took in. */
-export async function refresh(search: Omit<FeedSearch, 'by'>): Promise<number> {
-  return (await refreshIndex({ search, ...quiet })).indexed
-}
-
-/** Builds an index anew; returns how many events it took in. */
-export async function rebuild(search: Omit<FeedSearch, 'by'>): Promise<number> {
-  return (await rebuildIndex({ search, ...quiet })).indexed
+/** Builds an index anew; returns the number of indexed events. */
+export function rebuild(search: Omit<FeedSearch, 'by'>): Promise<number> {
+  return search.rebuild(quiet)
 }
 
 /** A query for everything, except overridden parts. */

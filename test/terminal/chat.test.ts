@@ -5,7 +5,6 @@ import { describe, expect, test } from 'vitest'
 import { PRICES, startAgent } from '../support/agent.ts'
 import type { AgentServer, AgentServerOptions } from '../support/agent.ts'
 import { modelAt } from '../support/model-turns.ts'
-import { refresh } from '../support/signals.ts'
 import { startGatedProvider } from '../support/synthetic-provider.ts'
 import type { GatedProvider } from '../support/synthetic-provider.ts'
 import { CONFIG, delta, html, json, META, record, startScripted, stream } from '../support/scripted-server.ts'
@@ -111,7 +110,6 @@ describe('an answer on a terminal', () => {
         ],
       },
     })
-    await refresh(server.workspace.search)
     const terminal = await openChat(server)
     for (const left of ['9999/10000', '9998/10000']) {
       await terminal.enter('Find it')

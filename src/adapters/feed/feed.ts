@@ -9,7 +9,8 @@ import { examineWindow, withoutProvenance } from '../../domain/year/window-check
 import type { Database } from '../sqlite/database.ts'
 import { columnsOf, selectObjects } from '../sqlite/rows.ts'
 import type { SqlReader, StoreClient } from '../sqlite/rows.ts'
-import { importSignals, saveArticles, upsertRow } from './import-rows.ts'
+import { upsertRow } from '../sqlite/upsert.ts'
+import { importSignals, saveArticles } from './import-rows.ts'
 import {
   itemsNeedingText,
   readArticle,

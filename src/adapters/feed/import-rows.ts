@@ -1,8 +1,11 @@
 import type { InStatement } from '@libsql/client'
 import type { Article } from '../../domain/feed/article.ts'
 import type { ImportCounts, Signal } from '../../domain/feed/signal.ts'
+import type { ItemRef } from '../../domain/feed/source.ts'
 import { foldRows, importCounts, toJsonArrays } from '../sqlite/rows.ts'
 import type { StoreClient } from '../sqlite/rows.ts'
+import { jsonRows, upsert } from '../sqlite/upsert.ts'
+import { indexEvents } from './search-documents.ts'
 
 /**
  * Imports of signals and articles (docs/importing.md). A batch is one JSON parameter with an array of the table's
@@ -13,39 +16,9 @@ interface ImportedTable {
   name: string
   keys: readonly string[]
   values: readonly string[]
+  hasTexts: boolean
   /** Returns statements that follow each upsert, for the same rows. */
   after: (json: string) => InStatement[]
-}
-
-/** Returns a statement that upserts the rows of a JSON parameter. */
-export function upsert(
-  table: string,
-  keys: readonly string[],
-  values: readonly string[],
-  where = 'true',
-): string {
-  const columns = [...keys, ...values]
-  return `
-    INSERT INTO ${table} (${columns.join(', ')}) ${jsonRows(columns)} WHERE true
-    ${onConflictUpdate(keys, values)} WHERE ${where}`
-}
-
-/** Returns a statement that upserts one row, with one parameter per column. */
-export function upsertRow(table: string, keys: readonly string[], values: readonly string[]): string {
-  const columns = [...keys, ...values]
-  return `
-    INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
-    ${onConflictUpdate(keys, values)}`
-}
-
-function onConflictUpdate(keys: readonly string[], values: readonly string[]): string {
-  const changes = values.map((value) => `${value} = excluded.${value}`)
-  return `ON CONFLICT (${keys.join(', ')}) DO UPDATE SET ${changes.join(', ')}`
-}
-
-function jsonRows(columns: readonly string[]): string {
-  const cells = columns.map((column, index) => `value ->> ${index} AS ${column}`)
-  return `SELECT ${cells.join(', ')} FROM json_each(?)`
 }
 
 function anyDiffers(values: readonly string[], first: string, second: string): string {
@@ -53,12 +26,12 @@ function anyDiffers(values: readonly string[], first: string, second: string): s
 }
 
 /**
- * Stores a batch in one write transaction. A later row with the same keys replaces the values, within a batch and
- * across batches. Each row counts as if it were imported alone.
+ * Stores a batch in one write transaction, and indexes the events that it changed. A later row with the same keys
+ * replaces the values, within a batch and across batches. Each row counts as if it were imported alone.
  */
 async function importRows(
   client: StoreClient,
-  { name, keys, values, after }: ImportedTable,
+  { name, keys, values, after, hasTexts }: ImportedTable,
   rows: readonly unknown[][],
 ): Promise<ImportCounts> {
   const folded = foldRows(
@@ -67,16 +40,27 @@ async function importRows(
   const countStored = `
     SELECT count(*) AS stored, coalesce(sum(${anyDiffers(values, 'old', 'new')}), 0) AS changed
     FROM (${jsonRows([...keys, ...values])}) AS new JOIN ${name} AS old USING (${keys.join(', ')})`
-  const store = upsert(name, keys, values, anyDiffers(values, name, 'excluded'))
+  const changed = 'RETURNING json_array(source, source_id) AS event'
+  const store = `${upsert(name, keys, values, anyDiffers(values, name, 'excluded'))} ${changed}`
   const lookups = toJsonArrays(folded.first.values()).map((json) => ({ sql: countStored, args: [json] }))
   const writes = toJsonArrays(folded.last.values()).flatMap((json) => [
     { sql: store, args: [json] },
     ...after(json),
   ])
-  const results = await client.batch([...lookups, ...writes], 'write')
+  const results = await client.transact(async (tx) => {
+    const stored = await tx.batch([...lookups, ...writes])
+    const events = stored.flatMap(({ rows: found }) => found.flatMap((row) => row['event'] ?? []))
+    await indexEvents(tx, [...new Set(events.map(String))].map(parseItemRef), hasTexts)
+    return stored
+  })
   const found = results.slice(0, lookups.length).flatMap((result) => result.rows)
   const sumOf = (column: string): number => found.reduce((sum, row) => sum + Number(row[column]), 0)
   return importCounts(folded, sumOf('stored'), sumOf('changed'))
+}
+
+function parseItemRef(json: string): ItemRef {
+  const [source, sourceId] = JSON.parse(json) as [string, string]
+  return { source, sourceId }
 }
 
 const SIGNAL_KEYS = ['source', 'source_id', 'day']
@@ -112,6 +96,7 @@ const SIGNALS: ImportedTable = {
   name: 'signals',
   keys: SIGNAL_KEYS,
   values: SIGNAL_VALUES,
+  hasTexts: false,
   after: (json) => [COUNT_REVISION, { sql: UPSERT_EVENTS, args: [json] }, { sql: INSERT_DAYS, args: [json] }],
 }
 
@@ -131,6 +116,7 @@ const ARTICLES: ImportedTable = {
   name: 'articles',
   keys: ['source', 'source_id'],
   values: ['text', 'provenance', 'fetched_at'],
+  hasTexts: true,
   after: (json) => [{ sql: FORGET_TRIES, args: [json] }],
 }
 

@@ -10,7 +10,7 @@ import { formatInstant } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import { columnsOf, isTooLarge, selectObjects } from '../sqlite/rows.ts'
 import type { ObjectColumns, SqlReader, StoreClient } from '../sqlite/rows.ts'
-import { upsert, upsertRow } from './import-rows.ts'
+import { upsert, upsertRow } from '../sqlite/upsert.ts'
 
 /** A row of a query: an item with the values of its latest signal. */
 export interface ItemRow {
@@ -92,18 +92,17 @@ export async function readItem(reader: SqlReader, key: string): Promise<StoredIt
 
 /** The number grows with every change of signals, the step with every change of the index, including texts. */
 const STORED_REVISION = `
-  SELECT (SELECT number FROM revision) AS number, (SELECT step FROM search_state) AS step,
-    EXISTS (SELECT 1 FROM search_pending) AS pending`
+  SELECT (SELECT number FROM revision) AS number, (SELECT step FROM search_state) AS step`
 
-/** Returns the revision of the stored data; null while the index lags behind it. */
-export async function readRevision(reader: SqlReader): Promise<string | null> {
+/** Returns the revision of the stored data. */
+export async function readRevision(reader: SqlReader): Promise<string> {
   const { rows } = await reader.execute(STORED_REVISION)
   const [row] = rows
-  return row && Number(row['pending']) === 0 ? `${Number(row['number'])}.${Number(row['step'])}` : null
+  return `${Number(row?.['number'])}.${Number(row?.['step'])}`
 }
 
 /** Returns the keys of items as a JSON parameter, each as an array of source and source id. */
-export function toItemKeys(items: readonly ItemRef[]): string {
+function toItemKeys(items: readonly ItemRef[]): string {
   return JSON.stringify(items.map(({ source, sourceId }) => [source, sourceId]))
 }
 

@@ -1,18 +1,15 @@
-import { createHash } from 'node:crypto'
 import type { InStatement } from '@libsql/client'
 import { canonicalUrl } from '../../domain/feed/canonical-url.ts'
 import { indexedWords } from '../../domain/feed/search/tokenize.ts'
 import type { ItemRef } from '../../domain/feed/source.ts'
 import { DAY_MS, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Day } from '../../domain/time.ts'
-import { columnsOf, selectObjects, toJsonArrays } from '../sqlite/rows.ts'
-import type { ObjectColumns, SqlReader } from '../sqlite/rows.ts'
-import { upsert } from './import-rows.ts'
-import { toIndexedItem } from './items.ts'
+import { columnsOf, selectObjects, snakeCase, toJsonArrays } from '../sqlite/rows.ts'
+import type { ObjectColumns, SqlTransaction } from '../sqlite/rows.ts'
+import { selectForItems, toIndexedItem } from './items.ts'
 import type { ItemRow } from './items.ts'
 
-/** One of the two sets of index tables. */
-export type IndexSet = 'a' | 'b'
+/** Documents of the search index: one per event, written in the transaction that writes the event. */
 
 /**
  * Ids per day: the lower bits of an id hold the number of the item, the upper bits its day. Together they fit into
@@ -43,148 +40,175 @@ export function dayOfNumber(dayNumber: number): Day {
 /** Number of characters of a text that are indexed. */
 const TEXT_MAX_LENGTH = 100_000
 
-/** An event with the values of its latest signal and its text; events without a signal are omitted. */
-interface IndexedEvent extends ItemRow {
-  text: string | null
+/** Approximate bytes of the texts that are read at once. */
+const TEXTS_BYTES = 2_000_000
+
+/** An event to index, with the values of its latest signal. */
+interface ChangedEvent extends ItemRow {
+  /** Id of its document; null without one. */
+  id: number | null
+  textBytes: number
 }
 
-const EVENT_COLUMNS: ObjectColumns<IndexedEvent> = {
+const CHANGED_COLUMNS: ObjectColumns<ChangedEvent> = {
   ...columnsOf('e', ['source', 'sourceId', 'firstDay', 'lastDay']),
   ...columnsOf('s', ['title', 'url', 'publishedAt', 'points', 'comments']),
-  text: `substr(a.text, 1, ${TEXT_MAX_LENGTH})`,
+  id: 'd.id',
+  textBytes: 'coalesce(octet_length(a.text), 0)',
 }
 
-const FROM_EVENTS = `
-  json_each(?) k
-  JOIN events e ON e.source = k.value ->> 0 AND e.source_id = k.value ->> 1
+const WITH_DOCUMENTS = `
   JOIN signals s ON s.source = e.source AND s.source_id = e.source_id AND s.day = e.last_day
+  LEFT JOIN search_documents d ON d.source = e.source AND d.source_id = e.source_id
   LEFT JOIN articles a ON a.source = e.source AND a.source_id = e.source_id`
 
-/** Reads events by their keys, a JSON parameter. */
-export function readIndexedEvents(reader: SqlReader, keys: string): Promise<IndexedEvent[]> {
-  return selectObjects(reader, EVENT_COLUMNS, FROM_EVENTS, [keys], 'the feed')
-}
+const BY_KEYS =
+  'json_each(?) k CROSS JOIN events e ON e.source = k.value ->> 0 AND e.source_id = k.value ->> 1'
 
-/** A stored document of a set: its id and the digest of its words. */
-interface StoredDocument {
-  source: string
-  sourceId: string
-  id: number
-  words: string
-}
+/** An id depends on the time of publication, or on the first day. */
+const NEEDS_DOCUMENT = `
+  d.id IS NULL OR d.title <> s.title OR d.url IS NOT s.url OR d.published_at IS NOT s.published_at
+  OR d.first_day <> e.first_day`
 
-type StoredDocuments = ReadonlyMap<string, StoredDocument>
-
-export async function readStoredDocuments(
-  reader: SqlReader,
-  set: IndexSet,
-  keys: string,
-): Promise<StoredDocuments> {
-  const columns = columnsOf('d', ['source', 'sourceId', 'id', 'words'])
-  const from = `json_each(?) k
-    JOIN search_documents_${set} d ON d.source = k.value ->> 0 AND d.source_id = k.value ->> 1`
-  const rows = await selectObjects<StoredDocument>(reader, columns, from, [keys], 'the search index')
-  return new Map(rows.map((row) => [documentKey(row), row]))
-}
-
-function documentKey({ source, sourceId }: ItemRef): string {
-  return `${source}\n${sourceId}`
-}
-
-const COLUMNS = 'source source_id title url page first_day last_day published_at points comments words'.split(
-  ' ',
-)
-
-/** A document to store: its row and the indexed words. */
-interface IndexDocument {
-  id: number
-  key: string
-  row: unknown[]
-  titleWords: string
-  /** Words of title and text; null without a text. */
-  textWords: string | null
-  /** Digest of the words of title and text. */
-  wordsDigest: string
-}
+/** Updates documents whose words stay. */
+const UPDATE_DOCUMENTS = `
+  UPDATE search_documents AS d SET last_day = e.last_day, points = s.points, comments = s.comments
+  FROM ${BY_KEYS} JOIN signals s ON s.source = e.source AND s.source_id = e.source_id AND s.day = e.last_day
+  WHERE d.source = e.source AND d.source_id = e.source_id
+    AND (d.last_day <> e.last_day OR d.points IS NOT s.points OR d.comments IS NOT s.comments)`
 
 /**
- * Converts events to documents, in the order of their ids.
+ * Indexes the current values of events, in the transaction that has written them.
  *
- * @param stored documents of the events in each set: an event keeps its number; a new one gets the next number
+ * @param hasTexts true if their texts have changed; else an event whose title, URL and day stay keeps its words
  */
-export function toDocuments(
-  events: readonly IndexedEvent[],
-  stored: readonly StoredDocuments[],
-  firstNumber: number,
-): { documents: IndexDocument[]; nextNumber: number } {
-  let nextNumber = firstNumber
-  const documents = events.map((event) => {
-    const previous = stored.map((each) => each.get(documentKey(event))).find((found) => found !== undefined)
-    return toDocument(event, previous ? previous.id % NUMBERS_PER_DAY : nextNumber++)
-  })
-  return { documents: documents.sort((a, b) => a.id - b.id), nextNumber }
+export async function indexEvents(
+  tx: SqlTransaction,
+  events: readonly ItemRef[],
+  hasTexts: boolean,
+): Promise<void> {
+  if (events.length === 0) return
+  const from = `${BY_KEYS} ${WITH_DOCUMENTS} WHERE ${hasTexts ? 'true' : NEEDS_DOCUMENT}`
+  await writeDocuments(tx, await selectForItems(tx, CHANGED_COLUMNS, from, events, 'the feed'))
+  if (hasTexts) return
+  const keys = events.map(({ source, sourceId }) => JSON.stringify([source, sourceId]))
+  await tx.batch(toJsonArrays(keys).flatMap((json) => [{ sql: UPDATE_DOCUMENTS, args: [json] }, COUNT_STEP]))
 }
 
-function toDocument(event: IndexedEvent, number: number): IndexDocument {
-  const { source, sourceId, title, url, firstDay, lastDay, publishedAt, points, comments } = event
-  const id = firstIdOf(toIndexedItem(event).day) + number
-  const titleWords = indexedWords(title).join(' ')
-  const text = indexedWords(event.text ?? '').join(' ')
-  const wordsDigest = createHash('sha256').update(`${titleWords}\n${text}`).digest('base64url')
-  const page = url === null ? null : canonicalUrl(url)
-  return {
-    id,
-    key: documentKey(event),
-    row: [
-      id,
-      source,
-      sourceId,
-      title,
-      url,
+/** Increments the step of the index if the statement just before changed a document. */
+const COUNT_STEP = 'UPDATE search_state SET step = step + 1 WHERE changes() > 0'
+
+/**
+ * Indexes the next events without a document, in the order of their keys.
+ *
+ * @returns the last of them and their number; null if there is none after `after`
+ */
+export async function indexMissing(
+  tx: SqlTransaction,
+  after: ItemRef,
+  limit: number,
+): Promise<{ last: ItemRef; indexed: number } | null> {
+  const from = `events e ${WITH_DOCUMENTS} WHERE (e.source, e.source_id) > (?, ?) AND d.id IS NULL
+    ORDER BY e.source, e.source_id LIMIT ?`
+  const args = [after.source, after.sourceId, limit]
+  const missing = await selectObjects(tx, CHANGED_COLUMNS, from, args, 'the feed')
+  const last = missing.at(-1)
+  if (!last) return null
+  await writeDocuments(tx, missing)
+  return { last, indexed: missing.length }
+}
+
+const COLUMNS = [
+  'source',
+  'sourceId',
+  'title',
+  'url',
+  'page',
+  'firstDay',
+  'lastDay',
+  'publishedAt',
+  'points',
+  'comments',
+] as const
+const INSERT_DOCUMENTS = `
+  INSERT INTO search_documents (id, ${COLUMNS.map(snakeCase).join(', ')})
+  SELECT ${['id', ...COLUMNS].map((_, index) => `value ->> ${index}`).join(', ')} FROM json_each(?)`
+
+/** Writes documents of events in the order of their ids. An event keeps its number; a new one gets the next number. */
+async function writeDocuments(tx: SqlTransaction, events: readonly ChangedEvent[]): Promise<void> {
+  if (events.length === 0) return
+  const { rows } = await tx.execute('SELECT next_number FROM search_state')
+  let nextNumber = Number(rows[0]?.['next_number'])
+  const documents = events.map((event) => {
+    const number = event.id === null ? nextNumber++ : event.id % NUMBERS_PER_DAY
+    const page = event.url === null ? null : canonicalUrl(event.url)
+    const titleWords = indexedWords(event.title).join(' ')
+    return {
+      ...event,
       page,
-      firstDay,
-      lastDay,
-      publishedAt,
-      points,
-      comments,
-      wordsDigest,
-    ],
-    titleWords,
-    textWords: text === '' ? null : `${titleWords} ${text}`,
-    wordsDigest,
+      titleWords,
+      replaced: event.id,
+      id: firstIdOf(toIndexedItem(event).day) + number,
+    }
+  })
+  documents.sort((a, b) => a.id - b.id)
+  const replaced = JSON.stringify(documents.flatMap((document) => document.replaced ?? []))
+  const tables = replaced === '[]' ? [] : ['search_titles', 'search_texts', 'search_documents']
+  await tx.batch([
+    ...tables.map((table) => ({
+      sql: `DELETE FROM ${table} WHERE rowid IN (SELECT value FROM json_each(?))`,
+      args: [replaced],
+    })),
+    ...inserts(
+      INSERT_DOCUMENTS,
+      documents.map((document) => [document.id, ...COLUMNS.map((name) => document[name])]),
+    ),
+    ...inserts(
+      insertWords('search_titles'),
+      documents.map(({ id, titleWords }) => [id, titleWords]),
+    ),
+    { sql: 'UPDATE search_state SET step = step + 1, next_number = ?', args: [nextNumber] },
+  ])
+  await writeTexts(
+    tx,
+    documents.filter(({ textBytes }) => textBytes > 0),
+  )
+}
+
+interface TitleOfText extends ItemRef {
+  id: number
+  titleWords: string
+  textBytes: number
+}
+
+/** Indexes the texts of documents, with the words of their titles. */
+async function writeTexts(tx: SqlTransaction, documents: readonly TitleOfText[]): Promise<void> {
+  for (let start = 0, end = 0; start < documents.length; start = end) {
+    let bytes = 0
+    while (end < documents.length && (end === start || bytes < TEXTS_BYTES))
+      bytes += documents[end++]?.textBytes ?? 0
+    const part = documents.slice(start, end)
+    const keys = JSON.stringify(part.map(({ source, sourceId }, at) => [source, sourceId, at]))
+    const texts = await selectObjects<{ at: number; text: string }>(
+      tx,
+      TEXT_COLUMNS,
+      FROM_TEXTS,
+      [keys],
+      'the texts',
+    )
+    const rows = texts.flatMap(({ at, text }) => {
+      const { id, titleWords } = part[at] ?? {}
+      const words = indexedWords(text).join(' ')
+      return words === '' ? [] : [[id, `${titleWords} ${words}`]]
+    })
+    const statements = inserts(insertWords('search_texts'), rows)
+    if (statements.length > 0) await tx.batch(statements)
   }
 }
 
-/** Returns statements that store documents in a set, replacing earlier documents of the same events. */
-export function writeDocuments(
-  set: IndexSet,
-  documents: readonly IndexDocument[],
-  stored: StoredDocuments,
-): InStatement[] {
-  const changed = documents.filter(({ id, key, wordsDigest }) => {
-    const previous = stored.get(key)
-    return previous?.id !== id || previous.words !== wordsDigest
-  })
-  const replaced = changed.flatMap(({ key }) => stored.get(key)?.id ?? []).sort((a, b) => a - b)
-  const tables = ['titles', 'texts', 'documents'].map((table) => `search_${table}_${set}`)
-  const deletions = tables.map((table) => ({
-    sql: `DELETE FROM ${table} WHERE rowid IN (SELECT value FROM json_each(?))`,
-    args: [JSON.stringify(replaced)],
-  }))
-  const texts = changed.flatMap(({ id, textWords }) => (textWords === null ? [] : [[id, textWords]]))
-  return [
-    ...(replaced.length > 0 ? deletions : []),
-    ...inserts(
-      upsert(`search_documents_${set}`, ['id'], COLUMNS),
-      documents.map(({ row }) => row),
-    ),
-    ...inserts(
-      insertWords(`search_titles_${set}`),
-      changed.map(({ id, titleWords }) => [id, titleWords]),
-    ),
-    ...inserts(insertWords(`search_texts_${set}`), texts),
-  ]
-}
+const TEXT_COLUMNS = { at: 'k.value ->> 2', text: `substr(a.text, 1, ${TEXT_MAX_LENGTH})` }
+const FROM_TEXTS = `
+  json_each(?) k CROSS JOIN articles a ON a.source = k.value ->> 0 AND a.source_id = k.value ->> 1 ORDER BY k.key`
 
 function insertWords(table: string): string {
   return `INSERT INTO ${table} (rowid, words) SELECT value ->> 0, value ->> 1 FROM json_each(?)`
@@ -193,14 +217,4 @@ function insertWords(table: string): string {
 function inserts(sql: string, rows: readonly unknown[][]): InStatement[] {
   if (rows.length === 0) return []
   return toJsonArrays(rows.map((row) => JSON.stringify(row))).map((json) => ({ sql, args: [json] }))
-}
-
-/** Returns statements that delete all documents of a set. */
-export function clearSet(set: IndexSet): string[] {
-  return [
-    `DELETE FROM search_documents_${set}`,
-    ...['titles', 'texts'].map(
-      (words) => `INSERT INTO search_${words}_${set} (search_${words}_${set}) VALUES ('delete-all')`,
-    ),
-  ]
 }

@@ -12,7 +12,7 @@ import { itemsOfKey } from '../../domain/feed/source.ts'
 import { columnsOf, selectObjects } from '../sqlite/rows.ts'
 import type { ObjectColumns, SqlReader, StoreClient } from '../sqlite/rows.ts'
 import { DAY_NUMBER_OF_ID, dayOfNumber } from './search-documents.ts'
-import { readActiveState } from './search-index.ts'
+import { readItemCount } from './search-index.ts'
 import { idRange, itemNotFound, toMatchExpression, search, similar } from './search-ranking.ts'
 import { REVISION } from './window.ts'
 
@@ -78,16 +78,15 @@ async function itemTrend(reader: SqlReader, key: string): Promise<ItemTrend> {
 async function termTrend(reader: SqlReader, { term, from, to }: TermTrendQuery): Promise<TermTrend> {
   const units = parseSearchText(term)
   if (units.length === 0) return { mentions: 0, days: [] }
-  const { active } = await readActiveState(reader)
-  const [titles, texts] = [`search_titles_${active}`, `search_texts_${active}`]
+  await readItemCount(reader)
   const inRange = 'MATCH ?1 AND rowid BETWEEN ?2 AND ?3'
   const columns = { day: DAY_NUMBER_OF_ID, mentions: 'count(*)' }
   const mentioning = `
     (
-      SELECT rowid AS id FROM ${titles} WHERE ${titles} ${inRange}
+      SELECT rowid AS id FROM search_titles WHERE search_titles ${inRange}
       UNION ALL
-      SELECT rowid AS id FROM ${texts} WHERE ${texts} ${inRange}
-        AND rowid NOT IN (SELECT rowid FROM ${titles} WHERE ${titles} MATCH ?1)
+      SELECT rowid AS id FROM search_texts WHERE search_texts ${inRange}
+        AND rowid NOT IN (SELECT rowid FROM search_titles WHERE search_titles MATCH ?1)
     ) GROUP BY 1 ORDER BY 1 DESC LIMIT ${TREND_MAX_DAYS}`
   const args = [toMatchExpression(units, 'AND'), ...idRange({ from, to })]
   const label = 'the search index'

@@ -25,9 +25,7 @@ import type { ObjectColumns, SqlReader } from '../sqlite/rows.ts'
 import { toIndexedItem } from './items.ts'
 import type { ItemRow } from './items.ts'
 import { firstIdOf, lastIdOf } from './search-documents.ts'
-import type { IndexSet } from './search-documents.ts'
-import { readActiveState } from './search-index.ts'
-import type { IndexState } from './search-index.ts'
+import { readItemCount } from './search-index.ts'
 
 /** Searches and similar items, ranked by SQLite's FTS5 (docs/decisions/0020-search-ranking.md). */
 
@@ -49,10 +47,9 @@ export async function search(reader: SqlReader, query: SearchQuery): Promise<Sea
   const pageEnd = Math.min(offset + query.limit, PAGED_ITEMS_MAX)
   const units = parseSearchText(query.query)
   const words = units.flatMap((unit) => unit.words)
-  const state = await readActiveState(reader)
-  const counts = await readCounts(reader, state, words)
+  const counts = await readCounts(reader, await readItemCount(reader), words)
   const hits = new Map<number, SearchHit>()
-  for (const row of await findTitle(reader, state.active, query)) {
+  for (const row of await findTitle(reader, query)) {
     hits.set(row.id, { ...toIndexedItem(row), match: 'all' })
   }
   for (const match of MATCHES) {
@@ -63,7 +60,7 @@ export async function search(reader: SqlReader, query: SearchQuery): Promise<Sea
     const [limit, depth] =
       match === 'some' ? [PARTIAL_MAX, PARTIAL_MAX + hits.size] : [pageEnd + 1, RANKED_MAX]
     const excludedIds = [...hits.keys()]
-    const found = await findDocuments(reader, state.active, query, { expression, depth, excludedIds, limit })
+    const found = await findDocuments(reader, query, { expression, depth, excludedIds, limit })
     const kept = match === 'some' ? selectHeaviest(found, words, counts) : found
     for (const row of kept) hits.set(row.id, { ...toIndexedItem(row), match })
   }
@@ -73,14 +70,14 @@ export async function search(reader: SqlReader, query: SearchQuery): Promise<Sea
 }
 
 /** Selects items whose title is the text of the query, those with the same signs first. */
-async function findTitle(reader: SqlReader, set: IndexSet, query: SearchQuery): Promise<IndexedDocument[]> {
+async function findTitle(reader: SqlReader, query: SearchQuery): Promise<IndexedDocument[]> {
   const text = query.query.slice(0, QUERY_MAX_LENGTH)
   const words = tokenize(text).slice(0, QUERY_MAX_WORDS)
   if (words.length === 0) return []
   const expression = `^ ${toMatchExpression([{ words, prefix: false, quoted: true }], 'AND')}`
   const found = await selectDocuments(
     reader,
-    `(${rankedQuery(set, 'titles', TITLES_MAX)}) f JOIN search_documents_${set} d ON d.id = f.id
+    `(${rankedQuery('search_titles', TITLES_MAX)}) f JOIN search_documents d ON d.id = f.id
     ORDER BY f.score DESC, coalesce(d.points, 0) DESC, d.id DESC`,
     rankedArgs(expression, query),
   )
@@ -192,21 +189,16 @@ function selectHeaviest(
 }
 
 /** Reads the number of titles that contain each word. */
-async function readCounts(
-  reader: SqlReader,
-  { active, nextNumber }: IndexState,
-  words: readonly string[],
-): Promise<WordCounts> {
+async function readCounts(reader: SqlReader, items: number, words: readonly string[]): Promise<WordCounts> {
   const sql = asJsonRows(
     'term, doc',
-    `SELECT term, doc FROM search_counts_${active} WHERE term IN (SELECT value FROM json_each(?))`,
+    `SELECT term, doc FROM search_counts WHERE term IN (SELECT value FROM json_each(?))`,
   )
   const rows = await selectJsonRows(reader, sql, [JSON.stringify(words)], 'the search index')
-  // Numbers are never reused and items never deleted, so the last number is the number of items.
-  return { items: Math.max(1, nextNumber - 1), of: new Map(rows as [string, number][]) }
+  return { items: Math.max(1, items), of: new Map(rows as [string, number][]) }
 }
 
-/** A row of `search_documents_*`. */
+/** A row of `search_documents`. */
 interface IndexedDocument extends ItemRow {
   id: number
   /** Canonical URL. */
@@ -237,12 +229,11 @@ const RANKED_MAX = PAGED_ITEMS_MAX + 1
  * Returns a query that ranks a table of words by BM25 (greater is better), and equal scores by age, the newest
  * first.
  */
-function rankedQuery(set: IndexSet, words: 'titles' | 'texts', limit: number): string {
-  const table = `search_${words}_${set}`
+function rankedQuery(table: 'search_titles' | 'search_texts', limit: number): string {
   return `
     SELECT rowid AS id, -bm25(${table}) AS score FROM ${table}
     WHERE ${table} MATCH ?1 AND rowid BETWEEN ?2 AND ?3 AND ((?4 = '[]' AND ?5 IS NULL AND ?6 IS NULL) OR EXISTS (
-      SELECT 1 FROM search_documents_${set} o WHERE o.id = ${table}.rowid
+      SELECT 1 FROM search_documents o WHERE o.id = ${table}.rowid
         AND (?4 = '[]' OR o.source IN (SELECT value FROM json_each(?4)))
         AND (?5 IS NULL OR coalesce(o.points, 0) >= ?5) AND (?6 IS NULL OR coalesce(o.comments, 0) >= ?6)
     ))
@@ -259,19 +250,18 @@ const NO_FILTER: SearchFilter = { sources: [], minPoints: null, minComments: nul
  */
 function findDocuments(
   reader: SqlReader,
-  set: IndexSet,
   filter: SearchFilter,
   options: { expression: string; depth: number; excludedIds: readonly number[]; limit: number },
 ): Promise<IndexedDocument[]> {
   const { expression, depth, excludedIds, limit } = options
   const found = `(
-    WITH titles AS (${rankedQuery(set, 'titles', depth)}), texts AS (${rankedQuery(set, 'texts', depth)})
+    WITH titles AS (${rankedQuery('search_titles', depth)}), texts AS (${rankedQuery('search_texts', depth)})
     SELECT id, score, 0 AS place FROM titles
     UNION ALL SELECT id, score, 1 AS place FROM texts WHERE id NOT IN (SELECT id FROM titles)
   )`
   return selectDocuments(
     reader,
-    `${found} f JOIN search_documents_${set} d ON d.id = f.id
+    `${found} f JOIN search_documents d ON d.id = f.id
     WHERE f.id NOT IN (SELECT value FROM json_each(?7))
     ORDER BY f.place, f.score DESC, coalesce(d.points, 0) DESC, d.id DESC LIMIT ${limit}`,
     [...rankedArgs(expression, filter), JSON.stringify(excludedIds)],
@@ -296,13 +286,13 @@ const TITLE_MAX_WORDS = 64
 
 /** Finds items similar to another (docs/api.md): those of the same page, then those whose titles share rare words. */
 export async function similar(reader: SqlReader, key: string, limit: number): Promise<SimilarItem[]> {
-  const state = await readActiveState(reader)
-  const target = await readDocument(reader, state.active, key)
+  const items = await readItemCount(reader)
+  const target = await readDocument(reader, key)
   const words = [...new Set(tokenize(target.title))].slice(0, TITLE_MAX_WORDS)
-  const counts = await readCounts(reader, state, words)
+  const counts = await readCounts(reader, items, words)
   const candidates = [
-    ...(await readSamePage(reader, state.active, target)),
-    ...(await readSimilarTitles(reader, state.active, rarestUnits(toWordUnits(words), counts))),
+    ...(await readSamePage(reader, target)),
+    ...(await readSimilarTitles(reader, rarestUnits(toWordUnits(words), counts))),
   ]
   const others = new Map(candidates.map((row) => [row.id, row]))
   others.delete(target.id)
@@ -326,9 +316,9 @@ export async function similar(reader: SqlReader, key: string, limit: number): Pr
 }
 
 /** @throws Refusal `item_not_found` */
-async function readDocument(reader: SqlReader, set: IndexSet, key: string): Promise<IndexedDocument> {
+async function readDocument(reader: SqlReader, key: string): Promise<IndexedDocument> {
   for (const { source, sourceId } of itemsOfKey(key)) {
-    const where = `search_documents_${set} d WHERE d.source = ? AND d.source_id = ?`
+    const where = `search_documents d WHERE d.source = ? AND d.source_id = ?`
     const [found] = await selectDocuments(reader, where, [source, sourceId])
     if (found) return found
   }
@@ -339,24 +329,16 @@ export function itemNotFound(key: string): Refusal<FeedSearchRefusal> {
   return new Refusal('item_not_found', `no item ${JSON.stringify(key.slice(0, 132))} is stored`)
 }
 
-async function readSamePage(
-  reader: SqlReader,
-  set: IndexSet,
-  { page }: IndexedDocument,
-): Promise<IndexedDocument[]> {
+async function readSamePage(reader: SqlReader, { page }: IndexedDocument): Promise<IndexedDocument[]> {
   if (page === null) return []
-  const where = `search_documents_${set} d WHERE d.page = ? ORDER BY d.points DESC, d.id DESC LIMIT ${CANDIDATES}`
+  const where = `search_documents d WHERE d.page = ? ORDER BY d.points DESC, d.id DESC LIMIT ${CANDIDATES}`
   return selectDocuments(reader, where, [page])
 }
 
 /** Selects the best items by BM25 whose titles contain any of the words. */
-async function readSimilarTitles(
-  reader: SqlReader,
-  set: IndexSet,
-  words: readonly QueryTerm[],
-): Promise<IndexedDocument[]> {
+async function readSimilarTitles(reader: SqlReader, words: readonly QueryTerm[]): Promise<IndexedDocument[]> {
   if (words.length === 0) return []
-  const found = `(${rankedQuery(set, 'titles', CANDIDATES)})`
+  const found = `(${rankedQuery('search_titles', CANDIDATES)})`
   const args = rankedArgs(toMatchExpression(words, 'OR'), NO_FILTER)
-  return selectDocuments(reader, `${found} f JOIN search_documents_${set} d ON d.id = f.id`, args)
+  return selectDocuments(reader, `${found} f JOIN search_documents d ON d.id = f.id`, args)
 }

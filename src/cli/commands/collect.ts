@@ -3,12 +3,12 @@ import type { LiveSourceName } from '../../domain/feed/live-source.ts'
 import { collect } from '../../jobs/collect.ts'
 import type { CollectReport } from '../../jobs/collect.ts'
 import type { SourceReport } from '../../jobs/collect-sources.ts'
-import { rebuildIndex } from '../../jobs/reindex.ts'
 import { rankPeriods } from '../../jobs/snapshot.ts'
 import type { SnapshotReport } from '../../jobs/snapshot.ts'
 import { prepareFolders, requireFeed } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
+import { indexProgress } from './import-lines.ts'
 import { counted, escaped } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
 
@@ -122,10 +122,9 @@ export async function reindexCommand(context: CommandContext): Promise<number> {
   requireFeed(config)
   const search = await container.search()
   const started = performance.now()
-  const onProgress = (indexed: number): void => terminal.progress(`${counted(indexed, 'item')} indexed`)
-  const report = await rebuildIndex({ search, onProgress, signal })
+  const indexed = await search.rebuild({ onProgress: indexProgress(terminal), signal })
   const durationMs = Math.round(performance.now() - started)
-  const line = `${counted(report.indexed, 'item')} indexed in ${(durationMs / 1000).toFixed(1)} s`
-  terminal.result({ ...report, durationMs }, line)
+  const line = `${counted(indexed, 'item')} indexed in ${(durationMs / 1000).toFixed(1)} s`
+  terminal.result({ job: 'reindex', indexed, durationMs }, line)
   return EXIT.done
 }

@@ -7,7 +7,6 @@ import type { LineSource } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { importArticles, importSignals } from '../../jobs/import-lines.ts'
 import type { ImportPorts, ImportReport, LinesOptions, LinesReport } from '../../jobs/import-lines.ts'
-import { refreshIndex } from '../../jobs/reindex.ts'
 import { shorten } from '../../domain/text.ts'
 import { describeCauses } from '../../domain/year/left-out.ts'
 import { takeSnapshot } from '../../jobs/snapshot.ts'
@@ -61,7 +60,7 @@ interface LinesImport {
 }
 
 /**
- * Imports files of lines, updates the search index and prints the report. The stores' folders are created only when
+ * Imports files of lines, rebuilds a search index of another release, and prints the report. The stores' folders are created only when
  * something is stored.
  *
  * @returns 0, or 1 if a file was left out or failed, or no snapshot could be taken
@@ -99,17 +98,14 @@ async function importLines(
   showErrors({ ...report, failedFiles }, terminal)
   const snapshot = isUsed && rank ? await rank() : null
   if (snapshot?.outcome === 'refused') terminal.error(`no snapshot was stored: ${snapshot.reason}`)
-  const indexed = isUsed ? await indexItems({ container, terminal, signal }) : 0
-  terminal.result({ ...report, ...(rank ? { snapshot } : {}), indexed }, summary(report))
+  if (isUsed) await (await container.search()).repair({ onProgress: indexProgress(terminal), signal })
+  terminal.result({ ...report, ...(rank ? { snapshot } : {}) }, summary(report))
   return failedFiles > 0 || snapshot?.outcome === 'refused' ? EXIT.failed : EXIT.done
 }
 
-type IndexContext = Pick<CommandContext, 'container' | 'terminal' | 'signal'>
-
-async function indexItems({ container, terminal, signal }: IndexContext): Promise<number> {
-  const search = await container.search()
-  const onProgress = (items: number): void => terminal.progress(`${counted(items, 'item')} indexed`)
-  return (await refreshIndex({ search, onProgress, signal })).indexed
+/** Shows how many items have been indexed. */
+export function indexProgress(terminal: Terminal): (indexed: number) => void {
+  return (indexed) => terminal.progress(`${counted(indexed, 'item')} indexed`)
 }
 
 /** Prints problems as errors, even under `--quiet`, if a file failed; else as notes. */

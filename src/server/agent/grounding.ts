@@ -70,8 +70,7 @@ async function readStored(
   const revisionBefore = await sources.items.revision()
   const item = itemKey === null ? null : await sources.items.item(itemKey)
   const { data, digest, version } = item ? await readItem(item, sources) : await readSite(sort, sources)
-  const revision =
-    revisionBefore === null ? null : sha256Hex(JSON.stringify([revisionBefore, version, digest]))
+  const revision = sha256Hex(JSON.stringify([revisionBefore, version, digest]))
   return { scope: item ? 'item' : 'site', data, revision }
 }
 

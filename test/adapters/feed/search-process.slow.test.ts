@@ -7,7 +7,7 @@ import { searchProcess, searchQueue } from '../../../src/adapters/feed/feed-sear
 import type { SearchProcess } from '../../../src/adapters/feed/feed-search.ts'
 import type { FeedQuery } from '../../../src/adapters/feed/search-queries.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
-import { signal, searchQuery, refresh, rebuild } from '../../support/signals.ts'
+import { quiet, searchQuery, signal } from '../../support/signals.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { SEARCH_WORKER } from '../../support/workspace.ts'
 import { holdLock } from '../sqlite/lock-holder.ts'
@@ -144,9 +144,8 @@ const BURSTS = `
 
 describe('the search in a file', () => {
   test('the search never ends its process, for any number of timeouts over a locked database', async () => {
-    const { feed, index, path } = await openFeed()
+    const { feed, path } = await openFeed()
     await feed.importSignals([signal({ title: 'rust' })])
-    await refresh(index)
     const url = pathToFileURL(path).href
     const release = await holdLock(url, 'committing')
     const child = runScript(BURSTS, [SEARCH_WORKER.href, url])
@@ -162,8 +161,6 @@ describe('the search in a file', () => {
     const other = await openFeed()
     await one.feed.importSignals([signal({ title: 'one' })])
     await other.feed.importSignals([signal({ title: 'other' })])
-    await refresh(one.index)
-    await refresh(other.index)
     expect((await one.search.search(searchQuery('one'))).items).toHaveLength(1)
     await rename(other.path, one.path)
     expect((await one.search.search(searchQuery('one'))).items).toHaveLength(0)
@@ -174,9 +171,8 @@ describe('the search in a file', () => {
   })
 
   test('the search responds during a write, and waits for a commit', async () => {
-    const { feed, search, index, path } = await openFeed()
+    const { feed, search, path } = await openFeed()
     await feed.importSignals([signal({ title: 'rust' })])
-    await refresh(index)
     const finish = await holdLock(`file:${path}`, 'writing')
     expect((await search.search(searchQuery('rust'))).items).toHaveLength(1)
     await finish()
@@ -187,55 +183,52 @@ describe('the search in a file', () => {
   })
 })
 
-/** Refreshes or rebuilds in another process, and reports each step. */
+/** Imports or rebuilds in another process, and reports each step. */
 const INDEXER = `
   import { database } from '${builtModule('adapters/sqlite/database.js')}'
+  import { libsqlFeed } from '${builtModule('adapters/feed/feed.js')}'
   import { searchIndex } from '${builtModule('adapters/feed/search-index.js')}'
   const [, url, what] = process.argv
   const location = { url, authToken: null }
   const opened = database({ location, store: 'feed', nativeBusyMs: 5000, retryMs: 5000 })
-  const index = searchIndex(opened)
-  const build = what === 'rebuild' ? await index.beginRebuild() : null
-  console.log('begun')
-  for (let done = false; !done; ) {
-    ;({ done } = build === null ? await index.refresh() : await index.rebuild(build))
-    console.log('step')
+  const onProgress = () => console.log('step')
+  if (what === 'rebuild') {
+    await searchIndex(opened).rebuild({ onProgress, signal: new AbortController().signal })
   }
-  console.log('done')`
+  for (let at = 0; what === 'import'; at += 1) {
+    const row = { source: 'hn', day: '2026-03-02', url: null, points: 1, comments: 1, publishedAt: null, titleProvenance: null }
+    const rows = Array.from({ length: 500 }, (_, n) => ({ ...row, sourceId: 'new-' + at + '-' + n, title: 'one of many' }))
+    await libsqlFeed(opened).importSignals(rows)
+    onProgress()
+  }`
 
 /** More than one step takes in. */
 const EVENTS = 4_500
 
-describe.each(['refresh', 'rebuild'])('a %s that is killed', (what) => {
-  test.each([0, 1])(
-    'an indexer killed after %i steps leaves an index that the next refresh repairs',
+describe.each(['import', 'rebuild'])('the index after an %s that is killed', (what) => {
+  test.each([1, 2])(
+    'a process killed after %i steps leaves rows and index that a repair completes',
     async (steps) => {
       const { feed, search, index, raw, path } = await openFeed()
-      const signals = Array.from({ length: EVENTS }, (_, at) =>
-        signal({ sourceId: `${at}`, title: `number ${at} of many` }),
+      await feed.importSignals(
+        Array.from({ length: EVENTS }, (_, at) =>
+          signal({ sourceId: `${at}`, title: `number ${at} of many` }),
+        ),
       )
-      await feed.importSignals(signals)
-      if (what === 'rebuild') await refresh(index)
       const child = runScript(INDEXER, [`file:${path}`, what])
-      for (let at = 0; at <= steps; at += 1) await child.line()
+      for (let at = 0; at < steps; at += 1) await child.line()
       child.kill()
       expect((await child.ended).signal).toBe('SIGKILL')
       await feed.importSignals([signal({ sourceId: '7', title: 'changed since' })])
-      await refresh(index)
-      const counted = async (): Promise<unknown> => {
-        const { rows } = await raw().execute('SELECT active FROM search_state')
-        const set = rows[0]?.[0] === 'b' ? 'b' : 'a'
-        const tables = [`search_documents_${set}`, `search_titles_${set}`]
-        const counts = tables.map((table) => `(SELECT count(*) FROM ${table})`).join(', ')
-        return Object.values(
-          (await raw().execute(`SELECT ${counts}, (SELECT count(*) FROM search_pending)`)).rows[0] ?? {},
-        )
-      }
-      expect(await counted()).toEqual([EVENTS, EVENTS, 0])
+      await index.repair(quiet)
+      const tables = ['events', 'search_documents', 'search_titles']
+      const counts = tables.map((table) => `(SELECT count(*) FROM ${table})`).join(', ')
+      const { rows } = await raw().execute(`SELECT ${counts}`)
+      const [events, ...indexed] = Object.values(rows[0] ?? {})
+      expect(indexed).toEqual([events, events])
       expect((await search.search(searchQuery('changed since'))).items).toMatchObject([{ key: 'hn-7' }])
-      expect((await search.termTrend({ term: 'many', from: null, to: null })).mentions).toBe(EVENTS - 1)
-      await rebuild(index)
-      expect(await counted()).toEqual([EVENTS, EVENTS, 0])
+      const { mentions } = await search.termTrend({ term: 'many', from: null, to: null })
+      expect(mentions).toBe(Number(events) - 1)
     },
   )
 })

@@ -262,7 +262,7 @@ describe('collect', () => {
     expect(stdout).toContain(`; the server keeps the later snapshot ${snapshotId}\n`)
   })
 
-  test('a snapshot with a damaged time prevents neither index nor texts', async () => {
+  test('a snapshot with a damaged time does not prevent texts', async () => {
     const world = await replay()
     const { folder } = await folderAhead(0)
     await rawClient(`file:${join(folder, 'feed.db')}`).execute(
@@ -271,7 +271,6 @@ describe('collect', () => {
     const { code, stderr, report } = await collectJson(folder, world, ['--source', 'lobsters'])
     expect([code, report.snapshot?.outcome]).toEqual([1, 'refused'])
     expect(stderr).toMatch(/no snapshot was stored: the stored time .* --discard-later/)
-    expect(report.indexed).toBeGreaterThan(0)
     expect(report.articles).not.toBeNull()
   })
 

@@ -66,13 +66,11 @@ describe('a turn on the site', () => {
     expect(revision).not.toBeNull()
   })
 
-  test('a turn on the site has another revision after any stored change, and none while the index lags', async () => {
+  test('a turn on the site has another revision after any stored change', async () => {
     const workspace = await workspaceWith()
     const { sources } = readAsAgent(workspace, NOW)
     const before = await ground(sources)
     await workspace.feed.importSignals([signalOf({ sourceId: 'new', day: AS_OF })])
-    expect((await ground(sources)).revision).toBeNull()
-    await settle(workspace, NOW + 60_000)
     const after = await ground(sources)
     expect(after.revision).not.toBeNull()
     expect(after.revision).not.toBe(before.revision)

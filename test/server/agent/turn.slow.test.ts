@@ -22,7 +22,6 @@ import { modelAt } from '../../support/model-turns.ts'
 import type { ModelOutput, Behaviour } from '../../support/provider-wire.ts'
 import { startSearchProcess } from '../../support/agent-reads.ts'
 import { ranges } from '../../support/pages.ts'
-import { refresh } from '../../support/signals.ts'
 import { sampleSignals } from '../../support/workspace.ts'
 
 const NEWS = chatBody('What is new?')
@@ -59,7 +58,6 @@ async function startGated(
 async function withItems(server: AgentServer): Promise<AgentServer> {
   const { feed, search } = server.workspace
   await feed.importSignals(sampleSignals())
-  await refresh(search)
   await startSearchProcess(search)
   return server
 }
@@ -496,7 +494,6 @@ describe('an answer that was given', () => {
     expect(server.provider.requests).toHaveLength(8)
     const [signal] = sampleSignals()
     if (signal) await server.workspace.feed.importSignals([{ ...signal, points: 999 }])
-    await refresh(server.workspace.search)
     await chatEvents(server, NEWS)
     expect(server.provider.requests).toHaveLength(9)
   })

@@ -5,7 +5,7 @@ import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { StorageFault, Refusal } from '../../../src/domain/refusal.ts'
 import { openApp, listenLocally, silentLog } from '../../support/api-client.ts'
 import { requestRoute as askPublic } from '../../support/contract-client.ts'
-import { signal, refresh } from '../../support/signals.ts'
+import { signal } from '../../support/signals.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 
 type App = ReturnType<typeof openApp>
@@ -28,7 +28,6 @@ async function openSearchApp(): Promise<App> {
     signal({ sourceId: '2', title: 'Rust in kernels', url: 'https://example.org/1?utm_source=x' }),
     signal({ sourceId: '3', title: 'Cooking', url: null, source: 'hype:github', titleProvenance: null }),
   ])
-  await refresh(workspace.search)
   return openApp(workspace)
 }
 

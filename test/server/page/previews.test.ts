@@ -3,7 +3,7 @@ import { formatInstant } from '../../../src/domain/time.ts'
 import { openPage } from '../../support/api-client.ts'
 import { changedYear } from '../../support/changed-year.ts'
 import { keepSnapshot } from '../../support/live-client.ts'
-import { NOW, feedEvent, refresh } from '../../support/signals.ts'
+import { NOW, feedEvent } from '../../support/signals.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 
 describe('previews of a page', () => {
@@ -46,7 +46,6 @@ describe('previews of a page', () => {
 
   test('of the Year and of an item name the moment, and the box offers the same', async () => {
     const workspace = await changedYear()
-    await refresh(workspace.search)
     const { timeline } = (await workspace.year.read()).proved
     const at = encodeURIComponent(formatInstant(timeline.at(-1)?.manifest.publishedAt ?? 0))
     const year = await openPage(workspace, '/?sort=year')

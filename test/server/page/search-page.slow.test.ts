@@ -3,7 +3,7 @@ import { Refusal } from '../../../src/domain/refusal.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { openPage } from '../../support/api-client.ts'
 import { keepSnapshot } from '../../support/live-client.ts'
-import { feedEvent, refresh, signal } from '../../support/signals.ts'
+import { feedEvent, signal } from '../../support/signals.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 
@@ -21,7 +21,6 @@ async function indexed(): Promise<Workspace> {
       titleProvenance: null,
     }),
   ])
-  await refresh(workspace.search)
   return workspace
 }
 
@@ -48,7 +47,6 @@ test('the search page leads to further results', async () => {
     signal({ sourceId: String(index + 1), title: `Rust ${index}` }),
   )
   await workspace.feed.importSignals(many)
-  await refresh(workspace.search)
   const first = await openPage(workspace, '/search?q=rust')
   const [, next = ''] = /href="([^"]*)"[^>]*>More results</.exec(first.page) ?? []
   const second = await openPage(workspace, next.replaceAll('&amp;', '&'))
@@ -81,7 +79,6 @@ test('the search page takes the conditions of the lists, in its address and as f
     signal({ sourceId: String(index + 1), title: 'Rust', points: index, comments: 100 - index }),
   )
   await workspace.feed.importSignals(many)
-  await refresh(workspace.search)
   const { page } = await openPage(workspace, '/search?q=rust&minPoints=20&minComments=75&top=5')
   expect(keysOf(page)).toEqual(['hn-26', 'hn-25', 'hn-24', 'hn-23', 'hn-22'])
   expect(page).not.toContain('More results')

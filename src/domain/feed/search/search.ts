@@ -48,8 +48,6 @@ export type SearchRefusal = (typeof SEARCH_REFUSALS)[number]
 /** Refusals of {@link CallerSearch} besides those of stores. */
 export type FeedSearchRefusal = Extract<SearchRefusal, 'invalid_cursor' | 'item_not_found'>
 
-export type SearchIndexRefusal = 'rebuild_superseded'
-
 // Queries
 
 const typedText = z
@@ -337,12 +335,4 @@ export const trendSchema = z.union([itemTrendSchema, termTrendSchema]).meta({ id
 /** The UTC day of an item: of its publication, or of its first observation when that is unknown. */
 export function dayOfItem(publishedAt: string | null, firstDay: Day): Day {
   return publishedAt === null ? firstDay : publishedAt.slice(0, 10)
-}
-
-/** Result of one step of indexing. */
-export interface IndexProgress {
-  /** Events indexed by this step. */
-  indexed: number
-  /** True when the index is up to date. */
-  done: boolean
 }
