@@ -1,205 +1,122 @@
-import { rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { windowEnding } from '../../src/domain/year/ledger.ts'
-import type { PublishReport } from '../../src/jobs/publish-report.ts'
-import { audit } from '../support/sample-archive.ts'
-import {
-  CONCURRENCY,
-  LONG,
-  tally,
-  printFacts,
-  seeded,
-  mapConcurrently,
-  preparedFolder,
-  withCopy,
-} from '../support/attack.ts'
-import { temporaryFolder } from '../support/dash.ts'
-import type { PreparedFolder } from '../support/attack.ts'
-import { signedLogOf } from '../support/signed-log.ts'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { preparedFolder } from '../support/attack.ts'
+import { dash, temporaryFolder } from '../support/dash.ts'
+import { logSettings } from '../support/signed-log.ts'
 import { storiesOf } from '../support/signals.ts'
-import {
-  fingerprintOf,
-  materialise,
-  PowerLossDisk,
-  stateOf,
-  recordOperations,
-} from '../support/power-loss.ts'
-import type { DiskState, PossibleState, FileOperation } from '../support/power-loss.ts'
-import { publish, publishPortsOf, reopenWorkspace, sampleSignals } from '../support/workspace.ts'
-
-/** Random states at each moment, besides the systematic ones. */
-const RANDOM_STATES = LONG ? 24 : 2
-
-/** In the short form, every n-th of the states that are not about names is tried. */
-const STRIDE = LONG ? 1 : 12
-
-/** A recorded run, and every state that a power loss during or after it could leave. */
-interface Recording {
-  operations: FileOperation[]
-  possible: number
-  states: PossibleState[]
-}
-
-/** Returns the operations of a program that never syncs the data folder itself. */
-function withoutFolderSyncs(operations: readonly FileOperation[]): FileOperation[] {
-  const paths = new Map<number, string>()
-  return operations.filter((operation) => {
-    if (operation.do === 'open') paths.set(operation.descriptor, operation.path)
-    return operation.do !== 'sync' || paths.get(operation.descriptor) !== ''
-  })
-}
-
-/** Records a run on a copy of a folder, and checks the model: its final state must equal that of the real folder. */
-async function record(
-  folder: string,
-  argsFor: (copy: string) => string[],
-  change: (operations: FileOperation[]) => FileOperation[] = (operations) => operations,
-): Promise<Recording> {
-  return withCopy(folder, 'recorded', async (copy) => {
-    const disk = new PowerLossDisk(copy)
-    const operations = change(await recordOperations(argsFor(copy), copy))
-    const random = seeded(20_260_301)
-    const distinct = new Map<string, PossibleState>()
-    let possible = 0
-    for (const [index, operation] of operations.entries()) {
-      disk.apply(operation)
-      for (const each of disk.possibleStates(index + 1, random, RANDOM_STATES)) {
-        possible += 1
-        const key = `${each.stdout === '' ? 'silent' : 'said'} ${fingerprintOf(each.state)}`
-        if (!distinct.has(key)) distinct.set(key, each)
-      }
-    }
-    expect(fingerprintOf(disk.visible())).toBe(fingerprintOf(stateOf(copy)))
-    return { operations, possible, states: [...distinct.values()] }
-  })
-}
 
 /**
- * Returns the states to try: in the short form all states about names or after the acknowledgement, and some of the
- * others.
+ * On a disk with only the guarantees of POSIX, written bytes are durable after a sync of their file, and a name is added
+ * to or removed from a folder after a sync of that folder; until then a power loss may keep or drop each, in any order.
+ * A run that syncs what it changed before it changes another file, and before it acknowledges, leaves to a power loss
+ * nothing but what it leaves to a kill: then the crash points cover both.
  */
-function chosen(states: readonly PossibleState[]): PossibleState[] {
-  return states.filter(
-    ({ how, stdout }, index) => stdout !== '' || how.includes('name') || index % STRIDE === 0,
-  )
+
+const CALLS =
+  'openat close write writev pwrite64 ftruncate fallocate fsync fdatasync link linkat unlink unlinkat rename renameat ' +
+  'renameat2 mkdir mkdirat rmdir'
+
+/** Files that may be lost: records of runs, and what SQLite and a lock build again. */
+const REPLACEABLE = /^state\.db|-shm$|\.lock$/
+
+/** A database with its journals is one file, whose syncs SQLite orders; so is a file of a folder with the one it was written as. */
+const fileOf = (path: string): string =>
+  path.includes('/') ? dirname(path) : path.replace(/-(?:journal|wal)$/, '')
+
+interface Change {
+  path: string
+  /** The path whose sync makes it durable: the file, or its folder. */
+  durableBy: string
 }
 
-async function onDisk<T>(state: DiskState, name: string, work: (folder: string) => Promise<T>): Promise<T> {
-  const folder = join(temporaryFolder(), name)
-  materialise(state, folder)
-  try {
-    return await work(folder)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
-
-function tellOf(title: string, recording: Recording, tried: number, breaches: readonly string[][]): void {
-  const { operations, possible, states } = recording
-  printFacts(`${title}: power lost after each of its file operations`, {
-    'file operations': `${operations.length}: ${tally(operations.map((each) => each.do))}`,
-    'possible states': possible,
-    'distinct states': states.length,
-    'states tried': tried,
-    'states with a breach': breaches.filter((each) => each.length > 0).length,
-    breaches: tally(breaches.flat().map((each) => each.replace(/^after \d+ .*?: /, ''))) || 'none',
-  })
-}
-
-async function publishBreaches(
-  { day, earlier }: PreparedFolder,
-  { after, how, stdout, state }: PossibleState,
+/** Runs the program and returns each change that was not durable when another file was changed or the run acknowledged. */
+async function unsyncedChanges(
+  args: readonly string[],
+  folder: string,
+  isTraced: (line: string) => boolean = () => true,
 ): Promise<string[]> {
-  const acknowledged = stdout !== '' && (JSON.parse(stdout) as PublishReport).outcome === 'published'
-  const found = await onDisk(state, 'found', (folder) => audit(folder, day))
-  const { next, last } = await onDisk(state, 'continued', async (folder) => {
-    const workspace = reopenWorkspace(folder)
-    try {
-      // The machine was restarted: every lease holder is dead.
-      const log = signedLogOf(folder)
-      const ports = publishPortsOf(workspace, { log, clock: Date.now, isDead: () => true })
-      const outcome = await publish(ports).then(({ report }) => report.outcome, String)
-      return { next: outcome, last: await audit(folder, day) }
-    } finally {
-      workspace.close()
+  const log = join(temporaryFolder(), 'strace.log')
+  const names = new Set(readdirSync(folder, { recursive: true, encoding: 'utf8' }))
+  const wrapper = ['strace', '-qq', '-y', '-s', '16', '-o', log, '-e', `trace=${CALLS.replaceAll(' ', ',')}`]
+  const run = await dash(args, { env: logSettings(folder), wrapper })
+  expect(run).toMatchObject({ code: 0 })
+  let pending: Change[] = []
+  const unsynced: string[] = []
+  let acknowledged = false
+  const demand = (event: string, isOther: (change: Change) => boolean): void => {
+    for (const { path } of pending.filter(isOther)) unsynced.push(`${path} before ${event}`)
+    pending = pending.filter((change) => !isOther(change))
+  }
+  for (const line of readFileSync(log, 'utf8').split('\n').filter(isTraced)) {
+    const [, call = '', text = '', result = ''] = /^(\w+)\((.*)\) += (-?\d+)/.exec(line) ?? []
+    if (call === '' || Number(result) < 0) continue
+    if (call === 'write' && text.startsWith('1<')) {
+      demand('it was acknowledged', () => true)
+      acknowledged = true
+      continue
     }
-  })
-  const rules: [boolean, string][] = [
-    [found.sound, `the archive is not sound: ${found.why}`],
-    [!found.sound || earlier.every((each) => found.publications.includes(each)), 'an earlier day is lost'],
-    [!acknowledged || found.publications.includes(day), 'an acknowledged publication is lost'],
-    [['published', 'already-published'].includes(next), `the next attempt: ${next}`],
-    [last.publications.join() === [...earlier, day].join(), 'the next attempt left other publications'],
-    [!acknowledged || found.signed === earlier.length + 1, 'an acknowledged publication is not signed'],
-    [last.signed === earlier.length + 1, `the next attempt left a note of ${last.signed} entries`],
-  ]
-  return rules.flatMap(([holds, breach]) => (holds ? [] : [`after ${after} operations, ${how}: ${breach}`]))
+    const paths = Array.from(text.matchAll(/[<"]([^<>"]+)[>"]/g), ([, path = '']) => path)
+      .concat(/<([^<>]+)>$/.exec(line)?.[1] ?? [])
+      .filter((path) => path === folder || path.startsWith(`${folder}/`))
+      .map((path) => path.slice(folder.length + 1))
+    const path = paths.at(-1)
+    if (path === undefined) continue
+    if (call.endsWith('sync')) {
+      pending = pending.filter((change) => change.durableBy !== path)
+      continue
+    }
+    if (call === 'close') continue
+    if (call === 'openat' && (!text.includes('O_CREAT') || names.has(path))) continue
+    if (call.startsWith('unlink')) names.delete(path)
+    else names.add(path)
+    const isName = !/write|truncate|fallocate/.test(call)
+    if (REPLACEABLE.test(path)) continue
+    demand(`${call} of ${path}`, (change) => fileOf(change.path) !== fileOf(path))
+    const folderOf = dirname(path) === '.' ? '' : dirname(path)
+    pending.push({ path, durableBy: isName ? folderOf : path })
+  }
+  expect(acknowledged).toBe(true)
+  return unsynced
 }
-
-const SLOW = { timeout: LONG ? 3_600_000 : 600_000 }
 
 test.each([
   ['on a new data folder', 0],
   ['after two earlier days', 2],
-])('a publish %s survives a power loss at any moment', SLOW, async (title, earlierDays) => {
-  const prepared = await preparedFolder(earlierDays, 20)
-  const args = (folder: string): string[] => ['publish-year', '--once', '--json', '--data-dir', folder]
-  const recording = await record(prepared.folder, args)
-  expect(recording.operations.filter((each) => each.do === 'say')).toHaveLength(1)
-  const tried = chosen(recording.states)
-  const breaches = await mapConcurrently(tried, CONCURRENCY, (state) => publishBreaches(prepared, state))
-  tellOf(`a publish ${title}`, recording, tried.length, breaches)
-  expect(breaches.flat()).toEqual([])
-})
+])(
+  'a publish %s has synced each change before the next file, and all before it is acknowledged',
+  async (_when, earlierDays) => {
+    const { folder } = await preparedFolder(earlierDays, 20)
+    expect(await unsyncedChanges(['publish-year', '--once', '--json', '--data-dir', folder], folder)).toEqual(
+      [],
+    )
+  },
+)
 
-async function importBreaches(
-  { day }: PreparedFolder,
-  { after, how, stdout, state }: PossibleState,
-): Promise<string[]> {
-  return onDisk(state, 'found', async (folder) => {
-    const workspace = reopenWorkspace(folder)
-    const count = async (): Promise<number> =>
-      (await workspace.feed.readWindow(windowEnding(day))).events.length
-    try {
-      const found = await count()
-      const { inserted } = await workspace.feed.importSignals(sampleSignals(day))
-      const rules: [boolean, string][] = [
-        [found === 20 || found === 60, 'half of an import is stored'],
-        [stdout === '' || found === 60, 'an acknowledged import is lost'],
-        [(await count()) === found + inserted && inserted === 9, 'the next import does not store'],
-      ]
-      return rules.flatMap(([holds, breach]) =>
-        holds ? [] : [`after ${after} operations, ${how}: ${breach}`],
-      )
-    } catch (error) {
-      return [`after ${after} operations, ${how}: the feed cannot be used: ${String(error)}`]
-    } finally {
-      workspace.close()
-    }
-  })
-}
-
-async function importFile(
-  prepared: PreparedFolder,
-  change?: (operations: FileOperation[]) => FileOperation[],
-): Promise<{ recording: Recording; tried: number; breaches: string[][] }> {
+async function importInto(isTraced?: (line: string) => boolean): Promise<string[]> {
+  const { folder, day } = await preparedFolder(0, 20)
   const file = join(temporaryFolder(), 'signals.ndjson')
-  writeFileSync(file, storiesOf(prepared.day, 60))
-  const args = (folder: string): string[] => ['import', 'signals', file, '--json', '--data-dir', folder]
-  const recording = await record(prepared.folder, args, change)
-  const tried = chosen(recording.states)
-  const breaches = await mapConcurrently(tried, CONCURRENCY, (state) => importBreaches(prepared, state))
-  return { recording, tried: tried.length, breaches }
+  writeFileSync(file, storiesOf(day, 60))
+  return unsyncedChanges(['import', 'signals', file, '--json', '--data-dir', folder], folder, isTraced)
 }
 
-test('an import survives a power loss at any moment', SLOW, async () => {
-  const { recording, tried, breaches } = await importFile(await preparedFolder(0, 20))
-  tellOf('an import', recording, tried, breaches)
-  expect(breaches.flat()).toEqual([])
+test('an import has synced each change before the next file, and all before it is acknowledged', async () => {
+  expect(await importInto()).toEqual([])
 })
 
-test('an import that does not sync its folder is noticed', SLOW, async () => {
-  const { breaches } = await importFile(await preparedFolder(0, 20), withoutFolderSyncs)
-  expect(breaches.flat().join()).toContain('an acknowledged import is lost')
+describe('the check of syncs finds', () => {
+  test('an import that does not sync its folder', async () => {
+    const unsynced = await importInto((line) => !/^fsync\(\d+<[^>]*\/data>/.test(line))
+    expect(unsynced.join('\n')).toContain('before it was acknowledged')
+  })
+
+  test.each([
+    ['an object without a sync of its bytes', /^fsync\(\d+<[^>]*\/\.writing-/],
+    ['an object without a sync of its folder', /^fsync\(\d+<[^>]*\/objects\/sha256\/\w\w>/],
+    ['a ledger without syncs', /^f(?:data)?sync\(\d+<[^>]*\/ledger\.db/],
+  ])('%s', async (_what, dropped) => {
+    const { folder } = await preparedFolder(0, 20)
+    const args = ['publish-year', '--once', '--json', '--data-dir', folder]
+    expect(await unsyncedChanges(args, folder, (line) => !dropped.test(line))).not.toEqual([])
+  })
 })
