@@ -44,7 +44,7 @@ export async function serveChat(
 /** Opens a page, and the chat on it. */
 export async function openChat(url: string, options: BrowserContextOptions = {}): Promise<Visit> {
   const opened = await visit(url, options)
-  await opened.page.getByRole('button', { name: 'Open the chat' }).click()
+  await opened.page.getByRole('link', { name: 'Ask', exact: true }).click()
   await opened.page.getByRole('dialog', { name: 'Chat' }).waitFor()
   return opened
 }

@@ -133,7 +133,7 @@ test('turns about an item and turns about the site are not mixed in requests', a
     const { messages } = (await request).postDataJSON() as { messages: { role: string; content: string }[] }
     return messages.filter(({ role }) => role === 'user').map(({ content }) => content)
   }
-  await page.getByRole('button', { name: 'Open the chat' }).click()
+  await page.getByRole('link', { name: 'Ask', exact: true }).click()
   await page.getByRole('dialog', { name: 'Chat' }).waitFor()
   expect(await questions('site 1')).toEqual(['site 1'])
   await page.getByRole('link', { name: 'Ask about' }).first().click()
@@ -193,7 +193,7 @@ test('the keyboard suffices to open, break a line, send, stop and close', async 
   const provider = await startGatedProvider()
   const { url } = await serveChat(provider.url)
   const { page } = await visit(url, { viewport: WIDE })
-  await page.getByRole('button', { name: 'Open the chat' }).focus()
+  await page.getByRole('link', { name: 'Ask', exact: true }).focus()
   await page.keyboard.press('Enter')
   await page.getByRole('dialog', { name: 'Chat' }).waitFor()
   await page.keyboard.type('one')
@@ -262,7 +262,7 @@ test('settings are sent, stored in this browser only, and deleted on demand', as
   expect((await request).postDataJSON()).toMatchObject({ settings: wanted })
   await page.reload({ waitUntil: 'networkidle' })
   expect(await page.context().cookies()).toEqual([])
-  await page.getByRole('button', { name: 'Open the chat' }).click()
+  await page.getByRole('link', { name: 'Ask', exact: true }).click()
   await expect.poll(() => page.locator('.turn').count()).toBe(1)
   await page.getByText('Settings', { exact: true }).click()
   expect(await page.getByLabel('Language of answers').inputValue()).toBe('ru')
@@ -282,17 +282,16 @@ test('an answer is copied as Markdown', async () => {
 
 test('the panel without scripts names its requirement and the alternatives', async () => {
   const { page } = await visit(demo.url, { javaScriptEnabled: false })
+  expect(await page.getByRole('link', { name: 'Ask about' }).count()).toBe(0)
+  expect(await page.locator('#status').textContent()).toContain('20 messages per session, 60 per day')
+  await page.getByRole('link', { name: 'Ask', exact: true }).click()
+  await page.waitForURL(/\/chat$/)
   const section = page.locator('#chat')
   expect(await section.textContent()).toContain('dash chat --url')
   expect(await section.getByRole('link', { name: 'the API' }).getAttribute('href')).toBe(
     '/docs/api/agent-chat',
   )
   expect(await page.getByRole('button', { name: 'Open the chat' }).isVisible()).toBe(false)
-  expect(await page.getByRole('link', { name: 'Ask about' }).count()).toBe(0)
-  expect(await page.locator('#status').textContent()).toContain('20 messages per session, 60 per day')
-  await page.getByRole('link', { name: 'Ask', exact: true }).click()
-  await page.waitForURL(/\/chat$/)
-  expect(await page.locator('#chat').textContent()).toContain('dash chat --url')
 })
 
 test('Escape just after an answer does not close the sheet', async () => {
@@ -358,7 +357,7 @@ test('damaged numbers of messages left are not shown', async () => {
   await ask(page, 'hello')
   await page.evaluate(`sessionStorage.setItem('dash-chat-left', '{}')`)
   await page.reload()
-  await page.getByRole('button', { name: 'Open the chat' }).click()
+  await page.getByRole('link', { name: 'Ask', exact: true }).click()
   await expect
     .poll(() => page.locator('#chat-quota').textContent())
     .toBe('20 messages a conversation, 60 a day')

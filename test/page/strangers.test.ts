@@ -64,7 +64,6 @@ test('a server without data shows instructions, and fits', async () => {
   const { page } = visited
   await picture(page, 'page-empty')
   expect(await page.locator('#feed').textContent()).toContain('dash collect')
-  expect(await page.locator('#models').textContent()).toContain('The built-in list stands in')
   expect(await page.getByRole('note').count()).toBe(0)
   expect(await flawsOf(visited)).toEqual([])
 })

@@ -28,26 +28,18 @@ export const chatPage = (frame: Frame): SectionPage => ({
   path: CHAT_PATH,
   headers: chatHeaders(frame),
   query: { known: ['key'] },
-  render: async (view) => ({ title: 'Chat · dash', sections: [await chatSection(view, 'page')] }),
+  render: async (view) => ({ title: 'Chat · dash', sections: [await chatSection(view)] }),
 })
 
-/**
- * The section of the chat: a sheet that a script opens, and instructions for use without scripts (docs/page.md). The
- * sheet reads the chat's configuration again when it opens.
- *
- * @param place `sheet` beside or over the home page; `page` inside the page of the chat, open from the start
- */
-export function chatSection(view: View, place: 'sheet' | 'page'): Promise<Section | null> {
-  const isPage = place === 'page'
-  const headingLevel = isPage ? 1 : 2
-  return section(view, { id: 'chat', title: 'Chat', headingLevel, refusalOf }, async () => {
+/** The section of the chat, open from the start, and instructions for use without scripts (docs/page.md). */
+export function chatSection(view: View): Promise<Section | null> {
+  return section(view, { id: 'chat', title: 'Chat', headingLevel: 1, refusalOf }, async () => {
     const { enabled, model } = await view.sources.agent.config()
-    const item =
-      isPage && view.query.params.has('key')
-        ? await view.sources.search.itemTrend(parseKey(view.query.params))
-        : null
+    const item = view.query.params.has('key')
+      ? await view.sources.search.itemTrend(parseKey(view.query.params))
+      : null
     if (!enabled) return CHAT_OFF
-    return html`<link rel="stylesheet" href="${view.frame.assets.href('chat.css')}" />
+    return html`${chatStyles(view.frame)}
       <p>
         Ask about what is stored here, in your own words. Answers are written by
         ${model === '' ? html`a language model` : html`the model <code>${model}</code>`} and may be wrong.
@@ -61,8 +53,17 @@ export function chatSection(view: View, place: 'sheet' | 'page'): Promise<Sectio
       <p class="needs-script">
         <button type="button" data-chat="open">Open the chat</button>
       </p>
-      ${sheet(item, view.frame.widgetUrl, isPage)}`
+      ${sheet(item, view.frame.widgetUrl, true)}`
   })
+}
+
+/** The chat as a sheet beside or over a page, which a script opens; it reads the configuration of the chat then. */
+export function chatSheet(frame: Frame): Html {
+  return html`${chatStyles(frame)} ${sheet(null, frame.widgetUrl, false)}`
+}
+
+function chatStyles({ assets }: Frame): Html {
+  return html`<link rel="stylesheet" href="${assets.href('chat.css')}" />`
 }
 
 const refusalOf = refusalsOf({
@@ -88,7 +89,7 @@ function sheet(item: ItemTrend | null, widgetUrl: string | null, isPage: boolean
     ${widgetUrl === null ? NOTHING : html`data-widget="${widgetUrl}"`}
   >
     <header>
-      ${isPage ? NOTHING : html`<h3 id="chat-sheet-title">Chat</h3>`}
+      ${isPage ? NOTHING : html`<h2 id="chat-sheet-title">Chat</h2>`}
       <button type="button" data-chat="new">New conversation</button>
       <button type="button" data-chat="close">Close</button>
     </header>

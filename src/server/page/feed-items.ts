@@ -50,8 +50,7 @@ const NO_NOTE: RowNote = { mark: NOTHING, note: NOTHING }
 
 /** What the rows of all lists share. */
 interface RowContext {
-  /** Time of the lists, from which ages count. */
-  at: Instant
+  now: Instant
   order: Order
   notes: RowNotes
 }
@@ -115,13 +114,12 @@ const storyOf = onceFor(({ key, url }: PageItem): string => {
  * Renders a story as two lines. Titles and URLs are untrusted: they are escaped, and only http(s) URLs become links.
  * `data-key` is the save key and `data-others` has those of the same story on other sources; scripts use them.
  *
- * @param at time of the list, from which ages count
  * @param showsSource whether the source is shown, for lists of several sources
  * @param standing why the item stands where it stands in a list of several sources; null if it is not shown
  */
 export function storyRow(
   { item, others }: Story,
-  at: Instant,
+  now: Instant,
   showsSource: boolean,
   { mark, note } = NO_NOTE,
   standing: string | null = null,
@@ -136,10 +134,9 @@ export function storyRow(
     <p class="about${isNoted ? ' noted' : ''}">
       ${showsSource ? sourceName(item) : NOTHING}
       ${url !== null && isHttpUrl(url) ? html`<span class="host">${hostOf(url)}</span>` : NOTHING}
-      ${pointsOf(item)} ${discussion(item)}
-      ${publishedAt === null ? NOTHING : html`<span class="age">${ageAt(Date.parse(publishedAt), at)}</span>`}
-      ${others.map(alsoOn)} ${standing === null ? NOTHING : html`<span class="standing">${standing}</span>`}
-      ${note} ${historyLink(key)}
+      ${pointsOf(item, standing)} ${discussion(item)}
+      ${publishedAt === null ? NOTHING : html`<span class="age">${ageAt(Date.parse(publishedAt), now)}</span>`}
+      ${others.map(alsoOn)} ${note} ${historyLink(key)}
     </p>
     ${askLink(key, html`Ask<span class="unseen"> about ${isolated(title)}</span>`)}
   </li>`
@@ -182,8 +179,10 @@ function sourceName({ source }: PageItem): Html {
 }
 
 /** The stylesheet shows symbols for the units of points and comments. */
-function pointsOf({ source, points }: PageItem): Html {
-  return points === null ? NOTHING : html`<span class="points">${counted(points, unitOf(source))}</span>`
+function pointsOf({ source, points }: PageItem, standing: string | null = null): Html {
+  if (points === null) return NOTHING
+  const title = standing === null ? NOTHING : html` title="${standing}"`
+  return html`<span class="points" ${title}>${counted(points, unitOf(source))}</span>`
 }
 
 function discussion({ discussionUrl: url, comments }: PageItem): Html {
@@ -222,7 +221,7 @@ export function titleOf(only: ColumnName | null, period: string): string {
   return only === null ? period : `${COLUMNS[only]}, ${period}`
 }
 
-/** How a feed orders Popular: what the rows say of it, and what stands below the list. */
+/** How a feed orders Popular: what the titles of its points say of it, and what stands below the list. */
 export interface Order {
   /** Null if it would say nothing. */
   standingOf: (item: PageItem) => string | null
@@ -269,19 +268,17 @@ const MIXED_COLUMNS: ReadonlySet<ColumnName> = new Set(['popular', 'hypeReplicat
 
 /**
  * Renders the overview, in which each story stands once, or all items of one column.
- *
- * @param at time of the lists, from which ages count
  */
 export function feedColumns(
   lists: PageLists,
   only: ColumnName | null,
-  at: Instant,
+  now: Instant,
   order: Order,
   query: PageQuery,
   notes: RowNotes = () => NO_NOTE,
   about = NOTHING,
 ): Html {
-  const context = { at, order, query, notes, about }
+  const context = { now, order, query, notes, about }
   return only === null ? overview(overviewOf(lists), context) : wholeColumn(only, lists[only], context)
 }
 
@@ -301,16 +298,14 @@ const SHORT_LENGTH = 4
 function overview(columns: readonly OverviewColumn[], context: ListContext): Html {
   const render = (each: OverviewColumn): Html => overviewColumn(each, context)
   const [popular, ...others] = columns.filter(({ total }) => total > 0)
-  const empty = columns.filter(({ total }) => total === 0)
   const long = others.filter(({ stories }) => stories.length > SHORT_LENGTH)
   const short = others.filter(({ stories }) => stories.length <= SHORT_LENGTH)
   return html`<div class="columns-frame">
-      <div class="columns ${long.length + Math.sign(short.length) > 3 ? 'four' : ''}">
-        ${popular ? html`${render(popular)} ${jumpLinks(others)}` : NOTHING} ${long.map(render)}
-        ${short.length > 0 ? html`<div class="cell">${short.map(render)}</div>` : NOTHING}
-      </div>
+    <div class="columns ${long.length + Math.sign(short.length) > 3 ? 'four' : ''}">
+      ${popular ? html`${render(popular)} ${jumpLinks(others)}` : NOTHING} ${long.map(render)}
+      ${short.length > 0 ? html`<div class="cell">${short.map(render)}</div>` : NOTHING}
     </div>
-    ${empty.length > 0 ? emptyColumns(empty, context.query) : NOTHING}`
+  </div>`
 }
 
 function overviewColumn({ name, stories, total }: OverviewColumn, context: ListContext): Html {
@@ -340,14 +335,6 @@ function jumpLinks(columns: readonly OverviewColumn[]): Html {
   </nav>`
 }
 
-function emptyColumns(columns: readonly OverviewColumn[], query: PageQuery): Html {
-  const links = columns.map(
-    ({ name }, index) =>
-      html`${index === 0 ? '' : ', '}${query.sectionLink('feed', { column: name }, COLUMNS[name])}`,
-  )
-  return html`<p class="as-of">Empty: ${links}.</p>`
-}
-
 /** @param kind class of the column: `beyond` shows only what no column before it has */
 function column(name: ColumnName, kind: 'lead' | 'beyond' | 'alone', about: Html, content: Html): Html {
   return html`<section class="column ${kind}" id="column-${name}" aria-labelledby="column-${name}-title">
@@ -362,12 +349,12 @@ export function popularRows(lists: PageLists, context: RowContext): Html {
   return storyList('popular', stories, context)
 }
 
-function storyList(name: ColumnName, stories: readonly Story[], { at, order, notes }: RowContext): Html {
+function storyList(name: ColumnName, stories: readonly Story[], { now, order, notes }: RowContext): Html {
   return html`<ol class="items">
     ${stories.map((story) => {
       const showsSource = MIXED_COLUMNS.has(name) || story.others.length > 0
       const standing = name === 'popular' ? order.standingOf(story.item) : null
-      return storyRow(story, at, showsSource, notes(name, story.item), standing)
+      return storyRow(story, now, showsSource, notes(name, story.item), standing)
     })}
   </ol>`
 }

@@ -3,11 +3,12 @@ import type { ColumnName } from '../../domain/feed/columns.ts'
 import { z } from 'zod'
 import { parseLiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveSort } from '../../domain/feed/live-sort.ts'
-import { applyRule, paramsOfRule, parseRule } from '../../domain/feed/rule.ts'
+import { applyRule, parseRule } from '../../domain/feed/rule.ts'
 import { describeRule } from '../../domain/feed/subscription.ts'
 import { parseQuery } from '../../domain/query.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { dayOf } from '../../domain/time.ts'
+import type { Instant } from '../../domain/time.ts'
 import { parseFeed } from '../feed/proved-snapshots.ts'
 import { ORDERS, feedColumns, isEmptyFeed, titleOf } from './feed-items.ts'
 import { NO_MATCH, refusalOfLive, viewMenu } from './feed-rule.ts'
@@ -17,7 +18,7 @@ import type { Html } from './html.ts'
 import { firstTitles } from './layout.ts'
 import type { PageQuery } from './layout.ts'
 import type { View } from './rendered-pages.ts'
-import { section } from './sections.ts'
+import { htmlOf, section } from './sections.ts'
 import type { Section, SectionRefusal } from './sections.ts'
 import { NO_MOMENTS, YEAR_PARAMS, isYear, refusalOfYear } from './year/time-travel.ts'
 import { CHART_PARAM, INVALID_CHART } from './year/year-chart.ts'
@@ -41,19 +42,19 @@ export function feedSection(view: View): Promise<Section | null> {
     const sort = parseLiveSort(query.params)
     const rule = parseRule(query.params)
     const proved = await sources.snapshots.newest(sort)
-    if (!proved) return NO_SNAPSHOT
-    const { generatedAt, id } = proved.snapshot
+    if (!proved) return newestYear(view, column, NO_SNAPSHOT)
+    const { generatedAt } = proved.snapshot
     const feed = rule === null ? parseFeed(proved) : applyRule(parseFeed(proved), rule)
     const order = sort === 'trending' ? ORDERS.trend : ORDERS.share
-    const json = String(new URLSearchParams([['sort', sort], ...paramsOfRule(rule)]))
     const period = PERIOD_TITLES[sort] + (rule === null ? '' : `: ${describeRule(rule)}`)
-    const content = html`${
-        rule !== null && isEmptyFeed(feed) ? NO_MATCH : feedColumns(feed, column, generatedAt, order, query)
-      }
+    if (rule === null && isEmptyFeed(feed)) {
+      const content = await newestYear(view, column, nothingIn(sort, generatedAt, now))
+      return { status: 200, content, title: titleOf(column, period) }
+    }
+    const content = html`${isEmptyFeed(feed) ? NO_MATCH : feedColumns(feed, column, now, order, query)}
       <p class="as-of">
         ${PERIOD_TITLES[sort]}: ${PERIOD_ABOUT[sort]}, as of ${instantOf(generatedAt)}
-        (${ageOf(generatedAt, now)}) · snapshot <code>${id}</code> ·
-        <a href="/api/feed?${json}">JSON</a>
+        (${ageOf(generatedAt, now)}).
       </p>`
     const preview = {
       description: `${period}, as of ${dayOf(generatedAt)}: ${firstTitles(feed.popular)}`,
@@ -78,6 +79,20 @@ const OWN_REFUSALS: Readonly<Record<string, { code: string; when: string }>> = {
   },
   invalid_chart: INVALID_CHART,
   no_past: { code: 'invalid_sort', when: 'times need `sort=year`: only the Year has a history' },
+}
+
+/** Why the lists of a sound snapshot are empty. */
+function nothingIn(sort: LiveSort, generatedAt: Instant, now: Instant): Html {
+  return html`<p class="empty">
+    ${PERIOD_TITLES[sort]} is empty: when the newest snapshot was taken, ${ageOf(generatedAt, now)}, nothing
+    published in ${sort === 'trending' ? PERIOD_ABOUT.month : PERIOD_ABOUT[sort]} had been collected.
+  </p>`
+}
+
+/** The newest Year, shown in place of empty lists. @param reason why they are empty */
+async function newestYear(view: View, column: ColumnName | null, reason: Html): Promise<Html> {
+  const frame = { id: 'newest-year', title: 'The newest Top Year', refusalOf: refusalOfYear }
+  return html`${reason} ${htmlOf([await section(view, frame, () => yearContent(view, column))])}`
 }
 
 const NO_SNAPSHOT = html`<p class="empty">

@@ -5,6 +5,7 @@ import { HYPE_SOURCES, NEWS_SOURCES } from '../../domain/feed/source.ts'
 import { nameOfSource } from '../../domain/feed/subscription.ts'
 import { JSON_FEED_TYPE } from '../feed/formats.ts'
 import { SUBSCRIPTION_CONTRACTS, liveContract } from '../feed/live-routes.ts'
+import { historyContract } from '../year/routes.ts'
 import { YEAR_CHANGES_CONTRACTS } from '../year/year-changes.ts'
 import { SEARCH_PATH } from './header.ts'
 import { NOTHING, html } from './html.ts'
@@ -121,11 +122,11 @@ export function alternateElements(feeds: readonly LinkedFeed[], title: string): 
   )}`
 }
 
-/** The filter and the subscriptions of the shown view, closed without a rule. They work without scripts. */
+/** The filter, the subscriptions and the data of the shown view, closed without a rule. They work without scripts. */
 export function viewMenu(query: PageQuery): Html {
   return html`<details class="view-menu" ${hasRule(query) ? html`open` : NOTHING}>
     <summary>Filter, subscribe</summary>
-    ${ruleForm(query)} ${archiveLink(query)} ${subscribeLinks(query)}
+    ${ruleForm(query)} ${archiveLink(query)} ${subscribeLinks(query)} ${dataLinks(query)}
   </details>`
 }
 
@@ -139,6 +140,16 @@ function archiveLink({ params }: PageQuery): Html {
 function subscribeLinks(query: PageQuery): Html {
   const changes = hasRule(query) ? 'the matching changes of the Year' : 'the changes of the Year'
   return subscribeLine(feedsOfView(query), isYear(query) ? changes : 'this view')
+}
+
+/** The shown lists as the interface returns them. */
+function dataLinks(query: PageQuery): Html {
+  const [path, sort, names] = isYear(query)
+    ? ([historyContract.path, 'year', ['at']] as const)
+    : ([liveContract.path, 'trending', ['sort', ...RULE_PARAMS]] as const)
+  const given = givenParams(query.params, names)
+  if (!given.has('sort')) given.set('sort', sort)
+  return html`<p class="as-of">These lists as <a href="${path}?${String(given)}">JSON</a></p>`
 }
 
 /** A line of links to feeds. @param what subject of the feeds */

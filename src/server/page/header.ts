@@ -108,7 +108,7 @@ const PAGE_MENU = html`<details class="menu theme" name="menu">
   </div>
 </details>`
 
-/** The footer of every page: all pages, and the subscriptions. */
+/** The footer of every page: all pages, and the keys. */
 export const PAGE_FOOTER = html`<footer class="foot">
   <nav aria-label="All pages">
     <ul>
@@ -116,9 +116,6 @@ export const PAGE_FOOTER = html`<footer class="foot">
       <li><a href="/status">Status</a></li>
       <li><a href="${CHAT_PATH}">Chat</a></li>
       <li><a href="/docs">Documentation</a></li>
-      <li><a href="/api/rss">RSS</a></li>
-      <li><a href="/api/atom">Atom</a></li>
-      <li><a href="/api/feed.json">JSON Feed</a></li>
       <li class="needs-script"><button type="button" data-help>Keys and hidden stories</button></li>
     </ul>
   </nav>

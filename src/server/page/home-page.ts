@@ -1,11 +1,11 @@
 import { RULE_PARAMS } from '../../domain/feed/rule.ts'
-import { chatHeaders, chatSection } from './chat-panel.ts'
+import { chatHeaders, chatSheet } from './chat-panel.ts'
 import { feedSection, feedTabs } from './feed-panel.ts'
 import { alternateLinks } from './feed-rule.ts'
-import { html } from './html.ts'
+import { NOTHING, html } from './html.ts'
 import type { Frame } from './layout.ts'
-import { MODEL_PARAMS, modelsAddress, modelsSummary } from './models/models-page.ts'
-import { htmlOf } from './sections.ts'
+import { MODEL_PARAMS, modelsAddress } from './models/models-page.ts'
+import { chatOffer, htmlOf } from './sections.ts'
 import type { SectionPage } from './sections.ts'
 import { statusLine } from './status-panel.ts'
 import { sinceSection } from './year/since-panel.ts'
@@ -13,7 +13,7 @@ import { YEAR_PARAMS } from './year/time-travel.ts'
 import { CHART_PARAM } from './year/year-chart.ts'
 import { addressOfYear } from './year/year-view.ts'
 
-/** `/`: the feed with the tabs of its periods in the header, and the other sections around it. */
+/** `/`: the feed with the tabs of its periods in the header, below the lines of its status and its changes. */
 export const homePage = (frame: Frame): SectionPage => ({
   path: '/',
   headers: chatHeaders(frame),
@@ -30,14 +30,9 @@ export const homePage = (frame: Frame): SectionPage => ({
     const { query } = view
     const location = (await addressOfYear(view)) ?? modelsAddress(query)
     if (location !== null) return { location }
-    const sections = await Promise.all([
-      statusLine(view),
-      sinceSection(view, 'home'),
-      feedSection(view),
-      modelsSummary(view),
-      chatSection(view, 'sheet'),
-    ])
+    const sections = await Promise.all([statusLine(view), sinceSection(view, 'home'), feedSection(view)])
     const [, , feed] = sections
+    const chat = await chatOffer(view.sources)
     return {
       title: feed?.title === undefined ? 'dash' : `${feed.title} · dash`,
       head: alternateLinks(query),
@@ -45,7 +40,8 @@ export const homePage = (frame: Frame): SectionPage => ({
       sections,
       lead: feed,
       main: html`<h1 class="unseen">${feed?.title ?? 'dash'}</h1>
-        <div class="home">${htmlOf(sections)} ${INTRODUCTION}</div>`,
+        <div class="home">${htmlOf(sections)} ${INTRODUCTION}</div>
+        ${chat === 'off' ? NOTHING : chatSheet(frame)}`,
     }
   },
 })

@@ -85,12 +85,13 @@ function readFacts({ sources, now, log }: View): Promise<LabelledFact[]> {
   )
 }
 
-/** The first of the worst facts in words, or the age of the newest snapshot if no fact needs attention. */
+/** The first of the worst facts in words, or the newest snapshot if no fact needs attention: an old one as its age alone. */
 function summaryOf(facts: readonly LabelledFact[]): Html {
   const ofLevel = (level: FactLevel) => facts.filter((fact) => fact.level === level)
   const poor = [...ofLevel('bad'), ...ofLevel('attention')]
   const [worst] = poor
   const feed = facts.find(({ label }) => label === feedFact.label)
+  if (!worst && feed?.level !== 'good') return html`Newest snapshot ${feed?.value ?? NOTHING}`
   if (!worst) return html`Up to date<span class="roomy"> · newest snapshot ${feed?.value ?? NOTHING}</span>`
   const { level, label, value } = worst
   const more = poor.length > 1 ? html` · ${poor.length - 1} more` : NOTHING
@@ -120,6 +121,9 @@ function renderFact({ label, level, value, detail }: LabelledFact): Html {
 /** Age, in milliseconds, after which a daily event is late. */
 const LATE_AFTER_MS = 26 * 3_600_000
 
+/** Age, in milliseconds, after which a snapshot is not called up to date. */
+const OLD_SNAPSHOT_MS = 2 * 3_600_000
+
 /** The age of the live periods. */
 const feedFact: FactSource = {
   label: 'Live feed',
@@ -128,9 +132,9 @@ const feedFact: FactSource = {
     const proved = await snapshots.newest('trending')
     if (!proved) return missingFact('No snapshot yet', 'dash collect')
     const { generatedAt } = proved.snapshot
-    const level = now - generatedAt > DAY_MS ? 'attention' : 'good'
+    const age = now - generatedAt
     return {
-      level,
+      level: age > DAY_MS ? 'attention' : age > OLD_SNAPSHOT_MS ? 'plain' : 'good',
       value: ageOf(generatedAt, now),
       detail: html`newest snapshot ${instantOf(generatedAt)}`,
     }

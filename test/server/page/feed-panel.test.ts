@@ -116,11 +116,11 @@ test('the tabs keep the rule, also that of the Year', async () => {
   expect(page).toContain('href="/?sort=week&amp;q=rust#feed"')
 })
 
-test('each period shows by what Popular is ordered, where that says something', async () => {
+test('the title of the points says by what each period orders Popular, where that says something', async () => {
   const app = await openFeed()
   const standings = async (path: string): Promise<string[]> => {
     const { page } = await pageOf(app, path)
-    return Array.from(page.matchAll(/class="standing">([^<]*)</g), ([, text = '']) => text)
+    return Array.from(page.matchAll(/class="points" title="([^"]*)"/g), ([, text = '']) => text)
   }
   const { popular } = (await (await app.request('http://dash.test/api/feed?sort=trending')).json()) as {
     popular: { agg_score: number }[]

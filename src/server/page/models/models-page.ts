@@ -24,15 +24,6 @@ import { INVALID_SORT, modelsTable, parseSort, SORT_PARAM } from './models-table
 /** Parameters of the page that the home page accepts too. */
 export const MODEL_PARAMS: readonly string[] = [...FILTERS, 'model']
 
-/** The recommended model on the home page, in one sentence. */
-export function modelsSummary(view: View): Promise<Section | null> {
-  return section(view, MODELS, async () => {
-    const list = topModelsPayload(await view.sources.recommendation(), ALL_MODELS, view.now)
-    return html`${recommendation(list, view.now)}
-      <p><a href="${MODELS_PATH}">All free models and how to call them</a></p>`
-  })
-}
-
 /** URL of the list for the parameters of the list on the home page; null without any. */
 export function modelsAddress({ params }: PageQuery): string | null {
   const ofList = new URLSearchParams([...params].filter(([name]) => MODEL_PARAMS.includes(name)))
@@ -40,8 +31,6 @@ export function modelsAddress({ params }: PageQuery): string | null {
 }
 
 const MODELS = { id: 'models', title: 'Free models', refusalOf: refusalsOf(topModelsContract) }
-
-const ALL_MODELS = parseShortlistQuery(new URLSearchParams())
 
 /** `/models`: the recommended model with its reasons, the shortlist with the filters of its interface, and how to call a model. */
 export const MODELS_PAGE: SectionPage = {

@@ -42,7 +42,7 @@ function rowsSection(view: View): Promise<Section | null> {
       const envelope = envelopeOf(await publications.publication(manifest))
       const shown = lastStops(stops, stops.indexOf(stop), PUBLICATIONS_MAX)
       const context = {
-        at: manifest.publishedAt,
+        now,
         order: ORDERS.year,
         notes: notesOf({ shown, stops }, read),
       }

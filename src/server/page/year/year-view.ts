@@ -10,7 +10,6 @@ import { atOfDay, lastDayOf, momentAt } from '../../../domain/year/history/calen
 import type { Moment, TimelineStop } from '../../../domain/year/history/calendar.ts'
 import { lastStops, periodWith, stayOf } from '../../../domain/year/history/rank-history.ts'
 import type { RankedYear, Stay, TimelinePeriod } from '../../../domain/year/history/rank-history.ts'
-import { mementoPath } from '../../../domain/year/history/memento.ts'
 import type { YearEnvelope } from '../../../domain/year/schema.ts'
 import type { Manifest } from '../../../domain/year/ledger.ts'
 import { codeOf } from '../../route.ts'
@@ -104,7 +103,7 @@ function renderOne(frame: Frame, { moment, publication }: ServedMoment): Section
   const envelope = envelopeOf(publication)
   const feed = envelope && (rule === null ? envelope.feed : applyRule(envelope.feed, rule))
   const content = html`${timelineOf(frame, moment, proofPanel(moment.selected, evidence))} ${notice}
-  ${feed ? listsOf(frame, feed, publication) : olderLayout(publication)}
+  ${feed ? listsOf(frame, feed) : olderLayout(publication)}
   ${'refused' in history ? withoutHistory(history.refused) : chartOf(frame, history)} ${forms}
   ${publicationLine(publication, now)} ${envelope ? coverageLine(envelope) : NOTHING}`
   const day = `Year up to ${publication.manifest.asOfDay}`
@@ -204,12 +203,12 @@ function chartOf({ shown, chartCount, view, evidence }: Frame, { lists }: { list
   })
 }
 
-function listsOf(frame: Frame, feed: YearEnvelope['feed'], { manifest }: ProvedPublication): Html {
+function listsOf(frame: Frame, feed: YearEnvelope['feed']): Html {
   const { rule, column, view, history } = frame
   if (rule !== null && isEmptyFeed(feed)) return NO_MATCH
   const notes = 'lists' in history ? notesOf(frame, history.lists) : undefined
   const about = rule !== null ? NOTHING : column !== null ? AS_PUBLISHED : REPLAYED
-  return feedColumns(feed, column, manifest.publishedAt, ORDERS.year, view.query, notes, about)
+  return feedColumns(feed, column, view.now, ORDERS.year, view.query, notes, about)
 }
 
 const AS_PUBLISHED = html`<small class="roomy">as published on this day, byte for byte</small>`
@@ -312,8 +311,7 @@ function instantAsked(requested: Moments['at'], stops: readonly TimelineStop[], 
 function publicationLine({ manifest }: ProvedPublication, now: Instant): Html {
   return html`<p class="as-of">
     the last 365 days up to ${manifest.asOfDay}, published ${instantOf(manifest.publishedAt)}
-    (${ageOf(manifest.publishedAt, now)}) · <code>${manifest.publicationId}</code> ·
-    <a href="${mementoPath(manifest.publishedAt)}">JSON</a>
+    (${ageOf(manifest.publishedAt, now)}).
   </p>`
 }
 
