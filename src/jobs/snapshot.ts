@@ -4,7 +4,7 @@ import type { LiveFeed } from '../domain/feed/live-items.ts'
 import { LIVE_SORTS } from '../domain/feed/live-sort.ts'
 import type { LiveSort } from '../domain/feed/live-sort.ts'
 import { rankLivePeriods } from '../domain/feed/rank-live.ts'
-import { sealSnapshot } from '../domain/feed/snapshot.ts'
+import { parseLiveFeed, proveFeed, sealSnapshot } from '../domain/feed/snapshot.ts'
 import type { Clock, FeedStore } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
@@ -37,7 +37,7 @@ export interface TakenSnapshot extends ServedSnapshot {
 export type SnapshotReport = TakenSnapshot | (ServedSnapshot & { outcome: 'superseded' })
 
 export interface RankPeriodsPorts {
-  feed: Pick<FeedStore, 'liveEvents' | 'details' | 'saveSnapshot'>
+  feed: Pick<FeedStore, 'liveEvents' | 'details' | 'saveSnapshot' | 'newestSnapshot' | 'snapshotFeed'>
   clock: Clock
 }
 
@@ -70,7 +70,7 @@ export async function rankPeriods(
   const listed = listedEvents(ranked.map(([, lists]) => lists))
   const details = await feed.details(listed.map(({ event }) => event))
   signal.throwIfAborted()
-  const sealed = sealSnapshot(ranked, details, startedAt)
+  const sealed = sealSnapshot(ranked, details, startedAt, await feedsBefore(feed, startedAt))
   const saving = await feed.saveSnapshot(sealed, { discardLater })
   if (!saving.saved) {
     const served = newestOf(saving.newest, startedAt)
@@ -86,6 +86,25 @@ export async function rankPeriods(
     byteSize: bySort((sort) => sealed.payloads.get(sort)?.byteLength ?? 0),
     removed: saving.removed,
     durationMs: clock() - startedAt,
+  }
+}
+
+/** The feeds of the newest snapshot before a time; none if it is damaged or of another layout: this run replaces it. */
+async function feedsBefore(
+  feed: Pick<FeedStore, 'newestSnapshot' | 'snapshotFeed'>,
+  at: Instant,
+): Promise<LiveFeed[]> {
+  try {
+    const newest = await feed.newestSnapshot()
+    if (newest === null || newest.generatedAt >= at) return []
+    const { id } = newest
+    const bytes = await Promise.all(
+      newest.feeds.map(async (each) => proveFeed(id, each, await feed.snapshotFeed(id, each))),
+    )
+    return bytes.map((each) => parseLiveFeed(id, each))
+  } catch (error) {
+    if (error instanceof Refusal) return []
+    throw error
   }
 }
 

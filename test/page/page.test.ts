@@ -214,7 +214,7 @@ test('the keyboard reaches everything, shows the focus, and can skip to the cont
   await page.keyboard.press('Tab')
   expect(await page.evaluate('document.activeElement.closest("section").id')).toBe('status')
   await page.keyboard.press('Tab')
-  expect(await page.evaluate('document.activeElement.textContent')).toContain('Since yesterday')
+  expect(await page.evaluate('document.activeElement.textContent')).toContain('Top Year:')
   await page.keyboard.press('Tab')
   expect(await page.evaluate('document.activeElement.textContent')).toBe('Filter, subscribe')
   await page.keyboard.press('Tab')

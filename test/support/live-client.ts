@@ -7,6 +7,7 @@ import FeedParser from 'feedparser'
 import { validateXML } from 'xmllint-wasm'
 import { z } from 'zod'
 import type { FeedEvent } from '../../src/domain/feed/columns.ts'
+import type { LiveFeed } from '../../src/domain/feed/live-items.ts'
 import type { ItemDetails } from '../../src/domain/feed/live-source.ts'
 import { rankLivePeriods } from '../../src/domain/feed/rank-live.ts'
 import { sealSnapshot } from '../../src/domain/feed/snapshot.ts'
@@ -19,8 +20,9 @@ export function sealEvents(
   events: readonly FeedEvent[],
   at = NOW,
   details: ReadonlyMap<string, ItemDetails> = new Map(),
+  previous: readonly LiveFeed[] = [],
 ): SealedSnapshot {
-  return sealSnapshot(rankLivePeriods(events, at), details, at)
+  return sealSnapshot(rankLivePeriods(events, at), details, at, previous)
 }
 
 /** As {@link sealEvents}, and stores the snapshot. */

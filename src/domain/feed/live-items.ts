@@ -28,6 +28,11 @@ const liveItemSchema = z
       .describe(
         'trending: the trend, 1 / (1 - percentile) halved every six hours; day, week, month: 100 * percentile',
       ),
+    listedSince: instantSchema
+      .nullable()
+      .describe(
+        'time of the first snapshot of the unbroken stay in the lists of this sort; null if no snapshot before it is known',
+      ),
     event_title_verified: z.boolean().describe('true if the own source of the item confirmed the title'),
     title_provenance: nonBlankText
       .nullable()
@@ -153,11 +158,12 @@ function hypeItem(item: LiveItem, details: ItemDetails | undefined): HypeItem {
 }
 
 /** An entry in the product's own fields alone. */
-function itemOf(entry: LiveEntry): LiveItem {
+function itemOf(entry: LiveEntry, listedSince: string | null): LiveItem {
   const { titleProvenance } = entry.event
   return {
     ...listedItem(entry, entry.rank),
     agg_score: entry.aggScore,
+    listedSince,
     event_title_verified: titleProvenance !== null,
     title_provenance: titleProvenance,
   }
@@ -165,16 +171,24 @@ function itemOf(entry: LiveEntry): LiveItem {
 
 type Lists = Omit<LiveFeed, 'generatedAt' | 'algoVersion' | 'sortMode' | 'snapshotId'>
 
-/** The lists of a live period as they are published. */
-export function listsOf({ columns, hype, midjourney, popular }: RankedLive, details: Details): Lists {
+/**
+ * The lists of a live period as they are published.
+ *
+ * @param listedSince `listedSince` of an item by its save key
+ */
+export function listsOf(
+  { columns, hype, midjourney, popular }: RankedLive,
+  details: Details,
+  listedSince: (key: string) => string | null,
+): Lists {
   const items = <T>(entries: readonly LiveEntry[], make: MakeItem<T>): T[] =>
-    entries.map((entry) => make(itemOf(entry), details.get(entry.key)))
+    entries.map((entry) => make(itemOf(entry, listedSince(entry.key)), details.get(entry.key)))
   return {
     hackerNews: items(columns.hn, NEWS_ITEMS.hn),
     lobsters: items(columns.lobsters, NEWS_ITEMS.lobsters),
     lessWrong: items(columns.lesswrong, NEWS_ITEMS.lesswrong),
     hypeReplicate: items(hype, hypeItem),
-    midjourney: midjourney.map(itemOf),
+    midjourney: items(midjourney, (item) => item),
     github: { status: 'collecting', items: [] },
     popular: items(popular, (item, ofItem) => NEWS_ITEMS[item.source as NewsSource](item, ofItem)),
   }

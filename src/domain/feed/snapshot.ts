@@ -1,4 +1,5 @@
 import { sha256Hex } from '../digest.ts'
+import { COLUMN_NAMES } from './columns.ts'
 import { Refusal, OBJECT_MAX_BYTES, storageDamaged } from '../refusal.ts'
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
@@ -42,11 +43,20 @@ export type SnapshotSaving =
 /**
  * Seals a snapshot: UTF-8 JSON without indentation. The same arguments give the same bytes.
  *
+ * @param previous feeds of the snapshot before, from which the stays of items follow; none if it is not known
  * @throws ZodError when an item does not fit its schema, Refusal `snapshot_too_large` when a feed is larger than what
  *   is read back; nothing is sealed then
  */
-export function sealSnapshot(ranked: RankedPeriods, details: Details, generatedAt: Instant): SealedSnapshot {
-  const lists = ranked.map(([sort, period]) => ({ sort, inSort: listsOf(period, details) }))
+export function sealSnapshot(
+  ranked: RankedPeriods,
+  details: Details,
+  generatedAt: Instant,
+  previous: readonly LiveFeed[] = [],
+): SealedSnapshot {
+  const lists = ranked.map(([sort, period]) => {
+    const before = previous.find(({ sortMode }) => sortMode === sort)
+    return { sort, inSort: listsOf(period, details, staysAfter(before, generatedAt)) }
+  })
   const id = `${idStart(generatedAt)}${sha256Hex(JSON.stringify(lists)).slice(0, 8)}`
   const run = { generatedAt: formatInstant(generatedAt), algoVersion: LIVE_VERSION } as const
   const feeds = lists.map(({ sort, inSort }): LiveFeed => ({
@@ -64,6 +74,16 @@ export function sealSnapshot(ranked: RankedPeriods, details: Details, generatedA
     return { sort, sha256: sha256Hex(bytes), byteSize: bytes.byteLength }
   })
   return { snapshot: { id, generatedAt, feeds: described }, payloads, feeds }
+}
+
+/** The start of an item's stay in the lists of a feed, by its save key. @param before the same feed of the snapshot before */
+function staysAfter(before: LiveFeed | undefined, generatedAt: Instant): (key: string) => string | null {
+  if (before === undefined) return () => null
+  const stays = new Map(
+    COLUMN_NAMES.flatMap((name) => before[name]).map(({ key, listedSince }) => [key, listedSince]),
+  )
+  const now = formatInstant(generatedAt)
+  return (key) => (stays.has(key) ? (stays.get(key) ?? null) : now)
 }
 
 function tooLarge(sort: LiveSort, byteSize: number): Refusal<SnapshotRefusal> {
@@ -97,4 +117,16 @@ export function proveFeed(id: string, feed: SnapshotFeed, bytes: Uint8Array | nu
     throw storageDamaged(`${where} was changed: its digest differs`)
   }
   return bytes
+}
+
+/**
+ * The members of a proved payload. Its schema was checked when it was sealed, so only its version is checked.
+ *
+ * @throws Refusal `storage_damaged` for the layout of another release
+ */
+export function parseLiveFeed(id: string, bytes: Uint8Array): LiveFeed {
+  const feed = JSON.parse(new TextDecoder().decode(bytes)) as LiveFeed
+  const layout: string = feed.algoVersion
+  if (layout === LIVE_VERSION) return feed
+  throw storageDamaged(`a feed of snapshot ${id} does not have the layout of ${LIVE_VERSION}`)
 }

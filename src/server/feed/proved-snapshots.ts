@@ -1,10 +1,8 @@
-import { LIVE_VERSION } from '../../domain/feed/live-items.ts'
 import type { LiveFeed } from '../../domain/feed/live-items.ts'
-import { proveFeed } from '../../domain/feed/snapshot.ts'
+import { parseLiveFeed, proveFeed } from '../../domain/feed/snapshot.ts'
 import type { Snapshot, SnapshotFeed } from '../../domain/feed/snapshot.ts'
 import type { LiveSort } from '../../domain/feed/live-sort.ts'
 import type { FeedStore } from '../../domain/ports.ts'
-import { storageDamaged } from '../../domain/refusal.ts'
 import { onceFor } from '../../domain/once.ts'
 import { singleFlight } from '../single-flight.ts'
 import { JSON_TYPE, publishedBody } from '../respond.ts'
@@ -73,15 +71,7 @@ export function provedSnapshots(store: SnapshotReader): ProvedSnapshots {
   }
 }
 
-/**
- * The members of a verified payload, parsed once. Its schema was checked when it was sealed, so only its version is checked. A payload of
- * another release may have another layout: it is served verbatim but not parsed.
- *
- * @throws Refusal `storage_damaged` for another layout
- */
-export const parseFeed = onceFor(({ snapshot, published: { body } }: ProvedFeed): LiveFeed => {
-  const feed = JSON.parse(body.toString('utf8')) as LiveFeed
-  const layout: string = feed.algoVersion
-  if (layout === LIVE_VERSION) return feed
-  throw storageDamaged(`a feed of snapshot ${snapshot.id} does not have the layout of ${LIVE_VERSION}`)
-})
+/** The members of a verified payload, parsed once. @throws Refusal `storage_damaged` for another layout */
+export const parseFeed = onceFor(({ snapshot, published: { body } }: ProvedFeed): LiveFeed =>
+  parseLiveFeed(snapshot.id, body),
+)

@@ -12,13 +12,15 @@ import { itemHref } from './layout.ts'
 import type { PageQuery } from './layout.ts'
 
 /** The displayed fields of an item of a live period or the Year. */
-interface PageItem extends NamedItem {
+export interface PageItem extends NamedItem {
   /** Rank in its list. */
   rank?: number
   /** Midpoint percentile among the items of its source; undefined for a result of the search. */
   percentile?: number
   /** The trend in a list of Trending. */
   agg_score?: number
+  /** Start of its stay in the lists of a live period; null if it is not known. */
+  listedSince?: string | null
   /** The title with marked words, for a result of the search. */
   markedTitle?: Html
 }
@@ -181,7 +183,7 @@ function sourceName({ source }: PageItem): Html {
 /** The stylesheet shows symbols for the units of points and comments. */
 function pointsOf({ source, points }: PageItem, standing: string | null = null): Html {
   if (points === null) return NOTHING
-  const title = standing === null ? NOTHING : html` title="${standing}"`
+  const title = standing === null ? NOTHING : html`title="${standing}"`
   return html`<span class="points" ${title}>${counted(points, unitOf(source))}</span>`
 }
 
@@ -280,6 +282,12 @@ export function feedColumns(
 ): Html {
   const context = { now, order, query, notes, about }
   return only === null ? overview(overviewOf(lists), context) : wholeColumn(only, lists[only], context)
+}
+
+/** The items that {@link feedColumns} shows, in its order. */
+export function shownItems(lists: PageLists, only: ColumnName | null): readonly PageItem[] {
+  if (only !== null) return lists[only]
+  return overviewOf(lists).flatMap(({ stories }) => stories.map(({ item }) => item))
 }
 
 function wholeColumn(name: ColumnName, items: readonly PageItem[], context: ListContext): Html {

@@ -10,13 +10,14 @@ import { Refusal } from '../../domain/refusal.ts'
 import { dayOf } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { parseFeed } from '../feed/proved-snapshots.ts'
-import { ORDERS, feedColumns, isEmptyFeed, titleOf } from './feed-items.ts'
+import { ORDERS, feedColumns, isEmptyFeed, shownItems, titleOf } from './feed-items.ts'
 import { NO_MATCH, refusalOfLive, viewMenu } from './feed-rule.ts'
 import { PERIOD_TITLES, periodTabs } from './header.ts'
 import { NOTHING, ageOf, html, instantOf } from './html.ts'
 import type { Html } from './html.ts'
 import { firstTitles } from './layout.ts'
 import type { PageQuery } from './layout.ts'
+import { newItems } from './new-items.ts'
 import type { View } from './rendered-pages.ts'
 import { htmlOf, section } from './sections.ts'
 import type { Section, SectionRefusal } from './sections.ts'
@@ -51,7 +52,8 @@ export function feedSection(view: View): Promise<Section | null> {
       const content = await newestYear(view, column, nothingIn(sort, generatedAt, now))
       return { status: 200, content, title: titleOf(column, period) }
     }
-    const content = html`${isEmptyFeed(feed) ? NO_MATCH : feedColumns(feed, column, now, order, query)}
+    const { notes, line } = newItems(shownItems(feed, column), generatedAt, now)
+    const content = html`${isEmptyFeed(feed) ? NO_MATCH : feedColumns(feed, column, now, order, query, notes, line)}
       <p class="as-of">
         ${PERIOD_TITLES[sort]}: ${PERIOD_ABOUT[sort]}, as of ${instantOf(generatedAt)}
         (${ageOf(generatedAt, now)}).

@@ -56,6 +56,22 @@ describe('a sealed snapshot', () => {
     expect(Object.keys(dayOf(events)).join(' ')).toBe(keys)
   })
 
+  test('the stay of an item begins with the first snapshot that lists it after one that does not', () => {
+    const [old, again, fresh] = ['1', '2', '3'].map((sourceId) => feedEvent({ sourceId, title: sourceId }))
+    if (!old || !again || !fresh) throw new Error('three events')
+    const sealAt = (events: FeedEvent[], at: number, previous: readonly LiveFeed[]) =>
+      sealSnapshot(rankLivePeriods(events, at), new Map(), at, previous)
+    const first = sealAt([old, again], NOW, [])
+    const second = sealAt([old, fresh], NOW + 1_000, first.feeds)
+    const third = sealAt([old, again, fresh], NOW + 2_000, second.feeds)
+    const stays = third.feeds[0]?.hackerNews.map(({ sourceId, listedSince }) => [sourceId, listedSince])
+    expect(Object.fromEntries(stays ?? [])).toEqual({
+      1: null,
+      2: new Date(NOW + 2_000).toISOString(),
+      3: new Date(NOW + 1_000).toISOString(),
+    })
+  })
+
   test('a snapshot is refused when its bytes are missing, cut or changed', () => {
     const [feed] = snapshot.feeds
     const bytes = payloads.get('trending') ?? new Uint8Array()

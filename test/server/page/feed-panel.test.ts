@@ -2,7 +2,7 @@ import type { H3 } from 'h3'
 import { expect, test } from 'vitest'
 import { openApp } from '../../support/api-client.ts'
 import { keepSnapshot } from '../../support/live-client.ts'
-import { feedEvent } from '../../support/signals.ts'
+import { NOW, feedEvent } from '../../support/signals.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 
 async function openFeed(): Promise<H3> {
@@ -102,6 +102,26 @@ test.each([
   if (!path.includes('year'))
     for (const href of expected) expect((await app.request(`http://dash.test${href}`)).status).toBe(200)
 })
+
+test('the rows that entered since yesterday are marked, and a line counts them and leads to the first', async () => {
+  const { clock, ...workspace } = { ...(await openWorkspace()), clock: () => NOW + 2 * HOUR }
+  const known = ['1', '2'].map((sourceId) =>
+    feedEvent({ sourceId, title: sourceId, publishedAt: NOW - 30 * HOUR }),
+  )
+  const fresh = feedEvent({ sourceId: '3', title: 'entered', points: 1, publishedAt: NOW - 29 * HOUR })
+  const first = await keepSnapshot(workspace.feed, known, NOW - 28 * HOUR)
+  await keepSnapshot(workspace.feed, [...known, fresh], NOW, new Map(), first.feeds)
+  const { page, text } = await pageOf(openApp(workspace, { clock }), '/?sort=week')
+  expect(text).toContain('Popular 1 new since yesterday 14:00 UTC')
+  expect(page).toMatch(
+    /data-key="hn-3".*?<span class="rose new" data-entered="2026-03-15T12:00:00.000Z" id="new"/s,
+  )
+  expect(page.match(/class="rose new"/g)).toHaveLength(1)
+  const { text: none } = await pageOf(openApp(workspace, { clock: () => NOW + 30 * HOUR }), '/?sort=week')
+  expect(none).toContain('Popular nothing new since yesterday 18:00 UTC')
+})
+
+const HOUR = 3_600_000
 
 test('an invalid rule is refused on the page with the parameter and its value, beside the filter', async () => {
   const { status, text } = await pageOf(await openFeed(), '/?minPoints=many')

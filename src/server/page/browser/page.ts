@@ -2,6 +2,7 @@ import { setUpChat } from './chat/chat.ts'
 import { setUpCopyButtons } from './dom.ts'
 import { setUpHidden } from './hidden.ts'
 import { setUpKeys } from './keys.ts'
+import { setUpNews } from './news.ts'
 import { setUpSince } from './since.ts'
 import { setUpTimeline } from './year.ts'
 
@@ -10,6 +11,7 @@ setUpHidden()
 setUpKeys()
 setUpCopyButtons()
 setUpChat()
+setUpNews()
 setUpSince()
 setUpTimeline()
 

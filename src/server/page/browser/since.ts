@@ -1,4 +1,4 @@
-import { store, stored } from './dom.ts'
+import { lastSeen } from './last-seen.ts'
 
 /** Storage of the publications that this browser saw: the newest one, and the newest one of the visit before. */
 const STORED = 'dash-seen'
@@ -14,10 +14,7 @@ export function setUpSince() {
   const panel = document.querySelector('#since .since')
   const newest = panel?.getAttribute('data-newest') ?? ''
   if (!panel || !NAME.test(newest)) return
-  const seen = readSeen()
-  const isNew = seen !== null && seen.newest !== newest
-  const before = isNew ? seen.newest : (seen?.before ?? null)
-  store(STORED, { newest, before })
+  const { before, isNew } = lastSeen(STORED, newest, isName)
   if (before === null) return
   lastVisit = fetchSince(before).then((response) => {
     if (response === null) return null
@@ -99,9 +96,6 @@ function showMark(mark: Element, rank: number, before: number | null | undefined
   mark.textContent = text
 }
 
-/** @returns null if nothing valid is stored */
-function readSeen(): { newest: string; before: string | null } | null {
-  const { newest, before } = Object(stored(STORED))
-  const isName = (value: unknown) => typeof value === 'string' && NAME.test(value)
-  return isName(newest) ? { newest, before: isName(before) ? before : null } : null
+function isName(value: unknown) {
+  return typeof value === 'string' && NAME.test(value)
 }

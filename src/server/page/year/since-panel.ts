@@ -43,10 +43,11 @@ export function sinceSection(view: View, place: 'home' | 'page'): Promise<Sectio
     const read = await sources.lists([base.manifest, newest.manifest])
     const [before, after] = [base, newest].map(({ manifest }) => read.get(manifest.sha256)?.popular)
     const changes = before && after ? changesBetween(before, after) : null
-    const since = seen
-      ? html`your last visit <span class="roomy">of ${base.manifest.asOfDay}</span>`
-      : sinceText(base, newest)
-    const heading = html`<strong>Since ${since}</strong> ${changes ? countsOf(changes) : 'an older layout'}`
+    const since = seen ? `your last visit of ${base.manifest.asOfDay}` : sinceText(base, newest)
+    const heading = html`<strong>Top Year:</strong> ${changes ? countsOf(changes) : 'an older layout'}<span
+        class="roomy"
+        >, since ${since}</span
+      >`
     return sincePart(
       newest,
       { base, count: changes ? countOf(changes) : 0 },
@@ -108,12 +109,23 @@ function countOf({ entered, left, moved, newFirst }: YearChanges<ListedItem>): n
   return new Set(newFirst ? [...keys, newFirst.key] : keys).size
 }
 
-function countsOf({ entered, left, moved, newFirst }: YearChanges<ListedItem>): Html {
-  const first = newFirst ? 'new #1, ' : ''
-  return html`${first}${entered.length} entered, ${left.length} left<span class="roomy"
-      >, ${moved.length} moved by 10 or more</span
-    >`
+/** Ranks of items that left which the line names. */
+const LEFT_NAMED = 3
+
+/** The changes in short, `2 entered, #9 left`. */
+function countsOf({ entered, left, moved, newFirst }: YearChanges<ListedItem>): string {
+  const ranks = left.slice(0, LEFT_NAMED).map(({ rank }) => `#${rank}`)
+  const more = left.length > LEFT_NAMED ? [`${left.length - LEFT_NAMED} more`] : []
+  const parts = [
+    ...(newFirst ? ['new #1'] : []),
+    ...(entered.length > 0 ? [`${entered.length} entered`] : []),
+    ...(left.length > 0 ? [`${LIST.format([...ranks, ...more])} left`] : []),
+    ...(moved.length > 0 ? [`${moved.length} moved by 10 or more`] : []),
+  ]
+  return parts.length > 0 ? parts.join(', ') : 'nothing entered or left'
 }
+
+const LIST = new Intl.ListFormat('en')
 
 function contentOf(
   base: TimelineItem,

@@ -100,18 +100,22 @@ test('a damaged earlier publication hides what derives from it, and not the show
 
 test('the home page says what changed since the publication before, without a script', async () => {
   const gapped = await openPage(await changedYear(), '/')
-  expect(gapped.text).toContain(`Since ${AS_OF} new #1, 1 entered, 1 left , 1 moved`)
+  expect(gapped.text).toContain(
+    `Top Year: new #1, 1 entered, #14 left, 1 moved by 10 or more , since ${AS_OF}`,
+  )
   const workspace = await openWorkspace()
   await workspace.feed.importSignals([...sampleSignals(), ...sampleSignals(addDays(AS_OF, 1))])
   await publishDays(workspace, [AS_OF, addDays(AS_OF, 1)])
-  expect((await openPage(workspace, '/')).text).toContain('Since yesterday 0 entered, 0 left , 0 moved')
+  expect((await openPage(workspace, '/')).text).toContain(
+    'Top Year: nothing entered or left , since yesterday',
+  )
 })
 
 test('the changes since a known publication are shown, and since the one before for any other value', async () => {
   const workspace = await changedYear()
   const [first = '', second = ''] = await namesOf(workspace)
   const known = await openPage(workspace, `/since?since=${first}`)
-  expect(known.text).toContain(`Since your last visit of ${AS_OF}`)
+  expect(known.text).toContain(`since your last visit of ${AS_OF}`)
   expect(known.page).toContain(`data-base="${first}"`)
   expect(known.text).toMatch(/New number 1: Story 15 .*1 item entered #15 Story 16 .*#15 → #1 Story 15/)
   for (const value of [
@@ -122,7 +126,7 @@ test('the changes since a known publication are shown, and since the one before 
     `1-${'0'.repeat(64)}`,
   ]) {
     const { status, text } = await openPage(workspace, `/since?since=${value}`)
-    expect([value, status, text.includes(`Since ${AS_OF}`)]).toEqual([value, 200, true])
+    expect([value, status, text.includes(`since ${AS_OF}`)]).toEqual([value, 200, true])
   }
   expect((await openPage(workspace, `/since?since=${second}`)).text).toContain(
     'No publication of the Year since then.',
