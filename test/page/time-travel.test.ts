@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { z } from 'zod'
+import { formatDay } from '../../src/server/page/html.ts'
 import { addDays, formatInstant, startOfDay } from '../../src/domain/time.ts'
 import { historyIndexSchema } from '../../src/domain/year/history/history.ts'
 import { serveDemo } from '../support/dash.ts'
@@ -112,6 +113,7 @@ describe.each([
   test('two days are compared by column', async () => {
     const [first, last] = [index.publications[0], index.publications.at(-1)]
     const { page, problems } = await open('/?sort=year')
+    await page.getByText('Compare with').click()
     await page.locator('#withDay-field').fill(first?.asOfDay ?? '')
     await page.getByRole('button', { name: 'Compare' }).click()
     const caption = page.locator('#compared-columns caption')
@@ -121,7 +123,9 @@ describe.each([
     await page.locator('#compared-title', { hasText: 'Lobsters' }).waitFor()
     await expect
       .poll(() => page.title())
-      .toBe(`DEMO: Lobsters, Year up to ${first?.asOfDay} and up to ${last?.asOfDay} · dash`)
+      .toBe(
+        `DEMO: Lobsters, Top of the 365 days to ${formatDay(first?.asOfDay ?? '')} and to ${formatDay(last?.asOfDay ?? '')} · dash`,
+      )
     type Feed = { feed: { lobsters: { key: string }[] } }
     const listed = async (at = ''): Promise<Set<string>> => {
       const response = await fetch(`${demo.url}/api/feed/history?sort=year&at=${at}`)
@@ -161,21 +165,23 @@ test('the slider names each day and the gap, opens the day on release, and keeps
     return `${asOfDay}, published ${at.slice(0, 16).replace('T', ' ')} UTC`
   }
   expect(await slider.getAttribute('aria-valuetext')).toBe(announcement(before))
-  expect(await page.locator('#slider-day').textContent()).toBe(announcement(before))
+  expect(await page.locator('#slider-day').textContent()).toBe(formatDay(before))
   await slider.focus()
   await page.keyboard.press('ArrowRight')
   await page.locator('.gap', { hasText: `Gap: ${gap}` }).waitFor()
   expect(await page.evaluate('document.activeElement.id')).toBe('slider')
-  expect(await page.title()).toBe(`DEMO: gap of ${gap}, Year up to ${before} · dash`)
+  expect(await page.title()).toBe(
+    `DEMO: gap of ${formatDay(gap)}, Top of the 365 days to ${formatDay(before)} · dash`,
+  )
   expect(await slider.getAttribute('aria-valuetext')).toBe(`${gap}, a gap`)
-  expect(await page.locator('#slider-day').textContent()).toBe(`${gap}, a gap`)
+  expect(await page.locator('#slider-day').textContent()).toBe(formatDay(before))
   await page.evaluate(DRAGGED)
   const day = addDays(gap, -2)
-  await page.locator('#slider-day', { hasText: announcement(day) }).waitFor()
+  await page.locator('#slider-day', { hasText: formatDay(day) }).waitFor()
   expect(await slider.getAttribute('aria-valuetext')).toBe(announcement(day))
   await page.goBack()
   await page.locator('#next', { hasText: 'a gap' }).waitFor()
-  await expect.poll(() => page.title()).toBe(`DEMO: Year up to ${before} · dash`)
+  await expect.poll(() => page.title()).toBe(`DEMO: Top of the 365 days to ${formatDay(before)} · dash`)
   expect(await slider.getAttribute('aria-valuetext')).toBe(announcement(before))
   expect(problems).toEqual([])
 })

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { formatDay } from '../../src/server/page/html.ts'
 import { addDays, formatInstant, startOfDay } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
 import { listenLocally, openApp } from '../support/api-client.ts'
@@ -121,10 +122,10 @@ describe('the slider', () => {
     for (const day of [addDays(AS_OF, 55), addDays(AS_OF, 3), addDays(AS_OF, 31)]) {
       await drag(page, day)
       await expect.poll(() => shownKeys(page)).toEqual(await published(day))
-      expect(await page.locator('#slider-day').textContent()).toContain(`${day}, published`)
+      expect(await page.locator('#slider-day').textContent()).toBe(formatDay(day))
     }
     await drag(page, GAP)
-    await page.locator('#slider-day', { hasText: `${GAP}, a gap` }).waitFor()
+    await page.locator('#slider-day', { hasText: `${formatDay(GAP)}, a gap` }).waitFor()
     expect(await shownKeys(page)).toEqual(await published(addDays(AS_OF, 31)))
     expect(await opacity(page)).toBeLessThan(1)
     await drag(page, addDays(AS_OF, 31))
@@ -145,6 +146,29 @@ describe('the slider', () => {
     await page.locator('.as-of', { hasText: `365 days up to ${AS_OF}` }).waitFor()
     expect(await shownKeys(page)).toEqual(await published(AS_OF))
     expect(problems).toEqual([])
+  })
+
+  test('leaves page and heading as they were when its day cannot be loaded, and says why', async () => {
+    const { page } = await visit(`${await serve()}/?sort=year`, { viewport: DESKTOP })
+    const before = await shownKeys(page)
+    await page.context().setOffline(true)
+    await drag(page, addDays(AS_OF, 12))
+    await page.locator('#slider').dispatchEvent('change')
+    const problem = page.locator('.year-timeline').getByRole('alert')
+    const day = formatDay(addDays(AS_OF, 12))
+    await problem.filter({ hasText: `${day} cannot be loaded: the server cannot be reached.` }).waitFor()
+    expect(await shownKeys(page)).toEqual(before)
+    expect(await page.locator('#slider-day').textContent()).toBe(formatDay(LAST))
+    expect(await page.locator('.travelling, .unlisted').count()).toBe(0)
+  })
+
+  test('names the day and the new items of a bar under the pointer, and leaves the bracket keys to the page', async () => {
+    const { page } = await visit(`${await serve()}/?sort=year`, { viewport: DESKTOP })
+    await page.locator('#slider').hover()
+    expect(await page.locator('.tip').textContent()).toMatch(/^\d+ \w+ \d{4} · \d+ new$/)
+    await page.locator('#slider').focus()
+    await page.keyboard.press('[')
+    await page.locator('.as-of', { hasText: `365 days up to ${addDays(LAST, -1)}` }).waitFor()
   })
 
   test('shows its day whole when it is released', async () => {
@@ -257,13 +281,13 @@ describe('since the last visit', () => {
     const rank = then.indexOf(top) + 1
     const mark = page.locator(`#column-popular .item[data-key="${top}"] .rose`)
     if (rank > 1) await expect.poll(() => mark.textContent()).toBe(`▲ ${rank - 1}`)
-    await expect.poll(() => page.title()).toMatch(/^\(\d+\) Year up to/)
+    await expect.poll(() => page.title()).toMatch(/^\(\d+\) Top of the 365 days to/)
     const [, counted] = /^\((\d+)\)/.exec(await page.title()) ?? []
     // They compare with the publication before.
     expect(await page.locator('.beyond .item .rose').count()).toBe(0)
     await picture(page, 'since-desktop')
     await summary(page).click()
-    expect(await page.title()).toMatch(/^Year up to/)
+    expect(await page.title()).toMatch(/^Top of the 365 days to/)
     const headings = page.locator('#since .changes').getByRole('heading')
     const texts = await headings.allTextContents()
     expect(texts.map((text) => text.replace(/^\d+ items? /, ''))).toEqual([

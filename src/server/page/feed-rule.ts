@@ -125,7 +125,7 @@ export function alternateElements(feeds: readonly LinkedFeed[], title: string): 
 /** The filter, the subscriptions and the data of the shown view, closed without a rule. They work without scripts. */
 export function viewMenu(query: PageQuery): Html {
   return html`<details class="view-menu" ${hasRule(query) ? html`open` : NOTHING}>
-    <summary>Filter, subscribe</summary>
+    <summary>Filter<span class="roomy">, subscribe</span></summary>
     ${ruleForm(query)} ${archiveLink(query)} ${subscribeLinks(query)} ${dataLinks(query)}
   </details>`
 }

@@ -1,6 +1,6 @@
 import { withoutOverrides } from '../../domain/text.ts'
 import { DAY_MS, formatInstant } from '../../domain/time.ts'
-import type { Instant } from '../../domain/time.ts'
+import type { Day, Instant } from '../../domain/time.ts'
 
 /** A piece of HTML that needs no further escaping. */
 export interface Html {
@@ -123,6 +123,18 @@ function timed(at: Instant, text: string): Html {
 /** An instant to the minute, `2026-03-02 00:10 UTC`, with the instant in `datetime`. */
 export function instantOf(at: Instant): Html {
   return html`<time datetime="${formatInstant(at)}">${formatMinute(at)}</time>`
+}
+
+const DAY_FORMAT = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  timeZone: 'UTC',
+})
+
+/** Formats a day for a heading, `25 Nov 2026`. */
+export function formatDay(day: Day): string {
+  return DAY_FORMAT.format(Date.parse(day))
 }
 
 /** Formats an instant to the minute as plain text. */

@@ -19,7 +19,8 @@ export function setUpKeys() {
   document.addEventListener('keydown', (event) => {
     const { key, target } = event
     const isTyping =
-      target instanceof Element && target.closest('input, textarea, select, [contenteditable], dialog')
+      target instanceof Element &&
+      target.closest('input:not([type="range"]), textarea, select, [contenteditable], dialog')
     if (key === 'Escape' && target instanceof HTMLElement && target.matches('#q')) target.blur()
     const used = KEYS[key]
     if (!used || isTyping || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return

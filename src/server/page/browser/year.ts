@@ -1,3 +1,4 @@
+import { make } from './dom.ts'
 import { setUpMarks } from './since.ts'
 
 const DAY_MS = 86_400_000
@@ -15,6 +16,7 @@ export function setUpTimeline() {
   if (!(timeline instanceof HTMLElement) || !(slider instanceof HTMLInputElement)) return
   timeline.style.setProperty('--days', timeline.dataset['days'] ?? '1')
   bindSlider(timeline, slider, replay(timeline, slider))
+  setUpTips(timeline, slider)
   const { ranks } = timeline.dataset
   if (ranks !== undefined) void setUpMarks(ranks)
 }
@@ -26,6 +28,13 @@ function bindSlider(
 ) {
   let isMovedByKeys = false
   let opening: ReturnType<typeof setTimeout> | undefined
+  const open = async () => {
+    const problem = await openDay(dayAt(timeline, slider.value))
+    if (problem === null) return
+    slider.value = slider.defaultValue
+    show()
+    showProblem(timeline, problem)
+  }
   for (const type of ['pointerenter', 'focus', 'input'])
     slider.addEventListener(type, () => void fetchParts())
   slider.addEventListener('input', show)
@@ -33,7 +42,7 @@ function bindSlider(
   slider.addEventListener('pointerdown', () => (isMovedByKeys = false))
   slider.addEventListener('change', () => {
     clearTimeout(opening)
-    opening = setTimeout(() => openDay(dayAt(timeline, slider)), isMovedByKeys ? KEY_PAUSE_MS : 0)
+    opening = setTimeout(() => void open(), isMovedByKeys ? KEY_PAUSE_MS : 0)
   })
   addEventListener('pageshow', ({ persisted }) => {
     // A browser that goes back may keep the page as it was left.
@@ -42,6 +51,58 @@ function bindSlider(
     dayForm()?.reset()
     show()
   })
+}
+
+/** Names the bar under the pointer, and that of the slider's day while the slider has the focus. */
+function setUpTips(timeline: HTMLElement, slider: HTMLInputElement) {
+  const tip = make('span', { className: 'tip', hidden: true })
+  tip.setAttribute('aria-hidden', 'true')
+  slider.after(tip)
+  const days = Number(timeline.dataset['days'] ?? 1)
+  const show = (index: number) => {
+    const day = dayAt(timeline, index)
+    tip.textContent = `${dayText(day)} · ${newText(barOf(timeline, day))}`
+    tip.style.left = `clamp(4rem, ${((index + 0.5) / days) * 100}%, 100% - 4rem)`
+    tip.hidden = false
+  }
+  const ofPointer = ({ clientX }: PointerEvent) => {
+    const { left, width } = slider.getBoundingClientRect()
+    show(Math.min(days - 1, Math.max(0, Math.floor(((clientX - left) / width) * days))))
+  }
+  const ofSlider = () => show(Number(slider.value))
+  for (const type of ['pointermove', 'pointerdown'] as const) slider.addEventListener(type, ofPointer)
+  for (const type of ['focus', 'input']) slider.addEventListener(type, ofSlider)
+  for (const type of ['pointerleave', 'blur']) slider.addEventListener(type, () => (tip.hidden = true))
+}
+
+function barOf(timeline: HTMLElement, day: string) {
+  return timeline.querySelector(`rect[data-day="${day}"]`)
+}
+
+/** The number of items that a day brought, in words. */
+function newText(bar: Element | null) {
+  if (bar === null) return 'no publication'
+  const count = bar.getAttribute('data-new') ?? ''
+  return count === '' ? 'published' : `${count} new`
+}
+
+const DAY_FORMAT = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  timeZone: 'UTC',
+})
+
+function dayText(day: string) {
+  return DAY_FORMAT.format(Date.parse(day))
+}
+
+/** Says below the bars why a day was not opened. */
+function showProblem(timeline: HTMLElement, problem: string) {
+  const line = timeline.querySelector('.problem') ?? make('p', { className: 'problem' })
+  line.setAttribute('role', 'alert')
+  line.textContent = problem
+  timeline.append(line)
 }
 
 /** Shows the slider's day, and fetches the rows for that. */
@@ -56,12 +117,24 @@ function replay(timeline: HTMLElement, slider: HTMLInputElement) {
   /** Times of the ends of the parts that are not fetched yet, newest first. */
   const parts = ends.split(' ').filter((end) => end !== '')
   let isFetching = false
+  const output = timeline.querySelector('output')
+  const chosen = timeline.querySelector('.chosen')
+  const [title, value] = [output?.textContent ?? '', slider.getAttribute('aria-valuetext') ?? '']
+  const x = chosen?.getAttribute('x') ?? ''
+
+  /** Names the opened day again. */
+  const restore = () => {
+    if (output) output.textContent = title
+    slider.setAttribute('aria-valuetext', value)
+    chosen?.setAttribute('x', x)
+  }
 
   const show = () => {
     const isMoved = slider.value !== slider.defaultValue
-    const day = dayAt(timeline, slider)
+    const day = dayAt(timeline, slider.value)
     const rows = isMoved ? days.get(day) : original
-    describe(timeline, slider, day)
+    if (isMoved) describe(timeline, slider, day)
+    else restore()
     section?.classList.toggle('travelling', isMoved)
     // Where the rows are not those of a publication, only the dimmed section says that the day is another.
     section?.classList.toggle('unlisted', rows === undefined)
@@ -75,7 +148,7 @@ function replay(timeline: HTMLElement, slider: HTMLInputElement) {
     if (isFetching) return
     isFetching = true
     while (parts.length > 0) {
-      const day = dayAt(timeline, slider)
+      const day = dayAt(timeline, slider.value)
       const index = Math.max(
         0,
         parts.findLastIndex((end) => end.slice(0, 10) > day),
@@ -107,20 +180,20 @@ async function fetchRows(href: string): Promise<[day: string, rows: Element[]][]
   }
 }
 
-/** Names the slider's day beside it and as its value text. */
+/** Names the slider's day in the title and as its value text. */
 function describe(timeline: HTMLElement, slider: HTMLInputElement, day: string) {
-  const state = timeline.querySelector(`rect[data-day="${day}"]`)?.getAttribute('data-state') ?? 'a gap'
-  slider.setAttribute('aria-valuetext', `${day}, ${state}`)
-  const [dayPart, statePart] = timeline.querySelector('output')?.children ?? []
-  if (dayPart) dayPart.textContent = day
-  if (statePart) statePart.textContent = `, ${state}`
+  const bar = barOf(timeline, day)
+  slider.setAttribute('aria-valuetext', `${day}, ${bar?.getAttribute('data-state') ?? 'a gap'}`)
+  const output = timeline.querySelector('output')
+  if (output) output.textContent = dayText(day) + (bar === null ? ', a gap' : '')
   const share = Number(slider.value) / Number(timeline.dataset['days'] ?? 1)
   timeline.querySelector('.chosen')?.setAttribute('x', `${share * 100}%`)
 }
 
-function dayAt(timeline: HTMLElement, slider: HTMLInputElement) {
+/** @param index of the day in the period */
+function dayAt(timeline: HTMLElement, index: number | string) {
   const first = Date.parse(timeline.dataset['firstDay'] ?? '')
-  return new Date(first + Number(slider.value) * DAY_MS).toISOString().slice(0, 10)
+  return new Date(first + Number(index) * DAY_MS).toISOString().slice(0, 10)
 }
 
 function dayForm() {
@@ -128,11 +201,25 @@ function dayForm() {
   return form instanceof HTMLFormElement ? form : null
 }
 
-/** Opens a day with the form of days; the slider of the opened page has the focus. */
-function openDay(day: string) {
-  const [form, field] = [dayForm(), document.getElementById('day-field')]
-  if (!form || !(field instanceof HTMLInputElement)) return
-  field.value = day
-  form.action = '/#slider'
-  form.requestSubmit()
+/**
+ * Opens a day at the address of the form of days; the slider of the opened page has the focus.
+ *
+ * @returns a sentence if the day cannot be loaded, and then nothing changes; else null
+ */
+async function openDay(day: string): Promise<string | null> {
+  const form = dayForm()
+  if (!form) return null
+  const fields = new FormData(form)
+  fields.set('day', day)
+  const query = new URLSearchParams([...fields].map(([name, value]) => [name, String(value)]))
+  const problem = (why: string) => `${dayText(day)} cannot be loaded: ${why}.`
+  try {
+    const response = await fetch(`/?${query}`)
+    if (!response.ok) return problem(`the server responded with ${response.status}`)
+    // The loaded page comes from the cache, or is checked with the server again.
+    location.assign(`${response.url.split('#')[0]}#slider`)
+    return null
+  } catch {
+    return problem('the server cannot be reached')
+  }
 }

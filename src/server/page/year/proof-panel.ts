@@ -91,7 +91,8 @@ function renderSeal(
   return html`<div class="seal">
     <details class="proof" id="${id}">
       <summary>
-        Sealed ${sealedTime(manifest.publishedAt)}<span class="unseen">, open the proof</span>
+        Sealed<span class="roomy"> ${sealedTime(manifest.publishedAt)}</span
+        ><span class="unseen">, open the proof</span>
       </summary>
       <p>Unchanged since then: check it yourself</p>
       ${copyable({ id: `${id}-digest`, copiedThing: 'the command that prints the SHA-256', ...digest })}

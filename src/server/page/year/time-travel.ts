@@ -1,5 +1,5 @@
 import { Refusal } from '../../../domain/refusal.ts'
-import { parseDay } from '../../../domain/time.ts'
+import { addDays, parseDay } from '../../../domain/time.ts'
 import type { Day, Instant } from '../../../domain/time.ts'
 import { atOfDay, firstDayOf, lastDayOf } from '../../../domain/year/history/calendar.ts'
 import type { GapStop, Moment, TimelineStop } from '../../../domain/year/history/calendar.ts'
@@ -138,27 +138,51 @@ function dayForm(query: PageQuery, { name, label, button, value, first, now }: D
   </form>`
 }
 
-/** Forms for another day and for a comparison. They work without scripts. */
-export function dayForms(state: {
-  /** The shown day, the first day of the history, and the day of the compared publication; empty for none. */
+/** The state of the forms and links beside the neighbouring days. */
+interface Travel {
+  /** The shown day and the first day of the history. */
   day: Day
   firstDay: Day
+  /** True if the shown day is the newest one. */
+  isNewest: boolean
+  /** The day of the compared publication; empty for none. */
   comparedWith: Day
   query: PageQuery
   now: Instant
-}): Html {
-  const { day, firstDay: first, comparedWith, query, now } = state
-  return html`<div class="day-forms">
-    ${dayForm(query, { name: 'day', label: 'Year up to', button: 'Go', value: day, first, now })}
-    ${dayForm(query, {
-      name: 'withDay',
-      label: 'Compare with',
-      button: 'Compare',
-      value: comparedWith,
-      first,
-      now,
-    })}
-  </div>`
+}
+
+/** Days that a comparison offers, with their names seen from the newest day and from another one. */
+const EARLIER_DAYS = [
+  [1, 'yesterday', 'the day before'],
+  [7, 'a week ago', 'a week before'],
+  [30, 'a month ago', 'a month before'],
+] as const
+
+/** A field for another day, and the days for a comparison. They work without scripts. */
+export function travelForms({ day, firstDay: first, isNewest, comparedWith, query, now }: Travel): Html {
+  const links = EARLIER_DAYS.map(([days, ago, before]) => {
+    const withDay = addDays(day, -days)
+    if (withDay < first) return NOTHING
+    const changes = { sort: 'year', with: null, withDay }
+    return html`<li>${query.sectionLink('feed', changes, isNewest ? ago : before)}</li>`
+  })
+  return html`${dayForm(query, { name: 'day', label: 'Go to', button: 'Go', value: day, first, now })}
+    <details class="menu compare" name="menu">
+      <summary>Compare<span class="roomy"> with</span></summary>
+      <div>
+        <ul>
+          ${links}
+        </ul>
+        ${dayForm(query, {
+          name: 'withDay',
+          label: 'Another day',
+          button: 'Compare',
+          value: comparedWith,
+          first,
+          now,
+        })}
+      </div>
+    </details>`
 }
 
 /** A notice if no publication was made for the requested day; else empty. */

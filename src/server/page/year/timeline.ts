@@ -1,17 +1,17 @@
 import { RULE_PARAMS } from '../../../domain/feed/rule.ts'
-import { DAY_MS, startOfDay } from '../../../domain/time.ts'
+import { DAY_MS, daysBetween, startOfDay } from '../../../domain/time.ts'
 import type { Day, Instant } from '../../../domain/time.ts'
-import { atOfStop, lastDayOf } from '../../../domain/year/history/calendar.ts'
+import { atOfStop, firstDayOf, lastDayOf } from '../../../domain/year/history/calendar.ts'
 import type { GapStop, Moment, TimelineStop } from '../../../domain/year/history/calendar.ts'
 import { turnoverBetween } from '../../../domain/year/history/rank-history.ts'
 import type { TimelinePeriod } from '../../../domain/year/history/rank-history.ts'
 import type { Manifest } from '../../../domain/year/ledger.ts'
 import { manifestsOf, ranksContract } from '../../year/rank-routes.ts'
 import type { ListsByDigest } from '../../year/year-lists.ts'
-import { NOTHING, formatCounted, formatMinute, html } from '../html.ts'
+import { NOTHING, formatCounted, formatDay, formatMinute, html } from '../html.ts'
 import type { Html } from '../html.ts'
 import type { PageQuery } from '../layout.ts'
-import { NO_MOMENTS, daysOf } from './time-travel.ts'
+import { NO_MOMENTS, daysOf, travelForms } from './time-travel.ts'
 
 /** Path of the rows of Popular in several publications. */
 export const ROWS_PATH = '/year/rows'
@@ -26,6 +26,8 @@ export interface TimelineState {
   stops: readonly TimelineStop[]
   /** Lists of the publications of the period and of the one before it; null if they cannot be shown. */
   lists: ListsByDigest | null
+  /** The day of the compared publication; null for none. */
+  comparedWith: Day | null
   query: PageQuery
   now: Instant
 }
@@ -37,12 +39,14 @@ export function publicationsOfPeriod({ before, stops }: TimelinePeriod): Manifes
 }
 
 /**
- * Renders the period as bars, one a day with its turnover and gaps hatched; with scripts a slider lies over them. The shown
- * day, links to the neighbouring days and periods, and the seal stand in a row above.
+ * Renders the period as bars, one a day with its turnover and gaps hatched; with scripts a slider lies over them. The
+ * title with the shown day, the seal, links to the neighbouring days and periods, and the forms for others stand above.
  */
 export function timeline(state: TimelineState, seal: Html): Html {
   const { moment, period, stops, query, now } = state
   const current = stops[moment.stopIndex]
+  const firstDay = stops[0] ? firstDayOf(stops[0]) : ''
+  const isNewest = !query.params.has('at')
   const linkTo: LinkTo = (id, at, text, attributes = NOTHING) => {
     const changes = { ...NO_MOMENTS, sort: 'year', at, with: query.params.get('with') }
     // The link of the opened page has the focus, so that it can be followed again.
@@ -50,10 +54,19 @@ export function timeline(state: TimelineState, seal: Html): Html {
   }
   const steps = html`<nav class="steps" aria-label="Time travel">
     ${step('previous', stops[moment.stopIndex - 1], linkTo, now)}
-    ${step('next', stops[moment.stopIndex + 1], linkTo, now)} ${linkTo('newest', null, html`Newest`)}
+    ${step('next', stops[moment.stopIndex + 1], linkTo, now)}
+    ${isNewest ? NOTHING : linkTo('newest', null, NEWEST)}
     ${periodLink('Earlier', period.before, linkTo, now)} ${periodLink('Later', period.after, linkTo, now)}
   </nav>`
-  return slider(state, current, html`${steps} ${seal}`)
+  const forms = travelForms({
+    day: current ? lastDayOf(current) : firstDay,
+    firstDay,
+    isNewest,
+    comparedWith: state.comparedWith ?? '',
+    query,
+    now,
+  })
+  return slider(state, current, html`${seal} ${steps} ${forms}`)
 }
 
 /** Makes a link to the Year of another time; null is the newest. @param id of the element, unique on the page */
@@ -89,11 +102,12 @@ function step(
   return linkTo(direction, atOfStop(stop, now), text, html`rel="${isBack ? 'prev' : 'next'}"`)
 }
 
+const NEWEST = html`<span class="roomy">Newest</span><span class="narrow" aria-hidden="true">⇥</span>`
 const ARROW_BACK = html`<span aria-hidden="true">← </span>`
 const ARROW_ON = html`<span aria-hidden="true"> →</span>`
 
 function slider(
-  { period, lists, query }: TimelineState,
+  { moment, period, lists, comparedWith, query }: TimelineState,
   current: TimelineStop | undefined,
   controls: Html,
 ): Html {
@@ -101,12 +115,11 @@ function slider(
   const last = dayNumber(firstDay, lastDay)
   const shownDay = current ? lastDayOf(current) : firstDay
   const value = Math.min(last, Math.max(0, dayNumber(firstDay, shownDay)))
-  const [dayText, state] = current
-    ? [lastDayOf(current), `, ${stopText(current)}`]
-    : [`before ${firstDay}`, '']
+  const dayText = current ? `${lastDayOf(current)}, ${stopText(current)}` : `before ${firstDay}`
+  const titleDay = moment.selected?.manifest.asOfDay
   const gaps = stops.filter((stop) => stop.kind === 'gap')
   const isWhole = lists !== null && !FILTERS.some((name) => query.params.has(name))
-  const legend = `${firstDay} to ${lastDay}. Bars: items new in Popular.${
+  const legend = `${firstDay} to ${lastDay}. Bars: items new in Popular; drag to replay the days as published.${
     gaps.length > 0 ? ` Hatched: ${formatCounted(gaps.length, 'gaps')}.` : ''
   }`
   return html`<div
@@ -118,11 +131,14 @@ function slider(
   >
     <div class="travel">
       <label for="slider" class="unseen needs-script">Day of the history</label>
-      <output id="slider-day" for="slider"><span>${dayText}</span><span class="roomy">${state}</span></output>
+      <p class="year-title">
+        ${titleDay === undefined ? 'Before the first publication' : 'Top of the 365 days to'}
+        <output id="slider-day" for="slider">${titleDay === undefined ? '' : formatDay(titleDay)}</output>
+      </p>
       ${controls}
     </div>
     <div class="timeline" title="${legend}">
-      ${bars(period, lists, value)}
+      ${bars(period, lists, value, comparedWith)} ${monthTicks(period)}
       <input
         type="range"
         id="slider"
@@ -132,7 +148,7 @@ function slider(
         max="${last}"
         step="1"
         value="${value}"
-        aria-valuetext="${dayText + state}"
+        aria-valuetext="${dayText}"
       />
     </div>
     <p class="unseen">${legend}</p>
@@ -161,7 +177,12 @@ const BAR_MIN = 12
 /** Levels of colour. */
 const LEVELS = 4
 
-function bars(period: TimelinePeriod, lists: ListsByDigest | null, value: number): Html {
+function bars(
+  period: TimelinePeriod,
+  lists: ListsByDigest | null,
+  value: number,
+  comparedWith: Day | null,
+): Html {
   const { firstDay, lastDay, stops } = period
   const count = dayNumber(firstDay, lastDay) + 1
   const turnovers = turnoversOf(period, lists)
@@ -173,6 +194,13 @@ function bars(period: TimelinePeriod, lists: ListsByDigest | null, value: number
       <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse"><path d="M0 6 6 0" /></pattern>
     </defs>
     <rect class="chosen" x="${percent(value / count)}%" y="0" width="${percent(1 / count)}%" height="100%" />
+    ${
+      comparedWith === null || comparedWith < firstDay || comparedWith > lastDay
+        ? NOTHING
+        : html`<rect class="with" x="${x(comparedWith)}%" y="0" width="${percent(1 / count)}%" height="100%">
+            <title>Compared: ${formatDay(comparedWith)}</title>
+          </rect>`
+    }
     ${stops.filter((stop) => stop.kind === 'gap').map((gap) => gapBar(gap, period, count, x))}
     ${[...days.values()].map(({ asOfDay, publishedAt, sha256 }) => {
       const turnover = turnovers.get(sha256)
@@ -183,12 +211,39 @@ function bars(period: TimelinePeriod, lists: ListsByDigest | null, value: number
         class="level-${level}"
         data-day="${asOfDay}"
         data-state="${publishedText(publishedAt)}"
+        data-new="${turnover ?? ''}"
         x="${percent(0.1 / count + x(asOfDay) / 100)}%"
         y="${percent(1 - height / 100)}%"
         width="${percent(0.8 / count)}%"
         height="${height}%"
-      />`
+      >
+        <title>${formatDay(asOfDay)}${turnover === undefined ? '' : `: ${turnover} new`}</title>
+      </rect>`
     })}
+  </svg>`
+}
+
+const MONTH_FORMAT = new Intl.DateTimeFormat('en-GB', { month: 'short', timeZone: 'UTC' })
+
+/** Ticks below the bars where months begin, and the name of the first month where it has room. */
+function monthTicks({ firstDay, lastDay }: TimelinePeriod): Html {
+  const days = daysBetween(firstDay, lastDay)
+  const starts = days.flatMap((day, index) => (index === 0 || day.endsWith('-01') ? [{ day, index }] : []))
+  const [first, second] = starts
+  const shown = first && second && second.index - first.index < days.length / 10 ? starts.slice(1) : starts
+  return html`<svg class="ticks" aria-hidden="true">
+    ${shown.map(
+      ({ day, index }) =>
+        html`<line
+            x1="${percent(index / days.length)}%"
+            x2="${percent(index / days.length)}%"
+            y1="0"
+            y2="100%"
+          />
+          <text x="${percent(index / days.length)}%" dx="3" y="10">
+            ${MONTH_FORMAT.format(Date.parse(day))}
+          </text>`,
+    )}
   </svg>`
 }
 

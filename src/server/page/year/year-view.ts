@@ -6,7 +6,7 @@ import { describeRule } from '../../../domain/feed/subscription.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { formatInstant } from '../../../domain/time.ts'
 import type { Day, Instant } from '../../../domain/time.ts'
-import { atOfDay, lastDayOf, momentAt } from '../../../domain/year/history/calendar.ts'
+import { atOfDay, momentAt } from '../../../domain/year/history/calendar.ts'
 import type { Moment, TimelineStop } from '../../../domain/year/history/calendar.ts'
 import { lastStops, periodWith, stayOf } from '../../../domain/year/history/rank-history.ts'
 import type { RankedYear, Stay, TimelinePeriod } from '../../../domain/year/history/rank-history.ts'
@@ -21,7 +21,7 @@ import type { ListsByDigest } from '../../year/year-lists.ts'
 import { ORDERS, feedColumns, isEmptyFeed, titleOf } from '../feed-items.ts'
 import type { RowNotes } from '../feed-items.ts'
 import { NO_MATCH } from '../feed-rule.ts'
-import { NOTHING, ageOf, formatCounted, html, instantOf } from '../html.ts'
+import { NOTHING, ageOf, formatCounted, formatDay, html, instantOf } from '../html.ts'
 import type { Html } from '../html.ts'
 import { firstTitles, withQuery } from '../layout.ts'
 import type { PageSources, View } from '../rendered-pages.ts'
@@ -30,7 +30,7 @@ import { NEW, rankChange, yearComparison } from './comparison.ts'
 import { proofPanel } from './proof-panel.ts'
 import type { Evidence } from './proof-panel.ts'
 import { publicationsOfPeriod, timeline } from './timeline.ts'
-import { addressOfDays, dayForms, gapNotice, isYear, parseMoments } from './time-travel.ts'
+import { addressOfDays, gapNotice, isYear, parseMoments } from './time-travel.ts'
 import type { Moments } from './time-travel.ts'
 import { parseChartCount, yearChart } from './year-chart.ts'
 
@@ -82,32 +82,26 @@ export async function yearContent(view: View, column: ColumnName | null): Promis
     shown,
     history: await historyOf(view.sources, period, shown),
     evidence: { proved, log: await view.sources.log(), baseUrl: view.frame.baseUrl() },
-    forms: dayForms({
-      day: dayShown(stops[served.moment.stopIndex]),
-      firstDay: dayShown(stops[0]),
-      comparedWith: other?.moment.selected?.manifest.asOfDay ?? '',
-      query,
-      now,
-    }),
+    comparedWith: other?.moment.selected?.manifest.asOfDay ?? null,
   }
   return other ? renderComparison(frame, [served, other]) : renderOne(frame, served)
 }
 
 function renderOne(frame: Frame, { moment, publication }: ServedMoment): SectionContent {
-  const { view, column, rule, history, evidence, forms } = frame
+  const { view, column, rule, history, evidence } = frame
   const { query, now } = view
   // Without a requested time, a newest day that is not published yet is not a gap.
   const notice = query.params.has('at') || moment.due.is === 'gap' ? gapNotice(moment) : NOTHING
   if (!publication || !moment.selected)
-    return { status: 404, content: html`${timelineOf(frame, moment)} ${BEFORE_FIRST} ${forms}` }
+    return { status: 404, content: html`${timelineOf(frame, moment)} ${BEFORE_FIRST}` }
   const envelope = envelopeOf(publication)
   const feed = envelope && (rule === null ? envelope.feed : applyRule(envelope.feed, rule))
   const content = html`${timelineOf(frame, moment, proofPanel(moment.selected, evidence))} ${notice}
   ${feed ? listsOf(frame, feed) : olderLayout(publication)}
-  ${'refused' in history ? withoutHistory(history.refused) : chartOf(frame, history)} ${forms}
+  ${'refused' in history ? withoutHistory(history.refused) : chartOf(frame, history)}
   ${publicationLine(publication, now)} ${envelope ? coverageLine(envelope) : NOTHING}`
-  const day = `Year up to ${publication.manifest.asOfDay}`
-  const shown = moment.due.is === 'gap' ? `gap of ${moment.dueDay}, ${day}` : day
+  const day = `Top of the 365 days to ${formatDay(publication.manifest.asOfDay)}`
+  const shown = moment.due.is === 'gap' ? `gap of ${formatDay(moment.dueDay)}, ${day}` : day
   const { asOfDay, publishedAt } = publication.manifest
   const at = formatInstant(publishedAt)
   const preview = {
@@ -118,25 +112,28 @@ function renderOne(frame: Frame, { moment, publication }: ServedMoment): Section
 }
 
 function renderComparison(frame: Frame, served: readonly [ServedMoment, ServedMoment]): SectionContent {
-  const { view, column, rule, evidence, forms } = frame
+  const { view, column, rule, evidence } = frame
   const { query, now } = view
   const controls = timelineOf(frame, served[0].moment)
   const [then, later] = served.toSorted((a, b) => a.moment.at - b.moment.at) as [ServedMoment, ServedMoment]
   const notices = html`${gapNotice(then.moment)} ${gapNotice(later.moment)}`
   const endLink = html`<p>${query.sectionLink('feed', { with: null }, 'End the comparison')}</p>`
   if (!then.publication || !later.publication)
-    return { status: 404, content: html`${controls} ${BEFORE_FIRST} ${notices} ${endLink} ${forms}` }
+    return { status: 404, content: html`${controls} ${BEFORE_FIRST} ${notices} ${endLink}` }
   const isSame = then.publication.manifest.sha256 === later.publication.manifest.sha256
   const publicationsShown = isSame ? [later] : [then, later]
   const content = html`${controls} ${notices} ${endLink}
-  ${isSame ? ONE_PUBLICATION : difference(then.publication, later.publication, frame)} ${forms}
+  ${isSame ? ONE_PUBLICATION : difference(then.publication, later.publication, frame)}
   ${publicationsShown.map(({ moment, publication }, index) =>
     moment.selected && publication
       ? html`${publicationLine(publication, now)}
         ${proofPanel(moment.selected, evidence, index === 0 ? 'proof' : 'proof-later')}`
       : NOTHING,
   )}`
-  const days = `Year up to ${then.publication.manifest.asOfDay} and up to ${later.publication.manifest.asOfDay}`
+  const [earlier, newer] = [then, later].map(({ publication }) =>
+    formatDay(publication?.manifest.asOfDay ?? ''),
+  )
+  const days = `Top of the 365 days to ${earlier} and to ${newer}`
   return { status: 200, content, title: titleOf(column, days + ruleText(rule)) }
 }
 
@@ -167,7 +164,8 @@ interface Frame {
   shown: readonly TimelineStop[]
   history: History
   evidence: Evidence
-  forms: Html
+  /** The day of the compared publication; null for none. */
+  comparedWith: Day | null
 }
 
 /** Lists of earlier publications; a refusal if they cannot be shown, which does not hide the shown publication. */
@@ -190,10 +188,14 @@ function withoutHistory(code: string): Html {
   return html`<p class="refusal">Earlier publications cannot be shown: <code>${code}</code>.</p>`
 }
 
-function timelineOf({ view, stops, period, history }: Frame, moment: Moment, seal = NOTHING): Html {
+function timelineOf(
+  { view, stops, period, history, comparedWith }: Frame,
+  moment: Moment,
+  seal = NOTHING,
+): Html {
   const { query, now } = view
   const lists = 'lists' in history ? history.lists : null
-  return timeline({ moment, period, stops, lists, query, now }, seal)
+  return timeline({ moment, period, stops, lists, comparedWith, query, now }, seal)
 }
 
 function chartOf({ shown, chartCount, view, evidence }: Frame, { lists }: { lists: ListsByDigest }): Html {
@@ -207,16 +209,8 @@ function listsOf(frame: Frame, feed: YearEnvelope['feed']): Html {
   const { rule, column, view, history } = frame
   if (rule !== null && isEmptyFeed(feed)) return NO_MATCH
   const notes = 'lists' in history ? notesOf(frame, history.lists) : undefined
-  const about = rule !== null ? NOTHING : column !== null ? AS_PUBLISHED : REPLAYED
-  return feedColumns(feed, column, view.now, ORDERS.year, view.query, notes, about)
+  return feedColumns(feed, column, view.now, ORDERS.year, view.query, notes)
 }
-
-const AS_PUBLISHED = html`<small class="roomy">as published on this day, byte for byte</small>`
-
-const REPLAYED = html`<small
-  ><span class="roomy">as published on this day, byte for byte<span class="needs-script">; </span></span
-  ><span class="needs-script">drag to replay</span></small
->`
 
 function ruleText(rule: FeedRule | null): string {
   return rule === null ? '' : `: ${describeRule(rule)}`
@@ -293,10 +287,6 @@ const LONG_DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long
 /** A day of the last year, `2 March`. */
 function longDay(day: Day): string {
   return LONG_DAY.format(Date.parse(day))
-}
-
-function dayShown(stop: TimelineStop | undefined): Day {
-  return stop ? lastDayOf(stop) : ''
 }
 
 function coverageLine({ coverage }: YearEnvelope): Html {
