@@ -75,9 +75,17 @@ interface OverviewColumn {
 /** Stories of the overview, by list. */
 const LENGTHS = { popular: 20, others: 10 }
 
+/** The stories of a list, each once: its first item, with the best item of each other source that has it. */
+export function storiesOf(items: readonly PageItem[]): Story[] {
+  return [...itemsByStory(items).values()].flatMap((bySource) => {
+    const [item, ...others] = bySource.values()
+    return item ? [{ item, others }] : []
+  })
+}
+
 /** The first stories of each list, each story once: in the first list that has it. */
 function overviewOf(lists: PageLists): OverviewColumn[] {
-  const bySource = itemsByStory(lists)
+  const bySource = itemsByStory(COLUMN_NAMES.flatMap((name) => lists[name]))
   const shown = new Set<string>()
   return COLUMN_NAMES.map((name) => {
     const stories: Story[] = []
@@ -94,9 +102,9 @@ function overviewOf(lists: PageLists): OverviewColumn[] {
 }
 
 /** The best item of each source by story. The lists of one source come in the order of their ranks. */
-function itemsByStory(lists: PageLists): ReadonlyMap<string, ReadonlyMap<string, PageItem>> {
+function itemsByStory(items: readonly PageItem[]): ReadonlyMap<string, ReadonlyMap<string, PageItem>> {
   const byStory = new Map<string, Map<string, PageItem>>()
-  for (const item of COLUMN_NAMES.flatMap((name) => lists[name])) {
+  for (const item of items) {
     const story = storyOf(item)
     const bySource = byStory.get(story) ?? new Map<string, PageItem>()
     if (!bySource.has(item.source)) bySource.set(item.source, item)

@@ -21,6 +21,7 @@ import { newItems } from './new-items.ts'
 import type { View } from './rendered-pages.ts'
 import { htmlOf, section } from './sections.ts'
 import type { Section, SectionRefusal } from './sections.ts'
+import { SINCE_PARAM, missedContent, missedLink, refusalOfSince } from './year/missed.ts'
 import { NO_MOMENTS, YEAR_PARAMS, isYear, refusalOfYear } from './year/time-travel.ts'
 import { CHART_PARAM, INVALID_CHART } from './year/year-chart.ts'
 import { yearContent } from './year/year-view.ts'
@@ -38,6 +39,7 @@ export function feedSection(view: View): Promise<Section | null> {
   return section(view, { id: 'feed', title: 'Feed', controls, refusalOf: refusalOfFeed }, async () => {
     const { sources, now, query } = view
     const column = parseColumn(query.params)
+    if (query.params.has(SINCE_PARAM)) return missedContent(view)
     if (isYear(query)) return yearContent(view, column)
     if (YEAR_PARAMS.some((name) => query.params.has(name))) throw new Refusal('no_past')
     const sort = parseLiveSort(query.params)
@@ -52,8 +54,9 @@ export function feedSection(view: View): Promise<Section | null> {
       const content = await newestYear(view, column, nothingIn(sort, generatedAt, now))
       return { status: 200, content, title: titleOf(column, period) }
     }
+    const missed = html`<small class="roomy"><a href="${missedLink(now)}">What did I miss?</a></small>`
     const { notes, line } = newItems(shownItems(feed, column), generatedAt, now)
-    const content = html`${isEmptyFeed(feed) ? NO_MATCH : feedColumns(feed, column, now, order, query, notes, line)}
+    const content = html`${isEmptyFeed(feed) ? NO_MATCH : feedColumns(feed, column, now, order, query, notes, html`${line} ${missed}`)}
       <p class="as-of">
         ${PERIOD_TITLES[sort]}: ${PERIOD_ABOUT[sort]}, as of ${instantOf(generatedAt)}
         (${ageOf(generatedAt, now)}).
@@ -67,6 +70,7 @@ export function feedSection(view: View): Promise<Section | null> {
 }
 
 function refusalOfFeed(error: unknown, view: View): SectionRefusal {
+  if (error instanceof Refusal && error.code === 'invalid_since') return refusalOfSince(view.now)
   const ownRefusal = error instanceof Refusal ? OWN_REFUSALS[error.code] : undefined
   if (ownRefusal) return { status: 400, ...ownRefusal }
   const isRule = error instanceof Refusal && error.code === 'invalid_rule'
@@ -111,11 +115,11 @@ function parseColumn(params: URLSearchParams): ColumnName | null {
 /** The tabs of the home page, which keep the other parameters. */
 export function feedTabs(query: PageQuery): Html {
   const [sort = 'trending', ...moreSorts] = query.params.getAll('sort')
-  const current = isYear(query) ? 'year' : sort
+  const current = query.params.has(SINCE_PARAM) ? null : isYear(query) ? 'year' : sort
   return periodTabs((period, title) =>
     query.sectionLink(
       'feed',
-      { ...NO_MOMENTS, [CHART_PARAM]: null, sort: period },
+      { ...NO_MOMENTS, [CHART_PARAM]: null, [SINCE_PARAM]: null, sort: period },
       title,
       period === current && moreSorts.length === 0 ? html`aria-current="page"` : NOTHING,
     ),

@@ -2,13 +2,16 @@ import { RULE_PARAMS } from '../../domain/feed/rule.ts'
 import { chatHeaders, chatSheet } from './chat-panel.ts'
 import { feedSection, feedTabs } from './feed-panel.ts'
 import { alternateLinks } from './feed-rule.ts'
+import type { Instant } from '../../domain/time.ts'
 import { NOTHING, html } from './html.ts'
+import type { Html } from './html.ts'
 import type { Frame } from './layout.ts'
 import { MODEL_PARAMS, modelsAddress } from './models/models-page.ts'
 import { chatOffer, htmlOf } from './sections.ts'
 import type { SectionPage } from './sections.ts'
 import { statusLine } from './status-panel.ts'
 import { sinceSection } from './year/since-panel.ts'
+import { SINCE_PARAM, missedLink } from './year/missed.ts'
 import { YEAR_PARAMS } from './year/time-travel.ts'
 import { CHART_PARAM } from './year/year-chart.ts'
 import { addressOfYear } from './year/year-view.ts'
@@ -18,7 +21,7 @@ export const homePage = (frame: Frame): SectionPage => ({
   path: '/',
   headers: chatHeaders(frame),
   query: {
-    known: ['sort', 'column', ...RULE_PARAMS, ...YEAR_PARAMS, CHART_PARAM, ...MODEL_PARAMS],
+    known: ['sort', 'column', ...RULE_PARAMS, ...YEAR_PARAMS, CHART_PARAM, SINCE_PARAM, ...MODEL_PARAMS],
     // Keep `sort` next to a time parameter: without it, the time would select the Year.
     isDefault: (name, value, params) =>
       name === 'sort' &&
@@ -40,13 +43,15 @@ export const homePage = (frame: Frame): SectionPage => ({
       sections,
       lead: feed,
       main: html`<h1 class="unseen">${feed?.title ?? 'dash'}</h1>
-        <div class="home">${htmlOf(sections)} ${INTRODUCTION}</div>
+        <div class="home">${htmlOf(sections)} ${introduction(view.now)}</div>
         ${chat === 'off' ? NOTHING : chatSheet(frame)}`,
     }
   },
 })
 
-const INTRODUCTION = html`<p class="introduction">
-  Trends of Hacker News, Lobsters and LessWrong, and the Top Year
-  <a href="/?sort=year#feed">as it was on any day</a>.
-</p>`
+function introduction(now: Instant): Html {
+  return html`<p class="introduction">
+    Trends of Hacker News, Lobsters and LessWrong, the Top Year
+    <a href="/?sort=year#feed">as it was on any day</a>, and <a href="${missedLink(now)}">what you missed</a>.
+  </p>`
+}

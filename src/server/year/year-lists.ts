@@ -4,6 +4,8 @@ import pLimit from 'p-limit'
 import { COLUMN_NAMES } from '../../domain/feed/columns.ts'
 import type { ColumnName } from '../../domain/feed/columns.ts'
 import type { ChangeToken, Objects } from '../../domain/ports.ts'
+import { TOP_LENGTH } from '../../domain/year/history/missed.ts'
+import type { YearTops } from '../../domain/year/history/missed.ts'
 import type { Ranks } from '../../domain/year/history/rank-history.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
 import type { YearFeed, YearItem } from '../../domain/year/schema.ts'
@@ -25,6 +27,8 @@ export type ListedItem = Pick<
 /** The lists of a publication, without what charts and comparisons do not need. */
 interface YearLists {
   popular: readonly ListedItem[]
+  /** The first items of every list. */
+  tops: YearTops<ListedItem>['tops']
   ranks: Readonly<Record<ColumnName, Ranks>>
 }
 
@@ -80,7 +84,12 @@ export function yearListReader(
 
 function listsOf(feed: YearFeed): YearLists {
   const ranks = COLUMN_NAMES.map((name) => [name, new Map(feed[name].map(({ key, rank }) => [key, rank]))])
-  return { popular: feed.popular.map(listedItem), ranks: Object.fromEntries(ranks) as YearLists['ranks'] }
+  const tops = COLUMN_NAMES.map((name) => [name, feed[name].slice(0, TOP_LENGTH).map(listedItem)])
+  return {
+    popular: feed.popular.map(listedItem),
+    tops: Object.fromEntries(tops) as YearLists['tops'],
+    ranks: Object.fromEntries(ranks) as YearLists['ranks'],
+  }
 }
 
 function listedItem(item: YearItem): ListedItem {

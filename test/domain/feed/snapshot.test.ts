@@ -59,8 +59,8 @@ describe('a sealed snapshot', () => {
   test('the stay of an item begins with the first snapshot that lists it after one that does not', () => {
     const [old, again, fresh] = ['1', '2', '3'].map((sourceId) => feedEvent({ sourceId, title: sourceId }))
     if (!old || !again || !fresh) throw new Error('three events')
-    const sealAt = (events: FeedEvent[], at: number, previous: readonly LiveFeed[]) =>
-      sealSnapshot(rankLivePeriods(events, at), new Map(), at, previous)
+    const sealAt = (listed: FeedEvent[], at: number, previous: readonly LiveFeed[]) =>
+      sealSnapshot(rankLivePeriods(listed, at), new Map(), at, previous)
     const first = sealAt([old, again], NOW, [])
     const second = sealAt([old, fresh], NOW + 1_000, first.feeds)
     const third = sealAt([old, again, fresh], NOW + 2_000, second.feeds)

@@ -211,7 +211,8 @@ async function openDay(day: string): Promise<string | null> {
   if (!form) return null
   const fields = new FormData(form)
   fields.set('day', day)
-  const query = new URLSearchParams([...fields].map(([name, value]) => [name, String(value)]))
+  const query = new URLSearchParams()
+  for (const [name, value] of fields) if (typeof value === 'string') query.append(name, value)
   const problem = (why: string) => `${dayText(day)} cannot be loaded: ${why}.`
   try {
     const response = await fetch(`/?${query}`)

@@ -19,7 +19,7 @@ export interface ComparedYear {
   feed: YearFeed
 }
 
-/** Compares two publications: counts for every list, and all changes of one, the biggest moves first. */
+/** Compares two publications: counts for every list, and all changes of one, what left and entered first. */
 export function yearComparison(
   then: ComparedYear,
   now: ComparedYear,
@@ -41,6 +41,7 @@ export function yearComparison(
       </thead>
       <tbody>
         ${comparisons.map(([name, { entered, left, moved, stayed }]) => {
+          if (entered.length + left.length + moved.length + stayed.length === 0) return NOTHING
           const isShown = name === shown ? html`aria-current="true"` : NOTHING
           return html`<tr>
             <th scope="row">${query.sectionLink('feed', { column: name }, COLUMNS[name], isShown)}</th>
@@ -70,28 +71,43 @@ function areListsEqual(comparisons: readonly (readonly [string, Comparison<YearI
 /** Rows of a table shown before the rest is folded. */
 const ROWS_SHOWN = 10
 
+/** What left and what entered stand first; moves that only follow from those are folded. */
 function changesOf(name: ColumnName, { entered, left, moved, stayed }: Comparison<YearItem>): Html {
   const title = COLUMNS[name]
-  const biggest = moved.toSorted((a, b) => Math.abs(b.rose) - Math.abs(a.rose))
-  const movedRows = biggest.map(({ before, after, rose }) =>
-    changeRow(rose > 0 ? 'up' : 'down', rankChange(rose), before, after),
-  )
+  const overtaking = overtakingOf([...moved, ...stayed])
+  const movesOf = (moves: typeof moved): Html[] =>
+    moves.map(({ before, after, rose }) =>
+      changeRow(rose > 0 ? 'up' : 'down', rankChange(rose), before, after),
+    )
+  const own = moved
+    .filter(({ after }) => overtaking(after.key) !== 0)
+    .sort((a, b) => Math.abs(overtaking(b.after.key)) - Math.abs(overtaking(a.after.key)))
+  const consequences = moved.filter(({ after }) => overtaking(after.key) === 0)
   const stayedRows = stayed.map(({ before, after }) => changeRow('stayed', html`Stayed`, before, after))
-  return html`<h3 id="compared-title">${title}: biggest moves</h3>
-    ${foldedTable(movedRows, 'smaller moves', 'Nothing moved.')}
+  return html`<h3 id="compared-title">${title}: left</h3>
+    ${foldedTable(
+      left.map((item) => changeRow('left', html`#${item.rank} left`, item, null)),
+      'more items that left',
+      'Nothing left.',
+    )}
     <h3>${title}: entered</h3>
     ${foldedTable(
       entered.map((item) => changeRow('entered', NEW, null, item)),
       'more items that entered',
       'Nothing entered.',
     )}
-    <h3>${title}: left</h3>
-    ${foldedTable(
-      left.map((item) => changeRow('left', html`Left`, item, null)),
-      'more items that left',
-      'Nothing left.',
-    )}
+    <h3>${title}: overtook or were overtaken</h3>
+    ${foldedTable(movesOf(own), 'smaller moves', 'Every item kept its place among those in both lists.')}
+    ${folded(`${formatCounted(consequences.length, 'items')} moved only because others entered or left`, movesOf(consequences))}
     ${folded(`${formatCounted(stayed.length, 'items')} at the same rank`, stayedRows)}`
+}
+
+/** The number of places that an item rose among those of both lists, by save key. */
+function overtakingOf(kept: Comparison<YearItem>['moved']): (key: string) => number {
+  const orderOf = (items: YearItem[]): Map<string, number> =>
+    new Map(items.sort((a, b) => a.rank - b.rank).map(({ key }, index) => [key, index]))
+  const [before, after] = [orderOf(kept.map((each) => each.before)), orderOf(kept.map((each) => each.after))]
+  return (key) => (before.get(key) ?? 0) - (after.get(key) ?? 0)
 }
 
 /** A table with its first rows, and the others folded under `rest`. */

@@ -108,7 +108,7 @@ function timeHelp(query: PageQuery, now: Instant): Html {
 interface DayForm {
   /** Query parameter of the day. */
   name: 'day' | 'withDay'
-  label: string
+  label: Html | string
   button: string
   /** The initial day; empty for none. */
   value: string
@@ -151,6 +151,9 @@ interface Travel {
   now: Instant
 }
 
+/** On a narrow screen the button alone says it. */
+const GO_TO = html`<span class="roomy">Go to</span>`
+
 /** Days that a comparison offers, with their names seen from the newest day and from another one. */
 const EARLIER_DAYS = [
   [1, 'yesterday', 'the day before'],
@@ -166,7 +169,7 @@ export function travelForms({ day, firstDay: first, isNewest, comparedWith, quer
     const changes = { sort: 'year', with: null, withDay }
     return html`<li>${query.sectionLink('feed', changes, isNewest ? ago : before)}</li>`
   })
-  return html`${dayForm(query, { name: 'day', label: 'Go to', button: 'Go', value: day, first, now })}
+  return html`${dayForm(query, { name: 'day', label: GO_TO, button: 'Go', value: day, first, now })}
     <details class="menu compare" name="menu">
       <summary>Compare<span class="roomy"> with</span></summary>
       <div>

@@ -133,6 +133,33 @@ test('the changes since a known publication are shown, and since the one before 
   )
 })
 
+test('the page of what was missed lists the tops of the days since then, each story once with its days', async () => {
+  const clock = (): number => startOfDay(addDays(AS_OF, 3)) + 3_600_000
+  const workspace = await changedYear()
+  const { status, page, text } = await openPage(workspace, `/?since=${addDays(AS_OF, 1)}`, { clock })
+  expect(status).toBe(200)
+  expect(text).toContain('1 publication from 3 Mar 2026 to 3 Mar 2026')
+  expect(text).toContain('#1 in Popular, 1 day: 3 Mar 2026')
+  const keys = Array.from(page.matchAll(/<li[^>]*data-key="([^"]*)"/g), ([, key]) => key)
+  expect(new Set(keys).size).toBe(keys.length)
+  const whole = await openPage(workspace, `/?since=${addDays(AS_OF, -9)}`, { clock })
+  expect(whole.text).toContain('2 days: 1 Mar 2026 to 3 Mar 2026')
+  expect(whole.text).toContain('The archive begins with 1 Mar 2026.')
+  const empty = await openPage(await openWorkspace(), `/?since=${AS_OF}`, { clock })
+  expect([empty.status, empty.text]).toEqual([200, expect.stringContaining('Nothing has been published yet')])
+})
+
+test.each(['yesterday', '2026-02-30', '2026-03-04', '2025-11-01', `${AS_OF}&since=${AS_OF}`])(
+  'the page of what was missed refuses the day %s, and offers others',
+  async (day) => {
+    const clock = (): number => startOfDay(addDays(AS_OF, 3)) + 3_600_000
+    const { status, text, page } = await openPage(await changedYear(), `/?since=${day}`, { clock })
+    expect([status, text]).toEqual([400, expect.stringContaining('invalid_since')])
+    expect(text).toContain('two weeks')
+    expect(page).toContain('name="since"')
+  },
+)
+
 test('a time within a gap keeps the chart up to the publication before it', async () => {
   const workspace = await changedYear()
   const at = formatInstant(Date.parse(`${addDays(AS_OF, 2)}T12:00:00Z`))

@@ -1,0 +1,132 @@
+import { COLUMNS } from '../../../domain/feed/columns.ts'
+import { Refusal } from '../../../domain/refusal.ts'
+import { addDays, parseDay } from '../../../domain/time.ts'
+import type { Day, Instant } from '../../../domain/time.ts'
+import { selectableItems } from '../../../domain/year/history/calendar.ts'
+import { TOP_LENGTH, topItems } from '../../../domain/year/history/missed.ts'
+import type { TopItem } from '../../../domain/year/history/missed.ts'
+import { lastCompleteDay } from '../../../domain/year/ledger.ts'
+import { PUBLICATIONS_MAX } from '../../year/year-lists.ts'
+import type { ListedItem } from '../../year/year-lists.ts'
+import { storiesOf, storyRow } from '../feed-items.ts'
+import { NOTHING, formatCounted, formatDay, html } from '../html.ts'
+import type { Html } from '../html.ts'
+import type { View } from '../rendered-pages.ts'
+import type { SectionContent, SectionRefusal } from '../sections.ts'
+
+/** Query parameter of the first day that a reader missed. */
+export const SINCE_PARAM = 'since'
+
+const SPANS = [
+  [7, 'a week'],
+  [14, 'two weeks'],
+  [30, 'a month'],
+] as const
+
+/** Link to what was at the top in the last week. */
+export function missedLink(now: Instant): string {
+  return hrefOf(addDays(lastCompleteDay(now), -7))
+}
+
+function hrefOf(day: Day): string {
+  return `/?${SINCE_PARAM}=${day}#feed`
+}
+
+/** `/?since=<day>`: everything that was at the top of any list of the Year on any day since then, each story once. */
+export async function missedContent(view: View): Promise<SectionContent> {
+  const { sources, now, query } = view
+  const since = parseSince(query.params, now)
+  const { timeline } = await sources.publications.entries()
+  const published = selectableItems(timeline).filter(({ manifest }) => manifest.publishedAt <= now)
+  const days = new Map(published.map(({ manifest }) => [manifest.asOfDay, manifest]))
+  const manifests = [...days.values()].filter(({ asOfDay }) => asOfDay >= since)
+  const form = sinceForm(since, now)
+  const title = `At the top since ${formatDay(since)}`
+  const [first] = days.keys()
+  if (manifests.length === 0)
+    return {
+      status: 200,
+      title,
+      content: html`${form} ${first === undefined ? NO_ARCHIVE : nothingSince(since)}`,
+    }
+  const lists = await sources.lists(manifests)
+  const years = manifests.flatMap(({ asOfDay, sha256 }) => {
+    const tops = lists.get(sha256)?.tops
+    return tops ? [{ asOfDay, tops }] : []
+  })
+  const found = topItems(years)
+  const notes = new Map(found.map((top) => [top.item.key, daysNote(top)]))
+  const rows = storiesOf(found.map(({ item, best }) => ({ ...item, rank: best }))).map((story) =>
+    storyRow(story, now, true, { mark: NOTHING, note: notes.get(story.item.key) ?? NOTHING }),
+  )
+  const content = html`${form}
+    <p class="as-of">
+      ${formatCounted(rows.length, 'stories')} among the first ${TOP_LENGTH} of any list of the Top Year, by
+      best rank, in ${formatCounted(years.length, 'publications')} from
+      ${formatDay(manifests[0]?.asOfDay ?? since)} to ${formatDay(manifests.at(-1)?.asOfDay ?? since)}.
+      ${first !== undefined && first > since ? html`The archive begins with ${formatDay(first)}.` : NOTHING}
+      ${years.length < manifests.length ? html`Publications of an older layout are left out.` : NOTHING}
+    </p>
+    <ol class="items missed">
+      ${rows}
+    </ol>`
+  return { status: 200, title, content }
+}
+
+/** @throws Refusal `invalid_since` */
+function parseSince(params: URLSearchParams, now: Instant): Day {
+  const [text = '', ...more] = params.getAll(SINCE_PARAM)
+  const day = more.length === 0 ? parseDay(text) : null
+  if (day === null || day > lastCompleteDay(now) || day < firstDay(now)) throw new Refusal('invalid_since')
+  return day
+}
+
+function firstDay(now: Instant): Day {
+  return addDays(lastCompleteDay(now), 1 - PUBLICATIONS_MAX)
+}
+
+/** The refusal of a bad day, with the form for another. */
+export function refusalOfSince(now: Instant): SectionRefusal {
+  return {
+    status: 400,
+    code: 'invalid_since',
+    when: `\`since\` is not a day like \`${lastCompleteDay(now)}\`, is not over yet, or is more than ${PUBLICATIONS_MAX} days ago`,
+    help: sinceForm(addDays(lastCompleteDay(now), -7), now),
+  }
+}
+
+function sinceForm(since: Day, now: Instant): Html {
+  const last = lastCompleteDay(now)
+  return html`<form class="day-form" action="/#feed" method="get">
+    <label
+      >What did I miss since
+      <input
+        type="date"
+        name="${SINCE_PARAM}"
+        value="${since}"
+        min="${firstDay(now)}"
+        max="${last}"
+        autocomplete="off"
+        required
+    /></label>
+    <button type="submit">Show</button>
+    ${SPANS.map(([days, name]) => html`<a href="${hrefOf(addDays(last, -days))}">${name}</a>`)}
+  </form>`
+}
+
+function daysNote({ best, column, days }: TopItem<ListedItem>): Html {
+  const [first = '', last = ''] = [days[0], days.at(-1)]
+  const span = first === last ? formatDay(first) : `${formatDay(first)} to ${formatDay(last)}`
+  return html`<span class="stay" title="${days.join(', ')}"
+    >#${best} in ${COLUMNS[column]}, ${formatCounted(days.length, 'days')}: ${span}</span
+  >`
+}
+
+const NO_ARCHIVE = html`<p class="empty">
+  Nothing has been published yet, so no day can be looked up. Import signals, then run
+  <code>dash publish-year</code>.
+</p>`
+
+function nothingSince(since: Day): Html {
+  return html`<p class="empty">No publication of the Year covers a day since ${formatDay(since)}.</p>`
+}
