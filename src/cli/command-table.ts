@@ -3,16 +3,6 @@ import type { LiveSort } from '../domain/feed/live-sort.ts'
 import { LIVE_SOURCES } from '../domain/feed/live-source.ts'
 import type { LiveSourceName } from '../domain/feed/live-source.ts'
 import type { Job } from '../domain/job-run.ts'
-import type { ChatFlags } from './commands/chat/chat.ts'
-import type { NewKeyFlags } from './commands/chat/chat-key.ts'
-import type { EvaluateFlags } from './commands/evaluate-models.ts'
-import type { ImportFlags } from './commands/import-lines.ts'
-import type { InitFlags } from './commands/init/init.ts'
-import type { ModelFlags } from './commands/model.ts'
-import type { PublishFlags } from './commands/publish-year.ts'
-import type { TopFlags } from './commands/feed/top.ts'
-import type { SearchFlags } from './commands/search.ts'
-import type { VerifyFlags } from './commands/verify/verify-archive.ts'
 import type { BareContext, CommandContext } from './context.ts'
 import { SETTING_FLAGS } from './settings/flags.ts'
 import type { ConfigFlags } from './settings/flags.ts'
@@ -29,7 +19,7 @@ export interface SharedFlags extends ConfigFlags {
 type CommandGroup = 'Start' | 'Data' | 'Publish' | 'Prove' | 'Models' | 'Chat' | 'Operate'
 
 /** One command: its description and flags, and the function that runs it, which is loaded when it runs. */
-export interface CommandSpec<Flags = object> {
+export interface CommandSpec {
   /** `collect`, or `import signals` below `import`. */
   name: string
   /** Heading of the root help; absent for a subcommand. */
@@ -40,15 +30,21 @@ export interface CommandSpec<Flags = object> {
   argument?: Argument
   options?: readonly Option[]
   /** The job whose runs are watched; null for a run that is none. */
-  job?: (flags: Flags) => Job | null
+  job?: (flags: JobFlags) => Job | null
   /** Loads the function that runs the command; absent for one that only groups subcommands. */
-  load?: () => Promise<Handler<CommandContext, Flags & SharedFlags>>
+  load?: () => Promise<Handler<CommandContext>>
   /** In place of `load`: the command runs even when the configuration is invalid. */
-  loadBare?: () => Promise<Handler<BareContext, Flags & SharedFlags>>
+  loadBare?: () => Promise<Handler<BareContext>>
 }
 
-/** Runs a command and resolves with its exit code. */
-type Handler<Context, Flags> = (context: Context, flags: Flags, args: string[]) => Promise<number>
+/** Runs a command and resolves with its exit code. It declares the flags of its options as commander parses them. */
+type Handler<Context> = (context: Context, flags: never, args: string[]) => Promise<number>
+
+/** Flags by which a run of a command is another job, or none. */
+export interface JobFlags {
+  dryRun?: boolean
+  url?: string
+}
 
 const option = (flags: string, description: string): Option => new Option(flags, description)
 const toggle = (flags: string, description: string): Option => option(flags, description).default(false)
@@ -91,13 +87,9 @@ const onError = (): Option =>
   ]).default('abort')
 const files = (): Argument => new Argument('<file...>', 'files to read')
 
-function spec<Flags extends object>(command: CommandSpec<Flags>): CommandSpec {
-  return command as CommandSpec
-}
-
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly CommandSpec[] = [
-  spec<InitFlags>({
+  {
     name: 'init',
     group: 'Start',
     description: 'write a commented .env with a fresh secret, and print systemd units and cron lines',
@@ -119,8 +111,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       ]),
     ],
     loadBare: async () => (await import('./commands/init/init.ts')).initCommand,
-  }),
-  spec<{ demo: boolean }>({
+  },
+  {
     name: 'serve',
     group: 'Start',
     description: 'serve the API, the page and the documentation',
@@ -131,8 +123,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       demo(),
     ],
     load: async () => (await import('./commands/serve.ts')).serveCommand,
-  }),
-  spec<{ offline: boolean }>({
+  },
+  {
     name: 'doctor',
     group: 'Start',
     description:
@@ -140,14 +132,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     example: 'dash doctor --offline',
     options: [toggle('--offline', 'contact no service')],
     loadBare: async () => (await import('./commands/doctor/doctor.ts')).doctorCommand,
-  }),
+  },
   {
     name: 'import',
     group: 'Data',
     description: 'import data from files',
     example: 'dash import signals day.ndjson.gz',
   },
-  spec<ImportFlags>({
+  {
     name: 'import signals',
     description: 'import daily signals from NDJSON files, plain or gzip; - reads standard input',
     example: 'dash import signals --on-error skip day.ndjson.gz',
@@ -158,8 +150,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     job: () => 'import-signals',
     load: async () => (await import('./commands/import-lines.ts')).importSignalsCommand,
-  }),
-  spec<ImportFlags>({
+  },
+  {
     name: 'import articles',
     description: 'import article texts from NDJSON files, plain or gzip; - reads standard input',
     example: 'dash import articles texts.ndjson',
@@ -167,16 +159,16 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [onError()],
     job: () => 'import-articles',
     load: async () => (await import('./commands/import-lines.ts')).importArticlesCommand,
-  }),
-  spec({
+  },
+  {
     name: 'import archive',
     description: 'import older publications byte for byte into an archive without publications',
     example: 'dash import archive older-publications',
     argument: new Argument('<dir>', 'folder with manifests.ndjson and the files it names'),
     job: () => 'import-archive',
     load: async () => (await import('./commands/archive/import-archive.ts')).importArchiveCommand,
-  }),
-  spec<{ source?: LiveSourceName[] }>({
+  },
+  {
     name: 'collect',
     group: 'Data',
     description:
@@ -190,8 +182,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     job: () => 'collect',
     load: async () => (await import('./commands/collect.ts')).collectCommand,
-  }),
-  spec<{ discardLater: boolean }>({
+  },
+  {
     name: 'snapshot',
     group: 'Data',
     description: 'rank the live feed now and store the snapshot that /api/feed serves',
@@ -201,8 +193,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     job: () => 'snapshot',
     load: async () => (await import('./commands/collect.ts')).snapshotCommand,
-  }),
-  spec<SearchFlags>({
+  },
+  {
     name: 'search',
     group: 'Data',
     description: 'search stored items by words of their titles and texts',
@@ -220,8 +212,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--limit <n>', 'maximum number of items (1 to 100, default 20)'),
     ],
     load: async () => (await import('./commands/search.ts')).searchCommand,
-  }),
-  spec<TopFlags>({
+  },
+  {
     name: 'top',
     group: 'Data',
     description: 'print the ranking of a live period, or of the Year of any time',
@@ -234,16 +226,16 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--url <base>', 'read the public API of another host instead of the data folder'),
     ],
     load: async () => (await import('./commands/feed/top.ts')).topCommand,
-  }),
-  spec({
+  },
+  {
     name: 'reindex',
     group: 'Data',
     description: 'rebuild the search index; searches are refused until it is complete',
     example: 'dash reindex',
     job: () => 'reindex',
     load: async () => (await import('./commands/collect.ts')).reindexCommand,
-  }),
-  spec<PublishFlags>({
+  },
+  {
     name: 'publish-year',
     group: 'Publish',
     description: 'publish the Year ranking of the last completed UTC day',
@@ -260,21 +252,21 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     job: ({ dryRun }) => (dryRun ? null : 'publish-year'),
     load: async () => (await import('./commands/publish-year.ts')).publishYearCommand,
-  }),
-  spec({
+  },
+  {
     name: 'checkpoint',
     group: 'Publish',
     description: 'sign the checkpoint of the ledger unless publish-year already signed it',
     example: 'dash checkpoint --json',
     load: async () => (await import('./commands/archive/signed-log.ts')).checkpointCommand,
-  }),
+  },
   {
     name: 'log-key',
     group: 'Publish',
     description: 'create the key that signs checkpoints',
     example: 'dash log-key new log.key',
   },
-  spec<{ replaces?: string }>({
+  {
     name: 'log-key new',
     group: 'Publish',
     description: 'create a key file and, beside it, the record of the last signed checkpoint',
@@ -282,8 +274,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     argument: new Argument('[file]', 'file to write (default: DASH_LOG_KEY_FILE)'),
     options: [option('--replaces <file>', 'key file whose keys sign too until you remove their lines')],
     load: async () => (await import('./commands/archive/signed-log.ts')).newLogKeyCommand,
-  }),
-  spec({
+  },
+  {
     name: 'export',
     group: 'Publish',
     description: 'write the archive up to its newest checkpoint as static files for any web server',
@@ -291,8 +283,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     argument: new Argument('<target>', 'a folder, or a bucket as s3://BUCKET/PREFIX?endpoint=URL'),
     job: () => 'export',
     load: async () => (await import('./commands/archive/export.ts')).exportCommand,
-  }),
-  spec<VerifyFlags>({
+  },
+  {
     name: 'verify-archive',
     group: 'Prove',
     description: 'audit the archive (ledgers, chain, heads, signed checkpoints, objects) without changing it',
@@ -309,8 +301,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     job: ({ url }) => (url === undefined ? 'verify-archive' : 'verify-host'),
     load: async () => (await import('./commands/verify/verify-archive.ts')).verifyArchiveCommand,
-  }),
-  spec<{ policy?: string }>({
+  },
+  {
     name: 'verify',
     group: 'Prove',
     description: 'verify a publication against its proof file, offline',
@@ -318,8 +310,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     argument: new Argument('<files...>', 'the publication, then its proof file'),
     options: [option('--policy <file>', 'policy file: the keys whose signatures to require')],
     loadBare: async () => (await import('./commands/verify/verify-proof.ts')).verifyProofCommand,
-  }),
-  spec<EvaluateFlags>({
+  },
+  {
     name: 'evaluate-models',
     group: 'Models',
     description: 'choose the free model to recommend, within the quota of a free account',
@@ -335,8 +327,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     job: ({ dryRun }) => (dryRun ? null : 'evaluate-models'),
     load: async () => (await import('./commands/evaluate-models.ts')).evaluateModelsCommand,
-  }),
-  spec<ModelFlags>({
+  },
+  {
     name: 'model',
     group: 'Models',
     description: 'print the free model to use now',
@@ -348,8 +340,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--url <base>', 'read the list of another host instead of the local store'),
     ],
     load: async () => (await import('./commands/model.ts')).modelCommand,
-  }),
-  spec<ChatFlags>({
+  },
+  {
     name: 'chat',
     group: 'Chat',
     description: 'ask the chat agent; without a question, chat in the terminal',
@@ -366,14 +358,14 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--no-history', 'do not save questions for the next run'),
     ],
     load: async () => (await import('./commands/chat/chat.ts')).chatCommand,
-  }),
+  },
   {
     name: 'chat-key',
     group: 'Chat',
     description: 'manage the keys with which other servers use the chat at /v1',
     example: 'dash chat-key list',
   },
-  spec<NewKeyFlags>({
+  {
     name: 'chat-key new',
     group: 'Chat',
     description: 'create a key and print it, once',
@@ -384,39 +376,39 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--per-minute <n>', 'answers of the key in 60 seconds').makeOptionMandatory(),
     ],
     load: async () => (await import('./commands/chat/chat-key.ts')).newChatKeyCommand,
-  }),
-  spec({
+  },
+  {
     name: 'chat-key list',
     group: 'Chat',
     description: 'list all keys with their quotas and their use today',
     example: 'dash chat-key list --json',
     load: async () => (await import('./commands/chat/chat-key.ts')).listChatKeysCommand,
-  }),
-  spec({
+  },
+  {
     name: 'chat-key revoke',
     group: 'Chat',
     description: 'end a key: no server admits another request with it',
     example: 'dash chat-key revoke open-webui',
     argument: new Argument('<name>', 'name of the key'),
     load: async () => (await import('./commands/chat/chat-key.ts')).revokeChatKeyCommand,
-  }),
-  spec<{ demo: boolean }>({
+  },
+  {
     name: 'mcp',
     group: 'Chat',
     description: 'offer the read-only tools of the chat agent to an MCP client on standard input and output',
     example: 'dash mcp --demo',
     options: [demo()],
     load: async () => (await import('./commands/mcp.ts')).mcpCommand,
-  }),
-  spec({
+  },
+  {
     name: 'config',
     group: 'Operate',
     description: 'show every setting, its value and its origin; secrets stay hidden',
     example: 'dash config PORT DASH_DATA_DIR',
     argument: new Argument('[names...]', 'settings to show (default: all)'),
     loadBare: async () => (await import('./commands/config.ts')).configCommand,
-  }),
-  spec<{ to: string[] }>({
+  },
+  {
     name: 'copy-archive',
     group: 'Operate',
     description: 'copy the archive to other stores and audit the copy; an interrupted copy resumes',
@@ -429,5 +421,5 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     job: () => 'copy-archive',
     load: async () => (await import('./commands/archive/copy-archive.ts')).copyArchiveCommand,
-  }),
+  },
 ]

@@ -7,6 +7,7 @@ import type { JobMonitor } from '../adapters/job-pings.ts'
 import type { PublishedFeeds } from '../adapters/sources/live-sources.ts'
 import type { SourceClient, SourceMemory } from '../adapters/sources/source-client.ts'
 import { QUERY_TIMEOUT_MS } from '../domain/feed/search/search.ts'
+import { once } from '../domain/once.ts'
 import type {
   ArchiveFolder,
   ArticleTexts,
@@ -68,12 +69,6 @@ interface ContainerOptions {
    * process can damage its databases. Default: false.
    */
   isTemporary?: boolean
-}
-
-/** Returns a getter that builds its value at the first call. */
-function once<T>(build: () => Promise<T>): () => Promise<T> {
-  let built: Promise<T> | null = null
-  return () => (built ??= build())
 }
 
 /**

@@ -4,7 +4,7 @@ import { Command, CommanderError, Help, Option } from 'commander'
 import { Refusal } from '../domain/refusal.ts'
 import type { Job } from '../domain/job-run.ts'
 import { COMMANDS, sharedOptions } from './command-table.ts'
-import type { CommandSpec, SharedFlags } from './command-table.ts'
+import type { CommandSpec, JobFlags, SharedFlags } from './command-table.ts'
 import { causesOf, describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
 import { fail, openTerminal } from './terminal.ts'
 import type { BareContext, Run, ProcessContext } from './context.ts'
@@ -138,13 +138,13 @@ function runCommand(
   command: Command,
   host: ProcessContext & { version: string },
 ): Promise<number> {
-  const flags = command.optsWithGlobals<SharedFlags>()
+  const flags = command.optsWithGlobals<SharedFlags & JobFlags>()
   const args = command.processedArgs.flat() as string[]
   const { json = false, quiet = false, verbose = false, color = true } = flags
   const terminal = openTerminal({ json, quiet, verbose, color }, host)
   return runToEnd({ ...host, flags, terminal }, async (context) => {
-    if (spec.loadBare) return (await spec.loadBare())(context, flags, args)
-    const run: Run = async (full) => (await spec.load?.())?.(full, flags, args) ?? EXIT.done
+    if (spec.loadBare) return (await spec.loadBare())(context, flags as never, args)
+    const run: Run = async (full) => (await spec.load?.())?.(full, flags as never, args) ?? EXIT.done
     return runConfigured(context, run, spec.job?.(flags) ?? null)
   })
 }

@@ -1,13 +1,16 @@
 import { drawsFrom } from '../../src/domain/models/lite/draw.ts'
-import { solveFiles } from '../../src/domain/models/lite/file-task.ts'
 import type { LiteItems } from '../../src/domain/models/lite/items.ts'
 import { LITE_SUITE } from '../../src/domain/models/lite/suite.ts'
 import type { LiteKind, LitePrompt, ModelResponse } from '../../src/domain/models/lite/suite.ts'
 
 /** The responses that earn all points. */
 export function solutions({ files, shell, clock }: LiteItems): Record<LiteKind, ModelResponse> {
+  const toolCalls = files.requested.map(({ path, solution }) => ({
+    name: 'write_file',
+    arguments: JSON.stringify({ path, content: solution }),
+  }))
   return {
-    tool: solveFiles(files),
+    tool: { text: '', toolCalls, finishReason: 'tool_calls' },
     text: textResponse(`COMMAND: ${shell.solution}\nTIME: ${clock.expected}`),
   }
 }

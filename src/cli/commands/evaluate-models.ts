@@ -9,7 +9,7 @@ import type { Container } from '../container.ts'
 import type { CommandContext } from '../context.ts'
 import { counted, escaped } from '../terminal.ts'
 
-export interface EvaluateFlags {
+interface EvaluateFlags {
   mode: StoredRun['refreshMode']
   dryRun: boolean
 }

@@ -17,7 +17,7 @@ import { EXIT } from '../exit-codes.ts'
 import { counted } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
 
-export interface ImportFlags {
+interface ImportFlags {
   onError: LinesOptions['onError']
   titleProvenance?: string | null
 }

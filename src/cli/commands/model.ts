@@ -18,7 +18,7 @@ import { flagValue, hostFlag } from '../settings/environment.ts'
 import { escaped, fail, shellWord } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
 
-export interface ModelFlags {
+interface ModelFlags {
   id: boolean
   env: boolean
   needs?: string

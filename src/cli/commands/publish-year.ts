@@ -11,7 +11,7 @@ import { flagValue } from '../settings/environment.ts'
 import { parseWhole } from '../settings/rules.ts'
 import { counted, escaped } from '../terminal.ts'
 
-export interface PublishFlags {
+interface PublishFlags {
   retryDelay: string
   once: boolean
   dryRun: boolean

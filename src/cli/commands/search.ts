@@ -7,7 +7,7 @@ import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
 import { escaped } from '../terminal.ts'
 
-export interface SearchFlags {
+interface SearchFlags {
   /** Comma-separated. */
   source?: string
   minPoints?: string

@@ -15,7 +15,7 @@ import { existingStores, prepareFolders } from '../../data-folder.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { flagValue, wholeFlag } from '../../settings/environment.ts'
 
-export interface NewKeyFlags {
+interface NewKeyFlags {
   name: string
   perDay: string
   perMinute: string

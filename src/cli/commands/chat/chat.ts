@@ -24,7 +24,7 @@ import {
 } from './messages.ts'
 import type { RefusalMessage } from './messages.ts'
 
-export interface ChatFlags {
+interface ChatFlags {
   url?: string
   item?: string
   sort?: LiveSort

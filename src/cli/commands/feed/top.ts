@@ -14,7 +14,7 @@ import type { NewsItem } from './item-lines.ts'
 import { openNews } from './reader.ts'
 import type { NewsReader } from './reader.ts'
 
-export interface TopFlags {
+interface TopFlags {
   at?: string
   source?: string
   limit?: string

@@ -20,7 +20,7 @@ import type { PromptContext, ChosenSettings, OutputKind } from './env-file.ts'
 import { containerCommands, crontab, systemdUnits } from './units.ts'
 import type { Installation, Unit } from './units.ts'
 
-export interface InitFlags extends ConfigFlags {
+interface InitFlags extends ConfigFlags {
   user?: string
   yes: boolean
   /** False for `--no-env`. */

@@ -1,17 +1,22 @@
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
-import { readNamedFile } from '../../named-file.ts'
-import { messageOf, Refusal } from '../../../domain/refusal.ts'
+import { Refusal } from '../../../domain/refusal.ts'
 import { utf8Text } from '../../../domain/text.ts'
 import { parseDay } from '../../../domain/time.ts'
-import { isDamage } from '../../../domain/year/finding.ts'
+import { describeFinding, isDamage } from '../../../domain/year/finding.ts'
 import { parseHead } from '../../../domain/year/ledger.ts'
 import type { AuditedContents, KeptHead } from '../../../domain/year/ledger.ts'
 import { newestNoteSize } from '../../../domain/year/log/log-history.ts'
 import type { Checkpoint } from '../../../domain/year/log/signed-note.ts'
 import { parseSample } from '../../../domain/year/sample.ts'
 import { audit } from '../../../jobs/archive/audit.ts'
-import type { ArchiveReader, AuditOptions, AuditProgress, VerifyResult } from '../../../jobs/archive/audit.ts'
+import type {
+  ArchiveReader,
+  AuditOptions,
+  AuditProgress,
+  VerifyReport,
+  VerifyResult,
+} from '../../../jobs/archive/audit.ts'
 import { ownArchive } from '../../../jobs/archive/own-archive.ts'
 import type { Container } from '../../container.ts'
 import type { CommandContext } from '../../context.ts'
@@ -19,10 +24,11 @@ import { isUnfounded, requireFolders } from '../../data-folder.ts'
 import { EXIT, describeError, exitCodeOf } from '../../exit-codes.ts'
 import { leaveAuditRecord } from '../../job-records.ts'
 import { flagValue, hostFlag, wholeFlag } from '../../settings/environment.ts'
-import { readPolicy } from './verify-proof.ts'
-import { describeProgress, forkText, throttled, showFindings, summarize } from './verify-output.ts'
+import { counted } from '../../terminal.ts'
+import type { Terminal } from '../../terminal.ts'
+import { readFile, readPolicy } from './verify-proof.ts'
 
-export interface VerifyFlags {
+interface VerifyFlags {
   sample?: string
   since?: string
   expectHead?: string
@@ -155,16 +161,12 @@ function parseFlags(flags: VerifyFlags, cwd: string, signal: AbortSignal): Parse
 
 /** Reads the head file. An unreadable head is refused: it must not count as confirmed. */
 function readExpectedHead(file: string, cwd: string): KeptHead {
-  const refuse = (why: string): Refusal =>
-    new Refusal('usage', `--expect-head ${JSON.stringify(file)} ${why}`)
-  let bytes
-  try {
-    bytes = readNamedFile(resolve(cwd, file))
-  } catch (error) {
-    throw refuse(`cannot be read (${messageOf(error)})`)
-  }
-  const head = parseHead(bytes)
-  if (head === null) throw refuse('is not a head file: {"seq":…,"leaf":"…","time":"…"}')
+  const head = parseHead(readFile(file, cwd, '--expect-head'))
+  if (head === null)
+    throw new Refusal(
+      'usage',
+      `--expect-head ${JSON.stringify(file)} is not a head file: {"seq":…,"leaf":"…","time":"…"}`,
+    )
   return { ...head, path: file }
 }
 
@@ -174,4 +176,62 @@ function exitCode({ report, cause }: VerifyResult, signal: AbortSignal): number 
   if (report.findings.some(isDamage)) return EXIT.damaged
   if (cause !== null) return exitCodeOf(cause)
   return report.ok ? EXIT.done : EXIT.storage
+}
+
+/** Most findings printed; `--json` prints all. */
+const FINDINGS_SHOWN = 50
+
+/** Shortest time between two progress lines, in milliseconds. */
+const PROGRESS_EVERY_MS = 100
+
+/** Limits the rate of reports: a value too soon after the last one is dropped. */
+function throttled<T>(report: (value: T) => void): (value: T) => void {
+  let next = 0
+  return (value) => {
+    if (performance.now() < next) return
+    next = performance.now() + PROGRESS_EVERY_MS
+    report(value)
+  }
+}
+
+function describeProgress({ done, of, bytes, findings }: AuditProgress): string {
+  return `${done} of ${of} objects, ${megabytes(bytes)} read, ${findings} findings`
+}
+
+/** Prints the findings of a result and the failure that ended it. */
+function showFindings({ report, cause }: VerifyResult, { error, note }: Terminal): void {
+  const orphans = report.findings.filter(({ code }) => code === 'orphan_object')
+  const damage = report.findings.filter(({ code }) => code !== 'orphan_object')
+  for (const finding of damage.slice(0, FINDINGS_SHOWN)) error(describeFinding(finding))
+  if (damage.length > FINDINGS_SHOWN)
+    error(`and ${damage.length - FINDINGS_SHOWN} more findings; --json lists them all`)
+  for (const finding of orphans.slice(0, FINDINGS_SHOWN)) note(describeFinding(finding))
+  if (orphans.length > FINDINGS_SHOWN) note(`and ${orphans.length - FINDINGS_SHOWN} more orphans`)
+  if (cause !== null) error(`the audit ended early: ${describeError(cause)}`)
+}
+
+/**
+ * Returns the summary line of an audit.
+ *
+ * @param isOwnUnrelated true if the local archive could not be compared with the audited host
+ */
+function summarize(
+  { ok, complete, publications, objects, bytes, gaps, head, findings }: VerifyReport,
+  isOwnUnrelated: boolean,
+): string {
+  const read = `${counted(publications, 'publication')}, ${counted(objects, 'object')} with ${megabytes(bytes)} read, ${counted(gaps, 'gap')}, head ${head.seq} ${head.leaf.slice(0, 16)}`
+  const alone = isOwnUnrelated ? ' (not compared with the local archive, which is a different one)' : ''
+  if (ok) return `sound${alone}: ${read}`
+  const damage = findings.filter(isDamage).length
+  const verdict = damage > 0 ? `DAMAGED, ${counted(damage, 'finding')}` : 'NOT PROVED'
+  return `${verdict}${complete ? '' : ', ended early'}: ${read}`
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`
+}
+
+/** Returns the notes of a forked log below the summary; empty without a fork. */
+function forkText({ log }: Pick<VerifyReport, 'log'>): string {
+  return (log?.fork ?? []).map(({ file, note }) => `\n${file}:\n${note}`).join('')
 }

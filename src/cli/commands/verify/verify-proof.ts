@@ -45,13 +45,17 @@ export async function verifyProofCommand(
 /**
  * Reads a file that a command line names.
  *
+ * @param flag flag that names it, for messages; none for an argument
  * @throws Refusal `usage` if it cannot be read
  */
-function readFile(file: string, cwd: string): Buffer {
+export function readFile(file: string, cwd: string, flag = ''): Buffer {
   try {
     return readNamedFile(resolve(cwd, file))
   } catch (error) {
-    throw new Refusal('usage', `${JSON.stringify(file)} cannot be read (${messageOf(error)})`)
+    throw new Refusal(
+      'usage',
+      `${flag} ${JSON.stringify(file)} cannot be read (${messageOf(error)})`.trimStart(),
+    )
   }
 }
 

@@ -46,15 +46,6 @@ export function drawFiles(draw: Draw): FilesItem {
   }
 }
 
-/** The calls that earn all points. */
-export function solveFiles({ requested }: FilesItem): ModelResponse {
-  const toolCalls = requested.map(({ path, solution }) => ({
-    name: WRITE_FILE,
-    arguments: JSON.stringify({ path, content: solution }),
-  }))
-  return { text: '', toolCalls, finishReason: 'tool_calls' }
-}
-
 /** Grades the calls of a response. The form of the calls earns points only when at least one requested file exists. */
 export function gradeFiles({ requested }: FilesItem, response: ModelResponse): Grade {
   const written = writeFiles(response)

@@ -98,33 +98,6 @@ function path(tree: MerkleTree, index: number, start: number, count: number): Ha
     : [...path(tree, index - left, start + left, count - left), subtreeRoot(tree, start, left)]
 }
 
-/**
- * Returns the proof that the tree of `newer` leaves begins with the tree of `older` leaves (RFC 6962, 2.1.2). The proof
- * is empty if `older` is 0 or equal to `newer`.
- *
- * @throws RangeError if `older` exceeds `newer`, or `newer` the size of the tree
- */
-export function consistencyProof(tree: MerkleTree, older: number, newer: number): Hash[] {
-  requireSize(tree, newer)
-  requireSize({ ...tree, size: newer }, older)
-  return older === 0 ? [] : subproof(tree, older, 0, newer, true)
-}
-
-/** @param isOlderTree true while the subtree from `start` can be the whole older tree, whose root a verifier knows */
-function subproof(
-  tree: MerkleTree,
-  older: number,
-  start: number,
-  count: number,
-  isOlderTree: boolean,
-): Hash[] {
-  if (older === count) return isOlderTree ? [] : [subtreeRoot(tree, start, count)]
-  const left = leftCount(count)
-  return older <= left
-    ? [...subproof(tree, older, start, left, isOlderTree), subtreeRoot(tree, start + left, count - left)]
-    : [...subproof(tree, older - left, start + left, count - left, false), subtreeRoot(tree, start, left)]
-}
-
 /** Computes the root from an inclusion proof; null if the proof has the wrong length for this index and size. */
 export function rootOfInclusion(
   leaf: Hash,
