@@ -7,6 +7,7 @@ import type { Clock, LiveSource, FeedStore } from '../domain/ports.ts'
 import { shorten } from '../domain/text.ts'
 import { dayOf, formatInstant } from '../domain/time.ts'
 import type { Day } from '../domain/time.ts'
+import { concurrently } from './concurrently.ts'
 
 /**
  * The outcome of one source.
@@ -66,20 +67,9 @@ export async function collectSources(
   signal: AbortSignal,
 ): Promise<SourcesReport> {
   const day = dayOf(ports.clock())
-  const failed = new AbortController()
-  const combinedSignal = AbortSignal.any([signal, failed.signal])
-  const collected = await Promise.all(
-    sources.map(async (source) => {
-      try {
-        return [await collectSource(ports, source, day, combinedSignal)]
-      } catch (error) {
-        failed.abort(error)
-        return []
-      }
-    }),
+  const reads = await concurrently(sources, Infinity, signal, (source, combinedSignal) =>
+    collectSource(ports, source, day, combinedSignal),
   )
-  failed.signal.throwIfAborted()
-  const reads = collected.flat()
   const outcome = overallOutcome(reads.map(({ report }) => report.outcome))
   const reports = Object.fromEntries(reads.map(({ name, report }) => [name, report]))
   return { day, outcome, sources: reports, clock: clockDifference(reads.map(({ skews }) => skews)) }

@@ -6,6 +6,7 @@ import { shorten } from '../domain/text.ts'
 import { addDays, dayOf } from '../domain/time.ts'
 import { collectSources } from './collect-sources.ts'
 import type { SourcesPorts, SourcesReport } from './collect-sources.ts'
+import { concurrently } from './concurrently.ts'
 import { takeSnapshot } from './snapshot.ts'
 import type { RankPeriodsPorts, TakenOrRefused } from './snapshot.ts'
 
@@ -86,6 +87,9 @@ export interface ArticlesOptions {
   signal: AbortSignal
 }
 
+/** Concurrent items, each of a different host. */
+const CONCURRENCY = 4
+
 /**
  * Reads and stores the texts of items with enough points (docs/articles.md). A failing server does not affect other
  * items.
@@ -101,8 +105,9 @@ export async function collectArticles(
   const items = limit === 0 ? [] : await feed.itemsNeedingText({ minPoints, seenSince, at, limit })
   const report: ArticlesReport = { wanted: items.length, stored: 0, skipped: {}, failed: [], failedCount: 0 }
   let done = 0
-  await inLanes(items, signal, async (item) => {
-    const reading = await texts.read(item, signal)
+  const read = async (item: ItemWithoutText, combinedSignal: AbortSignal): Promise<void> => {
+    combinedSignal.throwIfAborted()
+    const reading = await texts.read(item, combinedSignal)
     const readAt = clock()
     // A crash before either write: the item is read again.
     if (reading.kind === 'text') {
@@ -115,6 +120,10 @@ export async function collectArticles(
     count(report, item, reading)
     done += 1
     onProgress(done, items.length)
+  }
+  const lanes = new Set(items.map(laneOf))
+  await concurrently(lanes, CONCURRENCY, signal, async (lane, combinedSignal) => {
+    for (const item of items.filter((each) => laneOf(each) === lane)) await read(item, combinedSignal)
   })
   return report
 }
@@ -130,34 +139,5 @@ function count(report: ArticlesReport, { source, sourceId }: ItemWithoutText, re
     report.failedCount += 1
     if (report.failed.length < FAILURES_KEPT)
       report.failed.push({ key: saveKey(source, sourceId), reason: shorten(reading.reason) })
-  }
-}
-
-/** Concurrent items, each of a different host. */
-const CONCURRENCY = 4
-
-/** Processes every item in order: a few concurrently, one of each lane at a time. */
-async function inLanes(
-  items: readonly ItemWithoutText[],
-  signal: AbortSignal,
-  work: (item: ItemWithoutText) => Promise<void>,
-): Promise<void> {
-  const waiting = items.map((item) => ({ item, lane: laneOf(item) }))
-  const running = new Map<string, Promise<string>>()
-  const begin = async (item: ItemWithoutText, lane: string): Promise<string> => {
-    await work(item)
-    return lane
-  }
-  try {
-    while (waiting.length > 0 || running.size > 0) {
-      signal.throwIfAborted()
-      const free = running.size < CONCURRENCY ? waiting.findIndex(({ lane }) => !running.has(lane)) : -1
-      const [next] = free < 0 ? [] : waiting.splice(free, 1)
-      if (next) running.set(next.lane, begin(next.item, next.lane))
-      else running.delete(await Promise.race(running.values()))
-    }
-  } finally {
-    // Wait for running items when the run ends early.
-    await Promise.allSettled(running.values())
   }
 }

@@ -1,8 +1,9 @@
 import type { Objects, ArchiveFolder, Ledger, YearReader } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
+import type { Instant } from '../domain/time.ts'
 import { headIsBehind } from '../domain/year/chain.ts'
 import { proveBytes } from '../domain/year/envelope.ts'
-import type { FoundingRefusal } from '../domain/year/ledger.ts'
+import type { FoundingRefusal, Head } from '../domain/year/ledger.ts'
 import {
   startsWithFounding,
   MANIFESTS_FILE,
@@ -76,7 +77,7 @@ async function foundLedger(
   const lastEntry = proved.entries.at(-1)
   if (startsWithFounding(proved.entries, founding)) {
     // Write the head that a crash after the commit left out.
-    if (lastEntry && headIsBehind(proved.entries, head)) await putHead(objects, lastEntry, clock())
+    if (lastEntry && headIsBehind(proved.entries, head)) await objects.putHead(headOf(lastEntry, clock()))
     report.unchanged = listed.length
     return
   }
@@ -91,13 +92,13 @@ async function foundLedger(
     const mark = unfinished ?? { seq: last.seq, leaf: last.leaf, beganAt: clock() }
     // A crash from here on: only this import may write to the archive.
     requireCommitted(await ledger.beginFounding(mark, { token, now: clock() }))
-    await putHead(objects, last, mark.beganAt)
+    await objects.putHead(headOf(last, mark.beganAt))
   }
   const now = clock()
   const seal = sealFounding(founding, now)
   // The commit point. A crash after it: the next import, or publication, writes the head.
   requireCommitted(await ledger.commitFounding(founding, seal, { token, now }))
-  await putHead(objects, seal, clock())
+  await objects.putHead(headOf(seal, clock()))
   report.imported = listed.length
 }
 
@@ -107,12 +108,8 @@ const ALREADY_FOUNDED =
 const OTHER_BEGUN =
   'the import of another archive is not finished; run that import again, or import this one into a new data folder'
 
-async function putHead(
-  objects: ArchiveImportPorts['objects'],
-  { seq, leaf }: { seq: number; leaf: string },
-  time: number,
-): Promise<void> {
-  await objects.putHead({ seq, leaf, time })
+function headOf({ seq, leaf }: Pick<Head, 'seq' | 'leaf'>, time: Instant): Head {
+  return { seq, leaf, time }
 }
 
 function requireCommitted(refused: FoundingRefusal | null): void {

@@ -1,9 +1,9 @@
-import pLimit from 'p-limit'
 import { saveKey } from '../domain/feed/source.ts'
 import type { Clock, FeedStore, TitleSource } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { rankYear } from '../domain/year/rank.ts'
 import type { RankedYear, VerifiedTitle, YearEvent } from '../domain/year/rank.ts'
+import { concurrently } from './concurrently.ts'
 
 /** Timeout of all titles of one ranking together, in milliseconds. */
 const TITLES_TIMEOUT_MS = 300_000
@@ -46,27 +46,14 @@ export async function rankWithTitles(
   for (;;) {
     const outcome = rankYear(events, known)
     if (outcome.do === 'ranked') return outcome.year
-    await forEachTitle(outcome.events, signal, fetchTitle)
+    const sources = new Set(outcome.events.map(({ source }) => source))
+    await concurrently(sources, Infinity, signal, (source, combinedSignal) =>
+      concurrently(
+        outcome.events.filter((event) => event.source === source),
+        PER_SOURCE,
+        combinedSignal,
+        fetchTitle,
+      ),
+    )
   }
-}
-
-/** Processes a few events of each source concurrently; the first failure stops the others and is thrown. */
-async function forEachTitle(
-  events: readonly YearEvent[],
-  signal: AbortSignal,
-  work: (event: YearEvent, combinedSignal: AbortSignal) => Promise<void>,
-): Promise<void> {
-  const failed = new AbortController()
-  const combinedSignal = AbortSignal.any([signal, failed.signal])
-  const limits = new Map(events.map(({ source }) => [source, pLimit(PER_SOURCE)]))
-  const run = async (event: YearEvent): Promise<void> => {
-    try {
-      combinedSignal.throwIfAborted()
-      await work(event, combinedSignal)
-    } catch (error) {
-      failed.abort(error)
-    }
-  }
-  await Promise.all(events.map(async (event) => limits.get(event.source)?.(run, event)))
-  failed.signal.throwIfAborted()
 }

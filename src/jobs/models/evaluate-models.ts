@@ -23,6 +23,7 @@ import type {
   EvaluationRun,
   EarlyEnd,
   Measurements,
+  RunEnd,
 } from './evaluation-run.ts'
 
 export interface EvaluateResult {
@@ -238,25 +239,19 @@ const UNSERVED = 'no candidate has an endpoint at the service'
 
 /** The result of a failed run: the stored recommendation stays. */
 function failure(
-  { monotonic }: EvaluatePorts,
+  ports: EvaluatePorts,
   run: EvaluationRun,
   reason: string,
   blame: EvaluateResult['blame'] = null,
 ): EvaluateResult {
-  const { previous } = run
   const end = {
     outcome: 'failed' as const,
-    rankingVersion: previous?.rankingVersion ?? null,
-    primary: previous?.models[0]?.id ?? null,
+    rankingVersion: run.previous?.rankingVersion ?? null,
+    primary: run.previous?.models[0]?.id ?? null,
     ranked: 0,
     reason: `${reason}; the stored recommendation is kept`,
   }
-  return {
-    report: reportOf(run, end, run.rejections, monotonic()),
-    blame,
-    step: null,
-    learnedRate: run.measured.learnedRate,
-  }
+  return { ...resultOf(ports, run, end, run.rejections), blame }
 }
 
 function stoppedEarly(ports: EvaluatePorts, run: EvaluationRun, stop: EarlyEnd): EvaluateResult {
@@ -270,7 +265,7 @@ function isTemporary({ reason }: EarlyEnd): boolean {
 }
 
 function success(
-  { monotonic }: EvaluatePorts,
+  ports: EvaluatePorts,
   run: EvaluationRun,
   outcome: RunOutcome,
   { models, rankingVersion, rejections }: StoredRun,
@@ -282,10 +277,15 @@ function success(
     ranked: models.length,
     reason: skippedWork(run)[0]?.reason ?? null,
   }
-  return {
-    report: reportOf(run, end, rejections, monotonic()),
-    blame: null,
-    step: null,
-    learnedRate: run.measured.learnedRate,
-  }
+  return resultOf(ports, run, end, rejections)
+}
+
+function resultOf(
+  { monotonic }: EvaluatePorts,
+  run: EvaluationRun,
+  end: RunEnd,
+  rejections: StoredRun['rejections'],
+): EvaluateResult {
+  const report = reportOf(run, end, rejections, monotonic())
+  return { report, blame: null, step: null, learnedRate: run.measured.learnedRate }
 }

@@ -165,9 +165,12 @@ export function failedReport(
   return reportOf(newRun(flags, 0, 0), end, [], durationMs)
 }
 
+/** How a run ended, in the members of its report. */
+export type RunEnd = Pick<EvaluationReport, 'outcome' | 'rankingVersion' | 'primary' | 'ranked' | 'reason'>
+
 export function reportOf(
   run: EvaluationRun,
-  end: Pick<EvaluationReport, 'outcome' | 'rankingVersion' | 'primary' | 'ranked' | 'reason'>,
+  end: RunEnd,
   rejections: StoredRun['rejections'],
   now: number,
 ): EvaluationReport {
