@@ -2,18 +2,17 @@ import { MESSAGE_MAX_LENGTH } from '../../../domain/agent/bounds.ts'
 import { isItemKey } from '../../../domain/agent/conversation.ts'
 import type { LiveSort } from '../../../domain/feed/live-sort.ts'
 import { isHttpUrl } from '../../../domain/address.ts'
-import type { ServedConfig } from '../../../domain/agent/schema.ts'
+import type { LastEvent, ServedConfig } from '../../../domain/agent/schema.ts'
 import type { ChatApi } from '../../container.ts'
 import { HOW_TO_REACH, Refusal } from '../../../domain/refusal.ts'
 import type { CommandContext } from '../../context.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { localUrl } from '../../settings/config.ts'
 import { flagValue } from '../../settings/environment.ts'
-import { fail, jsonLine } from '../../terminal.ts'
-import { replayNotes } from './show-turn.ts'
+import { fail } from '../../terminal.ts'
+import { replayNotes, showAnswer } from './show-turn.ts'
 import type { ChatContext } from './show-turn.ts'
 import { Talk } from './talk.ts'
-import { openScreen, write } from './turn-screen.ts'
 import {
   failureMessage,
   isChatRefusal,
@@ -175,8 +174,7 @@ async function withPrivateServer<T>(context: CommandContext, run: (url: string) 
 }
 
 /**
- * Asks one question and prints the answer: rendered on a terminal, plain text elsewhere, or one line of JSON per
- * event under `--json`. Notes go to standard error.
+ * Asks one question and shows the answer. Notes go to standard error.
  *
  * @returns 0, also if standard output was closed, which ends the turn; 69 if the model failed
  * @throws Refusal of the chat API, or the signal's reason
@@ -187,46 +185,24 @@ async function runOneShot(
 ): Promise<number> {
   const { terminal, stdout, signal } = context
   for (const note of replayNotes(talk.replay(question), null)) terminal.note(note)
-  let exitCode: number = EXIT.failed
-  const output = untilReaderLeaves(stdout, signal)
-  const screen = openScreen(context, output.signal, null)
+  const closed = new AbortController()
+  const onClosed = (): void =>
+    closed.abort(new DOMException('the output was closed before the answer ended', 'AbortError'))
+  stdout.once('error', onClosed)
+  const eitherSignal = AbortSignal.any([signal, closed.signal])
+  let end: LastEvent | null
   try {
-    for await (const each of talk.ask(question, output.signal)) {
-      if (each.kind === 'text') await screen.text(each.text)
-      if (each.kind !== 'event') continue
-      const { served } = each
-      if (terminal.json)
-        await write(stdout, jsonLine({ event: served.event, data: served.raw }), output.signal)
-      if (served.event === 'tool') await screen.tool(served.data.name, served.data.status)
-      if (served.event !== 'done' && served.event !== 'error') continue
-      await screen.end()
-      exitCode = served.event === 'done' ? EXIT.done : EXIT.unavailable
-      if (served.event === 'error') terminal.error(failureMessage(served.data, { isTalk: false, engineUrl }))
-      else for (const label of labelsOf(served.data)) terminal.note(label)
-    }
+    end = await showAnswer({ context, talk }, question, eitherSignal)
   } catch (error) {
-    if (output.signal.aborted && !signal.aborted) return EXIT.done
+    if (closed.signal.aborted && !signal.aborted) return EXIT.done
     throw error
   } finally {
-    await screen.end()
-    output.release()
+    stdout.off('error', onClosed)
   }
+  if (end?.event === 'error') terminal.error(failureMessage(end.data, { isTalk: false, engineUrl }))
+  if (end?.event === 'done') for (const label of labelsOf(end.data)) terminal.note(label)
   if (talk.quota && (terminal.interactive || terminal.verbose))
     terminal.note(`${quotaMessage(talk.quota)} left`)
-  return exitCode
-}
-
-/** Returns a signal that aborts with `signal` or when standard output is closed, until it is released. */
-function untilReaderLeaves(
-  stdout: NodeJS.WriteStream,
-  signal: AbortSignal,
-): { signal: AbortSignal; release(): void } {
-  const leaving = new AbortController()
-  const leave = (): void =>
-    leaving.abort(new DOMException('the output was closed before the answer ended', 'AbortError'))
-  stdout.once('error', leave)
-  return {
-    signal: AbortSignal.any([signal, leaving.signal]),
-    release: () => void stdout.off('error', leave),
-  }
+  if (end === null) return EXIT.failed
+  return end.event === 'done' ? EXIT.done : EXIT.unavailable
 }

@@ -1,11 +1,12 @@
 import { BODY_MAX_BYTES, MESSAGES_READ, MESSAGE_MAX_LENGTH } from '../../../domain/agent/bounds.ts'
 import type { Replay } from '../../../domain/agent/conversation.ts'
-import type { ServedConfig } from '../../../domain/agent/schema.ts'
+import type { LastEvent, ServedConfig } from '../../../domain/agent/schema.ts'
 import type { ChatApi } from '../../container.ts'
 import type { CommandContext } from '../../context.ts'
+import { jsonLine } from '../../terminal.ts'
 import type { Prompt } from './prompt.ts'
 import type { Talk } from './talk.ts'
-import { openScreen } from './turn-screen.ts'
+import { openScreen, write } from './turn-screen.ts'
 import {
   canHelpAgain,
   refusalMessage,
@@ -31,8 +32,42 @@ export interface ChatContext {
 }
 
 /**
- * Asks a question and shows the answer while it streams. Ctrl-C ends the request; the partial answer stays in the
- * conversation.
+ * Asks a question and shows the answer while it streams: rendered on a terminal, plain text elsewhere, or one line of
+ * JSON per event under `--json`.
+ *
+ * @param options.again true to replace the answer to the last question
+ * @param options.say prints a line beside the answers of a conversation; null for a single answer
+ * @param options.onRenewed called when a new session replaced an expired one
+ * @returns the last event; null if the answer has none
+ * @throws Refusal of the chat API, or the signal's reason
+ */
+export async function showAnswer(
+  { context, talk }: Pick<ChatContext, 'context' | 'talk'>,
+  question: string,
+  signal: AbortSignal,
+  options: { again?: boolean; say?: ChatContext['say']; onRenewed?: () => void } = {},
+): Promise<LastEvent | null> {
+  const screen = openScreen(context, signal, options.say ?? null)
+  let last: LastEvent | null = null
+  try {
+    for await (const each of talk.ask(question, signal, options.again)) {
+      if (each.kind === 'text') await screen.text(each.text)
+      if (each.kind === 'renewed') options.onRenewed?.()
+      if (each.kind !== 'event') continue
+      const { served } = each
+      if (context.terminal.json)
+        await write(context.stdout, jsonLine({ event: served.event, data: served.raw }), signal)
+      if (served.event === 'tool') await screen.tool(served.data.name, served.data.status)
+      if (served.event === 'done' || served.event === 'error') last = served
+    }
+  } finally {
+    await screen.end()
+  }
+  return last
+}
+
+/**
+ * Shows a turn of a conversation. Ctrl-C ends the request; the partial answer stays in the conversation.
  *
  * @param again true to replace the answer to the last question
  * @throws the signal's reason if the program ends; every error that is not a refusal
@@ -42,25 +77,18 @@ export async function showTurn(chat: ChatContext, question: string, again = fals
   chat.last = talk.replay(question, again)
   for (const note of replayNotes(chat.last, last)) say(note)
   const signal = prompt.interruptible()
-  const screen = openScreen(context, signal, say)
   const after: string[] = []
+  const onRenewed = (): void => void after.push('the session had expired; a new one was started')
   try {
-    for await (const each of talk.ask(question, signal, again)) {
-      if (each.kind === 'text') await screen.text(each.text)
-      else if (each.kind === 'renewed') after.push('the session had expired; a new one was started')
-      else if (each.served.event === 'tool') await screen.tool(each.served.data.name, each.served.data.status)
-      else if (each.served.event === 'done') after.push(...labelsOf(each.served.data))
-      else if (each.served.event === 'error')
-        after.push(failureMessage(each.served.data, { isTalk: true, engineUrl }))
-    }
+    const end = await showAnswer(chat, question, signal, { again, say, onRenewed })
+    if (end?.event === 'done') after.push(...labelsOf(end.data))
+    if (end?.event === 'error') after.push(failureMessage(end.data, { isTalk: true, engineUrl }))
   } catch (error) {
     if (signal.aborted) after.push('stopped; /retry to ask again')
     else if (isChatRefusal(error)) {
       const { text } = refusalMessage(error, api.base, Date.now(), { isTalk: true, quota: talk.quota })
       after.push(canHelpAgain(error, talk.quota) ? `${text}; /retry to ask again` : text)
     } else throw error
-  } finally {
-    await screen.end()
   }
   context.signal.throwIfAborted()
   for (const line of after) say(line)

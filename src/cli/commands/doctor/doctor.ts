@@ -44,7 +44,7 @@ export async function doctorCommand(
   }
   const exitCode = exitCodeOfFindings(findings)
   const counts = countsOf(findings)
-  terminal.result({ ok: exitCode === EXIT.done, counts, findings }, printed(findings))
+  terminal.result({ ok: exitCode === EXIT.done, counts, findings }, printed(findings, counts))
   return exitCode
 }
 
@@ -131,12 +131,11 @@ function judgeV1(gaps: readonly string[]): Judgement {
   )
 }
 
-function printed(findings: readonly Check[]): string {
+function printed(findings: readonly Check[], counts: Record<Verdict, number>): string {
   const lines = findings.map(({ check, verdict, detail, mend }) => {
     const remedy = mend === null ? '' : `\n        -> ${escaped(mend)}`
     return `${verdict.padEnd(8)}${check}: ${escaped(detail)}${remedy}`
   })
-  const counts = countsOf(findings)
   return [
     ...lines,
     `${counted(counts.problem, 'problem')}, ${counted(counts.warning, 'warning')}, ${counted(counts.note, 'note')}, ${counts.ok} ok`,
