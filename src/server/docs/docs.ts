@@ -5,20 +5,21 @@ import { once } from '../../domain/once.ts'
 import { NOTHING, html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
 import { HTML_TYPE, PAGE_HEADERS, layout } from '../page/layout.ts'
-import type { Frame } from '../page/layout.ts'
-import type { MountPage } from '../page/rendered-pages.ts'
+import type { Frame, PageContent } from '../page/layout.ts'
+import type { MountPage, PageText, View } from '../page/rendered-pages.ts'
 import { chatOffer } from '../page/sections.ts'
 import { publishedBody, respondJson, respondPublished } from '../respond.ts'
-import { renderMarkdown } from './markdown.ts'
-import { groupsOf, withMenu } from './menu.ts'
+import { indexSections } from './docs-search.ts'
+import { renderMarkdown, sectionsOf } from './markdown.ts'
+import type { GuideSection } from './markdown.ts'
+import { described, groupsOf, indexPage, withMenu } from './menu.ts'
 import type { MenuEntry } from './menu.ts'
 import type { PublishedInterface } from './openapi.ts'
 
 /** A document as the server renders it. */
 interface Guide extends MenuEntry {
-  /** First sentence under its heading. */
-  summary: string
   content: () => Html
+  sections: () => readonly GuideSection[]
   /** Its Markdown, with links to the Markdown of other documents on this server. */
   markdown: () => string
 }
@@ -39,6 +40,7 @@ function openGuides(): readonly Guide[] {
         return summaryOf(text())
       },
       content: once(() => renderMarkdown(text(), resolveLink)),
+      sections: () => sectionsOf(text()),
       markdown: once(() => withLinksToMarkdown(text(), resolveLink)),
     }
   })
@@ -127,25 +129,35 @@ export function mountDocs(
       path,
       render: () => ({ status: 200, headers: { ...PUBLIC_HEADERS, 'content-type': type }, text: text() }),
     })
-  const pageAt = (path: string, content: () => { title: string; content: Html; head?: Html }): void =>
+  const respondPage = async ({ sources, now, query }: View, content: DocumentContent): Promise<PageText> => {
+    const text = layout(frame, {
+      head: NOTHING,
+      ...content,
+      chat: await chatOffer(sources),
+      printed: { path: query.link({}), at: now },
+    })
+    return { status: 200, headers: { ...PAGE_HEADERS, 'content-type': HTML_TYPE }, text }
+  }
+  const pageAt = (path: string, content: () => DocumentContent): void =>
     mount({
       path,
-      async render({ sources, now }) {
-        const { title, content: main, head = NOTHING } = content()
-        const text = layout(frame, {
-          title,
-          head,
-          main: withMenu(menu(), path, main),
-          chat: await chatOffer(sources),
-          printed: { path, at: now },
-        })
-        return { status: 200, headers: { ...PAGE_HEADERS, 'content-type': HTML_TYPE }, text }
+      render(view) {
+        const { main, ...others } = content()
+        return respondPage(view, { ...others, main: withMenu(menu(), path, main) })
       },
     })
-  pageAt('/docs', () => ({ title: 'Documentation', content: index(interfaces) }))
+  const searchIndex = once(() =>
+    indexSections(guides.map(({ path, title, sections }) => ({ path, title, sections: sections() }))),
+  )
+  mount({
+    path: '/docs',
+    query: { known: ['q'], linksRepeatQuery: false },
+    render: (view) =>
+      respondPage(view, indexPage(menu(), interfaces, searchIndex, view.query.params.get('q') ?? '')),
+  })
   textAt('/llms.txt', PLAIN_TYPE, () => llmsText(interfaces, guides, baseUrl()))
   for (const guide of guides) {
-    pageAt(guide.path, () => ({ title: guide.title, content: guide.content() }))
+    pageAt(guide.path, () => ({ title: guide.title, main: guide.content() }))
     textAt(`${guide.path}.md`, MARKDOWN_TYPE, () => guide.markdown())
   }
   for (const { path, name, type } of filesOfTypes(TEXT_TYPES))
@@ -162,32 +174,14 @@ export function mountDocs(
     const head = html`<link rel="service-desc" type="application/json" href="${path}/openapi.json" />`
     pageAt(path, () => ({
       title,
-      content: html`<h1>${title}</h1>
+      main: html`<h1>${title}</h1>
         <p>${described(each)}</p>`,
       head,
     }))
   }
 }
 
-function index(interfaces: readonly PublishedInterface[]): Html {
-  return html`<h1>Documentation</h1>
-    <h2>Interfaces</h2>
-    <dl>
-      ${interfaces.map(
-        (each) =>
-          html`<dt>${each.title}</dt>
-            <dd>${described(each)}</dd>`,
-      )}
-    </dl>
-    <p>The guides explain how to run and use dash.</p>`
-}
-
-/** The summary of an interface, with links to its guide and its OpenAPI document. */
-function described({ path, guide, title, summary }: PublishedInterface): Html {
-  const name = html`<span class="unseen"> of ${title}</span>`
-  return html`${summary} <a href="${guide}">Guide${name}</a> ·
-    <a href="${path}/openapi.json">OpenAPI 3.1${name}</a>`
-}
+type DocumentContent = Pick<PageContent, 'title' | 'main'> & Partial<Pick<PageContent, 'head'>>
 
 /** Root of the project, for sources and build alike. */
 const ROOT = new URL('../../../', import.meta.url)

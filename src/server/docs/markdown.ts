@@ -4,19 +4,21 @@ import { NOTHING, html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
 
 /**
- * Renders one of the project's documents. HTML in it is shown as text; headings get ids; wide tables and code scroll, by
- * keyboard too.
+ * Renders one of the project's documents. HTML in it is shown as text, except comments, which are left out; headings get
+ * ids, and a list of them stands below the title; wide tables and code scroll, by keyboard too.
  *
  * @param resolveLink resolves a relative link; null leaves only its text
  */
 export function renderMarkdown(text: string, resolveLink: (link: string) => string | null): Html {
   const ids = new Map<string, number>()
+  const headings: { id: string; title: string }[] = []
   const marked = new Marked({
     gfm: true,
     renderer: {
-      html: ({ text: raw }) => html`${raw}`.html,
+      html: ({ text: raw }) => (COMMENT.test(raw) ? '' : html`${raw}`.html),
       heading({ tokens, depth }) {
         const id = uniqueId(slugOf(plainText(tokens)), ids)
+        if (depth === 2) headings.push({ id, title: plainText(tokens) })
         return `<h${depth} id="${html`${id}`.html}">${this.parser.parseInline(tokens)}</h${depth}>\n`
       },
       code({ text: code, lang = '' }) {
@@ -45,7 +47,59 @@ export function renderMarkdown(text: string, resolveLink: (link: string) => stri
       },
     },
   })
-  return { html: marked.parser(marked.lexer(text)) }
+  const tokens = marked.lexer(text)
+  const afterTitle = tokens[0]?.type === 'heading' ? 1 : 0
+  const title = { html: marked.parser(tokens.slice(0, afterTitle)) }
+  const content = { html: marked.parser(tokens.slice(afterTitle)) }
+  return html`${title} ${contentsOf(headings)} ${content}`
+}
+
+const COMMENT = /^<!--[^]*-->\s*$/
+
+/** Fewest sections of a page that has a list of them. */
+const CONTENTS_MIN = 3
+
+function contentsOf(headings: readonly { id: string; title: string }[]): Html {
+  if (headings.length < CONTENTS_MIN) return NOTHING
+  return html`<nav class="contents" aria-label="On this page">
+    <ul>
+      ${headings.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}
+    </ul>
+  </nav>`
+}
+
+/** A part of a document below a heading. */
+export interface GuideSection {
+  /** Id of its heading on the page. */
+  id: string
+  title: string
+  /** Its text on one line, without markup. */
+  text: string
+}
+
+/** The sections of a document, for its search. */
+export function sectionsOf(text: string): GuideSection[] {
+  const ids = new Map<string, number>()
+  const sections: GuideSection[] = []
+  for (const token of new Marked({ gfm: true }).lexer(text)) {
+    if (token.type === 'heading') {
+      const title = plainText(token.tokens ?? [])
+      sections.push({ id: uniqueId(slugOf(title), ids), title, text: '' })
+    } else if (token.type !== 'html') {
+      const section = sections.at(-1)
+      if (section) section.text += withoutMarkup(token.raw)
+    }
+  }
+  return sections.map((section) => ({ ...section, text: section.text.trim() }))
+}
+
+/** A part of a document as text for its search: no targets of links, fences and marks. */
+function withoutMarkup(raw: string): string {
+  return ` ${raw
+    .replaceAll(/\]\([^)]*\)/g, ' ')
+    .replaceAll(/^```.*$/gm, ' ')
+    .replaceAll(/[`*[\]|]|--+/g, ' ')
+    .replaceAll(/\s+/g, ' ')}`
 }
 
 /** Plain text of inline markup. */

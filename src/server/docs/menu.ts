@@ -1,30 +1,109 @@
-import { NOTHING, html } from '../page/html.ts'
+import { NOTHING, codeSpans, html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
+import type { PageContent } from '../page/layout.ts'
+import { searchResults } from './docs-search.ts'
+import type { IndexedSection } from './docs-search.ts'
+import type { PublishedInterface } from './openapi.ts'
 
 /** One entry of the menu of all documents. */
 export interface MenuEntry {
   path: string
   title: string
+  /** First sentence under its heading. */
+  summary: string
 }
 
 /** The menu of all documents, by group. */
 export type Menu = readonly { title: string; entries: readonly MenuEntry[] }[]
 
-/** A page of the documentation: its content, and the menu of all documents beside or below it. */
+/** A page of the documentation: the search, its content, and the menu of all documents beside or below it. */
 export function withMenu(menu: Menu, current: string, content: Html): Html {
-  return html`<p class="to-menu"><a href="#menu">All documents</a></p>
+  return html`<div class="docs-bar">${docsSearch('')} <a class="to-menu" href="#menu">All documents</a></div>
     <div class="documents">
       <article class="document">${content}</article>
       <nav id="menu" aria-label="Documents" tabindex="-1">
-        ${menu.map(
-          ({ title, entries }) =>
-            html`<p class="group">${title}</p>
-              <ul>
-                ${entries.map((entry) => menuItem(entry, current))}
-              </ul>`,
-        )}
+        ${menu.map(({ title, entries }) => {
+          const isCurrent = entries.some(({ path }) => path === current)
+          return html`<details ${isCurrent ? html`open` : NOTHING}>
+            <summary class="group">${title}</summary>
+            <ul>
+              ${entries.map((entry) => menuItem(entry, current))}
+            </ul>
+          </details>`
+        })}
       </nav>
     </div>`
+}
+
+/** The form of the search of the documentation. @param query the words of the present search */
+function docsSearch(query: string): Html {
+  return html`<form
+    class="filters"
+    role="search"
+    action="/docs"
+    method="get"
+    aria-label="Search the documentation"
+  >
+    <label
+      ><span class="unseen">Search the documentation</span>
+      <input
+        type="search"
+        name="q"
+        maxlength="200"
+        value="${query}"
+        placeholder="Search the documentation"
+        required
+    /></label>
+    <button type="submit">Search</button>
+  </form>`
+}
+
+/** `/docs`: the results of a search, then the guides by reader, then the interfaces. */
+export function indexPage(
+  groups: Menu,
+  interfaces: readonly PublishedInterface[],
+  searchIndex: () => readonly IndexedSection[],
+  query: string,
+): Pick<PageContent, 'title' | 'main'> {
+  const guides = groups.map(
+    ({ title, entries }) =>
+      html`<section>
+        <h2>${title}</h2>
+        <ul>
+          ${entries.map((guide) => html`<li><a href="${guide.path}">${guide.title}</a> ${summaryShown(guide)}</li>`)}
+        </ul>
+      </section>`,
+  )
+  return {
+    title: query === '' ? 'Documentation' : `Documentation: ${query}`,
+    main: html`<article class="document guides">
+      <h1>Documentation</h1>
+      ${docsSearch(query)} ${query === '' ? NOTHING : searchResults(searchIndex(), query)} ${guides}
+      <section>
+        <h2>Interfaces</h2>
+        <dl>
+          ${interfaces.map(
+            (each) =>
+              html`<dt>${each.title}</dt>
+                <dd>${described(each)}</dd>`,
+          )}
+        </dl>
+      </section>
+    </article>`,
+  }
+}
+
+/** The summary of a guide without its reader, whom the group names. */
+function summaryShown({ summary }: MenuEntry): Html {
+  const text = summary.replace(/^For [^:]*: /, '')
+  return text === '' ? NOTHING : html`<small>${codeSpans(text)}</small>`
+}
+
+/** The summary of an interface, with links to its guide and its OpenAPI document. */
+export function described({ path, guide, title, summary }: PublishedInterface): Html {
+  const name = html`<span class="unseen"> of ${title}</span>`
+  return html`${summary} <a href="${guide}">Guide${name}</a> ·
+    <a href="${path}/openapi.json">OpenAPI 3.1${name}</a>`
 }
 
 function menuItem({ path, title }: MenuEntry, current: string): Html {
@@ -40,22 +119,35 @@ interface PageGroup {
   pages: readonly string[]
 }
 
-/** The menu: pages for newcomers first, pages for contributors last. */
+/** The menu: guides by reader, the first ones for newcomers and the last ones for contributors. */
 export const MENU_GROUPS: readonly PageGroup[] = [
+  { title: 'Visitors', pages: ['readme', 'tour', 'page', 'faq', 'chat', 'ranking', 'glossary'] },
   {
-    title: 'Start',
-    pages: ['readme', 'quick-start', 'tour', 'faq', 'commands', 'configuration', 'glossary'],
+    title: 'Developers',
+    pages: ['quick-start', 'api', 'free-models', 'v1', 'mcp', 'agent-chat', 'embedding', 'errors'],
   },
-  { title: 'Use', pages: ['page', 'api', 'free-models', 'chat', 'agent-chat', 'embedding', 'v1', 'mcp'] },
   {
-    title: 'Operation',
-    pages: ['deployment', 'operations', 'monitoring', 'backup', 'security', 'troubleshooting', 'errors'],
+    title: 'Operators',
+    pages: [
+      'deployment',
+      'configuration',
+      'commands',
+      'collecting',
+      'importing',
+      'articles',
+      'publishing',
+      'static-hosting',
+      'operations',
+      'monitoring',
+      'backup',
+      'security',
+      'troubleshooting',
+    ],
   },
-  { title: 'Proof', pages: ['proof', 'auditing', 'publishing', 'signed-log', 'static-hosting', 'ranking'] },
-  { title: 'Data', pages: ['collecting', 'importing', 'articles'] },
+  { title: 'Auditors', pages: ['proof', 'auditing', 'signed-log', 'evidence'] },
   {
     title: 'Internals',
-    pages: ['architecture', 'model-scores', 'lite-suite', 'model-errors', 'agent-tools', 'evidence'],
+    pages: ['architecture', 'model-scores', 'lite-suite', 'model-errors', 'agent-tools'],
   },
   {
     title: 'Project',

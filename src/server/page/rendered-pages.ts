@@ -107,7 +107,7 @@ const QUERY_MAX_BYTES = 1_024
 const LINK_QUERY_MAX_BYTES = 512
 
 /** The result of a render: a text of any type, or a redirect. */
-interface PageText {
+export interface PageText {
   status: number
   headers: Readonly<Record<string, string>>
   text: string

@@ -8,15 +8,19 @@ import { publishedInterfaces } from '../../../src/server/docs/openapi.ts'
 import { openApp } from '../../support/api-client.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 
+/** The guides on the start page of the documentation, without the interfaces. */
+const guidesOf = (page: string): string =>
+  page.slice(page.indexOf('<h1>'), page.indexOf('<h2>Interfaces</h2>'))
+
 describe('the guides', () => {
-  test('the guides are in a menu whose groups name each page once and omit none', async () => {
+  test('the documentation opens on guides by reader, in groups that name each page once and omit none', async () => {
     const app = openApp(await openWorkspace())
-    const page = await (await app.request('http://dash.test/docs')).text()
-    const menu = page.split('id="menu"')[1] ?? ''
-    const groups = [...menu.matchAll(/<p class="group">([^<]*)<\/p>/g)].map(([, title]) => title)
+    const menu = guidesOf(await (await app.request('http://dash.test/docs')).text())
+    const groups = [...menu.matchAll(/<h2>([^<]*)<\/h2>/g)].map(([, title]) => title)
     expect(groups).toEqual(MENU_GROUPS.map(({ title }) => title))
+    expect(groups.slice(0, 4)).toEqual(['Visitors', 'Developers', 'Operators', 'Auditors'])
     const links = [...menu.matchAll(/href="([^"]*)"/g)].map(([, link]) => link)
-    expect(links.slice(0, 2)).toEqual(['/docs/readme', '/docs/quick-start'])
+    expect(links.slice(0, 2)).toEqual(['/docs/readme', '/docs/tour'])
     const guides = guideFiles().filter(({ path }) => !path.startsWith('/docs/decisions/'))
     for (const { path } of guides)
       expect([path, links.filter((link) => link === path).length]).toEqual([path, 1])
@@ -27,6 +31,8 @@ describe('the guides', () => {
     const page = await (await app.request('http://dash.test/docs/operations')).text()
     expect(page).toContain('<title>Operations</title>')
     expect(page).toMatch(/<a href="\/docs\/operations" aria-current="page">/)
+    const open = /<details open>.*?<\/details>/s.exec(page)?.[0] ?? ''
+    expect(open).toContain('<summary class="group">Operators</summary>')
     for (const path of ['/docs/nothing', '/docs/operations.txt', '/docs/..%2fpackage'])
       expect((await app.request(`http://dash.test${path}`)).status).toBe(404)
   })
@@ -89,7 +95,7 @@ describe('what language models read', () => {
     const list = await response.text()
     expect(list).toMatch(/^# dash\n\n> \S[^\n]+\n\n## Interfaces\n\n- \[/)
     const links = [...list.matchAll(/\]\((http:\/\/dash\.test[^)]+)\)/g)].map(([, link = '']) => link)
-    const menu = (await (await app.request('http://dash.test/docs')).text()).split('id="menu"')[1] ?? ''
+    const menu = guidesOf(await (await app.request('http://dash.test/docs')).text())
     const guides = [...menu.matchAll(/href="(\/docs\/[^"]+)"/g)].map(([, path]) => `${path}.md`)
     const interfaces = publishedInterfaces(false).map(({ path }) => `${path}/openapi.json`)
     expect(links.map((link) => new URL(link).pathname).sort()).toEqual([...interfaces, ...guides].sort())
@@ -127,6 +133,22 @@ describe('what language models read', () => {
   })
 })
 
+test('the search of the documentation leads to the section that is about its words, without scripts', async () => {
+  const app = openApp(await openWorkspace())
+  const search = async (query: string): Promise<string> =>
+    (await app.request(`http://dash.test/docs?q=${encodeURIComponent(query)}`)).text()
+  const resultsOf = (page: string): string[] =>
+    Array.from(
+      (/<ol class="found">.*?<\/ol>/s.exec(page)?.[0] ?? '').matchAll(/href="([^"]*)"/g),
+      ([, href = '']) => href,
+    )
+  expect(resultsOf(await search('restore backup'))[0]).toBe('/docs/backup#backup-and-restore')
+  expect(resultsOf(await search('DASH_VERIFICATION_WIDGET_URL')).length).toBeGreaterThan(0)
+  const nothing = await search('"><b>zebrawood')
+  expect(nothing).toContain('No page of the documentation has all of these words.')
+  expect(nothing).not.toContain('<b>zebrawood')
+})
+
 describe('markdown', () => {
   const render = (text: string): string => renderMarkdown(text, () => null).html
 
@@ -151,6 +173,14 @@ describe('markdown', () => {
       /<p class="needs">Needs a clone of the project, jq:<\/p>\s*<pre/,
     )
     expect(render('```sh refused=404\nx\n```')).not.toContain('needs')
+  })
+
+  test('Markdown leaves comments out, and lists the sections of a page that has several', () => {
+    const shown = render('# T\n\n<!-- generated -->\n\n## One\n\n## `two`\n\n## Three')
+    expect(shown).not.toContain('generated')
+    const contents = /<nav class="contents".*?<\/nav>/s.exec(shown)?.[0] ?? ''
+    expect(contents.match(/#[^"]*/g)).toEqual(['#one', '#two', '#three'])
+    expect(shown.indexOf('</h1>')).toBeLessThan(shown.indexOf(contents))
   })
 
   test('Markdown gives headings unique ids', () => {
