@@ -223,6 +223,7 @@ export class Container {
       headChangeToken: (newest) => store.headChangeToken(newest),
     }
     return {
+      recommendations: { current: () => store.recommendations.current() },
       feed: libsqlFeed(feed),
       search: await this.#search(this.#readLocation(this.config.feed), feed),
       ledger: { changeToken: () => ledger.changeToken() },

@@ -302,7 +302,7 @@ test.each([['>'], ['- '], ['1. ']])(
     const { url } = await serveChat(provider.url)
     const { page, problems } = await openChat(url, { viewport: WIDE })
     await ask(page, 'Go')
-    await expect.poll(() => status(page).textContent()).toBe('The answer is complete.')
+    await expect.poll(() => status(page).textContent()).toBe('')
     expect(await answers(page).textContent()).toContain('the end')
     expect(await page.getByRole('log').getAttribute('aria-busy')).toBe('false')
     expect(await page.locator('.turn .actions button').allTextContents()).toEqual(['Copy', 'Retry'])
@@ -322,6 +322,22 @@ test('a task list marks done tasks, and no character reverses the text direction
   )
   const deep = '>'.repeat(20_000)
   expect(await shown(`${deep}\u202ex`)).toBe(`${deep}x`)
+})
+
+test('an answer links the days, items and models that it names to their pages', async () => {
+  const { url } = await serveChat(NOBODY)
+  const { page } = await visit(url)
+  const text =
+    'On 2026-01-20 [a title](https://example.org/2026-01-20) led (hn-26296339, hype-github-a/b.c); see /models. Not `2026-01-20`, 2026-13-40, 9999-01-01, /models/x or john-1.'
+  const links = await page.evaluate<string[]>(`import('/assets/chat-markdown.js')
+    .then(({ safeFragment }) => [...safeFragment(${JSON.stringify(text)}).querySelectorAll('a')].map((link) => link.getAttribute('href')))`)
+  expect(links).toEqual([
+    '/?day=2026-01-20',
+    'https://example.org/2026-01-20',
+    '/item?key=hn-26296339',
+    '/item?key=hype-github-a%2Fb.c',
+    '/models',
+  ])
 })
 
 const HOSTILE = [

@@ -25,10 +25,10 @@ describe.each([
     expect(await accessibilityFindings(page)).toEqual([])
     await ask(page, 'What is trending?')
     await picture(page, `chat-answer-${name}`, false)
-    await expect.poll(() => status(page).textContent()).toBe('The answer is complete.')
+    await expect.poll(() => status(page).textContent()).toBe('')
     expect((await answers(page).textContent())?.length).toBeGreaterThan(100)
     expect(await page.locator('.tools li').allTextContents()).toEqual([
-      expect.stringMatching(/^get_period_top \d+\.\d+ s$/),
+      expect.stringMatching(/^Reading a top list \d+\.\d+ s$/),
     ])
     expect(await page.locator('#chat-quota').textContent()).toMatch(
       /^19 of 20 messages left in this conversation, \d+ of 60 today$/,
@@ -62,7 +62,7 @@ describe.each([
     provider.say('Everything.')
     provider.finish()
     await page.locator('.answer', { hasText: 'Everything.' }).waitFor()
-    await expect.poll(() => status(page).textContent()).toBe('The answer is complete.')
+    await expect.poll(() => status(page).textContent()).toBe('')
     expect(await page.locator('.turn').count()).toBe(1)
     expect(problems).toEqual([])
   })
@@ -161,12 +161,12 @@ test('a new conversation during an answer removes the answer', async () => {
   await page.locator('.answer', { hasText: 'All of it.' }).waitFor()
   expect(await page.getByRole('button', { name: 'Stop' }).isVisible()).toBe(true)
   provider.finish()
-  await expect.poll(() => status(page).textContent()).toBe('The answer is complete.')
+  await expect.poll(() => status(page).textContent()).toBe('')
   expect(await page.evaluate('window.statuses')).toEqual([
     'New conversation started.',
     'Asking …',
     'Answering …',
-    'The answer is complete.',
+    '',
   ])
   expect(problems).toEqual([])
 })
@@ -315,7 +315,7 @@ test('Escape just after an answer does not close the sheet', async () => {
 const ESCAPE_AT_THE_END = `(() => {
   const line = document.getElementById('chat-status')
   new MutationObserver(() => {
-    if (line.textContent !== 'The answer is complete.' || window.pressed) return
+    if (line.textContent !== '' || window.pressed) return
     line.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true, cancelable: true }))
     window.pressed = true
   }).observe(line, { childList: true })
@@ -327,7 +327,7 @@ test('the chat has a page of its own, where it is open from the start', async ()
   await page.getByRole('dialog', { name: 'Chat' }).waitFor()
   expect(new URL(page.url()).pathname).toBe('/chat')
   await ask(page, 'hello')
-  await expect.poll(() => status(page).textContent()).toBe('The answer is complete.')
+  await expect.poll(() => status(page).textContent()).toBe('')
   // There is nothing to close on a page that is the chat.
   expect(await page.getByRole('button', { name: 'Close' }).count()).toBe(0)
   expect(await page.locator('.turn').count()).toBe(1)

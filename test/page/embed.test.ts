@@ -76,6 +76,24 @@ test('the button on the page of an allowed site opens the chat, which answers, a
   expect(problems).toEqual([])
 })
 
+test('in a frame on a phone an answer begins at its start, and what is around it takes a fifth', async () => {
+  const { page } = await visit(allowed.origin, { viewport: { width: 375, height: 740 } })
+  await page.getByRole('button', { name: 'Ask dash' }).click()
+  const chat = page.frameLocator('iframe[title="Chat"]')
+  for (const question of ['What is at the top of the year?', 'Top of the week?']) {
+    await chat.locator('#chat-text').fill(question)
+    await chat.locator('#chat-text').press('Enter')
+    await chat.getByRole('button', { name: 'Retry' }).waitFor()
+    await chat.locator('#chat-log[aria-busy="false"]').waitFor()
+  }
+  await picture(page, 'embedded-phone', false)
+  const { height: frame = 0 } = (await page.locator('iframe').boundingBox()) ?? {}
+  const log = await chat.locator('#chat-log').boundingBox()
+  expect((log?.height ?? 0) / frame).toBeGreaterThanOrEqual(0.8)
+  const turn = await chat.locator('.turn').last().boundingBox()
+  expect(turn?.y).toBeGreaterThanOrEqual(log?.y ?? Infinity)
+})
+
 test('a site that is not allowed gets no frame, and neither does any other page of the server', async () => {
   const { page, problems } = await visit(foreign.origin)
   await page.getByRole('button', { name: 'Ask dash' }).click()

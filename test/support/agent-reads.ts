@@ -17,7 +17,7 @@ import type { Workspace } from './workspace.ts'
 
 /** Opens a workspace for the agent, through read-only handles. */
 export function readAsAgent(
-  { ledgerPath, feedPath, objects }: Workspace,
+  { ledgerPath, feedPath, objects, recommendations }: Workspace,
   now: Instant,
 ): { stores: AgentStores; sources: AgentSources } {
   const busy = { nativeBusyMs: 20, retryMs: 2_000 }
@@ -41,6 +41,7 @@ export function readAsAgent(
   })
   onTestFinished(() => search.close())
   const stores = {
+    recommendations,
     feed: libsqlFeed(feed),
     search,
     ledger,

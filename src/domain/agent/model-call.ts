@@ -12,6 +12,16 @@ export const TOOL_NAMES = [
 ] as const
 export type ToolName = (typeof TOOL_NAMES)[number]
 
+/** What a tool does while it runs, for readers of the chat. */
+export const TOOL_ACTIONS: Readonly<Record<ToolName, string>> = {
+  search_items: 'Searching',
+  get_period_top: 'Reading a top list',
+  get_feed_snapshot: 'Reading the newest lists',
+  read_article: 'Reading an article',
+  find_similar_items: 'Looking for similar items',
+  get_trend_history: 'Reading numbers by day',
+}
+
 /** The tool that a call names, also with a prefix or marks as in `functions.search_items:0`; null for other names. */
 export function toolNameOf(written: string): ToolName | null {
   const words = written.toLowerCase().split(/\W+|__+/)

@@ -13,6 +13,7 @@ import {
 import { sha256Hex } from '../../domain/digest.ts'
 import type { LiveFeed } from '../../domain/feed/live-items.ts'
 import type { StoredItem } from '../../domain/feed/search/search.ts'
+import { recommendationPayload } from '../../domain/models/shortlist.ts'
 import { visibleText } from '../../domain/text.ts'
 import { dayOf, formatInstant } from '../../domain/time.ts'
 import { onceFor } from '../../domain/once.ts'
@@ -51,7 +52,7 @@ export async function readGrounding(
   const finished = new AbortController()
   try {
     const reads = sourcesFor({ group: 'chat', signal: finished.signal }, sources)
-    return { ...(await withTimeout(readStored(request, reads), timeoutMs, signal)), day }
+    return { ...(await withTimeout(readStored(request, reads, onFault), timeoutMs, signal)), day }
   } catch (error) {
     signal.throwIfAborted()
     onFault(error)
@@ -65,11 +66,14 @@ export async function readGrounding(
 async function readStored(
   { itemKey, sort }: Pick<ChatRequest, 'itemKey' | 'sort'>,
   sources: CallerSources,
+  onFault: (error: unknown) => void,
 ): Promise<Omit<Grounding, 'day'>> {
   // Read the revision first: a change during the reads belongs to a later revision.
   const revisionBefore = await sources.items.revision()
   const item = itemKey === null ? null : await sources.items.item(itemKey)
-  const { data, digest, version } = item ? await readItem(item, sources) : await readSite(sort, sources)
+  const { data, digest, version } = item
+    ? await readItem(item, sources)
+    : await readSite(sort, sources, onFault)
   const revision = sha256Hex(JSON.stringify([revisionBefore, version, digest]))
   return { scope: item ? 'item' : 'site', data, revision }
 }
@@ -87,19 +91,54 @@ function groundingData(data: string, version: string): GroundingData {
 
 const SITE = { ...UNTRUSTED, about: 'the whole site' }
 
-async function readSite(sort: ChatRequest['sort'], sources: CallerSources): Promise<GroundingData> {
+async function readSite(
+  sort: ChatRequest['sort'],
+  sources: CallerSources,
+  onFault: (error: unknown) => void,
+): Promise<GroundingData> {
+  const freeModel = await readFreeModel(sources).catch((error: unknown) => {
+    onFault(error)
+    return { note: 'The recommendation could not be read just now.' }
+  })
+  const head = { ...SITE, freeModel }
   const feed = await sources.feed(sort)
-  if (feed) return feedData(feed)
+  if (feed) {
+    const data = fitLists({ ...head, ...snapshotFacts(feed) }, listsOf(feed), GROUNDING_DATA_MAX_BYTES)
+    return groundingData(data, feed.snapshotId)
+  }
   const note = 'No snapshot of the feed has been taken yet: nothing is ranked.'
-  return groundingData(JSON.stringify({ ...SITE, sort, note }), 'no snapshot')
+  return groundingData(JSON.stringify({ ...head, sort, note }), 'no snapshot')
 }
 
-/** Cached as long as the feed object, so that the turns on one snapshot share one text. */
-const feedData = onceFor((feed: LiveFeed): GroundingData => {
-  const lists = snapshotLists(feed, LIST_LENGTH)
-  const data = fitLists({ ...SITE, ...snapshotFacts(feed) }, lists, GROUNDING_DATA_MAX_BYTES)
-  return groundingData(data, feed.snapshotId)
-})
+/** Cached as long as the feed object, for the turns on one snapshot. */
+const listsOf = onceFor((feed: LiveFeed) => snapshotLists(feed, LIST_LENGTH))
+
+/** The free model to use now and what was measured of it, from the stored recommendation. */
+async function readFreeModel({ recommendation, clock }: CallerSources): Promise<object> {
+  const run = await recommendation()
+  if (run === null) return { note: 'No recommendation is stored: no free model was measured.' }
+  const { primary, updatedAt, stale, rankingConfidence } = recommendationPayload(
+    { run, seed: false, storeAvailable: true },
+    clock(),
+  )
+  const { id, name, contextLength, latencyMs, healthStatus, toolUse, evalSummary } = primary
+  const { status, passed, total } = evalSummary
+  return {
+    page: '/models',
+    name: shownLine(name),
+    id: shownLine(id),
+    updatedAt,
+    stale,
+    confidence: rankingConfidence,
+    measured: {
+      health: healthStatus,
+      latencyMs,
+      toolUse,
+      tasks: status === 'not_evaluated' ? null : { passed, total },
+    },
+    contextLength,
+  }
+}
 
 async function readItem(item: StoredItem, sources: CallerSources): Promise<GroundingData> {
   const article = await sources.items.article(item.source, item.sourceId)

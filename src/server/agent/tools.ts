@@ -22,6 +22,8 @@ import type {
   FeedSearch,
   YearReader,
 } from '../../domain/ports.ts'
+import type { StoredRun } from '../../domain/models/schema.ts'
+import { proveRun } from '../../domain/models/stored-run.ts'
 import { visibleText } from '../../domain/text.ts'
 import { formatInstant, parseInstant } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
@@ -257,6 +259,7 @@ type AgentItems = Pick<FeedStore, 'item' | 'revision' | 'article'>
 
 /** The stores of the agent, as read-only handles (docs/agent-tools.md). */
 export interface AgentStores {
+  recommendations: Pick<Objects['recommendations'], 'current'>
   feed: AgentItems & SnapshotReader
   search: Pick<FeedSearch, 'by'>
   ledger: Pick<Ledger, 'changeToken'>
@@ -277,6 +280,8 @@ export interface AgentSources extends Pick<AgentStores, 'search' | 'clock'> {
   items: AgentItems
   /** The newest snapshot's feed of a sort; null when there is no snapshot. */
   feed: (sort: LiveSort) => Promise<LiveFeed | null>
+  /** The newest recommendation of a free model; null when none is stored. */
+  recommendation: () => Promise<StoredRun | null>
   /** The Year publication that was current at an instant; null when there was none. */
   publication: (at: Instant) => Promise<YearPublication | null>
 }
@@ -305,6 +310,10 @@ export function agentSources(stores: AgentStores): AgentSources {
     async feed(sort) {
       const proved = await snapshots.newest(sort)
       return proved && parseFeed(proved)
+    },
+    async recommendation() {
+      const bytes = await stores.recommendations.current()
+      return bytes && proveRun(bytes)
     },
     async publication(at) {
       const proved = await publications.latestAt(at)

@@ -70,7 +70,10 @@ function completionOf(messages: readonly JsonObject[], tools: readonly JsonObjec
   const item = asJsonObject(data?.['item'])
   if (item) return answer('The open item:', [item], asString(data?.['text']))
   const question = texts.findLast((_, at) => messages[at]?.['role'] === 'user') ?? ''
-  const { heading, name, args } = listFor(question.split(/\n\n|>>>/).at(-1) ?? '')
+  const asked = question.split(/\n\n|>>>/).at(-1) ?? ''
+  const model = asJsonObject(data?.['freeModel'])
+  if (model && /\bfree model\b/i.test(asked)) return { text: [NOTICE, modelText(model)].join('\n\n') }
+  const { heading, name, args } = listFor(asked)
   const isOffered = tools.some((tool) => asJsonObject(tool['function'])?.['name'] === name)
   const isResult = messages.at(-1)?.['role'] === 'tool'
   if (isOffered && !isResult) return { text: '', call: { name, arguments: JSON.stringify(args) } }
@@ -102,6 +105,14 @@ function answer(heading: string, items: readonly JsonObject[], excerpt = ''): Co
   const list = lines.length === 0 ? 'There is nothing to quote.' : `${heading}\n\n${lines.join('\n')}`
   const quote = excerpt === '' ? '' : `\n\n> ${firstCodePoints(excerpt.replaceAll(/\s+/g, ' '), 400)}`
   return { text: [NOTICE, list].join('\n\n') + quote }
+}
+
+/** The recommendation of the data block in a sentence. */
+function modelText({ name, updatedAt, note }: JsonObject): string {
+  const day = asString(updatedAt).slice(0, 10)
+  return asString(name) === ''
+    ? asString(note)
+    : `Use **${asString(name)}**, as measured on ${day}. All: /models`
 }
 
 /** An item as a link, escaped for Markdown. */

@@ -78,6 +78,7 @@ const SUGGESTIONS = [
   'What are people talking about today?',
   'What is at the top of the year?',
   'How often is Rust mentioned?',
+  'Which free model should I use?',
 ]
 
 function sheet(item: ItemTrend | null, widgetUrl: string | null, isPage: boolean): Html {

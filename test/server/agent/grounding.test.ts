@@ -3,12 +3,14 @@ import { GROUNDING_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
 import { parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
 import type { Grounding } from '../../../src/domain/agent/shown-data.ts'
 import { turnInput } from '../../../src/domain/agent/prompt.ts'
+import { sealRun } from '../../../src/domain/models/stored-run.ts'
 import type { LiveSort } from '../../../src/domain/feed/live-sort.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search/search.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { readGrounding } from '../../../src/server/agent/grounding.ts'
 import type { AgentSources } from '../../../src/server/agent/tools.ts'
 import { readAsAgent, settle, settledWorkspace } from '../../support/agent-reads.ts'
+import { sampleRun } from '../../support/free-models.ts'
 import { signal as signalOf } from '../../support/signals.ts'
 import { AS_OF, LONG_MS, openWorkspace, RUN_AT, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
@@ -74,6 +76,48 @@ describe('a turn on the site', () => {
     const after = await ground(sources)
     expect(after.revision).not.toBeNull()
     expect(after.revision).not.toBe(before.revision)
+  })
+})
+
+describe('the free model of a turn on the site', () => {
+  const groundWith = async (bytes: Uint8Array | null) => {
+    const faults: unknown[] = []
+    const workspace = await openWorkspace()
+    const { sources } = readAsAgent(
+      {
+        ...workspace,
+        recommendations: { ...workspace.recommendations, current: () => Promise.resolve(bytes) },
+      },
+      NOW,
+    )
+    const grounding = await readGrounding(
+      { itemKey: null, sort: 'trending' },
+      sources,
+      never,
+      (error) => faults.push(error),
+      LONG_MS,
+    )
+    return { freeModel: (JSON.parse(grounding.data) as Record<string, unknown>)['freeModel'], faults }
+  }
+
+  test('the data block names the recommended model, what was measured of it, and whether that is stale', async () => {
+    const run = sampleRun()
+    const [best] = run.models
+    expect(await groundWith(sealRun(run))).toEqual({
+      freeModel: expect.objectContaining({ page: '/models', name: best?.name, id: best?.id, stale: false }),
+      faults: [],
+    })
+  })
+
+  test('the data block says when no model was measured or the recommendation is damaged', async () => {
+    expect(await groundWith(null)).toEqual({
+      freeModel: { note: 'No recommendation is stored: no free model was measured.' },
+      faults: [],
+    })
+    expect(await groundWith(Buffer.from('{}'))).toEqual({
+      freeModel: { note: 'The recommendation could not be read just now.' },
+      faults: [expect.any(Error)],
+    })
   })
 })
 

@@ -79,6 +79,7 @@ const stuckAt = (where: 'revision' | 'search'): AgentSources => {
     search: { by: () => ({ search: never, similar: refuse, itemTrend: refuse, termTrend: refuse }) },
     clock: Date.now,
     feed: () => Promise.resolve(null),
+    recommendation: () => Promise.resolve(null),
     publication: () => Promise.resolve(null),
   }
 }

@@ -1,5 +1,6 @@
 import DOMPurify from 'dompurify'
 import { Marked } from 'marked'
+import { make } from '../dom.ts'
 import { withoutOverrides } from '../../../../domain/text.ts'
 
 const TAGS =
@@ -53,10 +54,44 @@ function renderMarkdown(text: string) {
     link.target = '_blank'
     link.rel = 'noopener noreferrer nofollow ugc'
   }
-  const texts = document.createTreeWalker(fragment, NodeFilter.SHOW_TEXT)
-  for (let node = texts.nextNode(); node; node = texts.nextNode())
+  const walker = document.createTreeWalker(fragment, NodeFilter.SHOW_TEXT)
+  const nodes: Node[] = []
+  while (walker.nextNode()) nodes.push(walker.currentNode)
+  for (const node of nodes) {
     node.nodeValue = withoutOverrides(node.nodeValue ?? '')
+    if (node instanceof Text && !node.parentElement?.closest('a, code')) linkOwnPages(node)
+  }
   return fragment
+}
+
+/** A day, the key of an item, or the path of the models, as answers name them. */
+const OWN_PAGES =
+  /(?<![\w/.-])(?:(?<day>\d{4}-\d{2}-\d{2})|(?<key>(?:hn|lobsters|lesswrong|hype-[a-z]+|midjourney)-[\w-]+(?:\/[\w.-]*\w)?)|(?<path>\/models))(?![\w/-])/g
+
+/** Links what a text names to the page about it on this server: days to their Year, keys to their item, the models. */
+function linkOwnPages(node: Text) {
+  const value = node.data
+  const pieces: (string | Node)[] = []
+  let end = 0
+  for (const match of value.matchAll(OWN_PAGES)) {
+    const href = addressOf(match.groups ?? {})
+    if (href === null) continue
+    pieces.push(
+      value.slice(end, match.index),
+      make('a', { href, target: '_blank', rel: 'noopener' }, match[0]),
+    )
+    end = match.index + match[0].length
+  }
+  if (end > 0) node.replaceWith(...pieces, value.slice(end))
+}
+
+/** Null for a day that is none or has not ended, which has no Year. */
+function addressOf({ day, key, path }: Record<string, string | undefined>): string | null {
+  if (day !== undefined) {
+    const isPast = Date.parse(day) + 86_400_000 <= Date.now()
+    return isPast ? `/?day=${day}` : null
+  }
+  return key === undefined ? (path ?? null) : `/item?key=${encodeURIComponent(key)}`
 }
 
 function escape(text: string) {

@@ -230,7 +230,7 @@ class ChatPanel {
     this.#conversation.store()
     const copyAction = this.#copyAction(turn)
     const retryAction = { title: 'Retry', act: () => this.#retry(turn) }
-    this.#showStatus(message === '' ? 'The answer is complete.' : message)
+    this.#showStatus(message)
     turn.view.end(message, turn.answer === '' ? [retryAction] : [copyAction, retryAction])
     void this.#access.prepare()
   }

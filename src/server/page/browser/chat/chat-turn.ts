@@ -1,4 +1,5 @@
 import { MESSAGES_READ, MESSAGE_MAX_LENGTH } from '../../../../domain/agent/bounds.ts'
+import { TOOL_ACTIONS } from '../../../../domain/agent/model-call.ts'
 import type { Replay } from '../../../../domain/agent/conversation.ts'
 import type { AgentEvent } from '../../../../domain/agent/schema.ts'
 import { CUT_OFF, failureMessage } from './chat-messages.ts'
@@ -53,7 +54,7 @@ export async function showTurn(
       case 'tool':
         turn.view.tool(message.data.name, message.data.status === 'done', performance.now())
         callbacks.showStatus(
-          message.data.status === 'done' ? 'Thinking …' : `Reading: ${message.data.name} …`,
+          message.data.status === 'done' ? 'Thinking …' : `${TOOL_ACTIONS[message.data.name]} …`,
         )
         break
       case 'delta':

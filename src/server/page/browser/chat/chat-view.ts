@@ -1,3 +1,5 @@
+import { TOOL_ACTIONS } from '../../../../domain/agent/model-call.ts'
+import type { ToolName } from '../../../../domain/agent/model-call.ts'
 import { make } from '../dom.ts'
 
 export type TurnView = ReturnType<typeof turnView>
@@ -20,9 +22,9 @@ export function turnView(log: HTMLElement, question: string, isRetry: boolean) {
   const turn = make('div', { className: isRetry ? 'turn again' : 'turn' }, questionBlock, answer)
   log.append(turn)
   setBusy(true)
-  log.scrollTop = log.scrollHeight
+  follow()
 
-  const running: Map<string, { line: HTMLElement; since: number }[]> = new Map()
+  const running: Map<ToolName, { line: HTMLElement; since: number }[]> = new Map()
   let frame = 0
   let pending = ''
   let isStreaming = true
@@ -37,13 +39,18 @@ export function turnView(log: HTMLElement, question: string, isRetry: boolean) {
     for (const part of [answer, log]) part.setAttribute('aria-busy', String(isBusy))
   }
 
+  /** Scrolls down to the turn, at most until it begins at the upper edge: a long answer is read from its start. */
+  function follow() {
+    log.scrollTop += Math.max(0, turn.getBoundingClientRect().top - log.getBoundingClientRect().top - 8)
+  }
+
   function paint() {
     cancelAnimationFrame(frame)
     frame = 0
     if (!render) return
     const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80
     text.replaceChildren(render(isStreaming ? withoutHalfLink(pending) : pending))
-    if (isAtEnd) log.scrollTop = log.scrollHeight
+    if (isAtEnd) follow()
     if (!isStreaming) setBusy(false)
   }
 
@@ -54,7 +61,7 @@ export function turnView(log: HTMLElement, question: string, isRetry: boolean) {
       frame ||= requestAnimationFrame(paint)
     },
     /** @param now time of a monotonic clock, in milliseconds */
-    tool(name: string, isDone: boolean, now: number) {
+    tool(name: ToolName, isDone: boolean, now: number) {
       const open = running.get(name) ?? []
       running.set(name, open)
       const started = isDone ? open.shift() : undefined
@@ -62,10 +69,10 @@ export function turnView(log: HTMLElement, question: string, isRetry: boolean) {
         started.line.textContent = secondsOf(now - started.since)
         return
       }
-      const line = make('span', { className: 'took' }, 'reading …')
-      tools.append(make('li', {}, make('code', {}, name), ' ', line))
+      const line = make('span', { className: 'took' }, '…')
+      tools.append(make('li', {}, TOOL_ACTIONS[name], ' ', line))
       open.push({ line, since: now })
-      log.scrollTop = log.scrollHeight
+      follow()
     },
     label: (label: string) => labels.append(make('span', { className: 'label' }, label)),
     /**
@@ -79,7 +86,6 @@ export function turnView(log: HTMLElement, question: string, isRetry: boolean) {
       isStreaming = false
       actions.replaceChildren(...actionList.map(({ title, act }) => button(title, act)))
       paint()
-      log.scrollTop = log.scrollHeight
     },
     /** Removes the actions of this turn except Copy. */
     removeActions() {
