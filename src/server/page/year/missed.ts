@@ -116,10 +116,21 @@ function sinceForm(since: Day, now: Instant): Html {
 
 function daysNote({ best, column, days }: TopItem<ListedItem>): Html {
   const [first = '', last = ''] = [days[0], days.at(-1)]
-  const span = first === last ? formatDay(first) : `${formatDay(first)} to ${formatDay(last)}`
+  const isOneMonth = first.slice(0, 7) === last.slice(0, 7)
+  const span =
+    first === last
+      ? shortDay(first)
+      : `${isOneMonth ? Number(first.slice(8)) : shortDay(first)} to ${shortDay(last)}`
   return html`<span class="stay" title="${days.join(', ')}"
-    >#${best} in ${COLUMNS[column]}, ${formatCounted(days.length, 'days')}: ${span}</span
+    >${span}<span class="roomy"
+      >, ${formatCounted(days.length, 'days')}, #${best} in ${COLUMNS[column]}</span
+    ></span
   >`
+}
+
+/** A day without its year, `25 Nov`. */
+function shortDay(day: Day): string {
+  return formatDay(day).slice(0, -' 2026'.length)
 }
 
 const NO_ARCHIVE = html`<p class="empty">

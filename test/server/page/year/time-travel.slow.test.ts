@@ -190,11 +190,11 @@ describe('two times compared', () => {
       return [key, change, numbers.join(' ')]
     })
     expect(told).toEqual([
-      ['hn-hn1', 'up', '4 → 1 10 → 5,000'],
-      ['hn-hn2', 'down', '2 → 4 20'],
-      ['hn-hn3', 'down', '1 → 2 30'],
-      ['hn-fresh', 'entered', '– → 3 – → 25'],
       ['hn-old', 'left', '3 → – 15 → –'],
+      ['hn-fresh', 'entered', '– → 3 – → 25'],
+      ['hn-hn1', 'up', '4 → 1 10 → 5,000'],
+      ['hn-hn3', 'down', '1 → 2 30'],
+      ['hn-hn2', 'down', '2 → 4 20'],
     ])
     expect(text).toContain('▲ up 3')
     expect(text).toMatch(/Hacker News 1 1 3 0 Lobsters 0 0 0 3/)
