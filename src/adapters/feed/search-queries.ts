@@ -9,6 +9,8 @@ import type {
 } from '../../domain/feed/search/search.ts'
 import { parseSearchText } from '../../domain/feed/search/search-terms.ts'
 import { itemsOfKey } from '../../domain/feed/source.ts'
+import { formatInstant } from '../../domain/time.ts'
+import type { Instant } from '../../domain/time.ts'
 import { columnsOf, selectObjects } from '../sqlite/rows.ts'
 import type { ObjectColumns, SqlReader, StoreClient } from '../sqlite/rows.ts'
 import { DAY_NUMBER_OF_ID, dayOfNumber } from './search-documents.ts'
@@ -42,12 +44,17 @@ export function runQuery(client: StoreClient, query: FeedQuery): Promise<FeedRes
   }
 }
 
-type ItemDay = Omit<ItemTrend['days'][number], 'rank'> & { title: string; url: string | null; better: number }
+interface ItemDay extends Omit<ItemTrend['days'][number], 'rank'> {
+  title: string
+  url: string | null
+  publishedAt: Instant | null
+  better: number
+}
 
 /** Ranks the item among the day's signals of its source by points, using their index. */
 const SAME_DAY = 'SELECT count(*) FROM signals o WHERE o.source = s.source AND o.day = s.day'
 const ITEM_DAY_COLUMNS: ObjectColumns<ItemDay> = {
-  ...columnsOf('s', ['day', 'title', 'url', 'points', 'comments']),
+  ...columnsOf('s', ['day', 'title', 'url', 'points', 'comments', 'publishedAt']),
   better: `(${SAME_DAY} AND o.points > s.points)`,
   of: `(${SAME_DAY} AND o.points IS NOT NULL)`,
 }
@@ -69,7 +76,14 @@ async function itemTrend(reader: SqlReader, key: string): Promise<ItemTrend> {
       rank: points === null ? null : better + 1,
       of,
     }))
-    return { key, title: latest.title, url: latest.url, days: trend }
+    const { title, url, publishedAt } = latest
+    return {
+      key,
+      title,
+      url,
+      publishedAt: publishedAt === null ? null : formatInstant(publishedAt),
+      days: trend,
+    }
   }
   throw itemNotFound(key)
 }

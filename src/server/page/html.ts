@@ -132,7 +132,7 @@ const DAY_FORMAT = new Intl.DateTimeFormat('en-GB', {
   timeZone: 'UTC',
 })
 
-/** Formats a day for a heading, `25 Nov 2026`. */
+/** Formats a day: `4 Apr 2021`. */
 export function formatDay(day: Day): string {
   return DAY_FORMAT.format(Date.parse(day))
 }

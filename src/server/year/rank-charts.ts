@@ -6,9 +6,9 @@ import type { Xml } from '../feed/formats.ts'
 
 /** Themes of a chart. */
 export const CHART_THEMES = ['light', 'dark'] as const
-type ChartTheme = (typeof CHART_THEMES)[number]
+export type ChartTheme = (typeof CHART_THEMES)[number]
 
-interface Palette {
+export interface Palette {
   ground: string
   ink: string
   soft: string
@@ -18,7 +18,7 @@ interface Palette {
   lines: readonly string[]
 }
 
-const PALETTES: Readonly<Record<ChartTheme | 'page', Palette>> = {
+export const PALETTES: Readonly<Record<ChartTheme | 'page', Palette>> = {
   light: {
     ground: '#ffffff',
     ink: '#16181b',
@@ -98,10 +98,10 @@ interface ChartFrame {
   columns: readonly ChartColumn[]
 }
 
-type ChartColumn = Pick<BumpColumn, 'firstDay' | 'lastDay' | 'isGap'>
+export type ChartColumn = Pick<BumpColumn, 'firstDay' | 'lastDay' | 'isGap'>
 
 /** An SVG document with a title, a ground, and the pattern of gaps if it has one. */
-function chartFrame({ width, height, title, palette, columns }: ChartFrame, content: Xml): string {
+export function chartFrame({ width, height, title, palette, columns }: ChartFrame, content: Xml): string {
   return xml`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"
 role="img" aria-label="${title}" font-family="Segoe UI,Roboto,Liberation Sans,Arial,sans-serif" font-size="13">
 <title>${title}</title>
@@ -116,7 +116,7 @@ function yOf(rank: number): number {
   return HEAD + (rank - 0.5) * ROW
 }
 
-function ranksTo(top: number): number[] {
+export function ranksTo(top: number): number[] {
   return Array.from({ length: top }, (_, index) => index + 1)
 }
 
@@ -144,7 +144,7 @@ interface Band {
 }
 
 /** The hatched band of a gap; nothing for a publication. */
-function gapBand({ isGap, firstDay, lastDay }: ChartColumn, { x, width, top, height }: Band): Xml {
+export function gapBand({ isGap, firstDay, lastDay }: ChartColumn, { x, width, top, height }: Band): Xml {
   if (!isGap) return xml``
   const days = firstDay === lastDay ? firstDay : `${firstDay} to ${lastDay}`
   return xml`<rect x="${round(x - width / 2)}" y="${top}" width="${round(width)}" height="${height}" fill="url(#gap)">
@@ -152,15 +152,18 @@ function gapBand({ isGap, firstDay, lastDay }: ChartColumn, { x, width, top, hei
 `
 }
 
-/** Most days written above the chart. */
+/** Most days that are written. */
 const DAY_LABELS = 6
 
-/** Some days of the columns, above the chart. */
-function dayLabels(columns: readonly ChartColumn[], xOf: (index: number) => number): Xml[] {
+/** Baseline of the days. */
+export const DAYS_Y = 18
+
+/** Some days of the columns. */
+export function dayLabels(columns: readonly ChartColumn[], xOf: (index: number) => number): Xml[] {
   const step = Math.max(1, Math.ceil(columns.length / DAY_LABELS))
   return columns.flatMap(({ firstDay }, index) =>
     index % step === 0
-      ? [xml`<text x="${round(xOf(index))}" y="18" text-anchor="middle">${monthDay(firstDay)}</text>`]
+      ? [xml`<text x="${round(xOf(index))}" y="${DAYS_Y}" text-anchor="middle">${monthDay(firstDay)}</text>`]
       : [],
   )
 }
@@ -172,7 +175,7 @@ function monthDay(day: Day): string {
 }
 
 /** A line with a break wherever a column has no rank; a rank between two breaks is a dot. */
-function linePath(
+export function linePath(
   ranks: readonly (number | null)[],
   colour: string,
   atColumn: (index: number) => number,
@@ -202,66 +205,12 @@ function labelOf({ key, ranks }: BumpLine, titleOf: (key: string) => string): Xm
   return xml`<text x="${LEFT + PLOT}" y="${yOf(rank) + 4}">${shortTitle(title, TITLE_MAX)}<title>${title}</title></text>`
 }
 
-function shortTitle(title: string, length: number): string {
+export function shortTitle(title: string, length: number): string {
   const start = firstCodePoints(title, length)
   return start === title ? title : `${start}…`
 }
 
 /** Rounds a coordinate. */
-function round(value: number): number {
+export function round(value: number): number {
   return Math.round(value * 10) / 10
-}
-
-/** Sizes of the chart of an item, in pixels. */
-const ITEM_CHART_SIZE = { width: 720, height: 320 }
-const ITEM_PLOT = { left: 56, right: 696, top: 76, bottom: 300 }
-
-/** Longest heading of the chart of an item, in code points. */
-const HEADING_MAX = 70
-
-export interface ItemChart {
-  /** Above the chart. */
-  heading: string
-  /** For people who do not see the picture. */
-  title: string
-  columns: readonly ChartColumn[]
-  /** The ranks of the item by column, in one or two lists; null where it has none. */
-  series: readonly { name: string; ranks: readonly (number | null)[] }[]
-  theme: ChartTheme | 'page'
-}
-
-/** Draws the ranks of one item over time as an SVG picture without scripts, styles or references. */
-export function itemChartSvg({ heading, title, columns, series, theme }: ItemChart): string {
-  const palette = PALETTES[theme]
-  const ranks = series.flatMap((each) => each.ranks.filter((rank) => rank !== null))
-  const worst = Math.max(5, ...ranks)
-  const width = (ITEM_PLOT.right - ITEM_PLOT.left) / Math.max(1, columns.length)
-  const xOf = (index: number): number => ITEM_PLOT.left + (index + 0.5) * width
-  const rankY = (rank: number): number =>
-    round(ITEM_PLOT.top + ((rank - 1) * (ITEM_PLOT.bottom - ITEM_PLOT.top)) / Math.max(1, worst - 1))
-  const ticks = ticksTo(worst)
-  return chartFrame(
-    { ...ITEM_CHART_SIZE, title, palette, columns },
-    xml`<text x="16" y="24" font-size="15" font-weight="600" fill="${palette.ink}">${shortTitle(heading, HEADING_MAX)}</text>
-${series.map((each, index) => legend(each.name, index, palette.lines[index] ?? palette.ink, palette.soft))}
-${columns.map((column, index) => gapBand(column, { x: xOf(index), width, top: ITEM_PLOT.top, height: ITEM_PLOT.bottom - ITEM_PLOT.top }))}
-<g fill="${palette.soft}" font-size="11" transform="translate(0 ${ITEM_PLOT.top - 28})">${dayLabels(columns, xOf)}</g>
-<g stroke="${palette.line}">${ticks.map((tick) => xml`<path d="M${ITEM_PLOT.left} ${rankY(tick)}H${ITEM_PLOT.right}"/>`)}</g>
-<g fill="${palette.soft}" text-anchor="end">${ticks.map((tick) => xml`<text x="${ITEM_PLOT.left - 8}" y="${rankY(tick) + 4}">#${tick}</text>`)}</g>
-${series.map((each, index) => linePath(each.ranks, palette.lines[index] ?? palette.ink, xOf, rankY))}`,
-  )
-}
-
-/** Rank 1 and a few round ranks. */
-function ticksTo(worst: number): number[] {
-  const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000].find((each) => worst / each <= 6) ?? worst
-  return [1, ...ranksTo(Math.floor(worst / step)).map((count) => count * step)].filter(
-    (tick, index) => index === 0 || tick > 1,
-  )
-}
-
-function legend(name: string, index: number, colour: string, ink: string): Xml {
-  const x = 16 + index * 200
-  return xml`<path d="M${x} 42h18" stroke="${colour}" stroke-width="3"/><text x="${x + 24}" y="46" fill="${ink}">${name}</text>
-`
 }

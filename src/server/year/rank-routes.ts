@@ -3,6 +3,8 @@ import { z } from 'zod'
 import { COLUMNS, COLUMN_NAMES } from '../../domain/feed/columns.ts'
 import type { ColumnName } from '../../domain/feed/columns.ts'
 import { similarQuery } from '../../domain/feed/search/search.ts'
+import { itemsOfKey } from '../../domain/feed/source.ts'
+import { unitOf } from '../../domain/feed/subscription.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { parseQuery } from '../../domain/query.ts'
 import { Refusal } from '../../domain/refusal.ts'
@@ -24,8 +26,10 @@ import { JSON_TYPE, publishedBody } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
 import { invalidValues, publicAccess, publishedRoute } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
-import { CHART_THEMES, bumpChartSvg, itemChartSvg } from './rank-charts.ts'
-import type { BumpChart, ItemChart } from './rank-charts.ts'
+import { itemChartSvg } from './item-chart.ts'
+import type { ItemChart } from './item-chart.ts'
+import { CHART_THEMES, bumpChartSvg } from './rank-charts.ts'
+import type { BumpChart } from './rank-charts.ts'
 import type { ProvedPublications } from './proved-publications.ts'
 import { HISTORY_DOCS, historyContract, indexContract } from './routes.ts'
 import { CHANGES_COMMON } from './year-changes.ts'
@@ -163,11 +167,16 @@ export function itemChartOf(
     ),
   }))
   const heading = items.find((item) => item.key === key)?.title ?? key
+  const values = stops.map((stop) =>
+    stop.kind === 'gap' ? null : (lists.get(stop.item.manifest.sha256)?.positions.get(key)?.points ?? null),
+  )
+  const [{ source } = { source: '' }] = itemsOfKey(key)
   return {
     heading,
     title: `${heading}: rank in the Year`,
     columns: bumpColumns(stops, () => null),
     series,
+    numbers: { name: unitOf(source), values },
   }
 }
 
@@ -335,7 +344,7 @@ export const itemChartContract: Contract<ItemChartRefusal> = {
   operationId: 'getItemChart',
   summary: 'Get the ranks of an item over publications as a picture',
   description: [
-    'The ranks of an item in its own list and in `popular`, over `count` publications up to the newest at or before `at`.',
+    'The ranks of an item in its own list and in `popular`, and its points below them, over `count` publications up to the newest at or before `at`.',
     'A gap breaks the lines, as does a publication that does not list the item among the first hundred.',
   ].join(' '),
   query: itemChartQuery,

@@ -4,6 +4,8 @@ import pLimit from 'p-limit'
 import { COLUMN_NAMES } from '../../domain/feed/columns.ts'
 import type { ColumnName } from '../../domain/feed/columns.ts'
 import type { ChangeToken, Objects } from '../../domain/ports.ts'
+import { positionsOf } from '../../domain/year/history/calendar.ts'
+import type { YearPosition } from '../../domain/year/history/calendar.ts'
 import { TOP_LENGTH } from '../../domain/year/history/missed.ts'
 import type { YearTops } from '../../domain/year/history/missed.ts'
 import type { Ranks } from '../../domain/year/history/rank-history.ts'
@@ -30,6 +32,8 @@ interface YearLists {
   /** The first items of every list. */
   tops: YearTops<ListedItem>['tops']
   ranks: Readonly<Record<ColumnName, Ranks>>
+  /** Ranks and points of every item by save key. */
+  positions: ReadonlyMap<string, YearPosition>
 }
 
 /** Lists of publications by digest; null for an older layout. */
@@ -89,6 +93,7 @@ function listsOf(feed: YearFeed): YearLists {
     popular: feed.popular.map(listedItem),
     tops: Object.fromEntries(tops) as YearLists['tops'],
     ranks: Object.fromEntries(ranks) as YearLists['ranks'],
+    positions: positionsOf(feed),
   }
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
 import { ruleTest } from '../../../src/domain/feed/rule.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
-import { startOfDay } from '../../../src/domain/time.ts'
+import { formatInstant, startOfDay } from '../../../src/domain/time.ts'
 import { quiet, rebuild, searchQuery, signal } from '../../support/signals.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import type { FeedOpener, OpenFeed } from './open-feed.ts'
@@ -415,6 +415,7 @@ function relationContract(name: string, engine: FeedOpener): void {
         key: `hn-${item.sourceId}`,
         title: 'watched',
         url: item.url,
+        publishedAt: item.publishedAt === null ? null : formatInstant(item.publishedAt),
         days: [
           { day: '2026-03-01', points: 5, comments: 3, rank: 2, of: 3 },
           { day: '2026-03-02', points: 7, comments: null, rank: 1, of: 1 },

@@ -37,7 +37,8 @@ test('a turn on an item queries the search as the chat, for its caller', async (
   const callers: SearchCaller[] = []
   const by = (caller: SearchCaller): CallerSearch => {
     callers.push(caller)
-    const itemTrend = (key: string) => Promise.resolve({ key, title: 'title', url: null, days: [] })
+    const itemTrend = (key: string) =>
+      Promise.resolve({ key, title: 'title', url: null, publishedAt: null, days: [] })
     return { ...sources.search.by(caller), itemTrend }
   }
   expect((await ground({ ...sources, search: { by } }, 'hn-hn3')).scope).toBe('item')

@@ -45,6 +45,16 @@ function rowsOf(page: string, id: string): string[] {
   })
 }
 
+/** The title of each chart, and the number of parts of each of its lines: a move begins a part. */
+function chartsOf(page: string): { title: string | undefined; parts: (number | undefined)[] }[] {
+  return [...page.matchAll(/<svg[^>]*role="img".*?<\/svg>/gs)].map(([chart]) => ({
+    title: /<title>(.*?)<\/title>/.exec(chart)?.[1],
+    parts: [...chart.matchAll(/<path d="(M[^"]*)" fill="none"/g)].map(
+      ([, line = '']) => line.match(/M/g)?.length,
+    ),
+  }))
+}
+
 describe('the page of an item', () => {
   test('the page of an item has its ranks by day and by publication as tables, with missing days named', async () => {
     const { workspace, key } = await observed()
@@ -113,25 +123,37 @@ describe('the page of an item', () => {
     expect(text).not.toMatch(/In the Top Year|Similar items/)
   })
 
-  test('the page of an item draws its ranks by day and in the Year, broken where it has none', async () => {
+  test('the page of an item draws its ranks in the Year and its points below them, broken where it has none', async () => {
     const { workspace, key } = await observed()
     const { page } = await get(workspace, `/item?key=${key}`)
-    const charts = [...page.matchAll(/<svg[^>]*role="img".*?<\/svg>/gs)].map(([chart]) => chart)
-    expect(charts.map((chart) => /<title>(.*?)<\/title>/.exec(chart)?.[1])).toEqual([
-      'Rank among Hacker News of the day',
-      'An item: rank in the Year',
-    ])
-    // One line by day, and one for each list of the Year; a move begins each part of a line.
-    const lines = charts.map((chart) =>
-      [...chart.matchAll(/<path d="(M[^"]*)" fill="none"/g)].map(([, line = '']) => line.match(/M/g)?.length),
-    )
-    expect(lines).toEqual([[2], [2, 2]])
+    expect(chartsOf(page)).toEqual([{ title: 'An item: rank in the Year', parts: [2, 2, 2] }])
   })
 
-  test('the page of an item draws no chart of a single day', async () => {
-    const { page } = await get(await withOneDay(), '/item?key=hn-hn1')
-    expect(page).toContain('id="daily-ranks"')
-    expect(page).not.toContain('role="img"')
+  test('the page of an item that was never in the Year draws its ranks by day and its points below them', async () => {
+    const workspace = await openWorkspace()
+    const [first] = sampleSignals()
+    if (!first) throw new Error('the sample is empty')
+    const days = [AS_OF, addDays(AS_OF, 2), LAST]
+    await workspace.feed.importSignals(days.map((day, index) => ({ ...first, day, points: 100 + index })))
+    const { page, text } = await get(workspace, `/item?key=hn-${first.sourceId}`)
+    expect(chartsOf(page)).toEqual([
+      { title: 'Rank by points among the Hacker News items of the day', parts: [2, 2] },
+    ])
+    expect(text).not.toContain('In the Top Year')
+  })
+
+  test('the page of an item draws no chart and has no table of a single day', async () => {
+    const { page, text } = await get(await withOneDay(), '/item?key=hn-hn1')
+    expect(page).not.toMatch(/<table|role="img"/)
+    expect(text).toContain('the only day of observation')
+  })
+
+  test('the first line of an item has its rank, numbers, source and day', async () => {
+    const { workspace, key } = await observed()
+    const { text } = await get(workspace, `/item?key=${key}`)
+    expect(text.replaceAll('# ', '#')).toContain(
+      '#1 in Top Year (1 Mar 2026 #1) · 9,500 points · 1 comment · Hacker News · 28 Feb 2026',
+    )
   })
 
   test('the page of an item refuses an invalid time', async () => {

@@ -124,11 +124,12 @@ describe('the bump chart', () => {
 })
 
 describe('the chart of an item', () => {
-  test('has its ranks in its list and in Popular, broken by the gap', async () => {
+  test('has its ranks in its list and in Popular and its points, broken by the gap', async () => {
     const app = openApp(await changedYear())
     const { text } = await requestRoute(app, '/charts/item.svg?key=hn-15')
     const lines = [...text.matchAll(/<path d="(M[^"]*)" fill="none"/g)].map(([, path = '']) => path)
-    expect(lines.map((path) => path.match(/M/g)?.length)).toEqual([2, 2])
+    expect(lines.map((path) => path.match(/M/g)?.length)).toEqual([2, 2, 2])
+    expect(text).toContain('>points<')
     expect(text).toContain('Story 15 &lt;b&gt;')
     expect(text).toContain('in Popular')
     expect(text).toContain('in Hacker News')

@@ -305,6 +305,7 @@ const itemTrendSchema = z
     key: z.string(),
     title: z.string(),
     url: z.string().nullable(),
+    publishedAt: z.string().nullable(),
     days: z.array(
       z.strictObject({
         day,

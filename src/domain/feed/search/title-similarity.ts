@@ -28,7 +28,7 @@ const DUPLICATE_MIN = 0.6
 const SUBJECT_MIN = 0.08
 
 /** Words below this share of the weight of a unique word are too common to identify a subject. */
-const DISTINCTIVE_MIN_SHARE = 0.3
+const DISTINCTIVE_MIN_SHARE = 0.4
 
 /** Least weight, as such a share, of the distinctive words that two titles of one subject share. */
 const SUBJECT_MIN_SHARE = 0.5

@@ -1,7 +1,7 @@
 import type { Day } from '../../../domain/time.ts'
-import { itemChartSvg } from '../../year/rank-charts.ts'
-import type { ItemChart } from '../../year/rank-charts.ts'
-import { NOTHING, formatCount, html } from '../html.ts'
+import { itemChartSvg } from '../../year/item-chart.ts'
+import type { ItemChart } from '../../year/item-chart.ts'
+import { formatCount, html } from '../html.ts'
 import type { Html } from '../html.ts'
 
 /** A column of numbers by day. */
@@ -13,52 +13,41 @@ interface Series<Row> {
 /** A day with numbers, or days without numbers and the reason. */
 export type ChartRow<Row> = { day: Day; row: Row } | { days: string; reason: string }
 
-interface ChartTable<Row> {
+interface NumbersTable<Row> {
   /** Id of the table. */
   id: string
   caption: string
-  /** The chart of the ranks; null for too few days to draw. */
-  chart: Omit<ItemChart, 'theme'> | null
   series: readonly Series<Row>[]
   rows: readonly ChartRow<Row>[]
 }
 
-/** Renders ranks by day as a chart, and all numbers as a folded table. Days without an observation are separate rows. */
-export function chartTable<Row>({ id, caption, chart, series, rows }: ChartTable<Row>): Html {
-  return html`<figure class="over-time">
-    ${chart === null ? NOTHING : pageChart(chart)}
-    <details>
-      <summary>The numbers as a table</summary>
-      <div class="wide rows" tabindex="0" role="group" aria-label="${caption}">
-        <table class="compared" id="${id}">
-          <caption class="unseen">
-            ${caption}
-          </caption>
-          <thead>
-            <tr>
-              <th scope="col">Day</th>
-              ${series.map(({ title }) => html`<th scope="col" class="number">${title}</th>`)}
-            </tr>
-          </thead>
-          <tbody>
-            ${rows.map((chartRow) => rowOf(chartRow, series))}
-          </tbody>
-        </table>
-      </div>
-    </details>
-  </figure>`
+/** Renders the ranks of an item over time as a picture in the colours of the page. */
+export function chartFigure(chart: Omit<ItemChart, 'theme'>): Html {
+  const svg: Html = { html: itemChartSvg({ ...chart, theme: 'page' }) }
+  return html`<figure class="over-time">${svg}</figure>`
 }
 
-function pageChart(chart: Omit<ItemChart, 'theme'>): Html {
-  const svg: Html = { html: itemChartSvg({ ...chart, theme: 'page' }) }
-  return html`<div
-    class="wide"
-    tabindex="0"
-    role="group"
-    aria-label="${chart.title}, chart; the table below has the same numbers"
-  >
-    ${svg}
-  </div>`
+/** Renders numbers by day as a folded table. Days without an observation are separate rows. */
+export function numbersTable<Row>({ id, caption, series, rows }: NumbersTable<Row>): Html {
+  return html`<details class="folded">
+    <summary>${caption}, as a table</summary>
+    <div class="wide rows" tabindex="0" role="group" aria-label="${caption}">
+      <table class="compared" id="${id}">
+        <caption class="unseen">
+          ${caption}
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">Day</th>
+            ${series.map(({ title }) => html`<th scope="col" class="number">${title}</th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          ${rows.map((chartRow) => rowOf(chartRow, series))}
+        </tbody>
+      </table>
+    </div>
+  </details>`
 }
 
 function rowOf<Row>(chartRow: ChartRow<Row>, series: readonly Series<Row>[]): Html {

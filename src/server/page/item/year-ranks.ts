@@ -1,68 +1,72 @@
 import { COLUMNS, COLUMN_NAMES } from '../../../domain/feed/columns.ts'
-import { parseKey } from '../../../domain/feed/search/search.ts'
+import type { ItemTrend } from '../../../domain/feed/search/search.ts'
+import { onceFor } from '../../../domain/once.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { formatInstant } from '../../../domain/time.ts'
-import type { Instant } from '../../../domain/time.ts'
-import { atOfStop, momentAt, positionsOf } from '../../../domain/year/history/calendar.ts'
+import type { Day, Instant } from '../../../domain/time.ts'
+import { atOfStop } from '../../../domain/year/history/calendar.ts'
 import type { TimelineStop, YearPosition } from '../../../domain/year/history/calendar.ts'
-import { lastStops, stayOf } from '../../../domain/year/history/rank-history.ts'
+import { stayOf } from '../../../domain/year/history/rank-history.ts'
 import type { Manifest } from '../../../domain/year/ledger.ts'
-import { onceFor } from '../../../domain/once.ts'
 import { trendContract } from '../../feed/search-routes.ts'
 import { codeOf } from '../../route.ts'
-import { envelopeOf } from '../../year/proved-publications.ts'
-import type { ItemChart } from '../../year/rank-charts.ts'
-import type { ProvedPublication } from '../../year/proved-publications.ts'
-import { ITEM_CHART_PATH, itemChartOf, manifestsOf, stopsOnce } from '../../year/rank-routes.ts'
-import { PUBLICATIONS_MAX } from '../../year/year-lists.ts'
-import type { ListsByDigest } from '../../year/year-lists.ts'
-import { NOTHING, html } from '../html.ts'
+import { ITEM_CHART_PATH, itemChartOf, manifestsOf } from '../../year/rank-routes.ts'
+import { NOTHING, formatDay, html } from '../html.ts'
 import type { Html } from '../html.ts'
 import { ITEM_PATH, withQuery } from '../layout.ts'
-import type { PageQuery } from '../layout.ts'
-import type { PageSources, View } from '../rendered-pages.ts'
+import type { View } from '../rendered-pages.ts'
 import { section } from '../sections.ts'
 import type { Section, SectionRefusal } from '../sections.ts'
-import { daysOf, parseTime, refusalOfYear } from '../year/time-travel.ts'
+import { daysOf, refusalOfYear } from '../year/time-travel.ts'
 import { shareBox } from '../year/year-chart.ts'
 import { ranksByDay, stayText } from '../year/year-view.ts'
-import { chartTable } from './chart-table.ts'
+import { chartFigure, numbersTable } from './chart-table.ts'
 import type { ChartRow } from './chart-table.ts'
+import { positionIn } from './year-record.ts'
+import type { YearRecord } from './year-record.ts'
 
-/** Publications and gaps per page: each publication is verified. */
+/** Publications and gaps per page of the chart. */
 const STOPS_PER_PAGE = 31
 
-/** An item's rank in each publication of the Year, read from verified bytes. */
-export function yearRanksSection(view: View): Promise<Section | null> {
-  const { sources, now, query } = view
-  const { publications, lists, search } = sources
+/** The publications and gaps that the chart and the table show. */
+function shownStops({ stops, stopIndex }: YearRecord): readonly TimelineStop[] {
+  return stops.slice(Math.max(0, stopIndex + 1 - STOPS_PER_PAGE), stopIndex + 1)
+}
+
+/** The ranks of an item in the shown publications, with the days without a rank and their reason. */
+const rowsOf = onceFor((record: YearRecord): readonly ChartRow<YearPosition>[] =>
+  shownStops(record).map((stop) =>
+    stop.kind === 'gap' ? gapRow(stop) : rankRow(record, stop.item.manifest),
+  ),
+)
+
+/** True if the ranks in the Year are drawn: for one rank there is nothing to see. */
+export function hasYearChart(record: YearRecord): boolean {
+  return rowsOf(record).filter((row) => 'row' in row).length > 1
+}
+
+/** An item's rank in each publication of the Year, as a chart and a folded table. */
+export function yearRanksSection(
+  view: View,
+  reads: { year: Promise<YearRecord>; trend: Promise<ItemTrend> },
+): Promise<Section | null> {
+  const { now, query } = view
   return section(view, { id: 'year-ranks', title: 'In the Top Year', refusalOf }, async () => {
-    const key = parseKey(query.params)
-    const at = parseTime(query.params, 'at', 'invalid_at', now) ?? now
-    const proved = await publications.entries()
-    const stops = stopsOnce(proved)
-    const { stopIndex } = momentAt(proved.timeline, stops, at)
-    const shown = stops.slice(Math.max(0, stopIndex + 1 - STOPS_PER_PAGE), stopIndex + 1)
-    const rows: ChartRow<YearPosition>[] = []
-    // One after another: verification blocks the thread that serves all requests.
-    for (const stop of shown) {
-      if (stop.kind === 'gap') rows.push(gapRow(stop))
-      else rows.push(rankRow(await publications.publication(stop.item.manifest), key))
-    }
+    const record = await reads.year
+    const { key, stops, stopIndex, manifests, lists } = record
+    const rows = rowsOf(record)
+    const links = pageLinks(stops, stopIndex, now)
+    const listed = rows.flatMap((row) => ('row' in row ? [row] : []))
+    if (listed.length === 0 && (links.length === 0 || !(await isStored(reads.trend)))) return null
+    const shown = shownStops(record)
     const folded = foldAbsent(rows)
-    const isListed = rows.some((each) => 'row' in each)
-    if (!isListed && !(await isStored(search, key))) return null
-    const recent = manifestsOf(lastStops(stops, stopIndex, PUBLICATIONS_MAX))
-    const read = await lists(recent)
-    const stays = staysIn(recent, read, key, recent[0] === manifestsOf(stops)[0])
-    const isDrawn = rows.filter((row) => 'row' in row).length > 1
-    const chart = isDrawn ? itemChartOf({ stops: shown, lists: read }, key) : null
-    return html`${stays} ${shown.length === 0 ? NO_PUBLICATION : table(folded, chart)}
-      <p class="as-of">
-        The published rank in the list of its source and in <em>Popular</em>; a published rank never changes.
-      </p>
-      ${pageLinks(stops, stopIndex, query, now)}
-      ${isListed ? shareItem(view.frame.baseUrl(), key, manifestsOf(shown)) : NOTHING}`
+    const chart = hasYearChart(record) ? itemChartOf({ stops: shown, lists }, key) : null
+    const stays = staysIn(manifests, record, manifests[0] === manifestsOf(stops)[0])
+    const pages = links.map(({ at, text }) => query.sectionLink('year-ranks', { at }, text))
+    const share = listed.length > 0 ? shareItem(view.frame.baseUrl(), key, manifestsOf(shown)) : NOTHING
+    return html`${chart === null ? NOTHING : chartFigure({ ...chart, heading: 'Rank in the Top Year' })}
+    ${stays} ${fewRanks(listed, folded)} ${folded.length > 1 ? table(folded) : NOTHING}
+    ${pages.length > 0 ? html`<p>${pages}</p>` : NOTHING} ${share}`
   })
 }
 
@@ -70,8 +74,21 @@ function refusalOf(error: unknown, view: View): SectionRefusal {
   return codeOf(trendContract, error) === 'invalid_key' ? INVALID_KEY : refusalOfYear(error, view)
 }
 
+/** What stands in place of a chart of less than two ranks, unless the table says it. */
+function fewRanks(
+  [only, ...others]: readonly { day: Day; row: YearPosition }[],
+  folded: readonly ChartRow<YearPosition>[],
+): Html {
+  if (others.length > 0) return NOTHING
+  if (only)
+    return html`<p>
+      #${only.row.popular ?? only.row.rank ?? '–'} on ${formatDay(only.day)}, and on no other of these days.
+    </p>`
+  return folded.length > 1 ? NOTHING : html`<p>Not among the first hundred on these days.</p>`
+}
+
 /** A sentence with the best rank and the stay of an item in each list of the newest publication. */
-function staysIn(manifests: readonly Manifest[], lists: ListsByDigest, key: string, isStart: boolean): Html {
+function staysIn(manifests: readonly Manifest[], { lists, key }: YearRecord, isStart: boolean): Html {
   const stays = COLUMN_NAMES.flatMap((name) => {
     const stay = stayOf(key, ranksByDay(manifests, lists, name), isStart)
     return stay ? [`${COLUMNS[name]}: ${stayText(stay)}`] : []
@@ -80,9 +97,9 @@ function staysIn(manifests: readonly Manifest[], lists: ListsByDigest, key: stri
 }
 
 /** False if no item with a key is stored; the first section of the page says so. */
-async function isStored(search: PageSources['search'], key: string): Promise<boolean> {
+async function isStored(trend: Promise<ItemTrend>): Promise<boolean> {
   try {
-    await search.itemTrend(key)
+    await trend
     return true
   } catch (error) {
     return !(error instanceof Refusal && error.code === 'item_not_found')
@@ -100,19 +117,12 @@ function shareItem(baseUrl: string, key: string, shown: readonly Manifest[]): Ht
 
 const INVALID_KEY = { status: 400, code: 'invalid_key', when: trendContract.refusals.invalid_key.when }
 
-/** The standing of each item in a publication; null for an older layout. */
-const standingsIn = onceFor((publication: ProvedPublication): ReadonlyMap<string, YearPosition> | null => {
-  const envelope = envelopeOf(publication)
-  return envelope && positionsOf(envelope.feed)
-})
-
-function rankRow(publication: ProvedPublication, key: string): ChartRow<YearPosition> {
-  const { algorithmVersion, asOfDay } = publication.manifest
-  const standings = standingsIn(publication)
-  if (standings === null)
+function rankRow(record: YearRecord, manifest: Manifest): ChartRow<YearPosition> {
+  const { algorithmVersion, asOfDay } = manifest
+  const position = positionIn(record, manifest)
+  if (position === undefined)
     return { days: asOfDay, reason: `not shown: ${algorithmVersion} has an older layout` }
-  const standing = standings.get(key)
-  return standing ? { day: asOfDay, row: standing } : { days: asOfDay, reason: ABSENT }
+  return position ? { day: asOfDay, row: position } : { days: asOfDay, reason: ABSENT }
 }
 
 /** Joins consecutive days without a rank for the same reason to one row. */
@@ -133,13 +143,10 @@ function gapRow(stop: TimelineStop): ChartRow<YearPosition> {
   return { days: daysOf(stop), reason: 'gap: nothing was published' }
 }
 
-const NO_PUBLICATION = html`<p class="empty">Nothing had been published by this time.</p>`
-
-function table(rows: readonly ChartRow<YearPosition>[], chart: Omit<ItemChart, 'theme'> | null): Html {
-  return chartTable<YearPosition>({
+function table(rows: readonly ChartRow<YearPosition>[]): Html {
+  return numbersTable<YearPosition>({
     id: 'year-ranks-table',
-    caption: 'Rank in the Year, by as-of day',
-    chart,
+    caption: 'Rank in the Top Year, by as-of day',
     series: [
       { title: 'In its list', valueOf: ({ rank }) => rank },
       { title: 'In Popular', valueOf: ({ popular }) => popular },
@@ -150,11 +157,16 @@ function table(rows: readonly ChartRow<YearPosition>[], chart: Omit<ItemChart, '
 }
 
 /** Links to earlier and later publications. */
-function pageLinks(stops: readonly TimelineStop[], place: number, query: PageQuery, now: Instant): Html {
+function pageLinks(
+  stops: readonly TimelineStop[],
+  place: number,
+  now: Instant,
+): { at: string; text: string }[] {
   const earlier = stops[place - STOPS_PER_PAGE]
   const later =
     place < stops.length - 1 ? stops[Math.min(place + STOPS_PER_PAGE, stops.length - 1)] : undefined
-  const link = (stop: TimelineStop | undefined, text: string) =>
-    stop ? query.sectionLink('year-ranks', { at: atOfStop(stop, now) }, text) : NOTHING
-  return html`<p>${link(earlier, 'Earlier')} ${link(later, 'Later')}</p>`
+  return [
+    ...(earlier ? [{ at: atOfStop(earlier, now), text: 'Earlier' }] : []),
+    ...(later ? [{ at: atOfStop(later, now), text: 'Later' }] : []),
+  ]
 }
