@@ -127,6 +127,16 @@ test.each(SCREENS)('the page of an item has no flaws on $name', async ({ name, .
   await picture(start.page, `item-${name}`)
 })
 
+test('the cursor of the chart of an item names the numbers of its day', async () => {
+  const { page, problems } = await visit(`${demo.url}/item?key=hn-26296339`)
+  const day = page.locator('.over-time .day').last()
+  await day.hover()
+  const numbers = (await page.locator('.over-time text.cursor').textContent()) ?? ''
+  expect(numbers).toMatch(/^\d{4}-\d\d-\d\d: #\d+ in Popular, .*, [\d,]+ points$/)
+  expect(await day.textContent()).toBe(numbers)
+  expect(problems).toEqual([])
+})
+
 test('the chat suggests questions, answers one, and shows the talk again after a reload', async () => {
   const opened = await visit(`${demo.url}/chat`, { viewport: NARROW })
   const { page } = opened

@@ -11,7 +11,7 @@ import {
   round,
   shortTitle,
 } from './rank-charts.ts'
-import type { ChartColumn, ChartTheme, Palette } from './rank-charts.ts'
+import type { Band, ChartColumn, ChartTheme, Palette } from './rank-charts.ts'
 
 /** Sizes of the chart of an item, in pixels: narrow enough to be read on a phone as a whole. */
 const ITEM_CHART_SIZE = { width: 480, height: 356 }
@@ -60,8 +60,29 @@ ${columns.map((column, index) => gapBand(column, { ...band, x: xOf(index) }))}
 ${grid(ticks, palette)}
 ${series.map((each, index) => linePath(each.ranks, palette.lines[index] ?? palette.ink, xOf, rankY))}
 ${numbersPlot(numbers, palette, xOf)}
-<g fill="${palette.soft}" font-size="11" transform="translate(0 ${DAYS_BASELINE - DAYS_Y})">${dayLabels(columns, xOf)}</g>`,
+<g fill="${palette.soft}" font-size="11" transform="translate(0 ${DAYS_BASELINE - DAYS_Y})">${dayLabels(columns, xOf)}</g>
+${theme === 'page' ? columns.map((_, index) => dayArea({ columns, series, numbers }, index, { ...band, x: xOf(index) })) : xml``}`,
   )
+}
+
+/** The area of a day, which names its numbers under the pointer. */
+function dayArea(
+  { columns, series, numbers }: Pick<ItemChart, 'columns' | 'series' | 'numbers'>,
+  index: number,
+  { x, width, top, height }: Band,
+): Xml {
+  const { firstDay = '', lastDay = '', isGap = false } = columns[index] ?? {}
+  const points = numbers.values[index] ?? null
+  const facts = [
+    ...series.flatMap(({ name, ranks }) =>
+      typeof ranks[index] === 'number' ? [`#${ranks[index]} ${name}`] : [],
+    ),
+    ...(points === null ? [] : [`${EXACT_FORMAT.format(points)} ${numbers.name}`]),
+  ]
+  const days = firstDay === lastDay ? firstDay : `${firstDay} to ${lastDay}`
+  const text = isGap ? 'gap, nothing was published' : facts.length > 0 ? facts.join(', ') : 'no rank'
+  return xml`<rect class="day" x="${round(x - width / 2)}" y="${top}" width="${round(width)}" height="${height}" fill="none" pointer-events="all"><title>${days}: ${text}</title></rect>
+`
 }
 
 /** Converts a value to its y coordinate in a plot. @param top value at the top */

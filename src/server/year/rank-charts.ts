@@ -135,7 +135,7 @@ function gapPattern({ gap }: Palette): Xml {
 `
 }
 
-interface Band {
+export interface Band {
   /** Middle of the column. */
   x: number
   width: number

@@ -1,6 +1,7 @@
 import { setUpChat } from './chat/chat.ts'
 import { setUpCopyButtons } from './dom.ts'
 import { setUpHidden } from './hidden.ts'
+import { setUpItemChart } from './item-chart.ts'
 import { setUpKeys } from './keys.ts'
 import { setUpNews } from './news.ts'
 import { setUpSince } from './since.ts'
@@ -14,6 +15,7 @@ setUpChat()
 setUpNews()
 setUpSince()
 setUpTimeline()
+setUpItemChart()
 
 /** Closes an open menu of the header by a click elsewhere and by Escape. */
 function setUpMenus() {

@@ -93,7 +93,7 @@ function dailyChart(days: readonly ObservedDay[], caption: string, source: strin
     heading: `Rank among ${nameOfSource(source)} of the day`,
     title: caption,
     columns,
-    series: [{ name: 'rank', ranks: values('rank') }],
+    series: [{ name: `by ${unitOf(source)}`, ranks: values('rank') }],
     numbers: { name: unitOf(source), values: values('points') },
   }
 }
