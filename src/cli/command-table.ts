@@ -224,6 +224,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     description: 'write the archive up to its newest checkpoint as static files for any web server',
     example: 'dash export /var/www/history',
     argument: new Argument('<target>', 'a folder, or a bucket as s3://BUCKET/PREFIX?endpoint=URL'),
+    options: [toggle('--page', 'write pages for readers too, one for each publication, and feeds')],
     job: () => 'export',
     load: async () => (await import('./commands/archive/export.ts')).exportCommand,
   },

@@ -10,11 +10,13 @@ import { QUERY_TIMEOUT_MS } from '../domain/feed/search/search.ts'
 import { once } from '../domain/once.ts'
 import type {
   ArchiveFolder,
+  ArchivePages,
   ArticleTexts,
   ChangeReceiver,
   ChatModel,
   PassThrough,
   Clock,
+  ExportedArchive,
   FeedSearch,
   HumanVerifier,
   LineSource,
@@ -125,6 +127,11 @@ export class Container {
   /** A tree of static files to export to. */
   async staticTree(location: StoreLocation): Promise<StaticTree> {
     return this.#closing((await import('../adapters/objects/static-tree.ts')).openStaticTree(location))
+  }
+
+  /** Makes the pages of an export. */
+  async exportedPages(): Promise<(archive: ExportedArchive) => ArchivePages> {
+    return (await import('../server/page/year/exported-pages.ts')).exportedPages
   }
 
   readonly year = once(async () =>

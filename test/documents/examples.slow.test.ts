@@ -119,6 +119,16 @@ test('the examples of docs/quick-start.md succeed in an empty folder', async () 
   expect(output).toContain('sound: 1 publication')
 })
 
+test('the examples of docs/static-hosting.md collect, publish and export pages in an empty folder', async () => {
+  const [code, output] = await follow(
+    'docs/static-hosting.md',
+    null,
+    'trap - EXIT; trap "ls site/year" EXIT\n',
+  )
+  expect(code, output).toBe(0)
+  expect(output).toContain(`${lastCompleteDay(Date.now())}.html`)
+})
+
 test('the examples of docs/api.md request every path of every interface in each of three languages', async () => {
   const interfaces = await interfacesOf(openApp(await openWorkspace()))
   const paths = interfaces.flatMap((each) => each.paths)

@@ -96,7 +96,7 @@ export async function exportLog({ workspace, exportFolder }: SignedArchive): Pro
     year: workspace.year,
     objects: workspace.objects,
     openTree: async () => openStaticTree({ kind: 'file', path: exportFolder }),
-    page: new Map<string, Uint8Array>(),
+    pagesOf: null,
     clock: Date.now,
     onProgress: () => undefined,
   }

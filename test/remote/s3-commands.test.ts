@@ -108,7 +108,7 @@ test('an export into a bucket has the files of an export into a folder, and writ
   const { prefix, env } = storePlace()
   const { DASH_STORE_URL: target = '', ...keys } = env()
   const exportTo = (to: string) =>
-    dash(['export', to, '--json', '--data-dir', workspace.folder], { env: keys })
+    dash(['export', to, '--page', '--json', '--data-dir', workspace.folder], { env: keys })
   expect((await exportTo(folder)).code).toBe(0)
   server.reset()
   const { code, stdout } = await exportTo(target)

@@ -45,6 +45,7 @@ export function exportTo(
     year,
     objects,
     openTree: () => Promise.resolve(tree),
+    pagesOf: null,
     clock: tickingClock(0),
     onProgress: () => undefined,
   }

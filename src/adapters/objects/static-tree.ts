@@ -56,7 +56,7 @@ function folderOf(root: string, fileClock: Clock): Pick<S3Engine, 'driver' | 'pr
 }
 
 /** The folders of an export, besides its root. Other folders in a target belong to others. */
-const TREE_FOLDERS = ['objects', 'tlog']
+const TREE_FOLDERS = ['objects', 'tlog', 'assets', 'year']
 
 /** Age of a temporary file that no running writer has: writing one takes seconds. */
 const UNFINISHED_MS = 3_600_000

@@ -1,5 +1,13 @@
 import { areSameBytes, sha256Hex } from '../../domain/digest.ts'
-import type { Clock, Objects, StaticTree, YearReader } from '../../domain/ports.ts'
+import type {
+  ArchivePage,
+  ArchivePages,
+  Clock,
+  ExportedArchive,
+  Objects,
+  StaticTree,
+  YearReader,
+} from '../../domain/ports.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import type { StorageRefusal } from '../../domain/refusal.ts'
 import { utf8Text } from '../../domain/text.ts'
@@ -15,7 +23,10 @@ import { readCheckpoint } from '../../domain/year/log/signed-note.ts'
 import type { Checkpoint, Note } from '../../domain/year/log/signed-note.ts'
 import {
   STATIC_CHECKPOINT,
+  STATIC_DAYS,
+  STATIC_FEEDS,
   STATIC_HEADERS,
+  STATIC_HOME,
   STATIC_INDEX,
   STATIC_LEGACY_LEDGER,
   STATIC_POLICY,
@@ -35,6 +46,8 @@ export interface ExportPorts {
   objects: Pick<Objects, 'get' | 'headFile' | 'logFiles'>
   /** Opens the target, and creates a missing folder. */
   openTree: () => Promise<StaticTree>
+  /** Makes the pages; null for an export without pages. */
+  pagesOf: ((archive: ExportedArchive) => ArchivePages) | null
   clock: Clock
   onProgress: ObjectProgress
 }
@@ -72,18 +85,23 @@ export async function exportArchive(ports: ExportPorts, signal: AbortSignal): Pr
   const { objects, clock } = ports
   const startedAt = clock()
   const archive = await verified(() => readSignedArchive(ports))
+  const read = (manifest: Manifest): Promise<Uint8Array> =>
+    verified(async () => proveBytes(manifest, await objects.get(manifest.sha256)))
   // After a crash here, the target is an empty folder.
   const tree = await ports.openTree()
   const obstacle = obstacleTo(archive, checkpointOf(await tree.get(STATIC_CHECKPOINT), archive))
   if (obstacle !== null) throw checkpointRefused(obstacle)
-  await requireOwnTree(tree)
+  const pages = ports.pagesOf?.({
+    proved: { ...archive.proved, head: archive.head },
+    checkpoint: archive.log.checkpoint,
+    publication: read,
+  })
+  await requireOwnTree(tree, pages !== undefined)
   await tree.removeUnfinished()
   const target = {
     has: (sha256: string) => hasObject(tree, sha256),
     put: (sha256: string, bytes: Uint8Array) => tree.put(staticObjectPath(sha256), bytes),
   }
-  const read = (manifest: Manifest): Promise<Uint8Array> =>
-    verified(async () => proveBytes(manifest, await objects.get(manifest.sha256)))
   // After a crash here, the tree has objects without tiles.
   const copied = await copyObjects(read, archive.proved.timeline, target, ports.onProgress, signal)
   const counts = {
@@ -92,7 +110,8 @@ export async function exportArchive(ports: ExportPorts, signal: AbortSignal): Pr
     unchanged: copied.unchanged,
     bytes: copied.bytes,
   }
-  const isWritten = await writeLogFiles(tree, archive, counts, signal)
+  if (pages) await writePages(tree, pages, counts, signal)
+  const isWritten = await writeLogFiles(tree, archive, await pages?.overviews(), counts, signal)
   // Another export wrote a larger checkpoint meanwhile: start again from the newest note.
   if (!isWritten) return exportArchive(ports, signal)
   const { origin, size, root } = archive.log.checkpoint
@@ -195,9 +214,10 @@ function checkpointRefused(obstacle: string): Refusal<StorageRefusal> {
  *
  * @throws Refusal `copy_refused`
  */
-async function requireOwnTree(target: StaticTree): Promise<void> {
+async function requireOwnTree(target: StaticTree, hasPages: boolean): Promise<void> {
   if ((await target.get(STATIC_POLICY)) !== null) return
-  for (const path of [STATIC_INDEX, STATIC_HEADERS])
+  const pages = hasPages ? [STATIC_HOME, STATIC_DAYS, ...Object.values(STATIC_FEEDS)] : []
+  for (const path of [STATIC_INDEX, STATIC_HEADERS, ...pages])
     if ((await target.get(path)) !== null)
       throw new Refusal<ExportRefusal>(
         'copy_refused',
@@ -218,9 +238,34 @@ async function hasObject(target: StaticTree, sha256: string): Promise<boolean> {
 }
 
 /**
- * Writes all files except the publications, which must be there already. The checkpoint is the last one: a reader never
+ * Writes the pages of publications that are missing, and that of the publication that was the newest one. The newest page
+ * comes first, so that a page is there before another one links to it.
+ */
+async function writePages(
+  target: StaticTree,
+  { assets, publications }: ArchivePages,
+  counts: FileCounts,
+  signal: AbortSignal,
+): Promise<void> {
+  // After a crash from here on, the tree has pages that no list of days names; the next export continues.
+  for (const [path, bytes] of assets) await putOnce(target, path, bytes, counts)
+  const stored = new Map<ArchivePage, Uint8Array | null>()
+  await inBatches(publications, async (page) => void stored.set(page, await target.get(page.path)), signal)
+  for (const page of publications.toReversed()) {
+    signal.throwIfAborted()
+    const before = stored.get(page) ?? null
+    const bytes = before !== null && page.isCurrent(before) ? null : await page.render()
+    // Another export that replaced the page meanwhile wrote the same or a newer one.
+    const isWritten = bytes !== null && (await target.replace(page.path, before, bytes))
+    countFile(counts, isWritten ? bytes : null)
+  }
+}
+
+/**
+ * Writes all files except the publications and their pages, which must be there already. The checkpoint is the last one: a reader never
  * sees a checkpoint whose files are missing.
  *
+ * @param overviews pages and feeds that each export replaces
  * @param counts to which each file is added
  * @returns false if the target has a checkpoint that must stay
  * @throws Refusal `storage_damaged` if a file that never changes has other bytes, or if the files that change do not stay
@@ -229,6 +274,7 @@ async function hasObject(target: StaticTree, sha256: string): Promise<boolean> {
 async function writeLogFiles(
   target: StaticTree,
   archive: SignedArchive,
+  overviews: ReadonlyMap<string, Uint8Array> = new Map(),
   counts: FileCounts,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -251,6 +297,7 @@ async function writeLogFiles(
     // After a crash from here on, the index may list publications after the checkpoint, whose objects are there.
     [STATIC_INDEX, encode(JSON.stringify(historyIndex(proved, head)))],
     [STATIC_HEADERS, encode(staticHeadersText())],
+    ...overviews,
     [STATIC_CHECKPOINT, encode(log.note)],
   ])
   for (let pass = 1; pass <= PASSES_MAX; pass += 1) {

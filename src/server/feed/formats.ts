@@ -15,8 +15,10 @@ export interface FeedDocument<Facts extends object = object, EntryFacts extends 
   homeUrl: string
   /** URL of this document. */
   selfUrl: string
-  /** Page that describes the interface and its own elements. */
-  docsUrl: string
+  /** Permanent id of the feed. Default: its URL. */
+  id?: string
+  /** Page that describes the interface and its own elements; null in an export. */
+  docsUrl: string | null
   generatedAt: string
   /** The product's own elements in RSS and Atom. */
   elements: readonly Xml[]
@@ -44,7 +46,7 @@ interface FeedEntry<Facts extends object> {
 export function writeAtom(feed: FeedDocument): string {
   return xml`<?xml version="1.0" encoding="UTF-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom" xmlns:dash="${DASH_NAMESPACE}">
-<id>${feed.selfUrl}</id>
+<id>${feed.id ?? feed.selfUrl}</id>
 <title type="text">${feed.title}</title>
 <subtitle type="text">${feed.description}</subtitle>
 <updated>${feed.generatedAt}</updated>
@@ -145,7 +147,7 @@ export function writeJsonFeed(feed: FeedDocument): string {
     feed_url: feed.selfUrl,
     description: feed.description,
     authors: [{ name: 'dash', url: feed.homeUrl }],
-    _dash: { about: feed.docsUrl, ...feed.facts },
+    _dash: { ...(feed.docsUrl === null ? {} : { about: feed.docsUrl }), ...feed.facts },
     items: feed.items.map((item) => ({
       id: item.id,
       ...(item.link === null ? {} : { url: item.link }),

@@ -22,6 +22,9 @@ const FILE_TYPES: Readonly<Record<string, string>> = {
 
 const RELEASE_LENGTH = 16
 
+/** The files that pages without scripts use. */
+const PLAIN_FILES = new Set(['comment.svg', 'icon.svg', 'page.css'])
+
 const HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
   'x-content-type-options': 'nosniff',
@@ -89,6 +92,16 @@ function readRelease(): Release {
     const body = readFileSync(path)
     files.set(basename(path), { type, digest: sha256Hex(body), body, gzip: once(() => gzipSync(body)) })
   }
+  return { id: idOf(files), files }
+}
+
+function idOf(files: Release['files']): string {
   const names = [...files].map(([name, { digest }]) => `${name} ${digest}\n`)
-  return { id: sha256Hex(names.join('')).slice(0, RELEASE_LENGTH), files }
+  return sha256Hex(names.join('')).slice(0, RELEASE_LENGTH)
+}
+
+/** The files of pages without scripts, which have an id of their own: scripts change more often. */
+export function plainRelease(): Release {
+  const files = new Map([...readRelease().files].filter(([name]) => PLAIN_FILES.has(name)))
+  return { id: idOf(files), files }
 }

@@ -8,7 +8,7 @@ import { onceFor } from '../../domain/once.ts'
 import { NOTHING, ageAt, formatCount, html, isolated } from './html.ts'
 import type { Html } from './html.ts'
 import { CHAT_PATH } from './header.ts'
-import { itemHref } from './layout.ts'
+import { itemHref, pageQuery } from './layout.ts'
 import type { PageQuery } from './layout.ts'
 
 /** The displayed fields of an item of a live period or the Year. */
@@ -55,6 +55,8 @@ interface RowContext {
   now: Instant
   order: Order
   notes: RowNotes
+  /** URL of the publication, on a page of an export: no pages of items and lists, and no chat, are there to link to. */
+  exportedFrom?: string
 }
 
 /** What all lists of a feed share. */
@@ -75,6 +77,9 @@ interface OverviewColumn {
 /** Stories of the overview, by list. */
 const LENGTHS = { popular: 20, others: 10 }
 
+/** The same on a page of an export, which has no page of a whole list. */
+const EXPORTED_LENGTHS = { popular: 100, others: 50 }
+
 /** The stories of a list, each once: its first item, with the best item of each other source that has it. */
 export function storiesOf(items: readonly PageItem[]): Story[] {
   return [...itemsByStory(items).values()].flatMap((bySource) => {
@@ -84,13 +89,13 @@ export function storiesOf(items: readonly PageItem[]): Story[] {
 }
 
 /** The first stories of each list, each story once: in the first list that has it. */
-function overviewOf(lists: PageLists): OverviewColumn[] {
+function overviewOf(lists: PageLists, lengths = LENGTHS): OverviewColumn[] {
   const bySource = itemsByStory(COLUMN_NAMES.flatMap((name) => lists[name]))
   const shown = new Set<string>()
   return COLUMN_NAMES.map((name) => {
     const stories: Story[] = []
     for (const item of lists[name]) {
-      if (stories.length === (name === 'popular' ? LENGTHS.popular : LENGTHS.others)) break
+      if (stories.length === (name === 'popular' ? lengths.popular : lengths.others)) break
       const story = storyOf(item)
       if (shown.has(story)) continue
       shown.add(story)
@@ -126,6 +131,7 @@ const storyOf = onceFor(({ key, url }: PageItem): string => {
  *
  * @param showsSource whether the source is shown, for lists of several sources
  * @param standing why the item stands where it stands in a list of several sources; null if it is not shown
+ * @param isExported true for a row without links to a server
  */
 export function storyRow(
   { item, others }: Story,
@@ -133,23 +139,30 @@ export function storyRow(
   showsSource: boolean,
   { mark, note } = NO_NOTE,
   standing: string | null = null,
+  isExported = false,
 ): Html {
   const { key, rank, title, url, publishedAt } = item
   const otherKeys = others.map((other) => other.key).join(' ')
   const also = otherKeys === '' ? NOTHING : html`data-others="${otherKeys}"`
   const isNoted = others.length > 0 || note !== NOTHING
   return html`<li class="item" data-key="${key}" ${also}>
-    <a class="rank" href="${itemHref(key)}">${rank ?? '#'}<span class="unseen">: rank over time</span></a>
-    ${mark} ${linkedTitle(item)}
+    ${isExported ? html`<span class="rank">${rank ?? '#'}</span>` : rankLink(item)} ${mark}
+    ${linkedTitle(item)}
     <p class="about${isNoted ? ' noted' : ''}">
       ${showsSource ? sourceName(item) : NOTHING}
       ${url !== null && isHttpUrl(url) ? html`<span class="host">${hostOf(url)}</span>` : NOTHING}
       ${pointsOf(item, standing)} ${discussion(item)}
       ${publishedAt === null ? NOTHING : html`<span class="age">${ageAt(Date.parse(publishedAt), now)}</span>`}
-      ${others.map(alsoOn)} ${note} ${historyLink(key)}
+      ${others.map(alsoOn)} ${note} ${isExported ? NOTHING : historyLink(key)}
     </p>
-    ${askLink(key, html`Ask<span class="unseen"> about ${isolated(title)}</span>`)}
+    ${isExported ? NOTHING : askLink(key, html`Ask<span class="unseen"> about ${isolated(title)}</span>`)}
   </li>`
+}
+
+function rankLink({ key, rank }: PageItem): Html {
+  return html`<a class="rank" href="${itemHref(key)}"
+    >${rank ?? '#'}<span class="unseen">: rank over time</span></a
+  >`
 }
 
 /** Repeats the link of the rank as a word. The keyboard and screen readers have that of the rank. */
@@ -298,6 +311,24 @@ export function shownItems(lists: PageLists, only: ColumnName | null): readonly 
   return overviewOf(lists).flatMap(({ stories }) => stories.map(({ item }) => item))
 }
 
+/**
+ * Renders the lists of a publication for a page of an export, each story once.
+ *
+ * @param now time from which ages count: the page never changes
+ * @param exportedFrom URL of the publication
+ */
+export function exportedColumns(
+  lists: PageLists,
+  now: Instant,
+  order: Order,
+  notes: RowNotes,
+  exportedFrom: string,
+): Html {
+  const query = pageQuery(new URLSearchParams())
+  const context = { now, order, notes, query, about: NOTHING, exportedFrom }
+  return overview(overviewOf(lists, EXPORTED_LENGTHS), context)
+}
+
 function wholeColumn(name: ColumnName, items: readonly PageItem[], context: ListContext): Html {
   const stories = items.map((item) => ({ item, others: [] }))
   const all = html`<small>${context.query.sectionLink('feed', { column: null }, 'All columns')}</small>`
@@ -325,7 +356,7 @@ function overview(columns: readonly OverviewColumn[], context: ListContext): Htm
 }
 
 function overviewColumn({ name, stories, total }: OverviewColumn, context: ListContext): Html {
-  const all = context.query.sectionLink('feed', { column: name }, `All ${total} of ${COLUMNS[name]}`)
+  const all = linkToAll(name, total, context)
   const above = stories.length === 0 ? html`<p class="empty">All of them stand above.</p>` : NOTHING
   const foot = stories.length < total ? html`<p class="more">${all}</p>` : NOTHING
   const isLead = name === 'popular'
@@ -333,13 +364,20 @@ function overviewColumn({ name, stories, total }: OverviewColumn, context: ListC
     name,
     isLead ? 'lead' : 'beyond',
     isLead ? context.about : html`<small>beyond Popular</small>`,
-    html`${above} ${storyList(name, stories, context)} ${foot}
-    ${isLead ? whyThisOrder(context.order) : NOTHING}`,
+    html`${above} ${storyList(name, stories, context)} ${foot} ${isLead ? whyThisOrder(context) : NOTHING}`,
   )
 }
 
-function whyThisOrder({ note }: Order): Html {
-  return html`<p class="as-of"><a href="/docs/ranking">Why this order</a>: ${note}</p>`
+function linkToAll(name: ColumnName, total: number, { query, exportedFrom }: ListContext): Html {
+  const text = `All ${total} of ${COLUMNS[name]}`
+  if (exportedFrom !== undefined) return html`<a href="${exportedFrom}">${text} as JSON</a>`
+  return query.sectionLink('feed', { column: name }, text)
+}
+
+function whyThisOrder({ order: { note }, exportedFrom }: ListContext): Html {
+  const reason =
+    exportedFrom !== undefined ? html`Why this order` : html`<a href="/docs/ranking">Why this order</a>`
+  return html`<p class="as-of">${reason}: ${note}</p>`
 }
 
 /** Links to the other columns, for narrow screens. */
@@ -365,12 +403,16 @@ export function popularRows(lists: PageLists, context: RowContext): Html {
   return storyList('popular', stories, context)
 }
 
-function storyList(name: ColumnName, stories: readonly Story[], { now, order, notes }: RowContext): Html {
+function storyList(
+  name: ColumnName,
+  stories: readonly Story[],
+  { now, order, notes, exportedFrom }: RowContext,
+): Html {
   return html`<ol class="items">
     ${stories.map((story) => {
       const showsSource = MIXED_COLUMNS.has(name) || story.others.length > 0
       const standing = name === 'popular' ? order.standingOf(story.item) : null
-      return storyRow(story, now, showsSource, notes(name, story.item), standing)
+      return storyRow(story, now, showsSource, notes(name, story.item), standing, exportedFrom !== undefined)
     })}
   </ol>`
 }

@@ -51,7 +51,7 @@ function escape(text: string): string {
 interface Copyable {
   /** Id of the text on the page. */
   id: string
-  caption: string
+  caption: string | Html
   /** Accessible name of the copied text: `the line for curl`. */
   copiedThing: string
   text: string

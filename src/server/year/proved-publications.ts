@@ -28,11 +28,17 @@ export interface ProvedPublication {
   published: PublishedBody
 }
 
+/** The verified bytes of a publication. */
+export interface ReadPublication {
+  manifest: Manifest
+  published: Pick<PublishedBody, 'body'>
+}
+
 /** Members of the publications that were read last, by digest: each takes several times as much memory as its bytes. */
 const parsed = new LRUCache<string, YearEnvelope>({ max: 4 })
 
 /** The members of a publication; null for an older layout. Verified bytes of this version have the schema of the Year. */
-export function envelopeOf({ manifest, published }: ProvedPublication): YearEnvelope | null {
+export function envelopeOf({ manifest, published }: ReadPublication): YearEnvelope | null {
   if (manifest.algorithmVersion !== ALGORITHM_VERSION) return null
   const envelope =
     parsed.get(manifest.sha256) ?? (JSON.parse(published.body.toString('utf8')) as YearEnvelope)

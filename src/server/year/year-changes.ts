@@ -16,6 +16,7 @@ import { applyRuleToChanges, changesBetween, publicationSteps } from '../../doma
 import type { PublicationStep, YearChanges } from '../../domain/year/history/changes.ts'
 import type { HistoryRefusal } from '../../domain/year/history/history.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
+import { STATIC_HOME } from '../../domain/year/log/static-layout.ts'
 import { onceFor } from '../../domain/once.ts'
 import { BUSY_REFUSAL } from '../computed-requests.ts'
 import type { Compute } from '../computed-requests.ts'
@@ -150,11 +151,18 @@ function isNamed({ step, changes }: StepChanges): boolean {
 /** Most characters of the contents of a document: the entries that do not fit are left out, oldest first. */
 const CONTENTS_MAX = 1_000_000
 
+/** URLs of the pages that entries link to. */
+interface PageLinks {
+  pageOf: (manifest: Manifest) => string
+  /** Null if there is no page of a comparison. */
+  comparisonOf: (before: Manifest, after: Manifest) => string | null
+}
+
 /** The newest entries that fit, with a turn of the event loop after each. */
 async function newestEntries(
   steps: readonly StepChanges[],
   rule: FeedRule | null,
-  baseUrl: string,
+  links: PageLinks,
 ): Promise<ChangesFeed['items']> {
   const query = String(paramsOfRule(rule))
   const entries: ChangesFeed['items'][number][] = []
@@ -162,7 +170,7 @@ async function newestEntries(
   for (const { step, changes } of steps.toReversed()) {
     const selected = { step, changes: changes && rule ? applyRuleToChanges(changes, rule) : changes }
     if (rule !== null && !isNamed(selected)) continue
-    const entry = entryOf(selected, baseUrl, query)
+    const entry = entryOf(selected, links, query)
     length += 'html' in entry.content ? entry.content.html.html.length : 0
     if (length > CONTENTS_MAX && entries.length > 0) break
     entries.push(entry)
@@ -179,19 +187,61 @@ async function changesFeed(
 ): Promise<ChangesFeed> {
   const query = String(paramsOfRule(rule))
   return {
-    title: `${demo ? 'DEMO: ' : ''}dash: changes of the Top Year${rule === null ? '' : `: ${describeRule(rule)}`}`,
-    description: `What entered, left and moved in the Top Year (Popular), one entry a publication${
-      rule === null ? '' : ' with matching items'
-    }.`,
+    title: `${demo ? 'DEMO: ' : ''}${FEED_TITLE}${rule === null ? '' : `: ${describeRule(rule)}`}`,
+    description: `${FEED_DESCRIPTION}${rule === null ? '' : ' with matching items'}.`,
     homeUrl: `${baseUrl}/?${addToQuery('sort=year', query)}`,
     selfUrl: `${baseUrl}${path}${query === '' ? '' : `?${query}`}`,
     docsUrl: `${baseUrl}${HISTORY_DOCS}`,
     generatedAt: formatInstant(steps.at(-1)?.step.item.manifest.publishedAt ?? 0),
     elements: [],
     facts: {},
-    items: await newestEntries(steps, rule, baseUrl),
+    items: await newestEntries(steps, rule, serverLinks(baseUrl, query)),
   }
 }
+
+/** The pages of a server. @param query of the rule; empty without one */
+function serverLinks(baseUrl: string, query: string): PageLinks {
+  const at = ({ publishedAt }: Manifest): string => `${baseUrl}/?sort=year&at=${formatInstant(publishedAt)}`
+  return {
+    pageOf: (manifest) => addToQuery(at(manifest), query),
+    comparisonOf: (before, after) => `${at(before)}&with=${formatInstant(after.publishedAt)}`,
+  }
+}
+
+/**
+ * The feed of an export: the changes of its newest publications, with links relative to its root.
+ *
+ * @param origin name of the log, for the id of the feed
+ * @param path path of the document
+ */
+export async function exportedChangesFeed(
+  steps: readonly PublicationStep[],
+  readLists: ReadYearLists,
+  pageOf: (manifest: Manifest) => string,
+  origin: string,
+  path: string,
+): Promise<FeedDocument> {
+  const newest = steps.slice(-PUBLICATIONS_MAX)
+  const manifests = newest.flatMap(({ item, previous }) => (previous ? [previous, item] : [item]))
+  const lists = await readLists(manifests.map(({ manifest }) => manifest))
+  const changes = newest.map((step) => stepChanges(step, lists))
+  return {
+    title: FEED_TITLE,
+    description: `${FEED_DESCRIPTION}.`,
+    homeUrl: STATIC_HOME,
+    selfUrl: path,
+    id: permanentId(`${origin} changes`),
+    docsUrl: null,
+    generatedAt: formatInstant(newest.at(-1)?.item.manifest.publishedAt ?? 0),
+    elements: [],
+    facts: {},
+    items: await newestEntries(changes, null, { pageOf, comparisonOf: () => null }),
+  }
+}
+
+const FEED_TITLE = 'dash: changes of the Top Year'
+
+const FEED_DESCRIPTION = 'What entered, left and moved in the Top Year (Popular), one entry a publication'
 
 function addToQuery(query: string, added: string): string {
   return added === '' ? query : `${query}&${added}`
@@ -200,20 +250,19 @@ function addToQuery(query: string, added: string): string {
 /** @param query of the rule; empty without one */
 function entryOf(
   { step, changes }: StepChanges,
-  baseUrl: string,
+  links: PageLinks,
   query: string,
 ): ChangesFeed['items'][number] {
   const { publicationId, sha256, asOfDay, publishedAt } = step.item.manifest
-  const page = addToQuery(pageOf(step.item.manifest, baseUrl), query)
   return {
     id: permanentId(`${publicationId} ${sha256}${query === '' ? '' : ` ${query}`}`),
     title: `Top Year ${asOfDay}: ${summaryOf(step, changes)}`,
-    link: page,
+    link: links.pageOf(step.item.manifest),
     publishedAt: formatInstant(publishedAt),
     author: null,
     discussionUrl: null,
     categories: [],
-    content: { html: contentOf(step, changes, baseUrl, page) },
+    content: { html: contentOf(step, changes, links) },
     elements: [
       xml`<dash:publication>${publicationId}</dash:publication>\n`,
       xml`<dash:sha256>${sha256}</dash:sha256>\n`,
@@ -243,11 +292,6 @@ function rankOf({ key, rank }: ListedItem): z.infer<typeof ranked> {
   return { key, rank }
 }
 
-/** The page at the moment of a publication. */
-function pageOf({ publishedAt }: Manifest, baseUrl: string): string {
-  return `${baseUrl}/?sort=year&at=${formatInstant(publishedAt)}`
-}
-
 function summaryOf({ previous, gaps }: PublicationStep, changes: YearChanges<ListedItem> | null): string {
   const gapText = gaps.length > 0 ? ', after a gap' : ''
   if (!previous) return 'the first publication'
@@ -260,25 +304,24 @@ function summaryOf({ previous, gaps }: PublicationStep, changes: YearChanges<Lis
 function contentOf(
   { item, previous, gaps }: PublicationStep,
   changes: YearChanges<ListedItem> | null,
-  baseUrl: string,
-  page: string,
+  { pageOf, comparisonOf }: PageLinks,
 ): Html {
-  const comparison = previous
-    ? html` ·
-        <a href="${pageOf(previous.manifest, baseUrl)}&with=${formatInstant(item.manifest.publishedAt)}"
-          >compared with ${previous.manifest.asOfDay}</a
-        >`
-    : NOTHING
+  const compared = previous && comparisonOf(previous.manifest, item.manifest)
+  const comparison =
+    previous && compared !== null
+      ? html` · <a href="${compared}">compared with ${previous.manifest.asOfDay}</a>`
+      : NOTHING
   return html`<p>
       The last 365 days up to ${item.manifest.asOfDay}, published ${instantOf(item.manifest.publishedAt)}:
-      <a href="${page}">the lists</a>${comparison}
+      <a href="${pageOf(item.manifest)}">the lists</a>${comparison}
     </p>
     ${gaps.map(gapNote)} ${changes ? changesOf(changes) : NOTHING}`
 }
 
 const REASONS = { missed: 'the day was missed', attempts_spent: 'every attempt failed' }
 
-function gapNote(gap: GapStop): Html {
+/** Says that nothing was published on the days of a gap, and why. */
+export function gapNote(gap: GapStop): Html {
   const [first, last] = [firstDayOf(gap), lastDayOf(gap)]
   const reason = gap.recorded ? REASONS[gap.recorded.reason] : 'without an entry in the ledger'
   const days = first === last ? first : `${first} to ${last}`

@@ -12,7 +12,7 @@ import type { Ranks } from '../../domain/year/history/rank-history.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
 import type { YearFeed, YearItem } from '../../domain/year/schema.ts'
 import { envelopeOf } from './proved-publications.ts'
-import type { ProvedPublications } from './proved-publications.ts'
+import type { ReadPublication } from './proved-publications.ts'
 
 /** Most publications that a feed, a chart or a period of the timeline covers. */
 export const PUBLICATIONS_MAX = 90
@@ -51,7 +51,7 @@ export type ReadYearLists = (manifests: readonly Manifest[]) => Promise<ListsByD
  * one request at a time, with a turn of the event loop after each (docs/decisions/0051-page-cache.md).
  */
 export function yearListReader(
-  publications: Pick<ProvedPublications, 'publication'>,
+  publications: { publication(manifest: Manifest): Promise<ReadPublication> },
   objects: Pick<Objects, 'objectChangeToken'>,
 ): ReadYearLists {
   const cache = new LRUCache<string, { lists: YearLists | null; token: ChangeToken }>({ max: LISTS_MAX })

@@ -20,6 +20,7 @@ import {
   staticTilePath,
 } from '../../../src/domain/year/log/static-layout.ts'
 import { importArchive } from '../../../src/jobs/import-archive.ts'
+import { exportedPages } from '../../../src/server/page/year/exported-pages.ts'
 import { signLedger } from '../../../src/jobs/sign-checkpoint.ts'
 import { openApp } from '../../support/api-client.ts'
 import { requestRoute } from '../../support/contract-client.ts'
@@ -65,6 +66,20 @@ async function servedFiles(
     }
   }
   return served
+}
+
+const WITH_PAGES = { pagesOf: exportedPages }
+
+/** Links of pages to files below a folder of the export that are not there. */
+function brokenLinks(files: Record<string, string>, below: string): string[] {
+  const site = 'http://host.example/some/path/'
+  return Object.entries(files).flatMap(([path, base64]) => {
+    if (!path.endsWith('.html')) return []
+    const page = Buffer.from(base64, 'base64').toString()
+    return [...page.matchAll(/ href="([^"#]+)"/g)]
+      .map(([, href = '']) => new URL(href, site + path).href)
+      .filter((url) => url.startsWith(site + below) && !(url.slice(site.length) in files))
+  })
 }
 
 /** Returns a workspace whose log has only some of its files, like a restored older copy. */
@@ -233,21 +248,92 @@ describe('an export', () => {
     },
   )
 
-  test.each(['lost', 'done-but-reported-lost'] satisfies FaultKind[])(
-    'an export whose writes are %s at any effect has no checkpoint without its files, and continues when repeated',
-    async (kind) => {
+  test('an export with pages after another publication writes its page, the one before and what lists them', async () => {
+    const workspace = await signedWorkspace(DAYS)
+    const { path, tree } = exportFolder(workspace)
+    await exportTo(workspace, tree, WITH_PAGES)
+    const first = filesOfFolder(path)
+    expect(brokenLinks(first, '')).toEqual([])
+    await publishSigned(workspace, [NEXT_DAY])
+    const written: string[] = []
+    const recording: StaticTree = {
+      ...tree,
+      async put(name, bytes) {
+        written.push(name)
+        return tree.put(name, bytes)
+      },
+      async replace(name, before, bytes) {
+        written.push(name)
+        return tree.replace(name, before, bytes)
+      },
+    }
+    await exportTo(workspace, recording, WITH_PAGES)
+    expect(written.filter((name) => !/^(?:tlog\/year\/tile|objects)\//.test(name))).toEqual([
+      `year/${NEXT_DAY}.html`,
+      `year/${DAYS.at(-1)}.html`,
+      'index.json',
+      'days.html',
+      'atom.xml',
+      'rss.xml',
+      'feed.json',
+      'index.html',
+      CHECKPOINT,
+    ])
+    const second = filesOfFolder(path)
+    expect(
+      Object.keys(second)
+        .filter((name) => first[name] !== undefined && first[name] !== second[name])
+        .sort(),
+    ).toEqual(written.filter((name) => first[name] !== undefined).sort())
+    expect(brokenLinks(second, '')).toEqual([])
+    written.length = 0
+    await exportTo(workspace, recording, WITH_PAGES)
+    expect(written).toEqual([])
+  })
+
+  test('an export with pages keeps off a site that has a page of the same name', async () => {
+    const workspace = await signedWorkspace([AS_OF])
+    const { path, tree } = exportFolder(workspace)
+    writeFileSync(join(path, 'index.html'), 'another site')
+    await expect(exportTo(workspace, tree, WITH_PAGES)).rejects.toMatchObject({
+      code: 'copy_refused',
+      detail: expect.stringContaining('already has index.html') as unknown,
+    })
+    expect(Object.keys(filesOfFolder(path))).toEqual(['index.html'])
+  })
+
+  test.each([
+    ['lost', 'a new export'],
+    ['lost', 'an older export'],
+    ['done-but-reported-lost', 'a new export'],
+    ['done-but-reported-lost', 'an older export'],
+  ] satisfies [FaultKind, string][])(
+    'writes that are %s at any effect of %s leave no checkpoint or page without its files, and the next export continues',
+    async (kind, base) => {
       const workspace = await signedWorkspace(DAYS.slice(0, 2))
-      const complete = exportFolder(workspace, 'complete')
+      const listed = await workspace.objects.logFiles.list()
+      const older = withLogFiles(
+        workspace,
+        listed.filter((file) => file.kind === 'policy' || file.size < 2),
+      )
+      const opened = async (name: string): Promise<ReturnType<typeof exportFolder>> => {
+        const folder = exportFolder(workspace, name)
+        if (base === 'an older export') await exportTo(older, folder.tree, WITH_PAGES)
+        return folder
+      }
+      const complete = await opened('complete')
       const counting = new FaultPlan(null)
-      await exportTo(workspace, counting.wrap('tree', complete.tree))
+      await exportTo(workspace, counting.wrap('tree', complete.tree), WITH_PAGES)
       const expected = filesOfFolder(complete.path)
       for (const effect of counting.effects.keys()) {
-        const { path, tree } = exportFolder(workspace, `cut-${effect}`)
+        const { path, tree } = await opened(`cut-${effect}`)
         const cut = new FaultPlan({ effect, kind }).wrap('tree', tree)
-        await expect(exportTo(workspace, cut)).rejects.toBeInstanceOf(InjectedFault)
+        await expect(exportTo(workspace, cut, WITH_PAGES)).rejects.toBeInstanceOf(InjectedFault)
         const files = filesOfFolder(path)
-        if (CHECKPOINT in files) expect(files).toEqual(expected)
-        await exportTo(workspace, tree)
+        if (files[CHECKPOINT] === expected[CHECKPOINT]) expect(files).toEqual(expected)
+        // Nothing leads to the pages of a new export before its list of days.
+        if ('days.html' in files) expect(brokenLinks(files, 'year/')).toEqual([])
+        await exportTo(workspace, tree, WITH_PAGES)
         expect(filesOfFolder(path)).toEqual(expected)
         rmSync(path, { recursive: true, force: true })
       }

@@ -6,6 +6,11 @@ import { EXIT } from '../../exit-codes.ts'
 import { readTreeLocation } from '../../settings/read-config.ts'
 import { counted } from '../../terminal.ts'
 
+interface ExportFlags {
+  /** True to write pages too. */
+  page: boolean
+}
+
 /**
  * Runs `dash export`: writes the archive as static files.
  *
@@ -13,7 +18,7 @@ import { counted } from '../../terminal.ts'
  */
 export async function exportCommand(
   context: CommandContext,
-  _flags: object,
+  { page }: ExportFlags,
   [target = '']: readonly string[],
 ): Promise<number> {
   const { config, container, terminal, signal } = context
@@ -29,6 +34,7 @@ export async function exportCommand(
         if (location.kind === 'file') createPublicFolder(location.path)
         return container.staticTree(location)
       },
+      pagesOf: page ? await container.exportedPages() : null,
       clock: Date.now,
       onProgress: ({ objects, ofObjects }) => terminal.progress(`${objects} of ${ofObjects} objects`),
     },

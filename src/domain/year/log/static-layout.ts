@@ -1,3 +1,4 @@
+import type { Day } from '../../time.ts'
 import { objectPath } from '../examine.ts'
 import { LOG_PATH } from './log-history.ts'
 import { lastTile, tilePath, tilesOfSize } from './tiles.ts'
@@ -24,6 +25,33 @@ export const STATIC_LEGACY_LEDGER = 'ledger/legacy.ndjson'
 
 /** Response headers for hosts that read this file. Replaced at every export. */
 export const STATIC_HEADERS = '_headers'
+
+/** The newest publication, and the list of all days: pages of an export. Replaced at every export. */
+export const STATIC_HOME = 'index.html'
+export const STATIC_DAYS = 'days.html'
+
+/** The feeds of an export: one entry for each of the newest publications. Replaced at every export. */
+export const STATIC_FEEDS = { atom: 'atom.xml', rss: 'rss.xml', json: 'feed.json' } as const
+
+/** Styles and pictures of the pages, in a folder for each release; they never change. */
+const STATIC_ASSETS = 'assets/'
+
+/** Pages of publications. Each is replaced once, to link to the next one. */
+const STATIC_PAGES = 'year/'
+
+/** Returns the path of a file that the pages of a release use. */
+export function staticAssetPath(release: string, name: string): string {
+  return `${STATIC_ASSETS}${release}/${name}`
+}
+
+/**
+ * Returns the path of the page of a publication.
+ *
+ * @param number counts the publications of this day from 1; only an imported archive has more than one
+ */
+export function staticPagePath(day: Day, number: number): string {
+  return `${STATIC_PAGES}${day}${number === 1 ? '' : `-${number}`}.html`
+}
 
 /** Returns the path of a publication's bytes, below `/` at a server and below the root of an export. */
 export function staticObjectPath(sha256: string): string {
@@ -70,8 +98,17 @@ const REVALIDATED = 'public, max-age=60'
 interface HeaderRule {
   /** Ends with a slash for a folder. */
   path: string
-  type: string
+  /** Null for files of different types, which hosts know by their extensions. */
+  type: string | null
   cache: string
+}
+
+const HTML = 'text/html; charset=utf-8'
+
+/** Content types of the files below {@link STATIC_ASSETS}, for hosts that store them. */
+const ASSET_TYPES: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
 }
 
 /** No path matches two rules, because hosts would join their headers. */
@@ -84,6 +121,13 @@ const HEADER_RULES: readonly HeaderRule[] = [
   { path: STATIC_LEGACY_LEDGER, type: 'application/x-ndjson; charset=utf-8', cache: IMMUTABLE },
   { path: STATIC_INDEX, type: 'application/json; charset=utf-8', cache: REVALIDATED },
   { path: STATIC_HEADERS, type: 'text/plain; charset=utf-8', cache: REVALIDATED },
+  { path: STATIC_HOME, type: HTML, cache: REVALIDATED },
+  { path: STATIC_DAYS, type: HTML, cache: REVALIDATED },
+  { path: STATIC_PAGES, type: HTML, cache: REVALIDATED },
+  { path: STATIC_FEEDS.atom, type: 'application/atom+xml; charset=utf-8', cache: REVALIDATED },
+  { path: STATIC_FEEDS.rss, type: 'application/rss+xml; charset=utf-8', cache: REVALIDATED },
+  { path: STATIC_FEEDS.json, type: 'application/feed+json; charset=utf-8', cache: REVALIDATED },
+  { path: STATIC_ASSETS, type: null, cache: IMMUTABLE },
 ]
 
 /**
@@ -95,15 +139,17 @@ export function staticFileHeaders(path: string): StaticFileHeaders {
   const rule = HEADER_RULES.find((each) =>
     each.path.endsWith('/') ? path.startsWith(each.path) : path === each.path,
   )
-  if (rule === undefined) throw new RangeError(`an export has no file ${path}`)
-  return { 'content-type': rule.type, 'cache-control': rule.cache }
+  const type = rule?.type ?? ASSET_TYPES[path.split('.').at(-1) ?? '']
+  if (rule === undefined || type === undefined) throw new RangeError(`an export has no file ${path}`)
+  return { 'content-type': type, 'cache-control': rule.cache }
 }
 
 /** Returns the text of {@link STATIC_HEADERS}, in the syntax of Cloudflare Pages and Netlify. */
 export function staticHeadersText(): string {
   const rules = HEADER_RULES.filter(({ path }) => path !== STATIC_HEADERS).map(({ path, type, cache }) => {
     const pattern = path.endsWith('/') ? `${path}*` : path
-    return `/${pattern}\n  Content-Type: ${type}\n  Cache-Control: ${cache}\n`
+    const typeLine = type === null ? '' : `  Content-Type: ${type}\n`
+    return `/${pattern}\n${typeLine}  Cache-Control: ${cache}\n`
   })
   return ['/*\n  Access-Control-Allow-Origin: *\n  X-Content-Type-Options: nosniff\n', ...rules].join('\n')
 }

@@ -1,12 +1,18 @@
-import { Refusal } from '../../../domain/refusal.ts'
 import { encodeBase64 } from '../../../domain/digest.ts'
+import type { ExportedArchive } from '../../../domain/ports.ts'
+import { Refusal } from '../../../domain/refusal.ts'
 import { formatInstant } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
 import type { ProvedLedger, TimelineItem } from '../../../domain/year/chain.ts'
 import type { Head } from '../../../domain/year/ledger.ts'
 import { LOG_PATH } from '../../../domain/year/log/log-history.ts'
 import { sealOf } from '../../../domain/year/ledger.ts'
-import { staticObjectPath } from '../../../domain/year/log/static-layout.ts'
+import {
+  STATIC_CHECKPOINT,
+  STATIC_INDEX,
+  STATIC_POLICY,
+  staticObjectPath,
+} from '../../../domain/year/log/static-layout.ts'
 import { mementoPath } from '../../../domain/year/history/memento.ts'
 import { codeOf } from '../../route.ts'
 import { checkpointContract } from '../../year/log-routes.ts'
@@ -66,9 +72,42 @@ export function proofPanel(item: TimelineItem, evidence: Evidence, id = 'proof')
   })
 }
 
+/**
+ * Renders the proof of a publication on a page of an export, which does not know its own address.
+ *
+ * @param root relative URL of the root of the export, empty or ending with a slash
+ */
+export function exportedProofPanel(
+  item: TimelineItem,
+  { proved, checkpoint }: Pick<ExportedArchive, 'proved' | 'checkpoint'>,
+  root: string,
+): Html {
+  const { publicationId, sha256 } = item.manifest
+  const name = `${publicationId}.json`
+  return renderSeal(item, { proved, log: { checkpoint } }, 'proof', {
+    digest: {
+      caption: html`<span
+        >Prints the SHA-256 below, of
+        <a href="${root}${staticObjectPath(sha256)}" download="${name}">the publication</a> that you
+        saved</span
+      >`,
+      text: `sha256sum ${shellText(name)}`,
+    },
+    audit: {
+      caption: 'Audits every publication here; run it in the folder of dash, with the address of these pages',
+      text: `npx dash verify-archive --url https://…`,
+    },
+    files: html`<p class="proof-files">
+      <a href="${root}${STATIC_CHECKPOINT}">Checkpoint</a>
+      <a href="${root}${STATIC_POLICY}">Policy</a>
+      <a href="${root}${STATIC_INDEX}">Index</a>
+    </p>`,
+  })
+}
+
 /** A command of the proof, and what it does. */
 interface ProofCommand {
-  caption: string
+  caption: string | Html
   text: string
 }
 

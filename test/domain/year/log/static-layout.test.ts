@@ -1,9 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
+  staticAssetPath,
   staticFileHeaders,
   staticHeadersText,
   staticObjectPath,
+  staticPagePath,
   staticTilePath,
   staticTiles,
 } from '../../../../src/domain/year/log/static-layout.ts'
@@ -49,7 +51,15 @@ describe('headers of an export', () => {
     const cacheOf = (path: string): string => staticFileHeaders(path)['cache-control']
     for (const path of [staticObjectPath('ab'.repeat(32)), ...pathsOf(300), 'ledger/legacy.ndjson'])
       expect(cacheOf(path)).toBe('public, max-age=31536000, immutable')
-    for (const path of ['tlog/year/policy', 'index.json', '_headers'])
+    expect(cacheOf(staticAssetPath('0f', 'page.css'))).toBe('public, max-age=31536000, immutable')
+    for (const path of [
+      'tlog/year/policy',
+      'index.json',
+      '_headers',
+      'index.html',
+      'atom.xml',
+      staticPagePath('2026-11-25', 2),
+    ])
       expect(cacheOf(path)).toBe('public, max-age=60')
     expect(cacheOf('tlog/year/checkpoint')).toBe('public, max-age=5')
     expect(() => staticFileHeaders('elsewhere')).toThrow(RangeError)
@@ -71,6 +81,13 @@ describe('headers of an export', () => {
       '/objects/*',
       '/ledger/legacy.ndjson',
       '/index.json',
+      '/index.html',
+      '/days.html',
+      '/year/*',
+      '/atom.xml',
+      '/rss.xml',
+      '/feed.json',
+      '/assets/*',
     ])
   })
 })
