@@ -11,8 +11,8 @@ import type { Finding } from '../../domain/year/finding.ts'
 import { leafText, legacyText } from '../../domain/year/ledger.ts'
 import type { Head, LedgerContents, LedgerRow, Manifest } from '../../domain/year/ledger.ts'
 import { logFileName } from '../../domain/year/log/log-history.ts'
-import { COPY_CONCURRENCY, copyObjects } from './copy-objects.ts'
-import type { CopyCounts, ObjectProgress } from './copy-objects.ts'
+import { COPY_CONCURRENCY, copy } from './copy.ts'
+import type { CopyCounts, CopyWriter, ObjectCounts, ObjectProgress } from './copy.ts'
 import { leaseLost, withPublisherLease } from '../lease.ts'
 import { audit } from './audit.ts'
 import type { VerifyReport } from './audit.ts'
@@ -39,7 +39,7 @@ export interface CopyPorts {
 /** The JSON result of `copy-archive` (docs/backup.md). */
 export interface CopyReport {
   /** Written objects, heads and entries; `unchanged` ones were already in the target. */
-  objects: CopyCounts & { bytes: number }
+  objects: ObjectCounts
   heads: CopyCounts
   /** Signed checkpoints and policies. */
   logFiles: CopyCounts
@@ -67,38 +67,53 @@ export async function copyArchive(ports: CopyPorts, signal: AbortSignal): Promis
   // A crash from here on: the lease expires.
   return withPublisherLease(lease, async (token) => {
     const before = await target.ledger.read()
-    const { contents, timeline, heads: sourceHeads } = await readSource(source)
-    requirePrefix(before, contents)
-    await requireOwnHeads(target.objects, contents.rows)
-    // A crash in between leaves objects without a reference.
-    const existing = new Set(await target.objects.keys('sha256'))
-    const objectTarget = {
-      has: async (sha256: string) => existing.has(objectPath(sha256)),
-      put: (sha256: string, bytes: Uint8Array) => target.objects.put(sha256, bytes),
+    const archive = await readSource(source)
+    const reader = {
+      timeline: archive.timeline,
+      publication: async (manifest: Manifest) =>
+        proveBytes(manifest, await source.objects.get(manifest.sha256)),
     }
-    const read = async (manifest: Manifest): Promise<Uint8Array> =>
-      proveBytes(manifest, await source.objects.get(manifest.sha256))
-    const objects = await copyObjects(read, timeline, objectTarget, ports.onProgress, signal)
-    // A crash from here on leaves heads without entries: the target serves nothing.
-    const heads = await copyHeads(sourceHeads, target.objects)
-    // Without the attempts, a day could get a fourth one.
-    const attempts = await source.ledger.everyAttempt()
-    // The commit point: all rows or none.
-    const refusal = await target.ledger.adopt(contents, attempts, before, { token, now: clock() })
-    if (refusal === 'lease-lost') throw leaseLost()
-    if (refusal !== null) throw copyRefused('its ledger changed during the copy; run the command again')
-    // After a crash here, notes are missing from the copy, and the next copy adds them.
-    const logFiles = await copyLogFiles(source.objects, target.objects, contents.rows.length)
-    return {
-      objects,
-      heads,
-      logFiles,
-      entries: copyCounts(contents.rows, before.rows),
-      legacy: copyCounts(contents.legacy, before.legacy),
-      head: await auditCopy(ports, signal),
-      durationMs: clock() - startedAt,
-    }
+    const counts = await copy(reader, storesWriter(ports, archive, before, token), ports.onProgress, signal)
+    return { ...counts, head: await auditCopy(ports, signal), durationMs: clock() - startedAt }
   })
+}
+
+/** @param before the rows of the target, read under the lease of `token` */
+function storesWriter(
+  { source, target, clock }: CopyPorts,
+  { contents, heads: sourceHeads }: SourceArchive,
+  before: LedgerContents,
+  token: string,
+): CopyWriter<Omit<CopyReport, 'head' | 'durationMs'>> {
+  let existing: ReadonlySet<string> = new Set()
+  return {
+    async requireBeginning() {
+      requirePrefix(before, contents)
+      await requireOwnHeads(target.objects, contents.rows)
+      existing = new Set(await target.objects.keys('sha256'))
+    },
+    has: (sha256) => Promise.resolve(existing.has(objectPath(sha256))),
+    put: (sha256, bytes) => target.objects.put(sha256, bytes),
+    async commit(objects) {
+      // A crash from here on leaves heads without entries: the target serves nothing.
+      const heads = await copyHeads(sourceHeads, target.objects)
+      // Without the attempts, a day could get a fourth one.
+      const attempts = await source.ledger.everyAttempt()
+      // The commit point: all rows or none.
+      const refusal = await target.ledger.adopt(contents, attempts, before, { token, now: clock() })
+      if (refusal === 'lease-lost') throw leaseLost()
+      if (refusal !== null) throw copyRefused('its ledger changed during the copy; run the command again')
+      // After a crash here, notes are missing from the copy, and the next copy adds them.
+      const logFiles = await copyLogFiles(source.objects, target.objects, contents.rows.length)
+      return {
+        objects,
+        heads,
+        logFiles,
+        entries: copyCounts(contents.rows, before.rows),
+        legacy: copyCounts(contents.legacy, before.legacy),
+      }
+    },
+  }
 }
 
 /** The refusal to change a target that is not a beginning of the source. */
@@ -120,14 +135,15 @@ function copyCounts(all: readonly unknown[], before: readonly unknown[]): CopyCo
   return { copied: all.length - before.length, unchanged: before.length }
 }
 
-/**
- * Reads and proves the archive to copy: the target is append-only, so that damage must not reach it.
- */
-async function readSource({ year, auditors }: ArchiveStores): Promise<{
+/** The archive to copy, proved. */
+interface SourceArchive {
   contents: LedgerContents
   timeline: readonly TimelineItem[]
-  heads: Head[]
-}> {
+  heads: readonly Head[]
+}
+
+/** Reads and proves the archive to copy: the target is append-only, so that damage must not reach it. */
+async function readSource({ year, auditors }: ArchiveStores): Promise<SourceArchive> {
   const { contents, proved } = await year.read()
   // A running publisher may have added heads; the next copy includes them.
   const heads = (await readHeads(auditors.objects)).filter(({ seq }) => seq <= contents.rows.length)

@@ -1,6 +1,4 @@
-import { areSameBytes, sha256Hex } from '../../domain/digest.ts'
 import type {
-  ArchivePage,
   ArchivePages,
   Clock,
   ExportedArchive,
@@ -9,37 +7,17 @@ import type {
   YearReader,
 } from '../../domain/ports.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
-import type { StorageRefusal } from '../../domain/refusal.ts'
-import { utf8Text } from '../../domain/text.ts'
-import type { ProvedLedger } from '../../domain/year/chain.ts'
 import { proveLedger } from '../../domain/year/check.ts'
 import { proveBytes } from '../../domain/year/envelope.ts'
-import { historyIndex } from '../../domain/year/history/history.ts'
-import { legacyText, parseHead } from '../../domain/year/ledger.ts'
-import type { Head, LedgerContents, Manifest } from '../../domain/year/ledger.ts'
-import { entryBytes, forkOf, ledgerTree } from '../../domain/year/log/log-history.ts'
-import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
-import { readCheckpoint } from '../../domain/year/log/signed-note.ts'
-import type { Checkpoint, Note } from '../../domain/year/log/signed-note.ts'
-import {
-  STATIC_CHECKPOINT,
-  STATIC_DAYS,
-  STATIC_FEEDS,
-  STATIC_HEADERS,
-  STATIC_HOME,
-  STATIC_INDEX,
-  STATIC_LEGACY_LEDGER,
-  STATIC_POLICY,
-  staticHeadersText,
-  staticObjectPath,
-  staticTilePath,
-  staticTiles,
-} from '../../domain/year/log/static-layout.ts'
+import { parseHead } from '../../domain/year/ledger.ts'
+import type { Manifest } from '../../domain/year/ledger.ts'
+import { ledgerTree } from '../../domain/year/log/log-history.ts'
+import type { Checkpoint } from '../../domain/year/log/signed-note.ts'
 import { newestLogFiles, openStoredLog, requireContinued } from '../../domain/year/log/stored-log.ts'
-import type { StoredLog } from '../../domain/year/log/stored-log.ts'
-import { entriesOf, tileBytes } from '../../domain/year/log/tiles.ts'
-import { copyObjects, inBatches } from './copy-objects.ts'
-import type { ObjectProgress } from './copy-objects.ts'
+import { copy } from './copy.ts'
+import type { ObjectProgress } from './copy.ts'
+import { treeWriter } from './static-writer.ts'
+import type { FileCounts, SignedArchive } from './static-writer.ts'
 
 export interface ExportPorts {
   year: YearReader
@@ -52,15 +30,6 @@ export interface ExportPorts {
   onProgress: ObjectProgress
 }
 
-/** Number of files in the target: all, those that were written, and those that were there with the same bytes. */
-interface FileCounts {
-  files: number
-  written: number
-  unchanged: number
-  /** Sum of the written bytes. */
-  bytes: number
-}
-
 /** The JSON result of `export` (docs/static-hosting.md). */
 export interface ExportReport extends FileCounts {
   /** The exported checkpoint. */
@@ -70,7 +39,7 @@ export interface ExportReport extends FileCounts {
   durationMs: number
 }
 
-type ExportRefusal = 'archive_damaged' | 'copy_refused' | 'configuration' | StorageRefusal
+type ExportRefusal = 'archive_damaged' | 'configuration'
 
 /**
  * Writes the archive up to its newest signed checkpoint as a tree of static files (docs/static-hosting.md). Files that
@@ -85,40 +54,21 @@ export async function exportArchive(ports: ExportPorts, signal: AbortSignal): Pr
   const { objects, clock } = ports
   const startedAt = clock()
   const archive = await verified(() => readSignedArchive(ports))
-  const read = (manifest: Manifest): Promise<Uint8Array> =>
+  const { checkpoint } = archive.log
+  const publication = (manifest: Manifest): Promise<Uint8Array> =>
     verified(async () => proveBytes(manifest, await objects.get(manifest.sha256)))
   // After a crash here, the target is an empty folder.
   const tree = await ports.openTree()
-  const obstacle = obstacleTo(archive, checkpointOf(await tree.get(STATIC_CHECKPOINT), archive))
-  if (obstacle !== null) throw checkpointRefused(obstacle)
-  const pages = ports.pagesOf?.({
-    proved: { ...archive.proved, head: archive.head },
-    checkpoint: archive.log.checkpoint,
-    publication: read,
-  })
-  await requireOwnTree(tree, pages !== undefined)
-  await tree.removeUnfinished()
-  const target = {
-    has: (sha256: string) => hasObject(tree, sha256),
-    put: (sha256: string, bytes: Uint8Array) => tree.put(staticObjectPath(sha256), bytes),
-  }
-  // After a crash here, the tree has objects without tiles.
-  const copied = await copyObjects(read, archive.proved.timeline, target, ports.onProgress, signal)
-  const counts = {
-    files: copied.copied + copied.unchanged,
-    written: copied.copied,
-    unchanged: copied.unchanged,
-    bytes: copied.bytes,
-  }
-  if (pages) await writePages(tree, pages, counts, signal)
-  const isWritten = await writeLogFiles(tree, archive, await pages?.overviews(), counts, signal)
+  const proved = { ...archive.proved, head: archive.head }
+  const pages = ports.pagesOf?.({ proved, checkpoint, publication }) ?? null
+  const reader = { timeline: proved.timeline, publication }
+  const counts = await copy(reader, treeWriter(tree, archive, pages, signal), ports.onProgress, signal)
   // Another export wrote a larger checkpoint meanwhile: start again from the newest note.
-  if (!isWritten) return exportArchive(ports, signal)
-  const { origin, size, root } = archive.log.checkpoint
-  const checkpoint = { origin, size }
+  if (counts === null) return exportArchive(ports, signal)
+  const { origin, size, root } = checkpoint
   return {
     ...counts,
-    checkpoint,
+    checkpoint: { origin, size },
     root: Buffer.from(root).toString('hex'),
     durationMs: clock() - startedAt,
   }
@@ -132,18 +82,6 @@ async function verified<T>(read: () => Promise<T>): Promise<T> {
     if (!(error instanceof Refusal) || error.code !== 'storage_damaged') throw error
     throw new Refusal<ExportRefusal>('archive_damaged', error.detail, { cause: error })
   }
-}
-
-/** The archive up to its newest signed checkpoint. */
-interface SignedArchive {
-  log: StoredLog
-  /** The ledgers up to the checkpoint, as stored. */
-  contents: LedgerContents
-  proved: ProvedLedger
-  /** The head of the last entry. */
-  head: Head
-  /** Tree that begins with the entries of the checkpoint. */
-  tree: MerkleTree
 }
 
 /** The refusal to export an archive without a signed checkpoint. */
@@ -169,208 +107,4 @@ async function readSignedArchive({ year, objects }: ExportPorts): Promise<Signed
   if (head === null) throw storageDamaged(`head ${size} of the newest checkpoint is missing or invalid`)
   const contents = { ...read.contents, rows: read.contents.rows.slice(0, size) }
   return { log, contents, proved: proveLedger(contents, head), head, tree }
-}
-
-/** The checkpoint in the tree, not verified. */
-type CheckpointThere = { checkpoint: Checkpoint; note: Note } | 'invalid' | null
-
-/** @throws Refusal `copy_refused` if it belongs to another log */
-function checkpointOf(bytes: Uint8Array | null, { log }: SignedArchive): CheckpointThere {
-  if (bytes === null) return null
-  const read = readCheckpoint(utf8Text(bytes))
-  if (read.problem !== null) return 'invalid'
-  const { origin } = read.checkpoint
-  const own = log.checkpoint.origin
-  if (origin !== own)
-    throw new Refusal<ExportRefusal>(
-      'copy_refused',
-      `the target is an export of the log ${origin}, this archive is the log ${own}; choose another target`,
-    )
-  return read
-}
-
-/**
- * Returns the reason why the checkpoint of the archive must not replace the one in the tree; null if it may. The
- * signature of the replaced one is not verified, because keys change: the ledger must continue it.
- */
-function obstacleTo({ log, tree }: SignedArchive, there: CheckpointThere): string | null {
-  if (there === null) return null
-  if (there === 'invalid') return 'is not a signed checkpoint'
-  const { size } = log.checkpoint
-  if (there.checkpoint.size > size)
-    return `has ${there.checkpoint.size} entries, the newest checkpoint of this archive only ${size}`
-  const fork = forkOf(tree, there.checkpoint)
-  return fork === null ? null : `belongs to another history: ${fork}`
-}
-
-function checkpointRefused(obstacle: string): Refusal<StorageRefusal> {
-  const advice =
-    'restore what this archive lost (docs/signed-log.md#a-second-history), or export to an empty target'
-  return storageDamaged(`${STATIC_CHECKPOINT} in the target ${obstacle}; ${advice}`)
-}
-
-/**
- * Refuses a tree that has a file of a changing name but no policy, so that no other site is overwritten.
- *
- * @throws Refusal `copy_refused`
- */
-async function requireOwnTree(target: StaticTree, hasPages: boolean): Promise<void> {
-  if ((await target.get(STATIC_POLICY)) !== null) return
-  const pages = hasPages ? [STATIC_HOME, STATIC_DAYS, ...Object.values(STATIC_FEEDS)] : []
-  for (const path of [STATIC_INDEX, STATIC_HEADERS, ...pages])
-    if ((await target.get(path)) !== null)
-      throw new Refusal<ExportRefusal>(
-        'copy_refused',
-        `the target is not an export and already has ${path}; choose an empty target`,
-      )
-}
-
-/**
- * Returns true if the target has the publication of a digest.
- *
- * @throws Refusal `storage_damaged` if the file has other bytes
- */
-async function hasObject(target: StaticTree, sha256: string): Promise<boolean> {
-  const path = staticObjectPath(sha256)
-  const stored = await target.get(path)
-  if (stored !== null && sha256Hex(stored) !== sha256) throw differing(path)
-  return stored !== null
-}
-
-/**
- * Writes the pages of publications that are missing, and that of the publication that was the newest one. The newest page
- * comes first, so that a page is there before another one links to it.
- */
-async function writePages(
-  target: StaticTree,
-  { assets, publications }: ArchivePages,
-  counts: FileCounts,
-  signal: AbortSignal,
-): Promise<void> {
-  // After a crash from here on, the tree has pages that no list of days names; the next export continues.
-  for (const [path, bytes] of assets) await putOnce(target, path, bytes, counts)
-  const stored = new Map<ArchivePage, Uint8Array | null>()
-  await inBatches(publications, async (page) => void stored.set(page, await target.get(page.path)), signal)
-  for (const page of publications.toReversed()) {
-    signal.throwIfAborted()
-    const before = stored.get(page) ?? null
-    const bytes = before !== null && page.isCurrent(before) ? null : await page.render()
-    // Another export that replaced the page meanwhile wrote the same or a newer one.
-    const isWritten = bytes !== null && (await target.replace(page.path, before, bytes))
-    countFile(counts, isWritten ? bytes : null)
-  }
-}
-
-/**
- * Writes all files except the publications and their pages, which must be there already. The checkpoint is the last one: a reader never
- * sees a checkpoint whose files are missing.
- *
- * @param overviews pages and feeds that each export replaces
- * @param counts to which each file is added
- * @returns false if the target has a checkpoint that must stay
- * @throws Refusal `storage_damaged` if a file that never changes has other bytes, or if the files that change do not stay
- *   as they are written
- */
-async function writeLogFiles(
-  target: StaticTree,
-  archive: SignedArchive,
-  overviews: ReadonlyMap<string, Uint8Array> = new Map(),
-  counts: FileCounts,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const { contents, proved, head, tree, log } = archive
-  const entries = contents.rows.map(entryBytes)
-  const legacy = legacyText(contents.legacy)
-  // After a crash from here on, the target has files without a checkpoint that covers them.
-  await inBatches(
-    staticTiles(entries.length),
-    async (tile) => {
-      const bytes = tileBytes(tree, tile, (bundle) => entriesOf(entries, bundle))
-      await putOnce(target, staticTilePath(tile), bytes, counts)
-    },
-    signal,
-  )
-  if (legacy !== '') await putOnce(target, STATIC_LEGACY_LEDGER, encode(legacy), counts)
-  const changing = new Map([
-    // The policy is the first of the files that change, because it marks the tree as an export.
-    [STATIC_POLICY, encode(log.policy)],
-    // After a crash from here on, the index may list publications after the checkpoint, whose objects are there.
-    [STATIC_INDEX, encode(JSON.stringify(historyIndex(proved, head)))],
-    [STATIC_HEADERS, encode(staticHeadersText())],
-    ...overviews,
-    [STATIC_CHECKPOINT, encode(log.note)],
-  ])
-  for (let pass = 1; pass <= PASSES_MAX; pass += 1) {
-    const before = await readAll(target, [...changing.keys()])
-    // The checkpoint is compared after all files are read: what another process writes from here on is not replaced.
-    const there = checkpointOf(before.get(STATIC_CHECKPOINT) ?? null, archive)
-    if (obstacleTo(archive, there) !== null) return false
-    if (await replaceAll(target, before, changing, counts)) return true
-  }
-  throw storageDamaged(
-    'the files in the target do not stay as they are written; check what else writes there',
-  )
-}
-
-/** Most attempts to replace the files that change while other processes write them. */
-const PASSES_MAX = 10
-
-async function readAll(
-  target: StaticTree,
-  paths: readonly string[],
-): Promise<ReadonlyMap<string, Uint8Array | null>> {
-  const files = new Map<string, Uint8Array | null>()
-  for (const path of paths) files.set(path, await target.get(path))
-  return files
-}
-
-/**
- * Replaces the files that differ, in order.
- *
- * @returns false if one of them is not as it was read, which ends the replacement
- */
-async function replaceAll(
-  target: StaticTree,
-  before: ReadonlyMap<string, Uint8Array | null>,
-  files: ReadonlyMap<string, Uint8Array>,
-  counts: FileCounts,
-): Promise<boolean> {
-  const written = new Map<string, Uint8Array | null>()
-  for (const [path, bytes] of files) {
-    const stored = before.get(path) ?? null
-    const isUnchanged = stored !== null && areSameBytes(stored, bytes)
-    if (!isUnchanged && !(await target.replace(path, stored, bytes))) return false
-    written.set(path, isUnchanged ? null : bytes)
-  }
-  for (const bytes of written.values()) countFile(counts, bytes)
-  return true
-}
-
-const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
-
-/** Stores a file that never changes. */
-async function putOnce(
-  target: StaticTree,
-  path: string,
-  bytes: Uint8Array,
-  counts: FileCounts,
-): Promise<void> {
-  const stored = await target.get(path)
-  if (stored !== null && !areSameBytes(stored, bytes)) throw differing(path)
-  if (stored === null) await target.put(path, bytes)
-  countFile(counts, stored === null ? bytes : null)
-}
-
-function differing(path: string): Refusal<StorageRefusal> {
-  return storageDamaged(
-    `${path} in the target differs from the log and is never overwritten; if the target is damaged, remove the file and run the command again`,
-  )
-}
-
-/** @param bytes bytes of a file that was written; null for one that was there */
-function countFile(counts: FileCounts, bytes: Uint8Array | null): void {
-  counts.files += 1
-  counts.written += bytes === null ? 0 : 1
-  counts.unchanged += bytes === null ? 1 : 0
-  counts.bytes += bytes?.byteLength ?? 0
 }
