@@ -153,10 +153,15 @@ describe('each tool', () => {
   })
 
   test('find_similar_items returns similar items', async () => {
-    const { ask } = toolsOn(await sampleSources())
-    const { output, items } = await ask('find_similar_items', { key: 'hn-hn1', limit: 3 })
-    expect(output).toMatchObject({ found: true, to: 'hn-hn1' })
-    expect(items.length).toBeGreaterThan(0)
+    const rows = [
+      signalOf({ sourceId: 'a', title: 'Sharding Postgres at scale' }),
+      signalOf({ sourceId: 'b', title: 'What sharding Postgres taught us' }),
+      signalOf({ sourceId: 'c', title: 'Zebra' }),
+    ]
+    const { ask } = toolsOn(readAsAgent(await workspaceWith(rows), NOW).sources)
+    const { output, items } = await ask('find_similar_items', { key: 'hn-a', limit: 3 })
+    expect(output).toMatchObject({ found: true, to: 'hn-a' })
+    expect(items.map(({ key }) => key)).toEqual(['hn-b'])
     expect(items[0]).toMatchObject({
       reasons: expect.any(Array) as unknown,
       score: expect.any(Number) as unknown,
