@@ -161,7 +161,7 @@ describe('each tool', () => {
     const { ask } = toolsOn(readAsAgent(await workspaceWith(rows), NOW).sources)
     const { output, items } = await ask('find_similar_items', { key: 'hn-a', limit: 3 })
     expect(output).toMatchObject({ found: true, to: 'hn-a' })
-    expect(items[0]?.key).toBe('hn-b')
+    expect(items[0]?.['key']).toBe('hn-b')
     expect(items[0]).toMatchObject({
       reasons: expect.any(Array) as unknown,
       score: expect.any(Number) as unknown,
