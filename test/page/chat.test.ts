@@ -73,8 +73,8 @@ test('a chat about an item shows its title, sends its key, and can return to the
   const card = page.locator('#column-popular .item').first()
   const title = (await card.locator('.title bdi').textContent()) ?? ''
   const key = await card.getAttribute('data-key')
-  await card.hover()
-  await card.getByRole('link', { name: 'Ask about' }).click()
+  await card.locator('.row-menu summary').click()
+  await card.getByRole('link', { name: 'Ask' }).click()
   await page.getByRole('dialog', { name: 'Chat' }).waitFor()
   expect(await page.locator('#chat-scope bdi').textContent()).toBe(title)
   const sent = async (question: string): Promise<unknown> => {
@@ -101,7 +101,7 @@ test('a chat about an item shows its title, sends its key, and can return to the
 
 test.each([
   { from: 'its page', path: '/item?key=', name: 'Ask about it' },
-  { from: 'the search', path: '/search?q=', name: 'Ask about' },
+  { from: 'the search', path: '/search?q=', name: 'Ask' },
 ])('Ask leads from $from to the chat about the item', async ({ path, name }) => {
   const response = await fetch(`${demo.url}/api/feed?sort=week`)
   const { popular } = (await response.json()) as { popular: { key: string; title: string }[] }
@@ -111,7 +111,7 @@ test.each([
   })
   const { page } = opened
   const row = page.locator(`[data-key="${key}"]`)
-  await row.hover()
+  if (name === 'Ask') await row.locator('.row-menu summary').click()
   const link = row.getByRole('link', { name })
   expect(await link.isVisible()).toBe(true)
   await link.click()
@@ -136,7 +136,8 @@ test('turns about an item and turns about the site are not mixed in requests', a
   await page.getByRole('link', { name: 'Ask', exact: true }).click()
   await page.getByRole('dialog', { name: 'Chat' }).waitFor()
   expect(await questions('site 1')).toEqual(['site 1'])
-  await page.getByRole('link', { name: 'Ask about' }).first().click()
+  await page.locator('.row-menu summary').first().click()
+  await page.locator('.row-menu[open]').getByRole('link', { name: 'Ask' }).click()
   expect(await questions('item 1')).toEqual(['item 1'])
   expect(await questions('item 2')).toEqual(['item 1', 'item 2'])
   await page.getByRole('button', { name: 'Whole site' }).click()
@@ -292,6 +293,7 @@ test('the panel without scripts names its requirement and the alternatives', asy
     '/docs/api/agent-chat',
   )
   expect(await page.getByRole('button', { name: 'Open the chat' }).isVisible()).toBe(false)
+  expect(await page.locator('.row-menu:visible').count()).toBe(0)
 })
 
 test('Escape just after an answer does not close the sheet', async () => {

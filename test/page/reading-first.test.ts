@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { serveDemo } from '../support/dash.ts'
 import { VIEWS, picture, visit } from './browser.ts'
@@ -197,23 +197,32 @@ test('in forced colours the symbol of comments stays visible', async () => {
   expect(symbol).not.toBe(ground)
 })
 
-test('the button of an item appears under the pointer, with the focus, and by a tap', async () => {
-  const { page } = await visit(demo.url, { viewport: DESKTOP })
-  const [first, second] = [page.locator('.item').first(), page.locator('.item').nth(1)]
-  const opacity = (item: typeof first) =>
-    item
-      .locator('.discuss')
-      .evaluate((button) => button.ownerDocument.defaultView?.getComputedStyle(button).opacity)
-  expect(await opacity(first)).toBe('0')
-  await first.hover()
-  expect(await opacity(first)).toBe('1')
-  await second.locator('.title a').focus()
-  expect(await opacity(second)).toBe('1')
-  const phone = await visit(demo.url, { viewport: PHONE, hasTouch: true })
-  const tapped = phone.page.locator('.item').nth(2)
-  await tapped.locator('.age').tap()
-  expect(await opacity(tapped)).toBe('1')
-})
+test.each([
+  ['mouse', DESKTOP],
+  ['touch', PHONE],
+])(
+  'a row is hidden, seen and brought back by %s in its menu, and asked about there',
+  async (by, viewport) => {
+    const { page } = await visit(demo.url, { viewport, hasTouch: by === 'touch' })
+    const press = (target: Locator): Promise<void> => (by === 'touch' ? target.tap() : target.click())
+    const item = page.locator('#column-popular .item').nth(1)
+    const title = (await item.locator('.title bdi').textContent()) ?? ''
+    const menu = item.locator('.row-menu summary')
+    await press(menu)
+    await press(item.getByRole('button', { name: 'Hide' }))
+    await expect.poll(() => item.isVisible()).toBe(false)
+    await press(page.locator('#column-popular .hidden-count button'))
+    expect(await item.isVisible()).toBe(true)
+    await press(menu)
+    await press(item.getByRole('button', { name: 'Show again' }))
+    await page.reload()
+    expect(await item.isVisible()).toBe(true)
+    await menu.focus()
+    await page.keyboard.press('Enter')
+    await press(item.getByRole('link', { name: 'Ask' }))
+    await expect.poll(() => page.locator('#chat-scope bdi').textContent()).toBe(title)
+  },
+)
 
 test('the first story of the Year stands high, under one header row beside the open chat too', async () => {
   const { page } = await visit(`${demo.url}/?sort=year`, { viewport: DESKTOP })

@@ -155,7 +155,7 @@ export function storyRow(
       ${publishedAt === null ? NOTHING : html`<span class="age">${ageAt(Date.parse(publishedAt), now)}</span>`}
       ${others.map(alsoOn)} ${note} ${isExported ? NOTHING : historyLink(key)}
     </p>
-    ${isExported ? NOTHING : askLink(key, html`Ask<span class="unseen"> about ${isolated(title)}</span>`)}
+    ${isExported ? NOTHING : rowMenu(key, title)}
   </li>`
 }
 
@@ -168,6 +168,13 @@ function rankLink({ key, rank }: PageItem): Html {
 /** Repeats the link of the rank as a word. The keyboard and screen readers have that of the rank. */
 function historyLink(key: string): Html {
   return html`<a class="history" href="${itemHref(key)}" tabindex="-1" aria-hidden="true">history</a>`
+}
+
+function rowMenu(key: string, title: string): Html {
+  return html`<details class="menu row-menu needs-script" name="menu">
+    <summary><span class="unseen">Menu of ${isolated(title)}</span></summary>
+    <div>${askLink(key, html`Ask`)} <button type="button" data-hide>Hide</button></div>
+  </details>`
 }
 
 /** A link to the chat about an item, which the script opens on the same page where it can. @param key save key */

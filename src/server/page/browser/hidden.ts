@@ -49,14 +49,17 @@ export function showHiddenItems() {
   announce('Hidden items are shown again.')
 }
 
-/** Hides an item, and the same story on other sources. */
-export function hideItem(item: Element) {
+/** Hides an item, and the same story on other sources; brings back one that is hidden. */
+export function toggleHidden(item: Element) {
   const key = keyOf(item)
   if (key === null || !(item instanceof HTMLElement)) return
-  const others = (item.dataset['others'] ?? '').split(' ').filter((other) => other !== '')
-  save({ ...state, hidden: [key, ...others].reduce(added, state.hidden) })
+  const keys = [key, ...(item.dataset['others'] ?? '').split(' ').filter((other) => other !== '')]
+  const isBack = matches(item)
+  const without = (list: readonly string[]) => list.filter((each) => !keys.includes(each))
+  if (isBack) save({ ...state, hidden: without(state.hidden), read: without(state.read) })
+  else save({ ...state, hidden: keys.reduce(added, state.hidden) })
   applyAll()
-  announce('Hidden. "Show" below the list shows it again.')
+  announce(isBack ? 'Shown again.' : 'Hidden. "Show" below the list shows it again.')
 }
 
 function keyOf(item: Element | null) {
@@ -80,6 +83,9 @@ function hideRows(list: Element) {
     const isHidden = matches(item)
     const key = keyOf(item) ?? ''
     item.classList.toggle('read', state.read.includes(key))
+    const button = item.querySelector('[data-hide]')
+    const action = isHidden ? 'Show again' : 'Hide'
+    if (button && button.textContent !== action) button.textContent = action
     if (item.hidden !== (isHidden && !isOpened)) item.hidden = isHidden && !isOpened
     if (isHidden) count += 1
   }

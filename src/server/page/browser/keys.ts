@@ -1,5 +1,5 @@
 import { announce, make, onClick } from './dom.ts'
-import { ROW, hideItem, hidesRead, setHidesRead, showHiddenItems } from './hidden.ts'
+import { ROW, hidesRead, setHidesRead, showHiddenItems, toggleHidden } from './hidden.ts'
 
 /** Keys of the page; the dialog lists them. */
 const KEYS: Readonly<Record<string, { what: string; act: () => void }>> = {
@@ -7,14 +7,14 @@ const KEYS: Readonly<Record<string, { what: string; act: () => void }>> = {
   k: { what: 'previous story', act: () => move(-1) },
   o: { what: 'open the story', act: () => follow('.title a') },
   c: { what: 'open its discussion', act: () => follow('a.comments') },
-  x: { what: 'hide it', act: () => hideCurrent() },
+  x: { what: 'hide it', act: () => hideRow(current()) },
   '[': { what: 'earlier publication, or previous period', act: () => step(-1) },
   ']': { what: 'later publication, or next period', act: () => step(1) },
   '/': { what: 'search', act: () => document.getElementById('q')?.focus() },
   '?': { what: 'this help', act: () => openHelp() },
 }
 
-/** Handles the keys outside of fields, and the button that opens the help. */
+/** Handles the keys outside of fields, the buttons that hide a row, and the one that opens the help. */
 export function setUpKeys() {
   document.addEventListener('keydown', (event) => {
     const { key, target } = event
@@ -28,6 +28,7 @@ export function setUpKeys() {
     used.act()
   })
   onClick('[data-help]', openHelp)
+  onClick('[data-hide]', (button) => hideRow(button.closest(ROW)))
 }
 
 function items() {
@@ -57,13 +58,12 @@ function follow(selector: string) {
   else announce(current() ? 'This row has no such link.' : 'No story is chosen; press j.')
 }
 
-function hideCurrent() {
-  const item = current()
+function hideRow(item: Element | null) {
   if (!item) return announce('No story is chosen; press j.')
   const shown = items()
   const at = shown.indexOf(item)
-  hideItem(item)
-  focusItem(shown[at + 1] ?? shown[at - 1])
+  toggleHidden(item)
+  focusItem(item.checkVisibility() ? item : (shown[at + 1] ?? shown[at - 1]))
 }
 
 /** Follows the link to the neighbour in time, else to the period beside the present one. */

@@ -17,11 +17,12 @@ setUpSince()
 setUpTimeline()
 setUpItemChart()
 
-/** Closes an open menu of the header by a click elsewhere and by Escape. */
+/** Closes an open menu by a click elsewhere or on one of the actions of a row, and by Escape. */
 function setUpMenus() {
   document.addEventListener('click', ({ target }) => {
     const menu = openMenu()
-    if (menu && target instanceof Node && !menu.contains(target)) menu.open = false
+    const isInside = target instanceof Element && menu?.contains(target) && !target.closest('.row-menu > div')
+    if (menu && !isInside) menu.open = false
   })
   document.addEventListener('keydown', ({ key }) => {
     const menu = openMenu()

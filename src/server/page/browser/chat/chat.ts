@@ -18,7 +18,6 @@ export function setUpChat() {
     const target = event.target instanceof Element ? event.target : null
     const discuss = target?.closest('[data-discuss]')
     const opener = target?.closest('[data-chat="open"]')
-    showAskButton(target?.closest('.item') ?? null)
     if (!sheet || (!discuss && !opener)) return
     event.preventDefault()
     void panel().then((chat) => {
@@ -32,12 +31,6 @@ export function setUpChat() {
     if (key !== undefined) chat.discuss({ key, title })
     chat.open()
   })
-}
-
-/** Shows the "Ask" link of a tapped item only: a touch screen has no hover. */
-function showAskButton(item: Element | null) {
-  for (const tapped of document.querySelectorAll('.item.tapped')) tapped.classList.remove('tapped')
-  item?.classList.add('tapped')
 }
 
 function itemOf(link: HTMLElement) {
