@@ -351,7 +351,7 @@ test('the share of an address refuses it with scope ip, and no other address but
 describe('a tool round', () => {
   /** With these tokens, a call with results exceeds the first reservation, and one without fits. */
   const rounds: ModelOutput[][] = [
-    [searchCall('call_a'), { end: 'completed', usage: { in: 12_000, out: 1_000, cached: 0 } }],
+    [searchCall('call_a'), { end: 'completed', usage: { in: 12_300, out: 1_000, cached: 0 } }],
     [{ text: 'Hello' }, { end: 'completed' }],
   ]
 
@@ -359,25 +359,26 @@ describe('a tool round', () => {
     const server = await startWithItems({ provider: { rounds } })
     expect((await chatEvents(server, NEWS)).at(-1)).toMatchObject({ event: 'done' })
     const [turn] = await settledWell(server)
-    expect(turn).toMatchObject({ degraded: false, rounds: 2, costMicroUsd: 14_000 + 104 })
-    expect(turn?.['reservedMicroUsd']).toBeGreaterThan(30_100)
+    expect(turn).toMatchObject({ degraded: false, rounds: 2, costMicroUsd: 14_300 + 104 })
+    expect(turn?.['reservedMicroUsd']).toBeGreaterThan(30_600)
     expect(server.provider.requests.map(({ body }) => Array.isArray(body['tools']))).toEqual([true, true])
   })
 
   test('a tool round beyond the budget is followed by a last call without tools, within the reservation', async () => {
-    const limits = { ...DAY_LIMITS, budgetPerDay: 30_100 }
+    const budgetPerDay = 30_600
+    const limits = { ...DAY_LIMITS, budgetPerDay }
     const server = await startWithItems({ provider: { rounds }, settings: { limits } })
     const events = await chatEvents(server, NEWS)
     expect(textOf(events)).toBe('Hello')
     expect(events.at(-1)).toMatchObject({ event: 'done', data: { degraded: true } })
     const [turn] = await settledWell(server)
-    expect(turn).toMatchObject({ degraded: true, rounds: 2, costMicroUsd: 14_000 + 104 })
-    expect(turn?.['reservedMicroUsd']).toBeLessThan(30_100)
+    expect(turn).toMatchObject({ degraded: true, rounds: 2, costMicroUsd: 14_300 + 104 })
+    expect(turn?.['reservedMicroUsd']).toBeLessThan(budgetPerDay)
     const [, last] = server.provider.requests
     expect(last?.body['tools']).toBeUndefined()
     // The tool result did not fit.
     expect(JSON.stringify(last?.body)).toContain('no_budget')
-    expect(await server.spending()).toEqual({ settled: 14_104, reserved: 0 })
+    expect(await server.spending()).toEqual({ settled: 14_404, reserved: 0 })
   })
 
   test.each([null, { in: 5_000, out: 1_000, cached: 0 }, { in: 14_000, out: 1_000, cached: 0 }])(

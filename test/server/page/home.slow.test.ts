@@ -191,7 +191,7 @@ describe('the page', () => {
   })
 
   test.each(['/', '/models', '/status', '/chat', '/docs', '/item?key=hn-hn1'])(
-    'the header of %s has the periods, the search and the chat',
+    'the header of %s has the periods, the search and the models',
     async (path) => {
       const { status, page } = await get(await filled(), path)
       expect(status).toBe(200)
@@ -199,7 +199,7 @@ describe('the page', () => {
         /aria-label="Periods".*<form\s+class="search"\s+role="search"\s+action="\/search"/s,
       )
       expect(page).toContain('href="/?sort=year')
-      expect(page).toContain('<a class="ask" href="/chat"')
+      expect(page).toContain('href="/models"')
     },
   )
 

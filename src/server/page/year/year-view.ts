@@ -274,10 +274,9 @@ function saysMore({ peak, before }: Stay, rank: number | undefined): boolean {
 function stayNote(stay: Stay): Html {
   const text = stayText(stay)
   const { peak, days, before } = stay
-  const length = `${days}${before === 'unknown' ? '+' : ''} d`
+  const length = `${days}${before === 'unknown' ? '+' : ''} ${days === 1 ? 'day' : 'days'}`
   return html`<span class="stay" title="${text}"
-    ><span aria-hidden="true"
-      >best #${peak} · ${length}<span class="roomy">${days === 1 ? 'ay' : 'ays'}</span></span
+    ><span aria-hidden="true">best #${peak}<span class="roomy"> · ${length}</span></span
     ><span class="unseen">${text}</span></span
   >`
 }

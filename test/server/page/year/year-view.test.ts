@@ -25,7 +25,7 @@ test('rows of the Year have the change of their rank, and best rank and stay unl
   expect(rowOf(page, 'hn-1')).toMatch(
     /▼ down 1 .* highest #1, 3 days, there since the first publication, of 1 March/,
   )
-  expect(rowOf(page, 'hn-16')).toMatch(/NEW .* best #15 · 1 d ay highest #15, 1 day, entered 3 March/)
+  expect(rowOf(page, 'hn-16')).toMatch(/NEW .* best #15 · 1 day highest #15, 1 day, entered 3 March/)
 })
 
 test('the rows of several publications, which the slider shows, are those of their own pages', async () => {
