@@ -45,25 +45,6 @@ describe('a refusal is explained, with its scope and the time on the clock', () 
   })
 
   test.each([
-    ['disabled', { DASH_CHAT_DISABLED: 'true' }, 'switched off'],
-    ['misconfigured', { DASH_CHAT_MODEL: '' }, 'not set up'],
-  ])(
-    'a refusal is explained when the chat opens and after a question, which stays: %s',
-    async (_name, env, words) => {
-      const { url } = await serveChat(NOBODY, env)
-      const { page } = await openChat(url)
-      await expect
-        .poll(() => status(page).textContent())
-        .toContain('The chat of this server is off or not set up')
-      expect(await page.locator('#status .fact', { hasText: 'Chat' }).textContent()).toContain('Off')
-      await ask(page, 'Anybody?')
-      expect(await troubles(page).textContent()).toContain(words)
-      expect(await page.locator('.question').textContent()).toBe('You: Anybody?')
-      expect(await page.locator('html.item-chat').count()).toBe(0)
-    },
-  )
-
-  test.each([
     [
       '12',
       429,

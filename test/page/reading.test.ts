@@ -141,7 +141,7 @@ test('the chat suggests questions, answers one, and shows the talk again after a
   const opened = await visit(`${demo.url}/chat`, { viewport: NARROW })
   const { page } = opened
   const questions = page.locator('.chat-suggestions button')
-  expect(await questions.count()).toBe(3)
+  expect(await questions.count()).toBe(4)
   const question = (await questions.first().textContent()) ?? ''
   await questions.first().click()
   await page.locator('.turn .actions button:text("Retry")').waitFor()

@@ -200,7 +200,7 @@ test('both commands of the proof, copied as they stand, succeed against this ser
   const run = (command: string) => promisify(execFile)('sh', ['-c', command], { cwd: ROOT })
   const digest = await run(await copied('Copy the command that prints the SHA-256'))
   expect(digest.stdout.slice(0, 64)).toBe(await digestShown(page))
-  const audit = await run(await copied('Copy the command that audits this server'))
+  const audit = await run(await copied('Copy the command that audits the archive'))
   expect(audit.stdout).toContain(`${index.publications.length} publications`)
 })
 

@@ -334,13 +334,15 @@ describe('since the last visit', () => {
   })
 })
 
-test('the seal copies the digest of the shown publication', async () => {
+test('the seal copies the command that prints the digest of the shown publication', async () => {
   const { page } = await visit(`${await serve()}/?sort=year`, {
     viewport: DESKTOP,
     permissions: ['clipboard-read', 'clipboard-write'],
   })
-  await page.getByRole('button', { name: 'Copy the SHA-256' }).click()
+  await page.locator('.proof summary').click()
+  await page.getByRole('button', { name: 'Copy the command that prints the SHA-256' }).click()
   await page.locator('#announcements', { hasText: 'Copied.' }).waitFor({ state: 'attached' })
   const { timeline } = (await workspace.year.read()).proved
-  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(timeline.at(-1)?.manifest.sha256)
+  const at = new Date(timeline.at(-1)?.manifest.publishedAt ?? 0).toISOString()
+  expect(await page.evaluate('navigator.clipboard.readText()')).toContain(`at=${at}' | sha256sum`)
 })

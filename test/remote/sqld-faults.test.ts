@@ -114,7 +114,7 @@ describe('a server that stops', () => {
     const count = (): Promise<boolean> => ledger.countAttempt('2026-03-02', 1, ROW.recordedAt, token)
     await expect(count()).rejects.toMatchObject(UNAVAILABLE)
     expect(await count()).toBe(false)
-    loseResponse('INSERT INTO signals')
+    loseResponse('COMMIT')
     await expect(feed.importSignals([signal()])).rejects.toMatchObject(UNAVAILABLE)
     expect(await feed.importSignals([signal()])).toEqual({ inserted: 0, replaced: 0, unchanged: 1 })
     loseResponse('DELETE FROM')
@@ -242,7 +242,7 @@ describe('a snapshot of the feed', () => {
   })
 })
 
-test('the client sends no pragma to a server, and starts no interactive transaction', async () => {
+test('the client sends no pragma to a server, and only an import is an interactive transaction, which ends with it', async () => {
   const { gate, ledger, token } = await gated()
   const { feed } = connectFeed(gate.url)
   await ledger.renewLease(token, 1, 1_000_000_000_000_000)
@@ -252,15 +252,16 @@ test('the client sends no pragma to a server, and starts no interactive transact
   await ledger.releaseLease(token)
   await ledger.read()
   await ledger.ping()
-  await feed.importSignals([signal()])
   await feed.saveVerifiedTitle('hn', '1', { title: 'x', provenance: 'hn:x' }, 1)
   await feed.verifiedTitles([])
   await feed.readWindow(WINDOW)
   await feed.ping()
   expect(gate.bodies.length).toBeGreaterThan(15)
-  expect(gate.bodies.filter((body) => /pragma/i.test(body))).toEqual([])
   // A request that ends its stream leaves no transaction open.
   expect(gate.bodies.filter((body) => !body.includes('"type":"close"'))).toEqual([])
+  await feed.importSignals([signal()])
+  expect(gate.bodies.at(-1)).toContain('"type":"close"')
+  expect(gate.bodies.filter((body) => /pragma/i.test(body))).toEqual([])
 })
 
 test('a database on a server has no change token', async () => {
