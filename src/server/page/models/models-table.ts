@@ -50,7 +50,7 @@ export function parseSort({ params }: PageQuery): Sort {
 export const INVALID_SORT = {
   status: 400,
   code: 'invalid_sort',
-  when: `\`${SORT_PARAM}\` is given twice or none of ${Object.keys(COLUMNS).join(', ')}`,
+  when: `\`${SORT_PARAM}\` is given twice, or is not one of ${Object.keys(COLUMNS).join(', ')}`,
 } as const satisfies SectionRefusal
 
 interface TableOptions {
