@@ -3,8 +3,8 @@ import type { Option } from 'commander'
 import type { LiveSort } from '../domain/feed/live-sort.ts'
 import { LIVE_SOURCES } from '../domain/feed/live-source.ts'
 import type { LiveSourceName } from '../domain/feed/live-source.ts'
-import { choice, option, settingOption, toggle } from './command-spec.ts'
-import type { CommandSpec } from './command-spec.ts'
+import { choice, option, settingOption, toggle } from './commands/command-spec.ts'
+import type { CommandSpec } from './commands/command-spec.ts'
 import { SETTING_FLAGS } from './settings/flags.ts'
 
 const demo = (): Option => toggle('--demo', 'run with a bundled sample in a temporary folder')

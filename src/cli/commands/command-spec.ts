@@ -1,9 +1,9 @@
 import { Option } from 'commander'
 import type { Argument } from 'commander'
-import type { Job } from '../domain/job-run.ts'
-import type { BareContext, CommandContext } from './context.ts'
-import { SETTING_FLAGS } from './settings/flags.ts'
-import type { ConfigFlags } from './settings/flags.ts'
+import type { Job } from '../../domain/job-run.ts'
+import type { BareContext, CommandContext } from '../context.ts'
+import { SETTING_FLAGS } from '../settings/flags.ts'
+import type { ConfigFlags } from '../settings/flags.ts'
 
 /** Flags every command has; they may stand before its name as well as after. */
 export interface SharedFlags extends ConfigFlags {
