@@ -13,9 +13,12 @@ import { formatInstant } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { columnsOf, selectObjects } from '../sqlite/rows.ts'
 import type { ObjectColumns, SqlReader, StoreClient } from '../sqlite/rows.ts'
+import { toMatchExpression } from './match-expressions.ts'
+import { idRange } from './ranked-documents.ts'
 import { DAY_NUMBER_OF_ID, dayOfNumber } from './search-documents.ts'
 import { readItemCount } from './search-index.ts'
-import { idRange, itemNotFound, toMatchExpression, search, similar } from './search-ranking.ts'
+import { search } from './search-ranking.ts'
+import { itemNotFound, similar } from './similar-items.ts'
 import { REVISION } from './window.ts'
 
 /** A query as it is sent to the search process. */
