@@ -35,7 +35,7 @@ import { SINCE_PAGE } from './page/year/since-panel.ts'
 import { NO_STORE, addHeader, requestId, respondJson } from './respond.ts'
 import type { Log, Route } from './route.ts'
 import { singleFlight, withTimeout } from './single-flight.ts'
-import { historyRoute, ledgerRoutes, objectRoute } from './year/routes.ts'
+import { historyRoutes, ledgerRoutes, objectRoute } from './year/routes.ts'
 import { logRoutes } from './year/log-routes.ts'
 import { changesRoutes } from './year/year-changes.ts'
 import { rankRoutes } from './year/rank-routes.ts'
@@ -108,7 +108,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   const host = (): FeedHost => ({ baseUrl: baseUrl(), demo })
   const live = liveRoutes(snapshots, host, compute)
   const year = [
-    historyRoute(publications, clock, host),
+    ...historyRoutes(publications, clock, host, compute),
     ...ledgerRoutes(publications),
     objectRoute(publications),
     ...changesRoutes({ publications, lists, clock, host, compute }),

@@ -10,6 +10,12 @@ import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/wor
 const YEAR_DOCS = '/docs/api/top-year-history'
 const LEDGER = { cache: 'public, max-age=60', exposed: 'ETag, Link', docs: YEAR_DOCS, query: '' }
 const LOG = { ...LEDGER, docs: '/docs/api/top-year-log' }
+const HISTORY = {
+  cache: 'public, max-age=300, stale-while-revalidate=3600',
+  exposed: 'ETag, Last-Modified, Link, X-Year-History-Requested-At',
+  docs: YEAR_DOCS,
+  query: '?sort=year',
+}
 const CHANGES = {
   ...LEDGER,
   cache: 'public, max-age=300, stale-while-revalidate=3600',
@@ -31,12 +37,8 @@ const MODELS = {
 
 /** Every public route with a valid query for the sample, and its headers. */
 const ROUTES: Readonly<Record<string, typeof LEDGER>> = {
-  '/api/feed/history': {
-    cache: 'public, max-age=300, stale-while-revalidate=3600',
-    exposed: 'ETag, Last-Modified, Link, X-Year-History-Requested-At',
-    docs: YEAR_DOCS,
-    query: '?sort=year',
-  },
+  '/api/feed/history': HISTORY,
+  '/api/feed/history.csv': HISTORY,
   '/api/feed/history/ledger': LEDGER,
   '/api/feed/history/ledger/legacy': LEDGER,
   '/api/feed/history/head': LEDGER,
@@ -53,6 +55,7 @@ const ROUTES: Readonly<Record<string, typeof LEDGER>> = {
   '/tlog/year/policy': LOG,
   '/tlog/year/proof': LOG,
   '/api/feed': LIVE,
+  '/api/feed.csv': LIVE,
   '/api/rss': LIVE,
   '/api/atom': LIVE,
   '/api/feed.json': LIVE,
@@ -64,6 +67,7 @@ const ROUTES: Readonly<Record<string, typeof LEDGER>> = {
   '/api/free-llm/health': MODELS,
   '/api/status/free-llm': MODELS,
   '/badge/free-model.json': MODELS,
+  '/api/free-llm/top-models.csv': MODELS,
   '/api/free-llm/changes.json': MODELS,
 }
 
@@ -155,6 +159,7 @@ test('every public route answers a preflight without any store, and refuses each
   }
   expect(PUBLIC_CONTRACTS.filter(({ headRefused }) => headRefused).map(({ path }) => path)).toEqual([
     '/api/feed/history',
+    '/api/feed/history.csv',
   ])
 })
 

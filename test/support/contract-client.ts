@@ -1,7 +1,8 @@
 import type { H3 } from 'h3'
 import { expect } from 'vitest'
 import { sha256Hex, sha256HexToBase64 } from '../../src/domain/digest.ts'
-import { SUBSCRIPTION_CONTRACTS, liveContract } from '../../src/server/feed/live-routes.ts'
+import { CSV_TYPE } from '../../src/server/csv.ts'
+import { SUBSCRIPTION_CONTRACTS, liveContract, liveCsvContract } from '../../src/server/feed/live-routes.ts'
 import { searchContract, similarContract, trendContract } from '../../src/server/feed/search-routes.ts'
 import { modelChangesContract } from '../../src/server/models/changes-feed.ts'
 import { FREE_MODELS_CONTRACTS } from '../../src/server/models/routes.ts'
@@ -9,6 +10,7 @@ import { refusalMessage } from '../../src/server/route.ts'
 import type { Contract } from '../../src/server/route.ts'
 import {
   historyContract,
+  historyCsvContract,
   headContract,
   indexContract,
   ledgerContract,
@@ -28,6 +30,7 @@ import { chartContract, itemChartContract, ranksContract } from '../../src/serve
 /** The contracts of all routes that any origin may read. */
 export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [
   historyContract,
+  historyCsvContract,
   ledgerContract,
   legacyLedgerContract,
   headContract,
@@ -42,6 +45,7 @@ export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [
   policyContract,
   proofContract,
   liveContract,
+  liveCsvContract,
   ...SUBSCRIPTION_CONTRACTS,
   searchContract,
   similarContract,
@@ -117,6 +121,7 @@ export async function requestRoute(
 
 /** Texts say their character set; bytes and link lists, which are always UTF-8, have none. */
 function typeHeader(contentType: string): string {
+  if (contentType === 'text/csv') return CSV_TYPE
   return contentType === 'application/octet-stream' ? contentType : `${contentType}; charset=utf-8`
 }
 

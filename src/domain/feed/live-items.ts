@@ -16,7 +16,7 @@ export const LIVE_VERSION = 'live-v1'
 
 const commentCount = itemFields.comments.describe('latest stored number of comments; null if unknown')
 
-const liveItemSchema = z
+export const liveItemSchema = z
   .object({
     ...itemFields,
     source: itemFields.source.describe('`hn`, `lobsters`, `lesswrong`, `hype:<provider>` or `midjourney`'),

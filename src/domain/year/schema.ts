@@ -9,7 +9,7 @@ import { countField, dayField } from '../wire-fields.ts'
 
 const day = dayField.describe('UTC day')
 
-const yearItemSchema = z
+export const yearItemSchema = z
   .object({
     ...itemFields,
     source: itemFields.source.describe(

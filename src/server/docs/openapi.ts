@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { once } from '../../domain/once.ts'
 import { AGENT_CONTRACTS, AGENT_DOCS } from '../agent/contracts.ts'
-import { FEED_DOCS, SUBSCRIPTION_CONTRACTS, liveContract } from '../feed/live-routes.ts'
+import { FEED_DOCS, SUBSCRIPTION_CONTRACTS, liveContract, liveCsvContract } from '../feed/live-routes.ts'
 import { SEARCH_DOCS, searchContract, similarContract, trendContract } from '../feed/search-routes.ts'
 import { MCP_DOCS, mcpContract } from '../mcp/route.ts'
 import { modelChangesContract } from '../models/changes-feed.ts'
@@ -10,6 +10,7 @@ import type { Contract } from '../route.ts'
 import {
   HISTORY_DOCS,
   historyContract,
+  historyCsvContract,
   headContract,
   indexContract,
   ledgerContract,
@@ -55,6 +56,7 @@ const INTERFACES: readonly Interface[] = [
     version: '1.0.0',
     contracts: [
       historyContract,
+      historyCsvContract,
       ledgerContract,
       legacyLedgerContract,
       headContract,
@@ -80,7 +82,7 @@ const INTERFACES: readonly Interface[] = [
     title: 'Live feed',
     summary: 'Serves the trends of now and of the last day, week and month, also as RSS, Atom and JSON Feed.',
     version: '1.0.0',
-    contracts: [liveContract, ...SUBSCRIPTION_CONTRACTS],
+    contracts: [liveContract, liveCsvContract, ...SUBSCRIPTION_CONTRACTS],
   },
   {
     path: SEARCH_DOCS,

@@ -4,7 +4,7 @@ import { LIVE_SORTS, liveQuery, parseLiveSort } from '../../domain/feed/live-sor
 import type { LiveRefusal } from '../../domain/feed/live-sort.ts'
 import { COLUMN_LENGTH } from '../../domain/feed/columns.ts'
 import { MINIMUM_RULES, SOURCES_RULE } from '../../domain/feed/search/search.ts'
-import { liveFeedSchema } from '../../domain/feed/live-items.ts'
+import { liveFeedSchema, liveItemSchema } from '../../domain/feed/live-items.ts'
 import type { LiveFeed } from '../../domain/feed/live-items.ts'
 import {
   RULE_QUERY_MAX_LENGTH,
@@ -18,6 +18,8 @@ import { Refusal } from '../../domain/refusal.ts'
 import { onceFor } from '../../domain/once.ts'
 import { BUSY_REFUSAL } from '../computed-requests.ts'
 import type { Compute } from '../computed-requests.ts'
+import { CSV_TYPE, csvContract, namedCsv, writeListsCsv } from '../csv.ts'
+import { JSON_TYPE } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
 import {
   METHOD_NOT_ALLOWED,
@@ -39,8 +41,8 @@ const RULE_CACHE_MAX_BYTES = 8 * 1024 * 1024
 
 type LiveContract = Contract<LiveRefusal>
 
-/** Writes the body of a route from a feed, the whole or the part that a rule selects. */
-type WriteBody = (feed: LiveFeed, rule: FeedRule | null) => string
+/** Publishes a verified feed in the format of a route: the whole, or the part that a rule selects. */
+type Render = (proved: ProvedFeed, rule: FeedRule | null) => PublishedBody
 
 /** Routes of the live feed and its three subscription formats (docs/api.md). */
 export function liveRoutes(snapshots: ProvedSnapshots, host: () => FeedHost, compute: Compute): Route[] {
@@ -49,13 +51,8 @@ export function liveRoutes(snapshots: ProvedSnapshots, host: () => FeedHost, com
     sizeCalculation: ({ body }) => body.byteLength,
   })
 
-  const live = (contract: LiveContract, write: WriteBody, isStored = false): Route => {
-    const type = `${contract.contentType ?? 'application/json'}; charset=utf-8`
-    const render = (proved: ProvedFeed, rule: FeedRule | null): PublishedBody =>
-      publishedFrom(proved.snapshot, write(parseFeed(proved), rule), type)
-    const whole = isStored
-      ? ({ published }: ProvedFeed) => published
-      : onceFor((proved: ProvedFeed) => render(proved, null))
+  const live = (contract: LiveContract, render: Render): Route => {
+    const whole = onceFor((proved: ProvedFeed) => render(proved, null))
     const selected = async (event: H3Event, proved: ProvedFeed, rule: FeedRule): Promise<PublishedBody> => {
       const key = [contract.path, proved.published.etag, paramsOfRule(rule)].join(' ')
       const body = cache.get(key) ?? (await compute(event, async () => render(proved, rule)))
@@ -72,15 +69,33 @@ export function liveRoutes(snapshots: ProvedSnapshots, host: () => FeedHost, com
   }
 
   const subscription = (contract: LiveContract, write: (feed: FeedDocument) => string): Route =>
-    live(contract, (feed, rule) => {
+    live(contract, (proved, rule) => {
       const paths = { path: contract.path, docsPath: FEED_DOCS }
-      return write(subscriptionFeed(feed, host(), paths, rule))
+      const text = write(subscriptionFeed(parseFeed(proved), host(), paths, rule))
+      return publishedFrom(proved.snapshot, text, `${contract.contentType}; charset=utf-8`)
     })
 
   return [
-    live(liveContract, (feed, rule) => JSON.stringify(rule === null ? feed : applyRule(feed, rule)), true),
+    live(liveContract, liveJson),
+    live(liveCsvContract, liveCsv),
     ...feedRoutes(SUBSCRIPTION_CONTRACTS, subscription),
   ]
+}
+
+/** Without a rule, the stored bytes. */
+function liveJson(proved: ProvedFeed, rule: FeedRule | null): PublishedBody {
+  if (rule === null) return proved.published
+  return publishedFrom(proved.snapshot, JSON.stringify(selectedFeed(proved, rule)), JSON_TYPE)
+}
+
+function liveCsv(proved: ProvedFeed, rule: FeedRule | null): PublishedBody {
+  const feed = selectedFeed(proved, rule)
+  const csv = publishedFrom(proved.snapshot, writeListsCsv(liveItemSchema, feed), CSV_TYPE)
+  return namedCsv(csv, `dash-${feed.sortMode}-${feed.generatedAt.slice(0, 10)}`)
+}
+
+function selectedFeed(proved: ProvedFeed, rule: FeedRule | null): LiveFeed {
+  return rule === null ? parseFeed(proved) : applyRule(parseFeed(proved), rule)
 }
 
 /** Path of the page that documents this interface. */
@@ -141,6 +156,9 @@ export const liveContract: LiveContract = {
   success: liveFeedSchema,
   successDescription: 'The feed; without a rule, byte for byte from the snapshot',
 }
+
+/** `GET /api/feed.csv` (docs/api.md). */
+export const liveCsvContract = csvContract(liveContract)
 
 /** The subscriptions (docs/api.md). */
 export const SUBSCRIPTION_CONTRACTS = feedContracts<LiveRefusal>({

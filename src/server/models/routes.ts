@@ -2,6 +2,7 @@ import { z } from 'zod'
 import {
   healthSchema,
   publishedText,
+  rankedModelSchema,
   recommendationSchema,
   statusSchema,
   topModelsSchema,
@@ -23,7 +24,8 @@ import type { StoredRun } from '../../domain/models/schema.ts'
 import { seedRun } from '../../domain/models/seed.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { publishedJson } from '../respond.ts'
+import { CSV_TYPE, csvContract, namedCsv, writeCsv } from '../csv.ts'
+import { publishedBody, publishedJson } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
 import {
   METHOD_NOT_ALLOWED,
@@ -52,6 +54,17 @@ export function freeModelRoutes(served: ServedRecommendation, demo: boolean, clo
     publishedRoute(topModelsContract, async (params) => {
       const query = parseShortlistQuery(params)
       return json((current, now) => topModelsPayload(current, query, now))
+    }),
+    publishedRoute(topModelsCsvContract, async (params) => {
+      const query = parseShortlistQuery(params)
+      const current = await served()
+      const { models, updatedAt } = topModelsPayload(current, query, clock())
+      const csv = publishedBody(writeCsv(rankedModelSchema, models), {
+        contentType: CSV_TYPE,
+        cacheControl: CACHE_CONTROL,
+        headers: seedHeader(current),
+      })
+      return namedCsv(csv, `dash-free-models-${updatedAt.slice(0, 10)}`)
     }),
     publishedRoute(freeModelsHealthContract, () => json(healthPayload)),
     publishedRoute(freeModelsStatusContract, () => json(statusPayload)),
@@ -161,6 +174,9 @@ export const topModelsContract: Contract<FreeModelsRefusal> = {
   refusals: SHORTLIST_REFUSALS,
 }
 
+/** `GET /api/free-llm/top-models.csv` (docs/free-models.md). */
+export const topModelsCsvContract = csvContract(topModelsContract)
+
 /** `GET /api/free-llm/health` (docs/free-models.md). */
 const freeModelsHealthContract: FreeModelContract = {
   ...COMMON,
@@ -213,6 +229,7 @@ export const FREE_MODELS_CONTRACTS = [
   freeModelsHealthContract,
   freeModelsStatusContract,
   badgeContract,
+  topModelsCsvContract,
 ] as const
 
 /** Longest id on the badge, in code points; a longer one is truncated. */

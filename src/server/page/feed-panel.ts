@@ -35,7 +35,8 @@ const PERIOD_ABOUT: Readonly<Record<LiveSort, string>> = {
 
 /** The section of the feed: live periods from the newest snapshot, the Year of any time from its publications. */
 export function feedSection(view: View): Promise<Section | null> {
-  const controls = viewMenu(view.query)
+  // What was missed is of the whole Year: no filter and no interface has it.
+  const controls = view.query.params.has(SINCE_PARAM) ? NOTHING : viewMenu(view.query)
   return section(view, { id: 'feed', title: 'Feed', controls, refusalOf: refusalOfFeed }, async () => {
     const { sources, now, query } = view
     const column = parseColumn(query.params)

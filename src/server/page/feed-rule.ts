@@ -4,8 +4,8 @@ import { MINIMUM_MAX } from '../../domain/feed/search/search.ts'
 import { HYPE_SOURCES, NEWS_SOURCES } from '../../domain/feed/source.ts'
 import { nameOfSource } from '../../domain/feed/subscription.ts'
 import { JSON_FEED_TYPE } from '../feed/formats.ts'
-import { SUBSCRIPTION_CONTRACTS, liveContract } from '../feed/live-routes.ts'
-import { historyContract } from '../year/routes.ts'
+import { SUBSCRIPTION_CONTRACTS, liveContract, liveCsvContract } from '../feed/live-routes.ts'
+import { historyContract, historyCsvContract } from '../year/routes.ts'
 import { YEAR_CHANGES_CONTRACTS } from '../year/year-changes.ts'
 import { SEARCH_PATH } from './header.ts'
 import { NOTHING, html } from './html.ts'
@@ -144,12 +144,15 @@ function subscribeLinks(query: PageQuery): Html {
 
 /** The shown lists as the interface returns them. */
 function dataLinks(query: PageQuery): Html {
-  const [path, sort, names] = isYear(query)
-    ? ([historyContract.path, 'year', ['at']] as const)
-    : ([liveContract.path, 'trending', ['sort', ...RULE_PARAMS]] as const)
+  const [json, csv, sort, names] = isYear(query)
+    ? ([historyContract, historyCsvContract, 'year', ['at']] as const)
+    : ([liveContract, liveCsvContract, 'trending', ['sort', ...RULE_PARAMS]] as const)
   const given = givenParams(query.params, names)
   if (!given.has('sort')) given.set('sort', sort)
-  return html`<p class="as-of">These lists as <a href="${path}?${String(given)}">JSON</a></p>`
+  return html`<p class="as-of">
+    These lists as <a href="${json.path}?${String(given)}">JSON</a>
+    <a href="${csv.path}?${String(given)}">CSV</a>
+  </p>`
 }
 
 /** A line of links to feeds. @param what subject of the feeds */

@@ -19,6 +19,9 @@ import { singleFlight, batchPerTick } from '../single-flight.ts'
 /** Size of the cache of verified publications, in bytes. */
 const CACHE_MAX_BYTES = 64 * 1024 * 1024
 
+/** `Cache-Control` of a publication. */
+export const HISTORY_CACHE = 'public, max-age=300, stale-while-revalidate=3600'
+
 /** Age, in milliseconds, after which a proof is renewed even if the change tokens are equal. */
 const PROOF_MAX_AGE_MS = 60_000
 
@@ -211,7 +214,7 @@ function isCurrent(cached: CachedProof<unknown>, changeToken: ChangeToken, clock
 function withHeaders(manifest: Manifest, bytes: Buffer): ProvedPublication {
   const options = {
     contentType: JSON_TYPE,
-    cacheControl: 'public, max-age=300, stale-while-revalidate=3600',
+    cacheControl: HISTORY_CACHE,
     headers: { 'last-modified': formatHttpDate(manifest.publishedAt) },
   }
   return { manifest, published: publishedBody(bytes, options, manifest.sha256) }

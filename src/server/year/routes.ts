@@ -1,9 +1,10 @@
+import type { H3Event } from 'h3'
 import { z } from 'zod'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import { staticObjectPath } from '../../domain/year/log/static-layout.ts'
-import { ORIGINAL_PATH, formatHttpDate } from '../../domain/year/history/memento.ts'
+import { formatHttpDate } from '../../domain/year/history/memento.ts'
 import {
   historyQuerySchema,
   parseHistoryQuery,
@@ -12,15 +13,19 @@ import {
 import { headSchema } from '../../domain/year/history/history.ts'
 import type { HistoryRefusal } from '../../domain/year/history/history.ts'
 import type { ProvedLedger } from '../../domain/year/chain.ts'
-import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
+import { yearEnvelopeSchema, yearItemSchema } from '../../domain/year/schema.ts'
 import {
   PUBLISHED_HEAD,
   PUBLISHED_LEDGER,
   PUBLISHED_LEGACY_LEDGER,
 } from '../../domain/year/published-ledger.ts'
 import { onceFor } from '../../domain/once.ts'
+import { BUSY_REFUSAL } from '../computed-requests.ts'
+import type { Compute } from '../computed-requests.ts'
+import { CSV_TYPE, csvContract, namedCsv, writeListsCsv } from '../csv.ts'
 import type { FeedHost } from '../feed/feeds.ts'
 import { IMMUTABLE, JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
+import type { PublishedBody } from '../respond.ts'
 import {
   METHOD_NOT_ALLOWED,
   invalidValues,
@@ -30,24 +35,50 @@ import {
   route,
 } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
+import { HISTORY_CACHE, envelopeOf } from './proved-publications.ts'
 import type { ProvedPublication, ProvedPublications } from './proved-publications.ts'
 
-/** `GET /api/feed/history`: parses the query, verifies the publication and serves its archived bytes. */
-export function historyRoute(publications: ProvedPublications, clock: Clock, host: () => FeedHost): Route {
-  return route(historyContract, async (event) => {
-    const params = event.url.searchParams
-    const { at } = parseHistoryQuery(params, clock())
-    const publication = (await publications.latestAt(at)) ?? notFound()
-    const { demo } = host()
-    // The history of the demo ends with the server. A response without `at`, or for a time after the newest publication, changes with the next one.
-    const isFinal = params.has('at') && publication.isFinal && !demo
-    const headers = { ...historyContract.headers, link: linksOf(publication, isFinal) }
-    const requestHeaders = {
-      'x-year-history-requested-at': formatInstant(at),
-      ...(isFinal && mementoHeaders(publication)),
-    }
-    return respondPublished(event, headers, publication.published, requestHeaders)
+/** Routes that parse the query, verify the publication, and serve its archived bytes, or its lists as CSV. */
+export function historyRoutes(
+  publications: ProvedPublications,
+  clock: Clock,
+  host: () => FeedHost,
+  compute: Compute,
+): Route[] {
+  const history = <Code extends string>(
+    contract: Contract<Code>,
+    render: (publication: ProvedPublication, event: H3Event) => Promise<PublishedBody> | PublishedBody,
+  ): Route =>
+    route(contract, async (event) => {
+      const params = event.url.searchParams
+      const { at } = parseHistoryQuery(params, clock())
+      const publication = (await publications.latestAt(at)) ?? notFound()
+      const { demo } = host()
+      // The history of the demo ends with the server. A response without `at`, or for a time after the newest publication, changes with the next one.
+      const isFinal = params.has('at') && publication.isFinal && !demo
+      const headers = { ...contract.headers, link: linksOf(contract, publication, isFinal) }
+      const requestHeaders = {
+        'x-year-history-requested-at': formatInstant(at),
+        ...(isFinal && mementoHeaders(publication)),
+      }
+      return respondPublished(event, headers, await render(publication, event), requestHeaders)
+    })
+  return [
+    history(historyContract, ({ published }) => published),
+    history(historyCsvContract, (publication, event) => compute(event, async () => yearCsv(publication))),
+  ]
+}
+
+function yearCsv(publication: ProvedPublication): PublishedBody {
+  const envelope = envelopeOf(publication)
+  if (!envelope) throw new Refusal<HistoryCsvRefusal>('year_history_older_layout')
+  const { asOfDay, publishedAt } = publication.manifest
+  const csv = publishedBody(writeListsCsv(yearItemSchema, envelope.feed), {
+    contentType: CSV_TYPE,
+    cacheControl: HISTORY_CACHE,
+    headers: { 'last-modified': formatHttpDate(publishedAt) },
   })
+  return namedCsv(csv, `dash-year-${asOfDay}`)
 }
 
 function notFound(): never {
@@ -55,11 +86,15 @@ function notFound(): never {
 }
 
 /** The `Link` field of a publication: descriptions of the interface, the object, and its original. */
-function linksOf({ manifest }: ProvedPublication, isFinal: boolean): string {
+function linksOf(
+  { headers, path }: Pick<Contract<string>, 'headers' | 'path'>,
+  { manifest }: ProvedPublication,
+  isFinal: boolean,
+): string {
   return [
-    historyContract.headers['link'],
+    headers['link'],
     `</${staticObjectPath(manifest.sha256)}>; rel="alternate"; type="application/json"`,
-    ...(isFinal ? [`<${ORIGINAL_PATH}>; rel="original"`] : []),
+    ...(isFinal ? [`<${path}?sort=year>; rel="original"`] : []),
   ].join(', ')
 }
 
@@ -121,7 +156,7 @@ export const historyContract: Contract<HistoryRefusal> = {
   success: yearEnvelopeSchema,
   successDescription: 'The publication envelope, byte for byte from the archive',
   successHeaders: {
-    ...publishedHeaders('public, max-age=300, stale-while-revalidate=3600', {
+    ...publishedHeaders(HISTORY_CACHE, {
       ETag: "strong: the archived object's SHA-256 in hexadecimal, quoted",
       'Last-Modified': "the selected manifest's publication time, to the second",
       'X-Year-History-Requested-At': 'the lookup time, normalized',
@@ -135,6 +170,21 @@ export const historyContract: Contract<HistoryRefusal> = {
   ...STORAGE,
   ...publicAccess(HISTORY_DOCS, ['ETag', 'Last-Modified', 'Link', 'X-Year-History-Requested-At']),
 }
+
+type HistoryCsvRefusal = HistoryRefusal | 'year_history_older_layout' | 'busy'
+
+/** `GET /api/feed/history.csv` (docs/api.md). */
+export const historyCsvContract: Contract<HistoryCsvRefusal> = csvContract<HistoryCsvRefusal>({
+  ...historyContract,
+  refusals: {
+    ...REFUSALS,
+    year_history_older_layout: {
+      status: 404,
+      when: 'the publication has an older layout, which is served as JSON alone',
+    },
+    busy: BUSY_REFUSAL,
+  },
+})
 
 /** Routes of the verified ledgers and the newest head, as texts anyone can hash (docs/auditing.md). */
 export function ledgerRoutes(publications: ProvedPublications): Route[] {

@@ -51,6 +51,7 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
   'top-year-history': {
     operations: [
       'get /api/feed/history (sort at If-None-Match) 200 304 400 404 405 503 application/json',
+      'get /api/feed/history.csv (sort at If-None-Match) 200 304 400 404 405 429 503 text/csv',
       'get /api/feed/history/ledger (If-None-Match) 200 304 405 503 application/x-ndjson',
       'get /api/feed/history/ledger/legacy (If-None-Match) 200 304 405 503 application/x-ndjson',
       'get /api/feed/history/head (If-None-Match) 200 304 404 405 503 application/json',
@@ -70,6 +71,7 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
   feed: {
     operations: [
       'get /api/feed (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 429 503 application/json',
+      'get /api/feed.csv (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 429 503 text/csv',
       'get /api/rss (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 429 503 application/rss+xml',
       'get /api/atom (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 429 503 application/atom+xml',
       'get /api/feed.json (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 429 503 application/feed+json',
@@ -93,6 +95,7 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
       'get /api/free-llm/health (If-None-Match) 200 304 405 500 application/json',
       'get /api/status/free-llm (If-None-Match) 200 304 405 500 application/json',
       'get /badge/free-model.json (If-None-Match) 200 304 405 500 application/json',
+      'get /api/free-llm/top-models.csv (limit needs minContext health If-None-Match) 200 304 400 405 500 text/csv',
       'get /api/free-llm/changes.json (If-None-Match) 200 304 405 500 application/feed+json',
     ],
     schemas:

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { COLUMN_NAMES } from '../../../src/domain/feed/columns.ts'
 import { liveFeedSchema } from '../../../src/domain/feed/live-items.ts'
 import { LIVE_SORTS } from '../../../src/domain/feed/live-sort.ts'
 import { storageUnavailable } from '../../../src/domain/refusal.ts'
@@ -10,7 +11,7 @@ import { keepSnapshot } from '../../support/live-client.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
 
-const PATHS = ['/api/feed', '/api/rss', '/api/atom', '/api/feed.json']
+const PATHS = ['/api/feed', '/api/feed.csv', '/api/rss', '/api/atom', '/api/feed.json']
 
 const EVENTS = ['hn', 'lobsters', 'lesswrong', 'hype:github', 'midjourney'].flatMap((source) =>
   feedEvents(source, 4, (index) => ({ publishedAt: NOW - index * 20 * HOUR_MS })),
@@ -44,6 +45,25 @@ describe('/api/feed', () => {
       }
     }
   })
+})
+
+test('/api/feed.csv has the items of every list in order, or those that a rule selects', async () => {
+  const workspace = await openWorkspace()
+  await keepSnapshot(workspace.feed, EVENTS)
+  const app = openApp(workspace)
+  const { headers, text } = await requestRoute(app, '/api/feed.csv?sort=month')
+  expect(headers.get('content-disposition')).toBe('attachment; filename="dash-month-2026-03-15.csv"')
+  const [names = '', ...lines] = text.trimEnd().split('\r\n')
+  expect(names).toBe(
+    'list,key,source,provider,sourceId,rank,title,url,discussionUrl,points,comments,publishedAt,percentile,agg_score,listedSince,event_title_verified,title_provenance',
+  )
+  const feed = liveFeedSchema.parse(JSON.parse((await requestRoute(app, '/api/feed?sort=month')).text))
+  const rows = COLUMN_NAMES.flatMap((list) => feed[list].map(({ key, rank }) => [list, key, String(rank)]))
+  const cells = lines.map((line) => line.split(','))
+  expect(cells.map(([list, key, , , , rank]) => [list, key, rank])).toEqual(rows)
+  const selected = await requestRoute(app, '/api/feed.csv?sort=month&source=lobsters&top=2')
+  const lists = selected.text.split('\r\n').map((line) => line.split(',')[0])
+  expect(lists).toEqual(['list', 'popular', 'popular', 'lobsters', 'lobsters', ''])
 })
 
 describe.each(PATHS)('%s', (path) => {

@@ -85,6 +85,17 @@ describe('a stored recommendation', () => {
     expect([none.count, none.models]).toEqual([0, []])
   })
 
+  test('a stored recommendation is served as CSV with the same filters', async () => {
+    const app = await openStored()
+    const { headers, text } = await requestRoute(app, `${TOP_MODELS}.csv?needs=stop&limit=1`)
+    expect(headers.get('content-disposition')).toBe('attachment; filename="dash-free-models-2026-08-22.csv"')
+    const [names = '', first = '', ...rest] = text.split('\r\n')
+    expect(names).toMatch(/^rank,id,name,score,.*,evalSummary\.passed,evalSummary\.total,/)
+    expect(names).not.toContain('tasks')
+    expect([first.split(',').slice(0, 2), rest]).toEqual([['1', 'maker/good:free'], ['']])
+    expect((await requestRoute(app, `${TOP_MODELS}.csv?limit=0`)).error).toBe('invalid_limit')
+  })
+
   test.each([
     ['limit=0', 'invalid_limit', /^limit is "0": .*1/],
     ['limit=1&limit=2', 'invalid_limit', /^limit is "1, 2": /],

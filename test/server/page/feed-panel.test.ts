@@ -103,6 +103,17 @@ test.each([
     for (const href of expected) expect((await app.request(`http://dash.test${href}`)).status).toBe(200)
 })
 
+test.each([
+  ['/', ['/api/feed?sort=trending', '/api/feed.csv?sort=trending']],
+  ['/?sort=week&q=rust&top=5', ['', '.csv'].map((end) => `/api/feed${end}?sort=week&q=rust&top=5`)],
+  ['/?sort=year&q=rust', ['', '.csv'].map((end) => `/api/feed/history${end}?sort=year`)],
+])('the page %s links to its lists as JSON and as CSV', async (path, expected) => {
+  const { page } = await pageOf(await openFeed(), path)
+  const data = /These lists as .*?<\/p>/s.exec(page)?.[0] ?? ''
+  const hrefs = Array.from(data.matchAll(/href="([^"]*)"/g), ([, href = '']) => href.replaceAll('&amp;', '&'))
+  expect(hrefs).toEqual(expected)
+})
+
 test('the rows that entered since yesterday are marked, and a line counts them and leads to the first', async () => {
   const { clock, ...workspace } = { ...(await openWorkspace()), clock: () => NOW + 2 * HOUR }
   const known = ['1', '2'].map((sourceId) =>

@@ -226,7 +226,8 @@ describe('the page', () => {
   test('the page of the models accepts a form with a checkbox for each need and an empty field', async () => {
     const { status, page } = await get(await filled(), '/models?needs=tools&needs=seed&minContext=&health=')
     expect(status).toBe(200)
-    expect(page).toContain('href="/api/free-llm/top-models?needs=tools%2Cseed"')
+    for (const path of ['/api/free-llm/top-models', '/api/free-llm/top-models.csv'])
+      expect(page).toContain(`href="${path}?needs=tools%2Cseed"`)
   })
 
   test('the page shows the code of each interface for a damaged snapshot and a damaged archive, each in its panel', async () => {

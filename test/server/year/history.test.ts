@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { COLUMN_NAMES } from '../../../src/domain/feed/columns.ts'
 import { addDays, DAY_MS, formatInstant, startOfDay } from '../../../src/domain/time.ts'
+import { yearEnvelopeSchema } from '../../../src/domain/year/schema.ts'
 import { storageDamaged } from '../../../src/domain/refusal.ts'
 import { openApp, silentLog } from '../../support/api-client.ts'
 import { requestHistory } from '../../support/contract-client.ts'
+import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
 import { AS_OF, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 import { archiveFolder } from '../../../src/adapters/input.ts'
@@ -49,6 +52,30 @@ describe('an answer', () => {
     const { headers } = await requestHistory(app, '?sort=year&at=2026-03-02T12:00:00.5Z')
     expect(headers.get('x-year-history-requested-at')).toBe('2026-03-02T12:00:00.500Z')
     expect(headers.get('last-modified')).toBe(new Date(Math.floor(RUN_AT / 1000) * 1000).toUTCString())
+  })
+
+  test('a response as CSV has the items of every list of the same publication, with its times and links', async () => {
+    const workspace = await publishedWorkspace()
+    const app = openApp(workspace)
+    const [first] = (await workspace.year.read()).proved.timeline
+    const at = formatInstant(first?.manifest.publishedAt ?? 0)
+    const json = await requestHistory(app, `?sort=year&at=${at}`)
+    const csv = await requestHistory(app, `.csv?sort=year&at=${at}`)
+    for (const name of ['last-modified', 'memento-datetime', 'cdn-cache-control'])
+      expect([name, csv.headers.get(name)]).toEqual([name, json.headers.get(name)])
+    expect(csv.headers.get('link')).toContain('</api/feed/history.csv?sort=year>; rel="original"')
+    expect(csv.headers.get('content-disposition')).toBe(`attachment; filename="dash-year-${AS_OF}.csv"`)
+    const { feed } = yearEnvelopeSchema.parse(JSON.parse(json.text))
+    const rows = COLUMN_NAMES.flatMap((list) => feed[list].map(({ key }) => [list, key].join()))
+    const lines = csv.text.trimEnd().split('\r\n').slice(1)
+    expect(rows.length).toBeGreaterThan(5)
+    expect(lines.map((line) => line.split(',').slice(0, 2).join())).toEqual(rows)
+  })
+
+  test('a publication of an older layout is refused as CSV', async () => {
+    const app = openSampleApp(sampleArchive())
+    expect((await requestHistory(app, '?sort=year')).status).toBe(200)
+    expect((await requestHistory(app, '.csv?sort=year')).error).toBe('year_history_older_layout')
   })
 
   test('the time defaults to now, and may be at most five minutes ahead', async () => {

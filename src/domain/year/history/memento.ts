@@ -8,7 +8,7 @@ import type { TimelineItem } from '../chain.ts'
  */
 
 /** The history without a time, whose states the publications are, below the base URL of a server. */
-export const ORIGINAL_PATH = '/api/feed/history?sort=year'
+const ORIGINAL_PATH = '/api/feed/history?sort=year'
 
 /** Returns the path that selects a publication: the history at its own publication time. */
 export function mementoPath(publishedAt: Instant): string {

@@ -8,7 +8,7 @@ import { Refusal } from '../../../domain/refusal.ts'
 import { dayOf } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { modelChangesContract } from '../../models/changes-feed.ts'
-import { FREE_MODELS_DOCS, topModelsContract } from '../../models/routes.ts'
+import { FREE_MODELS_DOCS, topModelsContract, topModelsCsvContract } from '../../models/routes.ts'
 import { alternateElements, linkedFeeds, subscribeLine } from '../feed-rule.ts'
 import { NOTHING, ageOf, formatCounted, html } from '../html.ts'
 import type { Html } from '../html.ts'
@@ -175,14 +175,15 @@ const CONFIDENCES: Readonly<Record<TopModels['rankingConfidence'], string>> = {
 const CHANGES_FEEDS = linkedFeeds([modelChangesContract])
 
 function aboutRanking({ notes, rankingVersion }: TopModels, shortlistParams: URLSearchParams): Html {
-  const json = `/api/free-llm/top-models${shortlistParams.size > 0 ? `?${shortlistParams.toString()}` : ''}`
+  const query = shortlistParams.size > 0 ? `?${shortlistParams.toString()}` : ''
   return html`<details class="notes">
     <summary>About this ranking</summary>
     <ul>
       ${notes.map((text) => html`<li><bdi>${text}</bdi></li>`)}
     </ul>
     <p>
-      Ranking <code>${rankingVersion}</code> · <a href="${json}">JSON</a> ·
+      Ranking <code>${rankingVersion}</code> · <a href="${topModelsContract.path}${query}">JSON</a> ·
+      <a href="${topModelsCsvContract.path}${query}">CSV</a> ·
       <a href="${FREE_MODELS_DOCS}">API reference</a>
     </p>
     ${subscribeLine(CHANGES_FEEDS, 'the changes of this list')}

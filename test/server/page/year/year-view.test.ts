@@ -137,7 +137,7 @@ test('the page of what was missed lists the tops of the days since then, each st
   const clock = (): number => startOfDay(addDays(AS_OF, 3)) + 3_600_000
   const workspace = await changedYear()
   const { status, page, text } = await openPage(workspace, `/?since=${addDays(AS_OF, 1)}`, { clock })
-  expect(status).toBe(200)
+  expect([status, page.includes('These lists as')]).toEqual([200, false])
   expect(text).toContain('1 publication from 3 Mar 2026 to 3 Mar 2026')
   expect(text).toContain('3 Mar , 1 day, #1 in Popular')
   const keys = Array.from(page.matchAll(/<li[^>]*data-key="([^"]*)"/g), ([, key]) => key)
