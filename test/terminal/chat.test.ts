@@ -99,7 +99,7 @@ describe('an answer on a terminal', () => {
     for (const row of ['Today', 'wrapped.', '• one']) expect(terminal.written.split(row)).toHaveLength(2)
   })
 
-  test('an answer shows each tool with its name and time, and whether it was cached', async () => {
+  test('an answer shows what each tool does and its time, and whether it was cached', async () => {
     const search = { query: 'title', sources: null, from: null, to: null, limit: 5 }
     const call = { id: 'call_a', name: 'search_items', arguments: JSON.stringify(search) }
     const server = await startAgent({
@@ -121,7 +121,7 @@ describe('an answer on a terminal', () => {
     const rows = screen.replaceAll(/\d\.\d s/g, 'N s').split('\n')
     expect(rows.filter((row) => !row.startsWith('new conversation')).slice(2, -1)).toEqual([
       '> Find it',
-      '· search_items N s',
+      '· Searching N s',
       '',
       'Found it',
       '9999/10000 session, 9999/10000 today left',
@@ -132,7 +132,7 @@ describe('an answer on a terminal', () => {
       '9999/10000 session, 9998/10000 today left',
       '> /new',
     ])
-    expect(terminal.written).toContain('search_items …')
+    expect(terminal.written).toContain('Searching …')
   })
 
   test('an answer longer than the screen is complete in the scrollback', async () => {
@@ -235,7 +235,7 @@ test.each([
     'in mid answer',
     async (terminal: TestTerminal) => {
       await terminal.enter('what about the kernel?')
-      await terminal.until('· search_items')
+      await terminal.until('· Searching')
     },
   ],
 ])('a terminal that closes %s ends the demo too, which deletes its folder', async (_when, before) => {

@@ -1,3 +1,4 @@
+import { TOOL_ACTIONS } from '../../../domain/agent/model-call.ts'
 import type { ToolName } from '../../../domain/agent/model-call.ts'
 import type { CommandContext } from '../../context.ts'
 import { knowsHyperlinks } from '../../hyperlink.ts'
@@ -109,7 +110,7 @@ export async function write(stdout: NodeJS.WriteStream, text: string, signal: Ab
   })
 }
 
-/** Returns `search_items 0.8 s`. Arguments and results of tools stay with the server. */
+/** Returns `· Searching 0.8 s`. Arguments and results of tools stay with the server. */
 function toolMessage(name: ToolName, ms: number | null): string {
-  return ms === null ? `· ${name} …` : `· ${name} ${(ms / 1000).toFixed(1)} s`
+  return `· ${TOOL_ACTIONS[name]} ${ms === null ? '…' : `${(ms / 1000).toFixed(1)} s`}`
 }
