@@ -7,7 +7,7 @@ import { addDays, formatInstant } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
 import { GENESIS_LEAF, leafOf } from '../../src/domain/year/chain.ts'
 import { proveLedger } from '../../src/domain/year/check.ts'
-import type { Head, LedgerContents, LedgerRow, Manifest } from '../../src/domain/year/ledger.ts'
+import type { Head, KeptHead, LedgerContents, LedgerRow, Manifest } from '../../src/domain/year/ledger.ts'
 import type { ServerPorts } from '../../src/server/app.ts'
 import { chainOf, gap, headAt, legacyRow, legacySeal, manifest } from '../domain/year/ledger-rows.ts'
 import { openApp } from './api-client.ts'
@@ -212,9 +212,10 @@ export async function audit(folder: string, asOfDay: Day): Promise<Standing> {
   }
 }
 
-async function findingsIn(folder: string): Promise<Finding[]> {
+/** Findings of an audit of a data folder, against a head that was kept elsewhere if there is one. */
+export async function findingsIn(folder: string, expectedHead: KeptHead | null = null): Promise<Finding[]> {
   const container = new Container({ config: readConfig({ dataDir: folder }, {}, '/'), version: '0' })
-  const options = { sample: null, since: null, expectedHead: null, payloads: true, isWhole: true, jobs: 1 }
+  const options = { sample: null, since: null, expectedHead, payloads: true, isWhole: true, jobs: 1 }
   try {
     const ledger = await container.ledgerAuditor()
     const objects = await container.objectsAuditor(options)

@@ -1,173 +1,159 @@
-import { createHash } from 'node:crypto'
-import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Container } from '../../../src/cli/container.ts'
-import { readConfig } from '../../../src/cli/settings/read-config.ts'
-import { openObjects } from '../../../src/adapters/objects/open.ts'
-import type { LedgerAuditor, ObjectsAuditor } from '../../../src/domain/ports.ts'
-import { auditLedger, proveLedger } from '../../../src/domain/year/check.ts'
-import { proveBytes } from '../../../src/domain/year/envelope.ts'
-import type { Head, KeptHead, LedgerContents } from '../../../src/domain/year/ledger.ts'
-import { audit as auditArchive } from '../../../src/jobs/archive/audit.ts'
-import type { VerifyResult } from '../../../src/jobs/archive/audit.ts'
-import { ownArchive, readHeads } from '../../../src/jobs/archive/own-archive.ts'
-import { brokenRules } from '../../domain/year/naive-ledger.ts'
-import { cellDamage } from '../../support/damage/cell-damage.ts'
-import type { Damage } from '../../support/damage/damage.ts'
-import { ledgerDamage } from '../../support/damage/ledger-damage.ts'
-import { objectStoreDamage } from '../../support/damage/object-damage.ts'
-import { makeDamageSample } from '../../support/damage/sample.ts'
-import type { DamageSample } from '../../support/damage/sample.ts'
-import { reopenWorkspace } from '../../support/workspace.ts'
+import { pathToFileURL } from 'node:url'
+import { createClient } from '@libsql/client'
+import { getTableColumns } from 'drizzle-orm'
+import { expect, test } from 'vitest'
+import { entries, legacyPublications } from '../../../src/adapters/ledger/schema.ts'
+import { addDays } from '../../../src/domain/time.ts'
+import { leafOf } from '../../../src/domain/year/chain.ts'
+import { objectPath } from '../../../src/domain/year/examine.ts'
+import { formatHead } from '../../../src/domain/year/ledger.ts'
+import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
+import { publishSigned } from '../../support/exports.ts'
+import { importSample } from '../../support/legacy-archive.ts'
+import { findingsIn } from '../../support/sample-archive.ts'
+import { signedLogIn } from '../../support/signed-log.ts'
+import { AS_OF, openWorkspace } from '../../support/workspace.ts'
 
-const NEVER = new AbortController().signal
-
-let sample: DamageSample
-let everyDamage: readonly Damage[]
-
-beforeAll(async () => {
-  sample = await makeDamageSample()
-  const { contents } = sample
-  everyDamage = [...objectStoreDamage(contents), ...cellDamage(contents), ...ledgerDamage(contents)]
-})
-
-afterAll(() => sample.remove())
-
-/** Lists every path of a folder with the digest of a file or the kind of any other entry. */
-function stateOf(folder: string): Map<string, string> {
-  return new Map(
-    readdirSync(folder, { recursive: true, encoding: 'utf8' })
-      .sort()
-      .map((name) => {
-        const path = join(folder, name)
-        const stat = lstatSync(path)
-        if (stat.isFile()) return [name, createHash('sha256').update(readFileSync(path)).digest('hex')]
-        return [name, stat.isDirectory() ? 'folder' : 'other']
-      }),
-  )
+/** A copy of the archive to damage: its folder and its rows. */
+interface Copy {
+  folder: string
+  rows: readonly LedgerRow[]
 }
 
-describe('the sample', () => {
-  test('the sample is an archive that a server proves completely, down to every payload', async () => {
-    const { ledger, objects, year } = reopenWorkspace(sample.restore().folder)
-    const { proved, head } = await year.read()
-    expect(head).toMatchObject({ seq: sample.keptHead.seq, leaf: sample.keptHead.leaf })
-    expect(proveLedger(await ledger.read(), sample.keptHead).timeline).toHaveLength(9)
-    for (const { manifest } of proved.timeline) {
-      expect(proveBytes(manifest, await objects.get(manifest.sha256)).byteLength).toBe(manifest.byteSize)
-    }
-  })
+/** What is done to the archive, and the findings that all of it must cause. */
+type Damage = [what: string, found: string[], apply: (copy: Copy) => void | Promise<void>]
 
-  test('the sample contains every kind of row', async () => {
-    const { proved } = await reopenWorkspace(sample.restore().folder).year.read()
-    const kinds = proved.entries.map((entry) =>
-      entry.kind === 'publication'
-        ? entry.manifest.algorithmVersion
-        : entry.kind === 'gap'
-          ? entry.reason
-          : entry.kind,
-    )
-    expect(kinds).toEqual([
-      'top-year-v2',
-      'top-year-v2',
-      'legacy-seal',
-      'top-year-v3',
-      'missed',
-      'attempts_spent',
-      'top-year-v3',
-      'top-year-v3',
-      'top-year-v3',
-    ])
-    expect(proved.timeline.filter(({ ledger }) => ledger === 'v1')).toHaveLength(3)
-  })
-})
+const newest = ({ rows }: Copy): LedgerRow => rows.at(-1) as LedgerRow
+const objectOf = (copy: Copy): string => join(copy.folder, 'objects', objectPath(newest(copy).sha256 ?? ''))
+const headPath = ({ folder }: Copy, name: number | string): string =>
+  join(folder, 'objects/heads', String(name))
+const logPath = ({ folder }: Copy, name: number | string): string =>
+  join(folder, 'objects/tlog/year', String(name))
 
-/** Audits a folder with the code that audits an operator's archive, and returns the report and the contents. */
-async function audit(folder: string, expectedHead: KeptHead | null): Promise<VerifyResult & { read: Read }> {
-  const container = new Container({ config: readConfig({ dataDir: folder }, {}, '/'), version: '0' })
-  try {
-    const options = { sample: null, since: null, expectedHead, payloads: false, isWhole: true, jobs: 1 }
-    const ledger = await container.ledgerAuditor()
-    const objects = await container.objectsAuditor(options)
-    const archive = ownArchive({ ledger, objects }, { ...options, onNote: () => undefined })
-    const ports = { clock: Date.now, random: Math.random, onProgress: () => undefined }
-    const result = await auditArchive(archive, ports, { ...options, signal: NEVER })
-    return { ...result, read: await readable(ledger, objects) }
-  } finally {
-    await container.close()
+/** Replaces a file, which may be read-only. */
+function overwrite(path: string, change: (bytes: Buffer) => Uint8Array | string): void {
+  const changed = change(readFileSync(path))
+  rmSync(path)
+  writeFileSync(path, changed)
+}
+
+function flipped(bytes: Buffer): Uint8Array {
+  return bytes.with(bytes.length >> 1, (bytes[bytes.length >> 1] ?? 0) ^ 1)
+}
+
+/** Runs statements on the ledger without its triggers, as whoever has access to its file could. */
+async function changeLedger({ folder }: Copy, ...statements: string[]): Promise<void> {
+  const client = createClient({ url: pathToFileURL(join(folder, 'ledger.db')).href })
+  const { rows } = await client.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")
+  const drops = rows.map(({ name }) => `DROP TRIGGER ${String(name)}`)
+  await client.executeMultiple(['PRAGMA ignore_check_constraints = ON', ...drops, ...statements].join(';\n'))
+  client.close()
+}
+
+/** Every column of a row, changed as little as its type allows. */
+function editsOf(table: typeof entries | typeof legacyPublications, name: string, place: string): Damage[] {
+  return Object.values(getTableColumns(table)).map((column) => {
+    const other = column.dataType === 'number' ? `coalesce(${column.name}, 0) + 100` : `'x' || ${column.name}`
+    const sql = `UPDATE ${name} SET ${column.name} = coalesce(${other}, 'x') WHERE ${place}`
+    return [`${column.name} of ${name} edited`, ['row_tampered'], (copy) => changeLedger(copy, sql)]
+  })
+}
+
+/** Takes the newest publication out of the ledger. */
+const rollBackLedger = (copy: Copy): Promise<void> =>
+  changeLedger(copy, `DELETE FROM entries WHERE seq = ${newest(copy).seq}`)
+
+const DAMAGES: Damage[] = [
+  ['an object gone', ['object_missing'], (copy) => rmSync(objectOf(copy))],
+  ['a bit of an object flipped', ['digest_mismatch'], (copy) => overwrite(objectOf(copy), flipped)],
+  [
+    'an object cut',
+    ['size_mismatch', 'digest_mismatch'],
+    (copy) => overwrite(objectOf(copy), (bytes) => bytes.subarray(1)),
+  ],
+  [
+    'a folder in the place of an object',
+    ['object_unreadable'],
+    (copy) => (rmSync(objectOf(copy)), mkdirSync(objectOf(copy))),
+  ],
+  [
+    'an object that no entry names',
+    ['orphan_object'],
+    (copy) => renameSync(headPath(copy, newest(copy).seq), `${objectOf(copy)}.left`),
+  ],
+  ['a head gone', ['head_mismatch'], (copy) => rmSync(headPath(copy, newest(copy).seq - 1))],
+  [
+    'a bit of a head flipped',
+    ['head_mismatch'],
+    (copy) => overwrite(headPath(copy, newest(copy).seq), flipped),
+  ],
+  ['a head too many', ['head_mismatch'], (copy) => writeFileSync(headPath(copy, 'newest'), '')],
+  [
+    'a bit of a note flipped',
+    ['note_invalid'],
+    (copy) => overwrite(logPath(copy, newest(copy).seq), flipped),
+  ],
+  ['the policy gone', ['note_invalid'], (copy) => rmSync(logPath(copy, 'policy.1'))],
+  ['the ledger rolled back', ['head_mismatch', 'log_forked'], rollBackLedger],
+  ...editsOf(entries, 'entries', 'seq = (SELECT max(seq) FROM entries)'),
+  ...editsOf(legacyPublications, 'legacy_publications', 'position = 2'),
+  [
+    'an entry taken out between others',
+    ['chain_broken'],
+    (copy) => changeLedger(copy, `DELETE FROM entries WHERE seq = ${newest(copy).seq - 1}`),
+  ],
+  ['the table of entries dropped', ['row_tampered'], (copy) => changeLedger(copy, 'DROP TABLE entries')],
+  [
+    'the ledger cut',
+    ['row_tampered'],
+    ({ folder }) => overwrite(join(folder, 'ledger.db'), (bytes) => bytes.subarray(0, bytes.length >> 1)),
+  ],
+  ['the ledger emptied', ['head_mismatch'], ({ folder }) => overwrite(join(folder, 'ledger.db'), () => '')],
+  [
+    'an entry back-dated, with its leaf and its head',
+    ['identity_mismatch', 'log_forked'],
+    (copy) => {
+      const { seq, recordedAt, publishedAt } = newest(copy)
+      const row = { ...newest(copy), recordedAt: recordedAt - 1, publishedAt: Number(publishedAt) - 1 }
+      const leaf = leafOf(row)
+      overwrite(headPath(copy, seq), () => formatHead({ seq, leaf, time: recordedAt }))
+      return changeLedger(
+        copy,
+        `UPDATE entries SET recorded_at = ${row.recordedAt}, published_at = ${row.publishedAt}, leaf = '${leaf}'
+          WHERE seq = ${seq}`,
+      )
+    },
+  ],
+]
+
+test('an audit finds each damage of the files of an archive', async () => {
+  const workspace = await openWorkspace(() => Date.now() + 60_000)
+  await importSample(workspace)
+  const source = { ...workspace, log: signedLogIn(workspace.folder) }
+  await publishSigned(source, [AS_OF, addDays(AS_OF, 1)])
+  const { rows } = await source.ledger.read()
+  const { seq, leaf } = rows.at(-1) as LedgerRow
+  const keptHead = { seq, leaf, time: 0, path: 'kept.json' }
+  source.close()
+  const folder = join(source.folder, 'copy')
+  const codesAfter = async (apply: Damage[2], expectedHead = null as typeof keptHead | null) => {
+    rmSync(folder, { recursive: true, force: true })
+    mkdirSync(folder)
+    for (const name of readdirSync(source.folder).filter((each) => each !== 'copy'))
+      cpSync(join(source.folder, name), join(folder, name), { recursive: true })
+    await apply({ folder, rows })
+    return new Set((await findingsIn(folder, expectedHead)).map(({ code }) => code))
   }
-}
-
-/** Both ledgers and every head, when all of them can be read. */
-type Read = { contents: LedgerContents; heads: Head[] } | null
-
-async function readable(ledger: LedgerAuditor, objects: ObjectsAuditor): Promise<Read> {
-  try {
-    const [contents, audited] = [await ledger.read(), await readHeads(objects)]
-    const heads = audited.flatMap(({ head }) => head ?? [])
-    return contents?.unreadable.length === 0 && heads.length === audited.length ? { contents, heads } : null
-  } catch {
-    return null
+  expect(await codesAfter(() => undefined, keptHead)).toEqual(new Set())
+  for (const [what, found, apply] of DAMAGES)
+    expect([...(await codesAfter(apply))], what).toEqual(expect.arrayContaining(found))
+  // Both stores rolled back together still prove each other, except to whoever kept a head.
+  const rollBack = async (copy: Copy): Promise<void> => {
+    await rollBackLedger(copy)
+    for (const path of [objectOf(copy), headPath(copy, seq), logPath(copy, seq)]) rmSync(path)
   }
-}
-
-describe('damage of an archive', () => {
-  test('the list of damage has unique names, and an example of each finding but those of a host', () => {
-    const names = everyDamage.map(({ name }) => name)
-    expect(new Set(names).size).toBe(names.length)
-    expect(names.length).toBeGreaterThan(700)
-    expect(new Set(everyDamage.flatMap(({ expects }) => expects)).size).toBe(12)
-  })
-
-  test('an audit reports every damage, and only a note for an object without an entry', async () => {
-    const { folder } = sample.restore()
-    const before = stateOf(folder)
-    expect(await audit(folder, sample.keptHead)).toMatchObject({ report: { ok: true, findings: [] } })
-    let judged = 0
-    for (const { name, expects, needsKeptHead, apply } of everyDamage) {
-      await apply(sample.restore())
-      expect(stateOf(folder), name).not.toEqual(before)
-      const { report, cause, read } = await audit(folder, needsKeptHead ? sample.keptHead : null)
-      const reported = report.findings.map(({ code }) => code)
-      const isReported = reported.some((code) => expects.includes(code))
-      const isNote = expects.includes('orphan_object')
-      expect({ name, reported, isReported, ok: report.ok, cause }).toEqual({
-        name,
-        reported,
-        isReported: true,
-        ok: isNote,
-        cause: null,
-      })
-      if (read === null) continue
-      judged += 1
-      // The check agrees with a second implementation of the rules for everything readable.
-      const broken = brokenRules(read.contents, { heads: read.heads, seen: 'all' })
-      const heads = read.heads.map((head) => ({ path: `heads/${head.seq}`, seq: head.seq, head }))
-      const { findings } = auditLedger(read.contents, heads, null)
-      expect({ name, broken, found: findings.length > 0 }).toEqual({ name, broken, found: broken.length > 0 })
-    }
-    expect(judged).toBeGreaterThan(150)
-  })
-
-  test('damage needs a kept head only if both stores still prove each other', async () => {
-    for (const { name, apply } of everyDamage.filter(({ needsKeptHead }) => needsKeptHead)) {
-      const copy = sample.restore()
-      await apply(copy)
-      const { year, objects } = reopenWorkspace(copy.folder)
-      const { proved } = await year.read()
-      for (const { manifest } of proved.timeline) {
-        const bytes = await objects.get(manifest.sha256)
-        expect(proveBytes(manifest, bytes), name).toBe(bytes)
-      }
-    }
-  })
-
-  test('a missing newest head is not damage: a crash after a commit leaves it missing', async () => {
-    const { folder, objectsPath } = sample.restore()
-    rmSync(join(objectsPath, 'heads', String(sample.keptHead.seq)))
-    await expect(reopenWorkspace(folder).year.read()).resolves.toBeDefined()
-    const objects = openObjects({ kind: 'file', path: objectsPath })
-    expect((await objects.newestHead())?.seq).toBe(sample.keptHead.seq - 1)
-  })
+  expect(await codesAfter(rollBack)).toEqual(new Set())
+  expect(await codesAfter(rollBack, keptHead)).toEqual(new Set(['head_mismatch']))
 })
