@@ -161,16 +161,6 @@ describe('a server that misbehaves', () => {
     expect(await readCutAnswer(apiOf(url))).toEqual([['meta', 'delta'], 'answer_cut'])
   })
 
-  test.each(
-    (['end', 'reset'] as const).flatMap((end) =>
-      ['', '\n', '\r', '\r\n', '\r\n\r'].map((missing) => [missing, end] as const),
-    ),
-  )('the client counts a last event with %j after it and then an %s', async (lineEnds, end) => {
-    const last = `${DONE.trimEnd()}${lineEnds}`
-    const { url } = await startScripted({ chat: stream([META, delta('Hello'), last], end) })
-    expect((await readAnswer(apiOf(url))).at(-1)?.event).toBe('done')
-  })
-
   test('the client ignores events and tools of a later version', async () => {
     const later = [record('thought', { a: 1 }), record('tool', { name: 'browse', status: 'start' })]
     const { url } = await startScripted({ chat: stream([META, ...later, delta('Hello'), DONE]) })

@@ -52,6 +52,17 @@ describe('one tool call', () => {
       'name and id are repeated in each part',
       ['', HALF, REST, ''].map((text) => part({ name: NAME, arguments: text }, { index: 0, id: 'a' })),
     ],
+    [
+      'each part has another id',
+      [
+        part({ name: NAME, arguments: HALF }, { index: 0, id: 'a' }),
+        part({ arguments: REST }, { index: 0, id: 'b' }),
+      ],
+    ],
+    [
+      'only the first part has an index',
+      [part({ name: NAME, arguments: HALF }, { index: 0, id: 'a' }), part({ arguments: REST }, {})],
+    ],
     ['an empty object comes first', [part({ name: NAME, arguments: '{}' }), part({ arguments: TEXT })]],
     [
       'an empty object comes first, the arguments in parts',
@@ -108,6 +119,28 @@ describe('several tool calls', () => {
     [
       'one index and an empty start each',
       [TEXT, OTHER_TEXT].flatMap((text) => [part({ name: NAME, arguments: '' }), part({ arguments: text })]),
+      BOTH,
+    ],
+    [
+      'neither indexes nor ids',
+      [TEXT, OTHER_TEXT].flatMap((text) => [
+        part({ name: NAME, arguments: '' }, {}),
+        part({ arguments: text }, {}),
+      ]),
+      BOTH,
+    ],
+    [
+      'the id in each part',
+      [
+        part({ name: NAME, arguments: HALF }, { id: 'a' }),
+        part({ name: NAME, arguments: OTHER_TEXT }, { id: 'b' }),
+        part({ arguments: REST }, { id: 'a' }),
+      ],
+      BOTH,
+    ],
+    [
+      'one id for all',
+      [TEXT, OTHER_TEXT].map((text) => part({ name: NAME, arguments: text }, { index: 0, id: 'a' })),
       BOTH,
     ],
     [

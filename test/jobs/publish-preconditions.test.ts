@@ -2,7 +2,6 @@ import { readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import type { SignedLog } from '../../src/domain/ports.ts'
-import { LEASE_MS } from '../../src/domain/lease.ts'
 import { addDays, startOfDay } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
@@ -72,18 +71,11 @@ async function refusalOf(
 }
 
 describe('missed days', () => {
-  test.each([
-    ['nine days ahead', 9],
-    ['thirty days ahead', 30],
-    ['three years ahead', 1_096],
-  ])('a clock that is %s writes nothing, and the right clock publishes afterwards', async (_name, days) => {
+  test('a clock that is thirty days ahead writes nothing, and the right clock publishes afterwards', async () => {
     const workspace = await publishedTo(addDays(AS_OF, 1))
-    const reason = await refusalOf(workspace, addDays(AS_OF, days))
-    const missed = `${days - 1} missed days (2026-03-02 to ${addDays(AS_OF, days - 1)})`
-    expect(reason).toContain(missed)
-    expect(reason).toContain(`the clock says ${addDays(AS_OF, days + 1)}T00:10:00`)
-    expect(reason).toContain('the last entry of the ledger is of 2026-03-02T00:10:00Z')
-    expect(reason).toContain(`--record-gaps ${days - 1}`)
+    expect(await refusalOf(workspace, addDays(AS_OF, 30))).toMatch(
+      /^29 missed days .* the clock says 2026-04-01T00:10:00.*, and the last entry of the ledger is of 2026-03-02T00:10:00Z; .*--record-gaps 29/,
+    )
     expect(await publishAsOf(workspace, addDays(AS_OF, 1))).toMatchObject({
       outcome: 'published',
       attempt: 1,
@@ -110,23 +102,6 @@ describe('missed days', () => {
       outcome: 'published',
       gapsRecorded: 8,
     })
-  })
-
-  test('a number that is not that of the missed days is refused although none is needed', async () => {
-    const day = addDays(AS_OF, 3)
-    const workspace = await publishedTo(day)
-    for (const recordGaps of [0, 1, 3])
-      expect(await refusalOf(workspace, day, { recordGaps })).toMatch(
-        new RegExp(`--record-gaps ${recordGaps}\\b.*2 missed days`),
-      )
-    const options = { recordGaps: 2 }
-    expect(await publishAsOf(workspace, day, options)).toMatchObject({
-      outcome: 'published',
-      gapsRecorded: 2,
-    })
-    const clock = tickingClock(startOfDay(addDays(day, 2)) - 60_000)
-    const again = await publish(publishPortsOf(workspace, { clock }), options)
-    expect(again.report).toMatchObject({ outcome: 'already-published', gapsRecorded: 0 })
   })
 
   test('missed days of an archive without an entry are counted from its first attempt', async () => {
@@ -215,37 +190,6 @@ describe('missed days', () => {
     expect(report).toMatchObject({ outcome: 'failed', gapsRecorded: 3, reason: 'the disk is gone' })
     expect(cause).toBe(fault)
   })
-
-  test('an overtaken run reports the gaps that it recorded before, and no day has two', async () => {
-    const day = addDays(AS_OF, 4)
-    const workspace = await publishedTo(day)
-    const end = startOfDay(addDays(day, 1))
-    let recorded = 0
-    const ledger: Workspace['ledger'] = {
-      ...workspace.ledger,
-      append: async (row, guard) => {
-        recorded += 1
-        if (recorded === 3) {
-          // The lease runs out, and another run records the rest.
-          const clock = tickingClock(end + 2 * LEASE_MS)
-          const other = await publish(publishPortsOf(workspace, { clock }))
-          expect(other.report).toMatchObject({ outcome: 'published', gapsRecorded: 1 })
-        }
-        return workspace.ledger.append(row, guard)
-      },
-    }
-    const { report, cause } = await publish(publishPortsOf(workspace, { clock: tickingClock(end), ledger }))
-    expect(report).toMatchObject({ outcome: 'failed', gapsRecorded: 2 })
-    expect(cause).toMatchObject({ code: 'lease_lost' })
-    const { proved } = await workspace.year.read()
-    expect(proved.entries.map(({ kind }) => kind)).toEqual([
-      'publication',
-      'gap',
-      'gap',
-      'gap',
-      'publication',
-    ])
-  })
 })
 
 describe('preconditions', () => {
@@ -303,54 +247,13 @@ describe('stale data', () => {
     const workspace = await openWorkspace()
     await workspace.feed.importSignals(sampleSignals())
     const stale = addDays(AS_OF, 8)
-    for (const recordGaps of [null, 1]) {
-      const reason = await refusalOf(workspace, stale, { recordGaps })
-      expect(reason).toContain(`the newest news signal is of ${AS_OF}, 8 days before ${stale}`)
-      expect(reason).toContain(`the clock says ${addDays(stale, 1)}T00:10:00`)
-      expect(reason).toContain('--record-gaps 0')
-    }
+    expect(await refusalOf(workspace, stale)).toContain(
+      `the newest news signal is of ${AS_OF}, 8 days before ${stale}`,
+    )
     expect(await publishAsOf(workspace, stale, { recordGaps: 0 })).toMatchObject({
       outcome: 'published',
       gapsRecorded: 0,
     })
-  })
-
-  test('seven days after the newest news signal need no confirmation', async () => {
-    const workspace = await openWorkspace()
-    await workspace.feed.importSignals(sampleSignals())
-    expect(await publishAsOf(workspace, addDays(AS_OF, 7))).toMatchObject({ outcome: 'published' })
-  })
-
-  test.each(['hype:github', 'midjourney', 'hn'])(
-    'a signal of %s hides no stale news, if it is no news signal or later than the as-of day',
-    async (source) => {
-      const workspace = await openWorkspace()
-      const stale = addDays(AS_OF, 8)
-      const day = source === 'hn' ? addDays(stale, 1) : stale
-      const [first] = sampleSignals()
-      await workspace.feed.importSignals(sampleSignals())
-      if (first) await workspace.feed.importSignals([{ ...first, source, sourceId: 'other', day }])
-      expect(await refusalOf(workspace, stale)).toContain(`the newest news signal is of ${AS_OF}`)
-    },
-  )
-
-  test('a later publication of stale data is confirmed with the number of missed days', async () => {
-    const workspace = await publishedTo()
-    const stale = addDays(AS_OF, 8)
-    for (const recordGaps of [null, 0])
-      expect(await refusalOf(workspace, stale, { recordGaps })).toContain('--record-gaps 7')
-    expect(await publishAsOf(workspace, stale, { recordGaps: 7 })).toMatchObject({
-      outcome: 'published',
-      gapsRecorded: 7,
-    })
-  })
-
-  test('signals of years ago are stale although an empty Year is allowed', async () => {
-    const workspace = await openWorkspace()
-    await workspace.feed.importSignals(sampleSignals())
-    const later = addDays(AS_OF, 1_000)
-    expect(await refusalOf(workspace, later, { allowEmpty: true })).toContain('1000 days before')
-    expect(await refusalOf(workspace, later, { recordGaps: 0 })).toContain('the Year would be empty')
   })
 })
 
@@ -363,36 +266,13 @@ describe('the clock as collect found it', () => {
     return workspace
   }
 
-  test.each([300_001, -300_001, 1_095 * 24 * HOUR])(
-    'a clock that was %i ms ahead of the sources refuses every run until a collect with the right clock',
-    async (aheadMs) => {
-      const workspace = await ready()
-      await workspace.feed.saveClockCheck({ checkedAt: runAt - HOUR, aheadMs, sources: 3 })
-      for (const recordGaps of [null, 0])
-        expect(await refusalOf(workspace, AS_OF, { recordGaps })).toMatch(
-          /(ahead of|behind) 3 sources .* dash collect/,
-        )
-      // The right clock may be behind the wrong one.
-      await workspace.feed.saveClockCheck({ checkedAt: runAt - 2 * HOUR, aheadMs: 300_000, sources: 1 })
-      expect(await publishAsOf(workspace, AS_OF)).toMatchObject({ outcome: 'published' })
-    },
-  )
-
-  test('a collect of more than 48 hours ago refuses nothing', async () => {
+  test('a clock that was ahead of the sources refuses every run until a collect with the right clock', async () => {
     const workspace = await ready()
-    const check = { aheadMs: -600_000, sources: 1 }
-    await workspace.feed.saveClockCheck({ ...check, checkedAt: runAt - 47.9 * HOUR })
-    await refusalOf(workspace, AS_OF)
-    await workspace.feed.saveClockCheck({ ...check, checkedAt: runAt - 48.3 * HOUR })
-    expect(await publishAsOf(workspace, AS_OF)).toMatchObject({ outcome: 'published' })
-  })
-
-  test('a collect with a clock that was corrected since refuses a run, for 48 hours by the time of the sources', async () => {
-    const workspace = await ready()
-    const aheadMs = 1_095 * 24 * HOUR
-    await workspace.feed.saveClockCheck({ checkedAt: runAt - HOUR + aheadMs, aheadMs, sources: 2 })
-    await refusalOf(workspace, AS_OF)
-    await workspace.feed.saveClockCheck({ checkedAt: runAt - 49 * HOUR + aheadMs, aheadMs, sources: 2 })
+    await workspace.feed.saveClockCheck({ checkedAt: runAt - HOUR, aheadMs: 300_001, sources: 3 })
+    for (const recordGaps of [null, 0])
+      expect(await refusalOf(workspace, AS_OF, { recordGaps })).toMatch(/ahead of 3 sources .* dash collect/)
+    // The right clock may be behind the wrong one.
+    await workspace.feed.saveClockCheck({ checkedAt: runAt - 2 * HOUR, aheadMs: 300_000, sources: 1 })
     expect(await publishAsOf(workspace, AS_OF)).toMatchObject({ outcome: 'published' })
   })
 

@@ -155,19 +155,10 @@ describe('a window that cannot be published', () => {
   const anyRun = [{ dryRun: true }, { dryRun: false }]
 
   const hype = { source: 'hype:github', titleProvenance: 'hype:github:search' }
-  const image = { source: 'midjourney', titleProvenance: 'midjourney:archive' }
-  const github = { source: 'github', titleProvenance: 'github:api' }
   const old = { publishedAt: startOfDay(addDays(AS_OF, -365)) }
 
   test.each<[name: string, items: number, rows: Signal[], days: number, leftOut: string]>([
     ['without an event', 0, [], 0, ''],
-    [
-      'with a hype event of two days without provenance',
-      0,
-      [AS_OF, addDays(AS_OF, -1)].map((day) => ({ ...legacySignal, source: 'hype:github', day })),
-      0,
-      '1 without title provenance',
-    ],
     [
       'with three events of a hype cohort',
       0,
@@ -176,8 +167,6 @@ describe('a window that cannot be published', () => {
       '3 in hype cohorts that are unknown or have fewer than 5 events',
     ],
     ['with a hype column', 5, manyLegacy(5, 'hype', hype), 0, ''],
-    ['with images', 2, manyLegacy(2, 'image', image), 0, ''],
-    ['with an event of the github list', 0, manyLegacy(1, 'github', github), 0, ''],
     [
       'with news without points, without a time, and too old',
       0,
@@ -251,40 +240,6 @@ describe('a window that cannot be published', () => {
       )
     await workspace.feed.importSignals(rows.map((row) => ({ ...row, url: null })))
     expect((await publish(publishPortsOf(workspace))).report.outcome).toBe('published')
-  })
-
-  test('a window that source titles make too large costs one attempt and never the day', async () => {
-    const workspace = await openWorkspace()
-    const rows = wideRows(['hn', 'lobsters', 'lesswrong']).map((row) => ({
-      ...row,
-      title: row.sourceId,
-      url: `${row.url?.slice(0, 3_000)}`,
-      titleProvenance: null,
-    }))
-    await workspace.feed.importSignals(rows)
-    const titles: PublishPorts['titles'] = {
-      title: ({ sourceId }) =>
-        Promise.resolve({ title: `${sourceId}${'\u0001'.repeat(990)}`, provenance: 'x:asked' }),
-    }
-    const { report } = await publish(publishPortsOf(workspace, { titles }), { once: false })
-    expect(report).toMatchObject({ outcome: 'failed', attempt: null })
-    expect(report.reason).toContain('the maximum is 8388608')
-    expect(readdirSync(workspace.objectsPath)).toEqual([])
-    expect(await workspace.ledger.attempts(AS_OF)).toMatchObject([
-      { attempt: 1, reason: expect.stringMatching(/^the publication has \d+ bytes/) },
-    ])
-    await workspace.feed.importSignals(rows.map((row) => ({ ...row, url: null })))
-    expect((await publish(publishPortsOf(workspace))).report).toMatchObject({
-      outcome: 'published',
-      attempt: 2,
-    })
-  })
-
-  test('a window with an invalid stored row is refused before an attempt is counted', async () => {
-    const workspace = await filledWorkspace({ ...legacySignal, title: ' ', titleProvenance: 'hn:test' })
-    expect(await refusalOf(workspace)).toContain(
-      'the stored rows are not valid for a publication: feed.hackerNews.0.title',
-    )
   })
 
   test('a window whose sources give every title too long costs one attempt and never the day', async () => {

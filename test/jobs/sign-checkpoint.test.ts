@@ -4,10 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { addDays, DAY_MS } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
 import { logFileName, newestPolicyNumber } from '../../src/domain/year/log/log-history.ts'
-import { auditLog as auditFiles } from '../../src/domain/year/log/check-log.ts'
-import { formatPolicy, parsePolicy } from '../../src/domain/year/log/log-policy.ts'
-import { createLogKey, openLogSigner } from '../../src/adapters/log-signer.ts'
-import { formatVerifierKey, openCheckpoint, signerKey } from '../../src/domain/year/log/signed-note.ts'
+import { formatVerifierKey, signerKey } from '../../src/domain/year/log/signed-note.ts'
 import type { PublishPorts, PublishResult } from '../../src/jobs/publish-year.ts'
 import { signLedger } from '../../src/jobs/sign-checkpoint.ts'
 import type { SignedLog } from '../../src/domain/ports.ts'
@@ -167,70 +164,6 @@ describe('a restored older backup of ledger and objects', () => {
     expect(await restored.objects.logFiles.list()).toEqual(files)
     expect(readFileSync(`${log.keyPath}.signed`, 'utf8')).toBe(record)
   })
-
-  test('a run refuses the restored archive after it grew to the same length without the key', async () => {
-    const { workspace, log } = await signedWorkspace()
-    await publishDay(workspace, log, 0)
-    const restore = backupOf(workspace)
-    await publishDay(workspace, log, 1)
-    const restored = restore()
-    const clock = tickingClock(RUN_AT + DAY_MS + 3_600_000)
-    await publish(publishPortsOf(restored, { clock }))
-    expect((await restored.ledger.read()).rows).toHaveLength(2)
-    await expect(publishDay(restored, log, 2)).rejects.toMatchObject({
-      ...DAMAGED,
-      detail: expect.stringContaining('its 2 entries differ from the first 2 of the ledger') as string,
-    })
-  })
-
-  test('a new log with a new key continues the restored archive and signs with the next entry', async () => {
-    const { workspace, log } = await signedWorkspace()
-    await publishDay(workspace, log, 0)
-    const restore = backupOf(workspace)
-    await publishDay(workspace, log, 1)
-    const restored = restore()
-    rmSync(join(workspace.folder, 'key'), { recursive: true })
-    const fresh = signedLogIn(workspace.folder, 'dash.example/tlog/year-2')
-    expect((await publishDay(restored, fresh, 1)).report.outcome).toBe('published')
-    expect((await fresh.signer.lastSigned()).size).toBe(2)
-    await expectOneHistory(restored, fresh)
-  })
-})
-
-test('a log whose key is replaced stays one log: old and new policies verify its notes meanwhile', async () => {
-  const { workspace, log } = await signedWorkspace()
-  await publishDay(workspace, log, 0)
-  const path = join(workspace.folder, 'key', 'next.key')
-  createLogKey(path, LOG_NAME, new Uint8Array(32).fill(9), log.keyPath)
-  const logOf = (): SignedLog => {
-    const signer = openLogSigner(path)
-    return { signer, policy: formatPolicy(signer.keys, null) }
-  }
-  const both = logOf()
-  await publishDay(workspace, both, 1)
-  writeFileSync(path, `${readFileSync(path, 'utf8').split('\n')[0]}\n`)
-  const alone = logOf()
-  await publishDay(workspace, alone, 2)
-  const verified = async (size: number, policy: string): Promise<boolean> => {
-    const note = new TextDecoder().decode(
-      (await workspace.objects.logFiles.get({ kind: 'note', size })) ?? undefined,
-    )
-    const parsed = parsePolicy(policy)
-    return parsed.problem === null && openCheckpoint(note, parsed.keys).problem === null
-  }
-  for (const [size, expected] of [
-    [1, [true, true, false]],
-    [2, [true, true, true]],
-    [3, [false, true, true]],
-  ] as const)
-    expect(await Promise.all([log, both, alone].map(({ policy }) => verified(size, policy)))).toEqual(
-      expected,
-    )
-  const files = await workspace.objects.logFiles.list()
-  const read = await Promise.all(
-    files.map(async (file) => ({ file, bytes: await workspace.objects.logFiles.get(file) })),
-  )
-  expect(auditFiles((await workspace.ledger.read()).rows, read)).toEqual([])
 })
 
 test('a damaged stored note ends a run before an attempt is counted', async () => {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { describe, expect, test, vi } from 'vitest'
 import type { ArticleReading } from '../../../src/domain/feed/article.ts'
 import type { ArticleTexts } from '../../../src/domain/ports.ts'
@@ -66,17 +66,6 @@ describe('the text of a page', () => {
   ])('the encoding of a plain text is named by %s', async (_what, type, bytes) => {
     const { url } = await siteOf(respondWith(bytes, { 'content-type': type }))
     expect(await read(openTexts(), url)).toMatchObject({ text: expect.stringMatching(/^Größe /) as string })
-  })
-
-  test.each([
-    ['gzip', gzipSync(PAGE)],
-    ['x-gzip', gzipSync(PAGE)],
-    ['br', brotliCompressSync(PAGE)],
-    ['deflate', deflateSync(PAGE)],
-    ['identity', Buffer.from(PAGE)],
-  ])('a page is decompressed: %s', async (encoding, bytes) => {
-    const { url } = await siteOf(respondWith(bytes, { 'content-encoding': encoding }))
-    expect(await read(openTexts(), url)).toMatchObject({ kind: 'text' })
   })
 })
 
@@ -170,13 +159,6 @@ describe('a host that requires a pause', () => {
     now += 60_000
     expect(await read(texts, `${url}/3`)).toMatchObject({ kind: 'failed' })
     expect(requests).toHaveLength(3)
-  })
-
-  test('the host may name its pause by a date', async () => {
-    const date = 'Sun, 01 Mar 2026 12:00:00 GMT'
-    const { url } = await siteOf((response) => void response.writeHead(429, { 'retry-after': date }).end())
-    const reading = await read(openTexts({ clock: () => Date.UTC(2026, 2, 1) }), url)
-    expect(reading).toMatchObject({ kind: 'failed', notBefore: Date.UTC(2026, 2, 1, 12) })
   })
 })
 

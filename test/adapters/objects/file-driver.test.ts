@@ -19,7 +19,6 @@ import { fileObjects } from '../../../src/adapters/objects/open.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import type { Objects } from '../../../src/domain/ports.ts'
 import { temporaryFolder, fileSystemClockMovedOn, laterClock } from '../../support/temporary-folder.ts'
-import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import { headOf } from './objects-contract.ts'
 
@@ -159,32 +158,6 @@ describe('an archive in a folder', () => {
       truncateSync(path, 64 * 1024 * 1024 + 1)
     })
     await expect(objects.get(DIGEST)).rejects.toMatchObject(DAMAGED)
-  })
-
-  test('the archive stores one file when two processes store the same object at the same time', async () => {
-    const { root, objects } = await openRoot()
-    const bytes = Buffer.alloc(3 * 1024 * 1024, 'dash')
-    const script = `
-      import { createHash } from 'node:crypto'
-      import { once } from 'node:events'
-      const { fileObjects } = await import(process.argv[1])
-      const bytes = Buffer.alloc(3 * 1024 * 1024, 'dash')
-      const digest = createHash('sha256').update(bytes).digest('hex')
-      const archive = fileObjects(process.argv[2])
-      console.log('ready')
-      await once(process.stdin, 'data')
-      await archive.put(digest, bytes)
-      console.log(digest)
-      process.exit()`
-    const writers = [1, 2].map(() => runScript(script, [builtModule('adapters/objects/open.js'), root]))
-    for (const writer of writers) expect(await writer.line()).toBe('ready')
-    for (const writer of writers) writer.writeLine('go')
-    for (const writer of writers) {
-      expect(await writer.line()).toBe(sha256Hex(bytes))
-      expect(await writer.ended).toMatchObject({ code: 0, errors: '' })
-    }
-    expect(filesBelow(root)).toEqual([pathOf(root, sha256Hex(bytes)).slice(root.length + 1)])
-    expect(Buffer.compare((await objects.get(sha256Hex(bytes))) ?? new Uint8Array(), bytes)).toBe(0)
   })
 })
 

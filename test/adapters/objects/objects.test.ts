@@ -1,12 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { mkdirSync, existsSync, lstatSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, lstatSync, readdirSync } from 'node:fs'
 import type { Driver } from 'unstorage'
 import { describe, expect, test } from 'vitest'
 import { yearReader } from '../../../src/adapters/ledger/ledger.ts'
 import { unstorageObjects } from '../../../src/adapters/objects/objects.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
-import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
+import { DAMAGED } from '../../support/refusals.ts'
 import { headOf, memoryObjects, objectsContract } from './objects-contract.ts'
 import { openObjects, fileObjects } from '../../../src/adapters/objects/open.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
@@ -207,15 +207,6 @@ test('recommendations in a folder do not appear in the archive beside them, and 
     'free-llm/runs/2026-08-22.v1',
     'free-llm/runs/2026-08-22.v2',
   ])
-})
-
-test('recommendations in a missing folder are unavailable, not absent, and create nothing', async () => {
-  const root = await temporaryFolder()
-  const store = fileObjects(root).recommendations
-  rmSync(root, { recursive: true })
-  for (const calls of [() => store.current(), () => store.ping(), () => store.put('2026-08-22.v1', BYTES)])
-    await expect(calls()).rejects.toMatchObject(UNAVAILABLE)
-  expect(existsSync(root)).toBe(false)
 })
 
 test('recommendations are damaged if a folder is in place of the current one', async () => {

@@ -85,6 +85,16 @@ describe('a refused field is left out, and the tools stay', () => {
     )
   })
 
+  test('a field is sent again if the request was refused without it too', async () => {
+    let refuses = true
+    const { url, requests } = await engine(() => refuses, { error: LOST.stored })
+    const model = modelAt(url)
+    await collectEvents(model, ASK)
+    refuses = false
+    await collectEvents(model, ASK)
+    expect(requests.map(has('store'))).toEqual([true, false, true])
+  })
+
   test('fields that one error names together are left out one after the other', async () => {
     const both = (body: Fields): boolean => has('store')(body) || has('stream_options')(body)
     const error = { error: { message: "does not support parameters: ['store', 'stream_options']" } }

@@ -69,10 +69,29 @@ const OTHERS = [
   "sort '-nrk2' -t';' a.txt",
 ]
 
+/** Other ways in which models do the jobs of the suite. */
+const JOBS = [
+  "grep -rh --include='*.log' 'NOTE:' . | wc -l",
+  "find . -name '*.log' -exec grep -c 'NOTE:' {} \\; | awk '{ s += $0 } END { print s }'",
+  `find . -name '*.log' | while IFS= read -r f; do grep -q NOTES "$f" && echo "$f"; done`,
+  "find . -name '*.log' -print0 | xargs -0 sed -i 's/NOTE/x/g'; cat 'd e'/*",
+  `find . -name '*.log' | while read -r f; do sed 's/NOTE/x/' "$f" > "$f.tmp" && mv "$f.tmp" "$f"; done; cat 'd e'/*`,
+  "awk '!seen[$0]++' a.txt",
+  `for f in 'd e'/*.log; do mv -- "$f" "\${f%.*}.md"; done; ls 'd e'`,
+  `for f in 'd e'/*.log; do b=$(basename "$f" .log); mv "$f" "d e/$b.md"; done; ls 'd e'`,
+  `ls 'd e'/*.log | sed 's/.*/mv "&" "&"/; s/log"$/md"/' | sh; ls 'd e'`,
+  `while IFS=';' read -r n g p; do [ "$g" = "15" ] && echo "$n"; done < a.txt`,
+  `s=0; while IFS=';' read -r n g p; do [ "$g" = "15" ] && s=$((s+p)); done < a.txt; echo $s`,
+  `awk -F';' '{ print $3 "\\t" $0 }' a.txt | sort -rn | head -n 3 | cut -f2-`,
+  "sort -t ';' -nrk3 a.txt | sed -n '1,3p'",
+  `cut -d';' -f2 a.txt | sort | uniq -c | sort -nr | awk '{ print $1 " " $2 }'`,
+  `awk -F';' '{ c[$2]++ } END { for (g in c) print c[g], g }' a.txt | sort`,
+]
+
 describe('options of the real tools', () => {
   test('the options have the same effect as in the real tools', async () => {
     const held = new Map(Object.entries(files))
-    const commands = [...COMMANDS, ...OTHERS]
+    const commands = [...COMMANDS, ...OTHERS, ...JOBS]
     const real = await inRealBash(commands.map((command) => ({ command, files: held })))
     for (const [index, command] of commands.entries()) {
       const { outcome, stdout } = await runIn(shell, command, files)

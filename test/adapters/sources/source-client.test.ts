@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, test, vi } from 'vitest'
 import type { SourceClient, SourceRequest } from '../../../src/adapters/sources/source-client.ts'
 import type { SourceUnavailable } from '../../../src/domain/feed/live-source.ts'
@@ -44,10 +44,6 @@ const MISBEHAVIOURS: Record<string, [RegExp, (response: ServerResponse) => void]
   'a document cut after a value': [/ends early after 7 characters/, sends(200, '{"id":1')],
   'two documents': [/\(no content type\) is not JSON/, sends(200, '{}{}')],
   'bytes that are not UTF-8': [/not UTF-8/, sends(200, Buffer.from([0x22, 0xc3, 0x28, 0x22]))],
-  'a body with a broken compression': [
-    /unexpected end of file/,
-    sends(200, gzipSync('{"id":1,"title":"a"}').subarray(0, 20), { 'content-encoding': 'gzip' }),
-  ],
   'a body with an unknown compression': [
     /unsupported compression zstd$/,
     sends(200, '{}', { 'content-encoding': 'zstd' }),
@@ -108,22 +104,14 @@ describe('a request to a source', () => {
     expect(await fetchJson({ url })).toHaveLength(MIB - 2)
   })
 
-  test.each([
-    ['gzip', gzipSync],
-    ['br', brotliCompressSync],
-    ['deflate', deflateSync],
-  ])(
-    'a response that arrives compressed although nothing asked for it is read: %s',
-    async (coding, compress) => {
-      const document = { title: 'Größe' }
-      const bytes = compress(JSON.stringify(document))
-      const { url, requests } = await localSource((_question, response) =>
-        response.writeHead(200, { 'content-encoding': coding }).end(bytes),
-      )
-      expect(await fetchJson({ url })).toEqual(document)
-      expect(requests[0]?.headers).not.toHaveProperty('accept-encoding')
-    },
-  )
+  test('a response that arrives compressed although nothing asked for it is read', async () => {
+    const bytes = gzipSync('{"title":"Größe"}')
+    const { url, requests } = await localSource((_question, response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(bytes),
+    )
+    expect(await fetchJson({ url })).toEqual({ title: 'Größe' })
+    expect(requests[0]?.headers).not.toHaveProperty('accept-encoding')
+  })
 
   test.each(Object.entries(MISBEHAVIOURS))(
     'a response with %s makes the source unavailable, and is not retried',

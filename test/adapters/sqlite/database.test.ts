@@ -121,14 +121,6 @@ describe('a database', () => {
 })
 
 describe('migrations of a new database', () => {
-  test('migrations are applied once when four connections open a database at the same time', async () => {
-    const path = await newPath()
-    const stores = Array.from({ length: 4 }, () => open(path))
-    await Promise.all(stores.map((store, index) => save(store, String(index))))
-    for (const store of stores) expect(await ids(store)).toEqual(['0', '1', '2', '3'])
-    expect(await migrationsIn(path)).toBe(MIGRATIONS)
-  })
-
   test('migrations are applied once when four processes open a database at the same time', async () => {
     const path = await newPath()
     const script = `
@@ -151,16 +143,6 @@ describe('migrations of a new database', () => {
       expect(await opener.ended).toMatchObject({ code: 0, errors: '' })
     }
     expect(await migrationsIn(path)).toBe(MIGRATIONS)
-  })
-
-  test('migrations refuse a database with a migration unknown to this release', async () => {
-    const { path, store } = await holding('1')
-    store.close()
-    const raw = rawClient(pathToFileURL(path).href)
-    await raw.execute("INSERT INTO migrations_feed (hash, created_at) VALUES ('of a newer release', 1)")
-    await expect(ids(store)).rejects.toMatchObject(UNAVAILABLE)
-    await raw.execute("DELETE FROM migrations_feed WHERE hash = 'of a newer release'")
-    expect(await ids(store)).toEqual(['1'])
   })
 })
 

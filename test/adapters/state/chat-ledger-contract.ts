@@ -41,16 +41,6 @@ function quotaContract(engine: string, open: StateOpener): void {
       expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 3_000 })
     })
 
-    test('a burst is refused until its first turn leaves the minute', async () => {
-      const { ledger } = await open()
-      const limits = { burstPerMinute: 2 }
-      const at = (now: number) => ledger.admit(claimOf({ address: 'a', now, limits }))
-      expect(await at(NOW)).toMatchObject({ admitted: true })
-      expect(await at(NOW + 10_000)).toMatchObject({ admitted: true })
-      expect(await at(NOW + 59_999)).toEqual({ admitted: false, scope: 'ip', retryAfterSeconds: 1 })
-      expect(await at(NOW + 60_000)).toMatchObject({ admitted: true })
-    })
-
     test('the quotas are never exceeded, for any number of concurrent turns', async () => {
       const { ledger, another } = await open()
       const others = [ledger, another().ledger, another().ledger]
@@ -88,16 +78,6 @@ function moneyContract(engine: string, open: StateOpener): void {
       await expect(ledger.settle(turn, 0.5, NOW)).rejects.toThrow()
       await expect(ledger.settle(turn, -1, NOW)).rejects.toThrow()
       expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 1_000 })
-    })
-
-    test('the budget of a day is exhausted once the settled amount reaches it', async () => {
-      const { ledger } = await open()
-      await spend(ledger, 1_000_000)
-      const free = { withTools: 0, withoutTools: 0 }
-      expect(await ledger.admit(claimOf({ firstCall: free, shortestCall: free }))).toEqual(
-        refusal('global-budget', UNTIL_MIDNIGHT),
-      )
-      expect(await ledger.admit(claimOf({ now: NEXT_MIDNIGHT }))).toMatchObject({ degraded: false })
     })
 
     test('an unsettled turn is settled at its reserved amount after its lease, and no other turn is', async () => {
@@ -205,19 +185,6 @@ function shareContract(engine: string, open: StateOpener): void {
 function extensionContract(engine: string, open: StateOpener): void {
   describe(`the extension of a reservation in ${engine}`, () => {
     const limits = { budgetPerDay: 10_000, budgetShare: 200_000 }
-
-    test('an extension reserves more for the next call, on the day of the admission', async () => {
-      const { ledger } = await open()
-      const turn = await admitted(ledger, { limits, now: NEXT_MIDNIGHT - 1 })
-      expect(await ledger.extend(extensionOf(turn, 1_700, limits))).toBe(true)
-      expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 1_700 })
-      expect(await ledger.spending(addDays(DAY, 1))).toEqual({ settled: 0, reserved: 0 })
-      // A reservation is never reduced before the end: the last call may need it.
-      expect(await ledger.extend(extensionOf(turn, 900, limits))).toBe(true)
-      expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 1_700 })
-      await ledger.settle(turn, 40, NEXT_MIDNIGHT)
-      expect(await ledger.spending(DAY)).toEqual({ settled: 40, reserved: 0 })
-    })
 
     test('an extension is refused to a settled and to an unknown turn', async () => {
       const { ledger } = await open()

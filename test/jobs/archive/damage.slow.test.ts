@@ -47,7 +47,7 @@ function flipped(bytes: Buffer): Uint8Array {
 async function changeLedger({ folder }: Copy, ...statements: string[]): Promise<void> {
   const client = createClient({ url: pathToFileURL(join(folder, 'ledger.db')).href })
   const { rows } = await client.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")
-  const drops = rows.map(({ name }) => `DROP TRIGGER ${String(name)}`)
+  const drops = rows.map((row) => `DROP TRIGGER ${row['name'] as string}`)
   await client.executeMultiple(['PRAGMA ignore_check_constraints = ON', ...drops, ...statements].join(';\n'))
   client.close()
 }

@@ -18,15 +18,6 @@ const spent = errorOf(429, 'Rate limit exceeded: free-models-per-day')
 const BARE = { status: 429, body: '<html>slow down</html>' }
 
 describe("the account's minute limit", () => {
-  test("the account's minute limit is waited for longer than a model's limit", async () => {
-    const resetAt = START + 100_000
-    const bench = await openBench({ fault: ({ at }) => (at < resetAt ? minuteLimit(resetAt) : null) })
-    const { report } = await bench.run()
-    expect(report).toMatchObject({ outcome: 'complete', evaluated: 6, rateLimit: { kind: 'account' } })
-    expect(bench.time.now).toBeGreaterThan(resetAt)
-    expect(bench.service.breaches).toEqual([])
-  })
-
   test.each([
     { met: 1, outcome: 'complete', status: 'completed', requests: 3 },
     { met: 2, outcome: 'partial', status: 'not_evaluated', requests: 3 },
@@ -71,15 +62,6 @@ describe("the account's minute limit", () => {
     for (const model of run?.models ?? []) {
       expect(model).toMatchObject({ healthStatus: 'not_probed', instabilityPenalty: 0 })
     }
-  })
-
-  test('a minute limit beyond the longest wait ends the run at once', async () => {
-    const bench = await openBench({ fault: ({ at }) => minuteLimit(at + 3_600_000) })
-    const { report } = await bench.run()
-    expect(report).toMatchObject({ outcome: 'partial', rateLimit: { kind: 'account' } })
-    expect(report.rateLimit?.resetAt).toBe('2026-03-01T04:00:00.000Z')
-    expect(bench.time.now).toBe(START)
-    expect(report.requests).toBeLessThanOrEqual(4)
   })
 
   test('an ambiguous minute limit costs a request of two models, and every model is evaluated after it', async () => {
