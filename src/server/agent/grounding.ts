@@ -71,9 +71,13 @@ async function readStored(
   // Read the revision first: a change during the reads belongs to a later revision.
   const revisionBefore = await sources.items.revision()
   const item = itemKey === null ? null : await sources.items.item(itemKey)
+  const freeModel = await readFreeModel(sources).catch((error: unknown) => {
+    onFault(error)
+    return { note: 'The recommendation could not be read just now.' }
+  })
   const { data, digest, version } = item
-    ? await readItem(item, sources)
-    : await readSite(sort, sources, onFault)
+    ? await readItem(item, freeModel, sources)
+    : await readSite(sort, freeModel, sources)
   const revision = sha256Hex(JSON.stringify([revisionBefore, version, digest]))
   return { scope: item ? 'item' : 'site', data, revision }
 }
@@ -89,18 +93,12 @@ function groundingData(data: string, version: string): GroundingData {
   return { data, digest: sha256Hex(data), version }
 }
 
-const SITE = { ...UNTRUSTED, about: 'the whole site' }
-
 async function readSite(
   sort: ChatRequest['sort'],
+  freeModel: object,
   sources: CallerSources,
-  onFault: (error: unknown) => void,
 ): Promise<GroundingData> {
-  const freeModel = await readFreeModel(sources).catch((error: unknown) => {
-    onFault(error)
-    return { note: 'The recommendation could not be read just now.' }
-  })
-  const head = { ...SITE, freeModel }
+  const head = { ...UNTRUSTED, about: 'the whole site', freeModel }
   const feed = await sources.feed(sort)
   if (feed) {
     const data = fitLists({ ...head, ...snapshotFacts(feed) }, listsOf(feed), GROUNDING_DATA_MAX_BYTES)
@@ -140,13 +138,14 @@ async function readFreeModel({ recommendation, clock }: CallerSources): Promise<
   }
 }
 
-async function readItem(item: StoredItem, sources: CallerSources): Promise<GroundingData> {
+async function readItem(item: StoredItem, freeModel: object, sources: CallerSources): Promise<GroundingData> {
   const article = await sources.items.article(item.source, item.sourceId)
   const { days } = await sources.search.itemTrend(item.key)
   const newest = await sources.feed('trending')
   const head = {
     ...UNTRUSTED,
     about: 'one item, which the user has open',
+    freeModel,
     item: itemFacts(item),
     trend: { order: 'newest day first', days: days.slice(-TREND_DAYS).toReversed() },
   }

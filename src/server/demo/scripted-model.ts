@@ -63,16 +63,16 @@ type Completion = { text: string; call?: { name: string; arguments: string } }
 
 const DATA_BLOCK = new RegExp(`^<<<${DATA_MARKER} \\w+$(.*?)^${DATA_MARKER} \\w+>>>$`, 'ms')
 
-/** Quotes the open item, else the result of the tool that the question leads to. */
+/** Names the free model that is asked for, or quotes the open item, else the result of the tool that the question leads to. */
 function completionOf(messages: readonly JsonObject[], tools: readonly JsonObject[]): Completion {
   const texts = messages.map(({ content }) => asString(content))
   const data = parseJsonObject(texts.map((text) => DATA_BLOCK.exec(text)?.[1]).find(Boolean) ?? '')
-  const item = asJsonObject(data?.['item'])
-  if (item) return answer('The open item:', [item], asString(data?.['text']))
   const question = texts.findLast((_, at) => messages[at]?.['role'] === 'user') ?? ''
   const asked = question.split(/\n\n|>>>/).at(-1) ?? ''
   const model = asJsonObject(data?.['freeModel'])
   if (model && /\bfree model\b/i.test(asked)) return { text: [NOTICE, modelText(model)].join('\n\n') }
+  const item = asJsonObject(data?.['item'])
+  if (item) return answer('The open item:', [item], asString(data?.['text']))
   const { heading, name, args } = listFor(asked)
   const isOffered = tools.some((tool) => asJsonObject(tool['function'])?.['name'] === name)
   const isResult = messages.at(-1)?.['role'] === 'tool'

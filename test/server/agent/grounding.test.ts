@@ -80,10 +80,10 @@ describe('a turn on the site', () => {
   })
 })
 
-describe('the free model of a turn on the site', () => {
+describe.each([null, 'hn-hn3'])('the free model of a turn about %s', (itemKey) => {
   const groundWith = async (bytes: Uint8Array | null) => {
     const faults: unknown[] = []
-    const workspace = await openWorkspace()
+    const workspace = await workspaceWith()
     const { sources } = readAsAgent(
       {
         ...workspace,
@@ -92,12 +92,13 @@ describe('the free model of a turn on the site', () => {
       NOW,
     )
     const grounding = await readGrounding(
-      { itemKey: null, sort: 'trending' },
+      { itemKey, sort: 'trending' },
       sources,
       never,
       (error) => faults.push(error),
       LONG_MS,
     )
+    expect(grounding.scope).toBe(itemKey === null ? 'site' : 'item')
     return { freeModel: (JSON.parse(grounding.data) as Record<string, unknown>)['freeModel'], faults }
   }
 

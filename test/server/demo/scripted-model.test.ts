@@ -92,6 +92,14 @@ test('the script quotes the open item and its stored text without a tool', async
   expect((await turn('And?', { data: { ...data, text: null } })).text).not.toContain('>')
 })
 
+test('the script names the recommended free model, also while an item is open', async () => {
+  const freeModel = { name: 'Good', updatedAt: '2026-03-01T03:00:00.000Z' }
+  const data = { untrusted: true, freeModel, item: item(1) }
+  const { calls, text } = await turn('Which free model should I use?', { data })
+  expect(calls).toEqual([])
+  expect(text).toContain('Use **Good**, as measured on 2026-03-01. All: /models')
+})
+
 const request = async (body: object): Promise<{ response: Response; text: string }> => {
   const init = { method: 'POST', body: JSON.stringify(body) }
   const response = await scriptedModelApp().request('/chat/completions', init)
