@@ -117,7 +117,9 @@ describe.each([
     await page.locator('#withDay-field').fill(first?.asOfDay ?? '')
     await page.getByRole('button', { name: 'Compare' }).click()
     const caption = page.locator('#compared-columns caption')
-    await caption.filter({ hasText: `Between ${first?.asOfDay} and ${last?.asOfDay}` }).waitFor()
+    await caption
+      .filter({ hasText: `Between ${formatDay(first?.asOfDay ?? '')} and ${formatDay(last?.asOfDay ?? '')}` })
+      .waitFor()
     expect(new URL(page.url()).searchParams.get('with')).toBe(first?.publishedAt)
     await page.locator('#compared-columns').getByRole('link', { name: 'Lobsters' }).click()
     await page.locator('#compared-title', { hasText: 'Lobsters' }).waitFor()

@@ -12,7 +12,7 @@ import type { SectionPage } from './sections.ts'
 import { statusLine } from './status-panel.ts'
 import { sinceSection } from './year/since-panel.ts'
 import { SINCE_PARAM, missedLink } from './year/missed.ts'
-import { YEAR_PARAMS } from './year/time-travel.ts'
+import { YEAR_PARAMS, isYear } from './year/time-travel.ts'
 import { CHART_PARAM } from './year/year-chart.ts'
 import { addressOfYear } from './year/year-view.ts'
 
@@ -33,8 +33,14 @@ export const homePage = (frame: Frame): SectionPage => ({
     const { query } = view
     const location = (await addressOfYear(view)) ?? modelsAddress(query)
     if (location !== null) return { location }
-    const sections = await Promise.all([statusLine(view), sinceSection(view, 'home'), feedSection(view)])
-    const [, , feed] = sections
+    const [feed, ...lines] = await Promise.all([
+      feedSection(view),
+      statusLine(view),
+      sinceSection(view, 'home'),
+    ])
+    // On a narrow screen, the lists of a Year begin above what the status says. Each part arrives in its place.
+    const ofYear = isYear(query) || query.params.has(SINCE_PARAM)
+    const sections = ofYear ? [feed, ...lines] : [...lines, feed]
     const chat = await chatOffer(view.sources)
     return {
       title: feed?.title === undefined ? 'dash' : `${feed.title} · dash`,

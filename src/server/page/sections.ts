@@ -26,6 +26,8 @@ export interface SectionRefusal {
 export interface SectionContent {
   /** Not 200 if the request was valid but there is nothing to show. */
   status: number
+  /** Shown between the heading and the controls. */
+  above?: Html
   content: Html
   /** Part of the page's title. */
   title?: string
@@ -61,15 +63,15 @@ export async function section(
   render: () => Promise<Html | SectionContent | null>,
 ): Promise<Section | null> {
   const heading = `h${headingLevel}`
-  const framed = (content: Html): Html =>
+  const framed = (content: Html, above = NOTHING): Html =>
     html`<section id="${id}" class="section" aria-labelledby="${id}-title">
       <${heading} id="${id}-title">${title}</${heading}>
-      ${controls} ${content}
+      ${above} ${controls} ${content}
     </section>`
   try {
     const result = await render()
     if (result === null) return null
-    if ('status' in result) return { ...result, content: framed(result.content) }
+    if ('status' in result) return { ...result, content: framed(result.content, result.above) }
     return { status: 200, content: framed(result) }
   } catch (err) {
     const refusal = refusalOf(err, view)

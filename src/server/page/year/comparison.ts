@@ -5,7 +5,7 @@ import { compareLists } from '../../../domain/year/history/calendar.ts'
 import type { Comparison } from '../../../domain/year/history/calendar.ts'
 import type { YearFeed, YearItem } from '../../../domain/year/schema.ts'
 import { linkedTitle } from '../feed-items.ts'
-import { NOTHING, formatCount, formatCounted, html } from '../html.ts'
+import { NOTHING, formatCount, formatCounted, formatDay, html } from '../html.ts'
 import type { Html } from '../html.ts'
 import { itemHref } from '../layout.ts'
 import type { PageQuery } from '../layout.ts'
@@ -34,7 +34,7 @@ export function yearComparison(
   return html`${areListsEqual(comparisons) ? LISTS_EQUAL : NOTHING}
     <table class="compared" id="compared-columns">
       <caption>
-        Between ${then.asOfDay} and ${now.asOfDay}
+        Between ${formatDay(then.asOfDay)} and ${formatDay(now.asOfDay)}
       </caption>
       <thead>
         ${columnHeads(['Column'], ['Entered', 'Left', 'Moved', 'Stayed'])}

@@ -60,16 +60,16 @@ export async function missedContent(view: View): Promise<SectionContent> {
     storyRow(story, now, true, { mark: NOTHING, note: notes.get(story.item.key) ?? NOTHING }),
   )
   const content = html`${form}
+    <ol class="items missed">
+      ${rows}
+    </ol>
     <p class="as-of">
       ${formatCounted(rows.length, 'stories')} among the first ${TOP_LENGTH} of any list of the Top Year, by
       best rank, in ${formatCounted(years.length, 'publications')} from
       ${formatDay(manifests[0]?.asOfDay ?? since)} to ${formatDay(manifests.at(-1)?.asOfDay ?? since)}.
       ${first !== undefined && first > since ? html`The archive begins with ${formatDay(first)}.` : NOTHING}
       ${years.length < manifests.length ? html`Publications of an older layout are left out.` : NOTHING}
-    </p>
-    <ol class="items missed">
-      ${rows}
-    </ol>`
+    </p>`
   return { status: 200, title, content }
 }
 

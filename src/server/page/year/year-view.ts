@@ -93,11 +93,11 @@ function renderOne(frame: Frame, { moment, publication }: ServedMoment): Section
   // Without a requested time, a newest day that is not published yet is not a gap.
   const notice = query.params.has('at') || moment.due.is === 'gap' ? gapNotice(moment) : NOTHING
   if (!publication || !moment.selected)
-    return { status: 404, content: html`${timelineOf(frame, moment)} ${BEFORE_FIRST}` }
+    return { status: 404, above: timelineOf(frame, moment), content: BEFORE_FIRST }
   const envelope = envelopeOf(publication)
   const feed = envelope && (rule === null ? envelope.feed : applyRule(envelope.feed, rule))
-  const content = html`${timelineOf(frame, moment, proofPanel(moment.selected, evidence))} ${notice}
-  ${feed ? listsOf(frame, feed) : olderLayout(publication)}
+  const above = html`${timelineOf(frame, moment, proofPanel(moment.selected, evidence))} ${notice}`
+  const content = html`${feed ? listsOf(frame, feed) : olderLayout(publication)}
   ${'refused' in history ? withoutHistory(history.refused) : chartOf(frame, history)}
   ${publicationLine(publication, now)} ${envelope ? coverageLine(envelope) : NOTHING}`
   const day = `Top of the 365 days to ${formatDay(publication.manifest.asOfDay)}`
@@ -108,21 +108,21 @@ function renderOne(frame: Frame, { moment, publication }: ServedMoment): Section
     description: `The Top Year up to ${asOfDay}${ruleText(rule)}: ${firstTitles(feed?.popular ?? [])}`,
     path: withQuery('/', { sort: 'year', at, ...Object.fromEntries(paramsOfRule(rule)) }),
   }
-  return { status: 200, content, title: titleOf(column, shown + ruleText(rule)), preview }
+  return { status: 200, above, content, title: titleOf(column, shown + ruleText(rule)), preview }
 }
 
 function renderComparison(frame: Frame, served: readonly [ServedMoment, ServedMoment]): SectionContent {
   const { view, column, rule, evidence } = frame
   const { query, now } = view
-  const controls = timelineOf(frame, served[0].moment)
   const [then, later] = served.toSorted((a, b) => a.moment.at - b.moment.at) as [ServedMoment, ServedMoment]
-  const notices = html`${gapNotice(then.moment)} ${gapNotice(later.moment)}`
+  const above = html`${timelineOf(frame, served[0].moment)} ${gapNotice(then.moment)}
+  ${gapNotice(later.moment)}`
   const endLink = html`<p>${query.sectionLink('feed', { with: null }, 'End the comparison')}</p>`
   if (!then.publication || !later.publication)
-    return { status: 404, content: html`${controls} ${BEFORE_FIRST} ${notices} ${endLink}` }
+    return { status: 404, above, content: html`${BEFORE_FIRST} ${endLink}` }
   const isSame = then.publication.manifest.sha256 === later.publication.manifest.sha256
   const publicationsShown = isSame ? [later] : [then, later]
-  const content = html`${controls} ${notices} ${endLink}
+  const content = html`${endLink}
   ${isSame ? ONE_PUBLICATION : difference(then.publication, later.publication, frame)}
   ${publicationsShown.map(({ moment, publication }, index) =>
     moment.selected && publication
@@ -134,7 +134,7 @@ function renderComparison(frame: Frame, served: readonly [ServedMoment, ServedMo
     formatDay(publication?.manifest.asOfDay ?? ''),
   )
   const days = `Top of the 365 days to ${earlier} and to ${newer}`
-  return { status: 200, content, title: titleOf(column, days + ruleText(rule)) }
+  return { status: 200, above, content, title: titleOf(column, days + ruleText(rule)) }
 }
 
 function difference(then: ProvedPublication, later: ProvedPublication, frame: Frame): Html {

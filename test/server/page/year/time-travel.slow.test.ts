@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { addDays, DAY_MS, formatInstant, startOfDay } from '../../../../src/domain/time.ts'
 import { importArchive } from '../../../../src/jobs/import-archive.ts'
 import { openApp, openPage } from '../../../support/api-client.ts'
+import { formatDay } from '../../../../src/server/page/html.ts'
 import { importPortsOf, recentArchive } from '../../../support/legacy-archive.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../../support/workspace.ts'
 import type { Workspace } from '../../../support/workspace.ts'
@@ -181,7 +182,7 @@ describe('two times compared', () => {
     const query = `at=${noonAfter(AS_OF)}&with=${noonAfter(LAST)}&column=hackerNews`
     const { status, text, page } = await get(workspace, `/?${query}`)
     expect(status).toBe(200)
-    expect(text).toContain(`Between ${AS_OF} and ${LAST}`)
+    expect(text).toContain(`Between ${formatDay(AS_OF)} and ${formatDay(LAST)}`)
     const rows = [...page.matchAll(/<tr role="row" data-key="([^"]*)" data-change="([^"]*)">(.*?)<\/tr>/gs)]
     const told = rows.map(([, key, change, cells = '']) => {
       const numbers = [...cells.matchAll(/data-title="[^"]*">\s*([^<]*?)\s*<\/td>/g)].map(
