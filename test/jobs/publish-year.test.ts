@@ -164,7 +164,7 @@ describe('a window that cannot be published', () => {
       0,
       manyLegacy(3, 'hype', hype),
       0,
-      '3 in hype cohorts that are unknown or have fewer than 5 events',
+      '3 in hype sources that are unknown or have fewer than 5 events',
     ],
     ['with a hype column', 5, manyLegacy(5, 'hype', hype), 0, ''],
     [

@@ -12,7 +12,7 @@ export const nonBlankText = z.string().regex(/\S/)
 export const itemFields = {
   key: z.string().min(1).describe('save key, `<prefix>-<sourceId>`'),
   source: z.string().min(1),
-  provider: z.string().optional().describe('hype items only: the provider cohort'),
+  provider: z.string().optional().describe('hype items only: the provider'),
   sourceId: z.string().min(1).describe("the source's own id"),
   rank: z.int().min(1).max(COLUMN_LENGTH).describe('rank in this list; 1 is first'),
   title: nonBlankText,
@@ -21,11 +21,7 @@ export const itemFields = {
   points: z.int().describe('latest stored points, karma or provider unit'),
   comments: z.int().nullable(),
   publishedAt: instantSchema.describe("the event's own publication time"),
-  percentile: z
-    .number()
-    .gt(0)
-    .lt(1)
-    .describe('midpoint percentile (L + E/2) / n inside its source or cohort'),
+  percentile: z.number().gt(0).lt(1).describe('midpoint percentile (L + E/2) / n inside its source'),
 }
 
 type ListedItem = z.infer<z.ZodObject<typeof itemFields>>

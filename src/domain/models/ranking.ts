@@ -251,14 +251,14 @@ export function confidenceOf(
     rankingConfidenceReason: reason,
   })
   if (threats > 0) {
-    const many = threats === 1 ? 'One unevaluated model' : `${threats} unevaluated models`
-    return confidence('low', `${many} could overtake the primary with a perfect lite eval score.`)
+    const many = threats === 1 ? 'One untested model' : `${threats} untested models`
+    return confidence('low', `${many} could take the first place by solving every task.`)
   }
-  if (!ranked[0]?.evaluation) return confidence('low', 'The primary itself has no valid lite eval score.')
+  if (!ranked[0]?.evaluation) return confidence('low', 'The first model itself has no valid test.')
   const top = ranked.slice(0, TOP)
   const fresh = top.filter(({ evaluation }) => evaluation && now - evaluation.updatedAt <= FRESH_MS)
-  const none = 'No unevaluated candidate can overtake the primary even with a perfect lite eval score'
-  const share = `${fresh.length} of the top ${top.length} have a score of the last 24 hours`
+  const none = 'No untested model could take the first place by solving every task'
+  const share = `${fresh.length} of the top ${top.length} were tested in the last 24 hours`
   return fresh.length * 5 >= top.length * 4
     ? confidence('high', `${none}; ${share}.`)
     : confidence('medium', `${none}, but only ${share}.`)

@@ -17,7 +17,7 @@ export type RowCause = keyof typeof ROW_CAUSES
 const EVENT_CAUSES = {
   ...ROW_CAUSES,
   outsideYear: `published outside the ${TARGET_DAYS} days`,
-  smallCohort: `in hype cohorts that are unknown or have fewer than ${COHORT_MINIMUM} events`,
+  smallCohort: `in hype sources that are unknown or have fewer than ${COHORT_MINIMUM} events`,
 } as const
 type EventCause = keyof typeof EVENT_CAUSES
 

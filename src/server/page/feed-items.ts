@@ -370,7 +370,7 @@ function overviewColumn({ name, stories, total }: OverviewColumn, context: ListC
   return column(
     name,
     isLead ? 'lead' : 'beyond',
-    isLead ? context.about : html`<small>beyond Popular</small>`,
+    isLead ? context.about : html`<small>besides Popular</small>`,
     html`${above} ${storyList(name, stories, context)} ${foot} ${isLead ? whyThisOrder(context) : NOTHING}`,
   )
 }

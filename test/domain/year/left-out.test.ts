@@ -49,7 +49,7 @@ test('events are counted by each cause, and described in a fixed order', () => {
     smallCohort: 4,
   })
   expect(describeCauses(counts)).toBe(
-    '16 without title provenance, 8 without a publication time, 3 without points, 6 published outside the 365 days, 4 in hype cohorts that are unknown or have fewer than 5 events',
+    '16 without title provenance, 8 without a publication time, 3 without points, 6 published outside the 365 days, 4 in hype sources that are unknown or have fewer than 5 events',
   )
   expect(countLeftOut([], WINDOW, [])).toEqual({})
 })
