@@ -95,12 +95,6 @@ describe('a sound host', () => {
     })
   })
 
-  test('a static host is sound under --sample and --since, which select the fetched publications', async () => {
-    const host = await serveFiles(staticFiles(archive))
-    const { code, report } = await audit(host.url, temporaryFolder(), '--since', '2026-01-06')
-    expect([code, report]).toMatchObject([0, { publications: 7, objects: 3 }])
-  })
-
   test('a host of the policy of --policy is sound without a note', async () => {
     const home = temporaryFolder()
     writeFileSync(join(home, 'trusted'), HOST_POLICY)
@@ -150,7 +144,6 @@ const newest = `objects/sha256/${rows.at(-1)?.sha256?.slice(0, 2)}/${rows.at(-1)
 describe('a damaged static host', () => {
   test.each([
     ['tlog/year/tile/0/000.p/7', ['tile_mismatch tlog/year/tile/0/000.p/7']],
-    ['tlog/year/tile/0/000.p/3', ['tile_mismatch tlog/year/tile/0/000.p/3']],
     ['tlog/year/tile/entries/000.p/5', ['tile_mismatch tlog/year/tile/entries/000.p/5']],
     ['tlog/year/policy', ['note_invalid tlog/year/policy']],
     ['index.json', ['digest_mismatch index.json']],
@@ -168,10 +161,7 @@ describe('a damaged static host', () => {
   test.each([
     ['tlog/year/tile/0/000.p/7', 'tile_mismatch tlog/year/tile/0/000.p/7'],
     ['tlog/year/tile/entries/000.p/7', 'tile_mismatch tlog/year/tile/entries/000.p/7'],
-    ['tlog/year/tile/0/000.p/1', 'tile_mismatch tlog/year/tile/0/000.p/1'],
-    ['tlog/year/tile/entries/000.p/6', 'tile_mismatch tlog/year/tile/entries/000.p/6'],
     ['tlog/year/checkpoint', 'note_invalid tlog/year/checkpoint'],
-    ['tlog/year/policy', 'note_invalid tlog/year/policy'],
     ['ledger/legacy.ndjson', 'digest_mismatch ledger/legacy.ndjson'],
     ['index.json', 'digest_mismatch index.json'],
     [newest, `object_missing ${newest}`],
@@ -180,27 +170,6 @@ describe('a damaged static host', () => {
     files.delete(path)
     const { code, found } = await audit((await serveFiles(files)).url, temporaryFolder())
     expect([code, found]).toEqual([65, expect.arrayContaining([expected])])
-  })
-
-  test.each(['tlog/year/tile/entries/000.p/7', 'ledger/legacy.ndjson'])(
-    'a static host with a changed %s is not sound, and the ledger shows the changed line too',
-    async (path) => {
-      const files = staticFiles(archive)
-      files.set(path, flipped(files.get(path)))
-      const { code, found } = await audit((await serveFiles(files)).url, temporaryFolder())
-      expect(code).toBe(65)
-      expect(found).toContainEqual(expect.stringMatching(`^(tile_mismatch|digest_mismatch) ${path}$`))
-      expect(found).toContainEqual(
-        expect.stringMatching(/^(row_tampered|chain_broken) (entries|legacy_publications)/),
-      )
-    },
-  )
-
-  test('a static host whose checkpoint is not signed by the key of the policy is not sound', async () => {
-    const files = staticFiles(archive)
-    files.set('tlog/year/checkpoint', encode(noteOf(archive, size, OTHER_KEY)))
-    const { code, found } = await audit((await serveFiles(files)).url, temporaryFolder())
-    expect([code, found]).toEqual([65, ['note_invalid tlog/year/checkpoint']])
   })
 
   test('a static host whose entries and tiles agree with each other and not with the checkpoint is forked', async () => {
@@ -242,18 +211,6 @@ describe('a damaged static host', () => {
 describe('a damaged server', () => {
   const app = openSampleApp(archive, {}, logFilesOf(archive))
 
-  test.each(['tlog/year/tile/0/000.p/7', 'tlog/year/tile/entries/000.p/7'])(
-    'a server with a changed %s is not sound, and only this file is wrong',
-    async (path) => {
-      const changed = flipped(staticFiles(archive).get(path))
-      const { code, found } = await audit(
-        (await serveInstead(app, new Map([[path, changed]]))).url,
-        temporaryFolder(),
-      )
-      expect([code, found]).toEqual([65, [`tile_mismatch ${path}`]])
-    },
-  )
-
   test('a server whose ledger is not the signed one is forked, although its chain holds', async () => {
     const path = 'api/feed/history/ledger'
     const text = forked.contents.rows.map((row) => `${leafText(row)}\n`).join('')
@@ -275,17 +232,8 @@ describe('a damaged server', () => {
     ])
   })
 
-  test.each([
-    ['with a byte order mark', Buffer.from(`\uFEFF${noteOf(archive)}`)],
-    [
-      'with a signature line that is not UTF-8',
-      Buffer.concat([
-        Buffer.from(`${noteOf(archive)}\u2014 na`),
-        Uint8Array.of(0xff),
-        Buffer.from('me AAAAAAAAAAA=\n'),
-      ]),
-    ],
-  ])('a checkpoint %s is not valid, as in other implementations', async (_what, note) => {
+  test('a checkpoint with a byte order mark is not valid, as in other implementations', async () => {
+    const note = Buffer.from(`\uFEFF${noteOf(archive)}`)
     const files = new Map([...staticFiles(archive), ['tlog/year/checkpoint', note]])
     const { code, found } = await audit((await serveFiles(files)).url, temporaryFolder())
     expect([code, found]).toEqual([65, ['note_invalid tlog/year/checkpoint']])
@@ -397,16 +345,6 @@ describe('checkpoints seen earlier', () => {
     },
   )
 
-  test('a host without the signed log of a given policy is not sound', async () => {
-    const home = temporaryFolder()
-    writeFileSync(join(home, 'policy'), HOST_POLICY)
-    const { url } = await listenLocally(openSampleApp(archive))
-    expect((await audit(url, home)).code).toBe(0)
-    expect((await audit(url, home, '--policy', 'policy')).found).toEqual([
-      'note_invalid tlog/year/checkpoint',
-    ])
-  })
-
   test('a checkpoint of another key that an earlier audit kept accuses no host of the given policy', async () => {
     const home = temporaryFolder()
     const files = staticFiles(forked)
@@ -444,13 +382,6 @@ describe('checkpoints seen earlier', () => {
     const audits = await Promise.all(hosts.map(({ url }) => audit(url, home)))
     expect(audits.map(({ code }) => code)).toEqual([0, 0, 0, 0])
     expect(keptNote(home)).toBe(noteOf(archive))
-  })
-
-  test('two audits at once of two histories find the fork', async () => {
-    const home = temporaryFolder()
-    const hosts = await Promise.all([archive, forked].map((each) => serveFiles(staticFiles(each))))
-    const audits = await Promise.all(hosts.map(({ url }) => audit(url, home)))
-    expect(audits.map(({ code }) => code).sort()).toEqual([0, 65])
   })
 })
 
