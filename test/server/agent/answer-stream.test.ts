@@ -9,7 +9,7 @@ import { AnswerStream } from '../../../src/server/agent/answer-stream.ts'
 import type { AgentEvent, LastEvent } from '../../../src/domain/agent/schema.ts'
 import { respondStream } from '../../../src/server/respond.ts'
 import { abortable } from '../../../src/server/single-flight.ts'
-import { chat, eventsOf, chatBody, startAgent, textOf } from '../../support/agent.ts'
+import { chat, eventsOf, chatBody, startAgent } from '../../support/agent.ts'
 import { listenLocally } from '../../support/api-client.ts'
 
 const PING_MS = 60_000
@@ -107,26 +107,6 @@ describe('a reader', () => {
     // The first is that behind the first event.
     expect(answer.match(/^: ping$/gm)).toHaveLength(2)
     expect(answer).toMatch(/\n\n: ping\n\nevent: done\n.*\n\n$/)
-  })
-
-  test('a slow client gets everything', async () => {
-    const { client, served: opened } = await served(60_000)
-    const { stream } = await opened
-    const chunks: Buffer[] = []
-    client.on('data', (chunk: Buffer) => {
-      chunks.push(chunk)
-      client.pause()
-      setImmediate(() => client.resume())
-    })
-    const text = 'Да 👩‍🚀 é "\\\n\r\u2028 '.repeat(100_000)
-    await stream.send(delta(text))
-    stream.end(DONE)
-    await once(client, 'close')
-    const answer = Buffer.concat(chunks).toString()
-    const events = eventsOf(answer.slice(answer.indexOf('\r\n\r\n') + 4))
-    expect(textOf(events)).toBe(text)
-    expect(events.every((each) => each.event !== 'delta' || each.data.text.isWellFormed())).toBe(true)
-    expect(events.at(-1)?.event).toBe('done')
   })
 })
 

@@ -1,8 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { GROUNDING_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
-import { parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
 import type { Grounding } from '../../../src/domain/agent/shown-data.ts'
-import { turnInput } from '../../../src/domain/agent/prompt.ts'
 import { sealRun } from '../../../src/domain/models/stored-run.ts'
 import type { LiveSort } from '../../../src/domain/feed/live-sort.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search/search.ts'
@@ -209,33 +206,4 @@ test('an abort is not a failure', async () => {
     throw new Error('told')
   })
   await expect(grounding).rejects.toThrow('left')
-})
-
-test('the largest possible data stays within its block', async () => {
-  const big = '👍"'.repeat(2_000)
-  const signals = Array.from({ length: 30 }, (_, index) =>
-    signalOf({
-      source: 'hype:github',
-      sourceId: `${'é'.repeat(100)}${index}`,
-      title: big,
-      url: `https://example.org/${'ж'.repeat(700)}`,
-      day: AS_OF,
-      titleProvenance: null,
-    }),
-  )
-  const workspace = await workspaceWith(signals)
-  const [first] = signals
-  const ref = { source: 'hype:github', sourceId: first?.sourceId ?? '' }
-  await workspace.feed.saveDetails([
-    { ...ref, author: big, tags: Array.from({ length: 50 }, () => big), description: big, collectedAt: 1 },
-  ])
-  await workspace.feed.saveArticles([{ ...ref, text: big, provenance: 'test:test', fetchedAt: 1 }])
-  const { sources } = readAsAgent(workspace, NOW)
-  const parsed = parseChatRequest('{"messages":[{"role":"user","content":"x"}]}')
-  for (const key of [null, `hype-github-${ref.sourceId}`]) {
-    const grounding = await ground(sources, key, 'month')
-    expect(grounding.scope).toBe(key === null ? 'site' : 'item')
-    const [block] = parsed.ok ? turnInput(parsed.request, grounding, 'f'.repeat(32)) : []
-    expect(Buffer.byteLength(block?.content ?? '')).toBeLessThanOrEqual(GROUNDING_MAX_BYTES)
-  }
 })

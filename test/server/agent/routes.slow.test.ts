@@ -1,11 +1,9 @@
-import { connect } from 'node:net'
-import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { AGENT_ERRORS, configSchema, sessionSchema, statusSchema } from '../../../src/domain/agent/schema.ts'
 import { sessionSigner } from '../../../src/domain/agent/token.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { AGENT_CONTRACTS } from '../../../src/server/agent/contracts.ts'
-import { chatEvents, chat, DAY_LIMITS, chatBody, SECRET, sessionOf, startAgent } from '../../support/agent.ts'
+import { chat, DAY_LIMITS, chatBody, SECRET, sessionOf, startAgent } from '../../support/agent.ts'
 import type { AgentServer } from '../../support/agent.ts'
 import { ranges } from '../../support/pages.ts'
 
@@ -75,15 +73,6 @@ describe('the configuration', () => {
     const server = await startAgent(changes)
     expect(await (await get(server, '/api/agent/config')).json()).toMatchObject({ enabled: false, model })
   })
-
-  test('the configuration names the site key while verification is required', async () => {
-    const verification = { siteKey: 'site', verifier: { isHuman: () => Promise.resolve(true) } }
-    const server = await startAgent({ ports: { verification } })
-    expect(await (await get(server, '/api/agent/config')).json()).toMatchObject({
-      requireVerification: true,
-      verificationSiteKey: 'site',
-    })
-  })
 })
 
 describe('the status', () => {
@@ -133,13 +122,10 @@ describe('a session', () => {
 
   test.each([
     ['nothing', '', 200],
-    ['an empty object', '{}', 200],
-    ['an unknown member', '{"a":1}', 200],
     ['4,096 bytes', `{"a":"${'x'.repeat(4_096 - 8)}"}`, 200],
     ['4,097 bytes', `{"a":"${'x'.repeat(4_097 - 8)}"}`, 400],
     ['no JSON', '{"a":', 400],
     ['an array', '[]', 400],
-    ['null', 'null', 400],
   ])('a session is requested with %s', async (_what, body, status) => {
     const server = await startAgent()
     const response = await post(server, '/api/agent/session', body)
@@ -154,6 +140,10 @@ describe('a session', () => {
       return Promise.resolve(token === 'good')
     }
     const server = await startAgent({ ports: { verification: { siteKey: 'site', verifier: { isHuman } } } })
+    expect(await (await get(server, '/api/agent/config')).json()).toMatchObject({
+      requireVerification: true,
+      verificationSiteKey: 'site',
+    })
     const tokenOf = (token: unknown): Promise<Response> =>
       post(server, '/api/agent/session', JSON.stringify({ verificationToken: token }))
     for (const none of [undefined, '', 5, null]) {
@@ -197,20 +187,6 @@ describe('the checks of a turn, in their order', () => {
     expect(server.provider.requests).toEqual([])
   })
 
-  test('a body is measured as sent, and one that is not UTF-8 is refused, not repaired', async () => {
-    const server = await startAgent()
-    const headers = { 'x-agent-session': await sessionOf(server) }
-    const [before, after] = chatBody('|').split('|')
-    const broken = (count: number): Buffer =>
-      Buffer.concat([Buffer.from(before ?? ''), Buffer.alloc(count, 0xff), Buffer.from(after ?? '')])
-    const refusalOf = (count: number): Promise<string> =>
-      codeOf(post(server, '/api/agent/chat', broken(count), headers))
-    expect(await refusalOf(1)).toBe('400 invalid_json')
-    expect(await refusalOf(12_000)).toBe('400 invalid_json')
-    expect(await refusalOf(32_768)).toBe('413 payload_too_large')
-    expect(server.provider.requests).toEqual([])
-  })
-
   test('a token made before midnight stays valid until it expires, and bursts count across midnight', async () => {
     let now = Date.parse('2026-11-20T23:59:30Z')
     const limits = { ...DAY_LIMITS, burstPerMinute: 1 }
@@ -247,17 +223,9 @@ describe('the checks of a turn, in their order', () => {
     expect(headers.get('access-control-expose-headers')).toBe('Retry-After')
     expect(await server.spending()).toEqual(before)
   })
-
-  test('a model without a known price counts as not configured', async () => {
-    const server = await startAgent({ ports: { provider: null } })
-    for (const path of ['/api/agent/session', '/api/agent/chat']) {
-      expect(await codeOf(post(server, path, null))).toBe('503 misconfigured')
-    }
-    expect(server.lines.filter(({ level }) => level === 'error')).toEqual([])
-  })
 })
 
-test('a token that is missing, of another secret, truncated, expired or of another address is refused with its reason', async () => {
+test('a token that is missing, malformed, of another secret, expired or of another address is refused with its reason', async () => {
   const server = await startAgent({ settings: { trustedProxies: ranges('127.0.0.1') } })
   const token = await sessionOf(server, { 'x-forwarded-for': '192.0.2.1' })
   const expectRefused = async (given: string | null, reason: string, from = '192.0.2.1') => {
@@ -267,9 +235,6 @@ test('a token that is missing, of another secret, truncated, expired or of anoth
   }
   await expectRefused(null, 'missing')
   await expectRefused('a.b.c.d', 'malformed')
-  await expectRefused('x'.repeat(8_000), 'malformed')
-  await expectRefused(token.slice(0, -3), 'bad_signature')
-  await expectRefused(`${token}=`, 'malformed')
   await expectRefused(token, 'ip_mismatch', '192.0.2.2')
   const verified = sessionSigner(SECRET).verify(token, Date.now())
   if (!verified.ok) throw new Error('the token is good')
@@ -354,60 +319,11 @@ test('an unexpected error is internal_error, logged once and never shown', async
   expect(server.lines.filter(({ level }) => level === 'error')).toHaveLength(1)
 })
 
-describe('a body', () => {
-  const LENGTH = 32_768
-
-  /** A chat request of exactly so many bytes. */
-  const sized = (bytes: number): string => {
-    const body = chatBody('Hello', { note: '' })
-    return body.replace('"note":""', `"note":"${'x'.repeat(bytes - body.length)}"`)
-  }
-
-  const send = async (server: AgentServer, token: string, head: string, body: string): Promise<string> => {
-    const socket = connect(server.port, '127.0.0.1')
-    let text = ''
-    socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
-    socket.on('error', () => undefined)
-    socket.write(
-      `POST /api/agent/chat HTTP/1.1\r\nHost: x\r\nOrigin: ${server.url}\r\nX-Agent-Session: ${token}\r\nConnection: close\r\n${head}\r\n\r\n${body}`,
-    )
-    await once(socket, 'close')
-    return text
-  }
-  const chunked = (body: string): string => `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
-  const CHUNKED = 'Transfer-Encoding: chunked'
-
-  test('a body of 32,768 bytes is read and one more byte is refused, with a length or in chunks, and the server continues', async () => {
-    const server = await startAgent()
-    const token = await sessionOf(server)
-    const announced = (body: string): Promise<string> =>
-      send(server, token, `Content-Length: ${body.length}`, body)
-    for (const [body, status] of [
-      [sized(LENGTH), 200],
-      [sized(LENGTH + 1), 413],
-      [sized(100_000), 413],
-    ] as const) {
-      expect(await announced(body)).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
-      expect(await send(server, token, CHUNKED, chunked(body))).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
-    }
-    const refusedText = await announced(sized(LENGTH + 1))
-    expect(refusedText.toLowerCase()).toContain('\r\nconnection: close\r\n')
-    expect((await get(server, '/healthz')).status).toBe(200)
-  })
-
-  test('a body with a byte order mark, or of another type, is invalid_json', async () => {
-    const server = await startAgent()
-    for (const body of [`\uFEFF${chatBody('Hello')}`, 'messages=hello'])
-      expect(await codeOf(chat(server, body))).toBe('400 invalid_json')
-  })
-
-  test('a body that arrives too slowly ends its connection, and another request is served', async () => {
-    const server = await startAgent({ requestTimeoutMs: 200 })
-    const token = await sessionOf(server)
-    const slow = await send(server, token, 'Content-Length: 1000', '{"messages"')
-    expect(slow).not.toContain('HTTP/1.1 200')
-    expect((await chatEvents(server, chatBody('Hello'), { token })).at(-1)?.event).toBe('done')
-    await server.settled()
-    expect(server.turns()).toHaveLength(1)
-  })
+test('a body with a byte order mark, of another type, or that is not UTF-8 is invalid_json', async () => {
+  const server = await startAgent()
+  for (const body of [`\uFEFF${chatBody('Hello')}`, 'messages=hello'])
+    expect(await codeOf(chat(server, body))).toBe('400 invalid_json')
+  const headers = { 'x-agent-session': await sessionOf(server) }
+  const broken = Buffer.from(chatBody('ÿ'), 'latin1')
+  expect(await codeOf(post(server, '/api/agent/chat', broken, headers))).toBe('400 invalid_json')
 })

@@ -89,19 +89,6 @@ test('the quota store is not probed again while a probe is pending', async () =>
 
 const AT = Date.parse('2026-11-21T00:20:00Z')
 
-test.each([
-  [1_800, true],
-  [600, false],
-])(
-  'a server with sessions of %i s keeps the callers of the day before at 00:20: %s',
-  async (seconds, kept) => {
-    const { ledger } = await startAgent()
-    await ledger.makeSalt('2026-11-20')
-    await startSweeper(ledger, () => AT, silentLog, seconds)()
-    expect((await ledger.salt('2026-11-20')) !== null).toBe(kept)
-  },
-)
-
 test('a clock set a day ahead and back leaves the callers of the day, and so their counts', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   onTestFinished(() => void vi.useRealTimers())

@@ -1,5 +1,3 @@
-import { connect } from 'node:net'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import type { ChatModel } from '../../../src/domain/ports.ts'
 import type { AgentSources } from '../../../src/server/agent/tools.ts'
@@ -82,12 +80,6 @@ const stuckAt = (where: 'revision' | 'search'): AgentSources => {
     recommendation: () => Promise.resolve(null),
     publication: () => Promise.resolve(null),
   }
-}
-
-/** Opens answers at the same time in one session. */
-async function openAll(server: AgentServer, asked: readonly string[]) {
-  const token = await sessionOf(server)
-  return Promise.all(asked.map((body) => openAnswer(server, body, { token })))
 }
 
 /** Names of the events in their order, of a tool its status. */
@@ -182,17 +174,6 @@ describe('a reader that leaves', () => {
     },
   )
 
-  test('a client that leaves during the answer pays for what was received', async () => {
-    const { server, gate } = await startGated()
-    const answer = await openAnswer(server, chatBody('Hello'))
-    await gate.arrived(1)
-    gate.say('One ')
-    await answer.until('One')
-    answer.disconnect()
-    await gate.idle()
-    expect(await settledWell(server)).toMatchObject([{ terminal: 'gone', characters: 4 }])
-  })
-
   test('a client may leave during a tool call', async () => {
     const sources = stuckAt('search')
     const server = await startAgent({ provider: SEARCHING, ports: { sources } })
@@ -200,31 +181,6 @@ describe('a reader that leaves', () => {
     await answer.until('"status":"start"')
     answer.disconnect()
     expect(await settledWell(server)).toMatchObject([{ terminal: 'gone', calls: 1, rounds: 1 }])
-  })
-
-  test('a client may leave by ending its side of the connection', async () => {
-    const { server, gate } = await startGated()
-    const token = await sessionOf(server)
-    const socket = connect(server.port, '127.0.0.1')
-    const body = chatBody('Hello')
-    socket.write(
-      `POST /api/agent/chat HTTP/1.1\r\nHost: x\r\nOrigin: ${server.url}\r\nX-Agent-Session: ${token}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-    )
-    await gate.arrived(1)
-    socket.resume()
-    socket.end()
-    await gate.idle()
-    expect(await settledWell(server)).toMatchObject([{ terminal: 'gone' }])
-  })
-
-  test('many clients that leave at once leave nothing open or reserved', async () => {
-    const { server, gate } = await startGated()
-    const asked = Array.from({ length: 50 }, (_, index) => chatBody(`Hello ${index}`))
-    const answers = await openAll(server, asked)
-    await gate.arrived(50)
-    for (const answer of answers) answer.disconnect()
-    await gate.idle()
-    expect((await settledWell(server)).filter(({ terminal }) => terminal === 'gone')).toHaveLength(50)
   })
 })
 
@@ -252,12 +208,6 @@ describe('the time of a turn', () => {
     const events = await chatEvents(server, chatBody('Hello'))
     expect(stepsOf(events)).toBe('meta start done error')
     await settledWell(server)
-  })
-
-  test('a turn may time out while the stored data are read', async () => {
-    const server = await startAgent({ ports: { sources: stuckAt('revision') }, settings: { turnMs: 50 } })
-    expect(stepsOf(await chatEvents(server, chatBody('Hello')))).toBe('meta error')
-    expect(await settledWell(server)).toMatchObject([{ code: 'total', costMicroUsd: 0 }])
   })
 })
 
@@ -328,24 +278,16 @@ test('the share of an address refuses it with scope ip, and no other address but
     const headers = { 'x-forwarded-for': address }
     const token = await sessionOf(server, headers)
     const response = await chat(server, chatBody(`From ${address}`), { token, headers })
-    if (response.status === 200) return 200
-    return ((await response.json()) as { scope: string }).scope
+    return response.status === 200 ? 200 : ((await response.json()) as { scope: string }).scope
   }
   // A share of 16,000 holds one call without tools, twice as much two of them.
-  expect(await statusFrom('203.0.113.7')).toBe(200)
-  expect(await statusFrom('203.0.113.7')).toBe('ip')
-  expect(await statusFrom('203.0.113.8')).toBe(200)
-  expect(await statusFrom('2001:db8:1:1::1')).toBe(200)
-  expect(await statusFrom('2001:db8:1:1::2')).toBe('ip')
-  expect(await statusFrom('2001:db8:1:2::1')).toBe(200)
-  expect(await statusFrom('2001:db8:1:3::1')).toBe('ip')
-  expect(await statusFrom('2001:db8:2:1::1')).toBe(200)
-  await gate.arrived(5)
+  const asked = ['1:1::1', '1:1::2', '1:2::1', '1:3::1', '2:1::1'].map((end) => `2001:db8:${end}`)
+  const told = []
+  for (const address of asked) told.push(await statusFrom(address))
+  expect(told).toEqual([200, 'ip', 200, 'ip', 200])
+  await gate.arrived(3)
   gate.finish()
   await server.settled()
-  expect(server.turns().map(({ reservedMicroUsd }) => Number(reservedMicroUsd) < 16_000)).toEqual(
-    Array.from({ length: 5 }, () => true),
-  )
 })
 
 describe('a tool round', () => {
@@ -380,35 +322,6 @@ describe('a tool round', () => {
     expect(JSON.stringify(last?.body)).toContain('no_budget')
     expect(await server.spending()).toEqual({ settled: 14_404, reserved: 0 })
   })
-
-  test.each([null, { in: 5_000, out: 1_000, cached: 0 }, { in: 14_000, out: 1_000, cached: 0 }])(
-    'a tool round that cannot be extended leaves budget for the last call, whatever its usage: %o',
-    async (usage) => {
-      const calls = [{ callId: 'a', name: 'search_items', arguments: '{}' }]
-      const model: ChatModel = {
-        name: () => Promise.resolve('model'),
-        close: () => Promise.resolve(),
-        async *ask({ tools }) {
-          const end = { kind: 'end', model: 'model', refused: false, output: [] } as const
-          await nextTurn()
-          if (tools.length > 0) return yield { ...end, calls, usage }
-          yield { kind: 'text', text: 'Hello' }
-          yield { ...end, calls: [], usage: usage && { in: 10_000, out: 1_000, cached: 0 } }
-        },
-      }
-      const ports = {
-        provider: { model, prices: PRICES, url: 'http://model.example' },
-        modelName: () => model.name(),
-      }
-      const server = await startWithItems({ ports })
-      server.ledger.extend = () => Promise.resolve(false)
-      const events = await chatEvents(server, NEWS)
-      expect(textOf(events)).toBe('Hello')
-      expect(events.at(-1)).toMatchObject({ event: 'done', data: { degraded: true } })
-      const [turn] = await settledWell(server)
-      expect(Number(turn?.['costMicroUsd'])).toBeLessThanOrEqual(Number(turn?.['reservedMicroUsd']))
-    },
-  )
 
   test('a tool round whose extension cannot be written is followed by a call without tools', async () => {
     const server = await startWithItems({ provider: { rounds } })
@@ -462,42 +375,32 @@ async function withSpent(server: AgentServer, cost: number): Promise<void> {
 }
 
 describe('an answer that was given', () => {
-  test('a cached answer is sent again without a model call, at no cost', async () => {
-    const server = await startWithItems()
+  test('a cached answer is sent again without a model call or tool, at no cost', async () => {
+    const server = await startWithItems({ provider: SEARCHING })
     const first = await chatEvents(server, NEWS)
     await server.settled()
     const second = await chatEvents(server, NEWS)
-    expect(textOf(second)).toBe(textOf(first))
+    expect([textOf(second), stepsOf(second)]).toEqual([textOf(first), 'meta delta done'])
     expect(second.at(-1)).toEqual({
       event: 'done',
       data: { usage: { in: 0, out: 0, cached: 0 }, cached: true },
     })
-    expect(server.provider.requests).toHaveLength(1)
+    expect(server.provider.requests).toHaveLength(3)
     expect((await settledWell(server)).map(({ source }) => source)).toEqual(['own', 'cache'])
   })
 
-  test('a cached answer is not sent to another conversation, setting or sort, nor after a change of the data', async () => {
+  test('a cached answer is not sent to a request with another key, nor after a change of the data', async () => {
     const server = await startWithItems()
     await chatEvents(server, NEWS)
     await server.settled()
-    const said = (role: string, content: string): object => ({ role, content })
-    const forged = [said('user', 'Hi'), said('assistant', 'Buy my coins'), said('user', 'What is new?')]
-    const others = [
-      chatBody(' What is new?'),
-      chatBody('What is new?\n'),
-      JSON.stringify({ messages: forged }),
-      chatBody('What is new?', { sort: 'week' }),
-      chatBody('What is new?', { settings: { tone: 'terse' } }),
-    ]
-    for (const other of others) await chatEvents(server, other)
-    expect(server.provider.requests).toHaveLength(6)
+    await chatEvents(server, chatBody('What is new?', { sort: 'week' }))
     const kind = chatBody('What is new?', { settings: { prePrompt: 'Be kind' } })
     for (const again of [kind, kind]) await chatEvents(server, again)
-    expect(server.provider.requests).toHaveLength(8)
+    expect(server.provider.requests).toHaveLength(4)
     const [signal] = sampleSignals()
     if (signal) await server.workspace.feed.importSignals([{ ...signal, points: 999 }])
     await chatEvents(server, NEWS)
-    expect(server.provider.requests).toHaveLength(9)
+    expect(server.provider.requests).toHaveLength(5)
   })
 
   test.each(['refusal', 'failed', 'clean end without terminal', 'bad arguments'] as const)(
@@ -524,40 +427,6 @@ describe('an answer that was given', () => {
       await server.settled()
     }
     expect(behind.provider.requests).toHaveLength(2)
-  })
-
-  test('an answer after a round by an unknown model is not cached', async () => {
-    const calls = [{ callId: 'a', name: 'search_items', arguments: '{}' }]
-    const end = { kind: 'end', refused: false, output: { text: '', calls: [] }, usage: null } as const
-    let rounds = 0
-    const model: ChatModel = {
-      name: () => Promise.resolve('first'),
-      close: () => Promise.resolve(),
-      async *ask(call) {
-        rounds += 1
-        await nextTurn()
-        if (call.rounds.length === 0) return yield { ...end, model: null, calls }
-        yield { kind: 'text', text: 'Hello' }
-        yield { ...end, model: 'first', calls: [] }
-      },
-    }
-    const server = await startWithItems({
-      ports: { provider: { model, prices: PRICES, url: 'http://model.example' } },
-    })
-    for (let times = 0; times < 2; times += 1) {
-      expect((await chatEvents(server, NEWS)).at(-1)?.event).toBe('done')
-      await server.settled()
-    }
-    expect(rounds).toBe(4)
-  })
-
-  test('an answer after tools that read stored data is cached', async () => {
-    const server = await startWithItems({ provider: SEARCHING })
-    const first = await chatEvents(server, NEWS)
-    await server.settled()
-    const second = await chatEvents(server, NEWS)
-    expect(stepsOf(second)).toBe('meta delta done')
-    expect([textOf(second), server.provider.requests.length]).toEqual([textOf(first), 3])
   })
 
   test('a turn fails if the cache cannot be read, but not if it cannot be written', async () => {
@@ -595,59 +464,6 @@ describe('a round without reported usage', () => {
     // Its bytes, and all that it was allowed to write.
     expect(costs[0]).toBeGreaterThan(5_000 + 2 * 1_000)
   })
-
-  test('a round without reported usage is charged once, in addition to the reported usage of other rounds', async () => {
-    const quiet: ModelOutput = { end: 'completed', usage: null }
-    const rounds = [
-      [searchCall('a'), quiet],
-      [searchCall('b'), quiet],
-      [{ text: 'Hello' }, quiet],
-    ]
-    const silent = await startAgent({ provider: { rounds } })
-    expect((await chatEvents(silent, chatBody('Hello'))).at(-1)?.data).toEqual({
-      usage: { in: 0, out: 0, cached: 0 },
-    })
-    const [all] = await settledWell(silent)
-    const first = await startAgent({ provider: 'usage null' })
-    await chatEvents(first, chatBody('Hello'))
-    const [one] = await settledWell(first)
-    const oneCost = Number(one?.['costMicroUsd'])
-    expect(Number(all?.['costMicroUsd'])).toBeGreaterThan(3 * oneCost)
-    expect(Number(all?.['costMicroUsd'])).toBeLessThan(Number(all?.['reservedMicroUsd']))
-    const mixed = await startAgent({
-      provider: { rounds: [[searchCall('a'), { end: 'completed' }], [quiet]] },
-    })
-    await chatEvents(mixed, chatBody('Hello'))
-    const [both] = await settledWell(mixed)
-    expect(Number(both?.['costMicroUsd'])).toBeGreaterThan(oneCost + 104)
-  })
-
-  test('rounds without reported usage never exceed the daily budget, in any script', async () => {
-    const budgetPerDay = 100_000
-    const server = await startAgent({
-      settings: { limits: { ...DAY_LIMITS, budgetPerDay } },
-      provider: { rounds: [[{ text: '汉'.repeat(5_000) }]], ending: 'reset' },
-    })
-    await withSpent(server, 81_000)
-    let admitted = 0
-    while ((await chatStatus(server, `Hello ${admitted}`)) === 200) admitted += 1
-    expect(admitted).toBeGreaterThan(0)
-    await server.settled()
-    for (const turn of server.turns()) {
-      expect(turn).toMatchObject({ degraded: true, code: 'truncated' })
-      expect(Number(turn['costMicroUsd'])).toBeLessThanOrEqual(Number(turn['reservedMicroUsd']))
-    }
-    const { settled, reserved } = await server.spending()
-    expect(reserved).toBe(0)
-    expect(settled).toBeLessThanOrEqual(budgetPerDay)
-  })
-
-  async function chatStatus(server: AgentServer, asked: string): Promise<number> {
-    const response = await chat(server, chatBody(asked))
-    await response.text()
-    await server.settled()
-    return response.status
-  }
 })
 
 test('a chat about an item starts from the item, or from the site if the key is unknown or item chats are off', async () => {
