@@ -25,7 +25,6 @@ describe('before the first data line', () => {
       404,
       'model_unavailable',
     ],
-    ['a 502', json(errorBody(502, 'SECRET', { provider_name: 'P' }), 502), 502, 'upstream_error'],
     ['500 with HTML', '500 with HTML', 502, 'upstream_error'],
     ['a reset before the headers', 'reset before headers', 502, 'upstream_error'],
     [
@@ -35,21 +34,8 @@ describe('before the first data line', () => {
       'upstream_error',
     ],
     ['a daily limit of the account', daily, 429, 'account_daily_limit'],
-    [
-      'a reset without a limit',
-      json(errorBody(429, 'Rate limit exceeded'), 429, { 'x-ratelimit-reset': String(RESET_AT) }),
-      429,
-      'account_daily_limit',
-    ],
     ['a 429 without an owner', json(errorBody(429, 'SECRET'), 429), 429, 'account_minute_limit'],
     ['a 403 without a reason', json(errorBody(403, 'SECRET'), 403), 403, 'forbidden'],
-    ['a 403 without a body', { response: { status: 403, type: 'text/html', body: '' } }, 403, 'forbidden'],
-    [
-      'a 401 with HTML',
-      { response: { status: 401, type: 'text/html', body: '<html>' } },
-      401,
-      'invalid_api_key',
-    ],
     ['a rejected key', json(errorBody(401, 'No auth credentials found'), 401), 401, 'invalid_api_key'],
     ['an empty balance', json(errorBody(402, 'Insufficient credits'), 402), 402, 'insufficient_balance'],
     ['a data policy', json(errorBody(404, 'No endpoints: data policy'), 404), 403, 'account_data_policy'],
@@ -59,7 +45,6 @@ describe('before the first data line', () => {
     ['JSON in place of a stream', 'JSON 200', 502, 'invalid_upstream_response'],
     ['a content encoding', 'content encoding', 502, 'invalid_upstream_response'],
     ['silence before the headers', 'silence before headers', 504, 'timeout'],
-    ['silence after the headers', 'silence after headers', 504, 'timeout'],
     ['comments only', 'comments only', 504, 'timeout'],
   ])('%s ends the request at once', async (_name, behaviour, status, code) => {
     const { upstream, post } = await startV1(status === 504 ? { firstEventMs: 150 } : {})
@@ -74,7 +59,6 @@ describe('before the first data line', () => {
 
   test.each([
     ['reset after the headers', true, '', 'destroy'],
-    ['reset after a comment', true, ': processing\n\n', 'destroy'],
     ['closed after a comment', true, ': processing\n\n', 'end'],
     ['reset within a whole completion', false, '{"choices":', 'destroy'],
   ] as const)('a connection that is %s ends the request at once', async (_name, stream, text, ending) => {
@@ -93,42 +77,6 @@ describe('before the first data line', () => {
     expect(upstream.requests).toHaveLength(1)
   })
 
-  test.each([
-    ['comments', ': x\n\n'],
-    ['comments in one line', ': x'],
-    ['empty data', 'data:\n\n'],
-  ])('endless %s end the request, and the upstream is left', async (_name, text) => {
-    for (const first of ['', 'data: {"choices":[]}\n\n']) {
-      let sentBytes = 0
-      let left: () => void = () => undefined
-      const closed = new Promise<void>((resolve) => (left = resolve))
-      const { url } = await localSource(async (_request, response) => {
-        response.once('close', left)
-        response.writeHead(200, { 'content-type': 'text/event-stream' })
-        response.write(first)
-        const block = text.repeat(10_000)
-        while (!response.destroyed) {
-          await new Promise((resolve) => response.write(block, resolve))
-          sentBytes += block.length
-        }
-      })
-      const { post } = await startV1({ base: url })
-      const response = await post(REQUEST)
-      const received = await response.text()
-      expect(response.status).toBe(first === '' ? 502 : 200)
-      expect(received).toContain(first === '' ? 'invalid_upstream_response' : 'invalid_stream')
-      await closed
-      expect(sentBytes).toBeLessThan(16 * 1024 * 1024)
-    }
-  })
-
-  test('an empty data line counts as a comment', async () => {
-    const { upstream, post } = await startV1()
-    const body = 'data:\n\ndata: {"choices":[]}\n\ndata: [DONE]\n\n'
-    upstream.behave({ response: { status: 200, type: 'text/event-stream', body } })
-    expect(await (await post(REQUEST)).text()).toBe(body.replace('data:\n\n', ''))
-  })
-
   test('a limit of the account carries its reset time', async () => {
     const { upstream, post } = await startV1()
     upstream.behave(daily)
@@ -140,14 +88,8 @@ describe('before the first data line', () => {
 })
 
 describe('after the first data line', () => {
-  test.each<ModeName>([
-    'answer',
-    'one-byte chunks',
-    'CRLF in one-byte chunks',
-    'half of the final CRLF',
-    'failed',
-  ])('%s passes byte for byte', async (mode) => {
-    const { upstream, post, url } = await startV1()
+  test.each<ModeName>(['answer', 'one-byte chunks', 'failed'])('%s passes byte for byte', async (mode) => {
+    const { upstream, post } = await startV1()
     upstream.behave({ ...MODES[mode], model: 'maker/first:free' })
     const passed = await (await post(REQUEST)).text()
     const direct = await fetch(`${upstream.url}/chat/completions`, {
@@ -156,7 +98,6 @@ describe('after the first data line', () => {
     })
     const expected = await direct.text()
     expect(passed.slice(0, expected.length)).toBe(expected)
-    expect(url).not.toBe(upstream.url)
     if (expected.includes('[DONE]')) expect(passed).toBe(expected)
   })
 
@@ -187,22 +128,19 @@ describe('after the first data line', () => {
 
   const END = 'data: {"choices":[]}\n\ndata: [DONE]\n\n'
   const COMMENT = `: ${'bye '.repeat(30)}\n\n`
-  test.each([
-    ['with it', END + COMMENT, ''],
-    ['after it', END, COMMENT],
-  ])('a comment that arrives %s, after the end mark, passes without an error', async (_name, first, rest) => {
+  test('a comment that arrives after the end mark passes without an error', async () => {
     let end: () => unknown = () => undefined
     const upstream = await localSource((_request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
-      response.write(first)
-      end = () => response.end(rest)
+      response.write(END)
+      end = () => response.end(COMMENT)
     })
     const { post } = await startV1({ base: upstream.url })
     const { body } = await post(REQUEST)
     let text = ''
     for await (const chunk of body ?? []) {
       text += Buffer.from(chunk).toString()
-      if (text === first) end()
+      if (text === END) end()
     }
     expect(text).toBe(END + COMMENT)
   })

@@ -49,16 +49,6 @@ test('ten rejected keys within a minute close an address for the next minute', (
   expect(codeOf(() => limits.countRequest('192.0.2.1'))).toBeNull()
 })
 
-test('nine rejected keys a minute do not close an address', () => {
-  let now = 1_000_000
-  const limits = openLimits(() => now)
-  for (let minute = 0; minute < 3; minute += 1) {
-    for (let index = 0; index < 9; index += 1) limits.tryKey('192.0.2.1')(true)
-    now += 60_001
-  }
-  expect(codeOf(() => limits.countRequest('192.0.2.1'))).toBeNull()
-})
-
 test('after a rejected key, keys in use count as rejected until their responses', () => {
   const limits = openLimits(() => 1_000_000)
   const tryKey = (): ((isRejected: boolean) => void) => limits.tryKey('192.0.2.1')

@@ -17,20 +17,14 @@ const codeOf = async (response: Response): Promise<[number, unknown]> => {
   return [response.status, error.code]
 }
 
-test.each([
-  'openai/gpt-5',
-  'maker/first',
-  'maker/first:free:online',
-  'maker/first:free:nitro',
-  'Maker/First:free',
-  'openrouter/auto',
-  '@preset/mine',
-  'maker/first:free ',
-])('the model %j is not found and is never requested', async (model) => {
-  const { upstream, post } = await startV1()
-  expect(await codeOf(await post({ model, messages }))).toEqual([404, 'model_not_found'])
-  expect(upstream.requests).toEqual([])
-})
+test.each(['openai/gpt-5', 'maker/first:free:online', 'Maker/First:free', '@preset/mine'])(
+  'the model %j is not found and is never requested',
+  async (model) => {
+    const { upstream, post } = await startV1()
+    expect(await codeOf(await post({ model, messages }))).toEqual([404, 'model_not_found'])
+    expect(upstream.requests).toEqual([])
+  },
+)
 
 test('only allowed fields pass, at a price of zero', async () => {
   const { upstream, post } = await startV1()
@@ -201,11 +195,6 @@ test('a key of this server does not reach the routing service', async () => {
   expect(upstream.requests).toEqual([])
 })
 
-test('the model dash without a chat is not found', async () => {
-  const { post } = await startV1()
-  expect(await codeOf(await post({ model: 'dash', messages }))).toEqual([404, 'model_not_found'])
-})
-
 test('the model dash gets the parsed request', async () => {
   const answerAsDash = () => Promise.resolve((body: unknown) => Promise.resolve(Response.json({ body })))
   const { post, upstream } = await startV1({ ports: { answerAsDash } })
@@ -265,18 +254,6 @@ test('no request is passed on without a stored ranking', async () => {
   expect(upstream.requests).toEqual([])
 })
 
-test('a body of up to 4 MiB is read, and a larger one is refused', async () => {
-  const { post, upstream } = await startV1()
-  const body = (size: number) => ({
-    model: 'auto-long',
-    messages: [{ role: 'user', content: 'x'.repeat(size) }],
-  })
-  expect((await post(body(3 * 1024 * 1024))).status).toBe(422)
-  expect(await codeOf(await post(body(4 * 1024 * 1024)))).toEqual([413, 'payload_too_large'])
-  expect((await post({ ...body(300_000), stream: true })).status).toBe(200)
-  expect(JSON.stringify(upstream.requests[0]?.body).length).toBeGreaterThan(300_000)
-})
-
 test('a thousand wrong keys reach the routing service ten times, and close the address for a minute', async () => {
   let now = Date.UTC(2026, 7, 22, 12)
   const { upstream, post } = await startV1({ ports: { clock: () => now } })
@@ -294,26 +271,6 @@ test('a thousand wrong keys reach the routing service ten times, and close the a
   upstream.behave('answer')
   now += 61_000
   expect((await post({ model: 'auto', messages, stream: true })).status).toBe(200)
-})
-
-test('after a rejected key, wrong keys that are sent together reach the routing service ten times', async () => {
-  const { upstream, post } = await startV1()
-  upstream.behave(json(errorBody(401, 'No auth credentials found'), 401))
-  const send = (index: number) =>
-    post({ model: 'auto', messages }, { authorization: `Bearer wrong-${index}` })
-  await send(0)
-  const responses = await Promise.all(Array.from({ length: 25 }, (_, index) => send(index)))
-  expect(responses.filter(({ status }) => status === 401)).toHaveLength(9)
-  expect(upstream.requests).toHaveLength(10)
-})
-
-test('an address has 60 requests a minute', async () => {
-  const now = Date.UTC(2026, 7, 22, 12)
-  const { post } = await startV1({ ports: { clock: () => now } })
-  for (let index = 0; index < 60; index += 1) await (await post('{')).text()
-  const response = await post('{')
-  expect(response.headers.get('retry-after')).toBe('60')
-  expect(await codeOf(response)).toEqual([429, 'rate_limited'])
 })
 
 test('an address has 25 open streams, whose places are free once its client leaves', async () => {
@@ -354,18 +311,16 @@ test('a client that stops reading stops the routing service, and its end closes 
   const upstream = await localSource(async (_request, response) => {
     closed = once(response, 'close')
     response.writeHead(200, { 'content-type': 'text/event-stream' })
-    while (!response.destroyed) {
-      written += event.length
-      if (!response.write(event)) await Promise.race([once(response, 'drain'), closed])
-    }
+    for (let isOpen = true; isOpen; written += event.length)
+      if (!response.write(event))
+        isOpen = await Promise.race([once(response, 'drain').then(() => true), closed.then(() => false)])
   })
   const socket = unread(await startV1({ base: upstream.url }))
-  await vi.waitFor(() => expect(written).toBeGreaterThan(event.length))
-  await pause(500)
-  const whenFull = written
-  await pause(200)
+  await vi.waitFor(() => expect(written).toBeGreaterThan(event.length), 60_000)
+  const mostBytes = 32 * 1024 * 1024
+  for (let before = 0; written !== before && written < mostBytes; await pause(200)) before = written
   // Only the buffers of the system and of the two connections are filled.
-  expect([written, whenFull < 32 * 1024 * 1024]).toEqual([whenFull, true])
+  expect(written).toBeLessThan(mostBytes)
   socket.destroy()
   await closed
 })
@@ -379,11 +334,6 @@ test('a page of another origin gets no permission', async () => {
   expect([preflight.status, models.status, completion.status]).toEqual([405, 200, 200])
   for (const { headers } of [preflight, models, completion])
     expect([...headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
-})
-
-test('other addresses below /v1 are not found', async () => {
-  const { url } = await startV1()
-  expect(await codeOf(await fetch(`${url}/v1/embeddings`, { method: 'POST' }))).toEqual([404, 'not_found'])
 })
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

@@ -1,12 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { OpenAI } from 'openai'
 import { expect, onTestFinished, test } from 'vitest'
 import { startServer } from '../../../src/cli/running-server.ts'
 import type { StartedServer } from '../../../src/cli/running-server.ts'
 import { readConfig } from '../../../src/cli/settings/read-config.ts'
-import { scriptedModelApp } from '../../../src/server/demo/scripted-model.ts'
-import { listenLocally } from '../../support/api-client.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
 import type { SyntheticProvider } from '../../support/synthetic-provider.ts'
 import { CALLER_KEY, errorBody, folderWithRanking, json } from '../../support/v1.ts'
@@ -89,19 +86,4 @@ test('/v1 does not exist unless it is set', async () => {
   const { url } = await serve(['maker/first:free'], {})
   for (const path of ['/v1/models', '/v1/chat/completions'])
     expect([path, (await fetch(`${url}${path}`, { method: 'POST' })).status]).toEqual([path, 404])
-})
-
-test('the scripted model of the demo answers any key, as a stream and whole', async () => {
-  const router = await listenLocally(scriptedModelApp())
-  const models = ['maker/first:free', 'maker/second:free']
-  const { url } = await serve(models, { DASH_V1: '1', OPENROUTER_BASE_URL: router.url })
-  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'anything', maxRetries: 0 })
-  const request = { model: 'auto', messages: [{ role: 'user' as const, content: 'Hello?' }] }
-  const { model, choices } = await client.chat.completions.create(request)
-  const content = choices[0]?.message.content
-  expect([model, content]).toEqual([models[0], expect.stringContaining('a script answers here')])
-  let text = ''
-  for await (const chunk of await client.chat.completions.create({ ...request, stream: true }))
-    text += chunk.choices[0]?.delta.content ?? ''
-  expect(text).toBe(content)
 })

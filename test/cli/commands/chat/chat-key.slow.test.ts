@@ -34,15 +34,6 @@ test('a key made beside a running server works at once, and ends at once when it
   expect(provider.requests).toHaveLength(1)
 }, 60_000)
 
-test('without DASH_V1 there is no /v1, whatever the key', async () => {
-  const provider = await startProvider()
-  const server = await serve(['--data-dir', temporaryFolder()], { env: chatVariables(provider.url) })
-  const response = await fetch(`${server.url}/v1/chat/completions`, { method: 'POST', body: '{}' })
-  expect([response.status, await response.json()]).toMatchObject([404, { error: 'not_found' }])
-  await expect(ask(server.url, `dck_${'A'.repeat(43)}`)).rejects.toMatchObject({ status: 404 })
-  expect(provider.requests).toEqual([])
-}, 60_000)
-
 test('in the demo any text is a key, and a missing key is an error', async () => {
   const { url, close } = await serveDemo({ DASH_V1: '1' })
   try {
