@@ -1,10 +1,6 @@
 import { readdirSync } from 'node:fs'
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { expect, onTestFinished, test } from 'vitest'
-import { dash, PROGRAM, serve, startDash, temporaryFolder } from '../../support/dash.ts'
+import { expect, test } from 'vitest'
+import { dash, startDash, temporaryFolder } from '../../support/dash.ts'
 
 const message = (rest: object): string => `${JSON.stringify({ jsonrpc: '2.0', ...rest })}\n`
 
@@ -23,50 +19,6 @@ const parsed = (stdout: string): unknown[] =>
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as unknown)
-
-test('the six tools return the same over HTTP and over standard input and output, on real data', async () => {
-  const { url, output } = await serve(['--demo'])
-  const folder = /filling (\S+)/.exec(output.stderr)?.[1] ?? ''
-  const stdio = new StdioClientTransport({
-    command: process.execPath,
-    args: [PROGRAM, 'mcp', '--data-dir', folder],
-    stderr: 'pipe',
-  })
-  let noise = ''
-  stdio.stderr?.on('data', (chunk: Buffer) => (noise += chunk.toString()))
-  const clients: Client[] = []
-  for (const transport of [stdio, new StreamableHTTPClientTransport(new URL(`${url}/mcp`))]) {
-    const client = new Client({ name: 'test', version: '1' })
-    // The class implements the interface, whose types do not allow undefined members.
-    await client.connect(transport as Transport)
-    onTestFinished(() => client.close())
-    expect((await client.listTools()).tools).toHaveLength(6)
-    clients.push(client)
-  }
-  const ask = async (name: string, given: object): Promise<Record<string, unknown>> => {
-    const [first, second] = await Promise.all(
-      clients.map((client) => client.callTool({ name, arguments: { ...given } })),
-    )
-    expect(first?.isError).toBeUndefined()
-    expect(second).toEqual(first)
-    return (first?.structuredContent ?? {}) as Record<string, unknown>
-  }
-  const range = { from: null, to: null }
-  const found = await ask('search_items', { query: 'rust', sources: null, ...range, limit: 3 })
-  const items = found['items'] as { key: string; title: string }[]
-  expect(items).toHaveLength(3)
-  const key = items[0]?.key ?? ''
-  expect(items[0]?.title).toMatch(/rust/i)
-  const at = new Date().toISOString()
-  const year = await ask('get_period_top', { period: 'year', list: null, limit: 2, at })
-  expect(year['publication']).toMatch(/^top-year-v3-/)
-  expect(await ask('get_feed_snapshot', { sort: 'week', limit: 1 })).toMatchObject({ sort: 'week' })
-  expect(await ask('read_article', { key, offset: null })).toMatchObject({ found: true })
-  expect(await ask('find_similar_items', { key, limit: 2 })).toMatchObject({ found: true })
-  const trend = await ask('get_trend_history', { key: null, term: 'rust', ...range })
-  expect(trend['mentions']).toBeGreaterThan(100)
-  expect(noise).toBe('')
-})
 
 test('standard output has only messages, a line that is none gets an error, and pending requests are answered after the input has ended', async () => {
   const { code, stdout, stderr } = await dash(['mcp', '--demo', '--quiet'], {

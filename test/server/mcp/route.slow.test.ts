@@ -4,7 +4,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { request } from 'undici'
-import { BODY_MAX_BYTES, RESULT_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
+import { BODY_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
 import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 import { UNTRUSTED } from '../../../src/domain/agent/shown-data.ts'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
@@ -20,7 +20,6 @@ import { readAsAgent, settledWorkspace, startSearchProcess } from '../../support
 import { openApp, listenLocally } from '../../support/api-client.ts'
 import { examplesOf } from '../../support/examples.ts'
 import { ranges } from '../../support/pages.ts'
-import { signal as signalOf } from '../../support/signals.ts'
 import { AS_OF, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
 import { ownOrigins } from '../../../src/domain/agent/chat-request.ts'
 
@@ -152,23 +151,6 @@ describe('the tools over HTTP', () => {
     },
   )
 
-  test('the tools over HTTP bound each result, however often they are called', async () => {
-    const long = Array.from({ length: 20 }, (_, index) => ({
-      ...signalOf({ sourceId: `${index}`, day: AS_OF, points: index }),
-      title: `${'длинный "заголовок" '.repeat(20)}${index}`,
-    }))
-    const client = await connect((await startMcp({}, long)).url)
-    for (let calls = 0; calls < 10; calls += 1) {
-      const result = await client.callTool({
-        name: 'get_feed_snapshot',
-        arguments: { sort: 'month', limit: 20 },
-      })
-      const [text] = result.content as { text: string }[]
-      expect(result.structuredContent).toHaveProperty('leftOut')
-      expect(Buffer.byteLength(text?.text ?? '')).toBeLessThanOrEqual(RESULT_MAX_BYTES)
-    }
-  })
-
   test('the tools over HTTP return readable errors for a wrong call, an unknown tool and a failing store', async () => {
     const { url, faults } = await startMcp({
       sources: { feed: () => Promise.reject(new Error('the disk is gone')) },
@@ -191,30 +173,16 @@ describe('the tools over HTTP', () => {
     expect(faults).toMatchObject([{ message: 'the disk is gone' }])
   })
 
-  test('the tools over HTTP treat arguments nested too deeply as a wrong call', async () => {
-    const { url, faults } = await startMcp()
-    const deep = `${'['.repeat(15_000)}${']'.repeat(15_000)}`
-    const params = `{"name":"search_items","arguments":{"query":${deep}}}`
-    const response = await post(url, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`)
-    const [text, isError] = [JSON.stringify({ error: 'the arguments are nested too deep' }), true]
-    const { result } = (await response.json()) as { result: unknown }
-    expect(result).toEqual({ content: [{ type: 'text', text }], isError })
-    expect(faults).toEqual([])
-  })
-
-  test.each([
-    [{ name: 'search_items', arguments: [] }],
-    [{ name: 'search_items', arguments: 'x' }],
-    [{ name: 'search_items', arguments: null }],
-    [{ arguments: {} }],
-    [undefined],
-  ])('the tools over HTTP refuse the invalid call %j with a protocol error', async (params) => {
-    const { url } = await startMcp()
-    const call = message({ id: 1, method: 'tools/call', params })
-    const { error } = (await (await post(url, call)).json()) as { error: { code: number; message: string } }
-    expect(error.code).toBe(-32_602)
-    expect(error.message).toContain('a call needs a name (string) and arguments (object)')
-  })
+  test.each([[{ name: 'search_items', arguments: [] }], [{ arguments: {} }], [undefined]])(
+    'the tools over HTTP refuse the invalid call %j with a protocol error',
+    async (params) => {
+      const { url } = await startMcp()
+      const call = message({ id: 1, method: 'tools/call', params })
+      const { error } = (await (await post(url, call)).json()) as { error: { code: number; message: string } }
+      expect(error.code).toBe(-32_602)
+      expect(error.message).toContain('a call needs a name (string) and arguments (object)')
+    },
+  )
 
   test('the tools over HTTP mark the data of a demo as a sample', async () => {
     const client = await connect((await startMcp({ demo: true })).url)
@@ -270,18 +238,12 @@ describe('POST /mcp', () => {
     expect(await refused(await post(url, 'x'.repeat(BODY_MAX_BYTES + 1)))).toBe('payload_too_large')
     for (const [body, headers, status, code] of [
       [`[${PING}]`, {}, 400, -32_600],
-      ['[]', {}, 400, -32_600],
       ['{bad', {}, 400, -32_700],
-      ['', {}, 400, -32_700],
       [new Uint8Array([0x22, 0xff, 0x22]), {}, 400, -32_700],
       ['{"a":1}', {}, 400, -32_600],
-      ['5', {}, 400, -32_600],
-      ['"ping"', {}, 400, -32_600],
       ['null', {}, 400, -32_600],
       [PING, { 'content-type': 'text/plain' }, 415, -32_000],
       [PING, { accept: 'text/html' }, 406, -32_000],
-      [PING, { accept: 'application/jsonp' }, 406, -32_000],
-      [PING, { accept: 'text/event-stream' }, 406, -32_000],
       [PING, { accept: 'application/json;q=0, text/event-stream' }, 406, -32_000],
       [PING, { 'mcp-protocol-version': '1999-01-01' }, 400, -32_000],
     ] as const) {
@@ -289,11 +251,6 @@ describe('POST /mcp', () => {
       expect(response.status).toBe(status)
       expect(await response.json()).toMatchObject({ jsonrpc: '2.0', error: { code } })
     }
-  })
-
-  test('POST /mcp ignores a byte order mark', async () => {
-    const response = await post((await startMcp()).url, `\uFEFF${PING}`)
-    expect(await response.json()).toEqual({ jsonrpc: '2.0', id: 1, result: {} })
   })
 
   test.each(['application/json', 'APPLICATION/JSON; q=0.9', '*/*', 'application/*, text/html', undefined])(
@@ -392,21 +349,6 @@ describe('the tools on two streams', () => {
       { id: 3, result: {} },
     ])
     expect(problems).toEqual(['a line on standard input was not a valid message'])
-  })
-
-  test('the tools on two streams respond to an unterminated last line, and to half a message with an error', async () => {
-    expect(await answersToText(PING)).toMatchObject({ answers: [{ id: 1 }], problems: [] })
-    expect(await answersToText(`${PING}\n`)).toMatchObject({ answers: [{ id: 1 }], problems: [] })
-    const half = await answersToText(`${PING}\n${PING.slice(0, -1)}`)
-    expect(half.answers).toHaveLength(2)
-    expect(half.answers).toContainEqual({ jsonrpc: '2.0', id: 1, result: {} })
-    expect(half.answers).toContainEqual({
-      jsonrpc: '2.0',
-      id: null,
-      error: { code: -32_700, message: 'the message is not JSON' },
-    })
-    expect(half.problems).toEqual(['a line on standard input was not a valid message'])
-    expect(await answersToText('')).toMatchObject({ answers: [], problems: [] })
   })
 
   test('the tools on two streams respond to a call whose result comes long after the end of the input', async () => {
