@@ -41,99 +41,38 @@ function linesOf({ paths }: OpenApi): string[] {
   })
 }
 
-interface Described {
-  operations: string[]
-  schemas: string
-  codes: readonly string[]
+const CODES: Readonly<Record<string, readonly string[]>> = {
+  'top-year-history': HISTORY_REFUSALS,
+  feed: LIVE_REFUSALS,
+  search: SEARCH_REFUSALS,
+  'free-llm': FREE_MODELS_REFUSALS,
+  'agent-chat': AGENT_ERRORS,
+  mcp: MCP_REFUSALS,
 }
 
-const DESCRIBED: Readonly<Record<string, Described>> = {
-  'top-year-history': {
-    operations: [
-      'get /api/feed/history (sort at If-None-Match) 200 304 400 404 405 503 application/json',
-      'get /api/feed/history.csv (sort at If-None-Match) 200 304 400 404 405 429 503 text/csv',
-      'get /api/feed/history/ledger (If-None-Match) 200 304 405 503 application/x-ndjson',
-      'get /api/feed/history/ledger/legacy (If-None-Match) 200 304 405 503 application/x-ndjson',
-      'get /api/feed/history/head (If-None-Match) 200 304 404 405 503 application/json',
-      'get /api/feed/history/index (If-None-Match) 200 304 405 503 application/json',
-      'get /objects/sha256/{object} (object If-None-Match) 200 304 404 405 503 application/json',
-      'get /api/feed/history/rss (q source minPoints minComments top If-None-Match) 200 304 400 404 405 429 503 application/rss+xml',
-      'get /api/feed/history/atom (q source minPoints minComments top If-None-Match) 200 304 400 404 405 429 503 application/atom+xml',
-      'get /api/feed/history/feed.json (q source minPoints minComments top If-None-Match) 200 304 400 404 405 429 503 application/feed+json',
-      'get /api/feed/history/ranks (at count If-None-Match) 200 304 400 404 405 429 503 application/json',
-      'get /charts/year.svg (at count theme If-None-Match) 200 304 400 404 405 429 503 image/svg+xml',
-      'get /charts/item.svg (at count theme key If-None-Match) 200 304 400 404 405 429 503 image/svg+xml',
-    ],
-    schemas:
-      'IndexedGap IndexedPublication YearChanges YearCoverage YearFeed YearHistoryIndex YearItem YearPublication YearRanks',
-    codes: HISTORY_REFUSALS,
-  },
-  feed: {
-    operations: [
-      'get /api/feed (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 429 503 application/json',
-      'get /api/feed.csv (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 429 503 text/csv',
-      'get /api/rss (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 429 503 application/rss+xml',
-      'get /api/atom (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 429 503 application/atom+xml',
-      'get /api/feed.json (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 429 503 application/feed+json',
-    ],
-    schemas: 'JsonFeed LiveFeed LiveHackerNewsItem LiveHypeItem LiveItem LiveLessWrongItem LiveLobstersItem',
-    codes: LIVE_REFUSALS,
-  },
-  search: {
-    operations: [
-      'get /api/search (q source minPoints minComments from to limit cursor If-None-Match) 200 304 400 405 429 503 application/json',
-      'get /api/similar (key limit If-None-Match) 200 304 400 404 405 429 503 application/json',
-      'get /api/trend (key term from to If-None-Match) 200 304 400 404 405 429 503 application/json',
-    ],
-    schemas: 'ItemTrend SearchPage SimilarItems TermTrend Trend',
-    codes: SEARCH_REFUSALS,
-  },
-  'free-llm': {
-    operations: [
-      'get /api/free-llm/recommendation (If-None-Match) 200 304 405 500 application/json',
-      'get /api/free-llm/top-models (limit needs minContext health If-None-Match) 200 304 400 405 500 application/json',
-      'get /api/free-llm/health (If-None-Match) 200 304 405 500 application/json',
-      'get /api/status/free-llm (If-None-Match) 200 304 405 500 application/json',
-      'get /badge/free-model.json (If-None-Match) 200 304 405 500 application/json',
-      'get /api/free-llm/top-models.csv (limit needs minContext health If-None-Match) 200 304 400 405 500 text/csv',
-      'get /api/free-llm/changes.json (If-None-Match) 200 304 405 500 application/feed+json',
-    ],
-    schemas:
-      'FreeModelBadge FreeModelChanges FreeModelEvalCoverage FreeModelEvalSummary FreeModelHealth FreeModelRecommendation FreeModelShortlist FreeModelStatus RankedFreeModel',
-    codes: FREE_MODELS_REFUSALS,
-  },
-  'agent-chat': {
-    operations: [
-      'get /api/agent/config () 200 405 500 application/json',
-      'post /api/agent/session (Origin) 200 400 403 405 500 503 application/json',
-      'post /api/agent/chat (X-Agent-Session Origin) 200 400 401 403 405 413 429 500 503 text/event-stream',
-      'get /api/agent/status () 200 405 500 application/json',
-    ],
-    schemas:
-      'AgentChatRequest AgentConfig AgentQuotas AgentSession AgentSessionRequest AgentStatus AgentStreamEvent',
-    codes: AGENT_ERRORS,
-  },
-  mcp: {
-    operations: ['post /mcp (Accept Origin MCP-Protocol-Version) 200 403 405 413 429 500 application/json'],
-    schemas: '',
-    codes: MCP_REFUSALS,
-  },
-}
-
-test.each(Object.entries(DESCRIBED))(
-  'the OpenAPI document of %s is valid 3.1 under an independent validator, has its own version, and describes every operation and refusal',
-  async (name, { operations, schemas, codes }) => {
+test.each(Object.entries(CODES))(
+  'the OpenAPI document of %s is valid 3.1 under an independent validator, has its own version, and describes every refusal',
+  async (name, codes) => {
     const document = await documentOf(name)
     const validator = new Validator()
     const result = await validator.validate({ ...document })
     expect([result.errors ?? [], result.valid]).toEqual([[], true])
     expect([document.openapi, validator.version, document.info.version]).toEqual(['3.1.0', '3.1', '1.0.0'])
-    expect(linesOf(document)).toEqual(operations)
-    expect(Object.keys(document.components.schemas).sort().join(' ')).toBe(schemas)
     const text = JSON.stringify(document)
     for (const code of codes) expect(text).toContain(`"${code}"`)
   },
 )
+
+test('an OpenAPI document describes every operation with its parameters, statuses and media types', async () => {
+  expect(linesOf(await documentOf('search'))).toEqual([
+    'get /api/search (q source minPoints minComments from to limit cursor If-None-Match) 200 304 400 405 429 503 application/json',
+    'get /api/similar (key limit If-None-Match) 200 304 400 404 405 429 503 application/json',
+    'get /api/trend (key term from to If-None-Match) 200 304 400 404 405 429 503 application/json',
+  ])
+  expect(linesOf(await documentOf('agent-chat'))).toContain(
+    'post /api/agent/chat (X-Agent-Session Origin) 200 400 401 403 405 413 429 500 503 text/event-stream',
+  )
+})
 
 test('an OpenAPI document describes the members and headers of a refusal beside its code', async () => {
   const { paths, components } = await documentOf('top-year-history')

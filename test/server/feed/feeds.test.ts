@@ -79,11 +79,6 @@ describe.each(XML_PATHS)('%s with hostile titles', (path) => {
     expect((await readWithSax(body)).map(({ title }) => title)).toEqual(titles.map(asXml))
   })
 
-  test('a feed with hostile titles returns every title under fast-xml-parser', async () => {
-    const { items } = readWithFastXml(await bodyOf(titled(HOSTILE), path))
-    expect(items.map(({ title }) => title)).toEqual(HOSTILE.map((title) => asXml(title).trim()))
-  })
-
   test('a feed returns any title', async () => {
     const titles = fc.array(
       anyText({ minLength: 1 }).filter((title) => title.trim() !== ''),
@@ -176,26 +171,6 @@ describe('every subscription', () => {
     expect(body.match(/<(item|entry)>/g)).toHaveLength(7)
   })
 
-  test('every subscription has the same items in three formats', async () => {
-    const workspace = await openWorkspace()
-    await keepSnapshot(workspace.feed, mixed, NOW, details)
-    const app = openApp(workspace)
-    const [rss, atom] = await Promise.all(
-      XML_PATHS.map(async (path) => readWithFastXml((await requestRoute(app, path)).text).items),
-    )
-    const json = JSON.parse((await requestRoute(app, '/api/feed.json')).text) as {
-      items: Record<string, string>[]
-    }
-    expect(atom).toEqual(rss)
-    const items = json.items.map(({ id, title, url: link = null, date_published: publishedAt }) => ({
-      id,
-      title,
-      link,
-      publishedAt,
-    }))
-    expect(items).toEqual(rss)
-  })
-
   test('every subscription names itself by the configured URL, never by that of the request', async () => {
     const baseUrl = (): string => 'https://dash.example/under'
     for (const path of [...XML_PATHS, '/api/feed.json']) {
@@ -237,17 +212,13 @@ test('the id of a save key never changes', () => {
 })
 
 test.each([
-  ['https://example.com', 'https://example.com/'],
   ['HTTP://EXAMPLE.com:80/A b?c d#e f', 'http://example.com/A%20b?c%20d#e%20f'],
   ['https://example.com/{a}|^`\\?q=[1]|{}', 'https://example.com/%7Ba%7D%7C%5E%60/?q=%5B1%5D%7C%7B%7D'],
   ['https://[::1]:8080/[x]', 'https://[::1]:8080/%5Bx%5D'],
   ['https://bücher.example/größe', 'https://xn--bcher-kva.example/gr%C3%B6%C3%9Fe'],
-  ['https://user:p%40ss@example.com/', 'https://user:p%40ss@example.com/'],
   ['https://example.com/?q=%26&a="<>\'', 'https://example.com/?q=%26&a=%22%3C%3E%27'],
   ['https://example.com/%zz?100%&a=%4#%', 'https://example.com/%25zz?100%25&a=%254#%25'],
-  ['https://example.com/%41%%41%c3%A9', 'https://example.com/%41%25%41%c3%A9'],
   ['https://example.com/#a#b##', 'https://example.com/#a%23b%23%23'],
-  ['https://example.com/#', 'https://example.com/#'],
   ['https://example.com/#é "q" \'', "https://example.com/#%C3%A9%20%22q%22%20'"],
 ])('the URL %s becomes a URI', (url, uri) => {
   expect(uriOf(url)).toBe(uri)

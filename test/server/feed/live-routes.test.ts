@@ -26,25 +26,6 @@ describe('/api/feed', () => {
     expect(headers.get('last-modified')).toBe('Sun, 15 Mar 2026 12:00:00 GMT')
     expect(liveFeedSchema.parse(JSON.parse(text)).sortMode).toBe(sort)
   })
-
-  test('/api/feed serves trending without a sort', async () => {
-    const workspace = await openWorkspace()
-    await keepSnapshot(workspace.feed, EVENTS)
-    const { text } = await requestRoute(openApp(workspace), '/api/feed')
-    expect(JSON.parse(text)).toMatchObject({ sortMode: 'trending', generatedAt: '2026-03-15T12:00:00.000Z' })
-  })
-
-  test('/api/feed serves each new snapshot at once', async () => {
-    const workspace = await openWorkspace()
-    const app = openApp(workspace)
-    for (let run = 0; run < 3; run += 1) {
-      const { snapshot } = await keepSnapshot(workspace.feed, EVENTS.slice(run), NOW + run)
-      for (const sort of LIVE_SORTS) {
-        const { text } = await requestRoute(app, `/api/feed?sort=${sort}`)
-        expect(JSON.parse(text)).toMatchObject({ snapshotId: snapshot.id, sortMode: sort })
-      }
-    }
-  })
 })
 
 test('/api/feed.csv has the items of every list in order, or those that a rule selects', async () => {

@@ -220,21 +220,6 @@ describe('renders', () => {
     expect(new Set((await Promise.all(flood)).map(({ status }) => status))).toEqual(new Set([200, 429]))
   })
 
-  test('a render displaced for one address starts for another that waits too', async () => {
-    const { page, release } = heldPage()
-    const { ask } = await openServed(page)
-    const open = (from: number, address: string, count = 32): Promise<number>[] =>
-      Array.from({ length: count }, async (_, at) => (await ask(`?model=m${from + at}`, address)).status)
-    const floods = open(100, '203.0.113.1')
-    // The newest pages of an address are the first to lose their turn.
-    const honest = open(128, '198.51.100.9', 4)
-    for (const at of [2, 3, 4, 5, 6, 7, 8, 9, 10]) floods.push(...open(at * 100, `203.0.113.${at}`))
-    expect(await Promise.race(floods)).toBe(429)
-    release()
-    expect(new Set(await Promise.all(honest))).toEqual(new Set([200]))
-    expect(new Set(await Promise.all(floods))).toEqual(new Set([200, 429]))
-  })
-
   test('a render that waits for a client that has gone is dropped, and other clients of its page get theirs', async () => {
     const { page, release } = heldPage()
     const rendered: unknown[] = []

