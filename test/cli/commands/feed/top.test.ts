@@ -66,21 +66,6 @@ describe('dash top', () => {
     expect([empty.code, readdirSync(cwd)]).toEqual([74, []])
     expect(empty.stderr).toMatch(/no feed database at .*; read a running server with --url/)
   })
-
-  test.each([
-    [['--at', '2026-03-02'], '--at needs the Year'],
-    [['year', '--at', '2026-02-30'], '--at "2026-02-30" must be'],
-    [['year', '--at', '2999-01-01'], '--at "2999-01-01" must be'],
-    [['--limit', '0'], '--limit "0" must be'],
-    [['--limit', '101'], '--limit "101" must be'],
-    [['--url', 'dash.example'], '--url "dash.example" must be'],
-    [['decade'], 'Allowed choices are trending, day, week, month, year'],
-    [['--source', 'digg'], 'Allowed choices are hn, lobsters'],
-  ])('the command line %j is a usage error', async (args, message) => {
-    const { code, stdout, stderr } = await run(['top', ...args])
-    expect([code, stdout]).toEqual([64, ''])
-    expect(stderr).toContain(message)
-  })
 })
 
 describe('dash top --url', () => {
