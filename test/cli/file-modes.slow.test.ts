@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { expect, test } from 'vitest'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
@@ -64,13 +64,4 @@ test('only the owner may read files in a data folder, whatever created them', as
     ]),
   )
   expect(modes.filter(([, mode]) => !/^[0-7]00$/.test(mode))).toEqual([])
-})
-
-test('only the owner may read an env file and a data folder, and all users may read units', async () => {
-  const cwd = temporaryFolder()
-  mkdirSync(join(cwd, 'units'), { mode: 0o755 })
-  const args = ['init', '--yes', '--data-dir', join(cwd, 'data'), '--write-units', 'units']
-  expect((await dash(args, { cwd, wrapper })).code).toBe(0)
-  expect([modeOf(join(cwd, '.env')), modeOf(join(cwd, 'data'))]).toEqual(['600', '700'])
-  for (const [, mode] of modesOf(join(cwd, 'units'))) expect(mode).toBe('644')
 })

@@ -41,15 +41,6 @@ async function inLedger(folder: string, ...statements: string[]): Promise<unknow
 }
 
 describe('publish-year', () => {
-  test('a store that cannot be prepared costs no attempt', async () => {
-    const { folder, bucket, publish } = await filledScene()
-    bucket.keepsObjects = false
-    for (let runs = 0; runs < 4; runs += 1) expect((await publish()).code).toBe(74)
-    expect(await inLedger(folder, 'SELECT * FROM attempts')).toEqual([])
-    bucket.keepsObjects = true
-    expect(await publish()).toMatchObject({ code: 0, report: { outcome: 'published', attempt: 1 } })
-  })
-
   test('a publication whose head could not be written is reported, and ends with 74', async () => {
     const { bucket, publish } = await filledScene()
     bucket.refuse('PUT', /heads/)
@@ -90,8 +81,6 @@ interface MemoryBucket {
   keys: () => string[]
   /** Refuses requests of a method whose path and query match; null: refuses none. */
   refuse(method: 'GET' | 'PUT' | null, target?: RegExp): void
-  /** True if it honours `If-None-Match: *`, which an archive needs. */
-  keepsObjects: boolean
 }
 
 async function memoryBucket(): Promise<MemoryBucket> {
@@ -107,7 +96,7 @@ async function memoryBucket(): Promise<MemoryBucket> {
         listing([...objects.keys()].filter((one) => one.startsWith(searchParams.get('prefix') ?? ''))),
       )
     } else if (method === 'PUT') {
-      const isKept = bucket.keepsObjects && headers['if-none-match'] === '*' && objects.has(key)
+      const isKept = headers['if-none-match'] === '*' && objects.has(key)
       if (!isKept) objects.set(key, body)
       response.writeHead(isKept ? 412 : 200)
       response.end(isKept ? '<Error><Code>PreconditionFailed</Code></Error>' : '')
@@ -125,7 +114,6 @@ async function memoryBucket(): Promise<MemoryBucket> {
     },
     keys: () => [...objects.keys()],
     refuse: (method, target = /./) => void (refused = { method, target }),
-    keepsObjects: true,
   }
   return bucket
 }

@@ -88,19 +88,6 @@ describe('a job monitor', () => {
     expect(stderr).not.toContain('secret-key')
     expect((await run(['publish-year', '--quiet', '--data-dir', data], { env })).stderr).toBe('')
   })
-
-  test('a monitor that does not respond costs a bounded time', async () => {
-    const data = await filledFolder()
-    const { url, pings } = await startPingService((response, count) => {
-      if (count > 1) response.end()
-    })
-    const { code, stderr } = await run(['snapshot', '--data-dir', data], {
-      env: { DASH_HEALTHCHECK_PING_URL: url },
-    })
-    expect(code).toBe(0)
-    expect(whats(pings)).toEqual(['POST /start', 'POST /0'])
-    expect(stderr).toContain('failed: no complete response within 5000 ms')
-  })
 })
 
 describe('metrics of a server', () => {
@@ -127,29 +114,6 @@ describe('metrics of a server', () => {
     expect((await fetch(`${server.url}/metrics`)).status).toBe(404)
     expect(await server.end('SIGTERM')).toBe(0)
     await expect(fetch(metrics)).rejects.toThrow('fetch failed')
-  })
-
-  test('metrics and readiness report a store that accepts connections and does not respond', async () => {
-    const port = await takenPort()
-    const env = { DASH_STATE_URL: `http://127.0.0.1:${port}`, DASH_METRICS_ADDRESS: '127.0.0.1:0' }
-    const server = await serve(['--data-dir', await filledFolder()], { env })
-    const metrics = await metricsUrlOf(server)
-    const text = await (await fetch(metrics)).text()
-    expect(text.match(/^dash_store_up.*$/gm)).toEqual([
-      'dash_store_up{store="ledger"} 1',
-      'dash_store_up{store="archive"} 1',
-      'dash_store_up{store="feed"} 1',
-      'dash_store_up{store="state"} 0',
-    ])
-    const ready = await fetch(`${server.url}/readyz`)
-    expect([ready.status, await ready.json()]).toEqual([
-      503,
-      {
-        status: 'unavailable',
-        checks: { ledger: 'ok', archive: 'ok', feed: 'ok', state: 'unavailable' },
-      },
-    ])
-    await server.end('SIGKILL')
   })
 
   test('a taken metrics port ends the start with 69, and the variable is named', async () => {

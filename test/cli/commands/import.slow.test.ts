@@ -13,11 +13,6 @@ function rows(count: number, changes: Record<string, unknown> = {}): string {
   return storiesOf(lastCompleteDay(Date.now()), count, changes)
 }
 
-/** Imports one file into a data folder below the given one. */
-function importJson(folder: string, file: string): ReturnType<typeof run> {
-  return run(['import', 'signals', file, '--data-dir', join(folder, 'data'), '--json'])
-}
-
 describe('import signals', () => {
   test('an import from standard input ends at the first signal, and leaves no copy of its input', async () => {
     const folder = temporaryFolder()
@@ -29,23 +24,6 @@ describe('import signals', () => {
       await new Promise(setImmediate)
     expect(await end('SIGTERM')).toBe(143)
     expect(readdirSync(folder).filter((name) => name.startsWith('dash-input-'))).toEqual([])
-  })
-
-  test('an import creates the named folder, reads gzip and standard input, and prints one line', async () => {
-    const folder = temporaryFolder()
-    const file = join(folder, 'day.ndjson')
-    writeFileSync(file, gzipSync(rows(3)))
-    const data = join(folder, 'new', 'data')
-    const first = await dash(['import', 'signals', file, '--data-dir', data])
-    expect(first).toEqual({
-      code: 0,
-      stdout: '3 rows of 1 file: 3 inserted, 0 replaced, 0 unchanged, 0 skipped\n',
-      stderr: '',
-    })
-    const second = await dash(['import', 'signals', '-', '--data-dir', data, '--quiet'], {
-      stdin: gzipSync(rows(3)),
-    })
-    expect(second).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
   test('an import tells at once how many rows lack what a Year needs', async () => {
@@ -105,45 +83,6 @@ describe('import signals', () => {
     ])
       expect((await run(['import', ...args], { cwd })).code).toBe(1)
     expect(readdirSync(cwd)).toEqual(['bad.ndjson'])
-  })
-
-  test('names and reasons from files are printed on one line without control characters', async () => {
-    const cwd = temporaryFolder()
-    const name = 'evil\n\u001b[31m.ndjson'
-    writeFileSync(
-      join(cwd, name),
-      `${rows(1, { titleProvenance: 'x\u009b2J\u202e' })}\n${rows(1, { source: 'no\nne' })}`,
-    )
-    const { stderr } = await run(['import', 'signals', join(cwd, name)], { cwd })
-    expect(stderr).toContain('evil\\n\\u001b[31m.ndjson:1: titleProvenance: "x\\u009b2J\\u202e" must')
-    expect(stderr.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u)
-  })
-
-  test('bad rows are reported by file and line, and a file that is left out ends the import with 1', async () => {
-    const folder = temporaryFolder()
-    const file = join(folder, 'bad.ndjson')
-    writeFileSync(file, `${rows(1)}\n{"source":"hn"\n${rows(1, { title: ' ' })}`)
-    const { code, stdout, stderr } = await importJson(folder, file)
-    const errors = [
-      { file, line: 2 },
-      { file, line: 3, reason: 'title: is empty' },
-    ]
-    const report = { files: 1, rows: 3, inserted: 0, errorCount: 2, errors }
-    expect([code, JSON.parse(stdout)]).toMatchObject([1, report])
-    expect(stderr).toContain(`${file}:3: title: is empty`)
-    expect(stderr).toContain('--on-error skip')
-  })
-
-  test.each([
-    ['a truncated gzip', gzipSync(rows(2000)).subarray(0, 2000)],
-    ['UTF-16', Buffer.from(`\ufeff${rows(2)}`, 'utf16le')],
-  ])('an import from %s ends with 1 and stores nothing', async (_name, bytes) => {
-    const folder = temporaryFolder()
-    const file = join(folder, 'input')
-    writeFileSync(file, bytes)
-    const { code, stdout, stderr } = await importJson(folder, file)
-    expect([code, JSON.parse(stdout)]).toMatchObject([1, { inserted: 0 }])
-    expect(stderr).toContain(file)
   })
 })
 
@@ -247,15 +186,5 @@ describe('import archive', () => {
     expect(printed.stderr).toContain('error: line 1: \\u001b[31m red: ')
     expect(printed.stderr).toContain('and 190 more; --json lists the first hundred')
     expect(readdirSync(cwd)).toEqual([])
-  })
-
-  test('an import is refused once something was published', async () => {
-    const data = await filledFolder()
-    await run(['publish-year', '--once', '--data-dir', data])
-    const { code, stderr } = await run(['import', 'archive', SAMPLE_ARCHIVE, '--data-dir', data])
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringContaining('import an archive into an empty data folder'),
-    ])
   })
 })

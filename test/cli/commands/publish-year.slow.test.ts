@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto'
-import type { ServerResponse } from 'node:http'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { addDays } from '../../../src/domain/time.ts'
 import { lastCompleteDay } from '../../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../../src/jobs/publish-report.ts'
-import { localSource } from '../../support/local-source.ts'
 import { openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 import { dash, dataFolder, filledFolder, run, startDash, temporaryFolder } from '../../support/dash.ts'
 
@@ -76,12 +74,6 @@ describe('publish-year', () => {
     expect(confirmed).toMatchObject({ code: 0, report: { outcome: 'published', gapsRecorded: 8 } })
   })
 
-  test.each(['', 'x', '-1', '1.5', '1000000'])('--record-gaps %j is a usage error', async (value) => {
-    const refused = await run(['publish-year', `--record-gaps=${value}`, '--data-dir', dataFolder()])
-    expect(refused.code).toBe(64)
-    expect(refused.stderr).toContain('--record-gaps')
-  })
-
   test('a dry run leaves no file, whether it is refused or not', async () => {
     const [cwd, empty] = [temporaryFolder(), temporaryFolder()]
     for (const [code, ...flags] of [[1], [0, '--allow-empty']] as const) {
@@ -99,18 +91,6 @@ describe('publish-year', () => {
     expect(refused.stderr).toMatch(/^error: the Year would be empty: .* --allow-empty\n$/)
     const allowed = await run(['publish-year', '--allow-empty', '--data-dir', data])
     expect(allowed.stdout).toMatch(/^published [\d-]{10}: 0 items, 0 of 365 days\n$/)
-  })
-
-  test('titles without provenance are requested from the sources', async () => {
-    const source = await localSource(({ target }, response) => {
-      const id = Number(/(\d+)\.json$/.exec(target)?.[1])
-      response.end(JSON.stringify({ id, title: `the source's title ${id}`, type: 'story' }))
-    })
-    const data = await filledFolder({ titleProvenance: undefined })
-    const { report } = await publish(data, [], { DASH_HN_URL: `${source.url}/v0/` })
-    expect(report.outcome).toBe('published')
-    const requested = source.requests.map(({ target }) => target).sort()
-    expect(requested).toEqual(['1', '2', '3', '4', '5'].map((id) => `/v0/item/${id}.json`))
   })
 
   test('an unavailable source ends an attempt with 69, and the third one and all later ones with 3', async () => {
@@ -137,21 +117,5 @@ describe('publish-year', () => {
     await until('stderr', 'next attempt in 60 s')
     expect(await end('SIGTERM')).toBe(143)
     expect(JSON.parse(output.stdout)).toMatchObject({ outcome: 'failed', attempt: 1 })
-  })
-
-  test('a second publisher ends with 75 and names the first', async () => {
-    let ask: (unanswered: ServerResponse) => void = () => undefined
-    const requested = new Promise<ServerResponse>((resolve) => (ask = resolve))
-    const source = await localSource((_question, response) => ask(response))
-    const data = await filledFolder({ titleProvenance: undefined })
-    const first = publish(data, [], { DASH_HN_URL: source.url })
-    const unanswered = await requested
-    const second = await dash(['publish-year', '--data-dir', data])
-    expect(second.code).toBe(75)
-    expect(second.stderr).toMatch(
-      /\(process \d+\) has been writing to the ledger since .* its lease lasts until/,
-    )
-    unanswered.destroy()
-    expect((await first).code).toBe(69)
   })
 })

@@ -105,19 +105,6 @@ test('a server that is stopped ends each open turn at the drain deadline, settle
   expect(serving.output.stderr.match(/"terminal":"error"/g)).toHaveLength(2)
 }, 30_000)
 
-test('a server that is stopped lets an open turn finish before the drain deadline, and ends then', async () => {
-  const serving = await serveGated(temporaryFolder(), 600)
-  const { closed } = await openSocket(serving)
-  serving.child.kill('SIGTERM')
-  await serving.until('stderr', 'stopping')
-  serving.provider.say('Good bye')
-  serving.provider.finish()
-  const stream = await closed
-  expect(stream).toContain('Good bye')
-  expect(stream.match(TERMINAL)).toEqual(['event: done'])
-  expect(await serving.end()).toBe(0)
-}, 30_000)
-
 test('a second signal ends the server at once, even with open responses', async () => {
   const serving = await serveGated(temporaryFolder(), 600)
   const { closed } = await openSocket(serving)

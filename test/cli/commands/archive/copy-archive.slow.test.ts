@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
@@ -7,8 +7,7 @@ import type { CopyReport } from '../../../../src/jobs/archive/copy-archive.ts'
 import { dash, serve, temporaryFolder } from '../../../support/dash.ts'
 import type { RunOptions } from '../../../support/dash.ts'
 import { filesOfFolder, stateOfFolder } from '../../../support/temporary-folder.ts'
-import { AS_OF, publishDays, publishedWorkspace, sampleSignals } from '../../../support/workspace.ts'
-import type { Workspace } from '../../../support/workspace.ts'
+import { AS_OF, publishedWorkspace } from '../../../support/workspace.ts'
 
 /** Creates two publications and a gap. */
 const DAYS = [addDays(AS_OF, -2), AS_OF]
@@ -94,33 +93,3 @@ test('the archive itself, under any name, and one half of a target are refused',
   const twice = await copy(source, [join(source.folder, 'a'), join(source.folder, 'b')])
   expect([twice.code, twice.stderr]).toEqual([64, expect.stringContaining('two targets of one kind')])
 })
-
-test('a copy that was cut short before its rows serves 503 and no older publication, until it is repeated', async () => {
-  const days = [addDays(AS_OF, -2), addDays(AS_OF, -1)]
-  const source = await publishedWorkspace(days)
-  const target = join(temporaryFolder(), 'data')
-  expect((await copy(source, [target])).code).toBe(0)
-  await source.feed.importSignals(sampleSignals(AS_OF))
-  await publishDays(source, [AS_OF])
-  // The state after objects and heads were copied, but no rows.
-  cpSync(source.objectsPath, join(target, 'objects'), { recursive: true })
-  const cut = await served(target)
-  expect([cut.status, JSON.parse(cut.bytes.toString())]).toMatchObject([
-    503,
-    { error: 'year_history_archive_corrupt' },
-  ])
-  const again = await copy(source, [target])
-  expect([again.code, JSON.parse(again.stdout)]).toMatchObject([
-    0,
-    { entries: { copied: 1, unchanged: 2 }, objects: { copied: 0, unchanged: 3 } },
-  ])
-  const whole = await served(target)
-  expect([
-    whole.status,
-    whole.bytes.equals((await source.objects.get(await newest(source))) ?? Buffer.alloc(0)),
-  ]).toEqual([200, true])
-})
-
-async function newest({ ledger }: Workspace): Promise<string> {
-  return (await ledger.read()).rows.at(-1)?.sha256 ?? ''
-}

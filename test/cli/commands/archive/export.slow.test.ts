@@ -5,8 +5,7 @@ import { addDays } from '../../../../src/domain/time.ts'
 import type { ExportReport } from '../../../../src/jobs/archive/export-archive.ts'
 import { dash, temporaryFolder } from '../../../support/dash.ts'
 import type { RunOptions } from '../../../support/dash.ts'
-import { publishSigned, signedWorkspace } from '../../../support/exports.ts'
-import type { SignedWorkspace } from '../../../support/exports.ts'
+import { signedWorkspace } from '../../../support/exports.ts'
 import { serveFiles } from '../../../support/static-host.ts'
 import { AS_OF, publishedWorkspace } from '../../../support/workspace.ts'
 
@@ -101,26 +100,4 @@ test('a folder without permission is refused with 74 and names the folder', asyn
   expect([code, stderr]).toEqual([74, expect.stringContaining(`cannot write to the folder ${site}`)])
   const below = await exportOf(workspace, [join(site, 'below')], { boundByModes: true })
   expect([below.code, below.stderr]).toEqual([64, expect.stringContaining('cannot be created')])
-})
-
-test('a target with an unknown scheme is refused and creates nothing', async () => {
-  const workspace = await signedWorkspace([AS_OF])
-  const cwd = temporaryFolder()
-  for (const target of ['http://x/', 'https://x/y', 'ftp://x', 'S3://bucket']) {
-    const { code, stderr } = await exportOf(workspace, [target], { cwd })
-    expect([code, stderr]).toEqual([64, expect.stringContaining('is neither a folder nor a bucket')])
-  }
-  expect(readdirSync(cwd)).toEqual([])
-})
-
-test('two exports that run at once both succeed', async () => {
-  const workspace: SignedWorkspace = await signedWorkspace(DAYS)
-  const site = temporaryFolder()
-  const both = await Promise.all([exportOf(workspace, [site]), exportOf(workspace, [site])])
-  expect(both.map(({ code, stderr }) => [code, stderr])).toEqual([
-    [0, ''],
-    [0, ''],
-  ])
-  await publishSigned(workspace, [addDays(AS_OF, 2)])
-  expect((await exportOf(workspace, [site])).stdout).toContain('3 entries')
 })

@@ -6,7 +6,7 @@ import type { VerifierKey } from '../../../../src/domain/year/log/signed-note.ts
 import type { CheckpointReport } from '../../../../src/jobs/sign-checkpoint.ts'
 import { preparedFolder } from '../../../support/attack.ts'
 import { logSettings } from '../../../support/signed-log.ts'
-import { dash, filledFolder, run, serve, temporaryFolder } from '../../../support/dash.ts'
+import { dash, filledFolder, run, temporaryFolder } from '../../../support/dash.ts'
 
 const BASE = { DASH_BASE_URL: 'https://dash.example' }
 const ORIGIN = 'dash.example/tlog/year'
@@ -92,13 +92,6 @@ describe('checkpoint', () => {
     expect(notesIn(data)).toEqual(['1'])
   })
 
-  test('checkpoint signs nothing if the ledger has no entries', async () => {
-    const data = await filledFolder()
-    const { env } = await newKey()
-    const { code, stdout } = await run(['checkpoint', '--data-dir', data], { env })
-    expect([code, stdout]).toEqual([0, 'nothing was signed: the ledger has no entries yet\n'])
-  })
-
   test.each([
     ['without a key', {}, 'no log key is set'],
     ['with a missing key file', { ...BASE, DASH_LOG_KEY_FILE: '/nowhere/log.key' }, 'cannot be read'],
@@ -159,16 +152,11 @@ test('publish-year and checkpoint refuse a restored backup that lacks a signed e
 
   const restored = join(temporaryFolder(), 'restored')
   expect((await dash(['copy-archive', '--data-dir', backup, '--to', restored], { env })).code).toBe(0)
-  for (let attempt = 1; attempt <= 3; attempt += 1) {
-    for (const command of [['publish-year', '--once'], ['publish-year', '--dry-run'], ['checkpoint']]) {
-      const { code, stderr } = await dash([...command, '--data-dir', restored], { env })
-      expect([code, stderr]).toEqual([
-        74,
-        expect.stringContaining('the checkpoint has 3 entries, the ledger only 2'),
-      ])
-    }
-  }
   const contradiction = 'the checkpoint has 3 entries, the ledger only 2'
+  for (const command of [['publish-year', '--once'], ['publish-year', '--dry-run'], ['checkpoint']]) {
+    const { code, stderr } = await dash([...command, '--data-dir', restored], { env })
+    expect([code, stderr]).toEqual([74, expect.stringContaining(contradiction)])
+  }
   const audited = await dash(['verify-archive', '--json', '--data-dir', restored], { env })
   expect([audited.code, JSON.parse(audited.stdout)]).toMatchObject([
     65,
@@ -189,10 +177,6 @@ test('publish-year and checkpoint refuse a restored backup that lacks a signed e
   ])
   expect(notesIn(restored).sort()).toEqual(['1', '2'])
   expect(recordOf()).toBe(record)
-  const { url, end } = await serve(['--data-dir', restored])
-  const served = await fetch(`${url}/tlog/year/checkpoint`)
-  expect([served.status, (await served.text()).split('\n')[1]]).toEqual([200, '2'])
-  await end('SIGTERM')
 
   // Recover the missing entry from the original archive.
   expect((await dash(['copy-archive', '--data-dir', folder, '--to', restored], { env })).code).toBe(0)

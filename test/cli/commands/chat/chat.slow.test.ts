@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { chatEvents, chatBody, startAgent, textOf, SECRET } from '../../../support/agent.ts'
+import { chatEvents, chatBody, textOf, SECRET } from '../../../support/agent.ts'
 import { dash, startDash, serve, temporaryFolder } from '../../../support/dash.ts'
 import { delta, META, startScripted, stream } from '../../../support/scripted-server.ts'
 import type { Responder } from '../../../support/scripted-server.ts'
@@ -13,19 +13,6 @@ const chat = (args: readonly string[], options: Parameters<typeof dash>[1] = {})
   dash(['chat', ...args], options)
 
 describe('dash chat with a question', () => {
-  test('the answer is printed as plain text and nothing else', async () => {
-    const server = await startAgent({
-      provider: { rounds: [[{ text: 'Hello **you**' }, { end: 'completed' }]] },
-    })
-    expect(await chat(['--url', server.url, 'How', 'are', 'you?'])).toEqual({
-      code: 0,
-      stdout: 'Hello **you**\n',
-      stderr: '',
-    })
-    expect(server.provider.requests).toHaveLength(1)
-    expect(JSON.stringify(server.provider.requests[0]?.body)).toContain('How are you?')
-  })
-
   test.each([[['--json']], [[]]])(
     'with the flags %j a turn ends when standard output is closed',
     async (flags) => {

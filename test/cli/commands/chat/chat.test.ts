@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { chatEvents, chatBody, startAgent, textOf } from '../../../support/agent.ts'
+import { startAgent } from '../../../support/agent.ts'
 import { run } from '../../../support/dash.ts'
 import { unreachableUrl } from '../../../support/local-source.ts'
 import {
@@ -109,8 +109,6 @@ describe('the exit code', () => {
       /connection broke during the answer/,
     ],
     ['the address limit', { chat: limited('ip') }, 69, /\(ip\); try again at .*\d\d:\d\d:\d\d/],
-    ['the session limit', { chat: limited('session') }, 69, /\(session\); try again at/],
-    ['the budget', { chat: limited('global-budget') }, 69, /budget .* \(global-budget\); try again at/],
     [
       'a limit of what stands before the server',
       { chat: html(429, { 'retry-after': '60' }) },
@@ -118,15 +116,7 @@ describe('the exit code', () => {
       /a limit was reached \(rate_limited\); try again at .*\d\d:\d\d:\d\d/,
     ],
     ['a chat that is off', { config: json({ ...CONFIG, enabled: false }) }, 69, /the chat of http\S+ is off/],
-    ['the kill switch', { session: declined('disabled', 503) }, 69, /switched off/],
-    ['a server without settings', { session: declined('misconfigured', 503) }, 69, /misconfigured/],
     ['another server', { config: html() }, 69, /is not the chat of a dash server \(text\/html\)/],
-    [
-      'an answer that is no stream',
-      { chat: json({ hello: 'you' }) },
-      69,
-      /is not the chat of a dash server \(application\/json\)/,
-    ],
     [
       'verification',
       { config: json({ ...CONFIG, requireVerification: true }) },
@@ -134,24 +124,11 @@ describe('the exit code', () => {
       /requires human verification, which a terminal cannot show; open http\S+\/ in a browser/,
     ],
     [
-      'verification asked for later',
-      { session: declined('human_verification_failed', 403) },
-      1,
-      /open http\S+\/ in a browser/,
-    ],
-    [
       'an origin that is not allowed',
       { session: declined('forbidden_origin', 403) },
       1,
       /DASH_ALLOWED_ORIGINS/,
     ],
-    [
-      'sessions that do not hold',
-      { chat: json({ error: 'invalid_session', reason: 'ip_mismatch' }, 401) },
-      1,
-      /invalid_session, ip_mismatch/,
-    ],
-    ['a question it does not take', { chat: declined('payload_too_large', 413) }, 1, /payload_too_large/],
     ['an item where none are talked about', { config: json({ ...CONFIG, itemChat: false }) }, 1, /item/],
   ])('an exit code and one line of error report %s', async (what, replies, code, message) => {
     const { url } = await startScripted(replies)
@@ -177,11 +154,13 @@ describe('the exit code', () => {
 })
 
 test('the server of the settings receives the question without --url, by its base address first', async () => {
-  const server = await startAgent({ provider: { rounds: [[{ text: 'Here' }, { end: 'completed' }]] } })
-  const expected = textOf(await chatEvents(server, chatBody('x')))
+  const server = await startAgent({
+    provider: { rounds: [[{ text: 'Hello **you**' }, { end: 'completed' }]] },
+  })
   expect(await chat(['x'], { env: { PORT: String(server.port) } })).toMatchObject({
     code: 0,
-    stdout: `${expected}\n`,
+    stdout: 'Hello **you**\n',
+    stderr: '',
   })
   const { url, requests } = await startScripted()
   expect(await chat(['x'], { env: { PORT: String(server.port), DASH_BASE_URL: url } })).toMatchObject({

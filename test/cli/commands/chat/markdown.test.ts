@@ -105,12 +105,6 @@ describe('Markdown on a terminal', () => {
       expect(shown(`${marks.repeat(20_000)}x`).join('').length).toBeGreaterThan(1_000)
   })
 
-  test('an entity never becomes a control character', () => {
-    expect(shown('a &#27;[7m &#x9b;7m &#x202e;b [&#27;](https://a.example/&#27;)').join('')).not.toMatch(
-      /[\p{Cc}\p{Bidi_Control}]/u,
-    )
-  })
-
   test('no row has control characters, for any text', () => {
     const mark = fc.constantFrom(
       '#',

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { jsonLine } from '../../../../src/cli/terminal.ts'
 import { noteRows } from '../../../../src/cli/commands/chat/converse.ts'
 import { replayNotes } from '../../../../src/cli/commands/chat/show-turn.ts'
 import { completionsOf, helpText, parseTypedLine } from '../../../../src/cli/commands/chat/slash-commands.ts'
@@ -39,13 +38,9 @@ describe('messages', () => {
   const busy = 'the chat is busy: open answers hold the remaining budget or all streams (global-budget)'
 
   test.each([
-    ['session', 2, 18, 47, true, `${soon} 12:00:02`],
     ['session', 90, 18, 47, true, `${soon} 12:01:30`],
-    ['session', 1_200, 0, 47, false, `${all} 12:20:00; /new starts another session`],
     ['session', 30, 0, 47, false, `${all} 12:00:30; /new starts another session`],
     ['ip', 5, 18, 47, true, `${many} 12:00:05`],
-    ['ip', 30, 18, 47, true, `${many} 12:00:30`],
-    ['ip', 43_200, 18, 0, false, `${day} 4 May 00:00:00`],
     ['ip', 30, 18, 0, false, `${day} 12:00:30`],
     ['ip', 43_200, 18, 47, false, `${day} 4 May 00:00:00`],
     ['global-budget', 5, 18, 47, true, `${busy}; try again at 12:00:05`],
@@ -134,12 +129,10 @@ describe('typed lines', () => {
     ['/lang  RU ', { kind: 'command', name: 'lang', argument: 'RU' }],
     ['/Help', { kind: 'command', name: 'help', argument: '' }],
     ['/nothing', { kind: 'unknown', name: 'nothing' }],
-    ['/toString', { kind: 'unknown', name: 'tostring' }],
     ['/etc/hosts?', { kind: 'question', text: '/etc/hosts?' }],
     ['/quit\nnot', { kind: 'question', text: '/quit\nnot' }],
     ['a /quit', { kind: 'question', text: 'a /quit' }],
     ['quit', { kind: 'command', name: 'quit', argument: '' }],
-    [' Exit ', { kind: 'command', name: 'quit', argument: '' }],
     ['/exit', { kind: 'command', name: 'quit', argument: '' }],
     ['exit strategies?', { kind: 'question', text: 'exit strategies?' }],
   ])('the line %j is parsed', (text, parsed) => {
@@ -161,12 +154,6 @@ describe('typed lines', () => {
     expect(completionsOf('/')).toHaveLength(10)
   })
 
-  test('the help says that a repeated answer is the cached one, and costs a message', () => {
-    expect(helpText(200)).toContain(
-      'ask the last question again; costs one message, and may return the cached answer',
-    )
-  })
-
   test('the help keeps its two columns where a line is wrapped', () => {
     const rows = helpText(44).split('\n')
     expect(rows).toContain('  /item [KEY]       chat about one item;')
@@ -174,12 +161,4 @@ describe('typed lines', () => {
     expect(rows.filter((row) => row.length > 44)).toEqual([])
     expect(noteRows(helpText(44), 44)).toEqual(rows)
   })
-})
-
-test('a line of JSON has no control characters and parses to the same value', () => {
-  const value = { text: 'a\u001b\u009b\u202e\u200b\u{e0041}\u2028"漢👍' }
-  const line = jsonLine(value)
-  expect(JSON.parse(line)).toEqual(value)
-  expect(line.trimEnd()).not.toMatch(/[\p{Cc}\p{Cf}\u2028]/u)
-  expect(line).toContain('漢👍')
 })

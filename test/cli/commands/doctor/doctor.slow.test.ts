@@ -119,14 +119,6 @@ describe('a problem', () => {
     expect(findings.find(({ check }) => check === 'configuration.names')?.detail).toContain('DASH_PROT')
   })
 
-  test('a missing named folder ends with 78, and is not created', async () => {
-    const cwd = temporaryFolder()
-    const { code, find } = await doctor({ cwd }, ['--offline', '--data-dir', 'mounted'])
-    expect(code).toBe(78)
-    expect(find('data-folder')).toEqual(finding('problem', { mend: 'mount it' }))
-    expect(readdirSync(cwd)).toEqual([])
-  })
-
   test('wrong permissions are reported with their remedy', async () => {
     const cwd = temporaryFolder()
     mkdirSync(join(cwd, 'dash-data'))
@@ -179,13 +171,6 @@ describe('a problem', () => {
     expect(readdirSync(keys).sort()).toEqual(['log.key', 'log.key.signed'])
   })
 
-  test('a data folder that this user cannot write ends with 74', async () => {
-    const cwd = temporaryFolder()
-    mkdirSync(join(cwd, 'dash-data'), { mode: 0o500 })
-    const { code, find } = await doctor({ cwd, boundByModes: true }, ['--offline'])
-    expect([code, find('data-folder')]).toEqual([74, finding('problem', { detail: 'cannot be written by' })])
-  })
-
   test('a database that is damaged or of a newer release ends with 74', async () => {
     const cwd = temporaryFolder()
     await run(['init', '--quiet'], { cwd })
@@ -215,18 +200,6 @@ describe('a problem', () => {
       1,
       { verdict: 'problem', detail, mend: expect.stringContaining('import') as string },
     ])
-  })
-
-  test('a run that died is reported by its lease', async () => {
-    const cwd = temporaryFolder()
-    await run(['init', '--quiet'], { cwd })
-    await run(['publish-year', '--once', '--allow-empty'], { cwd })
-    await change(
-      join(cwd, 'dash-data', 'ledger.db'),
-      "INSERT INTO lease VALUES (1, 't', 'elsewhere (process 9)', NULL, 1000, 2000)",
-    )
-    const { find } = await doctor({ cwd }, ['--offline'])
-    expect(find('publisher.lease')?.detail).toContain('elsewhere (process 9) since 1970-01-01T00:00:01.000Z')
   })
 
   test('a failing service ends with 69 or 78, a failing source with 0', async () => {
@@ -293,13 +266,6 @@ describe('unreadable paths', () => {
       'data-folder',
       'problem',
       (closed: string) => ({ DASH_DATA_DIR: `${closed}/data` }),
-    ],
-    [
-      'the objects',
-      74,
-      'object-folder',
-      'problem',
-      (closed: string) => ({ DASH_STORE_URL: `file:${closed}/o` }),
     ],
     ['a secret', 78, 'secrets.files', 'problem', (closed: string) => ({ HF_TOKEN_FILE: `${closed}/token` })],
   ] as const)('%s that is unreadable is a finding', async (_what, code, check, verdict, env) => {

@@ -279,17 +279,6 @@ describe('--print', () => {
     expect(nothing).toBe('')
   })
 
-  test('JSON has the selected output only, and the written units', async () => {
-    const cron = await init(['--print', 'cron'], temporaryFolder())
-    expect(cron).toMatchObject({ units: [], crontab: expect.stringContaining('crontab -e') as string })
-    const cwd = temporaryFolder()
-    mkdirSync(join(cwd, 'units'))
-    const written = await init(['--print', 'nothing', '--write-units', 'units'], cwd)
-    expect(written).toMatchObject({ crontab: '' })
-    expect(written.units.length).toBe(written.unitFiles.length)
-    expect(written.unitFiles.length).toBeGreaterThan(0)
-  })
-
   test('--print containers shows how to run the shipped compose file, with an env file for the image', async () => {
     const cwd = temporaryFolder()
     const {
