@@ -1,0 +1,74 @@
+import type { IncomingMessage } from 'node:http'
+import type { H3Event } from 'h3'
+import { markBodyRead, notesOf } from './respond.ts'
+
+/** Time in milliseconds after which a body that has not arrived is slow. */
+const SLOW_BODY_MS = 100
+
+/** Refusals of a request body. */
+interface BodyRefusals {
+  /** For a body above the limit. */
+  tooLarge: () => Error
+  /** For a body that is incomplete or not UTF-8. */
+  malformed: () => Error
+  /** Called with the bytes of each part; its error ends the reading. */
+  hold?: (bytes: number) => Error | null
+}
+
+/**
+ * Reads the body of a request as text. Content encoding and content type are ignored.
+ *
+ * @param maxBytes largest body
+ */
+export async function readBody(event: H3Event, maxBytes: number, refusals: BodyRefusals): Promise<string> {
+  const { tooLarge, malformed } = refusals
+  if (Number(event.req.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
+  const incoming = event.runtime?.node?.req as IncomingMessage | undefined
+  // A body that arrives slowly must not hold up other requests of its address.
+  const slow = setTimeout(() => notesOf(event.runtime?.node?.res).endTurn?.(), SLOW_BODY_MS)
+  // Reading from a platform `Request` costs time, and it stays in memory as long as the response.
+  const reading = incoming ? readIncoming(incoming, maxBytes, refusals) : event.req.arrayBuffer()
+  const bytes = await reading.finally(() => clearTimeout(slow))
+  if (bytes.byteLength > maxBytes) throw tooLarge()
+  markBodyRead(event)
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw malformed()
+  }
+}
+
+/** Reads a request from its socket; stops as soon as it is too long. */
+function readIncoming(
+  request: IncomingMessage,
+  maxBytes: number,
+  { tooLarge, malformed, hold }: BodyRefusals,
+): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let receivedBytes = 0
+    const receive = (chunk: Buffer): void => {
+      chunks.push(chunk)
+      receivedBytes += chunk.byteLength
+      const refusal = receivedBytes > maxBytes ? tooLarge() : (hold?.(chunk.byteLength) ?? null)
+      if (refusal === null) return
+      removeListeners()
+      request.pause()
+      reject(refusal)
+    }
+    const complete = (): void => {
+      removeListeners()
+      resolve(Buffer.concat(chunks, receivedBytes))
+    }
+    const failMalformed = (): void => {
+      removeListeners()
+      reject(malformed())
+    }
+    const removeListeners = (): void => {
+      request.off('data', receive).off('end', complete).off('close', failMalformed)
+    }
+    request.on('data', receive).once('end', complete).once('close', failMalformed)
+    // It may have been destroyed before the listeners were added.
+    if (request.destroyed) failMalformed()
+  })
+}
