@@ -306,21 +306,25 @@ test('Escape just after an answer does not close the sheet', async () => {
   await page.locator('.answer', { hasText: 'Everything.' }).waitFor()
   await page.evaluate(ESCAPE_AT_THE_END)
   provider.finish()
-  await page.waitForFunction('window.pressed')
+  await page.evaluate('window.pressed')
   expect(await page.getByRole('dialog').isVisible()).toBe(true)
   await page.waitForTimeout(1_100)
   await page.keyboard.press('Escape')
   expect(await page.getByRole('dialog').count()).toBe(0)
 })
 
-/** Presses Escape as soon as the answer is complete. */
+/** Presses Escape as soon as the answer is complete, and resolves `window.pressed`. */
 const ESCAPE_AT_THE_END = `(() => {
   const line = document.getElementById('chat-status')
-  new MutationObserver(() => {
-    if (line.textContent !== '' || window.pressed) return
-    line.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true, cancelable: true }))
-    window.pressed = true
-  }).observe(line, { childList: true })
+  window.pressed = new Promise((resolve) => {
+    const observer = new MutationObserver(() => {
+      if (line.textContent !== '') return
+      observer.disconnect()
+      line.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true, cancelable: true }))
+      resolve()
+    })
+    observer.observe(line, { childList: true })
+  })
 })()`
 
 test('the chat has a page of its own, where it is open from the start', async () => {
