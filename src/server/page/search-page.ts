@@ -7,7 +7,7 @@ import type { PlacedWord } from '../../domain/feed/search/tokenize.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Instant } from '../../domain/time.ts'
 import { searchContract } from '../feed/search-routes.ts'
-import { storyRow } from './feed-items.ts'
+import { storyRow } from './story-row.ts'
 import {
   alternateLinksOfSearch,
   givenParams,
