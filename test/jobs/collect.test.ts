@@ -95,38 +95,16 @@ test('a failing server does not affect the texts of other items', async () => {
   const workspace = await openWorkspace()
   const good = await htmlSite(pageHtml('A good page'))
   const reset = await site((_question, response) => response.socket?.resetAndDestroy())
-  const nested = await htmlSite(`<html><body>${'<div>'.repeat(3_000)}`)
-  const slow = await site(
-    (_question, response) => void response.writeHead(200, { 'content-type': 'text/html' }).write('x'),
-  )
-  const forbidding = await site(
-    (_question, response) => void response.end(),
-    (response) => void response.end('User-agent: *\nDisallow: /'),
-  )
-  const picture = await site(
-    (_question, response) => void response.writeHead(200, { 'content-type': 'image/png' }).end(),
-  )
-  const urls = [reset, nested, slow, forbidding, picture].map(({ url }) => url)
   await workspace.feed.importSignals(
-    [
-      ...urls,
-      await unreachableUrl(),
-      'http://10.0.0.1/',
-      'http://name.invalid/',
-      `${good.url}/1`,
-      `${good.url}/2`,
-    ].map((url, index) => item(String(index), url, { points: 100 - index })),
+    [reset.url, await unreachableUrl(), 'http://10.0.0.1/', 'http://10.0.0.2/', good.url].map((url, index) =>
+      item(String(index), url, { points: 100 - index }),
+    ),
   )
-  const report = await run(workspace, openTexts({ pageMs: 500 }))
-  expect(report).toMatchObject({
-    wanted: 10,
-    stored: 2,
-    skipped: { robots: 1, notHtml: 1, private: 1, noText: 1 },
-    failedCount: 4,
-  })
-  expect(report.failed.map(({ key }) => key).sort()).toEqual(['hn-0', 'hn-2', 'hn-5', 'hn-7'])
+  const report = await run(workspace, openTexts())
+  expect(report).toMatchObject({ wanted: 5, stored: 1, skipped: { private: 2 }, failedCount: 2 })
+  expect(report.failed.map(({ key }) => key).sort()).toEqual(['hn-0', 'hn-1'])
   for (const { reason } of report.failed) expect(reason).not.toBe('')
-  expect((await workspace.feed.article('hn', '9'))?.text).toContain('A good page')
+  expect((await workspace.feed.article('hn', '4'))?.text).toContain('A good page')
 })
 
 test('a report has the first hundred failures, and the number of all', async () => {

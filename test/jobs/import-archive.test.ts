@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../src/domain/digest.ts'
@@ -311,15 +311,5 @@ describe('a failed import', () => {
       importFrom(workspace, SAMPLE_ARCHIVE, { signal: stop.signal, onPublication }),
     ).rejects.toMatchObject({ name: 'AbortError' })
     expect(await importFrom(workspace, SAMPLE_ARCHIVE)).toMatchObject({ imported: 6 })
-  })
-
-  test('an import fails when its list is missing', async () => {
-    const workspace = await openWorkspace()
-    const folder = copyOfSample()
-    rmSync(join(folder, 'manifests.ndjson'))
-    await expect(importFrom(workspace, folder)).rejects.toMatchObject({
-      code: 'input_unreadable',
-    })
-    await expectUntouched(workspace)
   })
 })

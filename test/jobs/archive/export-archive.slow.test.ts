@@ -291,17 +291,6 @@ describe('an export', () => {
     expect(written).toEqual([])
   })
 
-  test('an export with pages keeps off a site that has a page of the same name', async () => {
-    const workspace = await signedWorkspace([AS_OF])
-    const { path, tree } = exportFolder(workspace)
-    writeFileSync(join(path, 'index.html'), 'another site')
-    await expect(exportTo(workspace, tree, WITH_PAGES)).rejects.toMatchObject({
-      code: 'copy_refused',
-      detail: expect.stringContaining('already has index.html') as unknown,
-    })
-    expect(Object.keys(filesOfFolder(path))).toEqual(['index.html'])
-  })
-
   test.each([
     ['lost', 'a new export'],
     ['lost', 'an older export'],
@@ -501,13 +490,13 @@ describe('the refusal of an export', () => {
     )
   })
 
-  test.each(['index.json', '_headers'])(
+  test.each(['index.json', '_headers', 'index.html'])(
     'a folder of another site with its own %s is refused and is not changed',
     async (name) => {
       const workspace = await signedWorkspace([AS_OF])
       const { path, tree } = exportFolder(workspace)
       writeFileSync(join(path, name), 'mine')
-      await expect(exportTo(workspace, tree)).rejects.toMatchObject(
+      await expect(exportTo(workspace, tree, WITH_PAGES)).rejects.toMatchObject(
         refused('copy_refused', new RegExp(`not an export and already has ${name}`)),
       )
       expect(Object.keys(filesOfFolder(path))).toEqual([name])
