@@ -6,13 +6,7 @@ import { importArchive } from '../../src/jobs/import-archive.ts'
 import type { ArchiveImportReport } from '../../src/jobs/import-archive.ts'
 import { FaultPlan, InjectedFault } from '../support/faults.ts'
 import type { Fault, FaultKind } from '../support/faults.ts'
-import {
-  importPortsOf,
-  oldPublication,
-  recentArchive,
-  SAMPLE_ARCHIVE,
-  writeArchive,
-} from '../support/legacy-archive.ts'
+import { importPortsOf, recentArchive, SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
 import {
   AS_OF,
   openWorkspace,
@@ -72,9 +66,6 @@ async function expectPublisherKeepsOut(workspace: Workspace): Promise<void> {
   })
   expect(await workspace.ledger.attempts(AS_OF)).toEqual([])
   expect((await workspace.ledger.read()).rows).toEqual([])
-  const other = writeArchive([oldPublication('versioned', '2024-01-01')])
-  const { refused } = await importArchive(importPortsOf(workspace, other, { clock: tickingClock(LATER) }))
-  expect(refused).toMatchObject([{ reason: expect.stringContaining('another archive is not finished') }])
 }
 
 async function expectRecovery(fault: Fault): Promise<void> {

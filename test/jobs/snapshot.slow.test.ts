@@ -94,17 +94,6 @@ test.each(['liveEvents', 'details', 'saveSnapshot'] as const)(
   },
 )
 
-test('a run may store the same snapshot again when only the response was lost', async () => {
-  const workspace = await filledWorkspace()
-  const lost: RankPeriodsPorts['feed']['saveSnapshot'] = async (...args) => {
-    await workspace.feed.saveSnapshot(...args)
-    throw new Error('the answer was lost')
-  }
-  await expect(run(workspace, { saveSnapshot: lost })).rejects.toThrow('lost')
-  const { snapshotId } = await run(workspace)
-  expect(await servedBy(workspace)).toBe(snapshotId)
-})
-
 test('an aborted run stores nothing', async () => {
   const workspace = await filledWorkspace()
   const stopping = new AbortController()

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Article, ArticleQuery, FailedAttempt } from '../../../src/domain/feed/article.ts'
 import type { ImportCounts } from '../../../src/domain/feed/signal.ts'
@@ -78,35 +77,6 @@ export function articlesContract(name: string, engine: FeedOpener): void {
       expect(await feed.saveArticles([article(change)])).toEqual(counts(0, 1, 0))
       expect(await feed.article('hn', '1')).toEqual(article(change))
       expect(await feed.saveArticles([article(change)])).toEqual(counts(0, 0, 1))
-    })
-
-    test('article texts are counted the same for any batches', async () => {
-      const next = await engine.factory()
-      const row = fc
-        .record({ sourceId: fc.constantFrom('1', '2'), text: fc.constantFrom('a', 'b') })
-        .map((values) => article(values))
-      await fc.assert(
-        fc.asyncProperty(fc.array(fc.array(row, { maxLength: 4 }), { maxLength: 3 }), async (batches) => {
-          const { feed, close } = await next()
-          const stored = new Map<string, string>()
-          try {
-            for (const batch of batches) {
-              const expected = counts(0, 0, 0)
-              for (const { sourceId, text } of batch) {
-                const before = stored.get(sourceId)
-                expected[before === undefined ? 'inserted' : before === text ? 'unchanged' : 'replaced'] += 1
-                stored.set(sourceId, text)
-              }
-              expect(await feed.saveArticles(batch)).toEqual(expected)
-            }
-            for (const [sourceId, text] of stored)
-              expect((await feed.article('hn', sourceId))?.text).toBe(text)
-          } finally {
-            close()
-          }
-        }),
-        { numRuns: 30 },
-      )
     })
 
     test('article texts of the largest size are stored, twenty at once', { timeout: 60_000 }, async () => {

@@ -10,7 +10,7 @@ import { addDays } from '../../../src/domain/time.ts'
 import { chainOf, gap, headAt, sampleLedger } from '../../domain/year/ledger-rows.ts'
 import { spyOnFiles, temporaryFolder } from '../../support/temporary-folder.ts'
 import { runScript } from '../../support/compiled-sources.ts'
-import { holdLock } from '../sqlite/lock-holder.ts'
+import { holdLock, rawClient } from '../sqlite/lock-holder.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import { dropTriggers, dropTypes, fill, openLedger, appendNow } from './open-ledger.ts'
 import type { RawClient } from './open-ledger.ts'
@@ -61,6 +61,15 @@ describe('the auditor of a ledger', () => {
     const contents = await auditedContents(url)
     expect(contents).toEqual({ ...SAMPLE, unreadable: [] })
     expect(stateOf(path)).toEqual(before)
+  })
+
+  test('the auditor leaves no file beside a ledger in WAL mode', async () => {
+    const { path, url } = await openFilled()
+    const writer = rawClient(url)
+    await writer.execute('PRAGMA journal_mode = wal')
+    writer.close()
+    expect((await auditedContents(url)).rows).toEqual(SAMPLE.rows)
+    expect(readdirSync(dirname(path))).toEqual(['ledger.db'])
   })
 
   test('the auditor reads the mark of a founding', async () => {

@@ -130,12 +130,6 @@ function archiveContract(engine: string, open: ArchiveOpener): void {
       expect(await objects.newestHead()).toEqual(headOf(4))
     })
 
-    test('the archive reads a head that another program wrote with the same fields', async () => {
-      const { objects, plant } = await open()
-      await plant('heads/7', utf8(formatHead()))
-      expect(await objects.newestHead()).toEqual(headOf(7))
-    })
-
     test.each(Object.entries(DAMAGED_HEADS))(
       'the archive refuses a head file with %s',
       async (_what, bytes) => {

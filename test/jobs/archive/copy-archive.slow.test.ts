@@ -18,9 +18,7 @@ import { signedLogIn, storedCheckpoints } from '../../support/signed-log.ts'
 import {
   AS_OF,
   openWorkspace,
-  publish,
   publishDays,
-  publishPortsOf,
   reopenWorkspace,
   RUN_AT,
   sampleSignals,
@@ -137,23 +135,6 @@ describe('a copy of an archive', () => {
       head: { seq: 6 },
     })
     expect(await findingsIn(target.folder)).toEqual([])
-  })
-
-  test('a copy includes counted attempts: a day that failed three times stays a gap', async () => {
-    const source = await filledWorkspace()
-    const next = addDays(AS_OF, 1)
-    const grant = await source.ledger.takeLease({ name: 'x', process: null }, 1, 1_000, () => false)
-    if (!grant.granted) throw new Error('the lease is held')
-    for (const attempt of [1, 2, 3]) await source.ledger.countAttempt(next, attempt, 2, grant.token)
-    await source.ledger.failAttempt(next, 1, 3, 'for a reason')
-    await source.ledger.releaseLease(grant.token)
-    const target = await openWorkspace()
-    await copyOf(source, target)
-    expect(await target.ledger.attempts(next)).toEqual(await source.ledger.attempts(next))
-    await target.feed.importSignals(sampleSignals(next))
-    const clock = tickingClock(RUN_AT + 86_400_000)
-    const { report } = await publish(publishPortsOf(target, { clock }))
-    expect(report).toMatchObject({ outcome: 'gap', attempt: 3 })
   })
 })
 

@@ -2,9 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { withoutModelIds } from '../../../src/domain/models/schema.ts'
 import { addDays, DAY_MS, startOfDay } from '../../../src/domain/time.ts'
 import { DAY, errorOf, MODELS, openBench, PROVIDER_DOWN, SOLVER, START } from '../../support/evaluation.ts'
-import { openApp } from '../../support/api-client.ts'
 import { scriptedModels } from '../../support/router-simulator.ts'
-import { openWorkspace } from '../../support/workspace.ts'
 
 /** The account's minute limit, which begins anew at a time. */
 const minuteLimit = (resetAt: number) =>
@@ -189,51 +187,3 @@ describe('an evaluation across midnight', () => {
     })
   })
 })
-
-describe('an account limit that lasts', () => {
-  test.each([
-    ['of a minute', (at: number) => minuteLimit(at + 3_600_000)],
-    ['of the day', () => spent],
-  ])(
-    'an account limit serves the stored scores, marked as cached, and blames no model: %s',
-    async (_which, limit) => {
-      const bench = await openBench()
-      await bench.run()
-      bench.time.now += DAY_MS
-      const limited = await bench.withService({ fault: ({ at }) => limit(at) })
-      const { report } = await limited.run()
-      expect(report).toMatchObject({
-        outcome: 'partial',
-        primary: SOLVER,
-        evaluated: 0,
-        rateLimit: { kind: 'account' },
-      })
-      const run = await limited.stored()
-      expect(run?.models).toHaveLength(MODELS.length)
-      for (const { evalSummary, instabilityPenalty } of run?.models ?? []) {
-        expect(evalSummary).toMatchObject({ status: 'cached_recent', cacheMultiplier: 0.9, cacheAgeDays: 1 })
-        expect(instabilityPenalty).toBe(0)
-      }
-    },
-  )
-})
-
-test.each([
-  [32, 'high', '4 of the top 5'],
-  [34, 'medium', '3 of the top 5'],
-])(
-  'the status with %i requests of the day used by others has the confidence %s: %s have a fresh score',
-  async (usedByOthers, confidence, share) => {
-    const models = MODELS.slice(0, 5)
-    const bench = await openBench({ models })
-    await bench.run()
-    bench.time.now += DAY_MS + 3_600_000
-    const capped = await bench.withService({ models, usedByOthers })
-    expect((await capped.run()).report).toMatchObject({ outcome: 'partial', requests: 40 - usedByOthers })
-    const { recommendations } = capped.ports
-    const app = openApp(await openWorkspace(), { recommendations, clock: bench.time.clock })
-    const status = await app.request('http://dash.test/api/status/free-llm')
-    expect(await status.json()).toMatchObject({ rankingConfidence: confidence })
-    expect((await capped.stored())?.rankingConfidenceReason).toContain(share)
-  },
-)
