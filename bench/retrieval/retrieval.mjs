@@ -89,7 +89,7 @@ async function measureTitles(items, search, plain, trigrams) {
     for (const kind of kinds) {
       const text = question[kind]
       const whole = { sources: [], minPoints: null, minComments: null, from: null, to: null }
-      const asked = { query: text, ...whole, limit: AT, cursor: null }
+      const asked = { query: text, ...whole, sort: 'relevance', limit: AT, cursor: null }
       const answers = {
         search: (await search.search(asked)).items.map(({ key }) => key),
         'plain BM25, every word': await plain.find(text, 'AND', AT),

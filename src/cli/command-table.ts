@@ -3,6 +3,7 @@ import type { Option } from 'commander'
 import type { LiveSort } from '../domain/feed/live-sort.ts'
 import { LIVE_SOURCES } from '../domain/feed/live-source.ts'
 import type { LiveSourceName } from '../domain/feed/live-source.ts'
+import type { SearchSort } from '../domain/feed/search/search.ts'
 import { choice, option, settingOption, toggle } from './commands/command-spec.ts'
 import type { CommandSpec } from './commands/command-spec.ts'
 import { SETTING_FLAGS } from './settings/flags.ts'
@@ -18,8 +19,10 @@ function addLiveSources(value: string, before: LiveSourceName[] = []): LiveSourc
   return [...before, ...sources]
 }
 
-// Said again here, where its type is checked: the module of the periods loads a library that help does not need.
+// Said again here, where their types are checked: their modules load a library that help does not need.
 const SORTS = Object.keys({ trending: 0, day: 0, week: 0, month: 0 } satisfies Record<LiveSort, 0>)
+
+const SEARCH_SORTS = Object.keys({ relevance: 0, newest: 0, points: 0 } satisfies Record<SearchSort, 0>)
 
 const TOP_SOURCES = [...LIVE_SOURCES, 'hype', 'midjourney']
 
@@ -152,6 +155,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--min-comments <n>', 'only items with at least as many comments'),
       option('--from <day>', 'only items of this day or later (YYYY-MM-DD)'),
       option('--to <day>', 'only items of this day or earlier (YYYY-MM-DD)'),
+      choice('--sort <order>', 'order of the items (default: relevance)', SEARCH_SORTS),
       option('--limit <n>', 'maximum number of items (1 to 100, default 20)'),
     ],
     load: async () => (await import('./commands/search.ts')).searchCommand,

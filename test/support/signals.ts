@@ -40,7 +40,7 @@ export function rebuild(search: Omit<FeedSearch, 'by'>): Promise<number> {
 /** A query for everything, except overridden parts. */
 export function searchQuery(query: string, overrides: Partial<SearchQuery> = {}): SearchQuery {
   const all = { sources: [], minPoints: null, minComments: null, from: null, to: null }
-  return { query, ...all, limit: 20, cursor: null, ...overrides }
+  return { query, ...all, sort: 'relevance', limit: 20, cursor: null, ...overrides }
 }
 
 /** The instant at which the live rankings of the tests are made. */

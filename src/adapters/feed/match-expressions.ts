@@ -1,5 +1,4 @@
 import { QUERY_MAX_WORDS } from '../../domain/feed/search/search.ts'
-import type { Match } from '../../domain/feed/search/search.ts'
 import { formsOf, withLastAsPrefix } from '../../domain/feed/search/search-terms.ts'
 import type { QueryTerm } from '../../domain/feed/search/search-terms.ts'
 import type { WordCounts } from '../../domain/feed/search/title-similarity.ts'
@@ -7,22 +6,22 @@ import { isPaired } from '../../domain/feed/search/tokenize.ts'
 
 /** Expressions of SQLite's FTS5 for search words. */
 
+/** Returns the expression of every word, or of every word with the last one as a prefix; null if there is none. */
+export function expressionOfAll(match: 'all' | 'prefix', units: readonly QueryTerm[]): string | null {
+  const matched = match === 'all' ? units : (withLastAsPrefix(units) ?? [])
+  return matched.length === 0 ? null : toMatchExpression(matched, 'AND')
+}
+
 /**
- * Returns the expression of a group; null if the group is empty or the same as an earlier one.
+ * Returns the expression of some of the words; null if there is none.
  *
- * @param hasEarlierHits true if an earlier group has items; otherwise quoted phrases are split too
+ * @param hasEarlierHits true if items with all words were found; otherwise quoted phrases are split too
  */
-export function expressionFor(
-  match: Match,
+export function expressionOfSome(
   units: readonly QueryTerm[],
   counts: WordCounts,
   hasEarlierHits: boolean,
 ): string | null {
-  if (match === 'all') return toMatchExpression(units, 'AND')
-  if (match === 'prefix') {
-    const prefixed = withLastAsPrefix(units)
-    return prefixed && toMatchExpression(prefixed, 'AND')
-  }
   const parts = distinctUnits(units.flatMap((unit) => (unit.quoted && hasEarlierHits ? [unit] : split(unit))))
   const quoted = parts.filter((unit) => unit.quoted)
   const loose = rarestUnits(

@@ -1,10 +1,11 @@
 import { PAGED_ITEMS_MAX } from '../../domain/feed/search/search.ts'
 import type { SearchQuery } from '../../domain/feed/search/search.ts'
+import { KNOWN_POINTS } from '../../domain/feed/source.ts'
 import type { WordCounts } from '../../domain/feed/search/title-similarity.ts'
 import { asJsonRows, columnsOf, selectJsonRows, selectObjects } from '../sqlite/rows.ts'
 import type { ObjectColumns, SqlReader } from '../sqlite/rows.ts'
 import type { ItemRow } from './items.ts'
-import { firstIdOf, lastIdOf } from './search-documents.ts'
+import { START_OF_ID, firstIdOf, lastIdOf } from './search-documents.ts'
 
 /** Documents of the search index, selected and ranked by SQLite's FTS5. */
 
@@ -49,18 +50,45 @@ export function selectDocuments(
  */
 export const RANKED_MAX = PAGED_ITEMS_MAX + 1
 
-/**
- * Returns a query that ranks a table of words by BM25 (greater is better), and equal scores by age, the newest
- * first.
- */
-export function rankedQuery(table: 'search_titles' | 'search_texts', limit: number): string {
+/** Order of documents: by age, by points, or by BM25 and some weight of the points. */
+type DocumentOrder = 'newest' | 'points' | { pointsWeight: number }
+
+/** The order by BM25 alone. */
+export const BM25: DocumentOrder = { pointsWeight: 0 }
+
+type WordTable = 'search_titles' | 'search_texts'
+
+/** Facts of the document of a row, from an index that holds them alone: the documents themselves are far larger. */
+function factsOf(table: WordTable): string {
+  return `search_documents o INDEXED BY search_documents_facts WHERE o.id = ${table}.rowid`
+}
+
+/** Points of an item against those that one item in a hundred of its source reaches. */
+const FAME = `coalesce(sqrt(max(0, o.points) / CASE o.source
+  ${KNOWN_POINTS.map(([source, points]) => `WHEN '${source}' THEN ${points}.0`).join(' ')} END), 0)`
+
+/** Returns the expression by which rows are ordered, the greatest first. */
+function scoreOf(table: WordTable, order: DocumentOrder): string {
+  if (order === 'newest') return `(SELECT coalesce(o.published_at, ${START_OF_ID}) FROM ${factsOf(table)})`
+  if (order === 'points') return `(SELECT o.points FROM ${factsOf(table)})`
+  const { pointsWeight } = order
+  const factor = pointsWeight === 0 ? 1 : `(SELECT 1 + ${pointsWeight} * ${FAME} FROM ${factsOf(table)})`
+  return `-bm25(${table}) * ${factor}`
+}
+
+function matching(table: WordTable): string {
   return `
-    SELECT rowid AS id, -bm25(${table}) AS score FROM ${table}
-    WHERE ${table} MATCH ?1 AND rowid BETWEEN ?2 AND ?3 AND ((?4 = '[]' AND ?5 IS NULL AND ?6 IS NULL) OR EXISTS (
-      SELECT 1 FROM search_documents o WHERE o.id = ${table}.rowid
+    ${table} MATCH ?1 AND rowid BETWEEN ?2 AND ?3 AND ((?4 = '[]' AND ?5 IS NULL AND ?6 IS NULL) OR EXISTS (
+      SELECT 1 FROM ${factsOf(table)}
         AND (?4 = '[]' OR o.source IN (SELECT value FROM json_each(?4)))
         AND (?5 IS NULL OR coalesce(o.points, 0) >= ?5) AND (?6 IS NULL OR coalesce(o.comments, 0) >= ?6)
-    ))
+    ))`
+}
+
+/** Returns a query for the first rows of a table of words in an order, and those of equal scores newest first. */
+export function rankedQuery(table: WordTable, order: DocumentOrder, limit: number): string {
+  return `
+    SELECT rowid AS id, ${scoreOf(table, order)} AS score FROM ${table} WHERE ${matching(table)}
     ORDER BY score DESC, id DESC LIMIT ${limit}`
 }
 
@@ -74,28 +102,61 @@ export const NO_FILTER: SearchFilter = {
   to: null,
 }
 
+/** A document as it is ordered. */
+export interface RankedDocument extends IndexedDocument {
+  /** null for unknown points. */
+  score: number | null
+}
+
 /**
- * Selects items whose title matches, ranked by BM25, then those whose text matches: the scores of two tables are
- * not comparable. Equal scores are ordered by points, then by age, the newest first.
+ * Selects the first items whose title or text matches. By relevance, those whose title matches come first: the scores of two
+ * tables are not comparable.
  */
 export function findDocuments(
   reader: SqlReader,
   filter: SearchFilter,
-  options: { expression: string; depth: number; excludedIds: readonly number[]; limit: number },
-): Promise<IndexedDocument[]> {
-  const { expression, depth, excludedIds, limit } = options
+  options: {
+    expression: string
+    order: DocumentOrder
+    depth: number
+    excludedIds: readonly number[]
+    limit: number
+  },
+): Promise<RankedDocument[]> {
+  const { expression, order, depth, excludedIds, limit } = options
+  const ranking = `ORDER BY ${typeof order === 'string' ? '' : 'f.place, '}f.score DESC, f.id DESC`
   const found = `(
-    WITH titles AS (${rankedQuery('search_titles', depth)}), texts AS (${rankedQuery('search_texts', depth)})
-    SELECT id, score, 0 AS place FROM titles
-    UNION ALL SELECT id, score, 1 AS place FROM texts WHERE id NOT IN (SELECT id FROM titles)
+    WITH titles AS (${rankedQuery('search_titles', order, depth)}),
+      texts AS (${rankedQuery('search_texts', order, depth)})
+    SELECT * FROM (
+      SELECT id, score, 0 AS place FROM titles
+      UNION ALL SELECT id, score, 1 AS place FROM texts WHERE id NOT IN (SELECT id FROM titles)
+    ) f WHERE f.id NOT IN (SELECT value FROM json_each(?7)) ${ranking} LIMIT ${limit}
   )`
-  return selectDocuments(
+  return selectObjects<RankedDocument>(
     reader,
-    `${found} f JOIN search_documents d ON d.id = f.id
-    WHERE f.id NOT IN (SELECT value FROM json_each(?7))
-    ORDER BY f.place, f.score DESC, coalesce(d.points, 0) DESC, d.id DESC LIMIT ${limit}`,
+    { ...DOCUMENT_COLUMNS, score: 'f.score' },
+    `${found} f JOIN search_documents d ON d.id = f.id ${ranking}`,
     [...rankedArgs(expression, filter), JSON.stringify(excludedIds)],
+    'the search index',
   )
+}
+
+/** Counts the items whose title or text matches; null if there are more than the pages of a search reach. */
+export async function countDocuments(
+  reader: SqlReader,
+  filter: SearchFilter,
+  expression: string,
+): Promise<number | null> {
+  const first = (table: WordTable): string =>
+    `SELECT * FROM (SELECT rowid AS id FROM ${table} WHERE ${matching(table)} LIMIT ${RANKED_MAX})`
+  const sql = asJsonRows(
+    'items',
+    `SELECT count(*) AS items FROM (${first('search_titles')} UNION ${first('search_texts')})`,
+  )
+  const [row] = await selectJsonRows(reader, sql, rankedArgs(expression, filter), 'the search index')
+  const items = Number(row?.[0])
+  return items > PAGED_ITEMS_MAX ? null : items
 }
 
 /** Returns the parameters 1 to 6 of {@link rankedQuery}. */

@@ -23,6 +23,9 @@ export const DAY_NUMBER_OF_ID = 'id >> 31'
 /** Day 0, so that every day in a valid timestamp has a positive number. */
 const DAY_ZERO = startOfDay('0000-01-01')
 
+/** SQL expression for the start of an id's day. */
+export const START_OF_ID = `(${DAY_NUMBER_OF_ID}) * ${DAY_MS} + ${DAY_ZERO}`
+
 /** Returns an id below those of all items of the day and above those of all earlier days. */
 export function firstIdOf(day: Day): number {
   return ((startOfDay(day) - DAY_ZERO) / DAY_MS) * NUMBERS_PER_DAY

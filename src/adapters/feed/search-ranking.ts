@@ -1,33 +1,32 @@
 import { createHash } from 'node:crypto'
-import {
-  MATCHES,
-  PAGED_ITEMS_MAX,
-  QUERY_MAX_LENGTH,
-  QUERY_MAX_WORDS,
-} from '../../domain/feed/search/search.ts'
+import { PAGED_ITEMS_MAX, QUERY_MAX_LENGTH, QUERY_MAX_WORDS } from '../../domain/feed/search/search.ts'
 import type {
   FeedSearchRefusal,
+  Match,
   SearchHit,
   SearchPage,
   SearchQuery,
 } from '../../domain/feed/search/search.ts'
 import { parseSearchText } from '../../domain/feed/search/search-terms.ts'
+import type { QueryTerm } from '../../domain/feed/search/search-terms.ts'
 import { weightOf } from '../../domain/feed/search/title-similarity.ts'
 import type { WordCounts } from '../../domain/feed/search/title-similarity.ts'
 import { indexedWords, tokenize } from '../../domain/feed/search/tokenize.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { SqlReader } from '../sqlite/rows.ts'
 import { toIndexedItem } from './items.ts'
-import { expressionFor, toMatchExpression } from './match-expressions.ts'
+import { expressionOfAll, expressionOfSome, toMatchExpression } from './match-expressions.ts'
 import {
+  BM25,
   RANKED_MAX,
+  countDocuments,
   findDocuments,
   rankedArgs,
   rankedQuery,
   readCounts,
   selectDocuments,
 } from './ranked-documents.ts'
-import type { IndexedDocument } from './ranked-documents.ts'
+import type { IndexedDocument, RankedDocument } from './ranked-documents.ts'
 import { readItemCount } from './search-index.ts'
 
 /** Searches, ranked by SQLite's FTS5 (docs/decisions/0020-search-ranking.md). */
@@ -38,38 +37,91 @@ const PARTIAL_MAX = 200
 /** Maximum number of items that come first because the query is their title. */
 const TITLES_MAX = 100
 
+/** Weight of the points in a query of one word. More words name their item: the weight falls with the square of their number. */
+const POINTS_WEIGHT = 1.5
+
 /** Minimum share of the words' total weight in the title of such an item. */
 const PARTIAL_MIN_SHARE = 0.5
 
-/**
- * Searches items: first those with the text as their title, then those with every word, then those with the last word
- * as a prefix, then those with some words (docs/api.md).
- */
+/** Searches items by relevance, age or points (docs/api.md). */
 export async function search(reader: SqlReader, query: SearchQuery): Promise<SearchPage> {
   const offset = parseCursor(query)
   const pageEnd = Math.min(offset + query.limit, PAGED_ITEMS_MAX)
   const units = parseSearchText(query.query)
-  const words = units.flatMap((unit) => unit.words)
-  const counts = await readCounts(reader, await readItemCount(reader), words)
+  const itemCount = await readItemCount(reader)
+  const request = { reader, query, units, pageEnd }
+  const hits =
+    query.sort === 'relevance'
+      ? await rankByRelevance(request, await readCounts(reader, itemCount, wordsOf(units)))
+      : await rankBy(request, query.sort)
+  const isLast = hits.length <= pageEnd || pageEnd === PAGED_ITEMS_MAX
+  const expression = expressionOfAll('prefix', units) ?? expressionOfAll('all', units)
+  return {
+    items: hits.slice(offset, pageEnd),
+    cursor: isLast ? null : `${digestOf(query)}.${pageEnd}`,
+    total: expression === null ? 0 : await countDocuments(reader, query, expression),
+  }
+}
+
+interface SearchRequest {
+  reader: SqlReader
+  query: SearchQuery
+  units: readonly QueryTerm[]
+  /** Position after the page. One more item is ranked, if there is one: it shows whether there is another page. */
+  pageEnd: number
+}
+
+function wordsOf(units: readonly QueryTerm[]): string[] {
+  return units.flatMap((unit) => unit.words)
+}
+
+/**
+ * Ranks items: first those with the text as their title, then those with every word, then those with the last word as a
+ * prefix, then those with some words.
+ */
+async function rankByRelevance(
+  { reader, query, units, pageEnd }: SearchRequest,
+  counts: WordCounts,
+): Promise<SearchHit[]> {
+  const pointsWeight = POINTS_WEIGHT / wordsOf(units).length ** 2
   const hits = new Map<number, SearchHit>()
   for (const row of await findTitle(reader, query)) {
     hits.set(row.id, { ...toIndexedItem(row), match: 'all' })
   }
-  for (const match of MATCHES) {
-    // One more item than the page needs shows whether there is another page.
-    if (hits.size > pageEnd || units.length === 0) break
-    const expression = expressionFor(match, units, counts, hits.size > 0)
-    if (expression === null) continue
-    const [limit, depth] =
-      match === 'some' ? [PARTIAL_MAX, PARTIAL_MAX + hits.size] : [pageEnd + 1, RANKED_MAX]
+  for (const match of ['all', 'prefix'] as const) {
+    const expression = expressionOfAll(match, units)
+    if (hits.size > pageEnd || expression === null) continue
+    const ranking = { order: { pointsWeight }, limit: pageEnd + 1, depth: RANKED_MAX }
     const excludedIds = [...hits.keys()]
-    const found = await findDocuments(reader, query, { expression, depth, excludedIds, limit })
-    const kept = match === 'some' ? selectHeaviest(found, words, counts) : found
-    for (const row of kept) hits.set(row.id, { ...toIndexedItem(row), match })
+    const found = await findDocuments(reader, query, { ...ranking, expression, excludedIds })
+    for (const row of found) hits.set(row.id, { ...toIndexedItem(row), match })
   }
-  const isLast = hits.size <= pageEnd || pageEnd === PAGED_ITEMS_MAX
-  const cursor = isLast ? null : `${digestOf(query)}.${pageEnd}`
-  return { items: [...hits.values()].slice(offset, pageEnd), cursor }
+  const expression = expressionOfSome(units, counts, hits.size > 0)
+  if (hits.size > pageEnd || expression === null) return [...hits.values()]
+  const ranking = { order: BM25, limit: PARTIAL_MAX, depth: PARTIAL_MAX + hits.size }
+  const excludedIds = [...hits.keys()]
+  const found = await findDocuments(reader, query, { ...ranking, expression, excludedIds })
+  const some = selectHeaviest(found, wordsOf(units), counts)
+  return [...hits.values(), ...some.map((row) => ({ ...toIndexedItem(row), match: 'some' as const }))]
+}
+
+/** Orders the items with every word, the last one also as a prefix, by age or points. */
+async function rankBy(
+  { reader, query, units, pageEnd }: SearchRequest,
+  order: 'newest' | 'points',
+): Promise<SearchHit[]> {
+  const ranking = { order, limit: pageEnd + 1, depth: pageEnd + 1, excludedIds: [] }
+  const hits = new Map<number, { row: RankedDocument; match: Match }>()
+  for (const match of ['prefix', 'all'] as const) {
+    const expression = expressionOfAll(match, units)
+    if (expression === null) continue
+    // An item with every word is also in the larger group, and as far in front in its own.
+    const found = await findDocuments(reader, query, { ...ranking, expression })
+    for (const row of found) hits.set(row.id, { row, match })
+  }
+  return [...hits.values()]
+    .sort((a, b) => (b.row.score ?? -Infinity) - (a.row.score ?? -Infinity) || b.row.id - a.row.id)
+    .map(({ row, match }) => ({ ...toIndexedItem(row), match }))
 }
 
 /** Selects items whose title is the text of the query, those with the same signs first. */
@@ -80,7 +132,7 @@ async function findTitle(reader: SqlReader, query: SearchQuery): Promise<Indexed
   const expression = `^ ${toMatchExpression([{ words, prefix: false, quoted: true }], 'AND')}`
   const found = await selectDocuments(
     reader,
-    `(${rankedQuery('search_titles', TITLES_MAX)}) f JOIN search_documents d ON d.id = f.id
+    `(${rankedQuery('search_titles', BM25, TITLES_MAX)}) f JOIN search_documents d ON d.id = f.id
     ORDER BY f.score DESC, coalesce(d.points, 0) DESC, d.id DESC`,
     rankedArgs(expression, query),
   )
@@ -100,8 +152,8 @@ function parseCursor(query: SearchQuery): number {
   return Number(offset)
 }
 
-function digestOf({ query, sources, minPoints, minComments, from, to }: SearchQuery): string {
-  const text = JSON.stringify([query, sources, minPoints, minComments, from, to])
+function digestOf({ query, sources, minPoints, minComments, from, to, sort }: SearchQuery): string {
+  const text = JSON.stringify([query, sources, minPoints, minComments, from, to, sort])
   return createHash('sha256').update(text).digest('base64url').slice(0, 16)
 }
 

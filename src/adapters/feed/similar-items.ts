@@ -7,7 +7,7 @@ import { Refusal } from '../../domain/refusal.ts'
 import type { SqlReader } from '../sqlite/rows.ts'
 import { toIndexedItem } from './items.ts'
 import { rarestUnits, toMatchExpression, toWordUnits } from './match-expressions.ts'
-import { NO_FILTER, rankedArgs, rankedQuery, readCounts, selectDocuments } from './ranked-documents.ts'
+import { BM25, NO_FILTER, rankedArgs, rankedQuery, readCounts, selectDocuments } from './ranked-documents.ts'
 import type { IndexedDocument } from './ranked-documents.ts'
 import { readItemCount } from './search-index.ts'
 
@@ -73,7 +73,7 @@ async function readSamePage(reader: SqlReader, { page }: IndexedDocument): Promi
 /** Selects the best items by BM25 whose titles contain any of the words. */
 async function readSimilarTitles(reader: SqlReader, words: readonly QueryTerm[]): Promise<IndexedDocument[]> {
   if (words.length === 0) return []
-  const found = `(${rankedQuery('search_titles', CANDIDATES)})`
+  const found = `(${rankedQuery('search_titles', BM25, CANDIDATES)})`
   const args = rankedArgs(toMatchExpression(words, 'OR'), NO_FILTER)
   return selectDocuments(reader, `${found} f JOIN search_documents d ON d.id = f.id`, args)
 }

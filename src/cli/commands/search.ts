@@ -14,6 +14,7 @@ interface SearchFlags {
   minComments?: string
   from?: string
   to?: string
+  sort?: string
   limit?: string
 }
 
@@ -55,7 +56,7 @@ function refuseSourceAsWord(words: readonly string[]): void {
 
 function parseQuery(words: readonly string[], flags: SearchFlags): SearchQuery {
   const params = new URLSearchParams({ q: words.join(' ') })
-  for (const name of ['source', 'minPoints', 'minComments', 'from', 'to', 'limit'] as const) {
+  for (const name of ['source', 'minPoints', 'minComments', 'from', 'to', 'sort', 'limit'] as const) {
     const value = flags[name]
     if (value !== undefined) params.set(name, value)
   }

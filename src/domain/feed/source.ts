@@ -22,18 +22,25 @@ interface SourceFacts {
   unit?: string
   /** URL of a discussion, without the item's id at its end. */
   discussions?: string
+  /** Points that about one item in a hundred reaches, to compare the points of sources; absent if unknown. */
+  knownPoints?: number
 }
 
 /** Every source that is ever ranked. */
 const SOURCES: Readonly<Record<NewsSource | `hype:${HypeProvider}` | 'midjourney' | 'github', SourceFacts>> =
   {
-    hn: { name: 'Hacker News', discussions: 'https://news.ycombinator.com/item?id=' },
-    lobsters: { name: 'Lobsters', discussions: 'https://lobste.rs/s/' },
-    lesswrong: { name: 'LessWrong', unit: 'karma', discussions: 'https://www.lesswrong.com/posts/' },
-    'hype:github': { name: 'GitHub', unit: 'stars' },
-    'hype:huggingface': { name: 'Hugging Face', unit: 'likes' },
-    'hype:replicate': { name: 'Replicate', unit: 'runs' },
-    'hype:reddit': { name: 'Reddit', unit: 'upvotes' },
+    hn: { name: 'Hacker News', discussions: 'https://news.ycombinator.com/item?id=', knownPoints: 1_000 },
+    lobsters: { name: 'Lobsters', discussions: 'https://lobste.rs/s/', knownPoints: 100 },
+    lesswrong: {
+      name: 'LessWrong',
+      unit: 'karma',
+      discussions: 'https://www.lesswrong.com/posts/',
+      knownPoints: 250,
+    },
+    'hype:github': { name: 'GitHub', unit: 'stars', knownPoints: 10_000 },
+    'hype:huggingface': { name: 'Hugging Face', unit: 'likes', knownPoints: 2_000 },
+    'hype:replicate': { name: 'Replicate', unit: 'runs', knownPoints: 50_000_000 },
+    'hype:reddit': { name: 'Reddit', unit: 'upvotes', knownPoints: 2_000 },
     midjourney: { name: 'Midjourney' },
     github: { name: 'github' },
   }
@@ -42,6 +49,11 @@ const SOURCES: Readonly<Record<NewsSource | `hype:${HypeProvider}` | 'midjourney
 export function factsOf(source: string): SourceFacts | null {
   return isKeyOfSources(source) ? SOURCES[source] : null
 }
+
+/** The points that one item in a hundred reaches, of every source where they are known. */
+export const KNOWN_POINTS: readonly (readonly [source: string, points: number])[] = Object.entries(
+  SOURCES,
+).flatMap(([source, { knownPoints }]) => (knownPoints === undefined ? [] : [[source, knownPoints] as const]))
 
 function isKeyOfSources(source: string): source is keyof typeof SOURCES {
   return Object.hasOwn(SOURCES, source)

@@ -131,6 +131,7 @@ const HANDLERS: {
       minComments: null,
       from,
       to,
+      sort: 'relevance',
       limit: limit ?? LIMIT_DEFAULT,
       cursor: null,
     })

@@ -2,43 +2,13 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
 import { ruleTest } from '../../../src/domain/feed/rule.ts'
-import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { formatInstant, startOfDay } from '../../../src/domain/time.ts'
-import { quiet, rebuild, searchQuery, signal } from '../../support/signals.ts'
+import { quiet, rebuild, searchQuery } from '../../support/signals.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import type { FeedOpener, OpenFeed } from './open-feed.ts'
+import { filled, titled, titlesOf, walk } from './filled-search.ts'
+import { searchSortContract } from './search-sort-contract.ts'
 import { anyText } from '../../support/any-text.ts'
-
-let number = 0
-
-/** A signal of a new event with this title, published on its day. */
-function titled(title: string, overrides: Partial<Signal> = {}): Signal {
-  const sourceId = `${(number += 1)}`
-  const day = overrides.day ?? '2026-03-01'
-  const url = `https://example.org/${sourceId}`
-  return signal({ sourceId, title, url, publishedAt: startOfDay(day), ...overrides })
-}
-
-const titlesOf = async (search: CallerSearch, query: string, overrides = {}): Promise<string[]> =>
-  (await search.search(searchQuery(query, overrides))).items.map(({ title }) => title)
-
-/** A feed whose index has taken these signals in. */
-async function filled(engine: FeedOpener, signals: readonly Signal[]): Promise<OpenFeed> {
-  const opened = await engine.open()
-  await opened.feed.importSignals(signals)
-  return opened
-}
-
-/** Returns every key of a query's items, page by page. */
-async function walk(search: CallerSearch, query: string, limit: number): Promise<string[]> {
-  const keys: string[] = []
-  for (let cursor: string | null | undefined; cursor !== null;) {
-    const page = await search.search(searchQuery(query, { limit, cursor: cursor ?? null }))
-    keys.push(...page.items.map(({ key }) => key))
-    ;({ cursor } = page)
-  }
-  return keys
-}
 
 async function saveText({ feed }: OpenFeed, sourceId: string, text: string): Promise<void> {
   await feed.saveArticles([{ source: 'hn', sourceId, text, provenance: 'hn:test', fetchedAt: 1 }])
@@ -136,6 +106,7 @@ const LONG_TITLE = Array.from({ length: 40 }, (_, at) => `word${at}`).join(' ')
 /** Contract of every feed engine: search, similar items and trends. */
 export function searchContract(name: string, engine: FeedOpener): void {
   queryContract(name, engine)
+  searchSortContract(name, engine)
   relationContract(name, engine)
   indexContract(name, engine)
 }
@@ -144,7 +115,7 @@ function queryContract(name: string, engine: FeedOpener): void {
   describe(`the search in ${name}`, () => {
     test('the search finds nothing in an empty feed, and no item', async () => {
       const { search } = await engine.open()
-      expect(await search.search(searchQuery('rust'))).toEqual({ items: [], cursor: null })
+      expect(await search.search(searchQuery('rust'))).toEqual({ items: [], cursor: null, total: 0 })
       expect(await search.termTrend({ term: 'rust', from: null, to: null })).toEqual({
         mentions: 0,
         days: [],
@@ -325,7 +296,8 @@ function queryContract(name: string, engine: FeedOpener): void {
       )
       await fc.assert(
         fc.asyncProperty(text, async (query) => {
-          const { items } = await search.search(searchQuery(query))
+          const { items, total } = await search.search(searchQuery(query))
+          expect(total).toBe(items.filter(({ match }) => match !== 'some').length)
           const { mentions } = await search.termTrend({ term: query, from: null, to: null })
           expect(Math.max(items.length, mentions)).toBeLessThanOrEqual(2)
         }),
@@ -504,8 +476,9 @@ function indexContract(name: string, engine: FeedOpener): void {
       await raw().execute(
         "CREATE TRIGGER broken BEFORE INSERT ON search_documents BEGIN SELECT json('{'); END",
       )
-      await expect(feed.importSignals([titled('rust')])).rejects.toThrow(/malformed JSON/)
-      expect(await feed.latestDay({ source: 'hn', sourceId: `${number}` }, '2026-12-31')).toBeNull()
+      const refused = titled('rust')
+      await expect(feed.importSignals([refused])).rejects.toThrow(/malformed JSON/)
+      expect(await feed.latestDay(refused, '2026-12-31')).toBeNull()
     })
 
     test('the index refuses a stored title that is not valid UTF-8', async () => {

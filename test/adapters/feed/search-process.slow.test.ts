@@ -122,7 +122,7 @@ const BURSTS = `
   const [, script, url] = process.argv
   const data = { url, nativeBusyMs: 20, retryMs: 3000 }
   const anything = { sources: [], minPoints: null, minComments: null, from: null, to: null }
-  const query = { kind: 'search', query: { query: 'rust', ...anything, limit: 5, cursor: null } }
+  const query = { kind: 'search', query: { query: 'rust', ...anything, sort: 'relevance', limit: 5, cursor: null } }
   for (const timeoutMs of [1, 20, 50, 80, 120, 160, 240, 500]) {
     const searching = searchProcess(new URL(script), data, timeoutMs)
     const queue = searchQueue(1)

@@ -35,7 +35,7 @@ describe('dash search and dash reindex', () => {
     const json = await dash(['search', 'rust', '--json', '--data-dir', folder])
     expect(json.stdout.trimEnd()).not.toMatch(/[\p{Cc}\p{Cf}]/u)
     const items = [{ title: 'Rust\n\u009b2J\u202eforged' }]
-    expect(JSON.parse(json.stdout)).toMatchObject({ items, cursor: null })
+    expect(JSON.parse(json.stdout)).toMatchObject({ items, cursor: null, total: 1 })
     const minimum = async (...args: string[]) => dash(['search', 'rust', ...args, '--data-dir', folder])
     expect((await minimum('--min-points', '1', '--min-comments', '0')).stdout).toMatch(/^2026-03-01 {2}hn-1/)
     expect((await minimum('--min-points', '2')).stdout).toBe('nothing found\n')
@@ -44,6 +44,7 @@ describe('dash search and dash reindex', () => {
       code: 64,
       stderr: expect.stringContaining('--min-points and --min-comments must be whole numbers') as string,
     })
+    expect((await minimum('--sort', 'newest')).stdout).toMatch(/^2026-03-01 {2}hn-1/)
     const part = await dash(['search', 'rus', 'nothing', '--limit', '1', '--json', '--data-dir', folder])
     expect(JSON.parse(part.stdout)).toMatchObject({ items: [], cursor: null })
     const none = await dash(['search', '"', '--data-dir', folder])

@@ -65,6 +65,7 @@ describe('the search over HTTP', () => {
     ['/api/search?q=a&from=2026-02-30', 'invalid_time'],
     ['/api/search?q=a&from=2026-02-02&to=2026-02-01', 'invalid_time'],
     ['/api/search?q=a&to=2026-02-02&to=2026-02-02', 'invalid_time'],
+    ['/api/search?q=a&sort=oldest', 'invalid_sort'],
     ['/api/search?q=a&limit=0', 'invalid_limit'],
     ['/api/search?q=a&limit=101', 'invalid_limit'],
     ['/api/search?q=a&limit=1e1', 'invalid_limit'],

@@ -23,6 +23,10 @@ export const TREND_MAX_DAYS = 3_660
 /** Most sources of a query. */
 const SOURCES_MAX = 20
 
+/** Orders of a search: by relevance, by time of publication, or by points. */
+export const SEARCH_SORTS = ['relevance', 'newest', 'points'] as const
+export type SearchSort = (typeof SEARCH_SORTS)[number]
+
 /** Timeout of a query, from its start. */
 export const QUERY_TIMEOUT_MS = 2_000
 
@@ -32,6 +36,7 @@ export const SEARCH_REFUSALS = [
   'invalid_source',
   'invalid_minimum',
   'invalid_time',
+  'invalid_sort',
   'invalid_limit',
   'invalid_cursor',
   'invalid_key',
@@ -144,6 +149,15 @@ export const searchQuery = inOrder(
     }),
     ...minimumFields,
     ...range,
+    sort: z
+      .enum(SEARCH_SORTS)
+      .default('relevance')
+      .meta({
+        description: [
+          'Order of the items. `newest` and `points`, in the unit of each source, list only items with all words; items',
+          'with unknown points come last, and those with equal ones newest first.',
+        ].join(' '),
+      }),
     limit,
     cursor: z
       .string()
@@ -172,6 +186,7 @@ const CODES = {
   minComments: 'invalid_minimum',
   from: 'invalid_time',
   to: 'invalid_time',
+  sort: 'invalid_sort',
   limit: 'invalid_limit',
   cursor: 'invalid_cursor',
   key: 'invalid_key',
@@ -193,7 +208,7 @@ export interface TermTrendQuery {
   to: Day | null
 }
 
-/** @throws Refusal for the first of q, source, minPoints, minComments, from, to, limit that is wrong */
+/** @throws Refusal for the first of q, source, minPoints, minComments, from, to, sort, limit that is wrong */
 export function parseSearchRequest(params: URLSearchParams): SearchQuery {
   const { q, source, ...rest } = parseQuery(searchQuery, params, CODES)
   return { query: q, sources: source, ...rest }
@@ -234,7 +249,7 @@ export interface SearchCaller {
 // Results
 
 /** Match of an item: every word, every word with the last one as a prefix, or some words. */
-export const MATCHES = ['all', 'prefix', 'some'] as const
+const MATCHES = ['all', 'prefix', 'some'] as const
 export type Match = (typeof MATCHES)[number]
 
 /** Reasons of similarity. */
@@ -281,6 +296,12 @@ export const searchPageSchema = z
       }),
     ),
     cursor: z.string().nullable().meta({ description: 'Value for the next page; null on the last page' }),
+    total: count.meta({
+      description: [
+        'Number of items with all words, the last one also as a prefix, on all pages together;',
+        `null if it is greater than ${PAGED_ITEMS_MAX}`,
+      ].join(' '),
+    }),
   })
   .meta({ id: 'SearchPage' })
 export type SearchPage = z.infer<typeof searchPageSchema>
