@@ -169,7 +169,33 @@ test.each([740, 800, 961, 1024])('the header is one row in a window of %i pixels
   expect((await measuresOf(page)).header).toBeLessThanOrEqual(56)
 })
 
-test.each([...VIEWS, ['comparison', '/?day=2026-11-20&withDay=2026-11-24'], ['docs', '/docs']] as const)(
+const day = (daysAgo: number): string =>
+  new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10)
+
+const MORE_VIEWS = [
+  ...VIEWS,
+  ['comparison', `/?day=${day(7)}&withDay=${day(3)}`],
+  ['missed', `/?since=${day(14)}`],
+  ['docs', '/docs'],
+] as const
+
+test.each(MORE_VIEWS)('nothing moves while a page arrives over a slow line: %s', async (_name, path) => {
+  const { page } = await visit(demo.url, { viewport: PHONE })
+  const devtools = await page.context().newCDPSession(page)
+  const line = { offline: false, latency: 150, downloadThroughput: 200_000, uploadThroughput: 100_000 }
+  await devtools.send('Network.emulateNetworkConditions', line)
+  await page.goto(demo.url + path, { waitUntil: 'networkidle' })
+  expect(await page.evaluate<number>(LAYOUT_SHIFT)).toBeLessThan(0.05)
+})
+
+/** The sum of the layout shifts of the page so far. */
+const LAYOUT_SHIFT = `(() => {
+  const observer = new PerformanceObserver(() => {})
+  observer.observe({ type: 'layout-shift', buffered: true })
+  return observer.takeRecords().reduce((sum, { value }) => sum + value, 0)
+})()`
+
+test.each(MORE_VIEWS)(
   'with a text of 32 pixels a phone scrolls in one direction: %s',
   async (_name, path) => {
     const { page } = await visit(demo.url + path, { viewport: PHONE })
@@ -253,6 +279,25 @@ test('an item that entered Popular is marked NEW in its list', async () => {
   const { page } = await visit(`${demo.url}/?sort=year&column=popular`, { viewport: DESKTOP })
   const entered = /(\d+) entered/.exec((await page.locator('#since summary').textContent()) ?? '')?.[1]
   expect(await page.locator('.rose.new').count()).toBe(Number(entered))
+})
+
+test('rows that entered a live list since the last visit are marked NEW, and a line counts them and leads to the first', async () => {
+  const { page } = await visit(demo.url, { viewport: PHONE })
+  const entered = await page
+    .locator('[data-entered]')
+    .evaluateAll((marks) => marks.map((mark) => mark.getAttribute('data-entered') ?? ''))
+  const before = entered.toSorted()[Math.floor(entered.length / 2)] ?? ''
+  await page.evaluate<void>(
+    `localStorage.setItem('dash-snapshot', JSON.stringify({ newest: '${before}', before: null }))`,
+  )
+  await page.reload({ waitUntil: 'networkidle' })
+  const count = entered.filter((at) => at > before).length
+  expect(count).toBeGreaterThan(0)
+  expect(await page.locator('[data-entered].new').count()).toBe(count)
+  const line = page.locator('.news a')
+  expect(await line.textContent()).toContain(`${count} new since`)
+  await line.click()
+  expect(await page.locator(':target').getAttribute('data-entered')).toBe(entered.find((at) => at > before))
 })
 
 test('Escape leaves the search field, and j focuses a title', async () => {
