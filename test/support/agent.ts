@@ -62,7 +62,6 @@ export interface AgentServerOptions {
   provider?: Parameters<typeof startProvider>[0]
   firstEventMs?: number
   idleMs?: number
-  requestTimeoutMs?: number
   bounds?: Partial<ConnectionBounds>
 }
 
@@ -157,7 +156,6 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
   const server = await listenLocally(openApp(workspace, { agent, v1, log }), {
     requests: meters.requests,
     log,
-    requestTimeoutMs: options.requestTimeoutMs ?? 15_000,
     ...(options.bounds && { bounds: options.bounds }),
   })
   origins = ownOrigins(server.url, null)

@@ -42,21 +42,10 @@ describe('a stored recommendation', () => {
     const top = await json<TopModels>(app, TOP_MODELS)
     expect([recommendation.primary, ...recommendation.alternatives]).toEqual(top.models)
     expect([top.count, top.seed, top.stale, top.ageHours]).toEqual([4, false, false, 1])
-    expect(await json(app, HEALTH)).toEqual({
-      ok: true,
-      lastUpdatedAt: '2026-08-22T03:17:01.124Z',
-      ageHours: 1,
-      maxFreshHours: 36,
-      usingSeedFallback: false,
-      hasKvBinding: true,
-    })
-    expect(await json(app, STATUS)).toMatchObject({
-      ok: true,
-      service: 'free-llm',
-      primary: 'maker/good:free',
-      rankingVersion: '2026-08-22.v1',
-      rankingConfidence: top.rankingConfidence,
-    })
+    expect(await json(app, HEALTH)).toMatchObject({ ok: true, ageHours: 1, usingSeedFallback: false })
+    const { rankingVersion, rankingConfidence } = top
+    const primary = 'maker/good:free'
+    expect(await json(app, STATUS)).toMatchObject({ ok: true, primary, rankingVersion, rankingConfidence })
     for (const path of PATHS) expect(isSeed(await requestRoute(app, path))).toBe(false)
   })
 

@@ -7,7 +7,6 @@ import {
   clockTime,
   refusalMessage,
   failureMessage,
-  quotaMessage,
 } from '../../../../src/cli/commands/chat/messages.ts'
 import type { Quota } from '../../../../src/cli/commands/chat/messages.ts'
 import { Refusal } from '../../../../src/domain/refusal.ts'
@@ -21,11 +20,6 @@ const limitText = (scope: string, seconds: number, quota: Quota | null, isTalk =
   refusalMessage(limit(scope, seconds), 'http://h', NOON, { isTalk, quota }).text
 
 describe('messages', () => {
-  test('the quota message shows the remaining messages', () => {
-    const quotas = { messagesPerSession: 20, messagesPerDay: 60 }
-    expect(quotaMessage({ remaining: { session: 18, day: 47 }, quotas })).toBe('18/20 session, 47/60 today')
-  })
-
   test('a time is shown by the clock, with its date on another day', () => {
     expect(clockTime(NOON + 65_000, NOON)).toBe('12:01:05')
     expect(clockTime(NOON + 12 * 3_600_000, NOON)).toBe('4 May 00:00:00')
