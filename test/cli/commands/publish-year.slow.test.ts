@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { addDays } from '../../../src/domain/time.ts'
@@ -107,6 +107,24 @@ describe('publish-year', () => {
       [3, 'gap'],
       [3, 'gap'],
     ])
+  })
+
+  test('a publication whose head could not be written is reported, and ends with 74', async () => {
+    const data = await filledFolder()
+    const heads = join(data, 'objects', 'heads')
+    mkdirSync(heads, { mode: 0o555, recursive: true })
+    const { code, stdout, stderr } = await dash(['publish-year', '--json', '--data-dir', data], {
+      boundByModes: true,
+    })
+    const reason: unknown = expect.stringContaining('its head could not be written')
+    expect([code, JSON.parse(stdout)]).toMatchObject([74, { outcome: 'published', attempt: 1, reason }])
+    expect(stderr).toContain('the next run writes it')
+    chmodSync(heads, 0o755)
+    expect(await publish(data)).toMatchObject({
+      code: 0,
+      report: { outcome: 'already-published', reason: null },
+    })
+    expect(readdirSync(heads)).toEqual(['1'])
   })
 
   test('a run stopped between two attempts ends with 143 and its report', async () => {

@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { addDays } from '../../../../src/domain/time.ts'
 import type { VerifyReport } from '../../../../src/jobs/archive/audit.ts'
+import { rawClient } from '../../../adapters/sqlite/lock-holder.ts'
 import { dash, serve, startDash, temporaryFolder } from '../../../support/dash.ts'
 import type { RunOptions } from '../../../support/dash.ts'
 import { stateOfFolder } from '../../../support/temporary-folder.ts'
@@ -122,6 +123,19 @@ describe('verify-archive', () => {
     const workspace = await publishedWorkspace(DAYS)
     const since = await verify(workspace, ['--since', DAYS[1] ?? '', '--jobs', '1'])
     expect([since.code, since.report.objects, since.report.publications]).toEqual([0, 2, 3])
+  })
+
+  test('damage beside an unreadable store ends the audit with 65, and the unreadable store alone with 74', async () => {
+    const workspace = await publishedWorkspace(DAYS.slice(0, 1))
+    chmodSync(join(workspace.objectsPath, 'sha256'), 0)
+    const alone = await verify(workspace, [], { boundByModes: true })
+    expect([alone.code, alone.report]).toMatchObject([74, { ok: false, complete: false }])
+    const client = rawClient(`file:${workspace.ledgerPath}`)
+    await client.execute('DROP TRIGGER entries_no_update')
+    await client.execute('UPDATE entries SET byte_size = byte_size + 1')
+    client.close()
+    const { code, report } = await verify(workspace, [], { boundByModes: true })
+    expect([code, report.complete, report.findings[0]?.code]).toEqual([65, false, 'row_tampered'])
   })
 
   test('a missing store or ledger folder ends the audit with 74, and is not created', async () => {
