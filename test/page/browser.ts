@@ -66,7 +66,7 @@ export const VIEWS: readonly (readonly [name: string, path: string])[] = [
   ['year', '/?sort=year'],
   ['since', '/since'],
   ['item', '/item?key=hn-26296339'],
-  ['search', '/search?q=rust'],
+  ['search', '/search?q=rust&from=2020-01-01&sort=points'],
   ['models', '/models'],
   ['status', '/status'],
   ['chat', '/chat'],

@@ -1,6 +1,11 @@
 import { RULE_PARAMS, parseRule } from '../../domain/feed/rule.ts'
-import { QUERY_MAX_LENGTH, parseSearchRequest } from '../../domain/feed/search/search.ts'
-import type { SearchHit } from '../../domain/feed/search/search.ts'
+import {
+  PAGED_ITEMS_MAX,
+  QUERY_MAX_LENGTH,
+  SEARCH_SORTS,
+  parseSearchRequest,
+} from '../../domain/feed/search/search.ts'
+import type { SearchHit, SearchSort } from '../../domain/feed/search/search.ts'
 import { findTerm, parseSearchText, withLastAsPrefix } from '../../domain/feed/search/search-terms.ts'
 import { placeWords } from '../../domain/feed/search/tokenize.ts'
 import type { PlacedWord } from '../../domain/feed/search/tokenize.ts'
@@ -17,17 +22,26 @@ import {
   sourceSelect,
 } from './feed-rule.ts'
 import { SEARCH_PATH } from './header.ts'
-import { NOTHING, html } from './html.ts'
+import { NOTHING, formatCount, formatCounted, html } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageQuery } from './layout.ts'
 import type { View } from './rendered-pages.ts'
 import { refusalsOf, section } from './sections.ts'
 import type { Section, SectionPage, SectionRefusal } from './sections.ts'
 
+const DEFAULT_SORT: SearchSort = 'relevance'
+
+/** First and last day of the items. */
+const DAYS = ['from', 'to']
+
 /** `/search?q=…`: stored items by words, without scripts (docs/page.md). */
 export const SEARCH_PAGE: SectionPage = {
   path: SEARCH_PATH,
-  query: { known: [...RULE_PARAMS, 'cursor', 'shown'], linksRepeatQuery: false },
+  query: {
+    known: [...RULE_PARAMS, ...DAYS, 'sort', 'cursor', 'shown'],
+    isDefault: (name, value) => name === 'sort' && value === DEFAULT_SORT,
+    linksRepeatQuery: false,
+  },
   async render(view) {
     const { query } = view
     return {
@@ -48,7 +62,7 @@ function resultsSection(view: View): Promise<Section | null> {
     const shown = shownBefore(params)
     const parsed = parseSearchRequest(params)
     const request = { ...parsed, limit: Math.min(parsed.limit, Math.max(1, (top ?? Infinity) - shown)) }
-    const { items: hits, cursor } = await sources.search.search(request)
+    const { items: hits, cursor, total } = await sources.search.search(request)
     const items = hits.map((hit, index) => ({
       ...hit,
       rank: shown + index + 1,
@@ -60,7 +74,7 @@ function resultsSection(view: View): Promise<Section | null> {
         ${subscriptions}`
     const partial = items.filter(({ match }) => match === 'some')
     return html`<p class="as-of">
-        <a href="${searchContract.path}?${String(interfaceParams(params))}">JSON</a>
+        ${countOf(total)} · <a href="${searchContract.path}?${String(interfaceParams(params))}">JSON</a>
       </p>
       ${subscriptions}
       ${results(
@@ -139,17 +153,43 @@ function results(items: readonly Result[], now: Instant): Html {
   </ol>`
 }
 
+/** The number of results, those with some of the words left out. */
+function countOf(total: number | null): string {
+  if (total === null) return `More than ${formatCount(PAGED_ITEMS_MAX)} results`
+  return total === 0 ? 'No result with all words' : formatCounted(total, 'results')
+}
+
 function searchForm(query: PageQuery): Html {
   return html`<form class="filters" action="${SEARCH_PATH}" method="get" aria-label="Search stored items">
     <label
       >Words
       <input type="text" name="q" maxlength="${QUERY_MAX_LENGTH}" value="${query.params.get('q') ?? ''}"
     /></label>
-    ${sourceSelect(query.params.get('source') ?? '')}
+    ${sourceSelect(query.params.get('source') ?? '')} ${sortSelect(query.params.get('sort') ?? DEFAULT_SORT)}
     <button type="submit">Search</button>
-    <details class="view-menu" ${CONDITIONS.some((name) => query.params.has(name)) ? html`open` : NOTHING}>
+    <details
+      class="view-menu"
+      ${[...CONDITIONS, ...DAYS].some((name) => query.params.has(name)) ? html`open` : NOTHING}
+    >
       <summary>Filter</summary>
-      <div class="filters">${numberFields(query)}</div>
+      <div class="filters">
+        ${dateField(query, 'from', 'From')} ${dateField(query, 'to', 'To')} ${numberFields(query)}
+      </div>
     </details>
   </form>`
+}
+
+function sortSelect(value: string): Html {
+  return html`<label
+    >Sort
+    <select name="sort">
+      ${SEARCH_SORTS.map(
+        (each) => html`<option value="${each}" ${each === value ? html`selected` : NOTHING}>${each}</option>`,
+      )}
+    </select></label
+  >`
+}
+
+function dateField({ params }: PageQuery, name: string, title: string): Html {
+  return html`<label>${title} <input type="date" name="${name}" value="${params.get(name) ?? ''}" /></label>`
 }

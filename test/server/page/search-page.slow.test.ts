@@ -67,6 +67,8 @@ test.each([
   ['/search?top=0', 400, 'invalid_rule , top is 0 .'],
   ['/search?q=rust&source=unknown', 400, 'invalid_source'],
   ['/search?q=rust&cursor=x', 400, 'invalid_cursor'],
+  ['/search?q=rust&from=2026-02-30', 400, 'invalid_time , from is 2026-02-30 .'],
+  ['/search?q=rust&sort=oldest', 400, 'invalid_sort , sort is oldest .'],
   [`/search?q=a&q=b`, 400, 'invalid_query'],
 ])('the address %s says in words why nothing is listed', async (path, status, message) => {
   const response = await openPage(await indexed(), path)
@@ -94,6 +96,30 @@ test('the search page takes the conditions of the lists, in its address and as f
   const second = await openPage(workspace, next.replaceAll('&amp;', '&'))
   expect([keysOf(first.page).length, keysOf(second.page).length]).toEqual([20, 2])
   expect(second.page).not.toContain('More results')
+})
+
+test('the search page keeps order and days in its address, its fields and the JSON, and counts the results', async () => {
+  const workspace = await openWorkspace()
+  const many = Array.from({ length: 25 }, (_, index) =>
+    signal({ sourceId: String(index + 1), title: 'Rust', points: index, publishedAt: null }),
+  )
+  await workspace.feed.importSignals(many)
+  const query = 'q=rust&from=2026-03-01&to=2026-03-31&sort=points'
+  const { page, text } = await openPage(workspace, `/search?${query}`)
+  expect(keysOf(page).slice(0, 2)).toEqual(['hn-25', 'hn-24'])
+  expect(text).toContain('25 results')
+  expect(page).toContain(`href="/api/search?${query.replaceAll('&', '&amp;')}"`)
+  expect(page).toMatch(/<option value="points" selected>/)
+  expect(page).toMatch(/name="from" value="2026-03-01".*name="to" value="2026-03-31"/s)
+  const [, next = ''] = /href="([^"]*)"[^>]*>More results</.exec(page) ?? []
+  expect(keysOf((await openPage(workspace, next.replaceAll('&amp;', '&'))).page)).toHaveLength(5)
+  const wrong = await openPage(workspace, '/search?q=rust&from=2026-02-30&sort=newest')
+  expect(wrong.page).toMatch(
+    /value="newest" selected.*<details\s+class="view-menu"\s+open.*value="2026-02-30"/s,
+  )
+  const partial = await openPage(workspace, '/search?q=rust+zebra&sort=relevance')
+  expect(partial.text).toMatch(/No result with all words .* Some of the words/)
+  expect((await openPage(workspace, '/search?q=rust+zebra&sort=newest')).text).toContain('Nothing stored')
 })
 
 test('a search leads to the feeds and lists of the last 30 days with its words and conditions, and back', async () => {
