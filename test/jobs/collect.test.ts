@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { Signal } from '../../src/domain/feed/signal.ts'
-import type { ArticleTexts } from '../../src/domain/ports.ts'
+import type { ArticleTexts, LiveSource } from '../../src/domain/ports.ts'
 import { startOfDay } from '../../src/domain/time.ts'
 import { collectArticles } from '../../src/jobs/collect.ts'
+import { collectSources } from '../../src/jobs/collect-sources.ts'
 import type { ArticlesOptions, ArticlesPorts, ArticlesReport } from '../../src/jobs/collect.ts'
 import { localSource, unreachableUrl } from '../support/local-source.ts'
 import { htmlSite, openTexts, pageHtml, site } from '../support/pages.ts'
@@ -105,6 +106,30 @@ test('a failing server does not affect the texts of other items', async () => {
   expect(report.failed.map(({ key }) => key).sort()).toEqual(['hn-0', 'hn-1'])
   for (const { reason } of report.failed) expect(reason).not.toBe('')
   expect((await workspace.feed.article('hn', '4'))?.text).toContain('A good page')
+})
+
+test('a report names the bad rows of a source, and each cause of its failures once', async () => {
+  const { feed } = await openWorkspace()
+  const failures = ['a: x', 'b: x', 'c: y', 'd: z', 'e: w'].map((reason) => ({ reason, retryAt: null }))
+  const badRows = [
+    { sourceId: '1', reason: 'bad' },
+    { sourceId: null, reason: 'worse' },
+  ]
+  const batch = { signals: [], details: [], badRows, failures, requests: 1, notModified: 0, skews: [] }
+  const source: LiveSource = {
+    source: 'hn',
+    missingSettings: [],
+    async *read() {
+      yield batch
+    },
+  }
+  const ports = { feed, clock: () => NOW, onProgress: () => undefined }
+  expect((await collectSources(ports, [source], new AbortController().signal)).sources.hn).toMatchObject({
+    outcome: 'failed',
+    badRows: 2,
+    problems: ['1: bad', 'worse'],
+    reason: 'a: x (and at 1 more address); c: y; d: z; and 1 more',
+  })
 })
 
 test('a report has the first hundred failures, and the number of all', async () => {

@@ -110,14 +110,6 @@ describe('a redirect', () => {
     expect(JSON.stringify(reading)).not.toContain('secret')
   })
 
-  test('a redirect to a name with a private address is not followed', async () => {
-    const { url } = await site(
-      (_question, response) => void response.writeHead(301, { location: 'http://inside.test/' }).end(),
-    )
-    const texts = openTexts({ lookup: scriptedLookup(['192.168.0.1']) })
-    expect(await read(texts, url)).toMatchObject(PRIVATE)
-  })
-
   test.each([301, 302, 303, 307, 308])(
     'a redirect with %i is followed, and the final URL is kept',
     async (status) => {

@@ -208,11 +208,3 @@ test('recommendations in a folder do not appear in the archive beside them, and 
     'free-llm/runs/2026-08-22.v2',
   ])
 })
-
-test('recommendations are damaged if a folder is in place of the current one', async () => {
-  const root = await temporaryFolder()
-  mkdirSync(join(root, 'free-llm/current'), { recursive: true })
-  const store = fileObjects(root).recommendations
-  await expect(store.current()).rejects.toMatchObject(DAMAGED)
-  await expect(store.put('2026-08-22.v1', BYTES)).rejects.toMatchObject(DAMAGED)
-})

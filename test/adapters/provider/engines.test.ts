@@ -48,14 +48,6 @@ describe('a stream of an engine', () => {
     expect(await answerOf(fixture(name))).toMatchObject({ text, end: { kind: 'end', calls: [] } })
   })
 
-  test.each([
-    ['empty data with blanks', `data:   \n\n${chunk({ content: 'Hi' })}data:\n\n`, 'Hi'],
-    ['one content object', chunk({ content: [{ text: 'Hi' }, { type: 'reference', text: 'x' }] }), 'Hi'],
-    ['messages in place of deltas', chunk({ content: 'Hi' }).replace('delta', 'message'), 'Hi'],
-  ])('a stream may have %s', async (_what, stream, text) => {
-    expect(await answerOf(stream + chunk({}, 'stop') + DONE)).toMatchObject({ text, end: { kind: 'end' } })
-  })
-
   test('a pause after a finish reason does not end the stream, however short the idle limit', async () => {
     const stream = `${chunk({ content: 'One ' }, 'stop')}${pause(300)}${chunk({ content: 'two.' }, 'stop')}${DONE}`
     const result = await resultOf(await serveStream(stream), { idleMs: 100 })

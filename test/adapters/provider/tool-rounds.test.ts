@@ -7,17 +7,6 @@ import { startProvider } from '../../support/synthetic-provider.ts'
 const WHOLE = 'Hello Да 👩‍🚀 é'
 
 describe('tools', () => {
-  test('tools are called in rounds, each sent back completely', async () => {
-    const provider = await startProvider('three rounds of tools')
-    const { rounds, last } = await runTurn(modelAt(provider.url))
-    expect(rounds.flatMap(({ results }) => results.map(({ call }) => call))).toEqual([
-      { callId: 'call_a', name: 'search_items', arguments: '{"query":"chips","limit":5}' },
-      { callId: 'call_b', name: 'search_items', arguments: '{"query":"robots","limit":5}' },
-    ])
-    expect(last).toMatchObject({ text: WHOLE, end: { kind: 'end', model: 'model-1', calls: [] } })
-    expect(provider.breaches).toEqual([])
-  })
-
   test.each([
     ['unknown tool', [['delete everything!', '{}']]],
     ['bad arguments', [['search_items', '{"query":']]],

@@ -199,12 +199,9 @@ describe('a busy source', () => {
     })
   }
 
-  test.each([
-    ['seconds', '7'],
-    ['a date', new Date(from + 7_000).toUTCString()],
-  ])('a busy source is requested again after its Retry-After: %s', async (_form, value) => {
+  test('a busy source is requested again after its Retry-After', async () => {
     for (const status of [429, 503]) {
-      const { url, requests } = await busyFor([status, { 'retry-after': value }])
+      const { url, requests } = await busyFor([status, { 'retry-after': '7' }])
       const { slept, client } = waitingClient()
       expect(await fetchJson({ url }, client)).toEqual({ id: 1 })
       expect([slept, requests.length]).toEqual([[7_000], 2])

@@ -192,21 +192,6 @@ describe('an audit', () => {
     expect(objects.notes).toEqual([])
   })
 
-  test('an audit names every problem, not only the first', async () => {
-    const { report } = await verify(
-      fakeArchive({
-        '2025-12-30': [GONE],
-        '2026-01-02': ['differs'],
-        '2026-01-03': [{ found: 'something else', why: 'a symbolic link' }],
-      }),
-    )
-    expect(report).toMatchObject({
-      ok: false,
-      complete: true,
-      findings: [{ code: 'object_missing' }, { code: 'digest_mismatch' }, { code: 'object_unreadable' }],
-    })
-  })
-
   test('an audit of an archive without writes is sound and empty', async () => {
     const ledger = { read: () => Promise.resolve(null) }
     const { report } = await verify(fakeArchive({}, { ledger, objects: { keys: () => Promise.resolve([]) } }))
