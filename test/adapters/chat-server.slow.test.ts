@@ -161,6 +161,14 @@ describe('a server that misbehaves', () => {
     expect(await readCutAnswer(apiOf(url))).toEqual([['meta', 'delta'], 'answer_cut'])
   })
 
+  test.each(['end', 'reset'] as const)(
+    'the client counts a last event without its line ends before an %s',
+    async (end) => {
+      const { url } = await startScripted({ chat: stream([META, delta('Hello'), DONE.trimEnd()], end) })
+      expect((await readAnswer(apiOf(url))).at(-1)?.event).toBe('done')
+    },
+  )
+
   test('the client ignores events and tools of a later version', async () => {
     const later = [record('thought', { a: 1 }), record('tool', { name: 'browse', status: 'start' })]
     const { url } = await startScripted({ chat: stream([META, ...later, delta('Hello'), DONE]) })

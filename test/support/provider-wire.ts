@@ -88,7 +88,6 @@ export interface Behaviour {
     'before-headers' | 'after-headers' | 'after-first-event' | 'comments-only' | 'comments-after-first-event'
   /** End of the connection; `hold`: none. */
   ending?: 'end' | 'reset' | 'hold'
-  lineEnd?: '\n' | '\r\n' | '\r'
   /** Sends each byte as a separate chunk. */
   byteByByte?: boolean
   /** Sent after the last event instead of two line ends; that event is then no `[DONE]`. */
@@ -145,8 +144,6 @@ export const MODES = {
     response: { status: 307, type: 'text/plain', body: '', headers: { location: '/elsewhere' } },
   },
   'one-byte chunks': { rounds: answer, byteByByte: true },
-  'CRLF in one-byte chunks': { rounds: answer, lineEnd: '\r\n', byteByByte: true },
-  'half of the final CRLF': { rounds: answer, lineEnd: '\r\n', lastLineEnds: '\r\n\r' },
   'one final line feed, then a reset': { rounds: answer, lastLineEnds: '\n', ending: 'reset' },
   '200 MiB line': { rounds: [[{ text: 'Hello ' }]], hugeLineBytes: 200 * 1024 * 1024 },
   'three rounds of tools': {

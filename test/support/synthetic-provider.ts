@@ -99,7 +99,7 @@ async function respond(
   recorded: ProviderRequest,
   response: ServerResponse,
 ): Promise<void> {
-  const { silent, lineEnd = '\n' } = behaviour
+  const { silent } = behaviour
   if (behaviour.response) {
     const { status, type, body, headers } = behaviour.response
     response.writeHead(status, { 'content-type': type, ...headers })
@@ -117,13 +117,13 @@ async function respond(
   const events = eventsOf(outputs, behaviour.model ?? requestedModel(recorded.body)).filter(
     (data) => behaviour.lastLineEnds === undefined || data !== '[DONE]',
   )
-  const frames = events.map((data) => `data: ${data}${lineEnd}${lineEnd}`)
+  const frames = events.map((data) => `data: ${data}\n\n`)
   if (silent?.endsWith('after-first-event')) {
     response.write(frames[0] ?? '')
     return silent === 'after-first-event' ? undefined : comment(response)
   }
   if (behaviour.lastLineEnds !== undefined)
-    frames.push((frames.pop() ?? '').slice(0, -2 * lineEnd.length) + behaviour.lastLineEnds)
+    frames.push((frames.pop() ?? '').slice(0, -2) + behaviour.lastLineEnds)
   if (behaviour.halfEvent) frames.push('data: {"id":"c_1","choi')
   await write(frames.join(''), behaviour.byteByByte ?? false, response)
   if (behaviour.hugeLineBytes !== undefined) await pour(behaviour.hugeLineBytes, recorded, response)

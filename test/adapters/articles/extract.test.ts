@@ -66,15 +66,10 @@ describe('the encoding of a page', () => {
   test.each([
     ['windows-1252', '“9 €”', '9339208094'],
     ['iso-8859-1', '“9 €”', '9339208094'],
-    ['iso-8859-2', 'Łódź', 'a3f364bc'],
-    ['koi8-r', 'Привет', 'f0d2c9d7c5d4'],
     ['windows-1251', 'Привет', 'cff0e8e2e5f2'],
-    ['windows-874', 'ไทย', 'e4b7c2'],
     ['shift_jis', '日本語', '93fa967b8cea'],
-    ['euc-jp', '日本語', 'c6fccbdcb8ec'],
     ['iso-2022-jp', '日本語', '1b2442467c4b5c386c1b2842'],
     ['gb2312', '中文', 'd6d0cec4'],
-    ['big5', '中文', 'a4a4a4e5'],
     ['euc-kr', '한국어 똠', 'c7d1b1b9beee208c63'],
   ])('a page in %s is decoded to %s', (encoding, text, hex) => {
     expect(readPage(inBytes(hex, `<meta charset=${encoding}>`))).toContain(`${text}, with`)

@@ -2,22 +2,13 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { openAutoModel } from '../../../src/adapters/provider/auto-model.ts'
 import type { AutoModelOptions } from '../../../src/adapters/provider/auto-model.ts'
 import type { ChatModel } from '../../../src/domain/ports.ts'
-import type { ModelCall, ModelEvent } from '../../../src/domain/agent/model-call.ts'
 import { sealRun } from '../../../src/domain/models/stored-run.ts'
 import { candidate, catalogueModel, evaluation, RUN_AT, sampleRun } from '../../support/free-models.ts'
+import { CALL, collectEvents, NEVER_ABORTED } from '../../support/model-turns.ts'
 import { MODES } from '../../support/provider-wire.ts'
 import type { Behaviour } from '../../support/provider-wire.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
 import type { SyntheticProvider } from '../../support/synthetic-provider.ts'
-
-const LIVING = new AbortController().signal
-const CALL: ModelCall = {
-  instructions: 'You answer questions about a feed.',
-  input: [{ role: 'user', content: 'What is new?' }],
-  rounds: [],
-  tools: [],
-  maxOutputTokens: 1_000,
-}
 
 /** Three models that call tools, the second without reasoning, and one model that calls no tools. */
 const RUN = sampleRun({
@@ -72,12 +63,6 @@ async function bench(changes: Partial<AutoModelOptions> & { room?: number } = {}
   })
   onTestFinished(() => model.close())
   return { provider, model, counted, wait: (ms) => void (now += ms) }
-}
-
-async function collectEvents(model: ChatModel): Promise<ModelEvent[]> {
-  const events: ModelEvent[] = []
-  for await (const event of model.ask(CALL, LIVING)) events.push(event)
-  return events
 }
 
 const requestedModels = ({ provider }: Bench): unknown[] =>
@@ -251,7 +236,7 @@ test('the store receives the turn of a request and the daily share of its addres
     },
   })
   at.provider.key = { data: { free_model_daily_requests: { limit: 1_000, used: 3 } } }
-  for await (const event of at.model.ask(CALL, LIVING, 'turn-1')) if (event.kind === 'end') break
+  for await (const event of at.model.ask(CALL, NEVER_ABORTED, 'turn-1')) if (event.kind === 'end') break
   expect(expected).toEqual([{ turn: 'turn-1', perAddress: 200 }])
 })
 

@@ -49,8 +49,6 @@ const TABLE: readonly (readonly [ModeName, string, Expected])[] = [
   ['500 with HTML', '', { error: 'upstream_error', code: 'http_500', dispatched: true }],
   ['redirect', '', { error: 'upstream_error', code: 'http_307', dispatched: false }],
   ['one-byte chunks', WHOLE, { refused: false, usage: USAGE }],
-  ['CRLF in one-byte chunks', WHOLE, { refused: false, usage: USAGE }],
-  ['half of the final CRLF', WHOLE, { refused: false, usage: USAGE }],
   ['one final line feed, then a reset', WHOLE, { refused: false, usage: USAGE }],
   ['200 MiB line', 'Hello ', { error: 'upstream_error', code: 'invalid_stream' }],
   ['usage null', 'Hello', { usage: null }],

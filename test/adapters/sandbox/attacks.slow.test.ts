@@ -20,8 +20,6 @@ const ENDLESS: Record<string, readonly ShellOutcome[]> = {
   'until false; do echo x >> a.txt; done': ['timeout', 'too-much-output'],
   'f(){ f; }; f': ['timeout'],
   'sleep 100000': ['timeout'],
-  'while sleep 1; do :; done': ['timeout'],
-  yes: ['unsupported'],
   'yes | head -n 1': ['unsupported'],
   'echo {1..100000000}': ['timeout'],
   'echo {a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}':
@@ -29,7 +27,6 @@ const ENDLESS: Record<string, readonly ShellOutcome[]> = {
   'seq 1 1000000000': ['timeout', 'too-much-output'],
   'a=x; while :; do a=$a$a; done': ['too-much-output', 'timeout'],
   'awk "BEGIN{while(1){}}"': ['timeout'],
-  'awk "BEGIN{while(1) print 1}"': ['timeout', 'too-much-output'],
   'awk "BEGIN{for(;;) a[i++]=i}"': ['timeout', 'too-much-output'],
   "sed ':a;ba' a.txt": ['timeout'],
   "printf '%01000000000d' 1": ['ran', 'timeout', 'too-much-output'],
@@ -37,7 +34,6 @@ const ENDLESS: Record<string, readonly ShellOutcome[]> = {
   [`grep -E '(a+)+$' <<< ${'a'.repeat(2000)}b`]: ['ran'],
   [`grep -P '(a|a)*b' <<< ${'a'.repeat(2000)}`]: ['ran', 'unsupported'],
   [`echo ${'$('.repeat(400)}echo${')'.repeat(400)}`]: ['ran', 'timeout', 'not-executable', 'unsupported'],
-  [`${'('.repeat(1500)}true${')'.repeat(1500)}`]: ['ran', 'timeout', 'not-executable', 'unsupported'],
   [`echo $((${'('.repeat(1200)}1${')'.repeat(1200)}))`]: ['ran', 'timeout', 'not-executable', 'unsupported'],
 }
 
