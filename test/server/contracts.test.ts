@@ -60,6 +60,7 @@ const ROUTES: Readonly<Record<string, typeof LEDGER>> = {
   '/api/atom': LIVE,
   '/api/feed.json': LIVE,
   '/api/search': { ...SEARCH, query: '?q=title' },
+  '/api/search.csv': { ...SEARCH, query: '?q=title' },
   '/api/similar': { ...SEARCH, query: '?key=hn-hn1' },
   '/api/trend': { ...SEARCH, query: '?key=hn-hn1' },
   '/api/free-llm/recommendation': MODELS,

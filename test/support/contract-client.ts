@@ -3,7 +3,12 @@ import { expect } from 'vitest'
 import { sha256Hex, sha256HexToBase64 } from '../../src/domain/digest.ts'
 import { CSV_TYPE } from '../../src/server/csv.ts'
 import { SUBSCRIPTION_CONTRACTS, liveContract, liveCsvContract } from '../../src/server/feed/live-routes.ts'
-import { searchContract, similarContract, trendContract } from '../../src/server/feed/search-routes.ts'
+import {
+  searchContract,
+  searchCsvContract,
+  similarContract,
+  trendContract,
+} from '../../src/server/feed/search-routes.ts'
 import { modelChangesContract } from '../../src/server/models/changes-feed.ts'
 import { FREE_MODELS_CONTRACTS } from '../../src/server/models/routes.ts'
 import { refusalMessage } from '../../src/server/route.ts'
@@ -48,6 +53,7 @@ export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [
   liveCsvContract,
   ...SUBSCRIPTION_CONTRACTS,
   searchContract,
+  searchCsvContract,
   similarContract,
   trendContract,
   ...FREE_MODELS_CONTRACTS,

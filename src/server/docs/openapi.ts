@@ -2,7 +2,13 @@ import { z } from 'zod'
 import { once } from '../../domain/once.ts'
 import { AGENT_CONTRACTS, AGENT_DOCS } from '../agent/contracts.ts'
 import { FEED_DOCS, SUBSCRIPTION_CONTRACTS, liveContract, liveCsvContract } from '../feed/live-routes.ts'
-import { SEARCH_DOCS, searchContract, similarContract, trendContract } from '../feed/search-routes.ts'
+import {
+  SEARCH_DOCS,
+  searchContract,
+  searchCsvContract,
+  similarContract,
+  trendContract,
+} from '../feed/search-routes.ts'
 import { MCP_DOCS, mcpContract } from '../mcp/route.ts'
 import { modelChangesContract } from '../models/changes-feed.ts'
 import { FREE_MODELS_CONTRACTS, FREE_MODELS_DOCS } from '../models/routes.ts'
@@ -90,7 +96,7 @@ const INTERFACES: readonly Interface[] = [
     title: 'Search',
     summary: 'Finds stored items, similar items, and trends of items and terms.',
     version: '1.0.0',
-    contracts: [searchContract, similarContract, trendContract],
+    contracts: [searchContract, searchCsvContract, similarContract, trendContract],
   },
   {
     path: FREE_MODELS_DOCS,

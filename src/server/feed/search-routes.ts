@@ -20,7 +20,8 @@ import type { SearchRefusal } from '../../domain/feed/search/search.ts'
 import type { CallerSearch, FeedSearch } from '../../domain/ports.ts'
 import { BUSY_REFUSAL } from '../computed-requests.ts'
 import type { Compute } from '../computed-requests.ts'
-import { publishedJson } from '../respond.ts'
+import { CSV_TYPE, csvContract, namedCsv, writeCsv } from '../csv.ts'
+import { publishedBody, publishedJson, respondPublished } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
 import {
   METHOD_NOT_ALLOWED,
@@ -28,22 +29,35 @@ import {
   publicAccess,
   publishedHeaders,
   publishedRoute,
+  route,
 } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 
 /** Routes of the search, of similar items and of trends (docs/api.md). */
 export function searchRoutes(search: Pick<FeedSearch, 'by'>, compute: Compute): Route[] {
+  const ask = <T>(event: H3Event, read: (search: CallerSearch) => Promise<T>): Promise<T> => {
+    const caller = { group: 'others', signal: event.req.signal } as const
+    return compute(event, () => read(search.by(caller)))
+  }
   const query = async (
     event: H3Event,
     read: (search: CallerSearch) => Promise<object>,
-  ): Promise<PublishedBody> => {
-    const caller = { group: 'others', signal: event.req.signal } as const
-    return publishedJson(await compute(event, () => read(search.by(caller))), CACHE_CONTROL)
-  }
+  ): Promise<PublishedBody> => publishedJson(await ask(event, read), CACHE_CONTROL)
   return [
     publishedRoute(searchContract, (params, event) => {
       const request = parseSearchRequest(params)
       return query(event, (caller) => caller.search(request))
+    }),
+    route(searchCsvContract, async (event) => {
+      const params = event.url.searchParams
+      const request = parseSearchRequest(params)
+      const page = await ask(event, (caller) => caller.search(request))
+      const csv = writeCsv(searchPageSchema.shape.items.element, page.items)
+      const options = { contentType: CSV_TYPE, cacheControl: CACHE_CONTROL }
+      const words = request.query.toLowerCase().match(/[a-z0-9]+/g) ?? []
+      const name = ['dash-search', ...words].join('-').slice(0, FILE_NAME_MAX_LENGTH)
+      const headers = { ...searchCsvContract.headers, link: linksOf(page.cursor, params) }
+      return respondPublished(event, headers, namedCsv(publishedBody(csv, options), name))
     }),
     publishedRoute(similarContract, (params, event) => {
       const { key, limit } = parseSimilarRequest(params)
@@ -59,6 +73,16 @@ export function searchRoutes(search: Pick<FeedSearch, 'by'>, compute: Compute): 
     }),
   ]
 }
+
+/** The `Link` field of a page of results as CSV, which has no place for the cursor of the next one. */
+function linksOf(cursor: string | null, params: URLSearchParams): string {
+  const { headers, path } = searchCsvContract
+  if (cursor === null) return headers['link'] ?? ''
+  const next = new URLSearchParams({ ...Object.fromEntries(params), cursor })
+  return `${headers['link']}, <${path}?${String(next)}>; rel="next"`
+}
+
+const FILE_NAME_MAX_LENGTH = 80
 
 const CACHE_CONTROL = 'public, max-age=60'
 
@@ -135,6 +159,15 @@ export const searchContract: Contract<ItemsRefusal> = {
   successDescription: 'The items, best first',
   refusals: ITEMS_REFUSALS,
 }
+
+/** `GET /api/search.csv` (docs/api.md). */
+export const searchCsvContract = csvContract({
+  ...searchContract,
+  successHeaders: {
+    ...searchContract.successHeaders,
+    Link: 'the documentation, the OpenAPI description, and the next page (`next`) unless this is the last',
+  },
+})
 
 type SimilarRefusal = keyof typeof STORE_REFUSALS | 'invalid_key' | 'invalid_limit' | 'item_not_found'
 

@@ -11,7 +11,7 @@ import { placeWords } from '../../domain/feed/search/tokenize.ts'
 import type { PlacedWord } from '../../domain/feed/search/tokenize.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Instant } from '../../domain/time.ts'
-import { searchContract } from '../feed/search-routes.ts'
+import { searchContract, searchCsvContract } from '../feed/search-routes.ts'
 import { storyRow } from './story-row.ts'
 import {
   alternateLinksOfSearch,
@@ -75,6 +75,7 @@ function resultsSection(view: View): Promise<Section | null> {
     const partial = items.filter(({ match }) => match === 'some')
     return html`<p class="as-of">
         ${countOf(total)} · <a href="${searchContract.path}?${String(interfaceParams(params))}">JSON</a>
+        <a href="${searchCsvContract.path}?${String(interfaceParams(params))}">CSV</a>
       </p>
       ${subscriptions}
       ${results(

@@ -66,6 +66,7 @@ test.each(Object.entries(CODES))(
 test('an OpenAPI document describes every operation with its parameters, statuses and media types', async () => {
   expect(linesOf(await documentOf('search'))).toEqual([
     'get /api/search (q source minPoints minComments from to sort limit cursor If-None-Match) 200 304 400 405 429 503 application/json',
+    'get /api/search.csv (q source minPoints minComments from to sort limit cursor If-None-Match) 200 304 400 405 429 503 text/csv',
     'get /api/similar (key limit If-None-Match) 200 304 400 404 405 429 503 application/json',
     'get /api/trend (key term from to If-None-Match) 200 304 400 404 405 429 503 application/json',
   ])

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import type { SearchCaller } from '../../../src/domain/feed/search/search.ts'
+import type { SearchCaller, SearchPage } from '../../../src/domain/feed/search/search.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { StorageFault, Refusal } from '../../../src/domain/refusal.ts'
 import { openApp, listenLocally, silentLog } from '../../support/api-client.ts'
@@ -49,6 +49,23 @@ describe('the search over HTTP', () => {
     expect(hype.body).toMatchObject({ key: 'hype-github-3', days: [{ day: '2026-03-01', rank: 1 }] })
     const term = await ask(app, '/api/trend?term=rust&from=2026-01-01')
     expect(term.body).toEqual({ term: 'rust', mentions: 2, days: [{ day: '2026-02-28', mentions: 2 }] })
+  })
+
+  test('a page of results as CSV has the items of the same page as JSON, and links to the next one', async () => {
+    const app = await openSearchApp()
+    const query = '?q=Rust+=kernel&source=hn&limit=1'
+    const { items, cursor } = (await ask(app, `/api/search${query}`)).body as SearchPage
+    const csv = await askPublic(app, `/api/search.csv${query}`)
+    const [names = '', row = ''] = csv.text.split('\r\n')
+    expect(names).toMatch(/^key,source,sourceId,title,.*,match$/)
+    expect(row.split(',')[0]).toBe(items[0]?.key)
+    expect(csv.headers.get('content-disposition')).toBe('attachment; filename="dash-search-rust-kernel.csv"')
+    const next = /<([^>]*)>; rel="next"/.exec(csv.headers.get('link') ?? '')?.[1] ?? ''
+    expect(new URLSearchParams(next.split('?')[1]).get('cursor')).toBe(cursor)
+    const last = await askPublic(app, next)
+    expect(last.text.split('\r\n')).toHaveLength(3)
+    expect(last.headers.get('link')).not.toContain('rel="next"')
+    expect((await askPublic(app, '/api/search.csv?q=')).error).toBe('invalid_query')
   })
 
   test.each([

@@ -84,7 +84,8 @@ test('the search page takes the conditions of the lists, in its address and as f
   const { page } = await openPage(workspace, '/search?q=rust&minPoints=20&minComments=75&top=5')
   expect(keysOf(page)).toEqual(['hn-26', 'hn-25', 'hn-24', 'hn-23', 'hn-22'])
   expect(page).not.toContain('More results')
-  expect(page).toContain('href="/api/search?q=rust&amp;minPoints=20&amp;minComments=75&amp;limit=5"')
+  for (const path of ['/api/search', '/api/search.csv'])
+    expect(page).toContain(`href="${path}?q=rust&amp;minPoints=20&amp;minComments=75&amp;limit=5"`)
   for (const [name, value] of [
     ['minPoints', 20],
     ['minComments', 75],
