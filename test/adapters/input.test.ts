@@ -162,10 +162,6 @@ describe('a gzip file', () => {
     expect(texts.length).toBeGreaterThan(1_000)
     expect(texts).toEqual(rows.slice(0, texts.length))
   })
-
-  test('a gzip file of only its two first bytes is refused', async () => {
-    await expect(read(Buffer.from([0x1f, 0x8b]))).rejects.toMatchObject(UNREADABLE)
-  })
 })
 
 describe('a file that cannot be read', () => {

@@ -40,18 +40,6 @@ function quotaContract(engine: string, open: StateOpener): void {
       expect(third).toMatchObject({ admitted: true, remaining: { session: 18, day: 59 } })
       expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 3_000 })
     })
-
-    test('the quotas are never exceeded, for any number of concurrent turns', async () => {
-      const { ledger, another } = await open()
-      const others = [ledger, another().ledger, another().ledger]
-      const limits = { budgetPerDay: 10_000, burstPerMinute: 4 }
-      const admissions = await Promise.all(
-        Array.from({ length: 30 }, (_, index) =>
-          (others[index % 3] ?? ledger).admit(claimOf({ address: `crowd-${index % 2}`, limits })),
-        ),
-      )
-      expect(admissions.filter((admission) => admission.admitted)).toHaveLength(8)
-    })
   })
 }
 

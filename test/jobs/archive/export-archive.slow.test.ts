@@ -4,21 +4,8 @@ import { describe, expect, test } from 'vitest'
 import { addDays } from '../../../src/domain/time.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import type { StaticTree } from '../../../src/domain/ports.ts'
-import { proveLedger } from '../../../src/domain/year/check.ts'
-import { formatHead, leafText } from '../../../src/domain/year/ledger.ts'
-import { formatPolicy } from '../../../src/domain/year/log/log-policy.ts'
-import { leafHash, merkleTree, rootAt } from '../../../src/domain/year/log/merkle-tree.ts'
-import { checkpointText, signerKey, signNote } from '../../../src/domain/year/log/signed-note.ts'
-import { parseEntryBundle, tileOf, tilesOfSize } from '../../../src/domain/year/log/tiles.ts'
-import type { Tile } from '../../../src/domain/year/log/tiles.ts'
-import { chainOf, gap, headAt, manifest } from '../../domain/year/ledger-rows.ts'
-import { ledgerTree } from '../../../src/domain/year/log/log-history.ts'
 import type { LogFile } from '../../../src/domain/year/log/log-history.ts'
-import {
-  staticHeadersText,
-  staticObjectPath,
-  staticTilePath,
-} from '../../../src/domain/year/log/static-layout.ts'
+import { staticHeadersText, staticObjectPath } from '../../../src/domain/year/log/static-layout.ts'
 import { importArchive } from '../../../src/jobs/import-archive.ts'
 import { exportedPages } from '../../../src/server/page/year/exported-pages.ts'
 import { signLedger } from '../../../src/jobs/sign-checkpoint.ts'
@@ -326,77 +313,6 @@ describe('an export', () => {
         expect(filesOfFolder(path)).toEqual(expected)
         rmSync(path, { recursive: true, force: true })
       }
-    },
-  )
-})
-
-/** An archive of a publication and gaps up to `size` entries, whose checkpoint covers all of them. */
-function archiveOfSize(size: number) {
-  const days = Array.from({ length: size }, (_, index) => addDays(AS_OF, index))
-  const envelope = Buffer.from('{}')
-  const first = manifest(AS_OF, { sha256: sha256Hex(envelope), byteSize: envelope.byteLength })
-  const rows = chainOf([{ kind: 'publication', manifest: first }, ...days.slice(1).map(gap)])
-  const head = headAt(rows, size)
-  const key = signerKey('dash.example/tlog/year', new Uint8Array(32).fill(7))
-  const root = rootAt(ledgerTree(rows), size)
-  const note = signNote(checkpointText({ origin: key.name, size, root }), key)
-  const texts = [note, formatPolicy([key], null)]
-  const files: LogFile[] = [
-    { kind: 'note', size },
-    { kind: 'policy', number: 1 },
-  ]
-  const contents = { rows, legacy: [], founding: null }
-  const logFiles = {
-    list: () => Promise.resolve(files),
-    get: (file: LogFile) => Promise.resolve(Buffer.from(texts[file.kind === 'note' ? 0 : 1] ?? '')),
-    put: () => Promise.reject(new Error('an export does not write here')),
-    changeToken: () => Promise.resolve(null),
-  }
-  return {
-    rows,
-    root,
-    year: { read: () => Promise.resolve({ proved: proveLedger(contents, head), contents, head }) },
-    objects: {
-      get: () => Promise.resolve(envelope),
-      headFile: () => Promise.resolve(Buffer.from(formatHead(head))),
-      logFiles,
-    },
-  }
-}
-
-describe('the tiles of an export', () => {
-  test.each([1, 2, 255, 256, 257, 600])(
-    'an export of %i entries holds the log of its size and of the 255 sizes before',
-    async (size) => {
-      const archive = archiveOfSize(size)
-      const files = new Map<string, Uint8Array>()
-      const tree: StaticTree = {
-        get: (name) => Promise.resolve(files.get(name) ?? null),
-        put: (name, bytes) => Promise.resolve(void files.set(name, bytes)),
-        replace: (name, _before, bytes) => Promise.resolve(files.set(name, bytes).size > 0),
-        removeUnfinished: () => Promise.resolve(),
-      }
-      // The publication is there already, so that its content is not examined.
-      files.set(staticObjectPath(archive.rows[0]?.sha256 ?? ''), await archive.objects.get())
-      await exportTo(archive, tree)
-      for (const older of [size, size - 1, size - 255].filter((each) => each > 0)) {
-        const tiles = tilesOfSize(older)
-        const read = (tile: Tile): Uint8Array => files.get(staticTilePath(tile)) ?? new Uint8Array()
-        const bundles = tiles.filter(({ level }) => level === 'entries')
-        const entries = bundles.flatMap((tile) => parseEntryBundle(read(tile), tile.width) ?? [])
-        expect(entries.map((entry) => Buffer.from(entry).toString())).toEqual(
-          archive.rows.slice(0, older).map(leafText),
-        )
-        const built = merkleTree(entries.map(leafHash))
-        for (const tile of tiles) {
-          const { level } = tile
-          if (level !== 'entries') expect(read(tile)).toEqual(tileOf(built, { ...tile, level }))
-        }
-      }
-      const [, sizeLine, root] = Buffer.from(files.get(CHECKPOINT) ?? [])
-        .toString()
-        .split('\n')
-      expect([sizeLine, root]).toEqual([`${size}`, Buffer.from(archive.root).toString('base64')])
     },
   )
 })

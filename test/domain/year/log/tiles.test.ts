@@ -5,6 +5,7 @@ import { sha256Hex } from '../../../../src/domain/digest.ts'
 import { leafHash, merkleTree, rootAt } from '../../../../src/domain/year/log/merkle-tree.ts'
 import {
   ENTRY_MAX_BYTES,
+  entriesOf,
   entryBundle,
   isTileWithin,
   parseEntryBundle,
@@ -178,6 +179,11 @@ describe('tile bytes', () => {
 
 describe('entry bundles', () => {
   const anyEntries = fc.array(fc.uint8Array({ maxLength: 600 }), { minLength: 1, maxLength: 20 })
+
+  test('a bundle holds the entries of its place', () => {
+    const entries = Array.from({ length: 600 }, (_, index) => index)
+    expect(entriesOf(entries, { level: 'entries', index: 2, width: 80 })).toEqual(entries.slice(512, 592))
+  })
 
   test('a bundle is parsed to its entries', () => {
     fc.assert(
