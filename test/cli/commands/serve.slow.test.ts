@@ -1,13 +1,11 @@
-import { connect } from 'node:net'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
-import { chat, chatVariables, chatBody, sessionOf } from '../../support/agent.ts'
+import { chat, chatVariables, chatBody } from '../../support/agent.ts'
 import { serve, temporaryFolder } from '../../support/dash.ts'
 import type { RunningProgram } from '../../support/dash.ts'
-import { startProvider, startGatedProvider } from '../../support/synthetic-provider.ts'
-import type { SyntheticProvider, GatedProvider } from '../../support/synthetic-provider.ts'
+import { startProvider } from '../../support/synthetic-provider.ts'
+import type { SyntheticProvider } from '../../support/synthetic-provider.ts'
 
 type ChatServing = RunningProgram & { provider: SyntheticProvider }
 
@@ -18,12 +16,16 @@ async function serveChat(dataDir: string, more: Record<string, string> = {}): Pr
   return { ...(await serve(['--data-dir', dataDir], { env })), provider }
 }
 
-/** Opens a turn, waits for the request to the model, and reads the response in the background. */
-async function openTurn(serving: ChatServing): Promise<void> {
-  const response = await chat(serving, chatBody('Hello'))
-  expect(response.status).toBe(200)
-  response.text().catch(() => undefined)
-  await serving.provider.arrived(1)
+/** Opens turns, waits for their requests to the model, and returns the texts that they receive, '' if they are cut. */
+async function openTurns(serving: ChatServing, count = 1): Promise<Promise<string>[]> {
+  const texts = []
+  for (let turn = 1; turn <= count; turn += 1) {
+    const response = await chat(serving, chatBody(`Hello ${turn}`))
+    expect(response.status).toBe(200)
+    texts.push(response.text().catch(() => ''))
+    await serving.provider.arrived(turn)
+  }
+  return texts
 }
 
 const inState = (dataDir: string, statement: string) =>
@@ -37,7 +39,7 @@ async function money(dataDir: string): Promise<{ settled: number; reserved: numb
 test('a server killed during a turn leaves a reservation, which the next one settles at its start', async () => {
   const dataDir = temporaryFolder()
   const first = await serveChat(dataDir)
-  await openTurn(first)
+  void (await openTurns(first))
   await first.end('SIGKILL')
   const [{ settled, reserved } = { settled: 1, reserved: 0 }] = await money(dataDir)
   expect(settled).toBe(0)
@@ -49,55 +51,17 @@ test('a server killed during a turn leaves a reservation, which the next one set
   expect(await money(dataDir)).toEqual([{ settled: reserved, reserved: 0 }])
 }, 30_000)
 
-/**
- * Opens a turn over a separate socket and waits for the request to the model; `closed` resolves with all received
- * text once the socket is closed.
- */
-async function openSocket(
-  serving: RunningProgram & { provider: GatedProvider },
-): Promise<{ closed: Promise<string> }> {
-  const token = await sessionOf(serving)
-  const { hostname, port, host } = new URL(serving.url)
-  const { requestCount } = serving.provider
-  const body = chatBody(`Hello ${requestCount}`)
-  const socket = connect(Number(port), hostname)
-  const closed = text(socket)
-  const head = [
-    'POST /api/agent/chat HTTP/1.1',
-    `host: ${host}`,
-    `origin: ${serving.url}`,
-    `x-agent-session: ${token}`,
-    `content-length: ${Buffer.byteLength(body)}`,
-  ]
-  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
-  await serving.provider.arrived(requestCount + 1)
-  return { closed }
-}
-
-/** Starts a server with a model that the test controls. */
-async function serveGated(
-  dataDir: string,
-  drainSeconds: number,
-): Promise<RunningProgram & { provider: GatedProvider }> {
-  const provider = await startGatedProvider()
-  const env = { OPENAI_BASE_URL: provider.url, DASH_DRAIN_SECONDS: String(drainSeconds) }
-  return { ...(await serveChat(dataDir, env)), provider }
-}
-
 const TERMINAL = /^event: (?:done|error)$/gm
 
-test('a server that is stopped ends each open turn at the drain deadline, settles it, and then closes its socket', async () => {
+test('a server that is stopped ends each open turn at the drain deadline, settles it, and then ends', async () => {
   const dataDir = temporaryFolder()
-  const serving = await serveGated(dataDir, 1)
-  const turns = [await openSocket(serving), await openSocket(serving)]
-  serving.provider.say('Hello')
+  const serving = await serveChat(dataDir, { DASH_DRAIN_SECONDS: '1' })
+  const turns = await openTurns(serving, 2)
   serving.child.kill('SIGTERM')
-  for (const { closed } of turns) {
-    const stream = await closed
-    expect(stream.match(TERMINAL)).toEqual(['event: error'])
-    expect(stream).toContain('data: {"error":"timeout","code":"total"}\n\n')
-    // The end of the body is included: the stream was not cut.
-    expect(stream).toMatch(/\r\n0\r\n\r\n$/)
+  for (const turn of turns) {
+    const text = await turn
+    expect(text.match(TERMINAL)).toEqual(['event: error'])
+    expect(text).toContain('data: {"error":"timeout","code":"total"}\n\n')
   }
   const [{ settled, reserved } = { settled: 0, reserved: 1 }] = await money(dataDir)
   expect([settled > 0, reserved]).toEqual([true, 0])
@@ -106,11 +70,11 @@ test('a server that is stopped ends each open turn at the drain deadline, settle
 }, 30_000)
 
 test('a second signal ends the server at once, even with open responses', async () => {
-  const serving = await serveGated(temporaryFolder(), 600)
-  const { closed } = await openSocket(serving)
+  const serving = await serveChat(temporaryFolder(), { DASH_DRAIN_SECONDS: '600' })
+  const [turn] = await openTurns(serving)
   serving.child.kill('SIGTERM')
   await serving.until('stderr', 'a second signal exits at once')
   expect(serving.child.exitCode).toBeNull()
   expect(await serving.end('SIGTERM')).toBe(143)
-  expect((await closed.catch(() => '')).match(TERMINAL)).toBeNull()
+  expect((await turn)?.match(TERMINAL)).toBeNull()
 }, 30_000)

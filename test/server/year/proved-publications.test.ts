@@ -1,113 +1,76 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Objects, YearReader } from '../../../src/domain/ports.ts'
 import { provedPublications } from '../../../src/server/year/proved-publications.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
-import type { Workspace } from '../../support/workspace.ts'
 
-/** Counts how often each store is really read, and lets the test change something in the middle of a reading. */
 interface Watched {
-  publications: ReturnType<typeof provedPublications>
+  /** Requests the newest publication so often, one time after the other. */
+  ask: (times: number) => Promise<void>
+  askAtOnce: (times: number) => Promise<unknown>
+  /** How often each store was really read. */
   reads: { ledger: number; object: number }
-  duringReading: { ledger: () => void; object: () => void }
   advance: (ms: number) => void
 }
 
-async function watch(memoryMaxBytes?: number): Promise<Watched & { workspace: Workspace }> {
+/** @param changing store that changes during each of its reads, which the change token taken after it shows */
+async function watch(changing?: 'ledger' | 'object', memoryMaxBytes?: number): Promise<Watched> {
   // A file clock ahead of the real one lets every change token settle at once.
   const workspace = await openWorkspace(() => Date.now() + 60_000)
   await workspace.feed.importSignals(sampleSignals())
   await publishDays(workspace, [AS_OF])
   let now = Date.now()
   const reads = { ledger: 0, object: 0 }
-  const duringReading = { ledger: (): void => undefined, object: (): void => undefined }
-  const tokens = { ledger: 'l0', object: 'o0' }
-  const year: YearReader = {
-    async read() {
-      reads.ledger += 1
-      duringReading.ledger()
-      return workspace.year.read()
-    },
-  }
+  const tokenOf = (store: 'ledger' | 'object') => (): Promise<string> =>
+    Promise.resolve(store === changing ? String(reads[store]) : store)
+  const year: YearReader = { read: () => ((reads.ledger += 1), workspace.year.read()) }
   const objects: Objects = {
     ...workspace.objects,
-    async get(sha256) {
-      reads.object += 1
-      duringReading.object()
-      return workspace.objects.get(sha256)
-    },
-    objectChangeToken: () => Promise.resolve(tokens.object),
+    get: (sha256) => ((reads.object += 1), workspace.objects.get(sha256)),
+    objectChangeToken: tokenOf('object'),
     headChangeToken: () => Promise.resolve('h'),
   }
-  const ledger = { changeToken: () => Promise.resolve(tokens.ledger) }
-  const ports = { ledger, objects, year, clock: () => now }
+  const ports = { ledger: { changeToken: tokenOf('ledger') }, objects, year, clock: () => now }
   const publications = provedPublications(ports, memoryMaxBytes)
-  // A change during the read is detected by the change token taken after it.
   return {
-    workspace,
-    publications,
+    async ask(times) {
+      for (let request = 0; request < times; request += 1) await publications.latestAt(Date.now())
+    },
+    askAtOnce: (times) => Promise.all(Array.from({ length: times }, () => publications.latestAt(Date.now()))),
     reads,
-    duringReading: {
-      set ledger(change: () => void) {
-        duringReading.ledger = () => {
-          tokens.ledger = `l${reads.ledger}`
-          change()
-        }
-      },
-      set object(change: () => void) {
-        duringReading.object = () => {
-          tokens.object = `o${reads.object}`
-          change()
-        }
-      },
-    },
-    advance: (ms) => {
-      now += ms
-    },
+    advance: (ms) => void (now += ms),
   }
 }
 
-describe('what was proved', () => {
-  test('a proof is reused while its tokens are equal', async () => {
-    const { publications, reads } = await watch()
-    for (let request = 0; request < 3; request += 1) await publications.latestAt(Date.now())
-    expect(reads).toEqual({ ledger: 1, object: 1 })
-  })
+test.each([
+  ['is reused while its tokens are equal', undefined, { ledger: 1, object: 1 }],
+  ['is not cached if the ledger changed during the read', 'ledger', { ledger: 3, object: 1 }],
+  ['is not cached if the object changed during the read', 'object', { ledger: 1, object: 3 }],
+] as const)('a proof %s', async (_what, changing, expected) => {
+  const { ask, reads } = await watch(changing)
+  await ask(3)
+  expect(reads).toEqual(expected)
+})
 
-  test('a proof is not cached if the ledger changed during the read', async () => {
-    const { publications, reads, duringReading } = await watch()
-    duringReading.ledger = () => undefined
-    for (let request = 0; request < 3; request += 1) await publications.latestAt(Date.now())
-    expect(reads).toEqual({ ledger: 3, object: 1 })
-  })
+test('a proof is renewed after a minute', async () => {
+  const { ask, reads, advance } = await watch()
+  await ask(1)
+  advance(59_999)
+  await ask(1)
+  expect(reads).toEqual({ ledger: 1, object: 1 })
+  advance(1)
+  await ask(1)
+  expect(reads).toEqual({ ledger: 2, object: 2 })
+})
 
-  test('a proof is not cached if the object changed during the read', async () => {
-    const { publications, reads, duringReading } = await watch()
-    duringReading.object = () => undefined
-    for (let request = 0; request < 3; request += 1) await publications.latestAt(Date.now())
-    expect(reads).toEqual({ ledger: 1, object: 3 })
-  })
+test('a proof is dropped if it does not fit the cache', async () => {
+  const { ask, reads } = await watch(undefined, 100)
+  await ask(2)
+  expect(reads).toEqual({ ledger: 1, object: 2 })
+})
 
-  test('a proof is renewed after a minute', async () => {
-    const { publications, reads, advance } = await watch()
-    await publications.latestAt(Date.now())
-    advance(59_999)
-    await publications.latestAt(Date.now())
-    expect(reads).toEqual({ ledger: 1, object: 1 })
-    advance(1)
-    await publications.latestAt(Date.now())
-    expect(reads).toEqual({ ledger: 2, object: 2 })
-  })
-
-  test('a proof is dropped if it does not fit the cache', async () => {
-    const { publications, reads } = await watch(100)
-    for (let request = 0; request < 2; request += 1) await publications.latestAt(Date.now())
-    expect(reads).toEqual({ ledger: 1, object: 2 })
-  })
-
-  test('a publication is verified at most twice for any number of concurrent requests', async () => {
-    const { publications, reads } = await watch()
-    await Promise.all(Array.from({ length: 50 }, () => publications.latestAt(Date.now())))
-    expect(reads.ledger).toBeLessThanOrEqual(2)
-    expect(reads.object).toBeLessThanOrEqual(2)
-  })
+test('a publication is verified at most twice for any number of concurrent requests', async () => {
+  const { askAtOnce, reads } = await watch()
+  await askAtOnce(50)
+  expect(reads.ledger).toBeLessThanOrEqual(2)
+  expect(reads.object).toBeLessThanOrEqual(2)
 })
