@@ -96,10 +96,10 @@ test('entries keep their ids when later runs change the ranking, and the body is
   expect((await requestRoute(app, PATH, held)).status).toBe(200)
   const after = await feedOf(app)
   expect(after.items.slice(1)).toEqual(before.items)
-  expect(after.items[0]?._dash).toMatchObject({
-    kind: 'model_gone',
-    model: 'third/new:free',
-    reason: 'The catalogue has no readable entry for it any more.',
+  const reason = 'The catalogue has no readable entry for it any more.'
+  expect(after.items[0]).toMatchObject({
+    content_text: reason,
+    _dash: { kind: 'model_gone', model: 'third/new:free', reason },
   })
   expect(new Set(after.items.map(({ id }) => id)).size).toBe(4)
 })
