@@ -444,26 +444,24 @@ describe('an answer that was given', () => {
   })
 })
 
-describe('a round without reported usage', () => {
-  test('a round without reported usage is charged the same wherever the provider broke off', async () => {
-    const arguments_ = JSON.stringify({ query: 'x'.repeat(60_000) })
-    const said: ModelOutput[][] = [
-      [],
-      [{ call: { id: 'c1', name: 'search_items', arguments: arguments_ } }],
-      [{ text: 'y'.repeat(10_000) }],
-    ]
-    const costs = []
-    for (const round of said) {
-      const server = await startAgent({ provider: { rounds: [round], ending: 'reset' } })
-      await chatEvents(server, chatBody('Hello'))
-      const [turn] = await settledWell(server)
-      expect(turn).toMatchObject({ code: 'truncated' })
-      costs.push(Number(turn?.['costMicroUsd']))
-    }
-    expect(new Set(costs).size).toBe(1)
-    // Its bytes, and all that it was allowed to write.
-    expect(costs[0]).toBeGreaterThan(5_000 + 2 * 1_000)
-  })
+test('a round without reported usage is charged the same wherever the provider broke off', async () => {
+  const arguments_ = JSON.stringify({ query: 'x'.repeat(60_000) })
+  const said: ModelOutput[][] = [
+    [],
+    [{ call: { id: 'c1', name: 'search_items', arguments: arguments_ } }],
+    [{ text: 'y'.repeat(10_000) }],
+  ]
+  const costs = []
+  for (const round of said) {
+    const server = await startAgent({ provider: { rounds: [round], ending: 'reset' } })
+    await chatEvents(server, chatBody('Hello'))
+    const [turn] = await settledWell(server)
+    expect(turn).toMatchObject({ code: 'truncated' })
+    costs.push(Number(turn?.['costMicroUsd']))
+  }
+  expect(new Set(costs).size).toBe(1)
+  // Its bytes, and all that it was allowed to write.
+  expect(costs[0]).toBeGreaterThan(5_000 + 2 * 1_000)
 })
 
 test('a chat about an item starts from the item, or from the site if the key is unknown or item chats are off', async () => {

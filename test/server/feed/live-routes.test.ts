@@ -17,15 +17,13 @@ const EVENTS = ['hn', 'lobsters', 'lesswrong', 'hype:github', 'midjourney'].flat
   feedEvents(source, 4, (index) => ({ publishedAt: NOW - index * 20 * HOUR_MS })),
 )
 
-describe('/api/feed', () => {
-  test.each(LIVE_SORTS)('/api/feed serves %s byte for byte as stored', async (sort) => {
-    const workspace = await openWorkspace()
-    const { payloads } = await keepSnapshot(workspace.feed, EVENTS)
-    const { headers, text } = await requestRoute(openApp(workspace), `/api/feed?sort=${sort}`)
-    expect(text).toBe(new TextDecoder().decode(payloads.get(sort)))
-    expect(headers.get('last-modified')).toBe('Sun, 15 Mar 2026 12:00:00 GMT')
-    expect(liveFeedSchema.parse(JSON.parse(text)).sortMode).toBe(sort)
-  })
+test.each(LIVE_SORTS)('/api/feed serves %s byte for byte as stored', async (sort) => {
+  const workspace = await openWorkspace()
+  const { payloads } = await keepSnapshot(workspace.feed, EVENTS)
+  const { headers, text } = await requestRoute(openApp(workspace), `/api/feed?sort=${sort}`)
+  expect(text).toBe(new TextDecoder().decode(payloads.get(sort)))
+  expect(headers.get('last-modified')).toBe('Sun, 15 Mar 2026 12:00:00 GMT')
+  expect(liveFeedSchema.parse(JSON.parse(text)).sortMode).toBe(sort)
 })
 
 test('/api/feed.csv has the items of every list in order, or those that a rule selects', async () => {

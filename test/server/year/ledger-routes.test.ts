@@ -105,13 +105,11 @@ describe('the published ledger', () => {
   })
 })
 
-describe('the published ledger refuses', () => {
-  test.each([
-    ['a ledger that is not there', new Refusal('storage_unavailable'), 'year_history_storage_unavailable'],
-    ['a ledger that does not hold', new Refusal('storage_damaged'), 'year_history_archive_corrupt'],
-    ['an unexpected error', new Error('disk on fire'), 'year_history_lookup_failed'],
-  ])('the published ledger refuses %s with the code of the history', async (_what, thrown, code) => {
-    const app = openSampleApp(sampleArchive(), { year: { read: () => Promise.reject(thrown) } })
-    for (const path of PATHS) expect((await requestRoute(app, path)).error).toBe(code)
-  })
+test.each([
+  ['a ledger that is not there', new Refusal('storage_unavailable'), 'year_history_storage_unavailable'],
+  ['a ledger that does not hold', new Refusal('storage_damaged'), 'year_history_archive_corrupt'],
+  ['an unexpected error', new Error('disk on fire'), 'year_history_lookup_failed'],
+])('the published ledger refuses %s with the code of the history', async (_what, thrown, code) => {
+  const app = openSampleApp(sampleArchive(), { year: { read: () => Promise.reject(thrown) } })
+  for (const path of PATHS) expect((await requestRoute(app, path)).error).toBe(code)
 })

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { chatEvents, chatBody, textOf, SECRET } from '../../../support/agent.ts'
 import { dash, startDash, serve, temporaryFolder } from '../../../support/dash.ts'
 import { delta, META, startScripted, stream } from '../../../support/scripted-server.ts'
@@ -12,44 +12,37 @@ import type { SyntheticProvider } from '../../../support/synthetic-provider.ts'
 const chat = (args: readonly string[], options: Parameters<typeof dash>[1] = {}) =>
   dash(['chat', ...args], options)
 
-describe('dash chat with a question', () => {
-  test.each([[['--json']], [[]]])(
-    'with the flags %j a turn ends when standard output is closed',
-    async (flags) => {
-      let left: () => void = () => undefined
-      const gone = new Promise<void>((resolve) => (left = resolve))
-      const endless: Responder = (response) => {
-        response.writeHead(200, { 'content-type': 'text/event-stream' })
-        response.write(META)
-        const words = setInterval(() => response.write(delta('word ')), 10)
-        response.once('close', () => {
-          clearInterval(words)
-          left()
-        })
-      }
-      const { url } = await startScripted({ chat: endless })
-      const { child, until, end } = startDash(['chat', ...flags, '--url', url, 'x'])
-      await until('stdout')
-      child.stdout?.destroy()
-      await gone
-      expect(await end()).toBe(0)
-    },
-  )
-})
+test.each([[['--json']], [[]]])(
+  'with the flags %j a turn ends when standard output is closed',
+  async (flags) => {
+    let left: () => void = () => undefined
+    const gone = new Promise<void>((resolve) => (left = resolve))
+    const endless: Responder = (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(META)
+      const words = setInterval(() => response.write(delta('word ')), 10)
+      response.once('close', () => {
+        clearInterval(words)
+        left()
+      })
+    }
+    const { url } = await startScripted({ chat: endless })
+    const { child, until, end } = startDash(['chat', ...flags, '--url', url, 'x'])
+    await until('stdout')
+    child.stdout?.destroy()
+    await gone
+    expect(await end()).toBe(0)
+  },
+)
 
-describe('the exit code', () => {
-  test.each([
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-  ] as const)(
-    'a command ended by %s has its exit code and prints the partial answer',
-    async (signal, code) => {
-      const { url } = await startScripted({ chat: stream([META, delta('Hel')], 'hold') })
-      const { output, until, end } = startDash(['chat', '--url', url, 'x'])
-      await until('stdout')
-      expect([await end(signal), output.stdout]).toEqual([code, 'Hel\n'])
-    },
-  )
+test.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)('a command ended by %s has its exit code and prints the partial answer', async (signal, code) => {
+  const { url } = await startScripted({ chat: stream([META, delta('Hel')], 'hold') })
+  const { output, until, end } = startDash(['chat', '--url', url, 'x'])
+  await until('stdout')
+  expect([await end(signal), output.stdout]).toEqual([code, 'Hel\n'])
 })
 
 test('a private server serves the demo, and its folder is deleted afterwards', async () => {
