@@ -77,7 +77,6 @@ function resultsSection(view: View): Promise<Section | null> {
         ${countOf(total)} · <a href="${searchContract.path}?${String(interfaceParams(params))}">JSON</a>
         <a href="${searchCsvContract.path}?${String(interfaceParams(params))}">CSV</a>
       </p>
-      ${subscriptions}
       ${results(
         items.filter((item) => !partial.includes(item)),
         now,
@@ -88,7 +87,8 @@ function resultsSection(view: View): Promise<Section | null> {
               ${results(partial, now)}`
           : NOTHING
       }
-      ${cursor === null || shown + items.length === top ? NOTHING : html`<p>${query.sectionLink('results', { cursor, shown: String(shown + items.length) }, 'More results')}</p>`}`
+      ${cursor === null || shown + items.length === top ? NOTHING : html`<p>${query.sectionLink('results', { cursor, shown: String(shown + items.length) }, 'More results')}</p>`}
+      ${subscriptions}`
   })
 }
 
