@@ -83,7 +83,7 @@ async function rankByRelevance(
   { reader, query, units, pageEnd }: SearchRequest,
   counts: WordCounts,
 ): Promise<SearchHit[]> {
-  const pointsWeight = POINTS_WEIGHT / wordsOf(units).length ** 2
+  const order = { pointsWeight: POINTS_WEIGHT / wordsOf(units).length ** 2 }
   const hits = new Map<number, SearchHit>()
   for (const row of await findTitle(reader, query)) {
     hits.set(row.id, { ...toIndexedItem(row), match: 'all' })
@@ -91,14 +91,14 @@ async function rankByRelevance(
   for (const match of ['all', 'prefix'] as const) {
     const expression = expressionOfAll(match, units)
     if (hits.size > pageEnd || expression === null) continue
-    const ranking = { order: { pointsWeight }, limit: pageEnd + 1, depth: RANKED_MAX }
+    const ranking = { order, limit: pageEnd + 1, depth: RANKED_MAX }
     const excludedIds = [...hits.keys()]
     const found = await findDocuments(reader, query, { ...ranking, expression, excludedIds })
     for (const row of found) hits.set(row.id, { ...toIndexedItem(row), match })
   }
   const expression = expressionOfSome(units, counts, hits.size > 0)
   if (hits.size > pageEnd || expression === null) return [...hits.values()]
-  const ranking = { order: BM25, limit: PARTIAL_MAX, depth: PARTIAL_MAX + hits.size }
+  const ranking = { order, limit: PARTIAL_MAX, depth: PARTIAL_MAX + hits.size }
   const excludedIds = [...hits.keys()]
   const found = await findDocuments(reader, query, { ...ranking, expression, excludedIds })
   const some = selectHeaviest(found, wordsOf(units), counts)
