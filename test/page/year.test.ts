@@ -104,6 +104,7 @@ describe.each([
       await expect
         .poll(() => page.evaluate(`document.querySelector('.bump .in-${colorScheme}').naturalWidth`))
         .toBe(936)
+      expect(await page.locator('.bump img:visible').count()).toBe(1)
       await page.evaluate('scrollTo(0, 0)')
       await picture(page, `year-${name.replace(' ', '-')}-${colorScheme}`)
       expect(await flawsOf(visited)).toEqual([])
