@@ -11,14 +11,14 @@ import type { Html } from '../page/html.ts'
  */
 export function renderMarkdown(text: string, resolveLink: (link: string) => string | null): Html {
   const ids = new Map<string, number>()
-  const headings: { id: string; title: string }[] = []
+  const headings: Heading[] = []
   const marked = new Marked({
     gfm: true,
     renderer: {
       html: ({ text: raw }) => (COMMENT.test(raw) ? '' : html`${raw}`.html),
       heading({ tokens, depth }) {
         const id = uniqueId(slugOf(plainText(tokens)), ids)
-        if (depth === 2) headings.push({ id, title: plainText(tokens) })
+        headings.push({ id, title: plainText(tokens), depth })
         return `<h${depth} id="${html`${id}`.html}">${this.parser.parseInline(tokens)}</h${depth}>\n`
       },
       code({ text: code, lang = '' }) {
@@ -59,11 +59,21 @@ const COMMENT = /^<!--[^]*-->\s*$/
 /** Fewest sections of a page that has a list of them. */
 const CONTENTS_MIN = 3
 
-function contentsOf(headings: readonly { id: string; title: string }[]): Html {
-  if (headings.length < CONTENTS_MIN) return NOTHING
+interface Heading {
+  id: string
+  title: string
+  depth: number
+}
+
+/** The list of a page's sections; with their subsections if there are few sections. */
+function contentsOf(headings: readonly Heading[]): Html {
+  const sections = headings.filter(({ depth }) => depth === 2)
+  const listed =
+    sections.length < CONTENTS_MIN ? headings.filter(({ depth }) => depth === 2 || depth === 3) : sections
+  if (listed.length < CONTENTS_MIN) return NOTHING
   return html`<nav class="contents" aria-label="On this page">
     <ul>
-      ${headings.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}
+      ${listed.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}
     </ul>
   </nav>`
 }
