@@ -18,8 +18,11 @@ describe.each([
     ['index', '/docs'],
     ['interface', '/docs/api/top-year-history'],
     ['readme', '/docs/readme'],
+    ['tour', '/docs/tour'],
     ['results', '/docs?q=audit'],
+    ['partial results', '/docs?q=zebrawood+DASH_MODEL_WEBHOOK_SECRET'],
     ['guide', '/docs/auditing'],
+    ['questions', '/docs/faq'],
     ['decision', '/docs/decisions/0002-caching-verified-publications'],
     ['diagram', '/docs/proof'],
   ])(
@@ -37,7 +40,7 @@ describe.each([
         await page.getByText('Operators', { exact: true }).click()
       expect(await link.isVisible()).toBe(true)
       const themes = await page.locator('.in-light:visible, .in-dark:visible').count()
-      expect(themes).toBe(what === 'readme' ? 1 : 0)
+      expect(themes).toBe(['readme', 'tour'].includes(what) ? 1 : 0)
     },
   )
 })

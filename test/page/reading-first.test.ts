@@ -177,6 +177,7 @@ const MORE_VIEWS = [
   ['comparison', `/?day=${day(7)}&withDay=${day(3)}`],
   ['missed', `/?since=${day(14)}`],
   ['docs', '/docs'],
+  ['guide', '/docs/ranking'],
 ] as const
 
 test.each(MORE_VIEWS)('nothing moves while a page arrives over a slow line: %s', async (_name, path) => {
@@ -209,8 +210,9 @@ test.each(MORE_VIEWS)(
 test('a print names the site, the address and the day, and has no buttons', async () => {
   const { page } = await visit(`${demo.url}/?sort=year`, { viewport: DESKTOP })
   await page.emulateMedia({ media: 'print' })
-  const day = new Date().toISOString().slice(0, 10)
-  expect(await page.locator('.printed:visible').textContent()).toBe(`dash · ${demo.url}/?sort=year · ${day}`)
+  expect(await page.locator('.printed:visible').textContent()).toBe(
+    `dash · ${demo.url}/?sort=year · ${day(0)}`,
+  )
   expect(await page.locator('button:visible, input:visible').count()).toBe(0)
 })
 

@@ -38,42 +38,56 @@ const RESULTS_MAX = 20
 /** A word in a title counts as much as so many in the text. */
 const TITLE_WEIGHT = 10
 
-/** The sections that have every term of a query, best first: words in titles count most. */
-function findSections(index: readonly IndexedSection[], query: string): IndexedSection[] {
+/**
+ * The sections that have every term of a query, best first: words in titles count most. If there are none, the sections
+ * that have some, those with most terms first.
+ */
+function findSections(
+  index: readonly IndexedSection[],
+  query: string,
+): { sections: IndexedSection[]; match: 'all' | 'some' } {
   const typed = parseSearchText(query)
   const terms = withLastAsPrefix(typed) ?? typed
-  if (terms.length === 0) return []
-  return index
-    .map((section) => ({ section, score: scoreOf(section, terms) }))
-    .filter(({ score }) => score > 0)
-    .sort((a, b) => b.score - a.score)
-    .slice(0, RESULTS_MAX)
-    .map(({ section }) => section)
+  const found = index
+    .map((section) => ({ section, ...rate(section, terms) }))
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => b.count - a.count || b.score - a.score)
+  const complete = found.filter(({ count }) => count === terms.length)
+  const [match, rated] = complete.length > 0 ? (['all', complete] as const) : (['some', found] as const)
+  return { sections: rated.slice(0, RESULTS_MAX).map(({ section }) => section), match }
 }
 
-/** 0 if a term is missing. */
-function scoreOf({ words: { title, text } }: IndexedSection, terms: readonly QueryTerm[]): number {
+/** The number of terms in a section, and how often they occur. */
+function rate(
+  { words: { title, text } }: IndexedSection,
+  terms: readonly QueryTerm[],
+): { count: number; score: number } {
   const scores = terms.map(
     (term) => TITLE_WEIGHT * findTerm(title, term).length + Math.log1p(findTerm(text, term).length),
   )
-  return Math.min(...scores) === 0 ? 0 : scores.reduce((sum, score) => sum + score, 0)
+  return {
+    count: scores.filter((score) => score > 0).length,
+    score: scores.reduce((sum, score) => sum + score, 0),
+  }
 }
 
 /** The results of a search of the documentation. */
 export function searchResults(index: readonly IndexedSection[], query: string): Html {
-  const found = findSections(index, query)
-  if (found.length === 0)
-    return html`<p class="empty">No page of the documentation has all of these words.</p>`
-  return html`<ol class="found">
-    ${found.map(
-      ({ path, guide, title, text }) =>
-        html`<li>
-          <a href="${path}">${markWords(title, query)}</a>
-          ${guide === title ? NOTHING : html`<small>${guide}</small>`}
-          <p>${markWords(excerptOf(text, query), query)}</p>
-        </li>`,
-    )}
-  </ol>`
+  const { sections, match } = findSections(index, query)
+  if (sections.length === 0)
+    return html`<p class="empty">No page of the documentation has any of these words.</p>`
+  const note = match === 'all' ? NOTHING : html`<p>No page has all of these words; these have some.</p>`
+  return html`${note}
+    <ol class="found">
+      ${sections.map(
+        ({ path, guide, title, text }) =>
+          html`<li>
+            <a href="${path}">${markWords(title, query)}</a>
+            ${guide === title ? NOTHING : html`<small>${guide}</small>`}
+            <p>${markWords(excerptOf(text, query), query)}</p>
+          </li>`,
+      )}
+    </ol>`
 }
 
 /** Characters of an excerpt, and of its part before the first word that was found. */

@@ -131,6 +131,8 @@ describe('what language models read', () => {
   })
 })
 
+const SOME_WORDS = 'No page has all of these words; these have some.'
+
 test('the search of the documentation leads to the section that is about its words, without scripts', async () => {
   const app = openApp(await openWorkspace())
   const search = async (query: string): Promise<string> =>
@@ -142,8 +144,12 @@ test('the search of the documentation leads to the section that is about its wor
     )
   expect(resultsOf(await search('restore backup'))[0]).toBe('/docs/backup#backup-and-restore')
   expect(resultsOf(await search('DASH_VERIFICATION_WIDGET_URL')).length).toBeGreaterThan(0)
+  expect(await search('restore backup')).not.toContain(SOME_WORDS)
+  const some = await search('restore zebrawood backup')
+  expect(some).toContain(SOME_WORDS)
+  expect(resultsOf(some)[0]).toBe('/docs/backup#backup-and-restore')
   const nothing = await search('"><b>zebrawood')
-  expect(nothing).toContain('No page of the documentation has all of these words.')
+  expect(nothing).toContain('No page of the documentation has any of these words.')
   expect(nothing).not.toContain('<b>zebrawood')
 })
 
@@ -179,6 +185,15 @@ describe('markdown', () => {
     const contents = /<nav class="contents".*?<\/nav>/s.exec(shown)?.[0] ?? ''
     expect(contents.match(/#[^"]*/g)).toEqual(['#one', '#two', '#three'])
     expect(shown.indexOf('</h1>')).toBeLessThan(shown.indexOf(contents))
+  })
+
+  test('Markdown lists subsections too on a page with few sections', () => {
+    const listOf = (text: string): string[] =>
+      (/<nav class="contents".*?<\/nav>/s.exec(render(text))?.[0] ?? '').match(/#[^"]*/g) ?? []
+    expect(listOf('# T\n\n## One\n\n### Two\n\n#### x\n\n## Three')).toEqual(['#one', '#two', '#three'])
+    expect(listOf('# T\n\n### One\n\n### Two\n\n### Three')).toEqual(['#one', '#two', '#three'])
+    expect(listOf('# T\n\n## One\n\n### Two\n\n## Three\n\n## Four')).toEqual(['#one', '#three', '#four'])
+    expect(listOf('# T\n\n## One\n\n### Two')).toEqual([])
   })
 
   test('Markdown gives headings unique ids', () => {
