@@ -63,6 +63,10 @@ type Completion = { text: string; call?: { name: string; arguments: string } }
 
 const DATA_BLOCK = new RegExp(`^<<<${DATA_MARKER} \\w+$(.*?)^${DATA_MARKER} \\w+>>>$`, 'ms')
 
+/** Asks which language model to use. */
+const ASKS_FOR_MODEL =
+  /\b(?:free|which|best) (?:\w+ )?(?:models?|llms?)\b|\b(?:models?|llms?)\b.*\b(?:use|best|recommend\w*)\b|\brecommend\w*\b.*\b(?:models?|llms?)\b/i
+
 /** Names the free model that is asked for, or quotes the open item, else the result of the tool that the question leads to. */
 function completionOf(messages: readonly JsonObject[], tools: readonly JsonObject[]): Completion {
   const texts = messages.map(({ content }) => asString(content))
@@ -70,7 +74,7 @@ function completionOf(messages: readonly JsonObject[], tools: readonly JsonObjec
   const question = texts.findLast((_, at) => messages[at]?.['role'] === 'user') ?? ''
   const asked = question.split(/\n\n|>>>/).at(-1) ?? ''
   const model = asJsonObject(data?.['freeModel'])
-  if (model && /\bfree model\b/i.test(asked)) return { text: [NOTICE, modelText(model)].join('\n\n') }
+  if (model && ASKS_FOR_MODEL.test(asked)) return { text: [NOTICE, modelText(model)].join('\n\n') }
   const item = asJsonObject(data?.['item'])
   if (item) return answer('The open item:', [item], asString(data?.['text']))
   const { heading, name, args } = listFor(asked)
@@ -82,7 +86,7 @@ function completionOf(messages: readonly JsonObject[], tools: readonly JsonObjec
 
 /** Words of a question that are not its subject. */
 const NO_SUBJECT =
-  /^(?:about|all|and|any|are|articles?|best|can|did|does|for|from|give|has|have|hello|how|items?|list|mention(?:s|ed|ing)?|more|most|new|news|often|people|popular|search|show|stor(?:y|ies)|talking|tell|that|the|there|these|they|this|today|top|trend(?:s|ing)|used?|want|was|were|what|when|where|which|who|why|with|you|your)$/
+  /^(?:about|all|and|any|are|articles?|best|can|did|does|for|from|give|has|have|hello|how|items?|list|mention(?:s|ed|ing)?|more|most|new|news|often|people|popular|search|should|show|stor(?:y|ies)|talking|tell|that|the|there|these|they|this|today|top|trend(?:s|ing)|used?|want|was|were|what|when|where|which|who|why|with|you|your)$/
 
 /** The top of the period that a question names, else a search for its longest word, else the top of the day. */
 function listFor(question: string): { heading: string; name: string; args: object } {
@@ -107,13 +111,24 @@ function answer(heading: string, items: readonly JsonObject[], excerpt = ''): Co
   return { text: [NOTICE, list].join('\n\n') + quote }
 }
 
-/** The recommendation of the data block in a sentence. */
-function modelText({ name, updatedAt, note }: JsonObject): string {
-  const day = asString(updatedAt).slice(0, 10)
-  return asString(name) === ''
-    ? asString(note)
-    : `Use **${asString(name)}**, as measured on ${day}. All: /models`
+/** The recommendation of the data block and what its tests measured. */
+function modelText({ name, updatedAt, stale, note, measured }: JsonObject): string {
+  if (asString(name) === '') return asString(note)
+  const { health, toolUse, tasks } = asJsonObject(measured) ?? {}
+  const { passed, total } = asJsonObject(tasks) ?? {}
+  const facts = [
+    ...(health === 'passed' ? ['followed the format'] : []),
+    ...(toolUse === 'proven' ? ['called a tool'] : []),
+    ...(typeof passed === 'number' && typeof total === 'number'
+      ? [`solved ${passed} of ${total} tasks`]
+      : []),
+  ]
+  const reason = facts.length === 0 ? 'it was the best of the free models' : `it ${LIST_FORMAT.format(facts)}`
+  const age = stale === true ? ' This test is stale.' : ''
+  return `Use **${asString(name)}**: when tested on ${asString(updatedAt).slice(0, 10)}, ${reason}.${age}\n\nCompare all: /models`
 }
+
+const LIST_FORMAT = new Intl.ListFormat('en-GB')
 
 /** An item as a link, escaped for Markdown. */
 function citation({ title, link, key }: JsonObject): string {

@@ -89,12 +89,38 @@ test('the script quotes the open item and its stored text without a tool', async
   expect((await turn('And?', { data: { ...data, text: null } })).text).not.toContain('>')
 })
 
-test('the script names the recommended free model, also while an item is open', async () => {
-  const freeModel = { name: 'Good', updatedAt: '2026-03-01T03:00:00.000Z' }
-  const data = { untrusted: true, freeModel, item: item(1) }
-  const { calls, text } = await turn('Which free model should I use?', { data })
+const FREE_MODEL = {
+  name: 'Good',
+  updatedAt: '2026-03-01T03:00:00.000Z',
+  stale: false,
+  measured: { health: 'passed', latencyMs: 800, toolUse: 'proven', tasks: { passed: 2, total: 3 } },
+}
+
+test.each([
+  'Which free model should I use?',
+  'which model should I use',
+  'What LLM do you recommend?',
+  'Recommend a model',
+  'the best language model?',
+])('the script answers "%s" with the recommended free model and its tests', async (question) => {
+  const { calls, text } = await turn(question, { data: { ...SITE, freeModel: FREE_MODEL } })
   expect(calls).toEqual([])
-  expect(text).toContain('Use **Good**, as measured on 2026-03-01. All: /models')
+  expect(text).toContain(
+    'Use **Good**: when tested on 2026-03-01, it followed the format, called a tool and solved 2 of 3 tasks.\n\nCompare all: /models',
+  )
+})
+
+test('the script searches for models if the question is not which one to use', async () => {
+  const { calls } = await turn('What is said about models?', { data: { ...SITE, freeModel: FREE_MODEL } })
+  expect(calls).toEqual([search('models')])
+})
+
+test('the script names the recommended free model while an item is open, and that its test is stale', async () => {
+  const measured = { health: 'not_probed', latencyMs: null, toolUse: 'unknown', tasks: null }
+  const freeModel = { ...FREE_MODEL, stale: true, measured }
+  const data = { untrusted: true, freeModel, item: item(1) }
+  const { text } = await turn('Which model should I use?', { data })
+  expect(text).toContain('on 2026-03-01, it was the best of the free models. This test is stale.')
 })
 
 const request = async (body: object): Promise<{ response: Response; text: string }> => {
