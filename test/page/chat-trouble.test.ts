@@ -1,5 +1,6 @@
 import type { Page, Route } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
+import { saveKey } from '../../src/domain/feed/source.ts'
 import { beginSession, SESSION_ID_BYTES, sessionSigner } from '../../src/domain/agent/token.ts'
 import type { ModelOutput } from '../support/provider-wire.ts'
 import { startProvider, startGatedProvider } from '../support/synthetic-provider.ts'
@@ -305,20 +306,46 @@ test('a task list marks done tasks, and no character reverses the text direction
   expect(await shown(`${deep}\u202ex`)).toBe(`${deep}x`)
 })
 
-test('an answer links the days, items and models that it names to their pages', async () => {
+/** The texts and addresses of the links that the chat makes of a text. */
+async function linksOf(text: string): Promise<[text: string, href: string][]> {
   const { url } = await serveChat(NOBODY)
   const { page } = await visit(url)
+  return page.evaluate<[string, string][]>(`import('/assets/chat-markdown.js')
+    .then(({ safeFragment }) => [...safeFragment(${JSON.stringify(text)}).querySelectorAll('a')]
+      .map((link) => [link.textContent, link.getAttribute('href')]))`)
+}
+
+test('an answer links the days, items and models that it names to their pages', async () => {
   const text =
     'On 2026-01-20 [a title](https://example.org/2026-01-20) led (hn-26296339, hype-github-a/b.c); see /models. Not `2026-01-20`, 2026-13-40, 9999-01-01, /models/x or john-1.'
-  const links = await page.evaluate<string[]>(`import('/assets/chat-markdown.js')
-    .then(({ safeFragment }) => [...safeFragment(${JSON.stringify(text)}).querySelectorAll('a')].map((link) => link.getAttribute('href')))`)
-  expect(links).toEqual([
-    '/?day=2026-01-20',
-    'https://example.org/2026-01-20',
-    '/item?key=hn-26296339',
-    '/item?key=hype-github-a%2Fb.c',
-    '/models',
+  expect(await linksOf(text)).toEqual([
+    ['2026-01-20', '/?day=2026-01-20'],
+    ['a title', 'https://example.org/2026-01-20'],
+    ['hn-26296339', '/item?key=hn-26296339'],
+    ['hype-github-a/b.c', '/item?key=hype-github-a%2Fb.c'],
+    ['free models', '/models'],
   ])
+})
+
+test('an answer links keys of every ranked source', async () => {
+  const keys = [
+    saveKey('hn', '1'),
+    saveKey('lobsters', '00fsed'),
+    saveKey('lobsters', 'zzxdfi'),
+    saveKey('lesswrong', 'zztduH59pvor6Tc3z'),
+    saveKey('hype:github', 'tw93/Mole'),
+    saveKey('hype:huggingface', 'Jackrong/Qwen3.5-27B-v2-GGUF'),
+    saveKey('hype:replicate', '0xmmo/icons'),
+    saveKey('hype:reddit', '1mktg06'),
+    saveKey('midjourney', '0b5e0c1c-6f43-4a7e-9d3e-2f8c1a7b9e01'),
+  ]
+  expect((await linksOf(keys.join(', '))).map(([text]) => text)).toEqual(keys)
+})
+
+test('an answer links no words that only begin as a key does', async () => {
+  const words =
+    'hn-style hn-1-like lobsters-like lobsters-driven lobsters-hosted lobsters-style-links lesswrong-adjacent hype-driven-x hype-github-style hype-reddit-famous midjourney-style hype-hf-papers-2412.17606'
+  expect(await linksOf(words)).toEqual([])
 })
 
 const HOSTILE = [

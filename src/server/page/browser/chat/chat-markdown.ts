@@ -64,9 +64,21 @@ function renderMarkdown(text: string) {
   return fragment
 }
 
+/** Keys of items, by the ids that each source gives: `hn-style` and `lobsters-driven` are words. */
+const ITEM_KEY = [
+  String.raw`hn-\d+`,
+  String.raw`lobsters-(?![a-z]+(?:al|ed|en|er|ic|ing|ish|ive|ly)\b)[a-z0-9]{6}`,
+  String.raw`lesswrong-[A-Za-z0-9]{17}`,
+  String.raw`hype-(?:github|huggingface|replicate)-[\w.-]+\/[\w.-]*\w`,
+  String.raw`hype-reddit-(?=[a-z]*\d)[a-z0-9]{5,8}`,
+  String.raw`midjourney-[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}`,
+].join('|')
+
 /** A day, the key of an item, or the path of the models, as answers name them. */
-const OWN_PAGES =
-  /(?<![\w/.-])(?:(?<day>\d{4}-\d{2}-\d{2})|(?<key>(?:hn|lobsters|lesswrong|hype-[a-z]+|midjourney)-[\w-]+(?:\/[\w.-]*\w)?)|(?<path>\/models))(?![\w/-])/g
+const OWN_PAGES = new RegExp(
+  String.raw`(?<![\w/.-])(?:(?<day>\d{4}-\d{2}-\d{2})|(?<key>${ITEM_KEY})|(?<path>\/models))(?![\w/-]|\.\w)`,
+  'g',
+)
 
 /** Links what a text names to the page about it on this server: days to their Year, keys to their item, the models. */
 function linkOwnPages(node: Text) {
@@ -76,10 +88,8 @@ function linkOwnPages(node: Text) {
   for (const match of value.matchAll(OWN_PAGES)) {
     const href = addressOf(match.groups ?? {})
     if (href === null) continue
-    pieces.push(
-      value.slice(end, match.index),
-      make('a', { href, target: '_blank', rel: 'noopener' }, match[0]),
-    )
+    const text = match.groups?.['path'] ? 'free models' : match[0]
+    pieces.push(value.slice(end, match.index), make('a', { href, target: '_blank', rel: 'noopener' }, text))
     end = match.index + match[0].length
   }
   if (end > 0) node.replaceWith(...pieces, value.slice(end))
