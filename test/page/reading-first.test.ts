@@ -180,8 +180,12 @@ const MORE_VIEWS = [
   ['guide', '/docs/ranking'],
 ] as const
 
-test.each(MORE_VIEWS)('nothing moves while a page arrives over a slow line: %s', async (_name, path) => {
-  const { page } = await visit(demo.url, { viewport: PHONE })
+test.each<readonly [name: string, path: string, viewport: typeof PHONE]>([
+  ...MORE_VIEWS.map(([name, path]) => [name, path, PHONE] as const),
+  ['chat in a frame', '/embed/chat', { width: 375, height: 600 }],
+  ['chat in a small frame', '/embed/chat', { width: 320, height: 480 }],
+])('nothing moves while a page arrives over a slow line: %s', async (_name, path, viewport) => {
+  const { page } = await visit(demo.url, { viewport })
   const devtools = await page.context().newCDPSession(page)
   const line = { offline: false, latency: 150, downloadThroughput: 200_000, uploadThroughput: 100_000 }
   await devtools.send('Network.emulateNetworkConditions', line)
