@@ -169,13 +169,13 @@ test.each([740, 800, 961, 1024])('the header is one row in a window of %i pixels
   expect((await measuresOf(page)).header).toBeLessThanOrEqual(56)
 })
 
-const day = (daysAgo: number): string =>
+const dayBefore = (daysAgo: number): string =>
   new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10)
 
 const MORE_VIEWS = [
   ...VIEWS,
-  ['comparison', `/?day=${day(7)}&withDay=${day(3)}`],
-  ['missed', `/?since=${day(14)}`],
+  ['comparison', `/?day=${dayBefore(7)}&withDay=${dayBefore(3)}`],
+  ['missed', `/?since=${dayBefore(14)}`],
   ['docs', '/docs'],
   ['guide', '/docs/ranking'],
 ] as const
@@ -211,11 +211,11 @@ test.each(MORE_VIEWS)(
   },
 )
 
-test('a print names the site, the address and the day, and has no buttons', async () => {
+test('a print names the site and that it is a demo, the address and the day, and has no buttons', async () => {
   const { page } = await visit(`${demo.url}/?sort=year`, { viewport: DESKTOP })
   await page.emulateMedia({ media: 'print' })
   expect(await page.locator('.printed:visible').textContent()).toBe(
-    `dash · ${demo.url}/?sort=year · ${day(0)}`,
+    `DEMO: dash · ${demo.url}/?sort=year · ${dayBefore(0)}`,
   )
   expect(await page.locator('button:visible, input:visible').count()).toBe(0)
 })
@@ -304,6 +304,24 @@ test('rows that entered a live list since the last visit are marked NEW, and a l
   expect(await line.textContent()).toContain(`${count} new since`)
   await line.click()
   expect(await page.locator(':target').getAttribute('data-entered')).toBe(entered.find((at) => at > before))
+  // A hidden row is not counted, and nothing leads to it.
+  const hidden = await page
+    .locator(':target')
+    .evaluate((mark) => mark.closest('.item')?.getAttribute('data-key'))
+  await page.evaluate<void>(
+    `localStorage.setItem('dash-hidden', JSON.stringify({ hidden: ['${hidden}'], read: [] }))`,
+  )
+  await page.goto(demo.url, { waitUntil: 'networkidle' })
+  expect(await line.textContent()).toContain(`${count - 1} new since`)
+  await line.click()
+  expect(await page.locator(':target').isVisible()).toBe(true)
+})
+
+test('the days to compare with open within the width of a phone', async () => {
+  const { page } = await visit(`${demo.url}/?sort=year`, { viewport: PHONE })
+  await page.locator('.compare summary').click()
+  await page.getByRole('button', { name: 'Compare', exact: true }).waitFor()
+  expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBe(PHONE.width)
 })
 
 test('Escape leaves the search field, and j focuses a title', async () => {

@@ -261,7 +261,7 @@ describe('since the last visit', () => {
   test('a first visit shows the changes since yesterday, and remembers the newest publication', async () => {
     const { page, problems } = await visit(await serve(), { viewport: DESKTOP })
     expect(await summary(page).textContent()).toContain('since yesterday')
-    expect(await page.title()).toBe('dash')
+    expect(await page.title()).toBe('Trending · dash')
     expect(JSON.parse(await page.evaluate<string>(`localStorage.getItem('dash-seen')`))).toEqual({
       newest: await base(-1),
       before: null,
@@ -275,7 +275,7 @@ describe('since the last visit', () => {
     await remember(page, JSON.stringify({ newest: await base(9), before: null }))
     await page.goto(`${url}/?sort=year`, { waitUntil: 'networkidle' })
     await summary(page)
-      .getByText(`since your last visit of ${addDays(AS_OF, 9)}`)
+      .getByText(`since your last visit of ${formatDay(addDays(AS_OF, 9))}`)
       .waitFor()
     const [then, now] = [await published(addDays(AS_OF, 9)), await published(LAST)]
     const top = now[0] ?? ''
@@ -301,9 +301,9 @@ describe('since the last visit', () => {
     expect((await headings.first().boundingBox())?.width).toBeGreaterThan(50)
     await page.goto(url, { waitUntil: 'networkidle' })
     await summary(page)
-      .getByText(`since your last visit of ${addDays(AS_OF, 9)}`)
+      .getByText(`since your last visit of ${formatDay(addDays(AS_OF, 9))}`)
       .waitFor()
-    expect(await page.title()).toBe('dash')
+    expect(await page.title()).toBe('Trending · dash')
     expect(problems).toEqual([])
   })
 
@@ -319,7 +319,7 @@ describe('since the last visit', () => {
     await remember(page, stored)
     await page.goto(url, { waitUntil: 'networkidle' })
     expect(await summary(page).textContent()).toContain('since yesterday')
-    expect(await page.title()).toBe('dash')
+    expect(await page.title()).toBe('Trending · dash')
     expect(problems).toEqual([])
   })
 

@@ -3,7 +3,7 @@ import type { ColumnName } from '../../domain/feed/columns.ts'
 import { isHttpUrl } from '../../domain/address.ts'
 import type { Instant } from '../../domain/time.ts'
 import { onceFor } from '../../domain/once.ts'
-import { NOTHING, html } from './html.ts'
+import { NOTHING, formatCounted, html } from './html.ts'
 import type { Html } from './html.ts'
 import { pageQuery } from './layout.ts'
 import type { PageQuery } from './layout.ts'
@@ -217,11 +217,20 @@ function overviewColumn({ name, stories, total }: OverviewColumn, context: ListC
   const above = stories.length === 0 ? html`<p class="empty">All of them stand above.</p>` : NOTHING
   const foot = stories.length < total ? html`<p class="more">${all}</p>` : NOTHING
   const isLead = name === 'popular'
+  const list = html`${above} ${storyList(name, stories, context)} ${foot}`
+  // A page of an export holds whole lists: all but Popular are folded.
+  const isFolded = !isLead && context.exportedFrom !== undefined && stories.length > 0
+  const content = isFolded
+    ? html`<details>
+        <summary>${formatCounted(stories.length, 'stories')}</summary>
+        ${list}
+      </details>`
+    : list
   return column(
     name,
     isLead ? 'lead' : 'beyond',
     isLead ? context.about : html`<small>besides Popular</small>`,
-    html`${above} ${storyList(name, stories, context)} ${foot} ${isLead ? whyThisOrder(context) : NOTHING}`,
+    html`${content} ${isLead ? whyThisOrder(context) : NOTHING}`,
   )
 }
 

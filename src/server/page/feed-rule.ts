@@ -149,8 +149,9 @@ function dataLinks(query: PageQuery): Html {
     : ([liveContract, liveCsvContract, 'trending', ['sort', ...RULE_PARAMS]] as const)
   const given = givenParams(query.params, names)
   if (!given.has('sort')) given.set('sort', sort)
+  const isWhole = isYear(query) && (hasRule(query) || query.params.has('with'))
   return html`<p class="as-of">
-    These lists as <a href="${json.path}?${String(given)}">JSON</a>
+    ${isWhole ? 'The whole Year' : 'These lists'} as <a href="${json.path}?${String(given)}">JSON</a>
     <a href="${csv.path}?${String(given)}">CSV</a>
   </p>`
 }

@@ -108,15 +108,17 @@ const PAGE_MENU = html`<details class="menu theme" name="menu">
   </div>
 </details>`
 
-/** The footer of every page: all pages, and the keys. */
-export const PAGE_FOOTER = html`<footer class="foot">
-  <nav aria-label="All pages">
-    <ul>
-      <li><a href="/models">Free models</a></li>
-      <li><a href="/status">Status</a></li>
-      <li><a href="${CHAT_PATH}">Chat</a></li>
-      <li><a href="/docs">Documentation</a></li>
-      <li class="needs-script"><button type="button" data-help>Keys and hidden stories</button></li>
-    </ul>
-  </nav>
-</footer>`
+/** The footer of every page: all pages, and the keys. @param hasChat true if the server has a chat */
+export function pageFooter(hasChat: boolean): Html {
+  return html`<footer class="foot">
+    <nav aria-label="All pages">
+      <ul>
+        <li><a href="/models">Free models</a></li>
+        <li><a href="/status">Status</a></li>
+        ${hasChat ? html`<li><a href="${CHAT_PATH}">Chat</a></li>` : NOTHING}
+        <li><a href="/docs">Documentation</a></li>
+        <li class="needs-script"><button type="button" data-help>Keys and hidden stories</button></li>
+      </ul>
+    </nav>
+  </footer>`
+}

@@ -3,9 +3,11 @@ import { chatHeaders, chatSheet } from './chat-panel.ts'
 import { feedSection, feedTabs } from './feed-panel.ts'
 import { alternateLinks } from './feed-rule.ts'
 import type { Instant } from '../../domain/time.ts'
+import { PERIOD_TITLES } from './header.ts'
+import type { Period } from './header.ts'
 import { NOTHING, html } from './html.ts'
 import type { Html } from './html.ts'
-import type { Frame } from './layout.ts'
+import type { Frame, PageQuery } from './layout.ts'
 import { MODEL_PARAMS, modelsAddress } from './models/models-page.ts'
 import { chatOffer, htmlOf } from './sections.ts'
 import type { SectionPage } from './sections.ts'
@@ -42,18 +44,30 @@ export const homePage = (frame: Frame): SectionPage => ({
     const ofYear = isYear(query) || query.params.has(SINCE_PARAM)
     const sections = ofYear ? [feed, ...lines] : [...lines, feed]
     const chat = await chatOffer(view.sources)
+    const title = feed?.title ?? nameOfList(query)
     return {
-      title: feed?.title === undefined ? 'dash' : `${feed.title} · dash`,
+      title: `${title} · dash`,
       head: alternateLinks(query),
       tabs: feedTabs(query),
       sections,
       lead: feed,
-      main: html`<h1 class="unseen">${feed?.title ?? 'dash'}</h1>
+      main: html`<h1 class="unseen">${title}</h1>
         <div class="home">${htmlOf(sections)} ${introduction(view.now)}</div>
         ${chat === 'off' ? NOTHING : chatSheet(frame)}`,
     }
   },
 })
+
+/** The name of a view that has no list to name it. */
+function nameOfList(query: PageQuery): string {
+  if (query.params.has(SINCE_PARAM)) return 'What did I miss?'
+  const sort = isYear(query) ? 'year' : (query.params.get('sort') ?? 'trending')
+  return isPeriod(sort) ? PERIOD_TITLES[sort] : 'Lists'
+}
+
+function isPeriod(sort: string): sort is Period {
+  return Object.hasOwn(PERIOD_TITLES, sort)
+}
 
 function introduction(now: Instant): Html {
   return html`<p class="introduction">

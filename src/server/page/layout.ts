@@ -2,7 +2,7 @@ import type { Assets } from './assets.ts'
 import { withoutOverrides } from '../../domain/text.ts'
 import { dayOf } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
-import { PAGE_FOOTER, TABS_TO_HOME, pageHeader } from './header.ts'
+import { TABS_TO_HOME, pageFooter, pageHeader } from './header.ts'
 import { NOTHING, html } from './html.ts'
 import type { Html } from './html.ts'
 
@@ -65,9 +65,9 @@ export function layout(
       <body>
         ${embedded === undefined ? html`<a class="skip" href="#main">Skip to the content</a>` : NOTHING}
         ${embedded === undefined ? pageHeader(demo, tabs, chat !== 'off') : NOTHING}
-        ${printed ? html`<p class="printed">dash · ${baseUrl()}${printed.path} · ${dayOf(printed.at)}</p>` : NOTHING}
+        ${printed ? html`<p class="printed">${demo ? 'DEMO: ' : ''}dash · ${baseUrl()}${printed.path} · ${dayOf(printed.at)}</p>` : NOTHING}
         <main id="main" tabindex="-1">${main}</main>
-        ${embedded === undefined ? PAGE_FOOTER : NOTHING}
+        ${embedded === undefined ? pageFooter(chat !== 'off') : NOTHING}
         <p id="announcements" class="unseen" role="status"></p>
       </body>
     </html> `.html

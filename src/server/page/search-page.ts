@@ -1,5 +1,6 @@
 import { RULE_PARAMS, parseRule } from '../../domain/feed/rule.ts'
 import {
+  LIMIT_MAX,
   PAGED_ITEMS_MAX,
   QUERY_MAX_LENGTH,
   SEARCH_SORTS,
@@ -75,7 +76,7 @@ function resultsSection(view: View): Promise<Section | null> {
     const partial = items.filter(({ match }) => match === 'some')
     return html`<p class="as-of">
         ${countOf(total)} · <a href="${searchContract.path}?${String(interfaceParams(params))}">JSON</a>
-        <a href="${searchCsvContract.path}?${String(interfaceParams(params))}">CSV</a>
+        ${csvLink(params, total)}
       </p>
       ${results(
         items.filter((item) => !partial.includes(item)),
@@ -108,6 +109,16 @@ function interfaceParams(params: URLSearchParams): URLSearchParams {
   const { top = '', ...others } = Object.fromEntries(params)
   delete others['shown']
   return new URLSearchParams({ ...others, ...(top !== '' && { limit: top }) })
+}
+
+/** A link to the first results as CSV, as many as one response holds. */
+function csvLink(params: URLSearchParams, total: number | null): Html {
+  const query = interfaceParams(params)
+  query.delete('cursor')
+  if (!query.has('limit')) query.set('limit', String(LIMIT_MAX))
+  const limit = Number(query.get('limit'))
+  const part = total === null || total > limit ? ` of the first ${limit}` : ''
+  return html`<a href="${searchCsvContract.path}?${String(query)}">CSV${part}</a>`
 }
 
 /** Number of results on the pages before this one, which the link to it states. */

@@ -109,7 +109,7 @@ test.each([
   ['/?sort=year&q=rust', ['', '.csv'].map((end) => `/api/feed/history${end}?sort=year`)],
 ])('the page %s links to its lists as JSON and as CSV', async (path, expected) => {
   const { page } = await pageOf(await openFeed(), path)
-  const data = /These lists as .*?<\/p>/s.exec(page)?.[0] ?? ''
+  const data = /(?:These lists|The whole Year) as .*?<\/p>/s.exec(page)?.[0] ?? ''
   const hrefs = Array.from(data.matchAll(/href="([^"]*)"/g), ([, href = '']) => href.replaceAll('&amp;', '&'))
   expect(hrefs).toEqual(expected)
 })

@@ -1,29 +1,32 @@
+import { make } from './dom.ts'
 import { lastSeen } from './last-seen.ts'
 
 const DAY_MS = 86_400_000
 
-/** Marks the rows that entered a live list since the snapshot that this browser saw last, instead of since yesterday. */
+/**
+ * Marks the rows that entered a live list since the snapshot that this browser saw last, instead of since yesterday, and
+ * counts those that the visitor has not hidden.
+ */
 export function setUpNews() {
   const line = document.querySelector('.news')
   const snapshot = line?.getAttribute('data-snapshot') ?? ''
   if (!line || !isInstant(snapshot)) return
-  const since = lastSeen('dash-snapshot', snapshot, isInstant).before
-  if (since === null) return
+  const since = lastSeen('dash-snapshot', snapshot, isInstant, (one, other) => one > other).before
+  if (since !== null) for (const mark of document.querySelectorAll('[data-entered]')) markSince(mark, since)
+  const shown = [...document.querySelectorAll('.item:not([hidden]) .new[data-entered]')]
+  const [first] = shown
   document.getElementById('new')?.removeAttribute('id')
-  let count = 0
-  for (const mark of document.querySelectorAll('[data-entered]')) {
-    const isNew = (mark.getAttribute('data-entered') ?? '') > since
-    mark.className = isNew ? 'rose new' : ''
-    mark.textContent = isNew ? 'NEW' : ''
-    if (!isNew) continue
-    if (count === 0) mark.id = 'new'
-    count += 1
-  }
-  const text = `${count === 0 ? 'nothing' : count} new since ${timeText(since)}`
-  const link = document.createElement('a')
-  link.href = '#new'
-  link.textContent = text
-  line.replaceChildren(count === 0 ? text : link)
+  if (first) first.id = 'new'
+  const of =
+    since === null ? (line.textContent?.trim().replace(/^\S+ /, '') ?? '') : `new since ${timeText(since)}`
+  const text = `${first ? shown.length : 'nothing'} ${of}`
+  line.replaceChildren(first ? make('a', { href: '#new' }, text) : text)
+}
+
+function markSince(mark: Element, since: string) {
+  const isNew = (mark.getAttribute('data-entered') ?? '') > since
+  mark.className = isNew ? 'rose new' : ''
+  mark.textContent = isNew ? 'NEW' : ''
 }
 
 function isInstant(text: unknown) {

@@ -40,11 +40,11 @@ export const ITEM_PAGE: SectionPage = {
       dailyRanksSection(view, trend, !(year && hasYearChart(year))),
       similarSection(view),
     ])
-    const name = sections[0]?.title ?? view.query.params.get('key') ?? ''
+    const name = sections[0]?.title ?? (view.query.params.get('key') || 'An item over time')
     return {
       title: `${name} · dash`,
       sections,
-      main: html`<h1 class="item-name">${isolated(name === '' ? 'An item over time' : name)}</h1>
+      main: html`<h1 class="item-name">${isolated(name)}</h1>
         ${htmlOf(sections)}`,
     }
   },

@@ -1,10 +1,11 @@
 import { COLUMNS, COLUMN_NAMES } from '../../../domain/feed/columns.ts'
 import { parseKey } from '../../../domain/feed/search/search.ts'
 import { addDays } from '../../../domain/time.ts'
-import type { Day } from '../../../domain/time.ts'
+import type { Day, Instant } from '../../../domain/time.ts'
 import { momentAt } from '../../../domain/year/history/calendar.ts'
 import type { TimelineStop, YearPosition } from '../../../domain/year/history/calendar.ts'
 import { lastStops } from '../../../domain/year/history/rank-history.ts'
+import { lastCompleteDay } from '../../../domain/year/ledger.ts'
 import type { Manifest } from '../../../domain/year/ledger.ts'
 import { manifestsOf, stopsOnce } from '../../year/rank-routes.ts'
 import { PUBLICATIONS_MAX } from '../../year/year-lists.ts'
@@ -23,6 +24,7 @@ export interface YearRecord {
   /** The newest publications up to that stop, ascending, whose verified lists are read. */
   manifests: readonly Manifest[]
   lists: ListsByDigest
+  now: Instant
 }
 
 /** Reads the ranks of the item of a page from verified bytes. @throws Refusal of the key, the time or the archive */
@@ -33,7 +35,7 @@ export async function readYearRecord({ sources, now, query }: View): Promise<Yea
   const stops = stopsOnce(proved)
   const { stopIndex } = momentAt(proved.timeline, stops, at)
   const manifests = manifestsOf(lastStops(stops, stopIndex, PUBLICATIONS_MAX))
-  return { key, stops, stopIndex, manifests, lists: await sources.lists(manifests) }
+  return { key, stops, stopIndex, manifests, lists: await sources.lists(manifests), now }
 }
 
 /** The position of an item in a publication; null if it is not listed, undefined for an older layout. */
@@ -88,9 +90,10 @@ function comparedWith(record: YearRecord, before: Manifest, newest: Manifest): H
     : html`(${day} #${position.popular ?? position.rank ?? '–'})`
 }
 
-function dayOfPrevious({ stops, stopIndex }: YearRecord, before: Manifest, newest: Manifest): string {
+function dayOfPrevious({ stops, stopIndex, now }: YearRecord, before: Manifest, newest: Manifest): string {
   if (before.asOfDay !== addDays(newest.asOfDay, -1)) return formatDay(before.asOfDay)
-  return stopIndex === stops.length - 1 ? 'yesterday' : 'the day before'
+  const isNewest = stopIndex === stops.length - 1 && newest.asOfDay === lastCompleteDay(now)
+  return isNewest ? 'yesterday' : 'the day before'
 }
 
 /** True if every publication that can list an item is read. */

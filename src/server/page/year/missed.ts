@@ -4,13 +4,15 @@ import { addDays, parseDay } from '../../../domain/time.ts'
 import type { Day, Instant } from '../../../domain/time.ts'
 import { selectableItems } from '../../../domain/year/history/calendar.ts'
 import { TOP_LENGTH, topItems } from '../../../domain/year/history/missed.ts'
-import type { TopItem } from '../../../domain/year/history/missed.ts'
+import type { TopItem, YearTops } from '../../../domain/year/history/missed.ts'
 import { lastCompleteDay } from '../../../domain/year/ledger.ts'
 import { PUBLICATIONS_MAX } from '../../year/year-lists.ts'
 import type { ListedItem } from '../../year/year-lists.ts'
 import { storiesOf } from '../feed-columns.ts'
 import { storyRow } from '../story-row.ts'
-import { NOTHING, formatCounted, formatDay, html } from '../html.ts'
+import type { Story } from '../story-row.ts'
+import { NEW } from './comparison.ts'
+import { NOTHING, formatCount, formatCounted, formatDay, html } from '../html.ts'
 import type { Html } from '../html.ts'
 import type { View } from '../rendered-pages.ts'
 import type { SectionContent, SectionRefusal } from '../sections.ts'
@@ -18,6 +20,7 @@ import type { SectionContent, SectionRefusal } from '../sections.ts'
 /** Query parameter of the first day that a reader missed. */
 export const SINCE_PARAM = 'since'
 
+/** Numbers of days, the last complete one included. */
 const SPANS = [
   [7, 'a week'],
   [14, 'two weeks'],
@@ -26,7 +29,12 @@ const SPANS = [
 
 /** Link to what was at the top in the last week. */
 export function missedLink(now: Instant): string {
-  return hrefOf(addDays(lastCompleteDay(now), -7))
+  return hrefOf(firstOf(SPANS[0][0], now))
+}
+
+/** The first day of a span up to the last complete day. */
+function firstOf(days: number, now: Instant): Day {
+  return addDays(lastCompleteDay(now), 1 - days)
 }
 
 function hrefOf(day: Day): string {
@@ -55,23 +63,36 @@ export async function missedContent(view: View): Promise<SectionContent> {
     const tops = lists.get(sha256)?.tops
     return tops ? [{ asOfDay, tops }] : []
   })
-  const found = topItems(years)
-  const notes = new Map(found.map((top) => [top.item.key, daysNote(top)]))
-  const rows = storiesOf(found.map(({ item, best }) => ({ ...item, rank: best }))).map((story) =>
-    storyRow(story, now, true, { mark: NOTHING, note: notes.get(story.item.key) ?? NOTHING }),
+  const stories = topStories(years)
+  const rows = stories.map(({ story, note, isNew }) =>
+    storyRow(story, now, true, { mark: isNew ? NEW : NOTHING, note }),
   )
+  const newCount = stories.filter(({ isNew }) => isNew).length
   const content = html`${form}
     <ol class="items missed">
       ${rows}
     </ol>
     <p class="as-of">
-      ${formatCounted(rows.length, 'stories')} among the first ${TOP_LENGTH} of any list of the Top Year, by
-      best rank, in ${formatCounted(years.length, 'publications')} from
-      ${formatDay(manifests[0]?.asOfDay ?? since)} to ${formatDay(manifests.at(-1)?.asOfDay ?? since)}.
+      ${formatCounted(rows.length, 'stories')}, ${formatCount(newCount)} of them new after the first of these
+      days, among the first ${TOP_LENGTH} of any list of the Top Year, by best rank, in
+      ${formatCounted(years.length, 'publications')} from ${formatDay(manifests[0]?.asOfDay ?? since)} to
+      ${formatDay(manifests.at(-1)?.asOfDay ?? since)}.
       ${first !== undefined && first > since ? html`The archive begins with ${formatDay(first)}.` : NOTHING}
       ${years.length < manifests.length ? html`Publications of an older layout are left out.` : NOTHING}
     </p>`
   return { status: 200, title, content }
+}
+
+/** The stories at the top of some publications, best first, and whether they came after the first of them. */
+function topStories(years: readonly YearTops<ListedItem>[]): { story: Story; note: Html; isNew: boolean }[] {
+  const found = topItems(years)
+  const tops = new Map(found.map((top) => [top.item.key, top]))
+  return storiesOf(found.map(({ item, best }) => ({ ...item, rank: best }))).map((story) => {
+    const each = [story.item, ...story.others].flatMap(({ key }) => tops.get(key) ?? [])
+    const days = [...new Set(each.flatMap((top) => top.days))].sort()
+    const [first] = each
+    return { story, note: first ? daysNote(first, days) : NOTHING, isNew: days[0] !== years[0]?.asOfDay }
+  })
 }
 
 /** @throws Refusal `invalid_since` */
@@ -83,7 +104,7 @@ function parseSince(params: URLSearchParams, now: Instant): Day {
 }
 
 function firstDay(now: Instant): Day {
-  return addDays(lastCompleteDay(now), 1 - PUBLICATIONS_MAX)
+  return firstOf(PUBLICATIONS_MAX, now)
 }
 
 /** The refusal of a bad day, with the form for another. */
@@ -92,7 +113,7 @@ export function refusalOfSince(now: Instant): SectionRefusal {
     status: 400,
     code: 'invalid_since',
     when: `\`since\` is not a day like \`${lastCompleteDay(now)}\`, is not over yet, or is more than ${PUBLICATIONS_MAX} days ago`,
-    help: sinceForm(addDays(lastCompleteDay(now), -7), now),
+    help: sinceForm(firstOf(SPANS[0][0], now), now),
   }
 }
 
@@ -111,11 +132,12 @@ function sinceForm(since: Day, now: Instant): Html {
         required
     /></label>
     <button type="submit">Show</button>
-    ${SPANS.map(([days, name]) => html`<a href="${hrefOf(addDays(last, -days))}">${name}</a>`)}
+    ${SPANS.map(([days, name]) => html`<a href="${hrefOf(firstOf(days, now))}">${name}</a>`)}
   </form>`
 }
 
-function daysNote({ best, column, days }: TopItem<ListedItem>): Html {
+/** @param days on which the story was at the top, on any source */
+function daysNote({ best, column }: TopItem<ListedItem>, days: readonly Day[]): Html {
   const [first = '', last = ''] = [days[0], days.at(-1)]
   const isOneMonth = first.slice(0, 7) === last.slice(0, 7)
   const span =

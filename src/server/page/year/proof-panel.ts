@@ -94,7 +94,8 @@ export function exportedProofPanel(
       text: `sha256sum ${shellText(name)}`,
     },
     audit: {
-      caption: 'Audits every publication here; run it in the folder of dash, with the address of these pages',
+      caption:
+        'Audits every publication here; run it in the folder of dash, with the address of these pages in place of https://…',
       text: `npx dash verify-archive --url https://…`,
     },
     files: html`<p class="proof-files">

@@ -1,12 +1,14 @@
 import { addDays, formatInstant } from '../../../domain/time.ts'
+import type { Instant } from '../../../domain/time.ts'
 import type { TimelineItem } from '../../../domain/year/chain.ts'
 import { selectableItems } from '../../../domain/year/history/calendar.ts'
 import { changesBetween } from '../../../domain/year/history/changes.ts'
 import type { YearChanges } from '../../../domain/year/history/changes.ts'
+import { lastCompleteDay } from '../../../domain/year/ledger.ts'
 import { ranksContract } from '../../year/rank-routes.ts'
 import { changesOf } from '../../year/change-entries.ts'
 import type { ListedItem } from '../../year/year-lists.ts'
-import { NOTHING, html } from '../html.ts'
+import { NOTHING, formatDay, html } from '../html.ts'
 import type { Html } from '../html.ts'
 import type { View } from '../rendered-pages.ts'
 import { refusalsOf, section } from '../sections.ts'
@@ -43,7 +45,9 @@ export function sinceSection(view: View, place: 'home' | 'page'): Promise<Sectio
     const read = await sources.lists([base.manifest, newest.manifest])
     const [before, after] = [base, newest].map(({ manifest }) => read.get(manifest.sha256)?.popular)
     const changes = before && after ? changesBetween(before, after) : null
-    const since = seen ? `your last visit of ${base.manifest.asOfDay}` : sinceText(base, newest)
+    const since = seen
+      ? `your last visit of ${formatDay(base.manifest.asOfDay)}`
+      : sinceText(base, newest, now)
     const heading = html`<strong>Top Year:</strong> ${changes ? countsOf(changes) : 'an older layout'}<span
         class="roomy"
         >, since ${since}</span
@@ -98,9 +102,11 @@ function timeOf({ manifest }: TimelineItem): string {
   return formatInstant(manifest.publishedAt)
 }
 
-function sinceText(base: TimelineItem, newest: TimelineItem): string {
-  const { asOfDay } = base.manifest
-  return addDays(asOfDay, 1) === newest.manifest.asOfDay ? 'yesterday' : asOfDay
+/** The name of the day of `base`: `yesterday` only where the newest publication is of the last complete day. */
+function sinceText(base: TimelineItem, newest: TimelineItem, now: Instant): string {
+  const last = lastCompleteDay(now)
+  const isYesterday = newest.manifest.asOfDay === last && base.manifest.asOfDay === addDays(last, -1)
+  return isYesterday ? 'yesterday' : formatDay(base.manifest.asOfDay)
 }
 
 /** Number of changes that the title of the page counts. */

@@ -229,7 +229,7 @@ export function notesOf({ shown, stops }: Pick<Frame, 'shown' | 'stops'>, lists:
     const stay = stayOf(key, years[column], isStart)
     return {
       mark: previous && rank !== undefined ? markOf(before, rank) : UNMOVED,
-      note: stay && saysMore(stay, rank) ? stayNote(stay) : NOTHING,
+      note: stay && saysMore(stay, rank) ? stayNote(stay, rank) : NOTHING,
     }
   }
 }
@@ -270,13 +270,14 @@ function saysMore({ peak, before }: Stay, rank: number | undefined): boolean {
   return peak !== rank || before === 'absent'
 }
 
-/** The stay of an item in short, for its row. */
-function stayNote(stay: Stay): Html {
+/** The stay of an item in short, for its row: the best rank if it is another than the present one, and the days. */
+function stayNote(stay: Stay, rank: number | undefined): Html {
   const text = stayText(stay)
   const { peak, days, before } = stay
   const length = `${days}${before === 'unknown' ? '+' : ''} ${days === 1 ? 'day' : 'days'}`
   return html`<span class="stay" title="${text}"
-    ><span aria-hidden="true">best #${peak}<span class="roomy"> · ${length}</span></span
+    ><span aria-hidden="true"
+      >${peak === rank ? length : html`best #${peak}<span class="roomy"> · ${length}</span>`}</span
     ><span class="unseen">${text}</span></span
   >`
 }

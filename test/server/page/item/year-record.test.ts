@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { addDays } from '../../../../src/domain/time.ts'
 import type { TimelineStop, YearPosition } from '../../../../src/domain/year/history/calendar.ts'
 import type { Manifest } from '../../../../src/domain/year/ledger.ts'
 import { standingIn } from '../../../../src/server/page/item/year-record.ts'
@@ -38,7 +39,8 @@ function recordOf(places: Readonly<Record<string, Place>>, changes: Partial<Year
   )
   const manifests = Object.keys(places).map((day) => ({ asOfDay: `2026-03-${day}`, sha256: day }) as Manifest)
   const stops = manifests.map((manifest) => ({ kind: 'publication', item: { manifest } }) as TimelineStop)
-  return { key: 'hn-1', stops, stopIndex: stops.length - 1, manifests, lists, ...changes }
+  const now = Date.parse(`${addDays(manifests.at(-1)?.asOfDay ?? '2026-03-02', 1)}T09:00:00Z`)
+  return { key: 'hn-1', stops, stopIndex: stops.length - 1, manifests, lists, now, ...changes }
 }
 
 const textOf = (record: YearRecord, firstDay: string | null): string =>
@@ -78,6 +80,11 @@ test('an item is never said to be never listed when a publication that could lis
   expect(textOf(recordOf({ '01': 'older', '02': 'absent' }), '2026-03-01')).toBe(
     'Not in the newest 1 Top Year',
   )
+})
+
+test('the publication before the newest one is of yesterday only while the newest one is of the last complete day', () => {
+  const record = recordOf(KNOWN)
+  expect(textOf({ ...record, now: record.now + 86_400_000 }, null)).toBe('#8 in Top Year (the day before #9)')
 })
 
 test('the standing of an item at an earlier moment names its day', () => {
