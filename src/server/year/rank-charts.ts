@@ -168,7 +168,7 @@ export function dayLabels(columns: readonly ChartColumn[], xOf: (index: number) 
   )
 }
 
-const MONTH_DAY = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' })
+const MONTH_DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
 
 function monthDay(day: Day): string {
   return MONTH_DAY.format(Date.parse(day))
