@@ -34,14 +34,14 @@ import { readItemCount } from './search-index.ts'
 /** Maximum number of items in the third group, those with some of the words. */
 const PARTIAL_MAX = 200
 
+/** Minimum share of the words' total weight in the title of such an item. */
+const PARTIAL_MIN_SHARE = 0.5
+
 /** Maximum number of items that come first because the query is their title. */
 const TITLES_MAX = 100
 
 /** Weight of the points in a query of one word. More words name their item: the weight falls with the square of their number. */
 const POINTS_WEIGHT = 1.5
-
-/** Minimum share of the words' total weight in the title of such an item. */
-const PARTIAL_MIN_SHARE = 0.5
 
 /** Searches items by relevance, age or points (docs/api.md). */
 export async function search(reader: SqlReader, query: SearchQuery): Promise<SearchPage> {

@@ -47,10 +47,7 @@ export function feedSection(view: View): Promise<Section | null> {
     const sort = parseLiveSort(query.params)
     const rule = parseRule(query.params)
     const proved = await sources.snapshots.newest(sort)
-    if (!proved) {
-      const content = await newestYear(view, column, NO_SNAPSHOT)
-      return { status: 200, content, title: titleOf(column, PERIOD_TITLES[sort]) }
-    }
+    if (!proved) return newestYear(view, column, NO_SNAPSHOT)
     const { generatedAt } = proved.snapshot
     const feed = rule === null ? parseFeed(proved) : applyRule(parseFeed(proved), rule)
     const order = sort === 'trending' ? ORDERS.trend : ORDERS.share
