@@ -10,7 +10,7 @@ import { boundConnections, CONNECTION_BOUNDS } from './connections.ts'
 import type { ConnectionBounds, ConnectionTracker } from './connections.ts'
 import type { Log } from './route.ts'
 import type { RequestMeter } from './metrics/instruments.ts'
-import { requestTurns } from './request-turns.ts'
+import { requestTurns } from './fair-queue.ts'
 import { PlainResponse, notesOf, requestId } from './respond.ts'
 
 /** Largest request body of any route, in bytes; a route may have a lower limit. */

@@ -1,5 +1,5 @@
 import { agentSources } from '../../server/agent/tools.ts'
-import { serveStdio } from '../../server/mcp/stdio.ts'
+import { serveStdio } from '../../server/mcp/tool-server.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { Container } from '../container.ts'
 import type { Config } from '../settings/config.ts'

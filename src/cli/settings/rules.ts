@@ -8,14 +8,14 @@ import type { IpRange } from '../../domain/address.ts'
 import type { StoreLocation } from '../../domain/refusal.ts'
 import { isKeyName } from '../../domain/year/log/signed-note.ts'
 
-type Rule<T> = z.ZodPipe<z.ZodString, z.ZodTransform<T, string>>
+type Parsed<T> = z.ZodPipe<z.ZodString, z.ZodTransform<T, string>>
 
 /**
  * Returns a rule that parses a text.
  *
  * @param parse returns the value, or the result of `refuse` called with the problem
  */
-function parsed<T>(parse: (text: string, refuse: (why: string) => null) => T | null): Rule<T> {
+function parsed<T>(parse: (text: string, refuse: (why: string) => null) => T | null): Parsed<T> {
   return z.string().transform((value, context) => {
     const refuse = (message: string): null => {
       context.addIssue({ code: 'custom', message })
@@ -108,7 +108,7 @@ export function parseWhole(digits: string, least: number, most: number): number 
 }
 
 /** @param what the number in messages, as in `whole milliseconds from 1 to 1000` */
-export function wholeNumber(least: number, most: number, what = 'a whole number'): Rule<number> {
+export function wholeNumber(least: number, most: number, what = 'a whole number'): Parsed<number> {
   return parsed(
     (value, refuse) => parseWhole(value, least, most) ?? refuse(`must be ${what} from ${least} to ${most}`),
   )
@@ -230,3 +230,49 @@ export const storeUrl = parsed<Extract<StoreLocation, { kind: 'file' }> | Bucket
   if (!isHttpUrl(endpoint)) return refuse('must have an absolute http(s) URL as its endpoint')
   return { kind: 's3', bucket, prefix: segments.join('/'), endpoint: withoutSlash(endpoint), region }
 })
+
+export interface Variable<Rule extends z.ZodType = z.ZodType> {
+  rule: Rule
+  /** Default in the form of an env file; null: unset. */
+  standard: string | null
+  /** Set for a secret: it is never shown, and `<NAME>_FILE` may name a file that contains it. */
+  secret?: true
+  /** Effect in one phrase; names of variables, commands and values are in backticks. */
+  meaning: string
+  /** Description of the default if it is not a constant. */
+  unset?: string
+  /** Section of the documents about it, such as `docs/collecting.md#tokens`. */
+  page?: string
+  /** Question of `dash init` about it. */
+  question?: string
+  /** Suggested answer to that question if it is not the default. */
+  suggestion?: string
+}
+
+type More = Pick<Variable, 'page' | 'question' | 'suggestion'>
+
+export function optional<Rule extends z.ZodType>(
+  rule: Rule,
+  meaning: string,
+  more: More & Pick<Variable, 'unset'> = {},
+): Variable<z.ZodOptional<Rule>> {
+  return { rule: rule.optional(), standard: null, meaning, ...more }
+}
+
+export function secret<Rule extends z.ZodType>(
+  rule: Rule,
+  meaning: string,
+  more: More = {},
+): Variable<z.ZodOptional<Rule>> {
+  return { ...optional(rule, meaning, more), secret: true }
+}
+
+/** @param standard the default as it would be written; it is parsed like every other value */
+export function preset<Rule extends z.ZodType<unknown, string>>(
+  rule: Rule,
+  standard: z.input<Rule>,
+  meaning: string,
+  more: More = {},
+): Variable<z.ZodPrefault<Rule>> {
+  return { rule: rule.prefault(standard), standard, meaning, ...more }
+}

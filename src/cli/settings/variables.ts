@@ -26,9 +26,11 @@ import {
   webhookSecret,
   webhookUrl,
   wholeNumber,
+  optional,
+  preset,
+  secret,
 } from './rules.ts'
-import { optional, preset, secret } from './variable.ts'
-import type { Variable } from './variable.ts'
+import type { Variable } from './rules.ts'
 
 const milliseconds = wholeNumber(1, 3_600_000, 'whole milliseconds')
 const messages = wholeNumber(0, 1_000_000)

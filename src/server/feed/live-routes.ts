@@ -29,9 +29,8 @@ import {
   publishedRoute,
 } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
-import { jsonFeedSchema, subscriptionFeed } from './feeds.ts'
+import { jsonFeedSchema, subscriptionFeed, feedContracts, feedRoutes } from './feeds.ts'
 import type { FeedHost } from './feeds.ts'
-import { feedContracts, feedRoutes } from './feed-routes.ts'
 import type { FeedDocument } from './formats.ts'
 import { LIVE_CACHE, parseFeed, publishedFrom } from './proved-snapshots.ts'
 import type { ProvedFeed, ProvedSnapshots } from './proved-snapshots.ts'

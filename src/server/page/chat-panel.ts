@@ -1,16 +1,20 @@
+import { readFileSync } from 'node:fs'
+import type { H3 } from 'h3'
 import { INTERESTS_MAX, PRE_PROMPT_MAX_LENGTH } from '../../domain/agent/bounds.ts'
 import type { LANGUAGES, TONES } from '../../domain/agent/chat-request.ts'
 import { parseKey } from '../../domain/feed/search/search.ts'
 import type { ItemTrend } from '../../domain/feed/search/search.ts'
+import { once } from '../../domain/once.ts'
 import { AGENT_DOCS, configContract } from '../agent/contracts.ts'
 import { trendContract } from '../feed/search-routes.ts'
+import { publishedBody, respondPublished } from '../respond.ts'
 import { CHAT_PATH } from './header.ts'
 import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
 import { pageHeaders } from './layout.ts'
 import type { Frame, PolicyAdditions } from './layout.ts'
-import type { View } from './rendered-pages.ts'
-import { refusalsOf, section } from './sections.ts'
+import type { View, MountPage } from './rendered-pages.ts'
+import { refusalsOf, section, mountSections } from './sections.ts'
 import type { Section, SectionPage } from './sections.ts'
 
 /** Headers of a page with the chat, whose policy allows the script of the human challenge. */
@@ -32,7 +36,7 @@ export const chatPage = (frame: Frame): SectionPage => ({
 })
 
 /** The section of the chat, open from the start, and instructions for use without scripts (docs/page.md). */
-export function chatSection(view: View): Promise<Section | null> {
+function chatSection(view: View): Promise<Section | null> {
   return section(view, { id: 'chat', title: 'Chat', headingLevel: 1, refusalOf }, async () => {
     const { enabled, model } = await view.sources.agent.config()
     const item = view.query.params.has('key')
@@ -162,4 +166,41 @@ function selectField(title: string, name: string, values: Readonly<Record<string
       ${Object.entries(values).map(([value, shown]) => html`<option value="${value}">${shown}</option>`)}
     </select></label
   >`
+}
+
+/** Colours of the frame; `auto` follows the browser. */
+const THEMES = ['light', 'dark'] as const
+
+const LOADER = new URL('../../../assets/embed/chat.js', import.meta.url)
+
+/**
+ * Mounts `/embed/chat`, the chat for a frame on the pages of allowed origins, and `/embed/chat.js`, which puts a button
+ * with that frame on such a page (docs/embedding.md).
+ *
+ * @param origins origins whose pages may show the chat in a frame
+ */
+export function mountEmbed(app: H3, mount: MountPage, frame: Frame, origins: readonly string[]): void {
+  mountSections(mount, {
+    path: '/embed/chat',
+    headers: chatHeaders(frame, origins.length > 0 ? { 'frame-ancestors': origins } : {}),
+    query: { known: ['key', 'theme'], linksRepeatQuery: false },
+    render: async (view) => ({
+      title: 'Chat · dash',
+      sections: [await chatSection(view)],
+      head: html`<script type="module" src="${frame.assets.href('embedded.js')}"></script>`,
+      embedded: THEMES.find((each) => each === view.query.params.get('theme')) ?? 'auto',
+    }),
+  })
+  const loader = once(() =>
+    publishedBody(readFileSync(LOADER), {
+      contentType: 'text/javascript; charset=utf-8',
+      cacheControl: 'public, max-age=300',
+    }),
+  )
+  app.get('/embed/chat.js', (event) => respondPublished(event, LOADER_HEADERS, loader()))
+}
+
+const LOADER_HEADERS = {
+  'cross-origin-resource-policy': 'cross-origin',
+  'x-content-type-options': 'nosniff',
 }

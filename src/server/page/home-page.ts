@@ -1,22 +1,36 @@
-import { RULE_PARAMS } from '../../domain/feed/rule.ts'
-import { chatHeaders, chatSheet } from './chat-panel.ts'
-import { feedSection, feedTabs } from './feed-panel.ts'
-import { alternateLinks } from './feed-rule.ts'
+import { z } from 'zod'
+import { RULE_PARAMS, applyRule, parseRule } from '../../domain/feed/rule.ts'
 import type { Instant } from '../../domain/time.ts'
-import { PERIOD_TITLES } from './header.ts'
+import { COLUMN_NAMES } from '../../domain/feed/columns.ts'
+import type { ColumnName } from '../../domain/feed/columns.ts'
+import { parseLiveSort } from '../../domain/feed/live-sort.ts'
+import type { LiveSort } from '../../domain/feed/live-sort.ts'
+import { describeRule } from '../../domain/feed/subscription.ts'
+import { parseQuery } from '../../domain/query.ts'
+import { Refusal } from '../../domain/refusal.ts'
+import { DAY_MS, dayOf, formatInstant } from '../../domain/time.ts'
+import { parseFeed } from '../feed/proved-snapshots.ts'
+import { chatHeaders, chatSheet } from './chat-panel.ts'
+import { alternateLinks, NO_MATCH, refusalOfLive, viewMenu } from './feed-rule.ts'
+import { PERIOD_TITLES, periodTabs } from './header.ts'
 import type { Period } from './header.ts'
-import { NOTHING, html } from './html.ts'
+import { NOTHING, html, ageOf, instantOf } from './html.ts'
 import type { Html } from './html.ts'
 import type { Frame, PageQuery } from './layout.ts'
 import { MODEL_PARAMS, modelsAddress } from './models/models-page.ts'
-import { chatOffer, htmlOf } from './sections.ts'
-import type { SectionPage } from './sections.ts'
+import { chatOffer, htmlOf, section } from './sections.ts'
+import type { SectionPage, Section, SectionRefusal } from './sections.ts'
 import { statusLine } from './status-panel.ts'
 import { sinceSection } from './year/since-panel.ts'
-import { SINCE_PARAM, missedLink } from './year/missed.ts'
-import { YEAR_PARAMS, isYear } from './year/time-travel.ts'
-import { CHART_PARAM } from './year/year-chart.ts'
-import { addressOfYear } from './year/year-view.ts'
+import { SINCE_PARAM, missedLink, missedContent, refusalOfSince } from './year/missed.ts'
+import { YEAR_PARAMS, isYear, NO_MOMENTS, refusalOfYear } from './year/time-travel.ts'
+import { CHART_PARAM, INVALID_CHART } from './year/year-chart.ts'
+import { addressOfYear, yearContent } from './year/year-view.ts'
+import { ORDERS, feedColumns, isEmptyFeed, shownItems, titleOf } from './feed-columns.ts'
+import type { RowNotes } from './feed-columns.ts'
+import type { PageItem } from './story-row.ts'
+import { firstTitles } from './layout.ts'
+import type { View } from './rendered-pages.ts'
 
 /** `/`: the feed with the tabs of its periods in the header, below the lines of its status and its changes. */
 export const homePage = (frame: Frame): SectionPage => ({
@@ -74,4 +88,144 @@ function introduction(now: Instant): Html {
     Trends of Hacker News, Lobsters and LessWrong, the Top Year
     <a href="/?sort=year#feed">as it was on any day</a>, and <a href="${missedLink(now)}">what you missed</a>.
   </p>`
+}
+
+const PERIOD_ABOUT: Readonly<Record<LiveSort, string>> = {
+  trending: 'rising now; weight halves every six hours',
+  day: 'the last 24 hours',
+  week: 'the last 7 days',
+  month: 'the last 30 days',
+}
+
+/** The section of the feed: live periods from the newest snapshot, the Year of any time from its publications. */
+function feedSection(view: View): Promise<Section | null> {
+  // What was missed is of the whole Year: no filter and no interface has it.
+  const controls = view.query.params.has(SINCE_PARAM) ? NOTHING : viewMenu(view.query)
+  return section(view, { id: 'feed', title: 'Feed', controls, refusalOf: refusalOfFeed }, async () => {
+    const { sources, now, query } = view
+    const column = parseColumn(query.params)
+    if (query.params.has(SINCE_PARAM)) return missedContent(view)
+    if (isYear(query)) return yearContent(view, column)
+    if (YEAR_PARAMS.some((name) => query.params.has(name))) throw new Refusal('no_past')
+    const sort = parseLiveSort(query.params)
+    const rule = parseRule(query.params)
+    const proved = await sources.snapshots.newest(sort)
+    if (!proved) return newestYear(view, column, NO_SNAPSHOT)
+    const { generatedAt } = proved.snapshot
+    const feed = rule === null ? parseFeed(proved) : applyRule(parseFeed(proved), rule)
+    const order = sort === 'trending' ? ORDERS.trend : ORDERS.share
+    const period = PERIOD_TITLES[sort] + (rule === null ? '' : `: ${describeRule(rule)}`)
+    if (rule === null && isEmptyFeed(feed)) {
+      const content = await newestYear(view, column, nothingIn(sort, generatedAt, now))
+      return { status: 200, content, title: titleOf(column, period) }
+    }
+    const missed = html`<small class="roomy"><a href="${missedLink(now)}">What did I miss?</a></small>`
+    const { notes, line } = newItems(shownItems(feed, column), generatedAt, now)
+    const content = html`${isEmptyFeed(feed) ? NO_MATCH : feedColumns(feed, column, now, order, query, notes, html`${line} ${missed}`)}
+      <p class="as-of">
+        ${PERIOD_TITLES[sort]}: ${PERIOD_ABOUT[sort]}, as of ${instantOf(generatedAt)}
+        (${ageOf(generatedAt, now)}).
+      </p>`
+    const preview = {
+      description: `${period}, as of ${dayOf(generatedAt)}: ${firstTitles(feed.popular)}`,
+      path: query.params.size === 0 ? '/' : `/?${String(query.params)}`,
+    }
+    return { status: 200, content, title: titleOf(column, period), preview }
+  })
+}
+
+/** Anchor of the first new row. */
+const FIRST_NEW = 'new'
+
+/** Start of the stay of an item: one whose entry is not known cannot have been listed before it was published. */
+function enteredAt({ listedSince, publishedAt }: PageItem): string {
+  return listedSince ?? publishedAt ?? ''
+}
+
+/**
+ * The marks of the rows that entered the lists of a live period within the last 24 hours, and the line that counts them
+ * and leads to the first. A browser that knows the snapshot it saw last marks what entered since then instead
+ * (browser/news.ts).
+ *
+ * @param items the shown items in their order
+ */
+function newItems(
+  items: readonly PageItem[],
+  generatedAt: Instant,
+  now: Instant,
+): { notes: RowNotes; line: Html } {
+  const since = formatInstant(now - DAY_MS)
+  const entered = items.filter((item) => enteredAt(item) > since)
+  const [first] = entered
+  const text = `${first ? entered.length : 'nothing'} new since yesterday ${since.slice(11, 16)} UTC`
+  return {
+    notes(_column, item) {
+      const isNew = enteredAt(item) > since
+      const id = item.key === first?.key ? html`id="${FIRST_NEW}"` : NOTHING
+      const mark = html`<span class="${isNew ? 'rose new' : ''}" data-entered="${enteredAt(item)}" ${id}
+        >${isNew ? 'NEW' : ''}</span
+      >`
+      return { mark, note: NOTHING }
+    },
+    line: html`<small class="news" data-snapshot="${formatInstant(generatedAt)}"
+      >${first ? html`<a href="#${FIRST_NEW}">${text}</a>` : text}</small
+    >`,
+  }
+}
+
+function refusalOfFeed(error: unknown, view: View): SectionRefusal {
+  if (error instanceof Refusal && error.code === 'invalid_since') return refusalOfSince(view.now)
+  const ownRefusal = error instanceof Refusal ? OWN_REFUSALS[error.code] : undefined
+  if (ownRefusal) return { status: 400, ...ownRefusal }
+  const isRule = error instanceof Refusal && error.code === 'invalid_rule'
+  return isYear(view.query) && !isRule ? refusalOfYear(error, view) : refusalOfLive(error)
+}
+
+/** Refusals of the page itself, by thrown code. */
+const OWN_REFUSALS: Readonly<Record<string, { code: string; when: string }>> = {
+  invalid_column: {
+    code: 'invalid_column',
+    when: `\`column\` is not one of ${COLUMN_NAMES.join(', ')}`,
+  },
+  invalid_chart: INVALID_CHART,
+  no_past: { code: 'invalid_sort', when: 'times need `sort=year`: only the Year has a history' },
+}
+
+/** Why the lists of a sound snapshot are empty. */
+function nothingIn(sort: LiveSort, generatedAt: Instant, now: Instant): Html {
+  return html`<p class="empty">
+    ${PERIOD_TITLES[sort]} is empty: when the newest snapshot was taken, ${ageOf(generatedAt, now)}, nothing
+    published in ${sort === 'trending' ? PERIOD_ABOUT.month : PERIOD_ABOUT[sort]} had been collected.
+  </p>`
+}
+
+/** The newest Year, shown in place of empty lists. @param reason why they are empty */
+async function newestYear(view: View, column: ColumnName | null, reason: Html): Promise<Html> {
+  const frame = { id: 'newest-year', title: 'The newest Top Year', refusalOf: refusalOfYear }
+  return html`${reason} ${htmlOf([await section(view, frame, () => yearContent(view, column))])}`
+}
+
+const NO_SNAPSHOT = html`<p class="empty">
+  No snapshot of the live feed is stored yet. Create one with <code>dash collect</code> or
+  <code>dash snapshot</code>.
+</p>`
+
+const columnSchema = z.object({ column: z.enum(COLUMN_NAMES).optional() })
+
+function parseColumn(params: URLSearchParams): ColumnName | null {
+  return parseQuery(columnSchema, params, { column: 'invalid_column' }).column ?? null
+}
+
+/** The tabs of the home page, which keep the other parameters. */
+function feedTabs(query: PageQuery): Html {
+  const [sort = 'trending', ...moreSorts] = query.params.getAll('sort')
+  const current = query.params.has(SINCE_PARAM) ? null : isYear(query) ? 'year' : sort
+  return periodTabs((period, title) =>
+    query.sectionLink(
+      'feed',
+      { ...NO_MOMENTS, [CHART_PARAM]: null, [SINCE_PARAM]: null, sort: period },
+      title,
+      period === current && moreSorts.length === 0 ? html`aria-current="page"` : NOTHING,
+    ),
+  )
 }

@@ -7,7 +7,7 @@ interface PageEvent {
   data: unknown
 }
 
-const script = new URL('../../../src/server/page/browser/chat/chat-stream.ts', import.meta.url).href
+const script = new URL('../../../src/server/page/browser/chat/chat-service.ts', import.meta.url).href
 const { eventsOf } = (await import(script)) as {
   eventsOf(body: ReadableStream<Uint8Array>): AsyncIterable<PageEvent>
 }

@@ -2,7 +2,7 @@ import { isCancel, password, select, text } from '@clack/prompts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { parseDotenv } from '../../settings/dotenv.ts'
 import { VARIABLES, inGroups, namedVariables } from '../../settings/variables.ts'
-import type { Variable } from '../../settings/variable.ts'
+import type { Variable } from '../../settings/rules.ts'
 import type { NamedVariable, VariableName } from '../../settings/variables.ts'
 
 const HEADER = `# Settings of dash, written by "dash init". Flags and environment variables override this file.

@@ -16,7 +16,7 @@ import {
 import { mementoPath } from '../../../domain/year/history/memento.ts'
 import { codeOf } from '../../route.ts'
 import { checkpointContract } from '../../year/log-routes.ts'
-import type { ServedLog } from '../../year/served-log.ts'
+import type { ServedLog } from '../../year/log-routes.ts'
 import { NOTHING, copyable, formatCounted, formatMinute, html, instantOf, shellText } from '../html.ts'
 import type { Html } from '../html.ts'
 

@@ -6,7 +6,7 @@ import {
   problem,
   warning,
 } from '../../../../src/cli/commands/doctor/check.ts'
-import { judgeClock } from '../../../../src/cli/commands/doctor/services.ts'
+import { judgeClock } from '../../../../src/cli/commands/doctor/doctor.ts'
 import {
   FEED_CHECKS,
   judgeRecommendation,

@@ -3,8 +3,7 @@ import type { Replay, ReplayOptions } from '../../../../domain/agent/conversatio
 import type { LiveSort } from '../../../../domain/feed/live-sort.ts'
 import { chatAccess } from './chat-access.ts'
 import { bindControls, chatParts, chatSettings, sheetControls } from './chat-sheet.ts'
-import { omissionsOf, showTurn } from './chat-turn.ts'
-import { divide, turnView } from './chat-view.ts'
+import { omissionsOf, showTurn, divide, turnView } from './chat-view.ts'
 import type { TurnView } from './chat-view.ts'
 import { copy, store, stored } from '../dom.ts'
 
