@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { dayOf } from '../../src/domain/time.ts'
@@ -45,20 +45,6 @@ describe('serve', () => {
       requestId: response.headers.get('x-request-id'),
     })
     expect(output.stderr).not.toMatch(/sort=year|metrics/)
-  })
-
-  test('a server without its ledger starts, is not ready, and refuses history until the ledger exists', async () => {
-    const data = await filledFolder()
-    await publish(data)
-    writeFileSync(join(data, 'ledger.db'), 'not a database at all')
-    const { url } = await serve(['--data-dir', data])
-    expect((await fetch(`${url}/healthz`)).status).toBe(200)
-    expect((await fetch(`${url}/readyz`)).status).toBe(503)
-    const response = await fetch(`${url}/api/feed/history?sort=year`)
-    expect([response.status, await response.json()]).toMatchObject([
-      503,
-      { error: 'year_history_archive_corrupt' },
-    ])
   })
 })
 

@@ -175,6 +175,7 @@ describe('the configuration', () => {
       { DASH_HEALTHCHECK_PING_URL: 'hc-ping.example/secret-key' },
       'DASH_HEALTHCHECK_PING_URL=(not shown) must be',
     ],
+    [{ DASH_MODEL_WEBHOOK_URL: 'https://hooks.example/secret-key' }, 'need each other'],
     [{ GITHUB_TOKEN: 'two words' }, 'GITHUB_TOKEN=(not shown) must be'],
     [{ HF_TOKEN: 'new\nline' }, 'HF_TOKEN=(not shown) must be'],
     [{ OPENROUTER_API_KEY: 'two words' }, 'OPENROUTER_API_KEY=(not shown) must be'],

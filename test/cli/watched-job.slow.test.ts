@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { libsqlJobLog } from '../../src/adapters/state/job-log.ts'
 import { openState } from '../adapters/state/open-chat.ts'
 import { dash, filledFolder, metricsUrlOf, run, serve, startDash } from '../support/dash.ts'
-import { freePort, localSource, startPingService, takenPort } from '../support/local-source.ts'
+import { freePort, localSource, startPingService } from '../support/local-source.ts'
 
 const UNVOUCHED = { titleProvenance: undefined }
 
@@ -114,15 +114,5 @@ describe('metrics of a server', () => {
     expect((await fetch(`${server.url}/metrics`)).status).toBe(404)
     expect(await server.end('SIGTERM')).toBe(0)
     await expect(fetch(metrics)).rejects.toThrow('fetch failed')
-  })
-
-  test('a taken metrics port ends the start with 69, and the variable is named', async () => {
-    const port = await takenPort()
-    const env = { DASH_METRICS_ADDRESS: `127.0.0.1:${port}` }
-    const { code, stderr } = await run(['serve', '--port', '0', '--data-dir', await filledFolder()], { env })
-    expect([code, stderr]).toEqual([
-      69,
-      `error: port ${port} on 127.0.0.1 is taken by another process; choose another with DASH_METRICS_ADDRESS\n`,
-    ])
   })
 })

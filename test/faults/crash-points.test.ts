@@ -1,5 +1,4 @@
 import { cpSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import { audit } from '../support/sample-archive.ts'
@@ -16,7 +15,7 @@ import {
   preparedFolder,
   withCopy,
 } from '../support/attack.ts'
-import { dash, temporaryFolder } from '../support/dash.ts'
+import { dash } from '../support/dash.ts'
 import { logSettings } from '../support/signed-log.ts'
 import type { SyscallFault, SyscallPoint, PreparedFolder } from '../support/attack.ts'
 
@@ -149,37 +148,4 @@ describe('a publish killed, or failed with EIO or ENOSPC, at its system calls', 
       expect(await attackAll(title, await preparedFolder(earlierDays), stride)).toEqual([])
     },
   )
-})
-
-/** Moment after the attempt was counted and before the commit: the fsync of the object. */
-const OBJECT_FSYNC = '/objects/sha256/xx/.writing'
-
-test.each(SYSCALL_FAULTS)('three attempts that fail by %s make a permanent gap', async (fault) => {
-  const { folder, day, earlier } = await preparedFolder(1)
-  for (let attempt = 1; attempt <= 3; attempt += 1) {
-    const points = await withCopy(folder, 'rehearsal', (copy) => listSyscalls(publishIn(copy), copy))
-    const point = points.find(({ call, path }) => call === 'fsync' && path === OBJECT_FSYNC)
-    if (!point) throw new Error('the publish has no fsync of its object')
-    const before = join(temporaryFolder(), 'before')
-    cpSync(folder, before, { recursive: true })
-    const { fired, run } = await strike(publishIn(folder), folder, { point, fault }, () => {
-      rmSync(folder, { recursive: true })
-      cpSync(before, folder, { recursive: true })
-    })
-    expect(fired).toBe(true)
-    // The run that uses the third attempt records the gap itself, unless it is killed.
-    const isGap = attempt === 3 && fault !== 'KILL'
-    expect(run.code, run.stderr).toBe(fault === 'KILL' ? null : isGap ? 3 : 74)
-    expect(await audit(folder, day)).toMatchObject({
-      sound: true,
-      publications: earlier,
-      gaps: isGap ? [day] : [],
-      attempts: attempt,
-    })
-  }
-  for (let later = 0; later < 3; later += 1) {
-    const run = await dash(publishIn(folder), { env: logSettings(folder) })
-    expect([run.code, reportOf(run.stdout)]).toMatchObject([3, { outcome: 'gap', attempt: 3 }])
-    expect(await audit(folder, day)).toMatchObject({ sound: true, publications: earlier, gaps: [day] })
-  }
 })

@@ -3,15 +3,13 @@ import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { lastCompleteDay, windowEnding } from '../../src/domain/year/ledger.ts'
+import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import { audit } from '../support/sample-archive.ts'
 import { chat, chatBody, sessionOf } from '../support/agent.ts'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
 import { startProvider } from '../support/synthetic-provider.ts'
 import { storiesOf } from '../support/signals.ts'
-import { reopenWorkspace } from '../support/workspace.ts'
-
 /** A separate disk that is small enough to fill; needs root. */
 function smallDisk(kibibytes: number): string {
   const disk = join(temporaryFolder(), 'disk')
@@ -23,24 +21,6 @@ function smallDisk(kibibytes: number): string {
   onTestFinished(() => void spawnSync('umount', ['-l', disk]))
   return disk
 }
-
-test('a disk that fills during an import keeps stored rows, and the import continues when there is space', async () => {
-  const disk = smallDisk(4_096)
-  const day = lastCompleteDay(Date.now())
-  const data = join(disk, 'data')
-  const full = await dash(['import', 'signals', '-', '--data-dir', data], { stdin: storiesOf(day, 20_000) })
-  expect(full.code).toBe(74)
-  expect(full.stderr).toContain('the disk is full')
-  expect(full.stderr.trimEnd().split('\n')).toHaveLength(1)
-  const stored = (await reopenWorkspace(data).feed.readWindow(windowEnding(day))).events.length
-  expect(stored % 5_000).toBe(0)
-  expect(stored).toBeLessThan(20_000)
-  spawnSync('mount', ['-o', 'remount,size=32768k', disk])
-  const again = await dash(['import', 'signals', '-', '--data-dir', data, '--json'], {
-    stdin: storiesOf(day, 20_000),
-  })
-  expect(JSON.parse(again.stdout)).toMatchObject({ inserted: 20_000 - stored, unchanged: stored })
-})
 
 /** Fills a disk to its last byte, and returns the file that does. */
 function fill(disk: string): string {

@@ -1,7 +1,6 @@
-import { chmodSync, mkdirSync, readdirSync } from 'node:fs'
+import { chmodSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { isDamage } from '../../src/domain/year/finding.ts'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import type { VerifyReport } from '../../src/jobs/archive/audit.ts'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
@@ -17,15 +16,6 @@ async function publishedFolder(): Promise<string> {
   expect((await dash(['publish-year', '--data-dir', data])).code).toBe(0)
   return data
 }
-
-test('an unwritable data folder is a storage error that names the file', async () => {
-  const data = join(temporaryFolder(), 'data')
-  mkdirSync(join(data, 'objects'), { recursive: true })
-  chmodSync(data, 0o555)
-  const { code, stderr } = await dash(['publish-year', '--data-dir', data], { boundByModes })
-  expect([code, stderr]).toEqual([74, expect.stringContaining('ledger.db')])
-  expect(stderr.trimEnd().split('\n')).toHaveLength(1)
-})
 
 test('a server refuses history while it cannot read its stores, and serves it again when it can', async () => {
   const data = await publishedFolder()
@@ -84,29 +74,4 @@ test('an audit needs no write permission, and changes nothing', async () => {
     })
     expect(stateOfFolder(data)).toEqual(before)
   })
-})
-
-test('an audit that cannot read a store fails, and reports no damage', async () => {
-  const data = await publishedFolder()
-  for (const forbidden of ['ledger.db', 'objects', 'objects/sha256', 'objects/heads', 'objects/heads/1']) {
-    const path = join(data, forbidden)
-    chmodSync(path, 0o000)
-    const { code, report, stderr } = await verify(data)
-    chmodSync(path, 0o755)
-    expect([code, report.ok, report.findings.filter(isDamage)], forbidden).toEqual([74, false, []])
-    expect(stderr, forbidden).toContain(path)
-  }
-})
-
-test('an object that an audit cannot read is unreadable and not damaged', async () => {
-  const data = await publishedFolder()
-  const objects = join(data, 'objects', 'sha256')
-  const [folder = ''] = readdirSync(objects)
-  const [name = ''] = readdirSync(join(objects, folder))
-  chmodSync(join(objects, folder, name), 0o000)
-  const { code, report } = await verify(data)
-  expect([code, report.ok, report.complete]).toEqual([74, false, true])
-  expect(report.findings).toMatchObject([
-    { code: 'object_unreadable', actual: expect.stringMatching(/^read error: EACCES/) as unknown },
-  ])
 })

@@ -3,8 +3,6 @@ import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { setTimeout as pause } from 'node:timers/promises'
-import type { ChildProcess } from 'node:child_process'
 import { readFileSync, cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
@@ -46,36 +44,6 @@ export function tally(values: readonly (string | number | null)[]): string {
   for (const value of values) counts.set(String(value), (counts.get(String(value)) ?? 0) + 1)
   const sorted = [...counts].sort(([, left], [, right]) => right - left)
   return sorted.map(([value, count]) => `${value} (${count})`).join(', ')
-}
-
-/** Numbers from 0 to below 1, the same for the same seed. */
-export function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return state / 2 ** 32
-  }
-}
-
-/**
- * Kills a process with SIGKILL at a random moment, possibly after its end. Assertions must hold for any moment.
- *
- * @param withinMs latest moment from now, in milliseconds
- */
-export async function killAtRandom(
-  child: Pick<ChildProcess, 'kill'>,
-  random: () => number,
-  withinMs: number,
-): Promise<void> {
-  await pause(random() * withinMs)
-  child.kill('SIGKILL')
-}
-
-/** Measures a duration in milliseconds, so that a random kill hits a running process about as often as a finished one. */
-export async function durationOf(work: () => Promise<void>): Promise<number> {
-  const before = performance.now()
-  await work()
-  return performance.now() - before
 }
 
 /** Faults injected instead of a system call. */

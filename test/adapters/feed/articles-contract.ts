@@ -97,13 +97,6 @@ export function articlesContract(name: string, engine: FeedOpener): void {
       await feed.saveArticles([article({ text: 'new' })])
       expect(await ids()).toEqual(before)
     })
-
-    test('article texts that are not valid UTF-8 are reported as damage without ending the process', async () => {
-      const { feed, raw } = await engine.open()
-      await feed.saveArticles([article()])
-      await raw().execute("UPDATE articles SET text = CAST(x'ff' AS TEXT)")
-      await expect(feed.article('hn', '1')).rejects.toMatchObject({ code: 'storage_damaged' })
-    })
   })
 
   describe(`items without a text in ${name}`, () => {

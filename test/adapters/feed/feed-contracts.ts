@@ -6,7 +6,6 @@ import { liveFeedContract, snapshotContract } from './live-feed-contract.ts'
 import { searchContract } from './search-contract.ts'
 import { windowContract } from './window-contract.ts'
 import type { KeptResponse } from '../../../src/domain/feed/live-source.ts'
-import { DAMAGED } from '../../support/refusals.ts'
 import type { FeedOpener } from './open-feed.ts'
 
 /** Everything a feed database promises, whichever engine holds it. */
@@ -68,20 +67,6 @@ function sourceMemoryContract(name: string, engine: FeedOpener): void {
       await feed.keepResponse(REQUEST_URL, keptResponse({ keptAt: 2_000 }), 0)
       expect(await feed.keptResponse(REQUEST_URL, 0, 1_999)).toBeNull()
       expect(await feed.keptResponse(REQUEST_URL, 0, 2_000)).toEqual(keptResponse({ keptAt: 2_000 }))
-    })
-
-    test('a kept response may be a million characters long', async () => {
-      const { feed } = await engine.open()
-      const long = keptResponse({ body: JSON.stringify('漢"'.repeat(300_000)) })
-      await feed.keepResponse(REQUEST_URL, long, 0)
-      expect(await feed.keptResponse(REQUEST_URL, 0, NOW)).toEqual(long)
-    })
-
-    test('a kept response that is not valid UTF-8 is refused', async () => {
-      const { feed, raw } = await engine.open()
-      await feed.keepResponse(REQUEST_URL, keptResponse(), 0)
-      await raw().execute("UPDATE kept_answers SET body = CAST(x'ff' AS TEXT)")
-      await expect(feed.keptResponse(REQUEST_URL, 0, NOW)).rejects.toMatchObject(DAMAGED)
     })
   })
 

@@ -119,16 +119,6 @@ export function detailsContract(name: string, engine: FeedOpener): void {
       expect(await stored()).toEqual([later])
     })
 
-    test('details can be stored by the thousand, from several connections at once', async () => {
-      const { feed, another } = await engine.open()
-      const other = another().feed
-      const many = (collectedAt: number): ItemDetails[] =>
-        Array.from({ length: 2_500 }, (_, index) => details({ sourceId: `id${index}`, collectedAt }))
-      await Promise.all([feed.saveDetails(many(1)), other.saveDetails(many(2))])
-      const found = [...(await feed.details(many(0))).values()]
-      expect([found.length, found.every(({ collectedAt }) => collectedAt === 2)]).toEqual([2_500, true])
-    })
-
     test('details are returned in any number and of any length', async () => {
       const { feed } = await engine.open()
       const many = Array.from({ length: 1_200 }, (_, index) =>
@@ -179,30 +169,6 @@ export function titlesContract(name: string, engine: FeedOpener): void {
       expect(await feed.verifiedTitles(yearEvents('hn', 1))).toEqual(
         new Map([['hn-1', { title: 'new', provenance: 'hn:new' }]]),
       )
-    })
-
-    test('verified titles can be requested by the thousand and stored from several connections at once', async () => {
-      const { feed, another } = await engine.open()
-      const other = another().feed
-      const events = yearEvents('hn', 60)
-      await Promise.all(
-        events.map(({ source, sourceId, title }, index) =>
-          (index % 2 === 0 ? feed : other).saveVerifiedTitle(
-            source,
-            sourceId,
-            { title, provenance: 'x' },
-            index,
-          ),
-        ),
-      )
-      expect((await feed.verifiedTitles(yearEvents('hn', 5_000))).size).toBe(60)
-    })
-
-    test('a verified title that is not valid UTF-8 is refused', async () => {
-      const { feed, raw } = await engine.open()
-      await feed.saveVerifiedTitle('hn', '1', { title: 'x', provenance: 'hn:x' }, 1)
-      await raw().execute("UPDATE verified_titles SET title = CAST(x'ff' AS TEXT)")
-      await expect(feed.verifiedTitles(yearEvents('hn', 1))).rejects.toMatchObject(DAMAGED)
     })
   })
 

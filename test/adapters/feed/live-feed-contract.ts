@@ -79,13 +79,6 @@ export function liveFeedContract(name: string, engine: FeedOpener): void {
       const events = await feed.liveEvents(NOW)
       expect(new Set(events.map(({ sourceId }) => sourceId)).size).toBe(5_000)
     })
-
-    test('live events with a stored text that is not valid UTF-8 are refused', async () => {
-      const { feed, raw } = await engine.open()
-      await feed.importSignals([recent()])
-      await raw().execute("UPDATE signals SET title = CAST(x'c328' AS TEXT)")
-      await expect(feed.liveEvents(NOW)).rejects.toMatchObject(DAMAGED)
-    })
   })
 }
 
@@ -168,15 +161,6 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
         await expectServed(store, sealed())
       },
     )
-
-    test('a snapshot does not replace one of ten later ones', async () => {
-      const { feed: store, raw } = await engine.open()
-      for (let index = 1; index <= 10; index += 1) await keep(store, sealed(NOW + index))
-      expect(await keep(store, sealed())).toMatchObject({ saved: false, newest: { generatedAt: NOW + 10 } })
-      const { rows } = await raw().execute('SELECT count(*) AS n, min(generated_at) AS first FROM snapshots')
-      expect([rows[0]?.['n'], rows[0]?.['first']]).toEqual([10, NOW + 1])
-      expect(await keep(store, sealed(), true)).toEqual({ saved: true, removed: 10 })
-    })
 
     test.each(['9007199254740991', '9223372036854775807', 'generated_at + 1', '8640000000000000'])(
       'a snapshot with a damaged time (%s) is refused and reported until it is discarded',

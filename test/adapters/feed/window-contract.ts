@@ -112,13 +112,6 @@ export function windowContract(name: string, engine: FeedOpener): void {
       await raw().execute(`UPDATE ${cell} = CAST(x'c328' AS TEXT)`)
       await expect(feed.readWindow(WINDOW)).rejects.toMatchObject(DAMAGED)
     })
-
-    test('the newest news day is refused if it is not valid UTF-8', async () => {
-      const { feed, raw } = await engine.open()
-      await feed.importSignals([signal()])
-      await raw().execute(`UPDATE source_days SET day = CAST(x'30c328' AS TEXT)`)
-      await expect(feed.newestNewsDay(AS_OF)).rejects.toMatchObject(DAMAGED)
-    })
   })
 }
 

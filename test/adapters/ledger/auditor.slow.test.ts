@@ -10,7 +10,7 @@ import { addDays } from '../../../src/domain/time.ts'
 import { chainOf, gap, headAt, sampleLedger } from '../../domain/year/ledger-rows.ts'
 import { spyOnFiles, temporaryFolder } from '../../support/temporary-folder.ts'
 import { runScript } from '../../support/compiled-sources.ts'
-import { holdLock, rawClient } from '../sqlite/lock-holder.ts'
+import { rawClient } from '../sqlite/lock-holder.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import { dropTriggers, dropTypes, fill, openLedger, appendNow } from './open-ledger.ts'
 import type { RawClient } from './open-ledger.ts'
@@ -249,16 +249,6 @@ describe('a ledger in use by another process', () => {
     expect(readFileSync(path).subarray(0, committed.length).equals(committed)).toBe(false)
     expect(await auditedContents(url)).toEqual({ ...SAMPLE, unreadable: [] })
     expect(stateOf(path)).toEqual(before)
-  })
-
-  test("a ledger in use is read as it was before the other process's work or after it", async () => {
-    const { url } = await openFilled()
-    const release = await holdLock(url, 'writing', ['DELETE FROM entries WHERE seq = 7'])
-    const reading = auditedContents(url)
-    await release()
-    const { rows, unreadable } = await reading
-    expect(unreadable).toEqual([])
-    expect([6, 7]).toContain(rows.length)
   })
 })
 

@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { sha256Hex } from '../../../src/domain/digest.ts'
 import { proveLedger } from '../../../src/domain/year/check.ts'
 import { sealEntry } from '../../../src/domain/year/chain.ts'
 import type { Attempt, FoundingMark, LedgerContents } from '../../../src/domain/year/ledger.ts'
-import { planFounding, sealFounding } from '../../../src/domain/year/legacy-import.ts'
+import { sealFounding } from '../../../src/domain/year/legacy-import.ts'
 import type { Founding } from '../../../src/domain/year/legacy-import.ts'
-import { chainOf, gap, headAt, legacyRow, manifest, publication } from '../../domain/year/ledger-rows.ts'
+import { chainOf, gap, headAt, legacyRow, publication } from '../../domain/year/ledger-rows.ts'
 import { anyLease, appendNow } from './open-ledger.ts'
 import type { LedgerOpener, OpenLedger } from './open-ledger.ts'
 
@@ -115,29 +114,6 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(contents).toEqual({ legacy: LEGACY, rows: [...FOUNDING.rows, SEAL], founding: MARK })
       expect(proveLedger(contents, headAt(contents.rows, 3)).timeline).toHaveLength(4)
       expect(await ledger.commitFounding(FOUNDING, SEAL, guard)).toBe('ledger-moved')
-    })
-
-    test('a founding writes a thousand rows of each ledger in order', async () => {
-      const { ledger } = await open()
-      const list = Array.from({ length: 2_000 }, (_, index) => ({
-        line: index + 1,
-        file: 'x',
-        ledger: index % 2 === 0 ? ('v1' as const) : ('versioned' as const),
-        manifest: manifest('2025-12-31', {
-          publicationId: `id ${index}`,
-          algorithmVersion: 'an older one',
-          publishedAt: index >> 2,
-          sha256: sha256Hex(`${index}`),
-        }),
-      }))
-      const founding = planFounding(list)
-      const last = founding.rows.at(-1)
-      const guard = { token: await anyLease(ledger), now: NOW }
-      await ledger.beginFounding({ seq: last?.seq ?? 0, leaf: last?.leaf ?? '', beganAt: NOW }, guard)
-      const seal = sealFounding(founding, NOW)
-      expect(await ledger.commitFounding(founding, seal, guard)).toBeNull()
-      const contents = await ledger.read()
-      expect(contents).toMatchObject({ legacy: founding.legacy, rows: [...founding.rows, seal] })
     })
 
     test('a founding of legacy rows alone needs no mark', async () => {

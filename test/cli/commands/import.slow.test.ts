@@ -26,23 +26,6 @@ describe('import signals', () => {
     expect(readdirSync(folder).filter((name) => name.startsWith('dash-input-'))).toEqual([])
   })
 
-  test('an import tells at once how many rows lack what a Year needs', async () => {
-    const hype = { source: 'hype:github', titleProvenance: undefined }
-    const stdin = [
-      rows(2, hype),
-      rows(3, { source: 'lobsters', titleProvenance: undefined, points: null }),
-      rows(1, { publishedAt: null }),
-      rows(4),
-    ].join('\n')
-    const args = ['import', 'signals', '-', '--data-dir', dataFolder()]
-    const { stdout } = await run(args, { stdin })
-    expect(stdout).toMatch(
-      /0 skipped; not for a Year: 2 without title provenance, 1 without a publication time, 3 without points\n$/,
-    )
-    const again = JSON.parse((await run([...args, '--json'], { stdin })).stdout) as Record<string, unknown>
-    expect(again['notForYear']).toEqual({ noTitleProvenance: 2, noPublicationTime: 1, noPoints: 3 })
-  })
-
   test('an import ranks the live periods at its end, and names the snapshot', async () => {
     const data = dataFolder()
     const { code, stdout } = await dash(['import', 'signals', '-', '--json', '--data-dir', data], {
@@ -169,22 +152,5 @@ describe('import archive', () => {
     const nowhere = await run(['import', 'archive', join(archive, 'nowhere'), '--data-dir', data])
     expect([nowhere.code, nowhere.stdout]).toEqual([1, ''])
     expect(nowhere.stderr).toContain('manifests.ndjson: no such file')
-  })
-
-  test('an import with many bad lines ends with 1, the first hundred reasons and their count', async () => {
-    const archive = temporaryFolder()
-    const lines = '{"publicationId":"\\u001b[31m\\nred"}\n'.repeat(200)
-    writeFileSync(join(archive, 'manifests.ndjson'), lines)
-    const cwd = temporaryFolder()
-    const json = await run(['import', 'archive', archive, '--json'], { cwd })
-    expect(json.code).toBe(1)
-    const report = JSON.parse(json.stdout) as { refused: { line: number }[]; refusedCount: number }
-    expect(report.refusedCount).toBe(200)
-    expect(report.refused.map(({ line }) => line)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1))
-    const printed = await run(['import', 'archive', archive], { cwd })
-    expect(printed).toMatchObject({ code: 1, stdout: '200 refused; nothing was written\n' })
-    expect(printed.stderr).toContain('error: line 1: \\u001b[31m red: ')
-    expect(printed.stderr).toContain('and 190 more; --json lists the first hundred')
-    expect(readdirSync(cwd)).toEqual([])
   })
 })

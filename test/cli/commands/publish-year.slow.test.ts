@@ -6,7 +6,7 @@ import { addDays } from '../../../src/domain/time.ts'
 import { lastCompleteDay } from '../../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../../src/jobs/publish-report.ts'
 import { openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
-import { dash, dataFolder, filledFolder, run, startDash, temporaryFolder } from '../../support/dash.ts'
+import { dash, filledFolder, run, startDash, temporaryFolder } from '../../support/dash.ts'
 
 async function publish(data: string, args: string[] = [], env: Record<string, string> = {}) {
   const finished = await run(['publish-year', '--data-dir', data, '--json', '--once', ...args], { env })
@@ -81,16 +81,6 @@ describe('publish-year', () => {
       expect(await run(['publish-year', '--dry-run', '--data-dir', empty, ...flags])).toMatchObject({ code })
     }
     expect([readdirSync(cwd), readdirSync(empty)]).toEqual([[], []])
-  })
-
-  test('an empty Year is refused with 1 before an attempt is counted, unless --allow-empty is given', async () => {
-    const data = dataFolder()
-    const refused = await publish(data)
-    const reason: unknown = expect.stringContaining('0 of 365 days')
-    expect(refused).toMatchObject({ code: 1, report: { outcome: 'failed', attempt: null, reason } })
-    expect(refused.stderr).toMatch(/^error: the Year would be empty: .* --allow-empty\n$/)
-    const allowed = await run(['publish-year', '--allow-empty', '--data-dir', data])
-    expect(allowed.stdout).toMatch(/^published [\d-]{10}: 0 items, 0 of 365 days\n$/)
   })
 
   test('an unavailable source ends an attempt with 69, and the third one and all later ones with 3', async () => {

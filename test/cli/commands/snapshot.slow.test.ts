@@ -7,8 +7,6 @@ import { rankPeriods } from '../../../src/jobs/snapshot.ts'
 import type { TakenSnapshot } from '../../../src/jobs/snapshot.ts'
 import { filledFolder, run, serve } from '../../support/dash.ts'
 import { storeAt } from '../../adapters/feed/open-feed.ts'
-import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
-
 /** Takes a snapshot under a clock that is ahead, and returns its ID. */
 async function takeAhead(data: string, aheadMs: number): Promise<string> {
   const { feed, close } = storeAt(pathToFileURL(join(data, 'feed.db')).href)
@@ -83,21 +81,6 @@ describe('snapshot', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ outcome: 'superseded', snapshotId: later })
     const own = await run(['snapshot', '--data-dir', data, '--discard-later', '--json'])
     expect(JSON.parse(own.stdout)).toMatchObject({ outcome: 'taken', removed: 1 })
-  })
-
-  test('a damaged time ends the command with 74 and a remedy, and is served as damage until then', async () => {
-    const data = await filledFolder()
-    const client = rawClient(`file:${join(data, 'feed.db')}`)
-    await client.execute('UPDATE snapshots SET generated_at = 9007199254740991')
-    const { url } = await serve(['--data-dir', data])
-    const served = await fetch(`${url}/api/feed`)
-    expect([served.status, await served.json()]).toMatchObject([503, { error: 'feed_snapshot_corrupt' }])
-    const { code, stderr } = await run(['snapshot', '--data-dir', data])
-    expect(code).toBe(74)
-    expect(stderr).toMatch(/^error: the stored time of .* is damaged; .*dash snapshot --discard-later\n$/)
-    const mended = await run(['snapshot', '--data-dir', data, '--discard-later', '--json'])
-    expect([mended.code, JSON.parse(mended.stdout)]).toMatchObject([0, { outcome: 'taken', removed: 1 }])
-    expect((await fetch(`${url}/api/feed`)).status).toBe(200)
   })
 })
 

@@ -2,9 +2,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, write
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { createClient } from '@libsql/client'
-import { getTableColumns } from 'drizzle-orm'
 import { expect, test } from 'vitest'
-import { entries, legacyPublications } from '../../../src/adapters/ledger/schema.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import { leafOf } from '../../../src/domain/year/chain.ts'
 import { objectPath } from '../../../src/domain/year/examine.ts'
@@ -52,15 +50,6 @@ async function changeLedger({ folder }: Copy, ...statements: string[]): Promise<
   client.close()
 }
 
-/** Every column of a row, changed as little as its type allows. */
-function editsOf(table: typeof entries | typeof legacyPublications, name: string, place: string): Damage[] {
-  return Object.values(getTableColumns(table)).map((column) => {
-    const other = column.dataType === 'number' ? `coalesce(${column.name}, 0) + 100` : `'x' || ${column.name}`
-    const sql = `UPDATE ${name} SET ${column.name} = coalesce(${other}, 'x') WHERE ${place}`
-    return [`${column.name} of ${name} edited`, ['row_tampered'], (copy) => changeLedger(copy, sql)]
-  })
-}
-
 /** Takes the newest publication out of the ledger. */
 const rollBackLedger = (copy: Copy): Promise<void> =>
   changeLedger(copy, `DELETE FROM entries WHERE seq = ${newest(copy).seq}`)
@@ -97,8 +86,6 @@ const DAMAGES: Damage[] = [
   ],
   ['the policy gone', ['note_invalid'], (copy) => rmSync(logPath(copy, 'policy.1'))],
   ['the ledger rolled back', ['head_mismatch', 'log_forked'], rollBackLedger],
-  ...editsOf(entries, 'entries', 'seq = (SELECT max(seq) FROM entries)'),
-  ...editsOf(legacyPublications, 'legacy_publications', 'position = 2'),
   [
     'an entry taken out between others',
     ['chain_broken'],

@@ -186,14 +186,6 @@ describe('an export', () => {
     expect(sizeIn(path)).toBe(5)
   })
 
-  test('two exports at once end with the files of one', async () => {
-    const workspace = await signedWorkspace(DAYS)
-    const [both, alone] = [exportFolder(workspace), exportFolder(workspace, 'alone')]
-    await Promise.all([exportTo(workspace, both.tree), exportTo(workspace, exportFolder(workspace).tree)])
-    await exportTo(workspace, alone.tree)
-    expect(filesOfFolder(both.path)).toEqual(filesOfFolder(alone.path))
-  })
-
   test('a log without a policy is refused with what to do', async () => {
     const workspace = await signedWorkspace([AS_OF])
     const unnamed = (await workspace.objects.logFiles.list()).filter(({ kind }) => kind !== 'policy')

@@ -109,22 +109,6 @@ describe('a sound host', () => {
     expect(report.head).toEqual({ seq: rows.length, leaf: rows.at(-1)?.leaf })
   })
 
-  test('only the chosen publications are requested, and the ledger is proved whole', async () => {
-    const archive = sampleArchive(5)
-    const asked: number[] = []
-    const lie: Lie = (answer, { at }) => {
-      if (at !== null) asked.push(at)
-      return answer
-    }
-    const report = await verify(publishedBy(openSampleApp(archive), lie), {
-      since: archive.contents.rows.at(-1)?.asOfDay ?? null,
-    })
-    expect(report).toMatchObject({ findings: [], publications: 8, objects: 1 })
-    const at = archive.contents.rows.at(-1)?.publishedAt ?? 0
-    expect(asked).toEqual(expect.arrayContaining([at - 1, at, at + 1]))
-    expect(asked).toHaveLength(4)
-  })
-
   test('a sound host may be one entry ahead of its head, and may publish during the audit', async () => {
     const archive = sampleArchive()
     const { rows } = archive.contents
@@ -199,7 +183,6 @@ describe('a damaged host', () => {
       [`digest_mismatch ${newest}`],
     ],
     ['sends another ETag', atTime(lastAt, etagOf(`"${'0'.repeat(64)}"`)), [`digest_mismatch ${newest}`]],
-    ['sends a weak ETag', atTime(lastAt, etagOf(`W/"${last?.sha256}"`)), [`digest_mismatch ${newest}`]],
     ['sends no ETag', atTime(lastAt, etagOf(null)), [`digest_mismatch ${newest}`]],
     [
       'dates a publication otherwise',
@@ -263,8 +246,6 @@ describe('a damaged host', () => {
 
   test.each<[what: string, echo: (held: readonly string[]) => string | null]>([
     ['the ETags it was sent', allOf],
-    ['the first of them', (held) => `"${held[0]}"`],
-    ['the last of them', (held) => `"${held.at(-1)}"`],
     ['none', () => null],
   ])('a host that responds with 304 to everything is detected, with %s', async (_what, echo) => {
     const found = await findingsOf((answer, { at, held }) =>
@@ -294,19 +275,9 @@ describe('a damaged host', () => {
   test.each<[what: string, lie: Lie, found: string]>([
     ['lost the tail of its ledger', ledgerLie((lines) => without(lines, 1)), `head_mismatch ${api}/head`],
     [
-      'sends lines no ledger publishes',
-      ledgerLie((lines) => lines.with(3, lines[3]?.replace(',', ', ') ?? '')),
-      'row_tampered entries/4',
-    ],
-    [
       'cuts its ledger off',
       atPath('/ledger', (answer) => ({ ...answer, ...textAnswer(decode(answer.bytes).slice(0, -1)) })),
       `row_tampered entries/${rows.length}`,
-    ],
-    [
-      'sends a ledger that is no text',
-      atPath('/ledger', (answer) => ({ ...answer, bytes: Uint8Array.of(0xc3, 0x28), etag: null })),
-      'row_tampered entries/1',
     ],
     [
       'hides its legacy ledger',
@@ -319,12 +290,10 @@ describe('a damaged host', () => {
 
   test.each([
     ['no head', refusalResponse(404, 'year_history_not_found')],
-    ['a head that is none', { ...refusalResponse(200, null), ...textAnswer('{"seq":1}\n') }],
     [
       'a head that is two entries behind',
       { ...refusalResponse(200, null), ...textAnswer(formatHead(headAt(rows, rows.length - 2))) },
     ],
-    ['a head that it says is damaged', refusalResponse(503, 'year_history_archive_corrupt')],
   ])('a host that has %s is detected', async (_what, head) => {
     expect(await findingsOf(atPath('/head', () => head))).toEqual([
       expect.stringMatching(/^(head_mismatch|chain_broken) \/api\/feed\/history\/head$/),
@@ -365,13 +334,7 @@ describe('a damaged host', () => {
       rewritten(archive, 3, { attempts: 3, reason: 'attempts_spent' }),
       'chain_broken entries/3',
     ],
-    [
-      'rewrote every entry from the first on',
-      rewritten(archive, 1, { recordedAt: (rows[0]?.recordedAt ?? 0) - 1 }),
-      'chain_broken entries/1',
-    ],
     ['lost every entry it had', EMPTY, `head_mismatch entries/${rows.length}`],
-    ['was rolled back by an entry', shortened(archive, 1), `head_mismatch entries/${rows.length}`],
   ])(
     'a host that %s is detected by the own ledger, with the first differing entry',
     async (_what, other, found) => {
@@ -422,12 +385,6 @@ describe('a host that publishes no ledger', () => {
     expect(new Set(findings.map(({ code }) => code))).toEqual(new Set(['digest_mismatch', 'chain_broken']))
   })
 
-  test('a host without a ledger may have published more since the own copy', async () => {
-    const own = ownLedger({ ...archive.contents, rows: without(archive.contents.rows, 2) })
-    const report = await verify(publishedBy(openSampleApp(archive), noLedger), { own })
-    expect(report.findings).toEqual([])
-  })
-
   test('a host without a ledger cannot be audited with a kept head alone', async () => {
     const attempt = verify(publishedBy(openSampleApp(archive), noLedger), { expectedHead: keptHead(archive) })
     await expect(attempt).rejects.toMatchObject({
@@ -442,7 +399,6 @@ describe('an address without an archive', () => {
 
   test.each([
     ['that has nothing', 404, 'not found'],
-    ['that sends a page with 404 for every path', 404, page],
     ['that sends a page for every path', 200, page],
   ])('a host %s is no damaged archive, also beside an own one', async (_what, status, body) => {
     const { url } = await localSource((_request, response) => void response.writeHead(status).end(body))

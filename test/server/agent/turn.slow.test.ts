@@ -19,7 +19,6 @@ import type { GatedProvider } from '../../support/synthetic-provider.ts'
 import { modelAt } from '../../support/model-turns.ts'
 import type { ModelOutput, Behaviour } from '../../support/provider-wire.ts'
 import { startSearchProcess } from '../../support/agent-reads.ts'
-import { ranges } from '../../support/pages.ts'
 import { sampleSignals } from '../../support/workspace.ts'
 
 const NEWS = chatBody('What is new?')
@@ -268,26 +267,6 @@ test('a budget that an open turn holds refuses the next turn until the open one 
   gate.say('Hello')
   gate.finish()
   expect((await second.events()).at(-1)?.event).toBe('done')
-})
-
-test('the share of an address refuses it with scope ip, and no other address but those of its /48', async () => {
-  const limits = { ...DAY_LIMITS, budgetPerDay: 100_000, budgetShare: 160_000 }
-  const settings = { limits, trustedProxies: ranges('127.0.0.1') }
-  const { server, gate } = await startGated({ settings })
-  const statusFrom = async (address: string): Promise<unknown> => {
-    const headers = { 'x-forwarded-for': address }
-    const token = await sessionOf(server, headers)
-    const response = await chat(server, chatBody(`From ${address}`), { token, headers })
-    return response.status === 200 ? 200 : ((await response.json()) as { scope: string }).scope
-  }
-  // A share of 16,000 holds one call without tools, twice as much two of them.
-  const asked = ['1:1::1', '1:1::2', '1:2::1', '1:3::1', '2:1::1'].map((end) => `2001:db8:${end}`)
-  const told = []
-  for (const address of asked) told.push(await statusFrom(address))
-  expect(told).toEqual([200, 'ip', 200, 'ip', 200])
-  await gate.arrived(3)
-  gate.finish()
-  await server.settled()
 })
 
 describe('a tool round', () => {

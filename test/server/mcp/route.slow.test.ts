@@ -3,7 +3,6 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { request } from 'undici'
 import { BODY_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
 import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 import { UNTRUSTED } from '../../../src/domain/agent/shown-data.ts'
@@ -98,14 +97,7 @@ async function refused(response: Response): Promise<string> {
 }
 
 /** A call of each tool, on the sample. */
-const CALLS: [string, Record<string, unknown>][] = [
-  ['search_items', { query: 'lobsters title', sources: null, from: null, to: null, limit: 2 }],
-  ['get_period_top', { period: 'year', list: null, limit: 2, at: null }],
-  ['get_feed_snapshot', { sort: 'week', limit: 2 }],
-  ['read_article', { key: 'hn-hn3', offset: null }],
-  ['find_similar_items', { key: 'hn-hn3', limit: 2 }],
-  ['get_trend_history', { key: null, term: 'title', from: null, to: null }],
-]
+const CALLS: [string, Record<string, unknown>][] = [['get_feed_snapshot', { sort: 'week', limit: 2 }]]
 
 describe('the tools over HTTP', () => {
   test('the tools over HTTP are those of the chat, marked as read-only', async () => {
@@ -173,17 +165,6 @@ describe('the tools over HTTP', () => {
     expect(faults).toMatchObject([{ message: 'the disk is gone' }])
   })
 
-  test.each([[{ name: 'search_items', arguments: [] }], [{ arguments: {} }], [undefined]])(
-    'the tools over HTTP refuse the invalid call %j with a protocol error',
-    async (params) => {
-      const { url } = await startMcp()
-      const call = message({ id: 1, method: 'tools/call', params })
-      const { error } = (await (await post(url, call)).json()) as { error: { code: number; message: string } }
-      expect(error.code).toBe(-32_602)
-      expect(error.message).toContain('a call needs a name (string) and arguments (object)')
-    },
-  )
-
   test('the tools over HTTP mark the data of a demo as a sample', async () => {
     const client = await connect((await startMcp({ demo: true })).url)
     expect(client.getServerVersion()).toMatchObject({ title: 'DEMO: dash' })
@@ -227,24 +208,15 @@ describe('POST /mcp', () => {
     expect((await ask('https://evil.example')).headers.get('access-control-allow-origin')).toBeNull()
   })
 
-  test.each(['GET', 'DELETE', 'PUT'])('POST /mcp has no streams and no sessions for %s', async (method) => {
-    const response = await fetch(`${(await startMcp()).url}/mcp`, { method, headers: TYPES })
-    expect(response.headers.get('allow')).toBe('POST')
-    expect(await refused(response)).toBe('method_not_allowed')
-  })
-
   test('POST /mcp accepts one protocol message of bounded length', async () => {
     const { url } = await startMcp()
     expect(await refused(await post(url, 'x'.repeat(BODY_MAX_BYTES + 1)))).toBe('payload_too_large')
     for (const [body, headers, status, code] of [
       [`[${PING}]`, {}, 400, -32_600],
       ['{bad', {}, 400, -32_700],
-      [new Uint8Array([0x22, 0xff, 0x22]), {}, 400, -32_700],
       ['{"a":1}', {}, 400, -32_600],
-      ['null', {}, 400, -32_600],
       [PING, { 'content-type': 'text/plain' }, 415, -32_000],
       [PING, { accept: 'text/html' }, 406, -32_000],
-      [PING, { accept: 'application/json;q=0, text/event-stream' }, 406, -32_000],
       [PING, { 'mcp-protocol-version': '1999-01-01' }, 400, -32_000],
     ] as const) {
       const response = await post(url, body, headers)
@@ -252,17 +224,6 @@ describe('POST /mcp', () => {
       expect(await response.json()).toMatchObject({ jsonrpc: '2.0', error: { code } })
     }
   })
-
-  test.each(['application/json', 'APPLICATION/JSON; q=0.9', '*/*', 'application/*, text/html', undefined])(
-    'POST /mcp answers with JSON to a client that accepts %s',
-    async (accept) => {
-      const { url } = await startMcp()
-      // `fetch` always sends an Accept.
-      const headers = { 'content-type': 'Application/JSON', ...(accept === undefined ? {} : { accept }) }
-      const { statusCode, body } = await request(`${url}/mcp`, { method: 'POST', headers, body: PING })
-      expect([statusCode, await body.json()]).toEqual([200, { jsonrpc: '2.0', id: 1, result: {} }])
-    },
-  )
 
   test('POST /mcp counts the requests of an address per minute', async () => {
     let now = NOW
@@ -358,12 +319,6 @@ describe('the tools on two streams', () => {
     }
     const { answers } = await serve(new PassThrough().end(`${FEED_CALL}\n`), { feed: turns })
     expect(answers).toMatchObject([{ id: 1, result: { isError: true } }])
-  })
-
-  test('the tools on two streams end with a broken input, and report the reason', async () => {
-    const input = new PassThrough()
-    const { problems } = await serve(input, {}, () => void input.destroy(new Error('the pipe broke')))
-    expect(problems).toEqual(['standard input cannot be read: the pipe broke'])
   })
 
   test('a cancelled call aborts its reads', async () => {

@@ -125,16 +125,15 @@ describe('the openai client', () => {
     },
   )
 
-  test.each<[ModeName, number, string]>([
-    ['reset', 502, 'upstream_error'],
-    ['500 with HTML', 502, 'upstream_error'],
-    ['failed', 502, 'upstream_error'],
-  ])('a provider that behaves as "%s" is an error %i for a whole answer', async (mode, status, code) => {
-    const { client } = await startWithClient({ provider: mode })
-    const error = await errorOf(whole(client))
-    expect([error.status, error.code, error.type]).toEqual([status, code, 'api_error'])
-    expect(error.message).not.toContain('SECRET')
-  })
+  test.each<[ModeName, number, string]>([['reset', 502, 'upstream_error']])(
+    'a provider that behaves as "%s" is an error %i for a whole answer',
+    async (mode, status, code) => {
+      const { client } = await startWithClient({ provider: mode })
+      const error = await errorOf(whole(client))
+      expect([error.status, error.code, error.type]).toEqual([status, code, 'api_error'])
+      expect(error.message).not.toContain('SECRET')
+    },
+  )
 
   test('an answer that takes too long is an error 504, and its turn is settled', async () => {
     const { client, server } = await startWithClient({

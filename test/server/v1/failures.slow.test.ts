@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { localSource } from '../../support/local-source.ts'
-import { MODES } from '../../support/provider-wire.ts'
 import type { Behaviour, ModeName } from '../../support/provider-wire.ts'
 import { CALLER_KEY, errorBody, json, startV1 } from '../../support/v1.ts'
 
@@ -41,7 +40,6 @@ describe('before the first data line', () => {
     ['a data policy', json(errorBody(404, 'No endpoints: data policy'), 404), 403, 'account_data_policy'],
     ['a declined parameter', json(errorBody(400, 'SECRET'), 400), 400, 'unsupported_request'],
     ['a redirect', 'redirect', 502, 'upstream_error'],
-    ['HTML with 200', 'HTML 200', 502, 'invalid_upstream_response'],
     ['JSON in place of a stream', 'JSON 200', 502, 'invalid_upstream_response'],
     ['a content encoding', 'content encoding', 502, 'invalid_upstream_response'],
     ['silence before the headers', 'silence before headers', 504, 'timeout'],
@@ -88,25 +86,10 @@ describe('before the first data line', () => {
 })
 
 describe('after the first data line', () => {
-  test.each<ModeName>(['answer', 'one-byte chunks', 'failed'])('%s passes byte for byte', async (mode) => {
-    const { upstream, post } = await startV1()
-    upstream.behave({ ...MODES[mode], model: 'maker/first:free' })
-    const passed = await (await post(REQUEST)).text()
-    const direct = await fetch(`${upstream.url}/chat/completions`, {
-      method: 'POST',
-      body: JSON.stringify(REQUEST),
-    })
-    const expected = await direct.text()
-    expect(passed.slice(0, expected.length)).toBe(expected)
-    if (expected.includes('[DONE]')) expect(passed).toBe(expected)
-  })
-
   test.each<[ModeName, string]>([
     ['reset', 'truncated'],
     ['clean end without terminal', 'truncated'],
-    ['half an event at the end', 'truncated'],
     ['silence after first event', 'idle'],
-    ['comments after first event', 'idle'],
     ['200 MiB line', 'invalid_stream'],
   ])('%s ends with an error event and without the end mark', async (mode, code) => {
     const { upstream, post } = await startV1({ idleMs: code === 'idle' ? 150 : 60_000 })
@@ -155,7 +138,6 @@ describe('after the first data line', () => {
 describe('a stream without its end mark', () => {
   const chunk = (finish: string | null): string =>
     `data: ${JSON.stringify({ choices: [{ delta: { content: 'Hi' }, finish_reason: finish }] })}\n\n`
-  const USAGE = 'data: {"choices":[],"usage":{"prompt_tokens":1}}'
   const stream = (body: string, ending: 'end' | 'hold' | 'reset' = 'end'): Behaviour => ({
     response: { status: 200, type: 'text/event-stream', body },
     ending,
@@ -164,7 +146,6 @@ describe('a stream without its end mark', () => {
 
   test.each<[string, Behaviour, string]>([
     ['ends after a finish reason', stream(chunk('stop')), chunk('stop') + DONE],
-    ['ends after the usage', stream(`${chunk('stop')}${USAGE}`), `${chunk('stop')}${USAGE}\n\n${DONE}`],
     ['becomes silent after a finish reason', stream(chunk('stop'), 'hold'), chunk('stop') + DONE],
   ])('a stream that %s is complete and gets the mark', async (_what, behaviour, expected) => {
     const { upstream, post } = await startV1({ afterReasonMs: 150 })

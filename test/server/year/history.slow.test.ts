@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClient } from '@libsql/client'
 import { expect, test } from 'vitest'
@@ -66,7 +66,6 @@ test.each<[what: string, change: (scene: Scene) => void | Promise<void>, error: 
     CORRUPT,
   ],
   ['a ledger without its last entry', (scene) => sql(scene, 'DELETE FROM entries WHERE seq = 2'), CORRUPT],
-  ['a ledger without its table', (scene) => sql(scene, 'DROP TABLE entries'), CORRUPT],
   ['a missing ledger', ({ workspace }) => rmSync(workspace.ledgerPath), UNAVAILABLE],
   [
     'a head that was edited in place',
@@ -95,18 +94,6 @@ test('the next request notices an object that was restored', async () => {
   expect((await ask()).error).toBe(CORRUPT)
   renameSync(`${newestObject}.away`, newestObject)
   expect((await ask()).status).toBe(200)
-})
-
-test('the next request notices a ledger that was rolled back to an older copy', async () => {
-  const workspace = await settledWorkspace()
-  await publishDays(workspace, [AS_OF])
-  const copy = join(workspace.folder, 'older.db')
-  copyFileSync(workspace.ledgerPath, copy)
-  await publishDays(workspace, [SECOND_DAY])
-  const app = openApp(workspace)
-  expect((await requestHistory(app, '?sort=year')).status).toBe(200)
-  renameSync(copy, workspace.ledgerPath)
-  expect((await requestHistory(app, '?sort=year')).error).toBe(CORRUPT)
 })
 
 test('the next request gets a new publication', async () => {

@@ -6,7 +6,7 @@ import { addDays } from '../../../../src/domain/time.ts'
 import type { CopyReport } from '../../../../src/jobs/archive/copy-archive.ts'
 import { dash, serve, temporaryFolder } from '../../../support/dash.ts'
 import type { RunOptions } from '../../../support/dash.ts'
-import { filesOfFolder, stateOfFolder } from '../../../support/temporary-folder.ts'
+import { filesOfFolder } from '../../../support/temporary-folder.ts'
 import { AS_OF, publishedWorkspace } from '../../../support/workspace.ts'
 
 /** Creates two publications and a gap. */
@@ -47,22 +47,6 @@ test('a copy in a new data folder passes its audit and is served with the same b
   const { status, bytes } = await served(target)
   expect(status).toBe(200)
   expect(bytes.equals((await source.objects.get(rows[2]?.sha256 ?? '')) ?? Buffer.alloc(0))).toBe(true)
-})
-
-test('a repeated copy changes no object, and one line says that everything exists', async () => {
-  const source = await publishedWorkspace(DAYS)
-  const target = join(temporaryFolder(), 'data')
-  expect((await copy(source, [target])).code).toBe(0)
-  const before = stateOfFolder(join(target, 'objects'))
-  const again = await dash(['copy-archive', '--data-dir', source.folder, '--to', target])
-  expect(again).toMatchObject({
-    code: 0,
-    stdout: expect.stringMatching(
-      /^copied and audited: 0 objects, 0 ledger rows, 2 objects already present; head 3 \w{16}\n$/,
-    ) as unknown,
-    stderr: '',
-  })
-  expect(stateOfFolder(join(target, 'objects'))).toEqual(before)
 })
 
 test('an env file may name both halves of the target', async () => {

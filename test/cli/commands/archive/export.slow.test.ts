@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { addDays } from '../../../../src/domain/time.ts'
@@ -7,7 +7,7 @@ import { dash, temporaryFolder } from '../../../support/dash.ts'
 import type { RunOptions } from '../../../support/dash.ts'
 import { signedWorkspace } from '../../../support/exports.ts'
 import { serveFiles } from '../../../support/static-host.ts'
-import { AS_OF, publishedWorkspace } from '../../../support/workspace.ts'
+import { AS_OF } from '../../../support/workspace.ts'
 
 const DAYS = [AS_OF, addDays(AS_OF, 1)]
 
@@ -59,30 +59,6 @@ test('an export at a static host is sound', async () => {
   })
 })
 
-test('an archive without a signed checkpoint ends with 78, says what to do and creates no folder', async () => {
-  const workspace = await publishedWorkspace([AS_OF])
-  const site = join(temporaryFolder(), 'site')
-  const { code, stderr } = await exportOf(workspace, [site])
-  expect([code, stderr]).toEqual([
-    78,
-    expect.stringContaining('dash log-key new, set DASH_LOG_KEY_FILE to its path and run dash checkpoint'),
-  ])
-  expect(existsSync(site)).toBe(false)
-})
-
-test('an archive with a damaged publication ends with 65, names it and has no checkpoint in the target', async () => {
-  const workspace = await signedWorkspace([AS_OF])
-  const { rows } = await workspace.ledger.read()
-  const [sha256 = ''] = rows.map((row) => row.sha256 ?? '')
-  const path = join(workspace.objectsPath, 'sha256', sha256.slice(0, 2), sha256)
-  chmodSync(path, 0o600)
-  writeFileSync(path, '{}')
-  const site = temporaryFolder()
-  const { code, stderr } = await exportOf(workspace, [site])
-  expect([code, stderr]).toEqual([65, expect.stringContaining(sha256)])
-  expect(existsSync(join(site, 'tlog'))).toBe(false)
-})
-
 test('a target that overlaps the object store is refused', async () => {
   const workspace = await signedWorkspace([AS_OF])
   for (const target of [workspace.folder, workspace.objectsPath, join(workspace.objectsPath, 'site')]) {
@@ -90,14 +66,4 @@ test('a target that overlaps the object store is refused', async () => {
     expect([code, stderr]).toEqual([64, expect.stringContaining('overlaps the object store')])
   }
   expect(existsSync(join(workspace.objectsPath, 'site'))).toBe(false)
-})
-
-test('a folder without permission is refused with 74 and names the folder', async () => {
-  const workspace = await signedWorkspace([AS_OF])
-  const site = join(temporaryFolder(), 'site')
-  mkdirSync(site, { mode: 0o555 })
-  const { code, stderr } = await exportOf(workspace, [site], { boundByModes: true })
-  expect([code, stderr]).toEqual([74, expect.stringContaining(`cannot write to the folder ${site}`)])
-  const below = await exportOf(workspace, [join(site, 'below')], { boundByModes: true })
-  expect([below.code, below.stderr]).toEqual([64, expect.stringContaining('cannot be created')])
 })

@@ -105,22 +105,6 @@ describe('checkpoint', () => {
       expect(published.code).toBe('DASH_LOG_KEY_FILE' in env ? 78 : 0)
     },
   )
-
-  test('checkpoint and publish-year end with 78 for a key of another log and for a log without a name', async () => {
-    const data = await filledFolder()
-    const { path } = await newKey()
-    for (const [env, says] of [
-      [
-        { DASH_LOG_KEY_FILE: path, DASH_LOG_ORIGIN: 'other.example' },
-        `belongs to the log ${ORIGIN}, not to other.example`,
-      ],
-      [{ DASH_LOG_KEY_FILE: path }, 'set DASH_BASE_URL or DASH_LOG_ORIGIN'],
-    ] as const)
-      for (const command of ['checkpoint', 'publish-year']) {
-        const { code, stderr } = await run([command, '--data-dir', data], { env })
-        expect([code, stderr]).toEqual([78, expect.stringContaining(says)])
-      }
-  })
 })
 
 test('doctor reports the size that the key signed last, and a missing record', async () => {

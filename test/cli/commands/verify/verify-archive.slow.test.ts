@@ -119,12 +119,6 @@ describe('verify-archive', () => {
     expect(quiet.stderr).toContain('object_missing')
   })
 
-  test('an audit reads the selected part of the archive', async () => {
-    const workspace = await publishedWorkspace(DAYS)
-    const since = await verify(workspace, ['--since', DAYS[1] ?? '', '--jobs', '1'])
-    expect([since.code, since.report.objects, since.report.publications]).toEqual([0, 2, 3])
-  })
-
   test('damage beside an unreadable store ends the audit with 65, and the unreadable store alone with 74', async () => {
     const workspace = await publishedWorkspace(DAYS.slice(0, 1))
     chmodSync(join(workspace.objectsPath, 'sha256'), 0)
@@ -150,19 +144,6 @@ describe('verify-archive', () => {
     expect(stderr).toContain(workspace.objectsPath)
     expect(() => readdirSync(workspace.objectsPath)).toThrow('ENOENT')
   })
-})
-
-test('an audit of another host needs and creates no local data folder', async () => {
-  const workspace = await publishedWorkspace(DAYS.slice(0, 1))
-  const { url } = await serve(['--data-dir', workspace.folder])
-  const cwd = temporaryFolder()
-  const { code, stdout, stderr } = await dash(['verify-archive', '--url', url, '--json'], { cwd })
-  expect([code, stderr, JSON.parse(stdout)]).toMatchObject([
-    0,
-    '',
-    { ok: true, publications: 1, objects: 1, comparedWith: 'none', recorded: false, reason: null },
-  ])
-  expect(readdirSync(cwd)).toEqual([])
 })
 
 test('an audit of another host reports whether it was compared with the local archive', async () => {
