@@ -5,8 +5,6 @@ import type { SessionSigner } from '../../domain/agent/token.ts'
 import type { ChatLimits } from '../../domain/agent/bounds.ts'
 import type { State, ChatModel, Clock, HumanVerifier } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { DAY_MS } from '../../domain/time.ts'
-import type { Instant } from '../../domain/time.ts'
 import type { CallerSettings } from '../callers.ts'
 import type { AgentMeter } from '../metrics/instruments.ts'
 import type { Log } from '../route.ts'
@@ -170,11 +168,13 @@ export function startSweeper(
 ): () => Promise<void> {
   let failing = false
   let sweeping: Promise<void> | null = null
-  const lasting = lastingTime(clock, () => performance.now())
+  const [startedAt, started] = [clock(), performance.now()]
   const sweep = async (): Promise<void> => {
     try {
       const now = clock()
-      const settled = await ledger.sweep(now, firstDayOfKeptCallers(lasting(), sessionSeconds))
+      // By no more than the time that has elapsed: a clock set ahead and back leaves the callers of the day.
+      const elapsed = Math.min(now, Math.floor(startedAt + performance.now() - started))
+      const settled = await ledger.sweep(now, firstDayOfKeptCallers(elapsed, sessionSeconds))
       if (settled > 0) log.warn({ turns: settled }, 'chat turns were settled at their reserved cost')
       failing = false
     } catch (error) {
@@ -191,32 +191,5 @@ export function startSweeper(
   return async () => {
     clearInterval(timer)
     await sweeping
-  }
-}
-
-/** Time that a clock must stay ahead until it is believed. */
-const BELIEVED_AFTER_MS = DAY_MS
-
-/** Step of a clock that is no jump. */
-const STEP_MAX_MS = 60_000
-
-/**
- * Returns the time by a clock, without its jumps ahead until they have lasted for a day. What is deleted by it is still
- * there when a clock that was set ahead is set back.
- *
- * @param elapsed milliseconds that no setting of the clock changes
- */
-export function lastingTime(clock: Clock, elapsed: () => number): () => Instant {
-  let last = { time: clock(), at: elapsed() }
-  let aheadSince: number | null = null
-  return () => {
-    const [now, at] = [clock(), elapsed()]
-    const expected = last.time + (at - last.at)
-    const isAhead = now > expected + STEP_MAX_MS
-    aheadSince = isAhead ? (aheadSince ?? at) : null
-    if (aheadSince !== null && at - aheadSince < BELIEVED_AFTER_MS) return Math.floor(expected)
-    last = { time: now, at }
-    aheadSince = null
-    return now
   }
 }

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { State } from '../../../src/domain/ports.ts'
-import { lastingTime, probedLedger, startSweeper } from '../../../src/server/agent/service.ts'
+import { probedLedger, startSweeper } from '../../../src/server/agent/service.ts'
 import { silentLog } from '../../support/api-client.ts'
 import { startAgent } from '../../support/agent.ts'
 import { openAgent } from '../../../src/server/agent/routes.ts'
@@ -108,31 +108,6 @@ test('a clock set a day ahead and back leaves the callers of the day, and so the
   }
   await stop()
   expect(await ledger.salt('2026-11-21')).toEqual(kept)
-})
-
-test('a clock that jumped ahead is believed after a day', () => {
-  const HOUR = 3_600_000
-  let [now, at] = [AT, 0]
-  const time = lastingTime(
-    () => now,
-    () => at,
-  )
-  const pass = (ms: number, jump = 0): number => {
-    at += ms
-    now += ms + jump
-    return time()
-  }
-  expect(pass(HOUR)).toBe(AT + HOUR)
-  expect(pass(HOUR, 50_000)).toBe(AT + 2 * HOUR + 50_000)
-  expect(pass(HOUR, -50_000 - 5 * HOUR)).toBe(AT - 2 * HOUR)
-  const ahead = 90 * 24 * HOUR
-  expect(pass(HOUR, ahead)).toBe(AT - HOUR)
-  expect(pass(10 * HOUR)).toBe(AT + 9 * HOUR)
-  expect(pass(HOUR, -ahead)).toBe(AT + 10 * HOUR)
-  expect(pass(HOUR, ahead)).toBe(AT + 11 * HOUR)
-  expect(pass(23 * HOUR)).toBe(AT + 34 * HOUR)
-  expect(pass(HOUR)).toBe(AT + 35 * HOUR + ahead)
-  expect(pass(HOUR)).toBe(AT + 36 * HOUR + ahead)
 })
 
 const NOTHING_SPENT = { settled: 0, reserved: 0 }
