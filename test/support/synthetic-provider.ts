@@ -143,8 +143,9 @@ function roundOf({ rounds = [[]] }: Behaviour, index: number): readonly ModelOut
 
 type Fields = Record<string, unknown>
 
-/** Rounds of tools a request gives back. */
+/** Rounds of tools a request gives back; a request that offers no tools gets the last round. */
 function roundsIn(body: Fields): number {
+  if (body['tools'] === undefined) return Infinity
   return (body['messages'] as Fields[]).filter((message) => message['tool_calls'] !== undefined).length
 }
 

@@ -242,8 +242,7 @@ async function* runCalls(
 
 /**
  * Reserves the next call and, if it is a different one, the final call without tools. If the budget does not allow it,
- * the answer gets no more tools and its final call must fit the existing reservation: results that do not fit are
- * dropped, then all tool rounds.
+ * that final call is next: the answer gets no more tools, and no results of those it used.
  *
  * @returns the rounds to send with the next call; null if the provider reported more usage than a call can have
  */
@@ -255,7 +254,10 @@ async function reserveNext(
 ): Promise<ToolRound[] | null> {
   const maxCallCost = (inputTokens: number): MicroUsd => callCost({ inputTokens, maxOutputTokens, prices })
   const isLast = tally.rounds === MAX_ROUNDS - 1
-  const inputTokens = maxInputTokensWith(tally, rounds)
+  // Only the results of the last round are new.
+  const results = rounds.at(-1)?.results ?? []
+  const newBytes = results.reduce((sum, { output }) => sum + Buffer.byteLength(output), 0)
+  const inputTokens = tally.repeatedTokens + newBytes
   const needed = tally.paid + maxCallCost(inputTokens) + (isLast ? 0 : maxCallCost(maxInputBytes))
   if (await reserveUpTo(needed)) {
     tally.reserved = Math.max(tally.reserved, needed)
@@ -263,30 +265,6 @@ async function reserveNext(
     return rounds
   }
   tally.degraded = true
-  for (const carried of shrinkingRounds(rounds)) {
-    tally.maxInputTokens = carried.length === 0 ? maxInputBytes : maxInputTokensWith(tally, carried)
-    if (tally.paid + maxCallCost(tally.maxInputTokens) <= tally.reserved) return carried
-  }
-  return null
-}
-
-/** Most input tokens of a call with these rounds; only the results of the last round are new. */
-function maxInputTokensWith({ repeatedTokens }: Tally, rounds: readonly ToolRound[]): number {
-  const results = rounds.at(-1)?.results ?? []
-  return results.reduce((sum, { output }) => sum + Buffer.byteLength(output), repeatedTokens)
-}
-
-/** Replaces a tool result that exceeds the budget. */
-const OMITTED_RESULT = JSON.stringify({ error: 'no_budget' })
-
-/** Yields the rounds, then the rounds with fewer and fewer results in the last one, then no rounds. */
-function* shrinkingRounds(rounds: ToolRound[]): Generator<ToolRound[]> {
-  const { output, results = [] } = rounds.at(-1) ?? {}
-  for (let remaining = results.length; remaining >= 0; remaining -= 1) {
-    const shortened = results.map((result, at) =>
-      at < remaining ? result : { ...result, output: OMITTED_RESULT },
-    )
-    yield [...rounds.slice(0, -1), { output, results: shortened }]
-  }
-  yield []
+  tally.maxInputTokens = maxInputBytes
+  return tally.paid + maxCallCost(maxInputBytes) <= tally.reserved ? [] : null
 }
