@@ -49,7 +49,6 @@ const BUSY = {
   inspection: { nativeBusyMs: 1_000, retryMs: 5_000 },
 }
 
-/** Time limit of a query in milliseconds. */
 const SEARCH_LIMITS = { server: { timeoutMs: QUERY_TIMEOUT_MS }, batch: { timeoutMs: 10_000 } }
 
 const SOURCE_CONCURRENCY = 4
@@ -124,12 +123,10 @@ export class Container {
     return this.#closing(openObjects(this.config.store, !this.#isTemporary))
   })
 
-  /** A tree of static files to export to. */
   async staticTree(location: StoreLocation): Promise<StaticTree> {
     return this.#closing((await import('../adapters/objects/static-tree.ts')).openStaticTree(location))
   }
 
-  /** Makes the pages of an export. */
   async exportedPages(): Promise<(archive: ExportedArchive) => ArchivePages> {
     return (await import('../server/page/year/exported-pages.ts')).exportedPages
   }
@@ -332,7 +329,6 @@ export class Container {
     return this.#closing((await import('../adapters/http.ts')).openHttpProbe())
   })
 
-  /** Client of the job monitor at a URL. */
   async jobWatch(url: string): Promise<JobMonitor> {
     return this.#closing((await import('../adapters/job-pings.ts')).openJobPings({ url }))
   }

@@ -177,7 +177,6 @@ async function importSample(container: Container, yesterday: Day, signal: AbortS
   return signals.inserted
 }
 
-/** Days with an evaluation. */
 const EVALUATED_DAYS = 14
 
 /** Stores the bundled evaluation of made-up models as that of each of the last days, with response times that vary. */

@@ -12,7 +12,6 @@ export function thisProcess(): LeaseHolder {
   return { name: `${hostname()} (process ${process.pid})`, process: identityOf(process.pid) }
 }
 
-/** Clock and lease holder of a job in this process. */
 export const THIS_RUN = { clock: Date.now, holder: thisProcess(), isDead: isDeadProcess }
 
 /** Returns true if a process of this boot and namespace is gone: no process has its PID and start time. */

@@ -33,7 +33,6 @@ const SCRAPE_ARRIVAL = { headersTimeoutMs: 5_000, requestTimeoutMs: 5_000 }
 /** Timeout of one metrics source; Prometheus waits ten seconds for all by default. */
 const SOURCE_MS = 5_000
 
-/** A running server. */
 export interface StartedServer {
   /** Base URL of its listener. */
   url: string
@@ -45,9 +44,7 @@ export interface StartedServer {
 
 export interface ServerContext {
   log: Log
-  /** Release of dash. */
   version: string
-  /** True for the demo. */
   demo: boolean
   /** Returns true once the server must begin nothing new. */
   isDraining: () => boolean

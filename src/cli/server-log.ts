@@ -167,7 +167,6 @@ const WAITING_MAX_BYTES = 1024 * 1024
 /** Pause before a retry when the reader is not ready. */
 const RETRY_MS = 50
 
-/** Output of log lines. */
 export interface LogStream extends Output {
   /** Resolves when all waiting lines are written, or after `withinMs` milliseconds. */
   flush(withinMs: number): Promise<void>

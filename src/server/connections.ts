@@ -62,7 +62,6 @@ interface Connection {
   stalledChecks: number
 }
 
-/** The open connections of a server. */
 export interface ConnectionTracker {
   /**
    * Handles a request after the previous responses of its connection have ended, so that a connection never holds more
@@ -71,9 +70,7 @@ export interface ConnectionTracker {
    * @param isLast true if the bytes after this request cannot be trusted
    */
   receive(request: IncomingMessage, response: ServerResponse, handle: () => void, isLast: boolean): void
-  /** Reports that a response has ended. */
   responseEnded(socket: Socket): void
-  /** Number of open connections. */
   count(): number
   /** Closes idle connections; Node's own method skips those that have not sent a request yet. */
   closeUnused(): void

@@ -91,11 +91,9 @@ export interface QueueBounds {
  * A queue of jobs: networks take turns, and so do the addresses of each. The jobs of one address keep their order.
  */
 export interface FairQueue<Job> {
-  /** Queues a job. */
   add(address: string, job: Job): Admission
   /** Removes and returns the job whose turn it is; undefined when none may start. It runs until `end`. */
   next(): Job | undefined
-  /** Ends a running job of an address. */
   end(address: string): void
   /** Removes a waiting job; false when it no longer waits. */
   withdraw(address: string, job: Job): boolean
@@ -221,7 +219,6 @@ interface RequestTurns {
   take(address: string, handle: (endTurn: () => void) => void): void
 }
 
-/** The requests of one network. */
 class NetworkTurns {
   readonly #waiting: ((endTurn: () => void) => void)[] = []
   readonly #onIdle: () => void

@@ -36,7 +36,6 @@ export interface ListenOptions {
   /** Peers that are exempt from the connection limits. */
   trustedProxies?: readonly IpRange[]
   bounds?: Partial<ConnectionBounds>
-  /** Counts every request. */
   requests?: Pick<RequestMeter, 'recordStart' | 'recordEnd'>
   /** Settings that name port and host, for error messages. */
   settings?: ListenSettings
@@ -75,7 +74,6 @@ export interface RunningServer {
 
 /** The refusal of an address that this machine cannot listen on. */
 export class AddressUnavailable extends Refusal<'address_unavailable'> {
-  /** Name of the setting to change. */
   readonly setting: string
 
   constructor({ name, label }: ListenSetting, detail: string, cause?: unknown) {

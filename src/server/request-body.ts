@@ -5,7 +5,6 @@ import { markBodyRead, notesOf } from './respond.ts'
 /** Time in milliseconds after which a body that has not arrived is slow. */
 const SLOW_BODY_MS = 100
 
-/** Refusals of a request body. */
 interface BodyRefusals {
   /** For a body above the limit. */
   tooLarge: () => Error

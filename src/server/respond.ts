@@ -21,14 +21,12 @@ const REQUEST_ID_PATTERN = /^[\w.:-]{1,128}$/
 /** Requests whose body was read completely, so that the connection can be reused. */
 const bodyRead = new WeakSet<object>()
 
-/** Marks the body of a request as read completely. */
 export function markBodyRead(event: H3Event): void {
   bodyRead.add(event)
 }
 
 /** Internal data about a response, kept until it ends. */
 export interface ResponseNotes {
-  /** Id of the request. */
   id?: string
   /** The body, which other responses may share; absent for a stream. */
   body?: Buffer
@@ -100,7 +98,6 @@ class HeaderList {
   }
 }
 
-/** Adds a header to an existing response. */
 export function addHeader(response: Response, name: string, value: string): void {
   if (response instanceof PlainResponse) response.add(name, value)
   else response.headers.set(name, value)
@@ -155,7 +152,6 @@ function isBodyLeft(event: H3Event): boolean {
   return METHODS_WITH_BODY.has(event.req.method) && !bodyRead.has(event)
 }
 
-/** Makes a JSON response. */
 export function respondJson(
   event: H3Event,
   status: number,

@@ -6,7 +6,6 @@ import type { StorageRefusal } from '../domain/refusal.ts'
 import { NO_STORE, requestId, respond, respondJson, respondPublished } from './respond.ts'
 import type { PublishedBody } from './respond.ts'
 
-/** Delay of a refusal, in milliseconds. */
 const REFUSAL_DELAY_MS = 500
 
 /** Delays a refusal of a caller that has too many open requests, so that an immediate retry cannot occupy the server. */
@@ -35,7 +34,6 @@ interface RefusalContract {
   expected?: true
 }
 
-/** Headers and body of a request. */
 interface RequestContract {
   headers: readonly { name: string; required: boolean; description: string }[]
   body: { required: boolean; description: string; schema: z.ZodType }
@@ -86,7 +84,6 @@ export interface Contract<Code extends string> {
   methodNotAllowed: Code
   /** Headers of every response of the route except the preflight. */
   headers: Readonly<Record<string, string>>
-  /** Headers of every refusal. */
   refusalHeaders: Readonly<Record<string, string>>
   /** Null if the route has no preflight, because pages of other origins must not use it. */
   preflight: Readonly<Record<string, string>> | null
@@ -94,7 +91,6 @@ export interface Contract<Code extends string> {
   preflightStatus?: 204
 }
 
-/** An error as it is sent. */
 export interface ShownError {
   status: number
   code: string
@@ -328,5 +324,4 @@ export interface Log {
   error(fields: Record<string, unknown>, message: string): void
 }
 
-/** The message of the log line of each chat turn. */
 export const TURN_MESSAGE = 'chat turn'

@@ -56,7 +56,6 @@ export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Pr
   }
 }
 
-/** A read that exceeded its timeout. */
 class ReadTimeout extends Error {
   override readonly name = 'ReadingTooLong'
 }

@@ -14,7 +14,6 @@ interface EvaluateFlags {
   dryRun: boolean
 }
 
-/** `dash evaluate-models`: evaluates free models. */
 export async function evaluateModelsCommand(
   { config, container, terminal, signal }: CommandContext,
   { mode, dryRun }: EvaluateFlags,

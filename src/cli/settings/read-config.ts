@@ -64,7 +64,6 @@ export function noteUnknownSettings(values: NodeJS.Dict<string>, { note }: Pick<
     note(`${name} is set, but dash has no such variable; dash config lists all names`)
 }
 
-/** Returns the settings that flags give. */
 export function flagSettings(flags: ConfigFlags): { values: Record<string, string>; originOf: OriginOf } {
   const given = Object.entries(SETTING_FLAGS).flatMap(([name, { key, flag }]) => {
     const value = flags[key]
@@ -76,7 +75,6 @@ export function flagSettings(flags: ConfigFlags): { values: Record<string, strin
   }
 }
 
-/** Settings that locate the stores. */
 const LOCATIONS = ['DASH_DATA_DIR', 'DASH_DATABASE_URL', 'DASH_STORE_URL'] as const
 const ALL_LOCATIONS = [...LOCATIONS, 'DASH_LEDGER_URL', 'DASH_FEED_URL', 'DASH_STATE_URL']
 

@@ -68,7 +68,6 @@ export const pingUrl = urlWithoutUser('; {job} in it is replaced by the job name
 /** URL of a webhook; it is used as it is, because receivers may distinguish a trailing slash. */
 export const webhookUrl = urlWithoutUser('')
 
-/** Bytes of a key of Standard Webhooks. */
 const WEBHOOK_KEY_BYTES = { least: 24, most: 64 }
 
 /** The key of a secret of Standard Webhooks: `whsec_` and the key in base64. */

@@ -35,7 +35,6 @@ export type FrameEvent = (event: AgentEvent) => string
 export interface AnswerStreamOptions {
   /** Interval of comment lines, in milliseconds; one also follows the first event. */
   pingMs: number
-  /** The socket of the response, if there is one. */
   socket: ResponseSocket | undefined
   /** Called once if the client disconnects before the terminal event. */
   onDisconnect: () => void

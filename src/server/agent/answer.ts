@@ -74,7 +74,6 @@ export class Tally {
   /** False if the answer must not be cached. */
   isCacheable = true
 
-  /** Reservation of the turn that pays. */
   reserved: MicroUsd
 
   /** @param reserved reservation for the first call */

@@ -15,7 +15,6 @@ import type { Contract } from '../route.ts'
 /** Path of the page that documents this interface. */
 export const AGENT_DOCS = '/docs/api/agent-chat'
 
-/** Longest body of a session request, in bytes. */
 export const SESSION_BODY_MAX_BYTES = 4_096
 
 const REFUSALS = {

@@ -10,7 +10,6 @@ import type { AgentMeter } from '../metrics/instruments.ts'
 import type { Log } from '../route.ts'
 import type { AgentSources } from './tools.ts'
 
-/** Settings of the operator. */
 export interface AgentSettings extends CallerSettings {
   /** The kill switch. */
   disabled: boolean
@@ -29,7 +28,6 @@ interface Provider {
   prices: Prices
 }
 
-/** Dependencies of the chat. */
 export interface AgentPorts {
   settings: AgentSettings
   /** Null if no secret is set. */

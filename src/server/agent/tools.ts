@@ -38,7 +38,6 @@ import type { ProvedPublication } from '../year/proved-publications.ts'
 
 /** The six tools (docs/agent-tools.md). Each returns stored data as JSON text of bounded size. */
 
-/** The result of a tool call. */
 export interface ToolRun {
   /** JSON text. */
   output: string
@@ -51,7 +50,6 @@ export interface ToolRun {
 export interface CallOptions {
   /** The group whose turn the queries of the search have. */
   group: SearchCaller['group']
-  /** Called with an error of a store. */
   onFault: (tool: ToolName, error: unknown) => void
   /** Largest output, in bytes of UTF-8; at most the limit of one call. */
   maxBytes?: number
@@ -223,12 +221,10 @@ async function newestFeed({ feed }: CallerSources, sort: LiveFeed['sortMode']): 
   return newest
 }
 
-/** The metadata of a snapshot. */
 export function snapshotFacts({ snapshotId, generatedAt, sortMode }: LiveFeed): object {
   return { snapshot: snapshotId, generatedAt, sort: sortMode }
 }
 
-/** The top of every list of a snapshot. */
 export function snapshotLists(feed: LiveFeed, limit: number): Record<string, object[]> {
   return Object.fromEntries(COLUMN_NAMES.map((name) => [name, ranked(feed[name], limit)]))
 }

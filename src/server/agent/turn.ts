@@ -19,7 +19,6 @@ import { readGrounding } from './grounding.ts'
 import type { AgentPorts } from './service.ts'
 import { runCall } from './tools.ts'
 
-/** The turns of a server. */
 export interface Turns {
   /**
    * Admits a checked request, and answers it through an output.

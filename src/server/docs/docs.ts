@@ -218,7 +218,6 @@ const namesInDocs = once(() =>
 export interface GuideFile {
   /** Path below the project's root, with `/`. */
   name: string
-  /** Path on the server. */
   path: string
 }
 

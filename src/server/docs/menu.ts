@@ -9,7 +9,6 @@ import { markWords } from '../page/search-page.ts'
 import type { PublishedInterface } from './openapi.ts'
 import type { GuideSection } from './markdown.ts'
 
-/** One entry of the menu of all documents. */
 export interface MenuEntry {
   path: string
   title: string
@@ -178,7 +177,6 @@ export function groupsOf<Page extends MenuEntry>(
 /** A section of a guide that can be found. */
 interface IndexedSection {
   path: string
-  /** Title of the guide. */
   guide: string
   title: string
   text: string
@@ -239,7 +237,6 @@ function rate(
   }
 }
 
-/** The results of a search of the documentation. */
 function searchResults(index: readonly IndexedSection[], query: string): Html {
   const { sections, match } = findSections(index, query)
   if (sections.length === 0)

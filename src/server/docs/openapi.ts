@@ -142,7 +142,6 @@ export function publishedInterfaces(demo: boolean): PublishedInterface[] {
   })
 }
 
-/** The `info` of an OpenAPI document. */
 interface DocumentInfo {
   title: string
   version: string

@@ -62,7 +62,6 @@ const SORT_TITLES: Readonly<Record<LiveSort, string>> = {
   month: 'the last 30 days',
 }
 
-/** Addresses of a subscription. */
 interface SubscriptionPaths {
   /** Path of the document, such as `/api/rss`. */
   path: string
@@ -136,7 +135,6 @@ function elementsOf(item: SubscriptionItem): Xml[] {
   ]
 }
 
-/** The formats of the feeds of stories. */
 const FORMATS = [
   { name: 'RSS 2.0', document: 'An RSS 2.0 document', contentType: 'application/rss+xml', write: writeRss },
   { name: 'Atom', document: 'An Atom 1.0 document', contentType: 'application/atom+xml', write: writeAtom },
@@ -162,7 +160,6 @@ interface FeedContract<Code extends string> extends Omit<
   /** Names the content, as in "the live feed". */
   content: string
   addresses: readonly [rss: Address, atom: Address, json: Address]
-  /** Schema of the JSON Feed. */
   jsonFeed: z.ZodType
 }
 
@@ -184,7 +181,6 @@ export function feedContracts<Code extends string>(feed: FeedContract<Code>): Fe
   return [contractOf(0), contractOf(1), contractOf(2)]
 }
 
-/** Makes the routes of a feed, one for each format. */
 export function feedRoutes<Code extends string>(
   [rss, atom, json]: FeedContracts<Code>,
   make: (contract: Contract<Code>, write: (feed: FeedDocument) => string) => Route,

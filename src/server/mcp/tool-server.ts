@@ -23,7 +23,6 @@ import { withTimeout } from '../single-flight.ts'
 
 export interface ToolServerPorts {
   sources: AgentSources
-  /** The release of the product. */
   version: string
   /** True if the data is the demo's. */
   demo: boolean

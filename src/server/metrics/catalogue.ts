@@ -86,7 +86,6 @@ type NameOf<Type extends MetricDefinition['type']> = {
 /** Values of a metric's labels. */
 type Labels = Readonly<Record<string, string>>
 
-/** One measured value of a metric. */
 export type Sample = readonly [name: NameOf<'gauge'>, value: number, labels?: Labels]
 
 /**

@@ -68,7 +68,6 @@ export function requestMeter(): RequestMeter {
 
 const CHAT_BUCKETS_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 90]
 
-/** A finished turn of the chat. */
 interface EndedTurn {
   outcome: TurnOutcome
   /** Null if it ended before the source was known. */

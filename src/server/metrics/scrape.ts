@@ -15,7 +15,6 @@ import type { Meter } from './instruments.ts'
 /** Metrics read from a store, which may fail. */
 type MetricSource = () => Promise<Sample[]>
 
-/** Dependencies of a scrape. */
 export interface ScrapePorts {
   meters: readonly Meter[]
   /** By the `source` label of `dash_scrape_source_up`. */
@@ -124,7 +123,6 @@ function auditMetrics(audit: AuditRecord | null): Sample[] {
   ]
 }
 
-/** Samples of the last run of each job. */
 function jobMetrics(states: readonly JobState[]): Sample[] {
   return states.flatMap(({ job, startedAt, endedAt, exitCode, lastSuccessAt }): Sample[] => {
     const labels = { command: job }

@@ -254,7 +254,6 @@ function badgeOf(served: ServedRun, demo: boolean, now: Instant): z.infer<typeof
   }
 }
 
-/** Reads the current recommendation. */
 export type ServedRecommendation = () => Promise<ServedRun>
 
 /**

@@ -13,7 +13,6 @@ const FOLDERS = ['assets/page/', 'dist-page/'].map((name) =>
   fileURLToPath(new URL(`../../../${name}`, import.meta.url)),
 )
 
-/** Content types by extension. */
 const FILE_TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',

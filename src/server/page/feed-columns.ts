@@ -13,7 +13,6 @@ import type { PageItem, RowNote, Story } from './story-row.ts'
 /** The lists of a live period or of a Year. */
 export type PageLists = Readonly<Record<ColumnName, readonly PageItem[]>>
 
-/** True if no list of a feed has an item. */
 export function isEmptyFeed(lists: PageLists): boolean {
   return COLUMN_NAMES.every((name) => lists[name].length === 0)
 }
@@ -21,7 +20,6 @@ export function isEmptyFeed(lists: PageLists): boolean {
 /** The additions to the rows of every list. */
 export type RowNotes = (column: ColumnName, item: PageItem) => RowNote
 
-/** What the rows of all lists share. */
 interface RowContext {
   now: Instant
   order: Order
@@ -30,7 +28,6 @@ interface RowContext {
   exportedFrom?: string
 }
 
-/** What all lists of a feed share. */
 interface ListContext extends RowContext {
   query: PageQuery
   /** Small print beside the first heading. */

@@ -5,7 +5,6 @@ import type { Html } from './html.ts'
 export const DEMO_NOTICE =
   'DEMO: a bundled sample of real items from 2020-2021, shifted in time, most of them on their day of publication. Nothing here is current; all of it is deleted when the server stops.'
 
-/** Titles of the periods, in display order. */
 export const PERIOD_TITLES = {
   trending: 'Trending',
   day: 'Day',
@@ -35,7 +34,6 @@ const SECTION_LINKS = html`<ul>
   <li><a href="/docs">Docs</a></li>
 </ul>`
 
-/** Path of the page of the chat. */
 export const CHAT_PATH = '/chat'
 
 /** The header of every page: name, periods, search, chat if it is on, and colours. */
@@ -55,7 +53,6 @@ const DEMO_PILL = html`<details class="menu demo" name="menu">
   <p role="note">${DEMO_NOTICE}</p>
 </details>`
 
-/** Path of the search results. */
 export const SEARCH_PATH = '/search'
 
 /** @param id id of the field, unique on the page */

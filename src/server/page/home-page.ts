@@ -72,7 +72,6 @@ export const homePage = (frame: Frame): SectionPage => ({
   },
 })
 
-/** The name of a view that has no list to name it. */
 function nameOfList(query: PageQuery): string {
   if (query.params.has(SINCE_PARAM)) return 'What did I miss?'
   const sort = isYear(query) ? 'year' : (query.params.get('sort') ?? 'trending')

@@ -26,7 +26,6 @@ export function isolated(text: string | Html): Html {
   return { html: `<bdi>${withoutOverrides(render(text))}</bdi>` }
 }
 
-/** Empty HTML. */
 export const NOTHING: Html = { html: '' }
 
 function render(value: string | number | Html | readonly Html[]): string {
@@ -70,7 +69,6 @@ export function copyable({ id, caption, copiedThing, text }: Copyable): Html {
   </figure>`
 }
 
-/** Quotes a text for a shell. */
 export function shellText(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

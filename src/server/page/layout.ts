@@ -16,14 +16,11 @@ export interface Frame {
   widgetUrl: string | null
 }
 
-/** The content of one page. */
 export interface PageContent {
   title: string
-  /** Further elements of the head. */
   head: Html
   /** The tabs of the header, if they keep the state of the page. */
   tabs?: Html
-  /** Content of `<main>`. */
   main: Html
   /** Null or absent: a general description. */
   preview?: Preview | null
@@ -152,7 +149,6 @@ export const HTML_TYPE = 'text/html; charset=utf-8'
 /** New values of parameters; null removes one. */
 type QueryChanges = Readonly<Record<string, string | null>>
 
-/** The query of a page, with the parameters of all its sections. */
 export interface PageQuery {
   /** Values of known parameters in a fixed order, without empty ones and defaults. */
   params: URLSearchParams
@@ -168,7 +164,6 @@ export interface PageQuery {
   hiddenFields(sentByForm: readonly string[]): Html
 }
 
-/** The query parameters of a page. */
 export interface QueryRules {
   /** Names in canonical order; other parameters are dropped. */
   known: readonly string[]
@@ -216,7 +211,6 @@ export function pageQuery(
   }
 }
 
-/** Path of the page of one item. */
 export const ITEM_PATH = '/item'
 
 /** URL of an item's page. @param key save key */
@@ -224,7 +218,6 @@ export function itemHref(key: string): string {
   return withQuery(ITEM_PATH, { key })
 }
 
-/** A path with a query. */
 export function withQuery(path: string, params: Readonly<Record<string, string>>): string {
   return `${path}?${String(new URLSearchParams(params))}`
 }

@@ -26,7 +26,6 @@ import { HTML_TYPE, PAGE_HEADERS, layout, pageQuery } from './layout.ts'
 import type { Frame, PageQuery, QueryRules } from './layout.ts'
 import type { ShownLog } from './year/proof-panel.ts'
 
-/** The sources of all pages. */
 export interface PageSources {
   clock: Clock
   snapshots: ProvedSnapshots
@@ -136,10 +135,8 @@ function isBusy(error: unknown): error is Refusal {
   return error instanceof Refusal && error.code === 'busy'
 }
 
-/** Mounts a page. */
 export type MountPage = (page: Page) => void
 
-/** A render that waits or runs. */
 interface PendingRender {
   /** Address whose request started it. */
   address: string

@@ -34,7 +34,6 @@ export interface SectionContent {
   preview?: Preview
 }
 
-/** A rendered section. */
 export interface Section extends SectionContent {
   headers?: Readonly<Record<string, string>>
   isRefused?: true
@@ -106,7 +105,6 @@ export function refusalsOf<Code extends string>(
   }
 }
 
-/** A rendered page of sections. */
 interface SectionsShown extends Partial<PageContent> {
   title: string
   /** In display order; null for one that is left out. */

@@ -19,16 +19,12 @@ import type { Section, SectionPage, SectionRefusal } from './sections.ts'
 /** Severity of a fact, which is also shown as text, never by colour alone. */
 type FactLevel = 'good' | 'attention' | 'bad' | 'plain'
 
-/** One fact of the status. */
 interface Fact {
   level: FactLevel
-  /** The fact itself. */
   value: Html
-  /** Details in small print. */
   detail: Html
 }
 
-/** The label and the reader of a fact. */
 interface FactSource {
   label: string
   read(sources: PageSources, now: Instant): Promise<Fact>
@@ -46,7 +42,6 @@ export function statusLine(view: View): Promise<Section | null> {
   })
 }
 
-/** `/status`: all facts. */
 export const STATUS_PAGE: SectionPage = {
   path: '/status',
   async render(view) {

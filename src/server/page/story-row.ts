@@ -9,7 +9,6 @@ import { itemHref } from './layout.ts'
 
 /** The displayed fields of an item of a live period or the Year. */
 export interface PageItem extends NamedItem {
-  /** Rank in its list. */
   rank?: number
   /** Midpoint percentile among the items of its source; undefined for a result of the search. */
   percentile?: number

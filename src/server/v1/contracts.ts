@@ -12,7 +12,6 @@ type Refusals = Contract<string>['refusals']
 
 const NO_RETRY_HEADER = { 'X-Should-Retry': '`false`: a repetition would cost the account further requests' }
 
-/** Refusals of this server by code. */
 function refusalsOf(codes: readonly V1Code[]): Refusals {
   return Object.fromEntries(
     codes.map((code) => {

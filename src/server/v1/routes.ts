@@ -32,7 +32,6 @@ import type { AnswerAsDash } from './dash-model.ts'
 import { V1Refusal, keyIn } from './errors.ts'
 import { openLimits } from './limits.ts'
 
-/** Path of one model, before its id. */
 const MODEL_PATH = '/v1/models/'
 
 /** Keys of this server begin so; they must never reach the routing service. */

@@ -69,7 +69,6 @@ function isNamed({ step, changes }: StepChanges): boolean {
 /** Most characters of the contents of a document: the entries that do not fit are left out, oldest first. */
 const CONTENTS_MAX = 1_000_000
 
-/** URLs of the pages that entries link to. */
 interface PageLinks {
   pageOf: (manifest: Manifest) => string
   /** Null if there is no page of a comparison. */

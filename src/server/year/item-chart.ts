@@ -25,7 +25,6 @@ const DAYS_BASELINE = 344
 const HEADING_MAX = 52
 
 export interface ItemChart {
-  /** Above the chart. */
   heading: string
   /** For people who do not see the picture. */
   title: string

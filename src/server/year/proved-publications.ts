@@ -19,7 +19,6 @@ import { singleFlight, batchPerTick } from '../single-flight.ts'
 /** Size of the cache of verified publications, in bytes. */
 const CACHE_MAX_BYTES = 64 * 1024 * 1024
 
-/** `Cache-Control` of a publication. */
 export const HISTORY_CACHE = 'public, max-age=300, stale-while-revalidate=3600'
 
 /** Age, in milliseconds, after which a proof is renewed even if the change tokens are equal. */
@@ -31,7 +30,6 @@ export interface ProvedPublication {
   published: PublishedBody
 }
 
-/** The verified bytes of a publication. */
 export interface ReadPublication {
   manifest: Manifest
   published: Pick<PublishedBody, 'body'>
@@ -49,7 +47,6 @@ export function envelopeOf({ manifest, published }: ReadPublication): YearEnvelo
   return envelope
 }
 
-/** The publication that a time selects. */
 interface SelectedPublication extends ProvedPublication {
   /** True if no later publication can change the selection. */
   isFinal: boolean

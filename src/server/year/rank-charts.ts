@@ -4,7 +4,6 @@ import type { BumpColumn, BumpLine } from '../../domain/year/history/rank-histor
 import { xml } from '../feed/formats.ts'
 import type { Xml } from '../feed/formats.ts'
 
-/** Themes of a chart. */
 export const CHART_THEMES = ['light', 'dark'] as const
 export type ChartTheme = (typeof CHART_THEMES)[number]
 
@@ -210,7 +209,6 @@ export function shortTitle(title: string, length: number): string {
   return start === title ? title : `${start}…`
 }
 
-/** Rounds a coordinate. */
 export function round(value: number): number {
   return Math.round(value * 10) / 10
 }

@@ -198,7 +198,6 @@ const SVG_HEADERS = {
 /** The stops of a verified ledger, computed once per ledger. */
 export const stopsOnce = onceFor((proved: ProvedLedger): readonly TimelineStop[] => timelineStops(proved))
 
-/** The publications of stops. */
 export function manifestsOf(stops: readonly TimelineStop[]): Manifest[] {
   return stops.flatMap((stop) => (stop.kind === 'publication' ? [stop.item.manifest] : []))
 }
@@ -309,7 +308,6 @@ export const ranksContract: Contract<Exclude<RankRefusal, 'invalid_theme'>> = {
   ...publicAccess(HISTORY_DOCS, ['ETag', 'Link']),
 }
 
-/** Path of the bump chart. */
 export const CHART_PATH = '/charts/year.svg'
 
 /** `GET /charts/year.svg` (docs/api.md). */
@@ -334,7 +332,6 @@ export const chartContract: Contract<RankRefusal> = {
 
 type ItemChartRefusal = RankRefusal | 'invalid_key' | 'item_not_listed'
 
-/** Path of the chart of an item. */
 export const ITEM_CHART_PATH = '/charts/item.svg'
 
 /** `GET /charts/item.svg` (docs/api.md). */

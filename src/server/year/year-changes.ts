@@ -90,7 +90,6 @@ export function changesRoutes({
   })
 }
 
-/** Size of the cache of documents, in bytes. */
 const CACHE_MAX_BYTES = 8 * 1024 * 1024
 
 const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600'

@@ -4,7 +4,6 @@ import { Writable } from 'node:stream'
 import { cleanText } from '../../../domain/answers/answer-text.ts'
 import { styled } from '../../terminal.ts'
 
-/** Result of a prompt. */
 export type Entered =
   | { kind: 'message'; text: string; wasHidden: boolean }
   /** Ctrl-C; the typed text is dropped. */

@@ -12,7 +12,6 @@ import { EXIT, describeError, exitCodeOf } from '../../exit-codes.ts'
  */
 export type Verdict = 'ok' | 'note' | 'warning' | 'problem'
 
-/** Outcome of one check. */
 export interface Judgement {
   verdict: Verdict
   /** One line. */

@@ -214,7 +214,6 @@ async function compareRecord(container: Container, { signer }: SignedLog): Promi
   )
 }
 
-/** @param publications number of publications in the ledger */
 async function inspectObjects(container: Container, publications: number): Promise<Check[]> {
   const { store: location, storeNamed } = container.config
   if (location.kind === 'file' && !storeNamed && publications === 0 && !existsSync(location.path)) {

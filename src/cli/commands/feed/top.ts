@@ -29,7 +29,6 @@ interface TopFlags {
   url?: string
 }
 
-/** A ranking that can be printed. */
 interface Ranking {
   lists: Readonly<Record<ColumnName, readonly NewsItem[]>>
   /** Where the ranking comes from, in one line. */

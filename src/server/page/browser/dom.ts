@@ -4,7 +4,6 @@ export function announce(text: string) {
   if (status) status.textContent = text
 }
 
-/** Creates an element. */
 export function make<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   properties: Partial<HTMLElementTagNameMap[Tag]>,
