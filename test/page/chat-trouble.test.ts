@@ -317,11 +317,11 @@ async function linksOf(text: string): Promise<[text: string, href: string][]> {
 
 test('an answer links the days, items and models that it names to their pages', async () => {
   const text =
-    'On 2026-01-20 [a title](https://example.org/2026-01-20) led (hn-26296339, hype-github-a/b.c); see /models. Not `2026-01-20`, 2026-13-40, 9999-01-01, /models/x or john-1.'
+    'On 2026-01-20 [a title](https://example.org/2026-01-20) led (hn-26296339), as did hype-github-a/b.c; see /models. Not `2026-01-20`, 2026-13-40, 9999-01-01, /models/x or john-1.'
   expect(await linksOf(text)).toEqual([
     ['2026-01-20', '/?day=2026-01-20'],
     ['a title', 'https://example.org/2026-01-20'],
-    ['hn-26296339', '/item?key=hn-26296339'],
+    ['history', '/item?key=hn-26296339'],
     ['hype-github-a/b.c', '/item?key=hype-github-a%2Fb.c'],
     ['free models', '/models'],
   ])

@@ -3,6 +3,7 @@ import { H3 } from 'h3'
 import { DATA_MARKER } from '../../domain/agent/prompt.ts'
 import { asArray, asJsonObject, firstCodePoints, parseJsonObject } from '../../domain/text.ts'
 import type { JsonObject } from '../../domain/text.ts'
+import { formatInstant } from '../../domain/time.ts'
 import { respondJson } from '../respond.ts'
 
 /** Name of the model of the demo's chat. */
@@ -81,15 +82,23 @@ function completionOf(messages: readonly JsonObject[], tools: readonly JsonObjec
   const isOffered = tools.some((tool) => asJsonObject(tool['function'])?.['name'] === name)
   const isResult = messages.at(-1)?.['role'] === 'tool'
   if (isOffered && !isResult) return { text: '', call: { name, arguments: JSON.stringify(args) } }
-  return answer(heading, isResult ? objectsOf(parseJsonObject(texts.at(-1) ?? '')?.['items']) : [])
+  const result = isResult ? parseJsonObject(texts.at(-1) ?? '') : null
+  const day = asString(result?.['asOfDay'])
+  return answer(day === '' ? heading : `Top of the 365 days to ${day}:`, objectsOf(result?.['items']))
 }
 
 /** Words of a question that are not its subject. */
 const NO_SUBJECT =
   /^(?:about|all|and|any|are|articles?|best|can|did|does|for|from|give|has|have|hello|how|items?|list|mention(?:s|ed|ing)?|more|most|new|news|often|people|popular|search|should|show|stor(?:y|ies)|talking|tell|that|the|there|these|they|this|today|top|trend(?:s|ing)|used?|want|was|were|what|when|where|which|who|why|with|you|your)$/
 
-/** The top of the period that a question names, else a search for its longest word, else the top of the day. */
+/** The Year of a day or the top of a period that a question names, else a search for its longest word, else the top of the day. */
 function listFor(question: string): { heading: string; name: string; args: object } {
+  const [day] = DAY.exec(question) ?? []
+  const dayStart = day === undefined ? NaN : Date.parse(`${day} UTC`)
+  if (!Number.isNaN(dayStart)) {
+    const args = { period: 'year', list: null, limit: 5, at: formatInstant(dayStart + PUBLISHED_AFTER_MS) }
+    return { heading: 'Top of the year:', name: 'get_period_top', args }
+  }
   const words = question.toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? []
   const period = words.find((word) => /^(?:day|week|month|year)$/.test(word))
   const [query] = words.filter((word) => !NO_SUBJECT.test(word)).toSorted((a, b) => b.length - a.length)
@@ -100,6 +109,12 @@ function listFor(question: string): { heading: string; name: string; args: objec
   const args = { period: period ?? 'day', list: null, limit: 5, at: null }
   return { heading: `Top of the ${args.period}:`, name: 'get_period_top', args }
 }
+
+/** A day as people write it: `2026-11-20`, `20 November 2026`, `Nov 20, 2026`. */
+const DAY = /\b(?:\d{4}-\d\d-\d\d|\d{1,2} [a-z]{3,9} \d{4}|[a-z]{3,9} \d{1,2}, \d{4})\b/i
+
+/** The Year of a day is published within the first hour of the next. */
+const PUBLISHED_AFTER_MS = 25 * 3_600_000
 
 const NOTICE =
   '_Demo: a script answers here, not a language model. If a request offers tools, it quotes a top list, or what a search for one word finds._'
@@ -130,11 +145,11 @@ function modelText({ name, updatedAt, stale, note, measured }: JsonObject): stri
 
 const LIST_FORMAT = new Intl.ListFormat('en-GB')
 
-/** An item as a link, escaped for Markdown. */
+/** An item as a link with its key, escaped for Markdown. */
 function citation({ title, link, key }: JsonObject): string {
   const text = asString(title).replaceAll(/[[\]\\]/g, String.raw`\$&`)
   const url = asString(link).replaceAll('(', '%28').replaceAll(')', '%29')
-  return url === '' ? `${text} (${asString(key)})` : `[${text}](${url})`
+  return `${url === '' ? text : `[${text}](${url})`} (${asString(key)})`
 }
 
 function objectsOf(value: unknown): JsonObject[] {

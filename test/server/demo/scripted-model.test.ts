@@ -14,7 +14,7 @@ const item = (rank: number): object => ({
   link: rank === 3 ? null : `https://example.org/${rank}_(a)`,
 })
 const LIST = [
-  String.raw`1. [Chips \[part 1\]](https://example.org/1_%28a%29)`,
+  String.raw`1. [Chips \[part 1\]](https://example.org/1_%28a%29) (hn-1)`,
   String.raw`2. Chips \[part 3\] (hn-3)`,
 ].join('\n')
 const SITE = { untrusted: true, about: 'the whole site', popular: [item(1)] }
@@ -22,7 +22,11 @@ const SITE = { untrusted: true, about: 'the whole site', popular: [item(1)] }
 /** A whole turn over a socket, with every call checked as the agent's own are. */
 async function turn(
   question: string,
-  { data = SITE, items = [item(1), item(3)] }: { data?: object; items?: object[] } = {},
+  {
+    data = SITE,
+    items = [item(1), item(3)],
+    facts = {},
+  }: { data?: object; items?: object[]; facts?: object } = {},
 ): Promise<{ calls: unknown[]; texts: string[]; text: string }> {
   const server = await listenLocally(scriptedModelApp())
   const model = modelAt(server.url, { key: null, model: DEMO_CHAT_MODEL })
@@ -46,7 +50,7 @@ async function turn(
       if (event.calls.length === 0) return { calls, texts, text: texts.join('') }
       const results = event.calls.map((call) => ({
         call,
-        output: JSON.stringify({ untrusted: true, items }),
+        output: JSON.stringify({ untrusted: true, ...facts, items }),
       }))
       calls.push(...event.calls.map(parseToolCall))
       rounds.push({ output: event.output, results })
@@ -75,6 +79,20 @@ test.each([
   expect(text).toMatch(/^_Demo: a script answers here, not a language model\. /)
   expect(text.slice(text.indexOf('\n\n') + 2)).toBe(`${heading}\n\n${LIST}`)
   expect(texts.length).toBeGreaterThan(3)
+})
+
+test.each(['What was the top on 2026-02-03?', 'top of 3 February 2026', 'Feb 3, 2026'])(
+  'the script answers "%s" with the Year of that day',
+  async (question) => {
+    const { calls } = await turn(question)
+    const args = { period: 'year', list: null, limit: 5, at: '2026-02-04T01:00:00.000Z' }
+    expect(calls).toEqual([{ ok: true, call: { name: 'get_period_top', arguments: args } }])
+  },
+)
+
+test('the script names the last day of a Year that it quotes', async () => {
+  const { text } = await turn('Top of 2026-02-03', { facts: { asOfDay: '2026-02-03' } })
+  expect(text).toContain(`Top of the 365 days to 2026-02-03:\n\n${LIST}`)
 })
 
 test('the script says that it has nothing to quote when a search finds nothing', async () => {

@@ -88,11 +88,18 @@ function linkOwnPages(node: Text) {
   for (const match of value.matchAll(OWN_PAGES)) {
     const href = addressOf(match.groups ?? {})
     if (href === null) continue
-    const text = match.groups?.['path'] ? 'free models' : match[0]
+    const text = labelOf(match)
     pieces.push(value.slice(end, match.index), make('a', { href, target: '_blank', rel: 'noopener' }, text))
     end = match.index + match[0].length
   }
   if (end > 0) node.replaceWith(...pieces, value.slice(end))
+}
+
+/** A key in parentheses, as it follows the title of its item, reads as in the lists: history. */
+function labelOf({ 0: text, index, input, groups = {} }: RegExpMatchArray) {
+  if (groups['path'] !== undefined) return 'free models'
+  const inParentheses = input?.[(index ?? 0) - 1] === '(' && input[(index ?? 0) + text.length] === ')'
+  return groups['key'] !== undefined && inParentheses ? 'history' : text
 }
 
 /** Null for a day that is none or has not ended, which has no Year. */
