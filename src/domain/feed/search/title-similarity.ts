@@ -25,13 +25,10 @@ const RARITY = 1.5
 const DUPLICATE_MIN = 0.6
 
 /** Titles below this similarity share no subject. */
-const SUBJECT_MIN = 0.08
+const SUBJECT_MIN = 0.1
 
 /** Words below this share of the weight of a unique word are too common to identify a subject. */
-const DISTINCTIVE_MIN_SHARE = 0.4
-
-/** Least weight, as such a share, of the distinctive words that two titles of one subject share. */
-const SUBJECT_MIN_SHARE = 0.5
+const DISTINCTIVE_MIN_SHARE = 0.5
 
 /** Least number of those words: one rare word says little about a subject. */
 const SUBJECT_MIN_WORDS = 2
@@ -72,10 +69,7 @@ export function similarityReasons(
 ): Similarity[] {
   const greatest = weightOf([''], { items: counts.items, of: new Map([['', 1]]) })
   const distinctive = shared.filter((word) => weightOf([word], counts) >= greatest * DISTINCTIVE_MIN_SHARE)
-  const isOneSubject =
-    score >= SUBJECT_MIN &&
-    distinctive.length >= SUBJECT_MIN_WORDS &&
-    weightOf(distinctive, counts) >= greatest * SUBJECT_MIN_SHARE
+  const isOneSubject = score >= SUBJECT_MIN && distinctive.length >= SUBJECT_MIN_WORDS
   const reasons: Similarity[] = sameDiscussion ? ['same-discussion'] : []
   if (score >= DUPLICATE_MIN) reasons.push('near-duplicate-title')
   else if (isOneSubject) reasons.push('same-subject')

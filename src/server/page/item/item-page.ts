@@ -5,6 +5,7 @@ import { discussionUrl, itemsOfKey } from '../../../domain/feed/source.ts'
 import { nameOfSource, unitOf } from '../../../domain/feed/subscription.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { similarContract, trendContract } from '../../feed/search-routes.ts'
+import { storiesOf } from '../feed-columns.ts'
 import { askLink, hostOf, storyRow, untrustedLink } from '../story-row.ts'
 import { NOTHING, formatCounted, formatDay, html, isolated } from '../html.ts'
 import type { Html } from '../html.ts'
@@ -139,7 +140,7 @@ function similarSection(view: View): Promise<Section | null> {
     if (items === null) return null
     if (items.length === 0) return html`<p class="empty">Nothing stored is similar.</p>`
     return html`<ul class="items">
-      ${items.map((item) => storyRow({ item, others: [] }, now, true))}
+      ${storiesOf(items).map((story) => storyRow(story, now, true))}
     </ul>`
   })
 }

@@ -69,8 +69,15 @@ function modelsSection(view: View): Promise<Section | null> {
 
 const refusalOfList = refusalsOf(topModelsContract)
 
-function refusalOf(error: unknown): SectionRefusal {
-  return error instanceof Refusal && error.code === INVALID_SORT.code ? INVALID_SORT : refusalOfList(error)
+/** A refusal; one of a bad parameter has the form for another filter. */
+function refusalOf(error: unknown, { query }: View): SectionRefusal {
+  const isSort = error instanceof Refusal && error.code === INVALID_SORT.code
+  const refusal = isSort ? INVALID_SORT : refusalOfList(error)
+  if (refusal.status !== 400) return refusal
+  return {
+    ...refusal,
+    help: filterForm(parseShortlistQuery(new URLSearchParams()).filter, query, 'all models'),
+  }
 }
 
 /** The tests of the last days by model; null if the stored runs cannot be read. */

@@ -1,5 +1,6 @@
 import { COLUMNS } from '../../../domain/feed/columns.ts'
 import { Refusal } from '../../../domain/refusal.ts'
+import { nameOfSource } from '../../../domain/feed/subscription.ts'
 import { addDays, parseDay } from '../../../domain/time.ts'
 import type { Day, Instant } from '../../../domain/time.ts'
 import { selectableItems } from '../../../domain/year/history/calendar.ts'
@@ -137,17 +138,20 @@ function sinceForm(since: Day, now: Instant): Html {
 }
 
 /** @param days on which the story was at the top, on any source */
-function daysNote({ best, column }: TopItem<ListedItem>, days: readonly Day[]): Html {
+function daysNote({ best, column, item }: TopItem<ListedItem>, days: readonly Day[]): Html {
   const [first = '', last = ''] = [days[0], days.at(-1)]
   const isOneMonth = first.slice(0, 7) === last.slice(0, 7)
   const span =
     first === last
       ? shortDay(first)
       : `${isOneMonth ? Number(first.slice(8)) : shortDay(first)} to ${shortDay(last)}`
+  const list = html` in ${COLUMNS[column]}`
+  // A narrow row names the list only where it is not that of the source, which the row names already.
+  const isOwnList = COLUMNS[column] === nameOfSource(item.source)
   return html`<span class="stay" title="${days.join(', ')}"
     >${span}<span class="roomy"
-      >, ${formatCounted(days.length, 'days')}, #${best} in ${COLUMNS[column]}</span
-    ></span
+      >, ${formatCounted(days.length, 'days')}, #${best}${isOwnList ? list : NOTHING}</span
+    >${isOwnList ? NOTHING : list}</span
   >`
 }
 

@@ -135,6 +135,7 @@ test.each(['/models?sort=none', '/models?sort=rank&sort=name'])(
   async (path) => {
     const { status, page } = await pageWith([{}], path)
     expect([status, page]).toEqual([400, expect.stringContaining('<code>invalid_sort</code>')])
+    expect(page).toContain('aria-label="Filter models"')
   },
 )
 
