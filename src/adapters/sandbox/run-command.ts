@@ -1,8 +1,7 @@
 import { Bash, defineCommand, getCommandNames } from 'just-bash'
 import type { BashExecResult, CommandName, TransformPlugin, WordNode } from 'just-bash'
 import type { ShellLimits, ShellRun } from '../../domain/models/lite/suite.ts'
-import { normalizedTools } from './tools.ts'
-import { MISSING_TOOLS, findUnsupported } from './tool-options.ts'
+import { MISSING_TOOLS, findUnsupported, wrappedTools } from './tools.ts'
 
 /** Adds `"$@"` to loops that omit it: the sandbox would split the arguments at spaces. */
 const loopsOverArguments: TransformPlugin = {
@@ -73,7 +72,7 @@ async function execute(
     env: { HOME: WORK_FOLDER, LC_ALL: 'C' },
     commands: COMMANDS,
     customCommands: [
-      ...normalizedTools((reason) => unsupportedForms.push(reason)),
+      ...wrappedTools((reason) => unsupportedForms.push(reason)),
       ...MISSING_TOOLS.map((name) =>
         defineCommand(name, () => {
           missingTools.add(name)

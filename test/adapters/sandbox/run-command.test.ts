@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { MISSING_TOOLS } from '../../../src/adapters/sandbox/tool-options.ts'
+import { MISSING_TOOLS } from '../../../src/adapters/sandbox/tools.ts'
 import { runIn, sandbox } from '../../support/lite-shell.ts'
 
 const shell = await sandbox()
@@ -10,7 +10,9 @@ describe('commands that the sandbox does not support', () => {
     ["find . -name '*.txt' | xargs -L1 basename", "xargs: invalid option -- 'L'"],
     ['du -b a.txt', "du: invalid option -- 'b'"],
     ['ls --sort=size', "ls: unrecognized option '--sort=size'"],
-    ['grep --max-count=1 a a.txt', null],
+    ['grep --no-messages a a.txt', "grep: unrecognized option '--no-messages'"],
+    ['ls a.txt *c.txt', 'ls of several files'],
+    ['sort -Q a.txt', "sort: invalid option -- 'Q'"],
     ['grep -- a a.txt', null],
     ['find . -executable', "find: unknown predicate '-executable'"],
     ['find . -executable 2>/dev/null', "find: unknown predicate '-executable'"],
@@ -18,15 +20,12 @@ describe('commands that the sandbox does not support', () => {
     ['sort -zk2 a.txt', "sort: invalid option -- 'z'"],
     ['find . -exec grep -q a {} \\; -exec wc -l {} \\;', 'find has an expression after -exec'],
     ['find . ! -exec grep -q a {} \\; -print', 'find has an expression after -exec'],
-    ["find . -name 'a*' -o -exec grep -q a {} \\; -print", 'find has an expression after -exec'],
+    ['find . -exec grep -q a {} \\; -print', 'find has an expression after -exec'],
     ["sed -i.bak 's/a/b/' a.txt", 'sed -i cannot keep a backup'],
     ["sed -ie 's/a/b/' a.txt", 'sed -i cannot keep a backup'],
     ["grep -w '[^a]:' a.txt", 'grep -w with a pattern that is not a word'],
-    ["grep -ow 'a:' a.txt", 'grep -w with a pattern that is not a word'],
-    ["grep -e 'a:' -w a.txt", 'grep -w with a pattern that is not a word'],
+    ["grep --word-regexp 'a:' a.txt", 'grep -w with a pattern that is not a word'],
     ['grep -e a -e b a.txt', 'grep with several patterns'],
-    ['grep -Z a a.txt', 'grep -Z without a list of file names'],
-    ['cat a.txt | grep -H a', 'grep -H without a file'],
     [`awk '{ print | "sort" }' a.txt`, /^awk: Unexpected token: PIPE/],
     [`awk 'length > 1' a.txt`, 'awk length needs parentheses'],
     [`grep -P 'a(?=b)' a.txt`, 'grep -P with lookaround'],
@@ -55,9 +54,6 @@ describe('commands that the sandbox does not support', () => {
   })
 
   test.each([
-    ['grep --recursive-all a .', 'grep: unrecognized option'],
-    ['sort -Q a.txt', "sort: invalid option -- 'Q'"],
-    ['find . -named a.txt', "find: unknown predicate '-named'"],
     ['cat nosuch.txt', 'No such file'],
     [`awk 'length($0) > 9 && nosuch(' a.txt`, 'awk:'],
   ])('the command %s is wrong everywhere, and is graded', async (command, stderr) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { MISSING_TOOLS } from '../../../../src/adapters/sandbox/tool-options.ts'
+import { MISSING_TOOLS } from '../../../../src/adapters/sandbox/tools.ts'
 import { gradeClock } from '../../../../src/domain/models/lite/clock-task.ts'
 import { drawsFrom } from '../../../../src/domain/models/lite/draw.ts'
 import { gradeFiles } from '../../../../src/domain/models/lite/file-task.ts'
