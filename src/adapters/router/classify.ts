@@ -54,19 +54,20 @@ export function classifyResponse(response: RouterResponse): Classification {
     resetInMs,
     retryAt,
   }
-  const decision = decideWithoutError(response, status, completion) ?? decide(context)
-  const midnight = decision.class === 'account_daily' ? startOfDay(addDays(dayOf(endedAt), 1)) : null
+  const decision = decideWithoutError(response.ending, status, completion) ?? decide(context)
+  const kind = typeof decision === 'string' ? decision : 'ambiguous'
+  const midnight = kind === 'account_daily' ? startOfDay(addDays(dayOf(endedAt), 1)) : null
   const resetAt = reset ?? midnight
   return {
-    correlated: null,
-    ...decision,
+    class: kind,
+    correlated: typeof decision === 'string' ? null : decision.maybe,
     status,
     retryAt: latestTime([retryAt, resetAt], endedAt),
     limit,
     remaining: parseCount(headers['x-ratelimit-remaining']),
     resetAt,
     providerName: error?.providerName ?? null,
-    response: decision.class === 'answered' ? completion : null,
+    response: kind === 'answered' ? completion : null,
     preview: createPreview(response),
   }
 }
@@ -132,29 +133,21 @@ interface ErrorContext extends Omit<ErrorFacts, 'status'> {
   retryAt: Instant | null
 }
 
-interface Decision {
-  class: ResponseClass
-  /** Evidence that decided, in a few words. */
-  rule: string
-  correlated?: CorrelatedFailure
-}
+/** The class, or what an ambiguous response may be if models of different vendors get it too. */
+type Decision = ResponseClass | { maybe: CorrelatedFailure }
 
 /** Classifies responses without an error, and incomplete ones. */
 function decideWithoutError(
-  { ending, body }: RouterResponse,
+  ending: RouterResponse['ending'],
   status: number | null,
   completion: ModelResponse | null,
 ): Decision | null {
-  if (ending === 'timeout') return { class: 'timeout', rule: 'no complete response in time' }
-  if (ending === 'unreachable')
-    return { class: 'ambiguous', rule: 'no connection', correlated: 'service_down' }
+  if (ending === 'timeout') return 'timeout'
+  if (ending === 'unreachable') return { maybe: 'service_down' }
   if (status !== null) return null
-  if (ending !== 'whole') return { class: 'invalid_answer', rule: `the response was ${ending}` }
-  if (completion && !isEmptyCompletion(completion)) return { class: 'answered', rule: 'a message' }
-  if (completion?.finishReason === 'content_filter')
-    return { class: 'refused', rule: 'an empty message, filtered' }
-  if (completion) return { class: 'invalid_answer', rule: 'an empty message' }
-  return { class: 'invalid_answer', rule: body.trim() === '' ? 'an empty response' : 'no message in a 200' }
+  if (ending !== 'whole' || completion === null) return 'invalid_answer'
+  if (!isEmptyCompletion(completion)) return 'answered'
+  return completion.finishReason === 'content_filter' ? 'refused' : 'invalid_answer'
 }
 
 /** Returns true for a completion without text and tool calls, unless reasoning used up all its tokens. */
@@ -166,9 +159,9 @@ function isEmptyCompletion({ text, toolCalls, finishReason }: ModelResponse): bo
 function decide(context: ErrorContext): Decision {
   const { limitSource, availability, filtered, within200 } = context
   return (
-    decideByCause(`limit_source ${limitSource}`) ??
-    decideByCause(`availability ${availability}`) ??
-    (filtered ? { class: 'refused', rule: 'reasons of a filter' } : null) ??
+    CLASS_BY_CAUSE.get(`limit_source ${limitSource}`) ??
+    CLASS_BY_CAUSE.get(`availability ${availability}`) ??
+    (filtered ? 'refused' : null) ??
     decideByMessage(context) ??
     decideByHeaders(context) ??
     decideByProvider(context) ??
@@ -177,62 +170,54 @@ function decide(context: ErrorContext): Decision {
 }
 
 /** Class of each cause that the service names by a field and its value. */
-const CLASS_BY_CAUSE: Readonly<Record<string, ResponseClass>> = {
-  'limit_source openrouter_free_tier_daily': 'account_daily',
-  'limit_source openrouter_free_tier_minute': 'account_minute',
-  'limit_source openrouter_in_flight_budget': 'account_busy',
-  'limit_source openrouter_key_limit': 'account_key_limit',
-  'limit_source openrouter_credits': 'account_balance',
-  'limit_source upstream_provider_shared_pool': 'model_rate_limit',
-  'availability capacity_exhausted': 'model_rate_limit',
-  'availability temporarily_unavailable': 'provider_down',
-  'availability privacy_restricted': 'account_policy',
-  'availability free_variant_ended': 'model_gone',
-  'availability no_endpoints': 'model_gone',
-  'availability model_deprecated': 'model_gone',
-  'availability model_unavailable_upstream': 'model_gone',
-  'availability model_not_found': 'model_gone',
-  'availability region_restricted': 'model_gone',
-  'availability constraint_filtered': 'model_unsupported',
-  'availability wrong_endpoint': 'model_unsupported',
-  'error_type provider_overloaded': 'provider_down',
-  'error_type provider_unavailable': 'provider_down',
-  'error_type server': 'provider_down',
-  'error_type timeout': 'timeout',
-  'error_type authentication': 'account_key',
-  'error_type payment_required': 'account_balance',
-  'error_type not_found': 'model_gone',
-  'error_type content_policy_violation': 'refused',
-  'error_type refusal': 'refused',
-  'error_type context_length_exceeded': 'model_unsupported',
-  'error_type invalid_request': 'model_unsupported',
-}
-
-function decideByCause(cause: string): Decision | null {
-  const found = Object.hasOwn(CLASS_BY_CAUSE, cause) ? CLASS_BY_CAUSE[cause] : undefined
-  return found === undefined ? null : { class: found, rule: cause }
-}
+const CLASS_BY_CAUSE = new Map<string, ResponseClass>(
+  Object.entries({
+    'limit_source openrouter_free_tier_daily': 'account_daily',
+    'limit_source openrouter_free_tier_minute': 'account_minute',
+    'limit_source openrouter_in_flight_budget': 'account_busy',
+    'limit_source openrouter_key_limit': 'account_key_limit',
+    'limit_source openrouter_credits': 'account_balance',
+    'limit_source upstream_provider_shared_pool': 'model_rate_limit',
+    'availability capacity_exhausted': 'model_rate_limit',
+    'availability temporarily_unavailable': 'provider_down',
+    'availability privacy_restricted': 'account_policy',
+    'availability free_variant_ended': 'model_gone',
+    'availability no_endpoints': 'model_gone',
+    'availability model_deprecated': 'model_gone',
+    'availability model_unavailable_upstream': 'model_gone',
+    'availability model_not_found': 'model_gone',
+    'availability region_restricted': 'model_gone',
+    'availability constraint_filtered': 'model_unsupported',
+    'availability wrong_endpoint': 'model_unsupported',
+    'error_type provider_overloaded': 'provider_down',
+    'error_type provider_unavailable': 'provider_down',
+    'error_type server': 'provider_down',
+    'error_type timeout': 'timeout',
+    'error_type authentication': 'account_key',
+    'error_type payment_required': 'account_balance',
+    'error_type not_found': 'model_gone',
+    'error_type content_policy_violation': 'refused',
+    'error_type refusal': 'refused',
+    'error_type context_length_exceeded': 'model_unsupported',
+    'error_type invalid_request': 'model_unsupported',
+  } satisfies Record<string, ResponseClass>),
+)
 
 /** The service's own error messages by status; those of providers do not count. */
-const MESSAGES: readonly { statuses: number[]; pattern: RegExp; class: ResponseClass; name: string }[] = [
-  { statuses: [404], pattern: /data policy/i, class: 'account_policy', name: 'data policy' },
-  { statuses: [402, 403], pattern: /key limit exceeded/i, class: 'account_key_limit', name: 'key limit' },
-  {
-    statuses: [404],
-    pattern: /support (tool use|the provided)/i,
-    class: 'model_unsupported',
-    name: 'no support',
-  },
-  { statuses: [403], pattern: /\b(region|country|territory)\b/i, class: 'model_gone', name: 'region' },
+const MESSAGES: readonly { statuses: number[]; pattern: RegExp; class: ResponseClass }[] = [
+  { statuses: [404], pattern: /data policy/i, class: 'account_policy' },
+  { statuses: [402, 403], pattern: /key limit exceeded/i, class: 'account_key_limit' },
+  { statuses: [404], pattern: /support (tool use|the provided)/i, class: 'model_unsupported' },
+  { statuses: [403], pattern: /\b(region|country|territory)\b/i, class: 'model_gone' },
 ]
 
-function decideByMessage({ message, fromProvider, status, within200 }: ErrorContext): Decision | null {
+function decideByMessage({ message, fromProvider, status, within200 }: ErrorContext): ResponseClass | null {
   if (fromProvider) return null
-  const [free, per] = /free-models-per-(day|min)/.exec(message) ?? []
-  if (free) return { class: per === 'day' ? 'account_daily' : 'account_minute', rule: `message ${free}` }
+  const per = /free-models-per-(day|min)/.exec(message)?.[1]
+  if (per !== undefined) return per === 'day' ? 'account_daily' : 'account_minute'
   if (within200) return null
   const found = MESSAGES.find(({ statuses, pattern }) => statuses.includes(status) && pattern.test(message))
-  return found ? { class: found.class, rule: `message ${found.name}` } : null
+  return found?.class ?? null
 }
 
 /** Bounds that distinguish a daily limit from a limit per minute: number of requests, and time until the reset. */
@@ -240,10 +225,10 @@ const SMALLEST_DAILY_LIMIT = 50
 const LONGEST_MINUTE_WAIT_MS = 120_000
 
 /** Classifies by the limit headers of the service, which does not forward those of providers. */
-function decideByHeaders({ fromProvider, limit, status, resetInMs }: ErrorContext): Decision | null {
+function decideByHeaders({ fromProvider, limit, status, resetInMs }: ErrorContext): ResponseClass | null {
   if (status !== 429 || fromProvider || (limit === null && resetInMs === null)) return null
   const daily = resetInMs === null ? (limit ?? 0) >= SMALLEST_DAILY_LIMIT : resetInMs > LONGEST_MINUTE_WAIT_MS
-  return { class: daily ? 'account_daily' : 'account_minute', rule: 'headers of a limit' }
+  return daily ? 'account_daily' : 'account_minute'
 }
 
 /** Class of a provider's status, which describes its model. */
@@ -259,10 +244,9 @@ const PROVIDER_STATUS_CLASSES: Readonly<Record<number, ResponseClass>> = {
   524: 'timeout',
 }
 
-function decideByProvider({ fromProvider, status, within200 }: ErrorContext): Decision | null {
+function decideByProvider({ fromProvider, status, within200 }: ErrorContext): ResponseClass | null {
   if (!fromProvider) return null
-  if (within200) return { class: classWithin200(status), rule: `a provider's ${status} in a 200` }
-  return { class: PROVIDER_STATUS_CLASSES[status] ?? 'provider_down', rule: `a provider's ${status}` }
+  return within200 ? classWithin200(status) : (PROVIDER_STATUS_CLASSES[status] ?? 'provider_down')
 }
 
 /** Class of a status of the service with a JSON body; 500 and above are `provider_down`. */
@@ -277,18 +261,16 @@ const SERVICE_STATUS_CLASSES: Readonly<Record<number, ResponseClass>> = {
 }
 
 function decideByStatus({ errorType, status, readable, retryAt }: ErrorContext): Decision {
-  const rule = `status ${status}`
-  if ([408, 504, 524].includes(status)) return { class: 'timeout', rule }
-  if (status === 402 && retryAt !== null)
-    return { class: 'account_busy', rule: 'status 402 with a time to retry' }
-  const typed = decideByCause(`error_type ${errorType}`)
+  if ([408, 504, 524].includes(status)) return 'timeout'
+  if (status === 402 && retryAt !== null) return 'account_busy'
+  const typed = CLASS_BY_CAUSE.get(`error_type ${errorType}`)
   if (typed) return typed
   const known = SERVICE_STATUS_CLASSES[status] ?? (status >= 500 ? 'provider_down' : undefined)
-  if (readable && known) return { class: known, rule }
+  if (readable && known) return known
+  if (status === 429) return { maybe: 'account_minute' }
   // A rejected key is a 401. A 403 in JSON describes what it forbids.
   const isKeyStatus = status === 401 || status === 402 || (status === 403 && !readable)
-  const correlated = isKeyStatus ? 'account_key' : 'service_down'
-  return { class: 'ambiguous', rule, correlated: status === 429 ? 'account_minute' : correlated }
+  return { maybe: isKeyStatus ? 'account_key' : 'service_down' }
 }
 
 /**
@@ -296,11 +278,9 @@ function decideByStatus({ errorType, status, readable, retryAt }: ErrorContext):
  * not caused by the key, the balance or the request. Only a 429 without details may still be the account's limit.
  */
 function decideByStatusWithin200({ errorType, status }: ErrorContext): Decision {
-  const typed = decideByCause(`error_type ${errorType}`)
-  if (typed && ['provider_down', 'timeout', 'refused'].includes(typed.class)) return typed
-  const rule = `status ${status} in a 200`
-  if (status === 429) return { class: 'ambiguous', rule, correlated: 'account_minute' }
-  return { class: classWithin200(status), rule }
+  const typed = CLASS_BY_CAUSE.get(`error_type ${errorType}`)
+  if (typed === 'provider_down' || typed === 'timeout' || typed === 'refused') return typed
+  return status === 429 ? { maybe: 'account_minute' } : classWithin200(status)
 }
 
 function classWithin200(status: number): ResponseClass {

@@ -64,8 +64,6 @@ export type CorrelatedFailure = 'account_minute' | 'account_key' | 'service_down
 
 export interface Classification {
   class: ResponseClass
-  /** The classification rule that applied. */
-  rule: string
   /** HTTP status of the error, also of an error inside a 200; null without an error. */
   status: number | null
   /** Earliest retry, when the response names one. */

@@ -299,5 +299,5 @@ function chatCallOf({ run, suite }: PromptSession, { model, kind }: QueuedCall):
 /** Treats a response that was cut before it answered the prompt as missing. */
 function withoutCutResponse(classification: Classification, kind: LiteKind): Classification {
   if (classification.response === null || !isCutShort(kind, classification.response)) return classification
-  return { ...classification, class: 'cut_answer', rule: 'cut at the token limit', response: null }
+  return { ...classification, class: 'cut_answer', response: null }
 }

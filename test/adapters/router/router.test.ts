@@ -51,7 +51,7 @@ test('the router returns no text that contains the key', async () => {
 test('the router requests a model without cost and without fallback models', async () => {
   const source = await localSource((_question, response) => response.end('{"choices":[]}'))
   const response = await routerAt(`${source.url}/api/v1`).chat(CALL, LIVING)
-  expect(response).toMatchObject({ rule: 'no message in a 200', preview: '{"choices":[]}', endedAt: NOW })
+  expect(response).toMatchObject({ class: 'invalid_answer', preview: '{"choices":[]}', endedAt: NOW })
   expect(response.latencyMs).toBeGreaterThanOrEqual(0)
   const [question] = source.requests
   expect(question).toMatchObject({
@@ -129,10 +129,10 @@ test('the router returns the classification of an error, using its headers too',
 })
 
 test.each([
-  ['the response was cut', 'breaks off'],
-  ['the response was too-large', 'never ends'],
-  ['no complete response in time', 'stops in the middle'],
-] as const)('the router reports %s when it %s, and keeps the received data', async (rule, how) => {
+  ['invalid_answer', 'breaks off'],
+  ['invalid_answer', 'never ends'],
+  ['timeout', 'stops in the middle'],
+] as const)('the router reports %s when it %s, and keeps the received data', async (kind, how) => {
   const source = await localSource((_question, response) => {
     response.writeHead(200)
     response.write('{"choices":')
@@ -141,12 +141,12 @@ test.each([
   })
   const router = routerAt(source.url, how === 'stops in the middle' ? { chatTimeoutMs: 200 } : {})
   const response = await router.chat(CALL, LIVING)
-  expect(response).toMatchObject({ status: null, rule, preview: '{"choices":' })
+  expect(response).toMatchObject({ status: null, class: kind, preview: '{"choices":' })
 })
 
 test('the router reports an unreachable service', async () => {
   const outcome = await routerAt(await unreachableUrl()).chat(CALL, LIVING)
-  expect(outcome).toMatchObject({ status: null, rule: 'no connection', preview: 'unreachable' })
+  expect(outcome).toMatchObject({ status: null, correlated: 'service_down', preview: 'unreachable' })
 })
 
 const ROW = { id: 'a/b:free', pricing: { prompt: '0', completion: '0' } }
