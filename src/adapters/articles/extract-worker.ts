@@ -1,11 +1,9 @@
-import { parentPort } from 'node:worker_threads'
 import { extract } from './extract.ts'
 import type { ExtractRequest } from './extract.ts'
 
-/** Extracts one page per message, with one response each. The parent ends the thread if it takes too long. */
-parentPort?.on('message', (request: ExtractRequest) => {
-  parentPort?.postMessage(extract(request))
-})
+/** Extracts one page per message, with one response each. The parent kills the process if it takes too long. */
+process.on('message', (request: ExtractRequest) => process.send?.(extract(request)))
+process.once('disconnect', () => process.exit())
 
 /** All modules are loaded. */
-parentPort?.postMessage('ready')
+process.send?.('ready')

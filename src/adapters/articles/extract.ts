@@ -47,7 +47,7 @@ interface PageDocument extends DomElement {
 }
 
 /**
- * Extracts the text of HTML. A hostile page can take unlimited time and memory, so run it in a thread that can be
+ * Extracts the text of HTML. A hostile page can take unlimited time and memory, so run it in a process that can be
  * ended.
  */
 export function extract(request: ExtractRequest): Extracted {

@@ -1,17 +1,18 @@
+import pLimit from 'p-limit'
 import type { IpRange } from '../../domain/address.ts'
 import { textLocations, plainText } from '../../domain/feed/article.ts'
 import type { SkipReason, ItemWithoutText } from '../../domain/feed/article.ts'
 import { isNewsSource } from '../../domain/feed/source.ts'
 import type { NewsSource } from '../../domain/feed/source.ts'
 import type { ArticleTexts, Clock } from '../../domain/ports.ts'
+import { messageOf } from '../../domain/refusal.ts'
 import { mediaTypeOf, withTimeLimit } from '../http.ts'
+import { workerProcess } from '../worker-process.ts'
 import { NEWS_ITEMS } from '../sources/news-items.ts'
 import type { NewsUrls } from '../sources/news-items.ts'
 import { UNEXPECTED_SHAPE } from '../sources/source-client.ts'
 import { decode, headerEncoding, likelyEncoding } from './decode.ts'
-import type { Extracted } from './extract.ts'
-import { openExtractor } from './extractor.ts'
-import type { Extractor, ExtractorOptions } from './extractor.ts'
+import type { ExtractRequest, Extracted } from './extract.ts'
 import { openGuardedConnections } from './guarded-connections.ts'
 import type { NameLookup } from './guarded-connections.ts'
 import { PageClient, PageProblem, asPageProblem } from './page-client.ts'
@@ -252,4 +253,56 @@ async function fetchRules(
   // The server failed, so nothing may be read (RFC 9309, 2.3.1.4).
   const reason = `responded with ${status}, so no page of this host is read`
   throw new PageProblem(null, `${response.url.href}: ${reason}`, { notBefore })
+}
+
+/** Time limit of one page; a normal page takes some tens of milliseconds. */
+const EXTRACT_MS = 5_000
+
+/** Time limit for starting the process, which loads a parser of HTML. */
+const EXTRACTOR_START_MS = 60_000
+
+const EXTRACTOR_HEAP_MEBIBYTES = 256
+
+interface Extractor {
+  /** @throws PageProblem if the extraction exceeds its limits or fails */
+  extract(request: ExtractRequest, signal: AbortSignal): Promise<Extracted>
+  close(): Promise<void>
+}
+
+export interface ExtractorOptions {
+  /** Program of the process, from the build: Node does not load TypeScript. */
+  script?: URL
+  extractMs?: number
+}
+
+/** Opens an extractor of texts from HTML: a process, which is killed if a page needs too much time or memory. */
+export function openExtractor({
+  script = new URL('./extract-worker.js', import.meta.url),
+  extractMs = EXTRACT_MS,
+}: ExtractorOptions = {}): Extractor {
+  const oneAtATime = pLimit(1)
+  const worker = workerProcess(script, {
+    name: 'extraction',
+    startMs: EXTRACTOR_START_MS,
+    env: {},
+    execArgv: [`--max-old-space-size=${EXTRACTOR_HEAP_MEBIBYTES}`],
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  })
+  const extract = async (request: ExtractRequest, signal: AbortSignal): Promise<Extracted> => {
+    signal.throwIfAborted()
+    const stop = (): void => void worker.end()
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      return (await worker.request(request, extractMs)) as Extracted
+    } catch (cause) {
+      signal.throwIfAborted()
+      throw new PageProblem(null, `the text could not be extracted: ${messageOf(cause)}`, { cause })
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
+  }
+  return {
+    extract: (request, signal) => oneAtATime(() => extract(request, signal)),
+    close: () => worker.end(),
+  }
 }

@@ -1,10 +1,13 @@
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { openExtractor } from '../../../src/adapters/articles/open.ts'
+import type { ExtractRequest, Extracted } from '../../../src/adapters/articles/extract.ts'
 import type { ArticleReading } from '../../../src/domain/feed/article.ts'
 import type { ArticleTexts } from '../../../src/domain/ports.ts'
 import type { LocalSource } from '../../support/local-source.ts'
 import { unreachableUrl } from '../../support/local-source.ts'
+import { builtModule } from '../../support/compiled-sources.ts'
 import { htmlSite, openTexts, pageHtml, site } from '../../support/pages.ts'
 
 const MIB = 1024 * 1024
@@ -187,4 +190,62 @@ test("an aborted read rejects with the signal's reason", async () => {
   await vi.waitUntil(() => requests.length === 2, { interval: 1, timeout: 5_000 })
   controller.abort(reason)
   await outcome
+})
+
+const NEVER = new AbortController().signal
+
+function openHere(extractMs?: number): ReturnType<typeof openExtractor> {
+  const script = new URL(builtModule('adapters/articles/extract-worker.js'))
+  const extractor = openExtractor({ script, ...(extractMs === undefined ? {} : { extractMs }) })
+  onTestFinished(() => extractor.close())
+  return extractor
+}
+
+const page = (html: string | Buffer, contentType = 'text/html'): ExtractRequest => ({
+  as: 'page',
+  bytes: Buffer.from(html),
+  contentType,
+  token: 'dash',
+})
+
+/** Pages that cost the parser or readability far more than they weigh. */
+const HOSTILE: Record<string, string> = {
+  'nested elements': `<html><body>${'<div>'.repeat(400_000)}`,
+  'nested formatting': `<html><body>${'<b><i><a><p>'.repeat(150_000)}`,
+  'nested tables': `<html><body>${'<table><tr><td>'.repeat(130_000)}`,
+  'line breaks': `<html><body><div>${'a<br><br>'.repeat(200_000)}</div>`,
+  'empty paragraphs': `<html><body>${'<p>'.repeat(600_000)}`,
+}
+
+describe('taking out the text of a hostile page', () => {
+  test.each(Object.entries(HOSTILE))(
+    'a hostile page is ended, delays no other page, and the next page gets its text: %s',
+    async (_what, html) => {
+      const extractor = openHere(3_000)
+      await expect(extractor.extract(page(html), NEVER)).rejects.toMatchObject({
+        name: 'PageProblem',
+        why: null,
+        message: expect.stringMatching(/did not respond within 3000 ms|ended with (?:SIGABRT|1)$/) as string,
+      })
+      expect(await extractor.extract(page(pageHtml('The next page')), NEVER)).toMatchObject({ kind: 'text' })
+    },
+  )
+
+  test('a hostile page is not waited for after the run has ended', async () => {
+    const extractor = openHere(60_000)
+    const controller = new AbortController()
+    const reason = new Error('the run was ended')
+    const extracting = extractor.extract(page(HOSTILE['nested elements'] ?? ''), controller.signal)
+    setImmediate(() => controller.abort(reason))
+    await expect(extracting).rejects.toBe(reason)
+  })
+})
+
+test('pages are extracted one at a time, each with its own response', async () => {
+  const extractor = openHere()
+  const words = ['One', 'Two', 'Three']
+  const extracted = await Promise.all(words.map((word) => extractor.extract(page(pageHtml(word)), NEVER)))
+  expect(
+    extracted.map((each: Extracted) => each.kind === 'text' && /Heading\s+(\w+)/.exec(each.text)?.[1]),
+  ).toEqual(words)
 })
