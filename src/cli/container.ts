@@ -167,9 +167,9 @@ export class Container {
   )
 
   /** @param options threads, and whether every object is to be proved */
-  async objectsAuditor(options: { jobs: number; payloads: boolean }): Promise<ObjectsAuditor> {
+  async objectsAuditor(): Promise<ObjectsAuditor> {
     const { openObjectsAuditor } = await import('../adapters/objects/auditor.ts')
-    return openObjectsAuditor(this.config.store, await this.objects(), options)
+    return openObjectsAuditor(this.config.store, await this.objects())
   }
 
   readonly recommendations = once(async () => (await this.objects()).recommendations)

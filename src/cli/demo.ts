@@ -202,8 +202,8 @@ function sampleShiftMs(yesterday: Day): number {
 }
 
 async function auditDemo(container: Container, signal: AbortSignal): Promise<void> {
-  const options = { expectedHead: null, payloads: false, isWhole: true, jobs: 1, ...SILENT }
-  const objects = await container.objectsAuditor(options)
+  const options = { expectedHead: null, payloads: false, jobs: 1, ...SILENT }
+  const objects = await container.objectsAuditor()
   const archive = ownArchive({ ledger: await container.ledgerAuditor(), objects }, options)
   const ports = { clock: Date.now, random: Math.random, ...SILENT }
   const { report } = await audit(archive, ports, { sample: null, since: null, signal, ...options })

@@ -300,14 +300,10 @@ export interface ObjectsAuditor {
   logFiles: Pick<Objects['logFiles'], 'list' | 'get'>
   /** Reads the head file of a key. */
   headFile(key: string): Promise<ReadFile>
-  /** Starts to read objects before their manifests are known, if that saves time. */
-  readAhead(keys: readonly string[]): void
-  /** Reads an object, or returns what was read ahead of it. */
+  /** Reads an object. */
   summarize(key: string): Promise<ReadObject>
   /** Reads an object and examines everything that a server proves before it serves. */
   prove(manifest: Manifest): Promise<ObjectOutcome>
-  /** Stops reading. */
-  close(): Promise<void>
 }
 
 /** The feed database: signals, item details, snapshots, article texts, and the state of sources. */

@@ -215,11 +215,11 @@ export async function audit(folder: string, asOfDay: Day): Promise<Standing> {
 /** Findings of an audit of a data folder, against a head that was kept elsewhere if there is one. */
 export async function findingsIn(folder: string, expectedHead: KeptHead | null = null): Promise<Finding[]> {
   const container = new Container({ config: readConfig({ dataDir: folder }, {}, '/'), version: '0' })
-  const options = { sample: null, since: null, expectedHead, payloads: true, isWhole: true, jobs: 1 }
+  const options = { sample: null, since: null, expectedHead, payloads: true, jobs: 1 }
   try {
     const ledger = await container.ledgerAuditor()
-    const objects = await container.objectsAuditor(options)
-    const archive = ownArchive({ ledger, objects }, { ...options, onNote: () => undefined })
+    const objects = await container.objectsAuditor()
+    const archive = ownArchive({ ledger, objects }, options)
     const ports = { clock: Date.now, random: Math.random, onProgress: () => undefined }
     const { signal } = new AbortController()
     const { report, cause } = await auditArchive(archive, ports, { ...options, signal })

@@ -1,38 +1,31 @@
-import { readdirSync } from 'node:fs'
-import { Worker } from 'node:worker_threads'
+import { closeSync, constants, fstatSync, openSync, readSync, readdirSync } from 'node:fs'
 import type { Objects, ObjectsAuditor } from '../../domain/ports.ts'
-import { Refusal, StorageFault, messageOf } from '../../domain/refusal.ts'
+import { OBJECT_MAX_BYTES, Refusal, StorageFault, messageOf } from '../../domain/refusal.ts'
 import type { StoreLocation } from '../../domain/refusal.ts'
 import { examineWhole } from '../../domain/year/envelope.ts'
-import { summarizeBytes } from '../../domain/year/examine.ts'
-import type { NoBytes, ObjectOutcome, ReadObject } from '../../domain/year/examine.ts'
+import { endsOf, objectPath, readIdentity } from '../../domain/year/examine.ts'
+import type { NoBytes, ObjectOutcome, ReadFile, ReadObject } from '../../domain/year/examine.ts'
 import { READ_ERROR } from '../../domain/year/finding.ts'
-import { fileExaminer, fileReader } from './examine-file.ts'
-import type { Answer, Question } from './examine-file.ts'
-import type { AskedQuestion, ExamineWorkerData, GivenAnswer } from './examine-worker.ts'
-import { isFolder, requireRoot } from './file-driver.ts'
-
-/** How an audit examines objects. */
-interface AuditorOptions {
-  /** Most threads. */
-  jobs: number
-  /** True if every object is to be proved. */
-  payloads: boolean
-}
+import type { Manifest } from '../../domain/year/ledger.ts'
+import { errorCode, isFolder, requireRoot } from './file-driver.ts'
 
 /** Opens the auditor of an object store. It writes nothing, and does not access the store before its first use. */
-export function openObjectsAuditor(
-  location: StoreLocation,
-  objects: Objects,
-  options: AuditorOptions,
-): ObjectsAuditor {
-  return location.kind === 'file' ? fileAuditor(location.path, objects, options) : streamingAuditor(objects)
+export function openObjectsAuditor(location: StoreLocation, objects: Objects): ObjectsAuditor {
+  return location.kind === 'file' ? fileAuditor(location.path, objects) : storeAuditor(objects)
 }
 
 /** The auditor of a store whose objects are read over the network or from memory. */
-export function streamingAuditor(
+export function storeAuditor(
   objects: Pick<Objects, 'keys' | 'headFile' | 'get' | 'logFiles'>,
 ): ObjectsAuditor {
+  const readObject = async (sha256: string): Promise<ReadFile> => {
+    try {
+      const bytes = await objects.get(sha256)
+      return bytes === null ? { found: 'nothing' } : { found: 'bytes', bytes }
+    } catch (error) {
+      return unreadable(error)
+    }
+  }
   return {
     keys: objects.keys,
     logFiles: objects.logFiles,
@@ -45,33 +38,26 @@ export function streamingAuditor(
         throw error
       }
     },
-    // Each object that no entry names would cost a request.
-    readAhead: () => undefined,
-    summarize: (key) =>
-      readObject(objects, key.slice(-SHA256_DIGITS), (bytes): ReadObject => {
-        return { found: 'bytes', ...summarizeBytes(bytes) }
-      }),
-    prove: (manifest) =>
-      readObject(objects, manifest.sha256, (bytes): ObjectOutcome => {
-        return { found: 'bytes', byteSize: bytes.byteLength, problems: examineWhole(manifest, bytes) }
-      }),
-    close: () => Promise.resolve(),
+    summarize: async (key) => summarize(await readObject(key.slice(-SHA256_DIGITS))),
+    prove: async (manifest) => prove(manifest, await readObject(manifest.sha256)),
   }
 }
 
 const SHA256_DIGITS = 64
 
-async function readObject<Result>(
-  objects: Pick<Objects, 'get'>,
-  sha256: string,
-  examine: (bytes: Uint8Array) => Result,
-): Promise<Result | NoBytes> {
-  try {
-    const bytes = await objects.get(sha256)
-    return bytes === null ? { found: 'nothing' } : examine(bytes)
-  } catch (error) {
-    return unreadable(error)
-  }
+/** Node hashes in threads of its own, several objects at a time. */
+async function summarize(read: ReadFile): Promise<ReadObject> {
+  if (read.found !== 'bytes') return read
+  const { byteLength: byteSize } = read.bytes
+  const identity = readIdentity(endsOf(read.bytes))
+  // It hashes a copy: the next file may be read into the same buffer.
+  const digest = await crypto.subtle.digest('SHA-256', read.bytes)
+  return { found: 'bytes', byteSize, sha256: Buffer.from(digest).toString('hex'), identity }
+}
+
+function prove(manifest: Manifest, read: ReadFile): ObjectOutcome {
+  if (read.found !== 'bytes') return read
+  return { found: 'bytes', byteSize: read.bytes.byteLength, problems: examineWhole(manifest, read.bytes) }
 }
 
 function isDamaged(error: unknown): boolean {
@@ -83,50 +69,26 @@ function unreadable(error: unknown): NoBytes {
   return { found: 'something else', why: isDamaged(error) ? why : READ_ERROR + why }
 }
 
-/** Fewer objects than this are read in less time than a second thread takes to start. */
-const ALONE_MAX = 64
-
-/** The auditor of a store in a folder. Files are read synchronously, which takes far less time; many objects in threads. */
-function fileAuditor(
-  root: string,
-  { keys, logFiles }: Pick<Objects, 'keys' | 'logFiles'>,
-  { jobs, payloads }: AuditorOptions,
-): ObjectsAuditor {
+/** The auditor of a store in a folder. Files are read synchronously, which takes far less time. */
+function fileAuditor(root: string, { keys, logFiles }: Pick<Objects, 'keys' | 'logFiles'>): ObjectsAuditor {
   const readFile = fileReader(root)
-  const examine = fileExaminer(root, examineWhole)
-  const threads = examineThreads({ root, isProving: payloads }, jobs)
-  const ahead = new Map<string, Promise<Answer>>()
-  let examined = 0
-  const ask = async (question: Question): Promise<Answer> => {
-    examined += 1
-    const isAlone = jobs === 1 || examined <= ALONE_MAX || ('manifest' in question && !payloads)
-    return requireRootIfAbsent(root, isAlone ? examine(question) : await threads.ask(question))
+  const read = (key: string): ReadFile => {
+    const file = readFile(key)
+    // Absence proves nothing in a missing store.
+    if (file.found === 'nothing') requireRoot(root)
+    return file
   }
   return {
     keys: async (area) => [...(await keys(area)), ...(area === 'heads' ? foldersAmongHeads(root) : [])],
     logFiles,
     async headFile(key) {
-      const read = requireRootIfAbsent(root, readFile(key))
-      return read.found === 'bytes' ? { ...read, bytes: read.bytes.slice() } : read
+      const file = read(key)
+      return file.found === 'bytes' ? { ...file, bytes: file.bytes.slice() } : file
     },
-    readAhead(known) {
-      for (const key of known) {
-        const answer = ask({ key })
-        // A failure counts where the answer is needed.
-        answer.catch(() => undefined)
-        ahead.set(key, answer)
-      }
-    },
-    async summarize(key) {
-      const answer = await (ahead.get(key) ?? ask({ key }))
-      ahead.delete(key)
-      return answer as ReadObject
-    },
-    prove: async (manifest) => (await ask({ manifest })) as ObjectOutcome,
-    close: () => threads.close(),
+    summarize: async (key) => summarize(read(key)),
+    prove: async (manifest) => prove(manifest, read(objectPath(manifest.sha256))),
   }
 }
-
 /** Returns the keys of folders in place of head files, which the store does not list. */
 function foldersAmongHeads(root: string): string[] {
   const folder = `${root}/heads`
@@ -135,53 +97,54 @@ function foldersAmongHeads(root: string): string[] {
   return entries.flatMap((entry) => (entry.isDirectory() ? [`heads/${entry.name}`] : []))
 }
 
-/** Requires the folder of the store if a file is absent: absence proves nothing in a missing store. */
-function requireRootIfAbsent<Read extends { found: string }>(root: string, read: Read): Read {
-  if (read.found === 'nothing') requireRoot(root)
-  return read
+/**
+ * Returns a function that reads files into one shared buffer, which grows as needed. It follows no link, does not block
+ * on a pipe and does not throw. The bytes are valid until the next file is read.
+ *
+ * @param root folder of the keys
+ */
+function fileReader(root: string): (key: string) => ReadFile {
+  let buffer = new Uint8Array(1024 * 1024)
+  const readAll = (file: number, size: number): Uint8Array => {
+    // One byte more than the file has, so that reading ends at the end of the file, not of the buffer.
+    if (buffer.byteLength <= size) buffer = new Uint8Array(size * 2)
+    let length = 0
+    for (;;) {
+      const count = readSync(file, buffer, length, buffer.byteLength - length, null)
+      length += count
+      if (count === 0) return buffer.subarray(0, length)
+      if (length === buffer.byteLength) throw new Error('it grew while it was being read')
+    }
+  }
+  return (key) => {
+    let file
+    try {
+      file = openSync(`${root}/${key}`, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+      const stat = fstatSync(file)
+      if (!stat.isFile()) return { found: 'something else', why: 'not a regular file' }
+      if (stat.size > OBJECT_MAX_BYTES) {
+        return { found: 'something else', why: `a file of ${stat.size} bytes, larger than any object` }
+      }
+      return { found: 'bytes', bytes: readAll(file, stat.size) }
+    } catch (error) {
+      return failedRead(error)
+    } finally {
+      if (file !== undefined) closeSync(file)
+    }
+  }
 }
 
-/** Threads that start with the first question, and take questions in turn. */
-function examineThreads(
-  workerData: ExamineWorkerData,
-  count: number,
-): { ask: (question: Question) => Promise<Answer>; close: () => Promise<void> } {
-  const open = new Map<number, { resolve: (answer: Answer) => void; reject: (error: unknown) => void }>()
-  let workers: Worker[] | null = null
-  let asked = 0
-  let unsent: AskedQuestion[] = []
-  const fail = (error: unknown): void => {
-    for (const { reject } of open.values()) reject(error)
-    open.clear()
-  }
-  const start = (): Worker => {
-    const worker = new Worker(new URL('./examine-worker.js', import.meta.url), { workerData })
-    worker.on('message', ({ id, answer }: GivenAnswer) => {
-      open.get(id)?.resolve(answer)
-      open.delete(id)
-    })
-    worker.once('error', fail)
-    worker.once('exit', (code) => fail(new Error(`an audit thread ended with ${code}`)))
-    return worker
-  }
-  // One message for the questions of a moment: thousands of them cost as much as the digests of hundreds of objects.
-  const send = (): void => {
-    workers ??= Array.from({ length: count }, start)
-    for (const [index, worker] of workers.entries()) {
-      const questions = unsent.filter(({ id }) => id % count === index)
-      if (questions.length > 0) worker.postMessage(questions)
-    }
-    unsent = []
-  }
-  return {
-    ask(question) {
-      if (unsent.length === 0) queueMicrotask(send)
-      const id = (asked += 1)
-      unsent.push({ id, question })
-      return new Promise((resolve, reject) => open.set(id, { resolve, reject }))
-    },
-    async close() {
-      await Promise.all((workers ?? []).map((worker) => worker.terminate()))
-    },
+function failedRead(error: unknown): ReadFile {
+  const code = errorCode(error)
+  switch (code) {
+    case 'ENOENT':
+      return { found: 'nothing' }
+    case 'ELOOP':
+      return { found: 'something else', why: 'a symbolic link' }
+    case 'ENOTDIR':
+    case 'ENXIO':
+      return { found: 'something else', why: `not a regular file (${code})` }
+    default:
+      return { found: 'something else', why: READ_ERROR + messageOf(error) }
   }
 }

@@ -69,8 +69,12 @@ export function examineBytes(manifest: Manifest, bytes: Uint8Array): ObjectProbl
 
 /** The part of {@link examineBytes} that needs no manifest. */
 export function summarizeBytes(bytes: Uint8Array): BytesSummary {
-  const ends = { first: bytes.subarray(0, ENDS_BYTES.first), last: bytes.subarray(-ENDS_BYTES.last) }
-  return { byteSize: bytes.byteLength, sha256: sha256Hex(bytes), identity: readIdentity(ends) }
+  return { byteSize: bytes.byteLength, sha256: sha256Hex(bytes), identity: readIdentity(endsOf(bytes)) }
+}
+
+/** Both ends of an envelope, as {@link readIdentity} reads them. */
+export function endsOf(bytes: Uint8Array): Parameters<typeof readIdentity>[0] {
+  return { first: bytes.subarray(0, ENDS_BYTES.first), last: bytes.subarray(-ENDS_BYTES.last) }
 }
 
 /**

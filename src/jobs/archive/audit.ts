@@ -19,7 +19,7 @@ export interface ArchiveReader {
   /** Reads and audits what says which publications there are: the ledgers, the heads and the signed log. */
   read(report: Report, options: Pick<AuditOptions, 'jobs' | 'signal'>): Promise<ReadArchive>
   /** Stops reading. */
-  close(): Promise<void>
+  close(): void
 }
 
 /** Receives findings, and what was read for them. Those from before an error are kept. */
@@ -124,7 +124,7 @@ export async function audit(
     if (error instanceof Refusal && error.code === 'usage') throw error
     cause = error
   } finally {
-    await reader.close()
+    reader.close()
   }
   const { timeline, gaps, head } = archive?.ledger ?? NOTHING_READ
   const { objects, bytes } = run

@@ -1,12 +1,12 @@
 import type { LeaseHolder } from '../../domain/lease.ts'
 import type { Clock, Ledger, LedgerAuditor, Objects, ObjectsAuditor, YearReader } from '../../domain/ports.ts'
-import { Refusal, storageDamaged } from '../../domain/refusal.ts'
+import { Refusal, storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
 import type { StorageRefusal } from '../../domain/refusal.ts'
 import type { TimelineItem } from '../../domain/year/chain.ts'
 import { auditLedger } from '../../domain/year/check.ts'
 import { proveBytes } from '../../domain/year/envelope.ts'
 import { objectPath } from '../../domain/year/examine.ts'
-import { isDamage } from '../../domain/year/finding.ts'
+import { isDamage, isReadError } from '../../domain/year/finding.ts'
 import type { Finding } from '../../domain/year/finding.ts'
 import { leafText, legacyText } from '../../domain/year/ledger.ts'
 import type { Head, LedgerContents, LedgerRow, Manifest } from '../../domain/year/ledger.ts'
@@ -126,9 +126,8 @@ export function emptyArchive(): Refusal<'usage'> {
   return new Refusal('usage', 'the archive to copy is empty; check --data-dir')
 }
 
-function unsound(which: string, finding: Finding | undefined): Refusal<StorageRefusal> {
-  const first = `${finding?.code} ${finding?.path}`
-  return storageDamaged(`${which} is damaged: ${first}; run dash verify-archive on it`)
+function unsound(which: string, { code, path }: Finding): Refusal<StorageRefusal> {
+  return storageDamaged(`${which} is damaged: ${code} ${path}; run dash verify-archive on it`)
 }
 
 function copyCounts(all: readonly unknown[], before: readonly unknown[]): CopyCounts {
@@ -200,17 +199,19 @@ async function copyLogFiles(
   return { copied, unchanged: files.length - copied }
 }
 
-async function auditCopy(
-  { target, clock, onNote }: CopyPorts,
-  signal: AbortSignal,
-): Promise<VerifyReport['head']> {
+async function auditCopy({ target, clock }: CopyPorts, signal: AbortSignal): Promise<VerifyReport['head']> {
   const { report, cause } = await audit(
-    ownArchive(target.auditors, { expectedHead: null, payloads: false, isWhole: true, onNote }),
+    ownArchive(target.auditors, { expectedHead: null, payloads: false }),
     { clock, random: () => 0, onProgress: () => undefined },
     { sample: null, since: null, jobs: COPY_CONCURRENCY, signal },
   )
   if (cause !== null) throw cause
-  const finding = report.findings.find(isDamage)
-  if (!report.ok || finding) throw unsound('the copy', finding)
+  const damage = report.findings.find(isDamage)
+  if (damage) throw unsound('the copy', damage)
+  const unread = report.findings.find(({ actual }) => isReadError(actual))
+  if (unread)
+    throw storageUnavailable(
+      `the copy could not be audited (${unread.path}: ${unread.actual}); run dash verify-archive on it`,
+    )
   return report.head
 }

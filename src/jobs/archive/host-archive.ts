@@ -61,7 +61,7 @@ export function hostArchive(ports: HostLedgerPorts, reference: Reference): Archi
         ofHost: { comparedWith, log },
       }
     },
-    close: () => Promise.resolve(stopped.abort()),
+    close: () => stopped.abort(),
   }
 }
 

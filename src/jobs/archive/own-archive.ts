@@ -4,7 +4,7 @@ import { Refusal, messageOf } from '../../domain/refusal.ts'
 import { auditLedger } from '../../domain/year/check.ts'
 import type { AuditedHead, LedgerAudit } from '../../domain/year/check.ts'
 import { examineSummary, objectFindings, objectPath } from '../../domain/year/examine.ts'
-import type { ObjectOutcome, ReadFile, ReadObject } from '../../domain/year/examine.ts'
+import type { ObjectOutcome } from '../../domain/year/examine.ts'
 import { finding, isReadError } from '../../domain/year/finding.ts'
 import type { Finding, FindingCode } from '../../domain/year/finding.ts'
 import { parseHead } from '../../domain/year/ledger.ts'
@@ -12,7 +12,7 @@ import type { AuditedContents, KeptHead, Manifest } from '../../domain/year/ledg
 import { auditLog, logFilePath } from '../../domain/year/log/check-log.ts'
 import type { Checkpoint } from '../../domain/year/log/signed-note.ts'
 import { NOTHING_READ } from './audit.ts'
-import type { ArchiveReader, Report } from './audit.ts'
+import type { ArchiveReader } from './audit.ts'
 
 /** The stores of an archive as an audit reads them. */
 export interface AuditedStores {
@@ -25,12 +25,8 @@ export interface OwnArchiveOptions {
   expectedHead: KeptHead | null
   /** True to prove every payload as a server does, not only the newest. */
   payloads: boolean
-  /** True if every object is to be examined, so that they can be read ahead. */
-  isWhole: boolean
   /** The checkpoint that the log key signed last, read before the ledger; null or undefined if no key is set. */
   lastSigned?: Checkpoint | null
-  /** Reports a note for the operator that is not a finding. */
-  onNote: (message: string) => void
 }
 
 /** Heads and files of the log that are read at a time. */
@@ -47,7 +43,7 @@ const NO_LEDGER: AuditedContents = { rows: [], legacy: [], founding: null, unrea
  */
 export function ownArchive(stores: AuditedStores, options: OwnArchiveOptions): ArchiveReader {
   const { objects } = stores
-  const { payloads, isWhole, lastSigned = null, onNote } = options
+  const { payloads, lastSigned = null } = options
   return {
     isOwn: true,
     async read(report) {
@@ -69,7 +65,6 @@ export function ownArchive(stores: AuditedStores, options: OwnArchiveOptions): A
       const [listed] = await Promise.allSettled([
         unlessDamaged('object_unreadable', 'sha256', () => objects.keys('sha256')),
       ])
-      if (isWhole && !payloads && listed.status === 'fulfilled') objects.readAhead(listed.value ?? [])
       // The files are read before the ledger, so that a sound ledger continues every note.
       const files = await unlessDamaged('note_invalid', 'tlog/year', () => objects.logFiles.list())
       const logFiles = await readEach(files ?? [], (file) =>
@@ -93,15 +88,18 @@ export function ownArchive(stores: AuditedStores, options: OwnArchiveOptions): A
       const newest = ledger.timeline.at(-1)
       return {
         ledger,
-        examine: (item, reportItem) =>
-          examineTwice(objects, item.manifest, payloads || item === newest, reportItem, onNote),
+        async examine(item, reportItem) {
+          const outcome = await examineObject(objects, item.manifest, payloads || item === newest)
+          const bytes = outcome.found === 'bytes' ? outcome.byteSize : 0
+          reportItem(objectFindings(item.manifest, outcome), { objects: 1, bytes })
+        },
         async rest(reportRest) {
           if (listed.status === 'rejected') throw listed.reason
           if (read !== null) reportRest(orphans(listed.value ?? [], ledger))
         },
       }
     },
-    close: () => objects.close(),
+    close: () => undefined,
   }
 }
 
@@ -135,59 +133,31 @@ async function readLedger(
   }
 }
 
-/** Reads every head, ascending. A failed read is repeated once. */
+/** Reads every head, ascending. */
 export async function readHeads(objects: Pick<ObjectsAuditor, 'keys' | 'headFile'>): Promise<AuditedHead[]> {
   const keys = await objects.keys('heads')
   const heads = await readEach(keys, async (path): Promise<AuditedHead> => {
     const seq = Number(/^heads\/([1-9]\d{0,14})$/.exec(path)?.[1] ?? 0)
     if (seq === 0) return { path, seq, head: null }
-    let read = await objects.headFile(path)
-    if (isFailed(read)) read = await objects.headFile(path)
+    const read = await objects.headFile(path)
     const head = read.found === 'bytes' ? parseHead(read.bytes) : null
     const audited = { path, seq, head: head?.seq === seq ? head : null }
-    return isFailed(read) ? { ...audited, readError: read.why } : audited
+    const isFailed = read.found === 'something else' && isReadError(read.why)
+    return isFailed ? { ...audited, readError: read.why } : audited
   })
   return heads.sort((a, b) => a.seq - b.seq)
 }
 
-function isFailed(read: ReadFile): read is ReadFile & { found: 'something else' } {
-  return read.found === 'something else' && isReadError(read.why)
-}
-
-/**
- * Examines an object, and a failed one a second time, to tell intermittent errors of disk or network from damage. An
- * object that cannot be examined again keeps its first finding.
- */
-async function examineTwice(
+/** Compares an object with its manifest: the whole text if that is asked for, or if only it can tell. */
+async function examineObject(
   objects: ObjectsAuditor,
   manifest: Manifest,
   isProved: boolean,
-  report: Report,
-  onNote: OwnArchiveOptions['onNote'],
-): Promise<void> {
-  let outcome = isProved ? null : outcomeOf(manifest, await objects.summarize(objectPath(manifest.sha256)))
-  outcome ??= await objects.prove(manifest)
-  let findings = objectFindings(manifest, outcome)
-  const [first] = findings
-  try {
-    if (first !== undefined) {
-      outcome = await objects.prove(manifest)
-      findings = objectFindings(manifest, outcome)
-    }
-  } finally {
-    report(findings, { objects: 1, bytes: outcome.found === 'bytes' ? outcome.byteSize : 0 })
-  }
-  if (first !== undefined && findings.length === 0)
-    onNote(
-      `${objectPath(manifest.sha256)} was valid on the second read but not on the first (${first.code}); check the disk, the memory and the network`,
-    )
-}
-
-/** Compares an object with its manifest; null if only its whole text can tell. */
-function outcomeOf(manifest: Manifest, read: ReadObject): ObjectOutcome | null {
-  if (read.found !== 'bytes') return read
-  const problems = examineSummary(manifest, read)
-  return problems && { found: 'bytes', byteSize: read.byteSize, problems }
+): Promise<ObjectOutcome> {
+  const read = isProved ? null : await objects.summarize(objectPath(manifest.sha256))
+  if (read !== null && read.found !== 'bytes') return read
+  const problems = read && examineSummary(manifest, read)
+  return problems && read ? { found: 'bytes', byteSize: read.byteSize, problems } : objects.prove(manifest)
 }
 
 /** Objects without an entry: left by a crash before the commit, or foreign. */

@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { Refusal } from '../../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../../domain/refusal.ts'
 import { copyArchive, emptyArchive } from '../../../jobs/archive/copy-archive.ts'
@@ -65,7 +64,7 @@ async function archivePortsOf(container: Container): Promise<ArchiveStores> {
     year: await container.year(),
     auditors: {
       ledger: await container.ledgerAuditor(),
-      objects: await container.objectsAuditor({ jobs: availableParallelism(), payloads: false }),
+      objects: await container.objectsAuditor(),
     },
   }
 }

@@ -84,9 +84,8 @@ async function openFolder(
 ): Promise<ArchiveReader> {
   const lastSigned = await recordOfKey(container, onNote)
   const ledger = await container.ledgerAuditor()
-  const objects = await container.objectsAuditor(options)
-  const isWhole = options.sample === null && options.since === null
-  return ownArchive({ ledger, objects }, { ...options, isWhole, lastSigned, onNote })
+  const objects = await container.objectsAuditor()
+  return ownArchive({ ledger, objects }, { ...options, lastSigned })
 }
 
 /** The checkpoint that the log key signed last; null, with a note, if the key or its record cannot be read. */

@@ -1,9 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import fs, {
   appendFileSync,
-  existsSync,
   mkdirSync,
-  readdirSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -11,9 +9,9 @@ import fs, {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import type * as AuditorModule from '../../../src/adapters/objects/auditor.ts'
-import type * as OpenModule from '../../../src/adapters/objects/open.ts'
+import { expect, test } from 'vitest'
+import { openObjectsAuditor } from '../../../src/adapters/objects/auditor.ts'
+import { openObjects } from '../../../src/adapters/objects/open.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import type { ObjectsAuditor } from '../../../src/domain/ports.ts'
 import { OBJECT_MAX_BYTES } from '../../../src/domain/refusal.ts'
@@ -23,16 +21,8 @@ import type { ReadObject } from '../../../src/domain/year/examine.ts'
 import type { Manifest } from '../../../src/domain/year/ledger.ts'
 import { manifest } from '../../domain/year/ledger-rows.ts'
 import { spyOnFiles, temporaryFolder } from '../../support/temporary-folder.ts'
-import { fileReader } from '../../../src/adapters/objects/examine-file.ts'
 import { readHeads } from '../../../src/jobs/archive/own-archive.ts'
-import { builtModule } from '../../support/compiled-sources.ts'
 import { UNAVAILABLE } from '../../support/refusals.ts'
-
-// The threads run the build, so the auditor that starts them does too.
-const { openObjects } = (await import(builtModule('adapters/objects/open.js'))) as typeof OpenModule
-const { openObjectsAuditor } = (await import(
-  builtModule('adapters/objects/auditor.js')
-)) as typeof AuditorModule
 
 /** The bytes of a publication as small as its identity, or padded to a size, and its manifest. */
 function smallObject(asOfDay: string, size = 0): { manifest: Manifest; bytes: Buffer } {
@@ -60,8 +50,7 @@ function smallObject(asOfDay: string, size = 0): { manifest: Manifest; bytes: Bu
 interface Store {
   root: string
   manifests: Manifest[]
-  /** Opens an auditor, which the end of the test closes. */
-  open: (jobs: number, payloads?: boolean) => ObjectsAuditor
+  auditor: ObjectsAuditor
   pathOf: (index: number) => string
 }
 
@@ -77,12 +66,7 @@ async function openStore(count: number, sizeOf: (index: number) => number = () =
   })
   const location = { kind: 'file' as const, path: root }
   const pathOf = (index: number): string => join(root, objectPath(manifests[index]?.sha256 ?? ''))
-  const open: Store['open'] = (jobs, payloads = false) => {
-    const auditor = openObjectsAuditor(location, openObjects(location), { jobs, payloads })
-    onTestFinished(() => auditor.close())
-    return auditor
-  }
-  return { root, manifests, open, pathOf }
+  return { root, manifests, auditor: openObjectsAuditor(location, openObjects(location)), pathOf }
 }
 
 /**
@@ -112,96 +96,61 @@ function damage({ manifests, pathOf }: Store): number[] {
 }
 
 /** Reads every object, in order of the manifests. */
-function summaries({ open, manifests }: Store, jobs: number): Promise<ReadObject[]> {
-  const auditor = open(jobs)
+function summaries({ auditor, manifests }: Store): Promise<ReadObject[]> {
   return Promise.all(manifests.map(({ sha256 }) => auditor.summarize(objectPath(sha256))))
 }
 
-function threadsOfThisProcess(): number {
-  return readdirSync('/proc/self/task').length
-}
+const MANY = 60
 
-const isLinux = existsSync('/proc/self/task')
+test('the objects are all read as they were sealed, in any order of sizes', async () => {
+  const sizes = [3_000_000, 0, 1_048_576, 1_048_575, 700, 2_000_000, 0]
+  const store = await openStore(MANY, (index) => (index < 21 ? (sizes[index % sizes.length] ?? 0) : 0))
+  expect(await summaries(store)).toMatchObject(
+    store.manifests.map(({ byteSize, sha256 }) => ({ found: 'bytes', byteSize, sha256 })),
+  )
+})
 
-/** As many as start threads, and some more. */
-const MANY = 150
+test('each damaged object is reported with its own problem', async () => {
+  const store = await openStore(MANY)
+  const inFolder = damage(store)
+  const found = await summaries(store)
+  const size = store.manifests[4]?.byteSize ?? 0
+  const others = 'something else'
+  expect(found.slice(0, 9)).toMatchObject([
+    { found: 'nothing' },
+    { found: others, why: 'not a regular file' },
+    { found: others, why: 'a symbolic link' },
+    { found: others, why: 'not a regular file' },
+    { byteSize: size - 1 },
+    { byteSize: (store.manifests[5]?.byteSize ?? 0) + 1 },
+    { byteSize: 0 },
+    { found: others, why: `a file of ${OBJECT_MAX_BYTES + 1} bytes, larger than any object` },
+    { found: 'bytes', sha256: sha256Hex('x'.repeat(store.manifests[8]?.byteSize ?? 0)) },
+  ])
+  for (const index of inFolder)
+    expect(found[index]).toEqual({ found: others, why: 'not a regular file (ENOTDIR)' })
+  const sound = [...found.entries()].filter(([index]) => index > 8 && !inFolder.includes(index))
+  expect(sound.length).toBeGreaterThan(40)
+  for (const [index, read] of sound)
+    expect(read).toMatchObject({ found: 'bytes', sha256: store.manifests[index]?.sha256 })
+})
 
-describe.each([
-  ['in one thread', 1],
-  ['in several threads', 3],
-])('the objects of a folder, examined %s', (_how, jobs) => {
-  test('the objects are all read as they were sealed, in any order of sizes', async () => {
-    const sizes = [3_000_000, 0, 1_048_576, 1_048_575, 700, 2_000_000, 0]
-    const store = await openStore(MANY, (index) => (index < 21 ? (sizes[index % sizes.length] ?? 0) : 0))
-    expect(await summaries(store, jobs)).toMatchObject(
-      store.manifests.map(({ byteSize, sha256 }) => ({ found: 'bytes', byteSize, sha256 })),
-    )
-  })
+test('the objects are proved on request, which an envelope without a payload fails', async () => {
+  const { auditor, manifests } = await openStore(MANY)
+  for (const outcome of await Promise.all(manifests.map((known) => auditor.prove(known))))
+    expect(outcome).toMatchObject({ found: 'bytes', problems: [{ code: 'envelope_invalid' }] })
+})
 
-  test('each damaged object is reported with its own problem', async () => {
-    const store = await openStore(MANY)
-    const inFolder = damage(store)
-    const found = await summaries(store, jobs)
-    const size = store.manifests[4]?.byteSize ?? 0
-    const others = 'something else'
-    expect(found.slice(0, 9)).toMatchObject([
-      { found: 'nothing' },
-      { found: others, why: 'not a regular file' },
-      { found: others, why: 'a symbolic link' },
-      { found: others, why: 'not a regular file' },
-      { byteSize: size - 1 },
-      { byteSize: (store.manifests[5]?.byteSize ?? 0) + 1 },
-      { byteSize: 0 },
-      { found: others, why: `a file of ${OBJECT_MAX_BYTES + 1} bytes, larger than any object` },
-      { found: 'bytes', sha256: sha256Hex('x'.repeat(store.manifests[8]?.byteSize ?? 0)) },
-    ])
-    for (const index of inFolder)
-      expect(found[index]).toEqual({ found: others, why: 'not a regular file (ENOTDIR)' })
-    const sound = [...found.entries()].filter(([index]) => index > 8 && !inFolder.includes(index))
-    expect(sound.length).toBeGreaterThan(120)
-    for (const [index, read] of sound)
-      expect(read).toMatchObject({ found: 'bytes', sha256: store.manifests[index]?.sha256 })
-  })
-
-  test('the objects are proved on request, which an envelope without a payload fails', async () => {
-    const { open, manifests } = await openStore(MANY)
-    const auditor = open(jobs, true)
-    for (const outcome of await Promise.all(manifests.map((known) => auditor.prove(known))))
-      expect(outcome).toMatchObject({ found: 'bytes', problems: [{ code: 'envelope_invalid' }] })
-  })
-
-  test('the objects of a missing store are unavailable, not missing', async () => {
-    const store = await openStore(MANY)
-    renameSync(store.root, `${store.root}-away`)
-    await expect(summaries(store, jobs)).rejects.toMatchObject(UNAVAILABLE)
-    await expect(store.open(jobs).headFile('heads/1')).rejects.toMatchObject(UNAVAILABLE)
-    renameSync(`${store.root}-away`, store.root)
-  })
-
-  test('what was read ahead is returned once, and then read again', async () => {
-    const { open, manifests, pathOf } = await openStore(MANY)
-    const auditor = open(jobs)
-    const keys = manifests.map(({ sha256 }) => objectPath(sha256))
-    auditor.readAhead(keys)
-    const all = (): Promise<ReadObject[]> => Promise.all(keys.map((key) => auditor.summarize(key)))
-    expect((await all()).filter(({ found }) => found === 'bytes')).toHaveLength(MANY)
-    rmSync(pathOf(3))
-    expect((await all()).filter(({ found }) => found === 'nothing')).toHaveLength(1)
-  })
-
-  test.runIf(isLinux)('the auditor leaves no thread behind, done or not', async () => {
-    const { open, manifests } = await openStore(MANY)
-    const before = threadsOfThisProcess()
-    const auditor = open(jobs)
-    auditor.readAhead(manifests.map(({ sha256 }) => objectPath(sha256)))
-    await auditor.summarize(objectPath(manifests.at(-1)?.sha256 ?? ''))
-    await auditor.close()
-    expect(threadsOfThisProcess()).toBeLessThanOrEqual(before)
-  })
+test('the objects of a missing store are unavailable, not missing', async () => {
+  const store = await openStore(MANY)
+  renameSync(store.root, `${store.root}-away`)
+  await expect(summaries(store)).rejects.toMatchObject(UNAVAILABLE)
+  await expect(store.auditor.headFile('heads/1')).rejects.toMatchObject(UNAVAILABLE)
+  renameSync(`${store.root}-away`, store.root)
 })
 
 test('a file that grows while it is read is never returned in part', async () => {
-  const root = await temporaryFolder()
+  const { root, auditor } = await openStore(0)
   writeFileSync(join(root, 'object'), Buffer.alloc(1024 * 1024 - 1, 'a'))
   for (const more of [1, 2, 700_000]) {
     spyOnFiles('readSync').mockImplementationOnce((...args: Parameters<typeof fs.readSync>) => {
@@ -209,13 +158,13 @@ test('a file that grows while it is read is never returned in part', async () =>
       return fs.readSync(...args)
     })
     const why = 'read error: it grew while it was being read'
-    expect(fileReader(root)('object')).toEqual({ found: 'something else', why })
+    expect(await auditor.summarize('object')).toEqual({ found: 'something else', why })
     truncateSync(join(root, 'object'), 1024 * 1024 - 1)
   }
 })
 
 test('each invalid head of a folder is reported and affects no other', async () => {
-  const { root, open } = await openStore(1)
+  const { root, auditor } = await openStore(1)
   const objects = openObjects({ kind: 'file', path: root })
   const heads = [1, 2, 3, 4, 10].map((seq) => ({ seq, leaf: String(seq).padStart(64, '0'), time: seq }))
   for (const head of heads) await objects.putHead(head)
@@ -225,7 +174,7 @@ test('each invalid head of a folder is reported and affects no other', async () 
   writeFileSync(join(root, 'heads', '4'), '{"seq":1,"leaf":"' + '0'.repeat(64) + '","time":"x"}')
   writeFileSync(join(root, 'heads', '07'), '')
   mkdirSync(join(root, 'heads', '11'))
-  expect(await readHeads(open(1))).toEqual([
+  expect(await readHeads(auditor)).toEqual([
     { path: 'heads/07', seq: 0, head: null },
     { path: 'heads/1', seq: 1, head: heads[0] },
     { path: 'heads/2', seq: 2, head: null },
