@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { peerOf } from '../domain/client-address.ts'
 import { openSlots } from './fair-queue.ts'
-import type { HeldSlots } from './fair-queue.ts'
+import type { SlotCount } from './fair-queue.ts'
 import type { IpRange } from '../domain/address.ts'
 import { notesOf } from './respond.ts'
 import type { Log } from './route.ts'
@@ -46,8 +46,8 @@ interface Connection {
   socket: Socket
   /** Null for a trusted proxy. */
   peer: string | null
-  /** Slots held by its peer and network, including its own; null for a trusted proxy. */
-  held: HeldSlots | null
+  /** Slots held by its network, including its own; null for a trusted proxy. */
+  network: Readonly<SlotCount> | null
   /** In order; the first one is being handled. */
   requests: OpenRequest[]
   /** The latest request, whose body may be incomplete. */
@@ -102,16 +102,26 @@ export function boundConnections(
   server.on('connection', (socket: Socket) => {
     const peer = peerOf(socket.remoteAddress, trustedProxies)
     if (peer !== null && slots.enter(peer) !== 'admitted') return cutConnection(socket, 'peer_connections')
-    const held = peer === null ? null : slots.held(peer)
+    const network = peer === null ? null : slots.ofNetwork(peer)
     if (open.size >= bounds.connections) {
-      const victim = connectionToEvict(open.values(), held)
+      const victim = connectionToEvict(open.values(), network?.count ?? 1)
       cutConnection(victim?.socket ?? socket, 'connections')
       if (victim === null) {
         if (peer !== null) slots.leave(peer)
         return
       }
     }
-    open.set(socket, newConnection(socket, peer, held))
+    open.set(socket, {
+      socket,
+      peer,
+      network,
+      requests: [],
+      latest: null,
+      isEnding: false,
+      idleSince: performance.now(),
+      acceptedBytes: 0,
+      stalledChecks: 0,
+    })
     socket.once('close', () => forget(socket))
   })
 
@@ -156,65 +166,32 @@ export function boundConnections(
   }
 }
 
-function newConnection(socket: Socket, peer: string | null, held: HeldSlots | null): Connection {
-  const idleSince = performance.now()
-  return {
-    socket,
-    peer,
-    held,
-    requests: [],
-    latest: null,
-    isEnding: false,
-    idleSince,
-    acceptedBytes: 0,
-    stalledChecks: 0,
-  }
-}
-
 /**
- * Chooses the connection to close if all slots are taken: one of the peer with the most connections in the network with
- * the most connections. If no network has more than that of the new connection, only an idle connection is closed, the
- * one idle for longest, or else one that is not read. A new client is thus served even if a thousand networks hold the
- * same number of slots.
+ * Chooses the connection to close if all slots are taken: in the network with the most connections an idle one first, the
+ * one idle for longest. If no network has more than that of the new connection, only an idle connection is closed. A new
+ * client is thus served even if a thousand networks hold the same number of slots.
  *
- * @param own slots of the new connection's peer, including the new one; null for a trusted proxy
+ * @param own slots of the new connection's network, including the new one
  */
-function connectionToEvict(open: Iterable<Connection>, own: HeldSlots | null): Connection | null {
-  let candidate: Connection | null = null
+function connectionToEvict(open: Iterable<Connection>, own: number): Connection | null {
+  let victim: Connection | null = null
   for (const connection of open) {
-    if (connection.held === null || !isEvictable(connection, connection.held, own)) continue
-    if (candidate === null || isEvictedBefore(connection, candidate)) candidate = connection
+    const slots = connection.network?.count ?? 0
+    if (slots < own || (slots === own && !isIdle(connection))) continue
+    if (victim === null || isEvictedBefore(connection, victim)) victim = connection
   }
-  return candidate
-}
-
-function isEvictable(
-  connection: Connection,
-  { network, address }: HeldSlots,
-  own: HeldSlots | null,
-): boolean {
-  const excess =
-    network === own?.network ? address.count - own.address.count : network.count - (own?.network.count ?? 1)
-  return excess > 0 || (excess === 0 && activityOf(connection) !== IN_USE)
+  return victim
 }
 
 function isEvictedBefore(one: Connection, other: Connection): boolean {
-  const networkDifference = (one.held?.network.count ?? 0) - (other.held?.network.count ?? 0)
-  if (networkDifference !== 0) return networkDifference > 0
-  const peerDifference = (one.held?.address.count ?? 0) - (other.held?.address.count ?? 0)
-  if (peerDifference !== 0) return peerDifference > 0
-  const activity = activityOf(one)
-  const otherActivity = activityOf(other)
-  if (activity !== otherActivity) return activity < otherActivity
-  return activity === UNREAD ? one.stalledChecks > other.stalledChecks : one.idleSince < other.idleSince
+  const more = (one.network?.count ?? 0) - (other.network?.count ?? 0)
+  const idler = Number(isIdle(one)) - Number(isIdle(other))
+  return (more || idler || other.idleSince - one.idleSince) > 0
 }
 
-const [IDLE, UNREAD, IN_USE] = [0, 1, 2]
-
 /** A request counts once its body is complete, so that a slow sender can be evicted. */
-function activityOf({ latest, requests, stalledChecks }: Connection): number {
-  if (latest === null || !latest.complete || requests.length === 0) return IDLE
-  return stalledChecks > 0 ? UNREAD : IN_USE
+function isIdle({ latest, requests }: Connection): boolean {
+  return latest === null || !latest.complete || requests.length === 0
 }
 
 interface PendingBytes {
@@ -224,7 +201,7 @@ interface PendingBytes {
 
 /**
  * Selects connections to cut until the pending bytes fit the limit. Each step takes the network with the most pending
- * bytes, and in it the connection with the most bytes, weighted by how long it has stalled.
+ * bytes, and in it the connection with the most bytes.
  */
 function connectionsOverBudget(open: Iterable<Connection>, maxBytes: number): Connection[] {
   const waiting = pendingBytesOf(open)
@@ -233,14 +210,14 @@ function connectionsOverBudget(open: Iterable<Connection>, maxBytes: number): Co
   // A proxy serves many clients, so each of its connections is a separate group.
   const byNetwork = new Map<object, PendingBytes[]>()
   for (const each of waiting) {
-    const key = each.connection.held?.network ?? each.connection
+    const key = each.connection.network ?? each.connection
     const members = byNetwork.get(key)
     if (members) members.push(each)
     else byNetwork.set(key, [each])
   }
   const groups = [...byNetwork.values()].map((members) => ({
     bytes: members.reduce((sum, { bytes }) => sum + bytes, 0),
-    members: members.toSorted((one, other) => weightOf(one) - weightOf(other)),
+    members: members.toSorted((one, other) => one.bytes - other.bytes),
   }))
   const cut: Connection[] = []
   while (total > maxBytes) {
@@ -252,10 +229,6 @@ function connectionsOverBudget(open: Iterable<Connection>, maxBytes: number): Co
     cut.push(last.connection)
   }
   return cut
-}
-
-function weightOf({ bytes, connection }: PendingBytes): number {
-  return bytes * (1 + connection.stalledChecks)
 }
 
 /** Pending bytes per connection. A body that several connections share, such as a cached page, is counted once. */

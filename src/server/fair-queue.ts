@@ -20,17 +20,11 @@ export interface OpenSlots {
   /** Takes a slot for an address, or several. An admitted caller must call `leave` once with the same number. */
   enter(address: string, number?: number): Admission
   leave(address: string, number?: number): void
-  /** The slots that an address and its network hold, kept current while the address holds a slot. */
-  held(address: string): HeldSlots
+  /** The slots that the network of an address holds, kept current while it holds one. */
+  ofNetwork(address: string): Readonly<SlotCount>
 }
 
-export interface HeldSlots {
-  address: Readonly<SlotCount>
-  /** The same object for all addresses of a network. */
-  network: Readonly<SlotCount>
-}
-
-interface SlotCount {
+export interface SlotCount {
   count: number
 }
 
@@ -62,10 +56,7 @@ export function openSlots({ perAddress, perNetwork, perRegion = Infinity, all }:
       count(byRegion, regionOf(address), -number)
       taken -= number
     },
-    held: (address) => ({
-      address: slotCountOf(byAddress, address),
-      network: slotCountOf(byNetwork, networkOf(address)),
-    }),
+    ofNetwork: (address) => slotCountOf(byNetwork, networkOf(address)),
   }
 }
 
