@@ -1,3 +1,9 @@
+import { COLUMNS, COLUMN_NAMES } from '../../domain/feed/columns.ts'
+import type { ColumnName } from '../../domain/feed/columns.ts'
+import { itemsOfKey } from '../../domain/feed/source.ts'
+import { unitOf } from '../../domain/feed/subscription.ts'
+import type { TimelineStop } from '../../domain/year/history/calendar.ts'
+import { bumpColumns } from '../../domain/year/history/rank-history.ts'
 import { xml } from '../feed/formats.ts'
 import type { Xml } from '../feed/formats.ts'
 import {
@@ -12,6 +18,8 @@ import {
   shortTitle,
 } from './rank-charts.ts'
 import type { Band, ChartColumn, ChartTheme, Palette } from './rank-charts.ts'
+import { manifestsOf } from './year-lists.ts'
+import type { ListsByDigest } from './year-lists.ts'
 
 /** Sizes of the chart of an item, in pixels: narrow enough to be read on a phone as a whole. */
 const ITEM_CHART_SIZE = { width: 480, height: 356 }
@@ -142,4 +150,36 @@ function legend(name: string, index: number, colour: string, ink: string): Xml {
   const x = 16 + index * LEGEND_WIDTH
   return xml`<path d="M${x} 42h18" stroke="${colour}" stroke-width="3"/><text x="${x + 24}" y="46" fill="${ink}">${name}</text>
 `
+}
+
+/** The ranks of an item in a range, in its own list and in Popular; null if no publication lists it. */
+export function itemChartOf(
+  stops: readonly TimelineStop[],
+  lists: ListsByDigest,
+  key: string,
+): Omit<ItemChart, 'theme'> | null {
+  const newestFirst = manifestsOf(stops).toReversed()
+  const listed = (name: ColumnName): boolean =>
+    newestFirst.some(({ sha256 }) => lists.get(sha256)?.ranks[name].has(key))
+  const names = COLUMN_NAMES.filter(listed)
+  if (names.length === 0) return null
+  const items = newestFirst.flatMap(({ sha256 }) => lists.get(sha256)?.popular ?? [])
+  const series = names.map((name) => ({
+    name: `in ${COLUMNS[name]}`,
+    ranks: bumpColumns(stops, (sha256) => lists.get(sha256)?.ranks[name] ?? null).map(
+      ({ ranks }) => ranks?.get(key) ?? null,
+    ),
+  }))
+  const heading = items.find((item) => item.key === key)?.title ?? key
+  const values = stops.map((stop) =>
+    stop.kind === 'gap' ? null : (lists.get(stop.item.manifest.sha256)?.positions.get(key)?.points ?? null),
+  )
+  const [{ source } = { source: '' }] = itemsOfKey(key)
+  return {
+    heading,
+    title: `${heading}: rank in the Year`,
+    columns: bumpColumns(stops, () => null),
+    series,
+    numbers: { name: unitOf(source), values },
+  }
 }

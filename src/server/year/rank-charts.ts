@@ -1,8 +1,12 @@
 import { firstCodePoints, withoutOverrides } from '../../domain/text.ts'
 import type { Day } from '../../domain/time.ts'
 import type { BumpColumn, BumpLine } from '../../domain/year/history/rank-history.ts'
+import type { TimelineStop } from '../../domain/year/history/calendar.ts'
+import { bumpColumns, bumpLines } from '../../domain/year/history/rank-history.ts'
 import { xml } from '../feed/formats.ts'
 import type { Xml } from '../feed/formats.ts'
+import { manifestsOf } from './year-lists.ts'
+import type { ListsByDigest } from './year-lists.ts'
 
 export const CHART_THEMES = ['light', 'dark'] as const
 export type ChartTheme = (typeof CHART_THEMES)[number]
@@ -212,3 +216,23 @@ export function shortTitle(title: string, length: number): string {
 export function round(value: number): number {
   return Math.round(value * 10) / 10
 }
+
+/** Columns, lines and titles of the bump chart of `popular`, and of its table. */
+export function chartOf(
+  stops: readonly TimelineStop[],
+  lists: ListsByDigest,
+): Pick<BumpChart, 'columns' | 'lines' | 'top' | 'titleOf'> {
+  const columns = bumpColumns(stops, (sha256) => lists.get(sha256)?.ranks.popular ?? null)
+  const newest = manifestsOf(stops).at(-1)
+  const items = lists.get(newest?.sha256 ?? '')?.popular ?? []
+  const titles = new Map(items.map(({ key, title }) => [key, title]))
+  return {
+    columns,
+    lines: bumpLines(columns, CHART_TOP),
+    top: CHART_TOP,
+    titleOf: (key: string): string => titles.get(key) ?? key,
+  }
+}
+
+/** Ranks shown in a bump chart. */
+export const CHART_TOP = 20

@@ -1,49 +1,34 @@
-import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
-import { COLUMNS, COLUMN_NAMES } from '../../domain/feed/columns.ts'
-import type { ColumnName } from '../../domain/feed/columns.ts'
 import { similarQuery } from '../../domain/feed/search/search.ts'
-import { itemsOfKey } from '../../domain/feed/source.ts'
-import { unitOf } from '../../domain/feed/subscription.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { parseQuery } from '../../domain/query.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { dayField } from '../../domain/wire-fields.ts'
-import { firstDayOf, lastDayOf, momentAt, timelineStops } from '../../domain/year/history/calendar.ts'
+import { momentAt } from '../../domain/year/history/calendar.ts'
 import type { TimelineStop } from '../../domain/year/history/calendar.ts'
-import type { ProvedLedger } from '../../domain/year/chain.ts'
 import { historyQuerySchema, pastOr } from '../../domain/year/history/history.ts'
 import type { HistoryRefusal } from '../../domain/year/history/history.ts'
-import { bumpColumns, bumpLines, lastStops, turnoverBetween } from '../../domain/year/history/rank-history.ts'
+import { lastStops, turnoverBetween } from '../../domain/year/history/rank-history.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
-import { onceFor } from '../../domain/once.ts'
 import type { Compute } from '../computed-requests.ts'
 import type { FeedHost } from '../feed/feeds.ts'
 import { similarContract } from '../feed/search-routes.ts'
-import { JSON_TYPE, publishedBody } from '../respond.ts'
+import { publishedBody, publishedJson } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
 import { invalidValues, publicAccess, publishedRoute } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
-import { itemChartSvg } from './item-chart.ts'
-import type { ItemChart } from './item-chart.ts'
-import { CHART_THEMES, bumpChartSvg } from './rank-charts.ts'
-import type { BumpChart } from './rank-charts.ts'
+import { itemChartSvg, itemChartOf } from './item-chart.ts'
+import { CHART_THEMES, bumpChartSvg, chartOf, CHART_TOP } from './rank-charts.ts'
 import type { ProvedPublications } from './proved-publications.ts'
 import { HISTORY_DOCS, historyContract, indexContract } from './routes.ts'
 import { CHANGES_COMMON } from './year-changes.ts'
-import { PUBLICATIONS_MAX } from './year-lists.ts'
+import { PUBLICATIONS_MAX, stopsOnce, manifestsOf } from './year-lists.ts'
 import type { ListedItem, ListsByDigest, ReadYearLists } from './year-lists.ts'
-
-/** Ranks shown in a bump chart. */
-const CHART_TOP = 20
 
 /** Publications without `count`. */
 export const COUNT_DEFAULT = 30
-
-/** Cached bodies: a chart has up to 100 KB, ranks up to 250 KB. */
-const BODIES_MAX = 48
 
 const countField = z
   .string()
@@ -89,7 +74,6 @@ interface Range {
 
 /** Routes of the ranks over publications: as JSON and as a chart (docs/api.md). */
 export function rankRoutes({ publications, lists, clock, host, compute }: RankPorts): Route[] {
-  const bodies = new LRUCache<string, PublishedBody>({ max: BODIES_MAX })
   const prefix = (): string => (host().demo ? 'DEMO: ' : '')
 
   const readRange = async (requested: Instant | undefined, count: number): Promise<Range> => {
@@ -104,83 +88,35 @@ export function rankRoutes({ publications, lists, clock, host, compute }: RankPo
     const previous = manifests.length > count ? (manifests[0] ?? null) : null
     return { stops: shown, previous, lists: await lists(manifests) }
   }
-  /** The body of a range: equal names have equal bodies. Lists are verified even for a cached body. */
-  const bodyOf = (range: Range, name: string, contentType: string, write: () => string): PublishedBody => {
-    const facts = range.stops.map((stop) =>
-      stop.kind === 'gap' ? `${firstDayOf(stop)} ${lastDayOf(stop)}` : stop.item.manifest.sha256,
-    )
-    const key = [name, range.previous?.sha256, ...facts].join(' ')
-    const cached = bodies.get(key)
-    if (cached) return cached
-    const headers = contentType === SVG_TYPE ? SVG_HEADERS : {}
-    const body = publishedBody(write(), { contentType, cacheControl: 'public, max-age=60', headers })
-    bodies.set(key, body)
-    return body
-  }
 
   return [
     publishedRoute(ranksContract, (params, event) => {
       const { at, count } = parseQuery(ranksQuery, params, RANK_CODES)
       return compute(event, async () => {
-        const range = await readRange(at, count)
-        return bodyOf(range, 'ranks', JSON_TYPE, () => JSON.stringify(ranksOf(range)))
+        return publishedJson(ranksOf(await readRange(at, count)), CACHE_CONTROL)
       })
     }),
     publishedRoute(chartContract, (params, event) => {
       const { at, count, theme } = parseQuery(chartQuery, params, CHART_CODES)
       return compute(event, async () => {
-        const range = await readRange(at, count)
-        return bodyOf(range, `chart ${theme}`, SVG_TYPE, () =>
-          bumpChartSvg({ ...chartOf(range.stops, range.lists), theme, prefix: prefix() }),
-        )
+        const { stops, lists: read } = await readRange(at, count)
+        return publishedSvg(bumpChartSvg({ ...chartOf(stops, read), theme, prefix: prefix() }))
       })
     }),
     publishedRoute(itemChartContract, (params, event) => {
       const { key, at, count, theme } = parseQuery(itemChartQuery, params, ITEM_CHART_CODES)
       return compute(event, async () => {
-        const range = await readRange(at, count)
-        const chart = itemChartOf(range, key)
+        const { stops, lists: read } = await readRange(at, count)
+        const chart = itemChartOf(stops, read, key)
         if (!chart) throw new Refusal<ItemChartRefusal>('item_not_listed')
-        return bodyOf(range, `item ${theme} ${key}`, SVG_TYPE, () =>
-          itemChartSvg({ ...chart, heading: prefix() + chart.heading, title: prefix() + chart.title, theme }),
-        )
+        const [heading, title] = [prefix() + chart.heading, prefix() + chart.title]
+        return publishedSvg(itemChartSvg({ ...chart, heading, title, theme }))
       })
     }),
   ]
 }
 
-/** The ranks of an item in a range, in its own list and in Popular; null if no publication lists it. */
-export function itemChartOf(
-  { stops, lists }: Pick<Range, 'stops' | 'lists'>,
-  key: string,
-): Omit<ItemChart, 'theme'> | null {
-  const newestFirst = manifestsOf(stops).toReversed()
-  const listed = (name: ColumnName): boolean =>
-    newestFirst.some(({ sha256 }) => lists.get(sha256)?.ranks[name].has(key))
-  const names = COLUMN_NAMES.filter(listed)
-  if (names.length === 0) return null
-  const items = newestFirst.flatMap(({ sha256 }) => lists.get(sha256)?.popular ?? [])
-  const series = names.map((name) => ({
-    name: `in ${COLUMNS[name]}`,
-    ranks: bumpColumns(stops, (sha256) => lists.get(sha256)?.ranks[name] ?? null).map(
-      ({ ranks }) => ranks?.get(key) ?? null,
-    ),
-  }))
-  const heading = items.find((item) => item.key === key)?.title ?? key
-  const values = stops.map((stop) =>
-    stop.kind === 'gap' ? null : (lists.get(stop.item.manifest.sha256)?.positions.get(key)?.points ?? null),
-  )
-  const [{ source } = { source: '' }] = itemsOfKey(key)
-  return {
-    heading,
-    title: `${heading}: rank in the Year`,
-    columns: bumpColumns(stops, () => null),
-    series,
-    numbers: { name: unitOf(source), values },
-  }
-}
-
-const SVG_TYPE = 'image/svg+xml; charset=utf-8'
+const CACHE_CONTROL = 'public, max-age=60'
 
 const RANK_CODES = { at: 'invalid_at', count: 'invalid_count' } as const satisfies Record<string, RankRefusal>
 
@@ -188,36 +124,21 @@ const CHART_CODES = { ...RANK_CODES, theme: 'invalid_theme' } as const
 
 const ITEM_CHART_CODES = { ...CHART_CODES, key: 'invalid_key' } as const
 
-/** A picture opened on its own must not run anything; other pages may show it. */
-const SVG_HEADERS = {
-  'content-security-policy': "default-src 'none'",
-  'x-content-type-options': 'nosniff',
-  'cross-origin-resource-policy': 'cross-origin',
-}
-
-/** The stops of a verified ledger, computed once per ledger. */
-export const stopsOnce = onceFor((proved: ProvedLedger): readonly TimelineStop[] => timelineStops(proved))
-
-export function manifestsOf(stops: readonly TimelineStop[]): Manifest[] {
-  return stops.flatMap((stop) => (stop.kind === 'publication' ? [stop.item.manifest] : []))
-}
-
-/** Columns, lines and titles of the bump chart of `popular`, and of its table. */
-export function chartOf(
-  stops: readonly TimelineStop[],
-  lists: ListsByDigest,
-): Pick<BumpChart, 'columns' | 'lines' | 'top' | 'titleOf'> {
-  const columns = bumpColumns(stops, (sha256) => lists.get(sha256)?.ranks.popular ?? null)
-  const newest = manifestsOf(stops).at(-1)
-  const items = lists.get(newest?.sha256 ?? '')?.popular ?? []
-  const titles = new Map(items.map(({ key, title }) => [key, title]))
-  return {
-    columns,
-    lines: bumpLines(columns, CHART_TOP),
-    top: CHART_TOP,
-    titleOf: (key: string): string => titles.get(key) ?? key,
+/** Publishes a picture: opened on its own it must not run anything, and other pages may show it. */
+function publishedSvg(svg: string): PublishedBody {
+  const headers = {
+    'content-security-policy': "default-src 'none'",
+    'x-content-type-options': 'nosniff',
+    'cross-origin-resource-policy': 'cross-origin',
   }
+  return publishedBody(svg, {
+    contentType: `${SVG_TYPE}; charset=utf-8`,
+    cacheControl: CACHE_CONTROL,
+    headers,
+  })
 }
+
+const SVG_TYPE = 'image/svg+xml'
 
 type RankedRow = [item: number, points: number, comments: number | null]
 
@@ -321,7 +242,7 @@ export const chartContract: Contract<RankRefusal> = {
     'publications. A gap breaks every line. With `at`, the picture stays the same while no publication is added before it.',
   ].join(' '),
   query: chartQuery,
-  contentType: 'image/svg+xml',
+  contentType: SVG_TYPE,
   success: z.string(),
   successDescription: 'An SVG picture without scripts, styles and references',
   refusals: {

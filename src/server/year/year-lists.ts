@@ -4,13 +4,15 @@ import pLimit from 'p-limit'
 import { COLUMN_NAMES } from '../../domain/feed/columns.ts'
 import type { ColumnName } from '../../domain/feed/columns.ts'
 import type { ChangeToken, Objects } from '../../domain/ports.ts'
-import { positionsOf } from '../../domain/year/history/calendar.ts'
-import type { YearPosition } from '../../domain/year/history/calendar.ts'
+import { positionsOf, timelineStops } from '../../domain/year/history/calendar.ts'
+import type { YearPosition, TimelineStop } from '../../domain/year/history/calendar.ts'
 import { TOP_LENGTH } from '../../domain/year/history/missed.ts'
 import type { YearTops } from '../../domain/year/history/missed.ts'
 import type { Ranks } from '../../domain/year/history/rank-history.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
 import type { YearFeed, YearItem } from '../../domain/year/schema.ts'
+import type { ProvedLedger } from '../../domain/year/chain.ts'
+import { onceFor } from '../../domain/once.ts'
 import { envelopeOf } from './proved-publications.ts'
 import type { ReadPublication } from './proved-publications.ts'
 
@@ -100,4 +102,11 @@ function listsOf(feed: YearFeed): YearLists {
 function listedItem(item: YearItem): ListedItem {
   const { key, rank, source, title, url, discussionUrl, points, comments, publishedAt } = item
   return { key, rank, source, title, url, discussionUrl, points, comments, publishedAt }
+}
+
+/** The stops of a verified ledger, computed once per ledger. */
+export const stopsOnce = onceFor((proved: ProvedLedger): readonly TimelineStop[] => timelineStops(proved))
+
+export function manifestsOf(stops: readonly TimelineStop[]): Manifest[] {
+  return stops.flatMap((stop) => (stop.kind === 'publication' ? [stop.item.manifest] : []))
 }

@@ -10,7 +10,9 @@ import { stayOf } from '../../../domain/year/history/rank-history.ts'
 import type { Manifest } from '../../../domain/year/ledger.ts'
 import { trendContract } from '../../feed/search-routes.ts'
 import { codeOf } from '../../route.ts'
-import { ITEM_CHART_PATH, itemChartOf, manifestsOf } from '../../year/rank-routes.ts'
+import { ITEM_CHART_PATH } from '../../year/rank-routes.ts'
+import { itemChartOf } from '../../year/item-chart.ts'
+import { manifestsOf } from '../../year/year-lists.ts'
 import { NOTHING, formatDay, html } from '../html.ts'
 import type { Html } from '../html.ts'
 import { ITEM_PATH, withQuery } from '../layout.ts'
@@ -60,7 +62,7 @@ export function yearRanksSection(
     if (listed.length === 0 && (links.length === 0 || !(await isStored(reads.trend)))) return null
     const shown = shownStops(record)
     const folded = foldAbsent(rows)
-    const chart = hasYearChart(record) ? itemChartOf({ stops: shown, lists }, key) : null
+    const chart = hasYearChart(record) ? itemChartOf(shown, lists, key) : null
     const stays = staysIn(manifests, record, manifests[0] === manifestsOf(stops)[0])
     const pages = links.map(({ at, text }) => query.sectionLink('year-ranks', { at }, text))
     const share = listed.length > 0 ? shareItem(view.frame.baseUrl(), key, manifestsOf(shown)) : NOTHING
