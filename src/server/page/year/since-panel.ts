@@ -13,6 +13,7 @@ import type { Html } from '../html.ts'
 import type { View } from '../rendered-pages.ts'
 import { refusalsOf, section } from '../sections.ts'
 import type { Section, SectionPage } from '../sections.ts'
+import { missedLink } from './missed.ts'
 
 const TITLE = 'Changes of the Year'
 
@@ -56,7 +57,7 @@ export function sinceSection(view: View, place: 'home' | 'page'): Promise<Sectio
       newest,
       { base, count: changes ? countOf(changes) : 0 },
       heading,
-      contentOf(base, newest, changes, place),
+      contentOf(base, newest, changes, place, now),
       place,
     )
   })
@@ -138,11 +139,13 @@ function contentOf(
   newest: TimelineItem,
   changes: YearChanges<ListedItem> | null,
   place: 'home' | 'page',
+  now: Instant,
 ): Html {
   const compared = `/?sort=year&at=${timeOf(base)}&with=${timeOf(newest)}#feed`
   return html`<p class="as-of">
       Popular of ${newest.manifest.asOfDay} against ${base.manifest.asOfDay}.
       <a href="${compared}">Compare all lists</a>
+      ${place === 'home' ? html`<a class="narrow" href="${missedLink(now)}">What did I miss?</a>` : NOTHING}
     </p>
     <div class="changes">
       ${changes ? changesOf(changes, place === 'home' ? 3 : 2) : html`<p class="empty">One of them has an older layout.</p>`}
