@@ -48,15 +48,6 @@ describe('a job monitor', () => {
     expect(down.pings).toHaveLength(2)
   })
 
-  test('a redirect of the monitor is not followed', async () => {
-    const elsewhere = await startPingService()
-    const moved = await startPingService((response) =>
-      response.writeHead(302, { location: `${elsewhere.url}/start` }).end(),
-    )
-    await expect(watchAt(moved.url).started('collect')).rejects.toThrow('responded with 302')
-    expect(elsewhere.pings).toEqual([])
-  })
-
   test('a monitor that never responds is given up', async () => {
     const { url, pings } = await startPingService(() => undefined)
     await expect(watchAt(url, 200).started('collect')).rejects.toThrow('no complete response within 200 ms')

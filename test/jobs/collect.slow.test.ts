@@ -159,31 +159,6 @@ describe('a misbehaving source', () => {
     },
   )
 
-  test.each(
-    LASTING.flatMap((fault): [Fault, Replayed[]][] => [
-      [fault, ['hn', 'lobsters', 'github', 'replicate']],
-      [fault, ['hn-search', 'lesswrong', 'huggingface', 'reddit']],
-    ]),
-  )(
-    'slow sources are abandoned at their timeout and do not affect the others: %s, %j',
-    async (fault, servers) => {
-      const world = await replay()
-      for (const server of servers) world.fault(server, fault)
-      const { ports, stored } = await openPorts()
-      const faulty = servers.map((server) => SOURCE_OF[server])
-      // Only they are given little time: the others may be slow for another reason.
-      const hasty = sourcesOf(world, { answerMs: 1_000 }).filter(({ source }) => faulty.includes(source))
-      const patient = sourcesOf(world).filter(({ source }) => !faulty.includes(source))
-      const report = await collectSources(ports, [...hasty, ...patient], never)
-      const kept = await stored()
-      for (const server of servers) {
-        expectRest(report, kept, server)
-        expect(report.sources[SOURCE_OF[server]]?.reason).toContain('no complete response within 1000 ms')
-      }
-      expectWhole(report, kept, faulty)
-    },
-  )
-
   test('the run fails when all sources misbehave, with the reason of each', async () => {
     const world = await replay()
     for (const server of Object.keys(REPLAYED) as Replayed[]) world.fault(server, 'failing')

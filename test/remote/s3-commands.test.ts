@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
 import { signedWorkspace } from '../support/exports.ts'
 import { filesOfFolder } from '../support/temporary-folder.ts'
 import { AS_OF } from '../support/workspace.ts'
-import { s3Error, startS3Server } from '../support/s3-server.ts'
-import type { S3Fault, S3Server } from '../support/s3-server.ts'
+import { startS3Server } from '../support/s3-server.ts'
+import type { S3Server } from '../support/s3-server.ts'
 
 let server: S3Server
 let prefixes = 0
@@ -64,42 +64,6 @@ test('a day is published to an S3 store once, and replayed from it byte for byte
   expect(createHash('sha256').update(body).digest('hex')).toBe(first.report.sha256)
   expect(await (await fetch(`${url}/readyz`)).json()).toMatchObject({ checks: { archive: 'ok' } })
   expect(await end('SIGTERM')).toBe(0)
-})
-
-test.each<[string, RegExp, S3Fault[], string]>([
-  ['the object is gone', /sha256/, [s3Error(404, 'NoSuchKey')], 'archive_corrupt'],
-  ['the object has other bytes', /sha256/, [{ status: 200, body: '{}' }], 'archive_corrupt'],
-  ['the bucket is gone', /sha256/, [s3Error(404, 'NoSuchBucket')], 'storage_unavailable'],
-  ['the credentials are refused', /list-type/, [s3Error(403, 'AccessDenied')], 'storage_unavailable'],
-  [
-    'the store is too busy',
-    /list-type/,
-    [s3Error(503, 'SlowDown'), s3Error(503, 'SlowDown'), s3Error(503, 'SlowDown')],
-    'lookup_failed',
-  ],
-])(
-  'the server refuses history while %s, and responds again afterwards',
-  async (_what, target, faults, code) => {
-    const { data, env } = storePlace()
-    await publish(data, env())
-    const { url, child } = await serve(['--data-dir', data], { env: env() })
-    onTestFinished(() => void child.kill('SIGKILL'))
-    server.fail('GET', target, ...faults)
-    const refused = await fetch(`${url}/api/feed/history?sort=year`)
-    expect(refused.status).toBe(503)
-    expect(await refused.json()).toMatchObject({ error: `year_history_${code}` })
-    expect((await fetch(`${url}/api/feed/history?sort=year`)).status).toBe(200)
-  },
-)
-
-test('publishing to a store that ignores If-None-Match exits with 74 and stores nothing', async () => {
-  const { data, prefix, env } = storePlace()
-  const finished = await publish(data, env(server.bareUrl))
-  expect(finished).toMatchObject({ code: 74, report: { outcome: 'failed' } })
-  expect(finished.report.reason).toContain('ignores If-None-Match')
-  expect(finished.stderr.trim().split('\n')).toHaveLength(1)
-  const listing = await fetch(`${server.bareUrl}/${server.location().bucket}?list-type=2&prefix=${prefix}/`)
-  expect(await listing.text()).not.toMatch(/<Key>[^<]*\/(?:sha256|heads)\//)
 })
 
 test('an export into a bucket has the files of an export into a folder, and writes the checkpoint last', async () => {

@@ -12,8 +12,6 @@ import { temporaryFolder } from '../support/dash.ts'
 import { ENDED, openTerminal } from '../support/terminal.ts'
 import type { TerminalOptions, TestTerminal } from '../support/terminal.ts'
 
-const ESC = '\x1b'
-
 /** Starts a server with a model that the test controls. */
 async function startGated(
   options: AgentServerOptions = {},
@@ -148,34 +146,6 @@ describe('an answer on a terminal', () => {
     expect(rowsFrom(screen, '> Count').filter(Boolean).slice(1, 41)).toEqual(words)
   })
 
-  test('an answer under NO_COLOR has the marks of Markdown instead of colours', async () => {
-    const { answered, terminal } = await startTalk({ env: { NO_COLOR: '1' } })
-    await answered('Plain', '# Head\n\nsome **bold** `code`', 'today left')
-    expect(await terminal.screen()).toContain('# Head\n\nsome **bold** `code`')
-    expect(terminal.written).not.toMatch(new RegExp(String.raw`${ESC}\[[\d;]*m`))
-  })
-
-  test('an answer brings no escape of the model to the terminal', async () => {
-    const { ask, model, terminal } = await startTalk()
-    await ask('Attack')
-    const attacks = [
-      '\x1b]0;owned\x07',
-      '\x1b[2J',
-      '\x1b]52;c;b3duZWQ=\x07',
-      '\u009b31m',
-      '\x1b]8;;http://evil.example\x1b\\x',
-      '\u202eabc',
-      '\r\x1b[Knothing',
-      '&#27;[7m',
-      '\x08\x08\x08',
-    ]
-    for (const attack of attacks) for (const part of attack) model.say(part)
-    model.finish(' end of it')
-    await terminal.until('today left')
-    for (const begun of [`${ESC}]`, `${ESC}[2J`, `${ESC}[7m`, `${ESC}[31m`, '\u009b', '\u202e', '\b'])
-      expect(terminal.written).not.toContain(begun)
-    expect(await terminal.screen()).toContain('end of it')
-  })
 })
 
 describe('Ctrl-C', () => {
@@ -406,13 +376,6 @@ test('a limit is reported with its scope and the time of its end, and the questi
   expect(rowsFrom(await terminal.until('0/1 session, 8/10 today left'), '> /retry')[1]).toBe('two')
 })
 
-test('the word quit leaves the conversation with 0 and sends nothing', async () => {
-  const { model, terminal } = await startTalk()
-  await terminal.enter('quit')
-  await terminal.until(`${ENDED} 0`)
-  expect(model.requestCount).toBe(0)
-})
-
 test('one answer to a question on the command line is rendered on a terminal', async () => {
   const { server, model } = await startGated()
   const terminal = await openTerminal(['chat', '--url', server.url, 'What', 'is', 'new?'])
@@ -422,15 +385,6 @@ test('one answer to a question on the command line is rendered on a terminal', a
   expect(screen).toContain('See a bold story (https://example.org/a).\n')
   expect(screen).toMatch(/left\nended with 0/)
   expect(screen).not.toContain('waiting for the answer')
-})
-
-test('a link to a web page is a hyperlink if the terminal knows them', async () => {
-  const { answered, terminal } = await startTalk({ env: { FORCE_HYPERLINK: '1' } })
-  const text = 'See [a story](https://example.org/a) and [b](javascript:x)'
-  const screen = await answered('Links?', text, 'today left')
-  expect(screen).toContain('See a story and ')
-  expect(terminal.written).toContain('\x1b]8;;https://example.org/a\x1b\\')
-  expect(terminal.written).not.toContain('8;;javascript')
 })
 
 test('an answer can be saved, and the quota shown', async () => {
@@ -534,34 +488,3 @@ describe('a server with errors', () => {
   })
 })
 
-test('turns about an item and turns about the site stay separate', async () => {
-  const server = await startScripted()
-  const terminal = await openChat(server, { rows: 60 })
-  let answers = 0
-  const ask = async (question: string): Promise<string[]> => {
-    await terminal.enter(question)
-    answers += 1
-    await terminal.until((screen) => screen.split('59/60 today left').length === answers + 1)
-    const { messages } = JSON.parse(server.requests.at(-1)?.body ?? '') as { messages: { content: string }[] }
-    return messages.map(({ content }) => content)
-  }
-  expect(await ask('of the site')).toEqual(['of the site'])
-  await terminal.enter('/item hn-1')
-  await terminal.until('chatting about the item hn-1')
-  expect(await ask('of the item')).toEqual(['of the item'])
-  await terminal.enter('/item')
-  await terminal.until('chatting about the whole site')
-  expect(await ask('again')).toEqual(['of the site', 'Hello', 'again'])
-})
-
-test('an answer is plain text if standard output is a file', async () => {
-  const { ask, model, terminal } = await startTalk({ outputFile: 'answers' })
-  await ask('Question')
-  model.say('An **ans')
-  model.finish('wer**')
-  const screen = await terminal.until('today left')
-  expect(screen).not.toContain('An ')
-  await terminal.press('C-d')
-  await terminal.until(`${ENDED} 0`)
-  expect(await readFile(join(terminal.home, 'answers'), 'utf8')).toBe('An **answer**\n')
-})

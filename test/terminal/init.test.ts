@@ -81,28 +81,6 @@ describe('the prompts of init', () => {
     })
   })
 
-  test('the prompt for the output is omitted with --print', async () => {
-    const home = temporaryFolder()
-    const flags = ['--data-dir', 'data', '--base-url', 'http://dash.example', '--chat-model', 'auto']
-    const terminal = await openTerminal(['init', ...flags, ...ADDRESS, '--print', 'nothing'], { home })
-    await terminal.until('Addresses of the proxy in front')
-    await terminal.press('Enter')
-    await terminal.until('Key of the model-routing service')
-    await terminal.press('Enter')
-    expect(await terminal.until(`${ENDED} 0`)).not.toContain('How will you run')
-    expect(readdirSync(home).sort()).toEqual(['.env', 'data'])
-  })
-
-  test('the only prompt for an existing env file is the one for the output', async () => {
-    const home = temporaryFolder()
-    await dash(['init', '--yes', '--quiet'], { cwd: home })
-    const terminal = await openTerminal(['init', '--no-env'], { home, outputFile: 'printed' })
-    await terminal.until('How will you run')
-    await terminal.press('Down', 'Down', 'Enter')
-    await terminal.until(`${ENDED} 0`)
-    expect(readFileSync(join(home, 'printed'), 'utf8')).toContain('docker compose up -d --build')
-  })
-
   test('prompts can be cancelled, and then nothing is written', async () => {
     const home = temporaryFolder()
     const terminal = await openTerminal(['init'], { home })

@@ -3,8 +3,6 @@ import { newsWorkspace } from '../support/news.ts'
 import { ENDED, openTerminal } from '../support/terminal.ts'
 import type { TerminalOptions } from '../support/terminal.ts'
 
-const ESC = '\x1b'
-
 async function printed(
   args: readonly string[],
   options: TerminalOptions = {},
@@ -33,18 +31,4 @@ describe('dash top on a terminal', () => {
     expect(items[2]).toMatch(/Live story$/)
   })
 
-  test('titles are hyperlinks if the terminal knows them, and bring no control character', async () => {
-    const { written } = await printed(['top'], { columns: 120, env: { FORCE_HYPERLINK: '1' } })
-    expect(written).toContain(`${ESC}]8;;https://example.org/51${ESC}\\Live story${ESC}]8;;${ESC}\\`)
-    expect(written).not.toContain('8;;javascript')
-    expect(
-      written
-        .split(ESC)
-        .slice(1)
-        .every((part) => part.startsWith(']8;;') || /^\\(?!\\)/.test(part)),
-    ).toBe(true)
-    expect(written).not.toMatch(/[\u0080-\u009f\u202e]/)
-    const plain = await printed(['top'], { columns: 120 })
-    expect(plain.written).not.toContain(ESC)
-  })
 })

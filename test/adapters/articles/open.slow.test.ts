@@ -6,7 +6,6 @@ import type { ExtractRequest, Extracted } from '../../../src/adapters/articles/e
 import type { ArticleReading } from '../../../src/domain/feed/article.ts'
 import type { ArticleTexts } from '../../../src/domain/ports.ts'
 import type { LocalSource } from '../../support/local-source.ts'
-import { unreachableUrl } from '../../support/local-source.ts'
 import { builtModule } from '../../support/compiled-sources.ts'
 import { htmlSite, openTexts, pageHtml, site } from '../../support/pages.ts'
 
@@ -39,17 +38,6 @@ describe('the text of a page', () => {
     expect(text).not.toMatch(/Menu|Imprint|</)
   })
 
-  test('the text of a page has mentions of markup, but no hidden characters and nothing of scripts', async () => {
-    const { url } = await htmlSite(
-      pageHtml(
-        'A &lt;script&gt;b&lt;/script&gt; c\u202E \u{E0041}d <i onclick=x>e</i><script>bad()</script>',
-      ),
-    )
-    const { text } = (await read(openTexts(), url)) as { text: string }
-    expect(text).toContain('A <script>b</script> c d e, with enough words')
-    expect(text).not.toContain('bad')
-  })
-
   test('a page may already be plain text', async () => {
     const text = PLAIN
     const { url } = await siteOf(respondWith(text, { 'content-type': 'text/plain; charset=utf-8' }))
@@ -58,17 +46,6 @@ describe('the text of a page', () => {
       text: text.trim().replace(/ A line/g, ' A line'),
       provenance: `page:plain-text ${url}/`,
     })
-  })
-
-  test.each([
-    ['the header', 'text/plain; charset=iso-8859-1', Buffer.from(`Größe ${PLAIN}`, 'latin1')],
-    ['a byte order mark', 'text/plain; charset=iso-8859-1', Buffer.from(`\uFEFFGröße ${PLAIN}`)],
-    ['nothing, in windows-1252', 'text/plain', Buffer.from(`Größe ${PLAIN}`, 'latin1')],
-    ['nothing, in UTF-8', 'text/plain', Buffer.from(`Größe ${PLAIN}`)],
-    ['nothing, although it mentions one', 'text/plain', Buffer.from(`Größe ${PLAIN} <meta charset=latin1>`)],
-  ])('the encoding of a plain text is named by %s', async (_what, type, bytes) => {
-    const { url } = await siteOf(respondWith(bytes, { 'content-type': type }))
-    expect(await read(openTexts(), url)).toMatchObject({ text: expect.stringMatching(/^Größe /) as string })
   })
 })
 
@@ -121,11 +98,6 @@ describe('a page without a text', () => {
     const { url } = await siteOf(answer)
     const reading = await read(openTexts(), url)
     expect(reading).toMatchObject({ kind: 'failed', reason: expect.stringContaining(url) as string })
-  })
-
-  test('a closed port and an unknown name are failures', async () => {
-    expect(await read(openTexts(), await unreachableUrl())).toMatchObject({ kind: 'failed' })
-    expect(await read(openTexts(), 'http://name.invalid/')).toMatchObject({ kind: 'failed' })
   })
 
   test('a page that drips forever is given up', async () => {

@@ -70,14 +70,6 @@ describe('the search process', () => {
     expect(await Promise.all(queries)).toEqual([QUERY, QUERY])
   })
 
-  test('queries that wait behind others over the time limit are still run', async () => {
-    const searching = await scripted(DYING(''), 500)
-    const slow = [1, 2].map(() => searching.run({ ...QUERY, key: 'die' }))
-    const waiting = [1, 2].map(() => searching.run(QUERY))
-    for (const each of await Promise.allSettled(slow)) expect(each).toMatchObject({ reason: FAULT })
-    expect(await Promise.all(waiting)).toEqual([QUERY, QUERY])
-  })
-
   test('a slow start of the process does not count against the time of a query', async () => {
     const late = `setTimeout(() => { process.on('message', (asked) => ${ECHO}); ${READY} }, 2_000)`
     const searching = await scripted(late, 1_000, '')
@@ -102,14 +94,6 @@ describe('the search process', () => {
     await expect(searching.run(QUERY)).rejects.toMatchObject(FAULT)
   })
 
-  test('the process does not create a missing database', async () => {
-    const path = join(await temporaryFolder(), 'feed.db')
-    const data = { url: pathToFileURL(path).href, nativeBusyMs: 1, retryMs: 1 }
-    const searching = searchProcess(SEARCH_WORKER, data, 30_000)
-    onTestFinished(() => searching.close())
-    await expect(searching.run(QUERY)).rejects.toMatchObject(UNAVAILABLE)
-    expect(existsSync(path)).toBe(false)
-  })
 })
 
 /**

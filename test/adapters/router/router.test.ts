@@ -106,15 +106,6 @@ test('the router sends no key if none is configured', async () => {
   expect(source.requests[0]?.headers.authorization).toBeUndefined()
 })
 
-test('the router follows no redirect, so the key reaches no other host', async () => {
-  const elsewhere = await localSource((_question, response) => response.end('{}'))
-  const source = await localSource((_question, response) => {
-    response.writeHead(307, { location: `${elsewhere.url}/v1/key` }).end()
-  })
-  expect(await routerAt(source.url).key(LIVING)).toMatchObject({ failed: { status: 307 } })
-  expect(elsewhere.requests).toEqual([])
-})
-
 test('the router returns the classification of an error, using its headers too', async () => {
   const source = await localSource((_question, response) => {
     response.writeHead(429, { 'Retry-After': '7', 'X-RateLimit-Limit': '20' }).end('<html>')

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { withoutModelIds } from '../../../src/domain/models/schema.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
 import {
   DAY,
@@ -101,20 +100,6 @@ describe('healthOnly', () => {
     expect(await ranking()).toEqual(before)
   })
 
-  test('healthOnly without results reports that', async () => {
-    const bench = await openBench({
-      factFault: (path) => (path.endsWith('/endpoints') ? { status: 503, body: '<html>' } : null),
-    })
-    const { report } = await bench.run({ mode: 'healthOnly' })
-    expect(report).toMatchObject({
-      outcome: 'partial',
-      probed: 0,
-      reason: 'the service returned no endpoint data for 6 models',
-    })
-    const run = await bench.stored()
-    expect(run?.probeMode).toBe('metadata')
-    for (const { id } of MODELS) expect(run?.notes.at(-2)).toContain(withoutModelIds(id))
-  })
 })
 
 describe('a partial run', () => {
@@ -150,13 +135,6 @@ describe('a partial run', () => {
     expect(report).toMatchObject({ outcome: 'complete', evaluated: 5 })
     const fallen = await failing.model(SOLVER)
     expect(fallen).toMatchObject({ liteEvalScore: 0, evalSummary: { status: 'not_evaluated' } })
-  })
-
-  test('an unknown error text is not taken for a bad key', async () => {
-    const bench = await openBench({ fault: () => errorOf(403, 'Closed for maintenance of the vault') })
-    const result = await bench.run()
-    expect(result).toMatchObject({ blame: 'service', report: { outcome: 'failed' } })
-    expect(result.report.reason).toContain('maintenance of the vault')
   })
 
   test('a run stores a new recommendation when only a price glitch was added, and keeps the reason of the rejection', async () => {

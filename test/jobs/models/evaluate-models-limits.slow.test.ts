@@ -62,19 +62,6 @@ describe("the account's minute limit", () => {
     }
   })
 
-  test('an ambiguous minute limit costs a request of two models, and every model is evaluated after it', async () => {
-    const bench = await openBench({ fault: ({ at }) => (at < START + 130_000 ? BARE : null) })
-    const { report } = await bench.run()
-    expect(report).toMatchObject({ outcome: 'complete', evaluated: 6 })
-    for (const { id } of MODELS) {
-      expect(bench.service.chats.filter(({ model }) => model === id).length).toBeLessThanOrEqual(3)
-    }
-    const limited = bench.service.chats.filter(({ at }) => at < START + 130_000)
-    expect(limited.length).toBeGreaterThan(2)
-    const penalties = (await bench.stored())?.models.map(({ instabilityPenalty }) => instabilityPenalty)
-    expect(penalties).toEqual([0, 0, 0, 0, 0, 0])
-  })
-
   test('a forced run may use older scores of models that the minute limit blocked', async () => {
     const bench = await openBench()
     await bench.run()
@@ -146,13 +133,6 @@ describe("the account's daily limit", () => {
     expect(filled + raced.report.requests).toBe(40)
   })
 
-  test("the run leaves the chat its share of the minute's window", async () => {
-    const bench = await openBench()
-    for (let sent = 0; sent < 17; sent += 1) await bench.allowance.countChatRequest('a/b:free', START, 1000)
-    const { report } = await bench.run()
-    expect(report).toMatchObject({ outcome: 'complete', evaluated: 6 })
-    expect(bench.service.chats.filter(({ at }) => at < START + 61_000)).toHaveLength(2)
-  })
 })
 
 describe('an evaluation across midnight', () => {
