@@ -24,20 +24,8 @@ const [HALF, REST] = ['{"query":', '"rust"}']
 describe('one tool call', () => {
   test.each<[string, Delta[]]>([
     [
-      'the name arrives in parts',
-      [part({ name: 'search_' }), part({ name: 'items' }), part({ arguments: TEXT })],
-    ],
-    [
       'the name arrives in parts with an id',
       [part({ name: 'search_' }, { id: 'a' }), part({ name: 'items', arguments: TEXT }, { id: 'a' })],
-    ],
-    [
-      'the name arrives in parts, the last with arguments',
-      [
-        part({ name: 'sea', arguments: '' }),
-        part({ name: 'rch_items', arguments: HALF }),
-        part({ arguments: REST }),
-      ],
     ],
     ['the name grows', [part({ name: 'search_' }), part({ name: NAME }), part({ arguments: TEXT })]],
     [
@@ -49,32 +37,12 @@ describe('one tool call', () => {
       ],
     ],
     [
-      'name and id are repeated in each part',
-      ['', HALF, REST, ''].map((text) => part({ name: NAME, arguments: text }, { index: 0, id: 'a' })),
-    ],
-    [
-      'each part has another id',
-      [
-        part({ name: NAME, arguments: HALF }, { index: 0, id: 'a' }),
-        part({ arguments: REST }, { index: 0, id: 'b' }),
-      ],
-    ],
-    [
       'only the first part has an index',
       [part({ name: NAME, arguments: HALF }, { index: 0, id: 'a' }), part({ arguments: REST }, {})],
     ],
-    ['an empty object comes first', [part({ name: NAME, arguments: '{}' }), part({ arguments: TEXT })]],
     [
       'an empty object comes first, the arguments in parts',
       [part({ name: NAME, arguments: '{}' }), part({ arguments: HALF }), part({ arguments: REST })],
-    ],
-    [
-      'an empty object comes first, the name is repeated',
-      ['{}', TEXT].map((text) => part({ name: NAME, arguments: text }, { index: 0, id: 'a' })),
-    ],
-    [
-      'an empty object as an object comes first',
-      [part({ name: NAME, arguments: {} }), part({ arguments: TEXT })],
     ],
     ['null comes first', [part({ name: NAME, arguments: 'null' }), part({ arguments: TEXT })]],
     ['an empty object comes last', [part({ name: NAME, arguments: TEXT }), part({ arguments: '{}' })]],
@@ -86,15 +54,9 @@ describe('one tool call', () => {
       'the whole call is repeated',
       [TEXT, TEXT].map((text) => part({ name: NAME, arguments: text }, { index: 0, id: 'a' })),
     ],
-    ['the arguments are an object', [part({ name: NAME, arguments: { query: 'rust' } })]],
     ['the arguments are called parameters', [part({ name: NAME, parameters: { query: 'rust' } })]],
     ['there is no function', [{ tool_calls: [{ name: NAME, arguments: TEXT }] }]],
-    ['there is no list', [{ tool_calls: { index: 0, function: { name: NAME, arguments: TEXT } } }]],
     ['it is a legacy one', [legacy({ name: NAME, arguments: TEXT })]],
-    [
-      'it is a legacy one in parts',
-      [legacy({ name: NAME, arguments: '' }), legacy({ arguments: HALF }), legacy({ arguments: REST })],
-    ],
     [
       'it has its legacy form too',
       [{ ...part({ name: NAME, arguments: TEXT }), ...legacy({ name: NAME, arguments: TEXT }) }],
@@ -117,19 +79,6 @@ describe('several tool calls', () => {
       BOTH,
     ],
     [
-      'one index and an empty start each',
-      [TEXT, OTHER_TEXT].flatMap((text) => [part({ name: NAME, arguments: '' }), part({ arguments: text })]),
-      BOTH,
-    ],
-    [
-      'neither indexes nor ids',
-      [TEXT, OTHER_TEXT].flatMap((text) => [
-        part({ name: NAME, arguments: '' }, {}),
-        part({ arguments: text }, {}),
-      ]),
-      BOTH,
-    ],
-    [
       'the id in each part',
       [
         part({ name: NAME, arguments: HALF }, { id: 'a' }),
@@ -137,30 +86,6 @@ describe('several tool calls', () => {
         part({ arguments: REST }, { id: 'a' }),
       ],
       BOTH,
-    ],
-    [
-      'one id for all',
-      [TEXT, OTHER_TEXT].map((text) => part({ name: NAME, arguments: text }, { index: 0, id: 'a' })),
-      BOTH,
-    ],
-    [
-      'names in parts',
-      [
-        part({ name: 'search_' }),
-        part({ name: 'items' }),
-        part({ arguments: TEXT }),
-        ...['read_', 'article'].map((name) => part({ name }, { index: 1 })),
-        part({ arguments: '{"key":"hn-1"}' }, { index: 1 }),
-      ],
-      [
-        [NAME, TEXT],
-        ['read_article', '{"key":"hn-1"}'],
-      ],
-    ],
-    [
-      'other ids and the same arguments',
-      ['a', 'b'].map((id) => part({ name: NAME, arguments: TEXT }, { id })),
-      [...CALL, ...CALL],
     ],
   ])('are told apart with %s', (_how, deltas, expected) => {
     expect(callsOf(deltas)).toEqual(expected)

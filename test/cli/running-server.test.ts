@@ -3,18 +3,15 @@ import type { Server as HttpServer } from 'node:http'
 import { mkdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, onTestFinished, vi } from 'vitest'
-import { fileObjects } from '../../src/adapters/objects/open.ts'
 import { startServer } from '../../src/cli/running-server.ts'
 import { chatSetup, largeCallOf, logChatStart } from '../../src/cli/settings/chat-checks.ts'
 import { checkFeatures } from '../../src/cli/commands/doctor/doctor.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
 import { addDays } from '../../src/domain/time.ts'
-import { sealRun } from '../../src/domain/models/stored-run.ts'
 import type { StartedServer } from '../../src/cli/running-server.ts'
 import { chatEvents, chat, chatVariables, chatBody, sessionOf, textOf } from '../support/agent.ts'
 import { silentLog } from '../support/api-client.ts'
-import { run, temporaryFolder } from '../support/dash.ts'
-import { sampleCandidates, sampleRun } from '../support/free-models.ts'
+import { temporaryFolder } from '../support/dash.ts'
 import type { Behaviour } from '../support/provider-wire.ts'
 import { startProvider } from '../support/synthetic-provider.ts'
 import { AS_OF, publishedWorkspace } from '../support/workspace.ts'
@@ -215,24 +212,6 @@ describe.each([
     )
     expect(received).toEqual(statuses)
   })
-})
-
-test('`dash model --url` prints the response of the endpoint, and notes a server that has only the seed', async () => {
-  const model = (...args: string[]) => run(['model', '--url', ...args])
-  const seed = await model((await served({})).url, '--id')
-  expect([seed.code, seed.stderr]).toEqual([0, expect.stringContaining('built-in seed')])
-  const folder = temporaryFolder()
-  mkdirSync(join(folder, 'objects'))
-  const stored = sealRun(sampleRun({ now: Date.now(), candidates: sampleCandidates(Date.now()) }))
-  await fileObjects(join(folder, 'objects')).recommendations.put('2026-08-22.v1', stored)
-  const { url } = await served({ DASH_DATA_DIR: folder })
-  expect(await model(`${url}/`, '--id', '--needs', 'structured')).toEqual({
-    code: 0,
-    stdout: 'maker/good:free\n',
-    stderr: '',
-  })
-  const recommendation: unknown = await (await fetch(`${url}/api/free-llm/recommendation`)).json()
-  expect(JSON.parse((await model(url, '--json')).stdout)).toEqual(recommendation)
 })
 
 describe('the readiness of an archive', () => {

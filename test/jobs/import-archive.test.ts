@@ -300,16 +300,4 @@ describe('a failed import', () => {
     })
     expect(await workspace.ledger.read()).toEqual({ rows: [], legacy: [], founding: null })
   })
-
-  test('an aborted import leaves no result, and the next run completes it', async () => {
-    const workspace = await openWorkspace()
-    const stop = new AbortController()
-    const onPublication = (step: string): void => {
-      if (step === 'stored') stop.abort()
-    }
-    await expect(
-      importFrom(workspace, SAMPLE_ARCHIVE, { signal: stop.signal, onPublication }),
-    ).rejects.toMatchObject({ name: 'AbortError' })
-    expect(await importFrom(workspace, SAMPLE_ARCHIVE)).toMatchObject({ imported: 6 })
-  })
 })

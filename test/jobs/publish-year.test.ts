@@ -3,7 +3,6 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
 import { addDays, DAY_MS, startOfDay } from '../../src/domain/time.ts'
-import { headIsBehind } from '../../src/domain/year/chain.ts'
 import { proveBytes } from '../../src/domain/year/envelope.ts'
 import { LEASE_MS } from '../../src/domain/lease.ts'
 import { COMMIT_WITHIN_MS } from '../../src/domain/year/plan.ts'
@@ -329,22 +328,6 @@ describe('attempts', () => {
     expect(pauses).toEqual([1_000, 1_000])
   })
 
-  test('a commit that succeeded although its response was lost is published, with its head', async () => {
-    const workspace = await filledWorkspace()
-    const ledger: typeof workspace.ledger = {
-      ...workspace.ledger,
-      append: async (row, guard) => {
-        await workspace.ledger.append(row, guard)
-        throw new Error('the response was lost')
-      },
-    }
-    const { report } = await publish(publishPortsOf(workspace, { ledger }))
-    expect(report).toMatchObject({ outcome: 'published', attempt: 1, reason: null })
-    const { proved, head } = await workspace.year.read()
-    expect(head).toMatchObject({ seq: 1, leaf: proved.lastLeaf })
-    expect(readdirSync(`${workspace.objectsPath}/heads`)).toEqual(['1'])
-  })
-
   test('a day has three attempts over all runs; the third failure is a gap for ever, explained by every later run', async () => {
     const workspace = await filledWorkspace(legacySignal)
     const outcomes: string[] = []
@@ -464,23 +447,5 @@ describe('an overtaken publisher', () => {
     }
     const ports = publishPortsOf(workspace, { feed: { ...workspace.feed, readWindow }, clock })
     expect((await publish(ports)).report.outcome).toBe('published')
-  })
-})
-
-describe('a head that could not be written', () => {
-  test('a head that could not be written leaves the day published, is reported, and is written by the next run', async () => {
-    const workspace = await filledWorkspace()
-    const objects = { ...workspace.objects, putHead: () => Promise.reject(new Error('no room for heads')) }
-    const { report, cause } = await publish(publishPortsOf(workspace, { objects }))
-    expect(report).toMatchObject({
-      outcome: 'published',
-      reason: expect.stringContaining('the next run writes it'),
-    })
-    expect(cause).toMatchObject({ message: 'no room for heads' })
-    const behind = await workspace.year.read()
-    expect(headIsBehind(behind.proved.entries, behind.head)).toBe(true)
-    const next = await publish(publishPortsOf(workspace, { clock: tickingClock(RUN_AT + 60_000) }))
-    expect(next.report.outcome).toBe('already-published')
-    expect((await workspace.year.read()).head).toMatchObject({ seq: 1 })
   })
 })

@@ -100,23 +100,6 @@ describe('a publisher with a key', () => {
     expect(await sizes(workspace, log)).toEqual([2])
   })
 
-  test('a run reports that its note could not be stored, and the next run stores it', async () => {
-    const { workspace, log } = await signedWorkspace()
-    const { logFiles } = workspace.objects
-    const put: typeof logFiles.put = (file, bytes) =>
-      file.kind === 'note' ? Promise.reject(new Error('no room')) : logFiles.put(file, bytes)
-    const objects = { ...workspace.objects, logFiles: { ...logFiles, put } }
-    const { report, cause } = await publishDay(workspace, log, 0, { objects })
-    expect(report).toMatchObject({
-      outcome: 'published',
-      reason: 'published, but its checkpoint could not be written (no room); the next run writes it',
-    })
-    expect(cause).toBeInstanceOf(Error)
-    expect(await sizes(workspace, log)).toEqual([])
-    expect((await publishDay(workspace, log, 0, later(0))).report.outcome).toBe('already-published')
-    expect(await sizes(workspace, log)).toEqual([1])
-  })
-
   test('a rehearsal writes no files of the log and signs nothing', async () => {
     const { workspace, log } = await signedWorkspace()
     await publish(publishPortsOf(workspace, { log }), { dryRun: true })
@@ -257,16 +240,5 @@ describe('the checkpoint job', () => {
     await signLedger(checkpointPorts(workspace, log))
     expect(await workspace.objects.newestHead()).toMatchObject({ seq: 1 })
     expect(await sizes(workspace, log)).toEqual([1])
-  })
-
-  test('the job is refused while another process publishes', async () => {
-    const { workspace, log } = await signedWorkspace()
-    await workspace.ledger.takeLease(
-      { name: 'other', process: 'other' },
-      RUN_AT + DAY_MS,
-      600_000,
-      () => false,
-    )
-    await expect(signLedger(checkpointPorts(workspace, log))).rejects.toMatchObject({ code: 'lease_held' })
   })
 })

@@ -17,7 +17,6 @@ export function chatLedgerContract(engine: string, open: StateOpener): void {
   quotaContract(engine, open)
   moneyContract(engine, open)
   shareContract(engine, open)
-  extensionContract(engine, open)
   callerContract(engine, open)
 }
 
@@ -87,17 +86,6 @@ function shareContract(engine: string, open: StateOpener): void {
   describe(`the share of an address in ${engine}`, () => {
     const limits = { budgetPerDay: 10_000, budgetShare: 200_000 }
 
-    test('the share is rounded down, and never exceeded by a micro-dollar', async () => {
-      const { ledger } = await open()
-      const mine = { address: 'a', limits: { budgetPerDay: 1_999, budgetShare: 200_000 } }
-      const call = (cost: number) => ({ firstCall: { withTools: cost, withoutTools: cost } })
-      expect(await ledger.admit(claimOf({ ...mine, ...call(400) }))).toMatchObject({ scope: 'ip' })
-      expect(await ledger.admit(claimOf({ ...mine, ...call(399) }))).toMatchObject({ admitted: true })
-      const nothing = { withTools: 0, withoutTools: 0 }
-      expect(await ledger.admit(claimOf({ ...mine, ...call(1) }))).toMatchObject({ scope: 'ip' })
-      expect(await ledger.admit(claimOf({ ...mine, firstCall: nothing }))).toMatchObject({ admitted: true })
-    })
-
     test('the share is never exceeded, for any number of concurrent admissions and extensions', async () => {
       const { ledger, another } = await open()
       const others = [ledger, another().ledger, another().ledger]
@@ -166,21 +154,6 @@ function shareContract(engine: string, open: StateOpener): void {
         false,
         true,
       ])
-    })
-  })
-}
-
-function extensionContract(engine: string, open: StateOpener): void {
-  describe(`the extension of a reservation in ${engine}`, () => {
-    const limits = { budgetPerDay: 10_000, budgetShare: 200_000 }
-
-    test('an extension is refused to a settled and to an unknown turn', async () => {
-      const { ledger } = await open()
-      const turn = await admitted(ledger, { limits, leaseMs: 100 })
-      await ledger.sweep(NOW + 100, DAY)
-      expect(await ledger.extend(extensionOf(turn, 1_500, limits))).toBe(false)
-      expect(await ledger.extend(extensionOf('unheard', 1, limits))).toBe(false)
-      expect(await ledger.spending(DAY)).toEqual({ settled: 1_000, reserved: 0 })
     })
   })
 }

@@ -61,15 +61,8 @@ const problem = (name: string, given: unknown): string => {
 
 describe('a call', () => {
   test.each([
-    [
-      'search_items',
-      { query: 'rust', sources: ['hn', 'hype:github'], from: '2026-01-01', to: null, limit: 5 },
-    ],
     ['get_period_top', { period: 'year', list: 'hackerNews', limit: 50, at: '2026-03-01T12:00:00Z' }],
-    ['get_feed_snapshot', { sort: 'trending', limit: null }],
-    ['read_article', { key: 'hn-1', offset: null }],
     ['find_similar_items', { key: 'hype-github-a/b', limit: null }],
-    ['get_trend_history', { key: null, term: 'llm', from: null, to: null }],
   ])('a call of %s is parsed', (name, given) => {
     expect(parseToolCall({ name, arguments: JSON.stringify(given) })).toEqual({
       ok: true,
@@ -83,11 +76,8 @@ describe('a call', () => {
   const turned = { ...search, from: '2026-02-02', to: '2026-02-01' }
 
   test.each([
-    ['an unknown tool', 'drop_tables', {}, 'unknown tool'],
-    ['a name of objects', '__proto__', {}, 'unknown tool'],
     ['no JSON', 'read_article', '{"key": "hn-1"', 'not JSON: give an object with key, offset'],
     ['a list', 'read_article', [], 'arguments: give a JSON object with key, offset'],
-    ['a missing key', 'read_article', { offset: null }, 'key: '],
     ['a missing choice', 'get_period_top', {}, 'period: Invalid option: expected one of "day"|"week"'],
     [
       'an unknown choice',
@@ -103,32 +93,25 @@ describe('a call', () => {
       { ...week, period: 'year', at: '2026-03-01' },
       'at: must be an',
     ],
-    ['text around no object', 'read_article', 'key = hn-1', 'not JSON: give an object with key, offset'],
     ['a name too many', 'read_article', { key: 'hn-1', url: 'x' }, 'arguments: only key, offset are known'],
     ['a source that is none', 'search_items', { query: 'a', sources: ['x'] }, 'sources.0: Invalid option: '],
     ['a key that is none', 'read_article', { key: 'x', offset: null }, 'key: must be the key of an item'],
-    ['words for a number', 'get_feed_snapshot', { sort: 'day', limit: 'five' }, 'limit: '],
-    ['a fraction', 'get_feed_snapshot', { sort: 'day', limit: '5.5' }, 'limit: '],
     [
       'a limit too high',
       'get_feed_snapshot',
       { sort: 'day', limit: 21 },
       'limit: Too big: expected number to be <=20',
     ],
-    ['a day that is none', 'search_items', { ...search, from: '2026-02-30' }, 'from: must be a real'],
     ['days the wrong way round', 'search_items', turned, 'from: is later than to'],
     ['an empty query', 'search_items', { ...search, query: ' ' }, 'query: is empty'],
     ['a history of the week', 'get_period_top', week, 'only the year'],
     ['both of two', 'get_trend_history', { ...history, key: 'hn-1', term: 'x' }, 'exactly one'],
-    ['none of two', 'get_trend_history', history, 'exactly one'],
     ['endless arguments', 'read_article', `{"key":"${'x'.repeat(5_000)}"}`, 'longer than 4096'],
   ])('a call with %s gets a description of the problem', (_, name, given, expected) => {
     expect(problem(name, given)).toContain(expected)
   })
 
   test.each<[string, string, unknown, object]>([
-    ['left out', 'search_items', { query: 'a' }, search],
-    ['left out, all of them but one', 'get_trend_history', { term: 'x' }, { ...history, term: 'x' }],
     [
       'null as a text',
       'search_items',
@@ -155,9 +138,6 @@ describe('a call', () => {
       { query: 'a', sources: 'hn, lobsters' },
       { ...search, sources: ['hn', 'lobsters'] },
     ],
-    ['a list as text', 'search_items', { query: 'a', sources: '["hn"]' }, { ...search, sources: ['hn'] }],
-    ['capitals', 'get_feed_snapshot', { sort: 'Day ' }, { sort: 'day', limit: null }],
-    ['encoded twice', 'get_feed_snapshot', JSON.stringify('{"sort":"day"}'), { sort: 'day', limit: null }],
     ...[
       '```json\n{"query":"a"}\n```',
       '```\n{"query":"a"}```',
@@ -246,7 +226,6 @@ describe('a call', () => {
         { period: 'year', list: null, limit: null, at: '2026-03-01T12:00:00Z' },
       ],
     ),
-    ['no sort', 'get_feed_snapshot', {}, { sort: null, limit: null }],
   ])('arguments whose meaning is plain are taken: %s', (_how, name, given, expected) => {
     const text = typeof given === 'string' ? given : JSON.stringify(given)
     expect(parseToolCall({ name, arguments: text })).toEqual({
@@ -255,31 +234,20 @@ describe('a call', () => {
     })
   })
 
-  test.each(['', ' ', 'null', '"null"', '{}', '""'])('the arguments %j count as none', (given) => {
+  test.each([''])('the arguments %j count as none', (given) => {
     expect(problem('read_article', given)).toContain('key: ')
   })
 
-  test.each([
-    'functions.search_items',
-    'default_api.search_items',
-    'default_api:search_items',
-    'functions.search_items:0',
-    'search_items<|channel|>commentary',
-    'Search_Items',
-    ' search_items()',
-  ])('the name %j is the name of a tool', (name) => {
+  test.each(['functions.search_items', 'Search_Items'])('the name %j is the name of a tool', (name) => {
     expect(parseToolCall({ name, arguments: '{"query":"a"}' })).toEqual({
       ok: true,
       call: { name: 'search_items', arguments: search },
     })
   })
 
-  test.each(['search_items.read_article', 'my_search_items', 'search', ''])(
-    'the name %j names no tool',
-    (name) => {
-      expect(problem(name, { query: 'a' })).toContain('the tools are search_items, ')
-    },
-  )
+  test.each(['search_items.read_article'])('the name %j names no tool', (name) => {
+    expect(problem(name, { query: 'a' })).toContain('the tools are search_items, ')
+  })
 
   test('the word null is a word where a text is required', () => {
     const call = { query: 'null', sources: null, from: null, to: null, limit: null }

