@@ -29,15 +29,9 @@ describe('a row of article texts', () => {
 
   test.each([
     [[], 'not a JSON object'],
-    [null, 'not a JSON object'],
-    [{ ...ROW, key: undefined }, 'key: '],
     [{ ...ROW, key: 'digg-1' }, 'key: must be a save key'],
-    [{ ...ROW, key: `hn-${'1'.repeat(130)}` }, 'key: must be a save key'],
     [{ ...ROW, text: ' \u200B ' }, 'text: is empty'],
-    [{ ...ROW, text: 'a\0b' }, 'text: contains a NUL character'],
-    [{ ...ROW, text: 'a\uD800' }, 'text: is not well-formed'],
     [{ ...ROW, fetchedAt: '2026-03-01T10:00:00' }, 'fetchedAt: must be'],
-    [{ ...ROW, fetchedAt: 1 }, 'fetchedAt: '],
     [{ ...ROW, provenance: ' ' }, 'provenance: is empty'],
     [{ ...ROW, provenance: 'x'.repeat(4_097) }, 'provenance: is longer than 4096'],
   ])('the row %.200j is bad, %s', (row, reason) => {
@@ -67,12 +61,9 @@ describe('the next try', () => {
   })
 
   test.each<[string, number, Reading, number, number | null]>([
-    ['after a failed one comes later each time', 1, failed(), 2, AT + DAY_MS],
     ['after two failed ones comes later still', 2, failed(), 3, AT + 4 * DAY_MS],
     ['never comes after the last', ARTICLE_TRIES - 1, failed(AT + DAY_MS), ARTICLE_TRIES, null],
     ['of what a site declines is a week away', 0, skipped('robots'), 1, AT + 7 * DAY_MS],
-    ['waits as long as the host asks', 0, failed(AT + DAY_MS), 1, AT + DAY_MS],
-    ['waits no shorter than for any host', 0, failed(AT + 1), 1, AT + 6 * HOUR],
     ['waits no longer than a month', 0, failed(AT + 400 * DAY_MS), 1, AT + 30 * DAY_MS],
     ['is not counted before an item was asked for', 2, skipped('busy', AT + 5), 2, AT + 5],
   ])('the next attempt %s', (_what, made, reading, tries, nextTryAt) => {
@@ -82,11 +73,8 @@ describe('the next try', () => {
 
 test.each([
   ['hn', null, ['source']],
-  ['hn', 'https://example.org/', ['page']],
-  ['lobsters', null, ['source']],
   ['lesswrong', null, ['source']],
   ['lesswrong', 'https://example.org/', ['source', 'page']],
-  ['hype:github', 'https://example.org/', ['page']],
   ['hype:github', null, []],
 ])('the text of an item of %s with the link %s is read from %j', (source, url, places) => {
   expect(textLocations({ source, url })).toEqual(places)
@@ -118,10 +106,7 @@ describe('plain text', () => {
       'Task<object> <script>x</script> <!-- --> &lt; <b',
     ],
     ['escapes of a terminal', '\u001B[31mred\u0007', '[31mred'],
-    ['text turned around', 'abc\u202Edef\u2066g\u2069', 'abcdefg'],
-    ['hidden instructions', 'a\u{E0049}\u{E0047}b\u200Bc\u2060d\uFE0F\u{E0101}', 'abcd'],
     ['halves of surrogate pairs', 'a\uD800b', 'a\uFFFDb'],
-    ['white space alone', ' \n\u00A0\u3000\u200B\n', ''],
   ])('plain text of %s', (_what, text, plain) => {
     expect(plainText(text)).toBe(plain)
   })

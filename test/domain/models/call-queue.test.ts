@@ -35,10 +35,8 @@ function timed(models: readonly string[], options: Partial<CallQueueOptions> = {
 
 describe('the next start', () => {
   test.each<[string, string[], string[], string | undefined]>([
-    ['is the first of the plan', ['a/x', 'b/x'], [], 'a/x'],
     ['is one of another vendor after an ambiguous response', ['a/x', 'a/y', 'b/x'], ['a'], 'b/x'],
     ['is one of the same vendor where no other is left', ['a/x'], ['a'], 'a/x'],
-    ['is none in the end', [], [], undefined],
   ])('the next start %s', (_what, models, ambiguous, model) => {
     expect(timed(models).queue.next(new Set(ambiguous))?.call.model).toBe(model)
   })
@@ -130,7 +128,6 @@ describe('the queue of a run', () => {
 
   test.each([
     [19, 16, 14],
-    [10, 16, 10],
     [2, 1, 1],
   ])(
     'a queue that starts %i calls a minute and meets a limit of %i keeps to %i',

@@ -20,8 +20,6 @@ test.each([
   ['imperfect', 250],
   ['http_429', 100],
   ['not_probed', 100],
-  ['http_502', 0],
-  ['http_404', 0],
   ['timeout', 0],
   ['failed', 0],
 ] as const)('the health %s is worth %i', (status, points) => {
@@ -30,7 +28,6 @@ test.each([
 })
 
 test.each([
-  [0, 75],
   [1_000, 75],
   [1_001, 60],
   [2_000, 60],
@@ -39,7 +36,6 @@ test.each([
   [3_001, 20],
   [5_000, 20],
   [5_001, 5],
-  [600_000, 5],
   [null, 25],
 ])('a latency of %s ms is worth %i', (ms, points) => {
   expect(latencyScoreOf(ms)).toBe(points)
@@ -50,8 +46,6 @@ describe('an evaluation', () => {
 
   test.each([
     ['of this moment', RUN_AT, { status: 'completed', ageDays: 0, multiplier: 1 }],
-    ['of this UTC day', startOfDay('2026-08-22'), { status: 'completed', ageDays: 0, multiplier: 1 }],
-    ['of a later run of a clock that went back', RUN_AT + DAY_MS, { status: 'completed', multiplier: 1 }],
     ['of the last moment of yesterday', lastMoment, { status: 'cached_recent', ageDays: 1, multiplier: 0.9 }],
     ['two days old', lastMoment - DAY_MS, { ageDays: 2, multiplier: 0.8 }],
     ['three days old', lastMoment - 2 * DAY_MS, { ageDays: 3, multiplier: 0.7 }],
@@ -67,13 +61,7 @@ describe('an evaluation', () => {
 
   test.each([
     [725, 1, 725],
-    [650, 0.9, 585],
-    [520, 0.9, 468],
-    [520, 0.8, 416],
     [725, 0.7, 508],
-    [745, 0.7, 522],
-    [5, 0.9, 5],
-    [750, 0.7, 525],
   ])('an evaluation of %i points times %f scores %i, half up', (points, multiplier, score) => {
     expect(liteScoreOf({ points, multiplier })).toBe(score)
   })
@@ -119,33 +107,20 @@ describe('the metadata score', () => {
   })
 
   test.each([
-    ['recency', { createdAt: RUN_AT - 30 * DAY_MS }, 170],
     ['recency', { createdAt: RUN_AT - 285 * DAY_MS }, 85],
-    ['recency', { createdAt: RUN_AT - 541 * DAY_MS }, 0],
-    ['recency', { createdAt: RUN_AT + DAY_MS }, 170],
     ['parameters', { description: '' }, 84],
-    ['parameters', { name: 'M 4B' }, 0],
     ['parameters', { name: 'M 45.25B' }, 60],
     ['context', { contextLength: 46_341 }, 30],
-    ['context', { contextLength: 262_144 }, 60],
-    ['context', { contextLength: 10_000_000 }, 60],
     ['output', { maxCompletionTokens: null }, 10],
     ['output', { maxCompletionTokens: 16_384 }, 25],
-    ['tools', { supportedParameters: ['tools'] }, 45],
-    ['toolChoice', { supportedParameters: ['tools'] }, 0],
   ])('the metadata score gives %s of %j %i points', (name, changes, points) => {
     expect(pointsOf(name, changes)).toBe(points)
   })
 
   test.each([
-    ['a/m-120b-a12b:free', '', 120],
-    ['a/m:free', 'with 41B active parameters out of 975B total', 975],
-    ['a/m-70b:free', 'the little sister of the 405B release', 70],
     ['a/m:free', 'a 1.5T parameter model', 1_500],
     ['a/m:free', 'trained on 15T tokens and 36B tokens more', null],
     ['a/m:free', 'costs $3B, version v2.5b, 3Bs of it', null],
-    ['a/qwen3-a3b:free', '', null],
-    ['a/m-0b:free', '', null],
   ])('the metadata score reads the size of %s (%s) as %s billions', (id, description, billions) => {
     expect(parameterBillions(catalogueModel(id, { name: 'M', description }))).toBe(billions)
   })

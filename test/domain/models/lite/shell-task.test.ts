@@ -76,18 +76,15 @@ describe('a command', () => {
     expect(details).toMatchObject({ rightOnShownFiles: true, shellOnly: true })
   })
 
-  test.each(['timeout', 'too-much-output', 'not-executable'] as const)(
-    'a command that ends by %s earns nothing',
-    (outcome) => {
-      const { points: earned, details } = gradeShell(job, 'c', everywhere(ended(outcome)))
-      expect(earned).toBe(0)
-      expect(details).toMatchObject({
-        plausiblyExecutable: outcome !== 'not-executable',
-        leavesOtherFilesAlone: false,
-        rightOnShownFiles: false,
-      })
-    },
-  )
+  test.each(['not-executable'] as const)('a command that ends by %s earns nothing', (outcome) => {
+    const { points: earned, details } = gradeShell(job, 'c', everywhere(ended(outcome)))
+    expect(earned).toBe(0)
+    expect(details).toMatchObject({
+      plausiblyExecutable: outcome !== 'not-executable',
+      leavesOtherFilesAlone: false,
+      rightOnShownFiles: false,
+    })
+  })
 
   test('a missing command earns nothing, and no property', () => {
     const { points: earned, details } = gradeShell(job, null, null)
@@ -114,7 +111,6 @@ describe('an unsupported command', () => {
     ['one, wrong on the other', { other: gap, awkward: wrong('awkward') }, false, 0],
     ['one, wrong on the other one', { awkward: gap, other: wrong('other') }, false, 0],
     ['both, wrong on the shown one', { ...everywhere(gap), shown: wrong('shown') }, false, 0],
-    ['every tree, for a tool not offered', everywhere(ended('unsupported', ['perl'])), false, 0],
   ])('a command that is unsupported on %s is judged by the other trees', (_on, changed, isVoid, earned) => {
     const graded = gradeShell(job, 'c', runs(changed))
     expect([graded.isVoid, graded.points]).toEqual([isVoid, earned])
@@ -183,7 +179,6 @@ describe('the result of a task', () => {
     [269, 0.897, 'partial'],
     [270, 0.9, 'passed'],
     [275, 0.917, 'passed'],
-    [300, 1, 'passed'],
   ] as const)('a result of %i points has score %d and is %s', (earned, score, status) => {
     const result = taskResult('task_shell_command_lite', '2026-01-01', { points: earned, details: {} })
     expect(result).toEqual({

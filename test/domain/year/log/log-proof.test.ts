@@ -77,19 +77,11 @@ describe('proof files', () => {
   })
 
   test.each([
-    ['index 002', PROOF_OF_C.replace('index 2', 'index 002')],
-    ['no index', PROOF_OF_C.replace('index 2\n', '')],
-    ['no entry', PROOF_OF_C.replace('extra Yw==\n', '')],
     ['an entry that is not canonical', PROOF_OF_C.replace('Yw==', 'Yx==')],
-    ['a hash of 33 bytes', PROOF_OF_C.replace('5mes=', '5mesA')],
     ['a hash that is not canonical', PROOF_OF_C.replace('mes=', 'met=')],
     ['a short hash after the others', PROOF_OF_C.replace('\n\n', '\nAAAA\n\n')],
-    ['carriage returns', PROOF_OF_C.replaceAll('\n', '\r\n')],
     ['another version', PROOF_OF_C.replace('@v1', '@v2')],
-    ['no checkpoint', PROOF_OF_C.slice(0, PROOF_OF_C.indexOf('\n\n') + 2)],
-    ['a checkpoint without signatures', PROOF_OF_C.slice(0, PROOF_OF_C.lastIndexOf('\n\n') + 1)],
     ['two empty lines before the checkpoint', PROOF_OF_C.replace('\n\n', '\n\n\n')],
-    ['no characters', ''],
   ])('a text with %s is not a valid proof file', (_what, text) => {
     const proof = parseLogProof(text)
     expect(proof === null || verifyLogProof(proof, KEYS).problem !== null).toBe(true)
