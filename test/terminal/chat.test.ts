@@ -145,7 +145,6 @@ describe('an answer on a terminal', () => {
     const screen = await terminal.until('today left')
     expect(rowsFrom(screen, '> Count').filter(Boolean).slice(1, 41)).toEqual(words)
   })
-
 })
 
 describe('Ctrl-C', () => {
@@ -487,4 +486,3 @@ describe('a server with errors', () => {
     })
   })
 })
-

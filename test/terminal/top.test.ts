@@ -30,5 +30,4 @@ describe('dash top on a terminal', () => {
     expect(items[0]).toMatch(columns < 120 ? /Evil\\u001b.*…$/ : /Evil\\u001b.*"title"$/)
     expect(items[2]).toMatch(/Live story$/)
   })
-
 })

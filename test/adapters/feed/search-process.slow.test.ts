@@ -93,7 +93,6 @@ describe('the search process', () => {
     for (const each of await settled) expect(each).toMatchObject({ status: 'rejected', reason: FAULT })
     await expect(searching.run(QUERY)).rejects.toMatchObject(FAULT)
   })
-
 })
 
 /**

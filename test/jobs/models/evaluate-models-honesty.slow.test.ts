@@ -99,7 +99,6 @@ describe('healthOnly', () => {
     expect(await bench.run({ mode: 'metadataOnly' })).toMatchObject({ report: { outcome: 'unchanged' } })
     expect(await ranking()).toEqual(before)
   })
-
 })
 
 describe('a partial run', () => {

@@ -132,7 +132,6 @@ describe("the account's daily limit", () => {
     })
     expect(filled + raced.report.requests).toBe(40)
   })
-
 })
 
 describe('an evaluation across midnight', () => {
