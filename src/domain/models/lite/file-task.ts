@@ -238,7 +238,7 @@ interface WrittenFiles {
   unsafePaths: number
 }
 
-export function writeFiles({ toolCalls }: Pick<ModelResponse, 'toolCalls'>): WrittenFiles {
+function writeFiles({ toolCalls }: Pick<ModelResponse, 'toolCalls'>): WrittenFiles {
   const files = new Map<string, string>()
   const counts = { unknownName: 0, invalidJson: 0, schemaMismatch: 0, unsafePaths: 0 }
   for (const call of toolCalls) {
