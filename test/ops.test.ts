@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { JOBS } from '../src/cli/commands/init/units.ts'
 import { REQUIRED_TOKENS } from '../src/cli/settings/config.ts'
 import { LIVE_SOURCES } from '../src/domain/feed/live-source.ts'
-import { METRICS } from '../src/server/metrics/catalogue.ts'
+import { METRICS } from '../src/server/metrics/instruments.ts'
 
 const read = (name: string): string =>
   readFileSync(fileURLToPath(new URL(`../${name}`, import.meta.url)), 'utf8')

@@ -1,8 +1,138 @@
-import { Registry, collectDefaultMetrics } from 'prom-client'
+import { Registry, collectDefaultMetrics, Counter, Gauge, Histogram } from 'prom-client'
 import type { Admission } from '../../domain/agent/bounds.ts'
 import type { FailureCode } from '../../domain/agent/model-call.ts'
 import type { TurnOutcome } from '../agent/answer-stream.ts'
-import { counter, gauge, histogram } from './catalogue.ts'
+
+interface MetricDefinition<Type = 'counter' | 'gauge' | 'histogram'> {
+  type: Type
+  help: string
+  labels: readonly string[]
+}
+
+function define<Type>(type: Type) {
+  return (help: string, ...labels: string[]): MetricDefinition<Type> => ({ type, help, labels })
+}
+const counters = define('counter' as const)
+const gauges = define('gauge' as const)
+const histograms = define('histogram' as const)
+
+/**
+ * All metrics of dash (docs/monitoring.md), with help and labels; those of the process are prom-client's. Label values are a closed list: route templates, command names
+ * and our codes, never input of a caller.
+ */
+export const METRICS = {
+  dash_build_info: gauges('Release of dash and of Node.js; always 1.', 'version', 'node'),
+  dash_http_requests_total: counters(
+    'Completed requests, by route template, method and status class.',
+    'route',
+    'method',
+    'status',
+  ),
+  dash_http_request_duration_seconds: histograms(
+    'Time from the arrival of a request to the end of its response.',
+    'route',
+    'status',
+  ),
+  dash_http_requests_open: gauges('Requests whose response has not ended.'),
+  dash_chat_streams_open: gauges('Chat answers being streamed.'),
+  dash_chat_admissions_total: counters(
+    'Chat turns that requested admission, by outcome: normal, degraded, or the scope of the refusal.',
+    'outcome',
+  ),
+  dash_chat_answers_total: counters('Chat turns by source of the answer: the cache or a model.', 'source'),
+  dash_chat_turns_total: counters('Completed chat turns, by final event and error code.', 'terminal', 'code'),
+  dash_chat_turn_duration_seconds: histograms(
+    'Time from the admission of a chat turn to its end.',
+    'terminal',
+  ),
+  dash_chat_first_text_seconds: histograms(
+    'Time from the admission of a chat turn to the first text of its answer.',
+  ),
+  dash_chat_cost_usd_total: counters('Cost of the chat turns of this server, in US dollars.'),
+  dash_chat_budget_usd: gauges('Chat budget of one UTC day, for all servers together, in US dollars.'),
+  dash_chat_budget_spent_usd: gauges(
+    'Cost of the chat turns of the current UTC day, for all servers together, in US dollars.',
+  ),
+  dash_chat_budget_reserved_usd: gauges(
+    'Cost reserved by open chat turns of the current UTC day, for all servers together, in US dollars.',
+  ),
+  dash_publications: gauges('Year publications in both ledgers.'),
+  dash_gaps: gauges('Days that are permanent gaps.'),
+  dash_publication_newest_day_timestamp_seconds: gauges('Start of the as-of day of the newest publication.'),
+  dash_publication_newest_timestamp_seconds: gauges('Time of the newest publication.'),
+  dash_snapshot_newest_timestamp_seconds: gauges('Time of the newest snapshot of the live feed.'),
+  dash_recommendation_timestamp_seconds: gauges('Time of the served free-model recommendation.'),
+  dash_recommendation_seed: gauges('1 if the built-in seed is served instead of a recommendation.'),
+  dash_store_up: gauges('1 if a store is ready.', 'store'),
+  dash_audit_timestamp_seconds: gauges('End of the last audit of the archive that had a result.'),
+  dash_audit_ok: gauges('1 if the last audit read everything it had to read and found no damage.'),
+  dash_audit_complete: gauges('1 if the last audit read everything it had to read.'),
+  dash_audit_whole: gauges('1 if the last audit had to read every object.'),
+  dash_audit_damage_findings: gauges('Damage findings of the last audit.'),
+  dash_audit_objects: gauges('Objects read by the last audit.'),
+  dash_audit_bytes: gauges('Bytes read by the last audit.'),
+  dash_job_last_run_timestamp_seconds: gauges('End of the last run of a command.', 'command'),
+  dash_job_last_success_timestamp_seconds: gauges(
+    'End of the last run of a command with exit code 0; 0 if there is none.',
+    'command',
+  ),
+  dash_job_last_exit_code: gauges('Exit code of the last run of a command.', 'command'),
+  dash_job_last_duration_seconds: gauges('Duration of the last run of a command.', 'command'),
+  dash_scrape_source_up: gauges('1 if the source of this metric group responded to this scrape.', 'source'),
+} as const satisfies Record<string, MetricDefinition>
+
+type MetricName = keyof typeof METRICS
+type NameOf<Type extends MetricDefinition['type']> = {
+  [Name in MetricName]: (typeof METRICS)[Name]['type'] extends Type ? Name : never
+}[MetricName]
+
+/** Values of a metric's labels. */
+type Labels = Readonly<Record<string, string>>
+
+export type Sample = readonly [name: NameOf<'gauge'>, value: number, labels?: Labels]
+
+/**
+ * Constructor options of a metric, with an explicit registry: the package's default one is shared by all servers of a
+ * process.
+ */
+function definitionOf(name: MetricName, registry: Registry) {
+  const { help, labels } = METRICS[name]
+  return { name, help, labelNames: [...labels], registers: [registry] }
+}
+
+/**
+ * Makes a counter. @param initialLabels label sets that start at 0: Prometheus sees no increase if a counter appears with
+ * its first event
+ */
+function counter(
+  registry: Registry,
+  name: NameOf<'counter'>,
+  initialLabels: readonly Labels[] = [],
+): Counter {
+  const instrument = new Counter(definitionOf(name, registry))
+  for (const labels of initialLabels) instrument.inc({ ...labels }, 0)
+  return instrument
+}
+
+function gauge(registry: Registry, name: NameOf<'gauge'>): Gauge {
+  return new Gauge(definitionOf(name, registry))
+}
+
+/** Makes a histogram. @param buckets upper bounds in seconds, ascending */
+function histogram(registry: Registry, name: NameOf<'histogram'>, buckets: readonly number[]): Histogram {
+  return new Histogram({ ...definitionOf(name, registry), buckets: [...buckets] })
+}
+
+/** Writes samples in Prometheus' text format. */
+export async function exposition(samples: readonly Sample[]): Promise<string> {
+  const registry = new Registry()
+  for (const [name, value, labels = {}] of samples) {
+    const known = registry.getSingleMetric(name) as Gauge | undefined
+    const instrument = known ?? gauge(registry, name)
+    instrument.set({ ...labels }, value)
+  }
+  return samples.length === 0 ? '' : registry.metrics()
+}
 
 /** Metrics collected in this process. */
 export interface Meter {

@@ -8,9 +8,8 @@ import type { Readers, ReadinessChecks } from '../app.ts'
 import { NO_STORE, respondJson, respondText } from '../respond.ts'
 import type { Log } from '../route.ts'
 import { singleFlight, withTimeout } from '../single-flight.ts'
-import { exposition } from './catalogue.ts'
-import type { Sample } from './catalogue.ts'
-import type { Meter } from './instruments.ts'
+import { exposition } from './instruments.ts'
+import type { Sample, Meter } from './instruments.ts'
 
 /** Metrics read from a store, which may fail. */
 type MetricSource = () => Promise<Sample[]>

@@ -17,7 +17,7 @@ import {
 } from '../respond.ts'
 import { deprecationHeaders } from '../models/routes.ts'
 import type { AnswerAsDash } from './dash-model.ts'
-import { NO_RETRY, V1Refusal } from './errors.ts'
+import { NO_RETRY, V1Refusal } from './contracts.ts'
 import type { V1Limits } from './limits.ts'
 
 /** What the OpenAI-compatible interface needs from outside. */

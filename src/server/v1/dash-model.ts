@@ -17,7 +17,7 @@ import type { Turns } from '../agent/turn.ts'
 import { addressLimit, addressOf } from '../callers.ts'
 import { requestId, NO_STORE, notesOf, respondJson } from '../respond.ts'
 import { codeOf } from '../route.ts'
-import { V1Refusal, keyIn, NO_RETRY } from './errors.ts'
+import { V1Refusal, keyIn, NO_RETRY } from './contracts.ts'
 
 /** Returns the active key of a text; null if it is no key, unknown or revoked. */
 export type FindKey = (key: string) => Promise<ChatKey | null>

@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import { networkOf } from '../../domain/client-address.ts'
+import type { Clock } from '../../domain/ports.ts'
 import { openSlots } from '../fair-queue.ts'
 import type { SlotBounds } from '../fair-queue.ts'
-import type { Clock } from '../../domain/ports.ts'
 import { rateLimiter } from '../callers.ts'
-import { V1Refusal } from './errors.ts'
+import { V1Refusal } from './contracts.ts'
 
 /** Limits of `/v1` (docs/v1.md). */
 const V1_LIMITS = {

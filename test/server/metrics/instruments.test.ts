@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import { agentMeter, requestMeter } from '../../../src/server/metrics/instruments.ts'
+import { agentMeter, requestMeter, exposition } from '../../../src/server/metrics/instruments.ts'
 import type { Meter } from '../../../src/server/metrics/instruments.ts'
 import { chatEvents, chat, chatBody, sessionOf, startAgent } from '../../support/agent.ts'
 import type { AgentServer } from '../../support/agent.ts'
@@ -156,4 +156,22 @@ describe('turns of the chat', () => {
       'dash_chat_turns_total{terminal="error",code="http_5xx"} 100',
     ])
   })
+})
+
+test('an exposition has exactly the samples, each with its help and type', async () => {
+  const text = await exposition([
+    ['dash_gaps', 0.25],
+    ['dash_store_up', 1, { store: 'ledger' }],
+    ['dash_store_up', 0, { store: 'feed' }],
+  ])
+  expect(text.split('\n').filter((line) => line !== '')).toEqual([
+    '# HELP dash_gaps Days that are permanent gaps.',
+    '# TYPE dash_gaps gauge',
+    'dash_gaps 0.25',
+    '# HELP dash_store_up 1 if a store is ready.',
+    '# TYPE dash_store_up gauge',
+    'dash_store_up{store="ledger"} 1',
+    'dash_store_up{store="feed"} 0',
+  ])
+  expect(await exposition([])).toBe('')
 })

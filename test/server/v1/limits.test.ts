@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { V1Refusal } from '../../../src/server/v1/errors.ts'
+import { V1Refusal } from '../../../src/server/v1/contracts.ts'
 import { openLimits } from '../../../src/server/v1/limits.ts'
 
 const codeOf = (act: () => unknown): string | null => {
