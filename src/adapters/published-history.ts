@@ -1,13 +1,12 @@
-import { createHash } from 'node:crypto'
 import { parseJsonObject } from '../domain/text.ts'
 import type { Clock, PublishedHistory } from '../domain/ports.ts'
 import type { PublishedResponse, PublishedRefusal } from '../domain/year/published-ledger.ts'
 import { HOW_TO_REACH, OBJECT_MAX_BYTES, Refusal, networkReason } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
-import { ENDS_BYTES, readIdentity } from '../domain/year/examine.ts'
-import type { BytesSummary } from '../domain/year/examine.ts'
+import { summarizeBytes } from '../domain/year/examine.ts'
 import { PUBLISHED_HEAD, PUBLISHED_LEDGER, PUBLISHED_LEGACY_LEDGER } from '../domain/year/published-ledger.ts'
 import { openHttpClient } from './http.ts'
+import { readBody } from './response-body.ts'
 import type { HttpResponse } from './http.ts'
 
 const USER_AGENT = 'dash (audits published history)'
@@ -31,22 +30,10 @@ const DAMAGED = new Map<string, 'history' | 'log'>([
   ['503 year_log_archive_corrupt', 'log'],
 ])
 
-/** Limits of a body: one above `max` is an error; one above `kept` is hashed while it is received, and not kept. */
-interface BodyLimits {
-  max: number
-  kept: number
-}
-
-/** A whole text of at most `max` bytes. */
-const text = (max: number): BodyLimits => ({ max, kept: max })
-
-/** A head is one short line; a ledger has one entry of about 400 bytes a day. */
-const HEAD = text(KIB)
-const LEDGER = text(16 * MIB)
-const REFUSAL = text(16 * KIB)
-
-/** Only unusual layouts need the whole text of a large publication, once. */
-const PUBLICATION: BodyLimits = { max: OBJECT_MAX_BYTES, kept: 4 * MIB }
+/** Most bytes of a body: a head is one short line; a ledger has one entry of about 400 bytes a day. */
+const HEAD_MAX_BYTES = KIB
+const LEDGER_MAX_BYTES = 16 * MIB
+const REFUSAL_MAX_BYTES = 16 * KIB
 
 /** A request without a response is retried once: a dropped connection proves nothing about an archive. */
 const ATTEMPTS = 2
@@ -95,7 +82,7 @@ export function openPublishedHistory(
   }
 
   const fetchPath = async (
-    limits: BodyLimits,
+    maxBytes: number,
     path: string,
     ifNoneMatch: string,
     signal: AbortSignal,
@@ -109,13 +96,13 @@ export function openPublishedHistory(
     }
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await http.exchange(request, (response) => readResponse(response, limits))
+        return await http.exchange(request, (response) => readResponse(response, maxBytes))
       } catch (error) {
         signal.throwIfAborted()
         if (error instanceof BodyTooLong)
           throw new Refusal<PublishedRefusal>(
             'source_unavailable',
-            `the host ${root} sent more than ${limits.max} bytes for ${path}, which is not a response of a dash server; ${HOW_TO_REACH}`,
+            `the host ${root} sent more than ${maxBytes} bytes for ${path}, which is not a response of a dash server; ${HOW_TO_REACH}`,
           )
         if (attempt < ATTEMPTS) continue
         throw new Refusal<PublishedRefusal>(
@@ -129,15 +116,14 @@ export function openPublishedHistory(
 
   return {
     base: root,
-    ledger: (signal) => fetchPath(LEDGER, PUBLISHED_LEDGER, '', signal),
-    legacyLedger: (signal) => fetchPath(LEDGER, PUBLISHED_LEGACY_LEDGER, '', signal),
-    head: (signal) => fetchPath(HEAD, PUBLISHED_HEAD, '', signal),
+    ledger: (signal) => fetchPath(LEDGER_MAX_BYTES, PUBLISHED_LEDGER, '', signal),
+    legacyLedger: (signal) => fetchPath(LEDGER_MAX_BYTES, PUBLISHED_LEGACY_LEDGER, '', signal),
+    head: (signal) => fetchPath(HEAD_MAX_BYTES, PUBLISHED_HEAD, '', signal),
     at: (instant, knownDigests, signal) => {
       const path = `/api/feed/history?sort=year&at=${formatInstant(instant)}`
-      return fetchPath(PUBLICATION, path, knownDigests.map((sha256) => `"${sha256}"`).join(', '), signal)
+      return fetchPath(OBJECT_MAX_BYTES, path, knownDigests.map((sha256) => `"${sha256}"`).join(', '), signal)
     },
-    file: (path, keptBytes, signal) =>
-      fetchPath({ max: OBJECT_MAX_BYTES, kept: keptBytes }, path, '', signal),
+    file: (path, maxBytes, signal) => fetchPath(maxBytes, path, '', signal),
     close: () => http.close(),
   }
 }
@@ -162,25 +148,25 @@ export async function readResponse(
     headers,
     body,
   }: Pick<HttpResponse, 'statusCode' | 'headers'> & { body: AsyncIterable<Uint8Array> },
-  limits: BodyLimits,
+  maxBytes: number,
 ): Promise<PublishedResponse> {
   const encoding = printable(headers['content-encoding'])
   const isRefusal = statusCode >= 400
-  const read = await hashBody(body, isRefusal ? REFUSAL : limits)
+  const bytes = await readBody(body, isRefusal ? REFUSAL_MAX_BYTES : maxBytes)
   if (encoding !== null && encoding !== 'identity') {
     throw new Error(`the response is compressed with ${encoding}, which was not requested`)
   }
-  if (read === null && !isRefusal) throw new BodyTooLong()
+  if (bytes === null && !isRefusal) throw new BodyTooLong()
   const stated = {
     etag: printable(headers['etag']),
     lastModified: printable(headers['last-modified']),
     requestedAt: printable(headers['x-year-history-requested-at']),
   }
-  if (statusCode === 200 && read !== null) return { is: 'text', ...read, ...stated }
-  const code = isRefusal && read?.bytes ? parseErrorCode(read.bytes) : null
+  if (statusCode === 200 && bytes !== null) return { is: 'text', bytes, ...summarizeBytes(bytes), ...stated }
+  const code = isRefusal && bytes ? parseErrorCode(bytes) : null
   const answered = code === null ? String(statusCode) : `${statusCode} ${code}`
   const description = answered + adviceOf(statusCode, printable(headers['location']))
-  const other = { description, byteSize: read?.byteSize ?? 0 }
+  const other = { description, byteSize: bytes?.byteLength ?? 0 }
   if (statusCode === 304) return { is: 'unchanged', ...stated, ...other }
   if (statusCode === 404) return { is: 'absent', ...other }
   return { is: 'other', damaged: DAMAGED.get(answered) ?? null, ...other }
@@ -191,48 +177,6 @@ function adviceOf(statusCode: number, location: string | null): string {
   if (statusCode >= 300 && statusCode < 400 && location !== null)
     return ` (moved to ${location}: audit the address that it has now)`
   return statusCode === 403 ? ' (a host must answer 404 for a file that it does not have)' : ''
-}
-
-/**
- * Reads and hashes a body into one buffer: a list of short chunks would take more memory than their bytes.
- *
- * @returns null if the body exceeds its limit
- */
-async function hashBody(
-  body: AsyncIterable<Uint8Array>,
-  { max: maxBytes, kept: keepMaxBytes }: BodyLimits,
-): Promise<(BytesSummary & { bytes: Uint8Array | null }) | null> {
-  const hash = createHash('sha256')
-  let kept = Buffer.alloc(Math.min(64 * KIB, keepMaxBytes))
-  let last = Buffer.alloc(0)
-  let size = 0
-  for await (const chunk of body) {
-    if (size + chunk.byteLength > maxBytes) return null
-    hash.update(chunk)
-    kept = append(kept, chunk, size, keepMaxBytes)
-    last = Buffer.concat([last, chunk.subarray(-ENDS_BYTES.last)]).subarray(-ENDS_BYTES.last)
-    size += chunk.byteLength
-  }
-  const whole = kept.subarray(0, Math.min(size, kept.byteLength))
-  const identity = readIdentity({ first: whole.subarray(0, ENDS_BYTES.first), last })
-  const bytes = size <= keepMaxBytes ? whole : null
-  return { bytes, byteSize: size, sha256: hash.digest('hex'), identity }
-}
-
-/** Copies a chunk into the buffer at `offset`, up to `maxBytes`. Returns a larger buffer if necessary. */
-function append(
-  kept: Buffer<ArrayBuffer>,
-  chunk: Uint8Array,
-  offset: number,
-  maxBytes: number,
-): Buffer<ArrayBuffer> {
-  const end = Math.min(offset + chunk.byteLength, maxBytes)
-  if (offset >= end) return kept
-  const buffer =
-    end <= kept.byteLength ? kept : Buffer.alloc(Math.min(Math.max(end, kept.byteLength * 2), maxBytes))
-  if (buffer !== kept) kept.copy(buffer)
-  buffer.set(chunk.subarray(0, end - offset), offset)
-  return buffer
 }
 
 /** Returns a header's value if it is safe to print on a terminal; a host may send anything. */

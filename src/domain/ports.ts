@@ -686,9 +686,8 @@ export interface PublishedHistory {
    * A file of the host.
    *
    * @param path below the base URL, with a leading slash
-   * @param keptBytes a longer text is hashed and not kept
    */
-  file(path: string, keptBytes: number, signal: AbortSignal): Promise<PublishedResponse>
+  file(path: string, maxBytes: number, signal: AbortSignal): Promise<PublishedResponse>
 }
 
 /** A file of lines that can be read repeatedly. */

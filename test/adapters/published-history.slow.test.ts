@@ -193,33 +193,22 @@ describe('the size limit of a body', () => {
     ['legacy ledger', 16 * MIB, (history) => history.legacyLedger(never)],
     ['publication', 64 * MIB, (history) => history.at(AT, [], never)],
     ['file', 64 * MIB, (history) => history.file('/tlog/year/checkpoint', 64 * MIB, never)],
-  ])('a %s of more than %i bytes makes the host unavailable', async (what, bound, ask) => {
+  ])('a %s of more than %i bytes makes the host unavailable', async (_what, bound, ask) => {
     const sizes = [bound, bound + 1, bound + 1]
     const host = await startHost((response) => response.end(Buffer.alloc(sizes.shift() ?? 0)))
     const history = published(host.url)
-    expect(bytesOf(await ask(history))?.byteLength).toBe(what === 'publication' ? undefined : bound)
+    expect(bytesOf(await ask(history))?.byteLength).toBe(bound)
     await expect(ask(history)).rejects.toMatchObject({
       ...SOURCE_UNAVAILABLE,
       detail: expect.stringContaining(`sent more than ${bound} bytes for /`),
     })
   })
 
-  test('a publication over 4 MiB keeps only size, digest and identity', async () => {
-    const feed = `"${'x'.repeat(4 * MIB)}"`
-    const body = Buffer.from(
-      `{"schemaVersion":3,"kind":"k","publicationId":"p","feed":{"marker":${feed}},"archivedAt":"2026-03-01T00:10:00.000Z"}`,
-    )
-    const host = await startHost((response) => response.end(body))
-    const summary = summarizeBytes(body)
-    expect(await published(host.url).at(AT, [], never)).toMatchObject({ is: 'text', bytes: null, ...summary })
-    expect(summary.identity).not.toBeNull()
-  })
-
-  test('a file over the given size keeps only size and digest', async () => {
+  test('a file has a limit of its own', async () => {
     const host = await startHost((response) => response.end('12345'))
     const history = published(`${host.url}/below`)
     expect(await history.file('/a', 5, never)).toMatchObject({ bytes: Buffer.from('12345'), byteSize: 5 })
-    expect(await history.file('/a', 4, never)).toMatchObject({ bytes: null, byteSize: 5 })
+    await expect(history.file('/a', 4, never)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
     expect(host.requests[0]?.target).toBe('/below/a')
   })
 

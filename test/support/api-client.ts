@@ -151,7 +151,7 @@ async function received(sent: SentResponse): Promise<PublishedResponse> {
   const body = (async function* () {
     yield sent.bytes
   })()
-  return readResponse({ statusCode: sent.status, headers, body }, { max: Infinity, kept: 2 ** 24 })
+  return readResponse({ statusCode: sent.status, headers, body }, Infinity)
 }
 
 /** A refusal of a host, as it would send it. */

@@ -172,7 +172,7 @@ function identityText(identity: Record<string, unknown>): string {
 }
 
 /** Bytes that {@link readIdentity} needs from each end of an envelope. */
-export const ENDS_BYTES = { first: 1024, last: 128 }
+const ENDS_BYTES = { first: 1024, last: 128 }
 
 const ascii = new TextDecoder('latin1')
 

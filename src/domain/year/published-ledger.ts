@@ -34,8 +34,7 @@ interface StatedFields {
   requestedAt: string | null
 }
 
-/** `bytes` is null when they are too many to keep; the summary is of all of them. */
-export type PublishedText = { is: 'text'; bytes: Uint8Array | null } & BytesSummary & StatedFields
+export type PublishedText = { is: 'text'; bytes: Uint8Array } & BytesSummary & StatedFields
 
 /** A response without the text. */
 export interface WithoutText {

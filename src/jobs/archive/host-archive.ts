@@ -1,5 +1,5 @@
 import type { PublishedHistory } from '../../domain/ports.ts'
-import { Refusal } from '../../domain/refusal.ts'
+import { OBJECT_MAX_BYTES, Refusal } from '../../domain/refusal.ts'
 import type { Finding } from '../../domain/year/finding.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
 import { staticObjectPath } from '../../domain/year/log/static-layout.ts'
@@ -67,14 +67,11 @@ export function hostArchive(ports: HostLedgerPorts, reference: Reference): Archi
 
 function fileCheck(published: PublishedHistory, manifest: Manifest): HostCheck {
   return {
-    send: (signal) => published.file(`/${staticObjectPath(manifest.sha256)}`, KEPT_MAX_BYTES, signal),
+    send: (signal) => published.file(`/${staticObjectPath(manifest.sha256)}`, OBJECT_MAX_BYTES, signal),
     examine: (response) => examineFile(manifest, response),
     withoutResponse: (reason) => fileWithoutResponse(manifest, reason),
   }
 }
-
-/** Only unusual layouts need the whole text of a publication. */
-const KEPT_MAX_BYTES = 4 * 1024 * 1024
 
 function queryCheck(published: PublishedHistory, query: SelectionQuery): HostCheck {
   return {

@@ -8,7 +8,7 @@ import type { LedgerAudit } from '../../domain/year/check.ts'
 import { READ_ERROR, finding, isSound } from '../../domain/year/finding.ts'
 import type { Finding } from '../../domain/year/finding.ts'
 import type { AuditedContents } from '../../domain/year/ledger.ts'
-import { auditTiles } from '../../domain/year/log/audit-tiles.ts'
+import { auditTiles, tileFinding } from '../../domain/year/log/audit-tiles.ts'
 import type { PublishedTile, TilesAudit } from '../../domain/year/log/audit-tiles.ts'
 import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
 import {
@@ -144,7 +144,8 @@ async function readStaticLedger(
     laterHead: null,
   }
   const read = await auditTexts(ports, texts, { note, tiles, isStatic }, reference, run)
-  if (tiles.tree !== null && tiles.isWhole) await auditOlderTiles(ports, tiles.tree, tiles.entries, run)
+  if (tiles.tree !== null && tiles.findings.length === 0)
+    await auditOlderTiles(ports, tiles.tree, tiles.entries, run)
   ports.onNote(`${STATIC_HEADERS} of ${ports.published.base} is not signed and was not checked`)
   if (read.contents === null) return read
   run.report(auditLegacyFile(read.contents, texts.legacy))
@@ -170,7 +171,7 @@ async function readFile(
   if (response.is === 'absent') return null
   if (response.is !== 'text') throw unexpectedResponse(published.base, path, response)
   const { bytes } = response
-  if (bytes === null || hasTooManyLines(bytes))
+  if (hasTooManyLines(bytes))
     throw unavailable(`the host ${published.base} sent more than an archive can have for ${path}`)
   return bytes
 }
@@ -251,7 +252,7 @@ const TILES_MAX_BYTES = 16 * 1024 * 1024
  * Reads all tiles and bundles of a checkpoint and compares them with its root.
  *
  * @param ledger lines of the host's ledger, read after the checkpoint; null if the host has no ledger text
- * @throws Refusal `source_unavailable` if they have too many bytes
+ * @throws Refusal `source_unavailable` if they have more than {@link TILES_MAX_BYTES} together
  */
 async function auditHostTiles(
   { published }: HostLogPorts,
@@ -266,10 +267,6 @@ async function auditHostTiles(
     const path = staticTilePath(tile)
     const response = await published.file(`/${path}`, remaining, signal)
     if (response.is === 'text') {
-      if (response.bytes === null)
-        throw unavailable(
-          `the tiles of ${published.base} have more than ${TILES_MAX_BYTES} bytes, up to ${path}`,
-        )
       remaining -= response.byteSize
       files.push({ tile, bytes: response.bytes })
     } else if (response.is === 'absent') files.push({ tile, bytes: null })
@@ -294,8 +291,8 @@ async function auditOlderTiles(
     const expected = tileBytes(tree, tile, (bundle) => entriesOf(entries, bundle))
     return send(
       {
-        send: (signal) => published.file(`/${path}`, expected.byteLength, signal),
-        examine: (response) => auditOlderTile(path, expected, response),
+        send: (signal) => published.file(`/${path}`, FILE_MAX_BYTES, signal),
+        examine: (response) => auditOlderTile(tile, expected, response),
         withoutResponse: (reason) => [unreadable(path, reason)],
       },
       // They are not counted as objects.
@@ -305,13 +302,12 @@ async function auditOlderTiles(
   await limit.map(older, check).finally(() => limit.clearQueue())
 }
 
-function auditOlderTile(path: string, expected: Uint8Array, response: PublishedResponse): Finding[] {
-  const isText = response.is === 'text'
-  if (isText && response.bytes !== null && areSameBytes(response.bytes, expected)) return []
-  if (!isText && response.is !== 'absent')
-    return [unreadable(path, `the host responded with ${response.description}`)]
-  const actual = isText ? `${response.byteSize} other bytes` : null
-  return [finding('tile_mismatch', path, `the ${expected.byteLength} bytes of the signed tree`, actual)]
+function auditOlderTile(tile: Tile, expected: Uint8Array, response: PublishedResponse): Finding[] {
+  if (response.is === 'text' && areSameBytes(response.bytes, expected)) return []
+  if (response.is === 'text') return [tileFinding({ tile, bytes: response.bytes })]
+  return response.is === 'absent'
+    ? [tileFinding({ tile, bytes: null })]
+    : [unreadable(staticTilePath(tile), `the host responded with ${response.description}`)]
 }
 
 function unreadable(path: string, reason: string): Finding {

@@ -55,7 +55,7 @@ export interface LogReport {
 }
 
 /** Longest note or policy that is read, in bytes. */
-const TEXT_MAX_BYTES = 64 * 1024
+const TEXT_MAX_BYTES = 1024 * 1024
 
 /**
  * Reads the checkpoint of a host and verifies it with the trusted policy.
@@ -111,7 +111,7 @@ export async function readHostNote(
 /** Returns true for a host of static files, which only an export has. */
 async function hasIndex({ published }: HostLogPorts, signal: AbortSignal): Promise<boolean> {
   const response = await published.file(`/${STATIC_INDEX}`, TEXT_MAX_BYTES, signal)
-  return response.is === 'text' && !isWebPage(utf8Text(response.bytes ?? new Uint8Array()))
+  return response.is === 'text' && !isWebPage(utf8Text(response.bytes))
 }
 
 /** Many hosts send a page for every path that they do not have. */

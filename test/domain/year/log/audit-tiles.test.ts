@@ -43,8 +43,8 @@ const SIZES = [1, 2, 255, 256, 257, 512, 513, 600]
 describe('tiles and bundles of a host', () => {
   test.each(SIZES)('a log of %i entries without damage has no finding, its tree and its entries', (size) => {
     const { checkpoint, files, lines } = logOf(size)
-    const { findings, tree, entries, isWhole } = auditTiles(checkpoint, files, null)
-    expect([findings, tree?.size, isWhole]).toEqual([[], size, true])
+    const { findings, tree, entries } = auditTiles(checkpoint, files, null)
+    expect([findings, tree?.size]).toEqual([[], size])
     expect(entries).toEqual(lines)
   })
 
@@ -73,7 +73,7 @@ describe('tiles and bundles of a host', () => {
     )
   })
 
-  test('without a ledger, damage in bundles and in tiles is found with the files that it makes doubtful', () => {
+  test('without a ledger, damage in bundles and in tiles makes every file doubtful', () => {
     const paths = logOf(600).files.map(({ tile }) => staticTilePath(tile))
     const damaged = ['tile/0/000', 'tile/entries/001'].map((end) =>
       paths.findIndex((path) => path.endsWith(end)),
@@ -83,9 +83,11 @@ describe('tiles and bundles of a host', () => {
     expect(found(600, damaged, flip(7)).sort()).toEqual([
       'tile_mismatch tlog/year/tile/0/000',
       'tile_mismatch tlog/year/tile/0/001',
+      'tile_mismatch tlog/year/tile/0/002.p/88',
       'tile_mismatch tlog/year/tile/1/000.p/2',
       'tile_mismatch tlog/year/tile/entries/000',
       'tile_mismatch tlog/year/tile/entries/001',
+      'tile_mismatch tlog/year/tile/entries/002.p/88',
     ])
   })
 
@@ -126,16 +128,15 @@ describe('tiles and bundles of a host', () => {
       [lines.slice(0, 299), 'only 299 entries'],
       [lines.with(280, Buffer.from('other')), 'another entry 281'],
     ] as const) {
-      const { findings, isWhole } = auditTiles(checkpoint, files, { path: 'ledger', lines: wrong })
+      const { findings } = auditTiles(checkpoint, files, { path: 'ledger', lines: wrong })
       expect(findings).toMatchObject([{ code: 'log_forked', path: 'ledger', actual }])
-      expect(isWhole).toBe(true)
     }
   })
 
-  test('without a bundle, the tree is proved and the entries are not whole', () => {
+  test('without a bundle, the tree is proved', () => {
     const { checkpoint, files } = logOf(300)
     const sent = files.map((file) => (file.tile.level === 'entries' ? { ...file, bytes: null } : file))
-    const { tree, entries, isWhole } = auditTiles(checkpoint, sent, null)
-    expect([tree?.size, entries, isWhole]).toEqual([300, [], false])
+    const { tree, entries } = auditTiles(checkpoint, sent, null)
+    expect([tree?.size, entries]).toEqual([300, []])
   })
 })
