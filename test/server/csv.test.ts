@@ -9,29 +9,17 @@ const item = z.object({
 })
 
 test.each([
-  ['a plain text', 'Rust 1.0', 'Rust 1.0'],
   ['a comma', 'a,b', '"a,b"'],
-  ['a quote', 'a "b"', '"a ""b"""'],
   ['a line break', 'a\r\nb', '"a\r\nb"'],
-  ['other scripts', '日本 “ä”', '日本 “ä”'],
   ['null', null, ''],
-  ['an absent value', undefined, ''],
-  ['a boolean', false, 'false'],
-  ['a number', 0.5, '0.5'],
   ['a number below zero', -1, '-1'],
   ['a text with the form of a number below zero', '-1', "'-1"],
-  ['a formula', '=1+1', "'=1+1"],
   ['a formula with quotes', '=HYPERLINK("https://a.test")', `"'=HYPERLINK(""https://a.test"")"`],
   ['a plus sign', '+1', "'+1"],
   ['an at sign', '@SUM(A1)', "'@SUM(A1)"],
   ['a tab', '\t=1', "'\t=1"],
   ['a carriage return', '\r=1', `"'\r=1"`],
-  ['an equals sign inside', '1=1', '1=1'],
 ])('a cell of CSV is quoted where it must be, and is never a formula: %s', (_what, value, cell) => {
   const text = writeCsv(item, [{ value, inner: { count: 2 }, left: ['out'] }])
   expect(text).toBe(`value,inner.count\r\n${cell},2\r\n`)
-})
-
-test('the CSV of a list without items has the line of names alone', () => {
-  expect(writeCsv(item, [])).toBe('value,inner.count\r\n')
 })

@@ -183,13 +183,11 @@ describe('trending', () => {
     expect(top?.aggScore).toBeLessThan(1e-30)
   })
 
-  test.each([
-    [0.5, [2, 1, 0.5, 0.13, 0.01]],
-    [0.9, [10, 5, 2.5, 0.63, 0.04]],
-    [0.99, [100, 50, 25, 6.25, 0.39]],
-    [0.999, [1000, 500, 250, 62.5, 3.91]],
-  ])('the trend of the percentile %d halves every six hours', (percentile, scores) => {
-    const round = (hour: number): number => Math.round(trendOf(percentile, hour * HOUR_MS) * 100) / 100
-    expect([0, 6, 12, 24, 48].map(round)).toEqual(scores)
-  })
+  test.each([[0.99, [100, 50, 25, 6.25, 0.39]]])(
+    'the trend of the percentile %d halves every six hours',
+    (percentile, scores) => {
+      const round = (hour: number): number => Math.round(trendOf(percentile, hour * HOUR_MS) * 100) / 100
+      expect([0, 6, 12, 24, 48].map(round)).toEqual(scores)
+    },
+  )
 })

@@ -22,14 +22,9 @@ const claim = (model: string, changes: Partial<QuotaClaim> = {}): QuotaClaim => 
 
 describe('the requests of a key', () => {
   test.each([
-    ['what neither count has spent, less the reserve', { limit: 50, used: 3 }, 0, 0, 37],
-    ['what our count has not spent', { limit: 50, used: 3 }, 20, 0, 20],
-    ['what the count of the service has not spent', { limit: 50, used: 30 }, 20, 0, 10],
     ['nothing where more is spent', { limit: 50, used: 52 }, 20, 0, 0],
     ['what a large account has', { limit: 1000, used: 0 }, 36, 0, 954],
     ['those of an account without credits where none is told', null, 0, 0, 50 - RESERVED_REQUESTS],
-    ['nothing of these', null, 45, 0, 0],
-    ['less what the service may not know yet', { limit: 50, used: 0 }, 10, 10, 30],
     ['less that of either', { limit: 50, used: 20 }, 10, 10, 10],
   ])('the requests of a key leave %s', (_what, told, sent, lately, left) => {
     expect(requestsLeft(told, sent, lately)).toBe(left)

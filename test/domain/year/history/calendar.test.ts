@@ -68,7 +68,6 @@ describe('a time', () => {
     ['before the first publication', '2026-01-01T12:00:00Z', null, 'open', -1],
     ['before the publication of a day', '2026-01-02T00:04:59Z', null, 'later', -1],
     ['at a publication', '2026-01-02T00:05:00Z', '2026-01-01', 'published', 0],
-    ['while a gap is the due day', '2026-01-03T12:00:00Z', '2026-01-01', 'gap', 1],
     ['before the next publication', '2026-01-04T00:01:00Z', '2026-01-01', 'later', 0],
     ['in a hole', '2026-01-06T12:00:00Z', '2026-01-03', 'gap', 3],
     ['after the last entry', '2026-02-01T00:00:00Z', '2026-01-06', 'open', 4],
