@@ -68,13 +68,6 @@ describe.each([
   })
 })
 
-test('an unknown metric or label is noticed', () => {
-  expect(metricsIn('rate(dash_https_total[5m])').filter((name) => !(name in KNOWN))).toEqual([
-    'dash_https_total',
-  ])
-  expect(labelsIn('sum by (route, le) (x{path="/"})')).toEqual(['path', 'route', 'le'])
-})
-
 test('the page of metrics names every metric with its labels, and every alert', () => {
   const page = read('docs/monitoring.md')
   for (const [name, { labels }] of Object.entries(METRICS)) {

@@ -74,11 +74,6 @@ describe('signing', () => {
     expect(readdirSync(join(path, '..')).sort()).toEqual(['log.key', 'log.key.signed'])
   })
 
-  test('a signer signs the same checkpoint twice with the same bytes', async () => {
-    const signer = openLogSigner((await newKey()).path)
-    expect(await signer.sign(checkpointOf(3))).toBe(await signer.sign(checkpointOf(3)))
-  })
-
   test.each([
     ['smaller than', checkpointOf(2)],
     ['of the same size as, but different from,', checkpointOf(3, 9)],

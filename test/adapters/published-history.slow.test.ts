@@ -211,17 +211,6 @@ describe('the size limit of a body', () => {
     await expect(history.file('/a', 4, never)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
     expect(host.requests[0]?.target).toBe('/below/a')
   })
-
-  test('a refusal of more than 16 KiB has no code and still counts as a refusal', async () => {
-    const body = `{"error":"year_history_not_found","more":"${'x'.repeat(16 * KIB)}"}`
-    const host = await startHost((response) => response.writeHead(404).end(body))
-    expect(await published(host.url).ledger(never)).toMatchObject({
-      is: 'absent',
-      description: '404',
-      byteSize: 0,
-    })
-    expect(host.requests).toHaveLength(1)
-  })
 })
 
 test('a connection that drops once is retried without an error', async () => {

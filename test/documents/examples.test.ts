@@ -24,25 +24,3 @@ describe('every fenced block of', () => {
     expect(kept.length).toBeLessThan(runnable.length / 3)
   })
 })
-
-describe('the marks of a block', () => {
-  const flawsOf = (info: string): (string | null)[] =>
-    examplesOf('page.md', `\`\`\`${info}\nx\n\`\`\`\n`).map(flawOf)
-
-  test('marks are few, and none hides a runnable block', () => {
-    for (const info of ['sh', 'sh needs=docker', 'sh needs=root,internet', 'text', 'cron'])
-      expect([info, flawsOf(info)]).toEqual([info, [null]])
-    for (const info of ['', 'bash', 'python3x needs=root', 'sh needs=luck', 'sh norun', 'py', 'json output'])
-      expect([info, flawsOf(info)[0]]).toEqual([info, expect.any(String)])
-  })
-
-  test('marks are parsed with the line and the text of the block, also within a list', () => {
-    const [example] = examplesOf('page.md', 'a\n\n- b\n\n  ```sh needs=jq\n  one\n\n    two\n  ```\n')
-    expect(example).toMatchObject({
-      line: 5,
-      language: 'sh',
-      text: 'one\n\n  two\n',
-      needs: ['jq'],
-    })
-  })
-})

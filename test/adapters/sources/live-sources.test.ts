@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { LIVE_SOURCES } from '../../../src/domain/feed/live-source.ts'
 import type { LiveSourceName, SourceBatch } from '../../../src/domain/feed/live-source.ts'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
 import { DAY, NOW, readWhole, replay, sourcesOf } from '../../support/replay/live-world.ts'
@@ -418,14 +417,6 @@ describe('an item of Hacker News', () => {
   })
 })
 
-test('the lists of Hacker News are read from recorded ids', async () => {
-  const world = await replay()
-  world.change('hn', /stories\.json/, () => shape('hn-firebase-topstories'))
-  world.change('hn', /item/, () => null)
-  await readWhole(world, 'hn')
-  expect(world.requests).toContainEqual(expect.objectContaining({ target: '/item/9129911.json' }))
-})
-
 describe('the search of Hacker News', () => {
   const hit = (changes: Record<string, unknown>) => ({
     objectID: '5',
@@ -561,8 +552,4 @@ test('a source that takes more than five minutes in total receives no further re
   }
   expect(failures.at(-1)).toMatch(/not requested, the source took more than 300000 ms in total$/)
   expect(world.requests.length).toBeLessThan(10)
-})
-
-test('the sources are those the command knows, in their order', async () => {
-  expect(sourcesOf(await replay()).map(({ source }) => source)).toEqual([...LIVE_SOURCES])
 })

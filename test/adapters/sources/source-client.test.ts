@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, test, vi } from 'vitest'
 import type { SourceClient, SourceRequest } from '../../../src/adapters/sources/source-client.ts'
 import type { SourceUnavailable } from '../../../src/domain/feed/live-source.ts'
-import { jsonSource, localSource, unreachableUrl } from '../../support/local-source.ts'
+import { jsonSource, localSource } from '../../support/local-source.ts'
 import { memoryOfSources, sleepingClock, sourceClient, USER_AGENT } from '../../support/source-client.ts'
 import { SOURCE_UNAVAILABLE } from '../../support/refusals.ts'
 
@@ -123,13 +123,6 @@ describe('a request to a source', () => {
       expect(requests).toHaveLength(1)
     },
   )
-
-  test('a closed port makes the source unavailable', async () => {
-    await expect(fetchJson({ url: await unreachableUrl() })).rejects.toMatchObject({
-      ...SOURCE_UNAVAILABLE,
-      detail: expect.stringMatching(/; check the address and the network, and try again$/) as string,
-    })
-  })
 })
 
 test('a response that drips forever is given up at its time limit', async () => {

@@ -51,20 +51,6 @@ describe('dash search and dash reindex', () => {
     expect(none).toMatchObject({ code: 0, stdout: 'nothing found\n' })
   })
 
-  test('only named sources are searched, in a list or one by one', async () => {
-    const folder = await filled()
-    const items = async (...args: string[]): Promise<number> => {
-      const { stdout } = await dash(['search', 'rust', ...args, '--json', '--data-dir', folder])
-      return (JSON.parse(stdout) as { items: unknown[] }).items.length
-    }
-    expect(await items('--source', 'lobsters')).toBe(0)
-    expect(await items('--source', 'lobsters,hn')).toBe(1)
-    expect(await items('--source', 'hn', '--source', 'lobsters')).toBe(1)
-    // The name of a source is a word like any other without the option, and in quotation marks beside it.
-    expect(await items('lobsters')).toBe(1)
-    expect(await items('"lobsters"', '--source', 'hn')).toBe(1)
-  })
-
   test('reindex rebuilds the index, and reports it in one line or one document', async () => {
     const folder = await filled()
     const line = await dash(['reindex', '--data-dir', folder])

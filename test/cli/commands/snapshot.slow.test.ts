@@ -67,21 +67,6 @@ describe('snapshot', () => {
     const mended = await run(['snapshot', '--data-dir', data, '--discard-later', '--json'])
     expect([mended.code, JSON.parse(mended.stdout)]).toMatchObject([0, { removed: 1 }])
   })
-
-  test('a slightly later snapshot stays, the output names it, and the exit code is 0', async () => {
-    const data = await filledFolder()
-    const later = await takeAhead(data, 240_000)
-    const { code, stdout, stderr } = await run(['snapshot', '--data-dir', data])
-    expect([code, stdout, stderr]).toEqual([
-      0,
-      `no snapshot was stored: the server keeps the later snapshot ${later}\n`,
-      '',
-    ])
-    const json = await run(['snapshot', '--data-dir', data, '--json'])
-    expect(JSON.parse(json.stdout)).toMatchObject({ outcome: 'superseded', snapshotId: later })
-    const own = await run(['snapshot', '--data-dir', data, '--discard-later', '--json'])
-    expect(JSON.parse(own.stdout)).toMatchObject({ outcome: 'taken', removed: 1 })
-  })
 })
 
 describe('the address in feeds', () => {

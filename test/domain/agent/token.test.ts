@@ -109,9 +109,19 @@ describe('a session token', () => {
   const { exp: _exp, ...withoutEnd } = session
 
   test.each<[string, unknown]>([
+    ['no session id', withoutSid],
+    ['no end', withoutEnd],
     ['an end in milliseconds', { ...session, exp: session.exp * 1000 }],
     ['times in milliseconds', { ...session, iat: NOW, exp: NOW + 1_800 }],
     ['an end before its beginning', { ...session, exp: session.iat }],
+    ['an end that is a text', { ...session, exp: String(session.exp) }],
+    ['an end that is no whole second', { ...session, exp: session.exp + 0.5 }],
+    ['another version', { ...session, v: 2 }],
+    ['a field nobody knows', { ...session, alg: 'none' }],
+    ['no real day', { ...session, day: '2026-02-30' }],
+    ['a list', [session]],
+    ['null', null],
+    ['no JSON', '{'],
   ])('a session token is malformed when its payload, though signed, holds %s', (_, payload) => {
     expect(signer.verify(forge(payload), NOW)).toEqual({ ok: false, reason: 'malformed' })
   })

@@ -89,12 +89,4 @@ describe('a later run of the day', () => {
     const next = await bench.withService({ ...untold })
     expect((await next.run()).report).toMatchObject({ outcome: 'complete', evaluated: 6 })
   })
-
-  test('a run sends prompts again on such a day when the service reports requests left', async () => {
-    const bench = await openBench({ perDay: 2, factFault: (path) => (path === '/key' ? SHARED_POOL : null) })
-    await bench.run()
-    bench.time.now += 3_600_000
-    const told = await bench.withService({ perDay: 1_000 })
-    expect((await told.run()).report.requests).toBeGreaterThan(0)
-  })
 })
