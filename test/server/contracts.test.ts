@@ -177,16 +177,11 @@ test.each([
   ['/api/trend?q=x', 'term is missing'],
   ['/api/trend?key=hn-1&term=a', 'term is "a"'],
   ['/api/trend?key=hn-1&to=2026-01-01', 'to is "2026-01-01": it must be absent if key is given'],
-  ['/api/trend?key=x', 'key is "x"'],
   ['/api/search', 'q is missing: it must be text'],
-  ['/api/search?q=a&minComments=-1', 'minComments is "-1": it must be an integer from 0'],
   ['/api/search?q=a&from=2026-02-02&to=2026-02-01', 'from is "2026-02-02"'],
-  ['/api/feed?top=0', 'top is "0": it must be an integer from 1 to'],
   ['/api/feed?source=digg', 'source is "digg": it must be a comma-separated list'],
   ['/api/feed?sort=hour', 'sort is "hour": it must be one of trending, day'],
   ['/api/feed/history', 'sort is missing: it must be year'],
-  ['/api/feed/history?sort=year&at=', 'at is ""'],
-  ['/api/feed/history/ranks?count=0', 'count is "0"'],
   ['/api/free-llm/top-models?needs=x', 'needs is "x": it must be a comma-separated list'],
 ])('the message of %s tells the wrong parameter alone: %s', async (path, message) => {
   const response = await openApp(await openWorkspace()).request(path)

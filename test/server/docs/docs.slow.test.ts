@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { guideFiles } from '../../../src/server/docs/docs.ts'
@@ -36,32 +35,6 @@ describe('the guides', () => {
     for (const path of ['/docs/nothing', '/docs/operations.txt', '/docs/..%2fpackage'])
       expect((await app.request(`http://dash.test${path}`)).status).toBe(404)
   })
-})
-
-test.each([
-  ['audit.sh', 'auditing'],
-  ['verify-proof.sh', 'proof'],
-])('the script %s is served verbatim beside its guide, which links to it', async (name, guide) => {
-  const app = openApp(await openWorkspace())
-  const response = await app.request(`http://dash.test/docs/${name}`)
-  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
-  expect(await response.text()).toBe(readFileSync(new URL(`../../../docs/${name}`, import.meta.url), 'utf8'))
-  const link = new RegExp(`["(]/docs/${name.replace('.', String.raw`\.`)}[")]`)
-  for (const path of [`/docs/${guide}`, `/docs/${guide}.md`])
-    expect(await (await app.request(`http://dash.test${path}`)).text()).toMatch(link)
-})
-
-test('every diagram of the documents is served as an image with a text alternative, in a light and a dark form', async () => {
-  const app = openApp(await openWorkspace())
-  for (const page of ['/docs/readme', '/docs/proof', '/docs/architecture']) {
-    const shown = await (await app.request(`http://dash.test${page}`)).text()
-    expect(shown).not.toContain('mermaid')
-    const [, path = '', alt = ''] = /<img src="([^"]*\.svg)" alt="([^"]*)"/.exec(shown) ?? []
-    expect([page, alt.length > 50]).toEqual([page, true])
-    const image = await app.request(`http://dash.test${path}`)
-    expect([image.status, image.headers.get('content-type')]).toEqual([200, 'image/svg+xml'])
-    expect(await image.text()).toContain('prefers-color-scheme: dark')
-  }
 })
 
 test.each(publishedInterfaces(false))(

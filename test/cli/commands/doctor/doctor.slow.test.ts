@@ -230,12 +230,6 @@ describe('a problem', () => {
     expect(await report('{"status":"ready"}')).toEqual(['ok', null])
   })
 
-  test('a missing model is reported by the list of the provider', async () => {
-    const { env } = await services({ '/v1/models': '{"data":[{"id":"another"}]}' })
-    const { find } = await doctor({ cwd: temporaryFolder(), env: { ...env, DASH_CHAT_MODEL: 'm' } })
-    expect(find('provider')).toEqual(finding('warning', { detail: 'does not list the model m' }))
-  })
-
   test('a wrong clock is reported by the clocks of the services', async () => {
     const { env } = await services({}, { date: 'Sun, 01 Jan 2040 00:00:00 GMT' })
     const { code, find } = await doctor({ cwd: temporaryFolder(), env })
@@ -275,14 +269,6 @@ describe('unreadable paths', () => {
     expect(report.find(check)).toEqual(finding(verdict, { detail: 'EACCES' }))
     expect(report.find(check)?.mend).not.toBeNull()
     expect(report.find('name')).toBeDefined()
-  })
-
-  test.each(['closed/env', 'missing'])('the unreadable env file %s is a finding', async (name) => {
-    const { cwd } = closedFolder()
-    const report = await doctor({ cwd, boundByModes: true }, ['--offline', '--dotenv', name])
-    expect(report.code).toBe(78)
-    expect(report.find('configuration.file')).toEqual(finding('problem', { mend: '--dotenv' }))
-    expect(report.find('data-folder')).toMatchObject({ verdict: 'note' })
   })
 })
 
