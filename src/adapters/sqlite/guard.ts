@@ -1,8 +1,9 @@
 import { statSync } from 'node:fs'
 import { open as openFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { Client, InArgs, InStatement, ResultSet, Transaction, TransactionMode } from '@libsql/client'
-import { DeadlineExceeded, commitAfter } from './rows.ts'
+import type { Client, InStatement, ResultSet, Transaction } from '@libsql/client'
+import pLimit from 'p-limit'
+import { DeadlineExceeded } from './rows.ts'
 import type { StoreClient } from './rows.ts'
 import { isBusy, retryBusy } from './vendor-errors.ts'
 
@@ -13,9 +14,6 @@ interface GuardOptions {
   /** Executed on the connection before each piece of work, since a retry may have opened a new connection. */
   settings?: string
 }
-
-/** A store's client with interactive transactions, which block all other work. */
-type GuardedClient = StoreClient & Pick<Client, 'transaction' | 'executeMultiple' | 'reconnect'>
 
 /**
  * Wraps the driver's client for a store in a file or in memory. It works around three faults of the driver:
@@ -36,26 +34,8 @@ export function guardClient(
   client: Client,
   busyMs: number,
   { journal = 'rollback', walPath = null, settings = '' }: GuardOptions = {},
-): GuardedClient {
-  let queue: Promise<unknown> = Promise.resolve()
-
-  /** Waits for all earlier work; resolves to the function that starts the next one. */
-  const waitForTurn = async (): Promise<() => void> => {
-    const before = queue
-    let release: () => void = () => undefined
-    queue = new Promise<void>((resolve) => (release = resolve))
-    await before
-    return release
-  }
-
-  const exclusively = async <T>(work: () => Promise<T>): Promise<T> => {
-    const release = await waitForTurn()
-    try {
-      return await work()
-    } finally {
-      release()
-    }
-  }
+): StoreClient {
+  const exclusively = pLimit(1)
 
   /** Returns the end of the retries of work requested now; waiting for its turn counts. */
   const deadlineFromNow = (): number => performance.now() + busyMs
@@ -71,14 +51,14 @@ export function guardClient(
       }
     }, deadline)
 
-  const begin = (mode: TransactionMode, deadline: number): Promise<Transaction> =>
+  const begin = (mode: 'read' | 'write', deadline: number): Promise<Transaction> =>
     retryBusy(async () => {
       // Set each time, because the driver may have opened a new connection, and before the transaction, because it
       // cannot be set inside.
       await client.executeMultiple(mode === 'read' ? settings : `${settings};${JOURNAL_SETTINGS[journal]}`)
       const tx = await client.transaction(mode === 'write' ? 'deferred' : mode)
       try {
-        if (mode !== 'deferred') await tx.executeMultiple(mode === 'write' ? TAKE_WRITE_LOCK : TAKE_READ_LOCK)
+        await tx.executeMultiple(mode === 'write' ? TAKE_WRITE_LOCK : TAKE_READ_LOCK)
         return tx
       } catch (error) {
         tx.close()
@@ -86,7 +66,7 @@ export function guardClient(
       }
     }, deadline)
 
-  const commit: Commit = async (tx, deadline) => {
+  const commit = async (tx: Transaction, deadline: number): Promise<void> => {
     try {
       await retryBusy(() => tx.executeMultiple('COMMIT'), deadline)
     } finally {
@@ -94,30 +74,32 @@ export function guardClient(
     }
   }
 
-  const run = async (tx: Transaction, statements: InStatement[]): Promise<ResultSet[]> => {
+  const run = async <T>(tx: Transaction, work: (tx: Transaction) => Promise<T>): Promise<T> => {
     try {
-      return await tx.batch(statements)
+      return await work(tx)
     } catch (error) {
-      abandon(client, tx, error)
+      tx.close()
+      // After a busy statement the connection is replaced.
+      if (isBusy(error)) client.reconnect()
       throw error
     }
   }
 
-  const batch = async (
-    statements: InStatement[],
-    mode: TransactionMode,
-    deadline: number,
-  ): Promise<ResultSet[]> => {
-    const tx = await begin(mode, deadline)
-    const results = await run(tx, statements)
-    await commit(tx, deadlineFromNow())
-    return results
+  /** Runs work as a transaction, alone. */
+  const transact = <T>(mode: 'read' | 'write', work: (tx: Transaction) => Promise<T>): Promise<T> => {
+    const deadline = deadlineFromNow()
+    return exclusively(async () => {
+      const tx = await begin(mode, deadline)
+      const value = await run(tx, work)
+      await commit(tx, deadlineFromNow())
+      return value
+    })
   }
 
   const batchUntil = async (statements: InStatement[], deadline: number): Promise<ResultSet[]> => {
     try {
       const tx = await begin('write', deadline)
-      const results = await run(tx, [SHORT_WAIT, ...statements])
+      const results = await run(tx, () => tx.batch([SHORT_WAIT, ...statements]))
       if (performance.now() > deadline) {
         tx.close()
         throw new DeadlineExceeded('the commit timed out')
@@ -129,55 +111,25 @@ export function guardClient(
     }
   }
 
-  const transaction = async (mode: TransactionMode = 'write'): Promise<Transaction> => {
-    const deadline = deadlineFromNow()
-    const release = await waitForTurn()
-    try {
-      return exclusiveTransaction(await begin(mode, deadline), client, commit, busyMs, release)
-    } catch (error) {
-      release()
-      throw error
-    }
-  }
-
-  const execute = (statement: InStatement): Promise<ResultSet> => {
-    const withArgs = typeof statement === 'string' ? { sql: statement, args: [] } : statement
-    const deadline = deadlineFromNow()
-    return exclusively(async () => {
-      if (QUERY_PATTERN.test(withArgs.sql)) return query(withArgs, deadline)
-      const [result] = await batch([withArgs], 'write', deadline)
-      if (!result) throw new Error('a statement returned no result')
-      return result
-    })
-  }
-
   return {
-    execute,
-    batch: (statements, mode) => {
+    execute: (statement) => {
+      if (!QUERY_PATTERN.test(typeof statement === 'string' ? statement : statement.sql))
+        return transact('write', (tx) => tx.execute(statement))
       const deadline = deadlineFromNow()
-      return exclusively(() => batch(statements, mode ?? 'write', deadline))
+      return exclusively(() => query(statement, deadline))
     },
+    batch: (statements, mode = 'write') => transact(mode, (tx) => tx.batch(statements)),
     batchWithin: (statements, ms) => {
       const deadline = performance.now() + ms
       return exclusively(() => batchUntil([...statements], deadline))
     },
-    snapshot: async (_revision, read) => {
-      const tx = await transaction('read')
-      try {
-        return await read(tx)
-      } finally {
-        tx.close()
-      }
-    },
-    transact: async (work) => commitAfter(await transaction(), work),
-    transaction,
-    executeMultiple: (sql) => exclusively(() => client.executeMultiple(sql)),
+    snapshot: (_revision, read) => transact('read', read),
+    transact: (work) => transact('write', work),
     makeDurable: async () => {
       if (walPath === null) return
       await syncWal(walPath)
       if (isLongWal(walPath)) await exclusively(() => truncateWal(client))
     },
-    reconnect: () => client.reconnect(),
     close: () => client.close(),
   }
 }
@@ -193,58 +145,6 @@ const TAKE_WRITE_LOCK = 'COMMIT; BEGIN IMMEDIATE'
 
 /** Limits the driver's own wait for a lock, in milliseconds, before a commit with a deadline. */
 const SHORT_WAIT = 'PRAGMA busy_timeout = 50'
-
-/** Rolls a transaction back. After a busy statement its connection is replaced. */
-function abandon(client: Client, tx: Transaction, error: unknown): void {
-  tx.close()
-  if (isBusy(error)) client.reconnect()
-}
-
-type Commit = (tx: Transaction, deadline: number) => Promise<void>
-
-/** Wraps a transaction for the caller: it releases the queue in every case when it ends. */
-function exclusiveTransaction(
-  tx: Transaction,
-  client: Client,
-  commit: Commit,
-  busyMs: number,
-  release: () => void,
-): Transaction {
-  let failure: unknown = null
-  const recordFailure = async <T>(work: Promise<T>): Promise<T> => {
-    try {
-      return await work
-    } catch (error) {
-      failure = error
-      throw error
-    }
-  }
-  let ended = false
-  const undo = (): void => {
-    if (!ended) abandon(client, tx, failure)
-    ended = true
-    release()
-  }
-  return {
-    execute: (statement: InStatement | string, args?: InArgs) =>
-      recordFailure(
-        typeof statement === 'string'
-          ? tx.execute({ sql: statement, args: args ?? [] })
-          : tx.execute(statement),
-      ),
-    batch: (statements) => recordFailure(tx.batch(statements)),
-    executeMultiple: (sql) => recordFailure(tx.executeMultiple(sql)),
-    commit: () => {
-      ended = true
-      return commit(tx, performance.now() + busyMs).finally(release)
-    },
-    rollback: () => Promise.resolve().then(undo),
-    close: undo,
-    get closed() {
-      return tx.closed
-    },
-  }
-}
 
 /**
  * Durability of a committed write to a file (docs/decisions/0001-sqlite-journal-and-driver-guard.md).

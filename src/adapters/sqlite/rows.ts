@@ -1,4 +1,4 @@
-import type { InArgs, InStatement, ResultSet, Transaction, TransactionMode, Value } from '@libsql/client'
+import type { InArgs, InStatement, ResultSet, Value } from '@libsql/client'
 import { LibsqlError } from '@libsql/client/sqlite3'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core/table'
 import { getTableConfig } from 'drizzle-orm/sqlite-core/utils'
@@ -202,7 +202,7 @@ export function importCounts({ first, counts }: FoldedRows, stored: number, chan
 /** The client of a store, for all engines. */
 export interface StoreClient {
   execute(statement: InStatement): Promise<ResultSet>
-  batch(statements: InStatement[], mode?: TransactionMode): Promise<ResultSet[]>
+  batch(statements: InStatement[], mode?: 'read' | 'write'): Promise<ResultSet[]>
   /**
    * Runs `work` as one write transaction, which commits when it resolves. It must be short: other writers wait, and a
    * server ends it after five seconds. Use a batch where nothing is decided between its statements.
@@ -232,17 +232,6 @@ export type SqlReader = Pick<StoreClient, 'execute'>
 /** A write transaction. */
 export interface SqlTransaction extends SqlReader {
   batch(statements: InStatement[]): Promise<ResultSet[]>
-}
-
-/** Commits a transaction when `work` resolves, and undoes it when `work` rejects. */
-export async function commitAfter<T>(tx: Transaction, work: (tx: SqlTransaction) => Promise<T>): Promise<T> {
-  try {
-    const value = await work(tx)
-    await tx.commit()
-    return value
-  } finally {
-    tx.close()
-  }
 }
 
 /** Thrown when the deadline of a write has passed; nothing was written. */

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LibsqlBatchError, LibsqlError, createClient } from '@libsql/client'
-import type { Client, InStatement, ResultSet } from '@libsql/client'
+import type { Client, InStatement, ResultSet, Transaction } from '@libsql/client'
 import { Refusal, StorageFault, storageUnavailable } from '../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
 import { TimeLimitExceeded, networkCode, openHttpClient } from '../http.ts'
 import { readBody } from '../response-body.ts'
 import type { HttpResponse } from '../http.ts'
-import { DeadlineExceeded, commitAfter } from './rows.ts'
-import type { SqlReader, StoreClient } from './rows.ts'
+import { DeadlineExceeded } from './rows.ts'
+import type { SqlReader, SqlTransaction, StoreClient } from './rows.ts'
 import { isBusy, retryBusy } from './vendor-errors.ts'
 
 /** Attempts to read a snapshot without a concurrent write. */
@@ -183,4 +183,15 @@ export function wasNeverSent(error: unknown): boolean {
     if (NEVER_SENT.test(networkCode(cause) ?? '')) return true
   }
   return false
+}
+
+/** Commits a transaction when `work` resolves, and undoes it when `work` rejects. */
+async function commitAfter<T>(tx: Transaction, work: (tx: SqlTransaction) => Promise<T>): Promise<T> {
+  try {
+    const value = await work(tx)
+    await tx.commit()
+    return value
+  } finally {
+    tx.close()
+  }
 }

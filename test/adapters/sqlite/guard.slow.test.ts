@@ -1,27 +1,29 @@
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { createClient, LibsqlError } from '@libsql/client'
-import type { InStatement, ResultSet } from '@libsql/client'
+import type { Client, ResultSet } from '@libsql/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isBusy } from '../../../src/adapters/sqlite/vendor-errors.ts'
 import { guardClient } from '../../../src/adapters/sqlite/guard.ts'
 import { DeadlineExceeded } from '../../../src/adapters/sqlite/rows.ts'
+import type { StoreClient } from '../../../src/adapters/sqlite/rows.ts'
 import { openDescriptors, temporaryFolder } from '../../support/temporary-folder.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { holdLock, rawClient, countTicks, startWaiting } from './lock-holder.ts'
 import type { Lock } from './lock-holder.ts'
 
-type Guarded = ReturnType<typeof guardClient>
+type Guarded = StoreClient
 
 /** As a server opens a database: hardly any waiting inside the native call. */
 const NATIVE_BUSY_MS = 10
 
-async function notes(retryMs: number): Promise<{ url: string; client: Guarded }> {
+async function notes(retryMs: number): Promise<{ url: string; client: Guarded; driver: Client }> {
   const url = pathToFileURL(join(await temporaryFolder(), 'notes.db')).href
   await rawClient(url).execute('CREATE TABLE notes (text TEXT NOT NULL)')
-  const client = guardClient(createClient({ url, timeout: NATIVE_BUSY_MS, concurrency: 1 }), retryMs)
+  const driver = createClient({ url, timeout: NATIVE_BUSY_MS, concurrency: 1 })
+  const client = guardClient(driver, retryMs)
   onTestFinished(() => client.close())
-  return { url, client }
+  return { url, client, driver }
 }
 
 /** Reads the rows in the file through another connection, in order. */
@@ -36,30 +38,18 @@ const insert = (text: string): { sql: string; args: string[] } => ({
   args: [text],
 })
 
-/** Executes one statement in a transaction, which is committed unless the statement fails. */
-async function inTransaction(client: Guarded, mode: 'write' | 'deferred' | 'read', sql: InStatement) {
-  const transaction = await client.transaction(mode)
-  try {
-    const result = await transaction.execute(sql)
-    await transaction.commit()
-    return result
-  } finally {
-    transaction.close()
-  }
-}
-
 /** Every way to write through a client. */
 const WRITES: Record<string, (client: Guarded, text: string) => Promise<unknown>> = {
   'a statement': (client, text) => client.execute(insert(text)),
   'a batch': (client, text) => client.batch([insert(text)], 'write'),
-  'a transaction': (client, text) => inTransaction(client, 'write', insert(text)),
+  'a transaction': (client, text) => client.transact((tx) => tx.execute(insert(text))),
 }
 
 /** Every way to read through a client. */
 const READS: Record<string, (client: Guarded) => Promise<unknown>> = {
   'a query': (client) => client.execute('SELECT text FROM notes'),
   'a batch of queries': (client) => client.batch(['SELECT text FROM notes'], 'read'),
-  'a read transaction': (client) => inTransaction(client, 'read', 'SELECT text FROM notes'),
+  'a read transaction': (client) => client.snapshot('', (reader) => reader.execute('SELECT text FROM notes')),
 }
 
 const LOCKS: Lock[] = ['reading', 'writing', 'committing']
@@ -115,21 +105,6 @@ describe('a guarded client', () => {
     },
   )
 
-  test.each<[string, (client: Guarded) => Promise<unknown>]>([
-    ['a batch', (client) => client.batch([insert('never')], 'deferred')],
-    ['a transaction', (client) => inTransaction(client, 'deferred', insert('never'))],
-  ])('the client keeps no lock if a statement inside %s finds the database busy', async (_what, write) => {
-    const { url, client } = await notes(0)
-    const other = rawClient(url)
-    const held = await other.transaction('write')
-    await expect(write(client)).rejects.toSatisfy(isBusy)
-    await held.rollback()
-    await client.execute(insert('one'))
-    await other.execute(insert('two'))
-    await client.execute(insert('three'))
-    expect(await textsIn(url)).toEqual(['one', 'two', 'three'])
-  })
-
   test('the client keeps reading while another process is writing', async () => {
     const { url, client } = await notes(0)
     await client.execute(insert('before'))
@@ -141,7 +116,7 @@ describe('a guarded client', () => {
   test.each<[string, (client: Guarded, sql: string) => Promise<ResultSet | undefined>]>([
     ['a statement', (client, sql) => client.execute(sql)],
     ['a batch', async (client, sql) => (await client.batch([sql], 'read'))[0]],
-    ['a transaction', (client, sql) => inTransaction(client, 'read', sql)],
+    ['a transaction', (client, sql) => client.snapshot('', (reader) => reader.execute(sql))],
   ])('the client lets a read wait for a process that is committing: %s', async (_what, read) => {
     const { url, client } = await notes(5_000)
     await client.execute(insert('stored'))
@@ -165,16 +140,16 @@ describe('a guarded client', () => {
     const numbers = Array.from({ length: 20 }, (_, index) => index)
     await Promise.all(
       numbers.map(async (number) => {
-        const transaction = await client.transaction('write')
-        await transaction.execute(insert(`${number} first`))
-        await new Promise((resolve) => setImmediate(resolve))
-        await transaction.execute(insert(`${number} second`))
-        if (number % 3 === 0) await transaction.rollback()
-        else if (number % 3 === 1) await transaction.commit()
-        else transaction.close()
+        const transaction = client.transact(async (tx) => {
+          await tx.execute(insert(`${number} first`))
+          await new Promise((resolve) => setImmediate(resolve))
+          await tx.execute(insert(`${number} second`))
+          if (number % 2 === 0) throw new Error('undone')
+        })
+        await transaction.catch(() => undefined)
       }),
     )
-    const committed = numbers.filter((number) => number % 3 === 1)
+    const committed = numbers.filter((number) => number % 2 === 1)
     expect(await textsIn(url)).toEqual(committed.flatMap((number) => [`${number} first`, `${number} second`]))
   })
 
@@ -191,37 +166,14 @@ describe('a guarded client', () => {
     const outcomes = await Promise.allSettled([
       client.execute('INSERT INTO nowhere VALUES (1)'),
       client.batch([insert('undone'), 'INSERT INTO nowhere VALUES (1)'], 'write'),
-      client.transaction('write').then(async (transaction) => {
-        await transaction.execute(insert('undone too'))
-        await transaction.execute('INSERT INTO nowhere VALUES (1)').catch(() => transaction.rollback())
+      client.transact(async (tx) => {
+        await tx.execute(insert('undone too'))
+        await tx.execute('INSERT INTO nowhere VALUES (1)')
       }),
       client.execute(insert('done')),
     ])
-    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled', 'fulfilled'])
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected', 'fulfilled'])
     expect(await textsIn(url)).toEqual(['done'])
-  })
-
-  test('the client starts the next work once if a transaction is ended twice', async () => {
-    const { url, client } = await notes(1_000)
-    const first = await client.transaction('write')
-    await first.execute(insert('first'))
-    await first.commit()
-    const second = await client.transaction('write')
-    await second.execute(insert('second'))
-    first.close()
-    await first.rollback()
-    let thirdBegan = false
-    const third = client.transaction('write').then((transaction) => {
-      thirdBegan = true
-      return transaction
-    })
-    await new Promise((resolve) => setImmediate(resolve))
-    expect(thirdBegan).toBe(false)
-    await second.commit()
-    const last = await third
-    await last.execute(insert('third'))
-    await last.commit()
-    expect(await textsIn(url)).toEqual(['first', 'second', 'third'])
   })
 
   test(
@@ -313,10 +265,10 @@ describe('a write of a guarded client', () => {
   test.each(Object.entries(WRITES))(
     'a write by %s is synced with its folder, also after a reconnection',
     async (_what, write) => {
-      const { client } = await notes(1_000)
+      const { client, driver } = await notes(1_000)
       await write(client, 'one')
       expect(await levelOf(client)).toBe(3)
-      client.reconnect()
+      driver.reconnect()
       expect(await levelOf(client)).not.toBe(3)
       await write(client, 'two')
       expect(await levelOf(client)).toBe(3)
