@@ -37,37 +37,26 @@ export async function readBody(event: H3Event, maxBytes: number, refusals: BodyR
   }
 }
 
-/** Reads a request from its socket; stops as soon as it is too long. */
-function readIncoming(
+/** Reads a request from its socket; stops as soon as it is too long, and leaves the socket open for the refusal. */
+async function readIncoming(
   request: IncomingMessage,
   maxBytes: number,
   { tooLarge, malformed, hold }: BodyRefusals,
 ): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let receivedBytes = 0
-    const receive = (chunk: Buffer): void => {
+  const chunks: Buffer[] = []
+  let receivedBytes = 0
+  let refusal: Error | null = null
+  try {
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       chunks.push(chunk)
       receivedBytes += chunk.byteLength
-      const refusal = receivedBytes > maxBytes ? tooLarge() : (hold?.(chunk.byteLength) ?? null)
-      if (refusal === null) return
-      removeListeners()
-      request.pause()
-      reject(refusal)
+      refusal = receivedBytes > maxBytes ? tooLarge() : (hold?.(chunk.byteLength) ?? null)
+      if (refusal !== null) break
     }
-    const complete = (): void => {
-      removeListeners()
-      resolve(Buffer.concat(chunks, receivedBytes))
-    }
-    const failMalformed = (): void => {
-      removeListeners()
-      reject(malformed())
-    }
-    const removeListeners = (): void => {
-      request.off('data', receive).off('end', complete).off('close', failMalformed)
-    }
-    request.on('data', receive).once('end', complete).once('close', failMalformed)
-    // It may have been destroyed before the listeners were added.
-    if (request.destroyed) failMalformed()
-  })
+  } catch {
+    // The connection was closed before the end.
+    throw malformed()
+  }
+  if (refusal !== null) throw refusal
+  return Buffer.concat(chunks, receivedBytes)
 }

@@ -136,14 +136,9 @@ function elementsOf(item: SubscriptionItem): Xml[] {
 }
 
 const FORMATS = [
-  { name: 'RSS 2.0', document: 'An RSS 2.0 document', contentType: 'application/rss+xml', write: writeRss },
-  { name: 'Atom', document: 'An Atom 1.0 document', contentType: 'application/atom+xml', write: writeAtom },
-  {
-    name: 'JSON Feed',
-    document: 'A JSON Feed 1.1 document',
-    contentType: JSON_FEED_TYPE,
-    write: writeJsonFeed,
-  },
+  { name: 'RSS 2.0', document: 'An RSS 2.0 document', contentType: 'application/rss+xml' },
+  { name: 'Atom', document: 'An Atom 1.0 document', contentType: 'application/atom+xml' },
+  { name: 'JSON Feed', document: 'A JSON Feed 1.1 document', contentType: JSON_FEED_TYPE },
 ] as const
 
 /** The contracts of a feed: RSS, Atom, JSON Feed. */
