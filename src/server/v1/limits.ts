@@ -26,9 +26,6 @@ const SMALL_BODY_BYTES = 64 * 1024
 /** Bytes of larger bodies that arrive or wait. */
 const BODY_BYTES: SlotBounds = { perAddress: 16 * MEGABYTE, perNetwork: 32 * MEGABYTE, all: 128 * MEGABYTE }
 
-/** Longest wait that a refused body names, in seconds. */
-const BODY_RETRY_MAX_SECONDS = 60
-
 const MINUTE_MS = 60_000
 
 /** Most addresses and most networks whose rejected keys are counted; the ones counted first are forgotten. */
@@ -73,8 +70,6 @@ export function openLimits(clock: Clock): V1Limits {
     all: V1_LIMITS.streams,
   })
   const bodies = openSlots(BODY_BYTES)
-  /** Mean time for which counted bodies were held, in milliseconds. */
-  let heldMs = 0
   const ofAddress = openTrials(V1_LIMITS.rejectedKeys, clock)
   const ofNetwork = openTrials(V1_LIMITS.rejectedKeysOfNetwork, clock)
   return {
@@ -96,24 +91,17 @@ export function openLimits(clock: Clock): V1Limits {
     },
     holdBody(address) {
       let [received, held] = [0, 0]
-      const startedAt = clock()
       return {
         hold(bytes) {
           received += bytes
           const more = Math.max(0, received - SMALL_BODY_BYTES) - held
-          if (more > 0 && bodies.enter(address, more) !== 'admitted') {
-            const seconds = Math.ceil(heldMs / 1_000)
-            return new V1Refusal('busy', {
-              retryAfterSeconds: Math.min(BODY_RETRY_MAX_SECONDS, Math.max(1, seconds)),
-            })
-          }
+          if (more > 0 && bodies.enter(address, more) !== 'admitted')
+            return new V1Refusal('busy', { retryAfterSeconds: 1 })
           held += more
           return null
         },
         end() {
-          if (held === 0) return
-          heldMs += (Math.max(0, clock() - startedAt) - heldMs) / 8
-          bodies.leave(address, held)
+          if (held > 0) bodies.leave(address, held)
           held = 0
         },
       }

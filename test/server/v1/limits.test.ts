@@ -102,20 +102,3 @@ test('bodies of more than 64 KiB have 16 MiB of an address, 32 MiB of an IPv6 /4
   first.end()
   expect(heldOf('203.0.113.1')).toBe(4)
 })
-
-test.each([
-  [0, '1'],
-  [9_000, '9'],
-  [90_000, '60'],
-])('a refused body may come again when bodies end that are held for %i ms', (heldMs, retryAfter) => {
-  let now = 1_000_000
-  const { holdBody } = openLimits(() => now)
-  const part = 16 * 1024 * 1024
-  for (let count = 0; count < 60; count += 1) {
-    const body = holdBody('192.0.2.1')
-    expect(body.hold(part)).toBeNull()
-    now += heldMs
-    body.end()
-  }
-  expect(holdBody('192.0.2.1').hold(2 * part)).toMatchObject({ headers: { 'retry-after': retryAfter } })
-})
