@@ -97,56 +97,46 @@ export type ProbedLedger = State['chat'] & {
 }
 
 /**
- * Wraps a quota store so that `ping` writes at most once in {@link PROBE_MAX_AGE_MS}. A failed real write counts as a
- * failed probe.
+ * Wraps a quota store so that `ping` writes at most once in {@link PROBE_MAX_AGE_MS}, and not at all that soon after a
+ * real write, whose result counts as that of a probe.
  */
 export function probedLedger(
   ledger: State['chat'],
   now: () => number = () => performance.now(),
 ): ProbedLedger {
-  let probe = { result: Promise.resolve(), until: -Infinity }
-  let isWritable = false
-  const recordProbe = (result: Promise<void>, succeeded: boolean): void => {
-    probe = { result, until: now() + PROBE_MAX_AGE_MS }
-    isWritable = succeeded
+  /** How the last write ended; `failure` is null if it succeeded. */
+  let last: { failure: { cause: unknown } | null; until: number } = {
+    failure: { cause: null },
+    until: -Infinity,
   }
-  const recordWrite = async <T>(write: Promise<T>): Promise<T> => {
+  let probe: Promise<void> | null = null
+  const recorded = async <T>(write: Promise<T>): Promise<T> => {
+    const ended = (failure: { cause: unknown } | null): void => {
+      last = { failure, until: now() + PROBE_MAX_AGE_MS }
+    }
     try {
       const written = await write
-      isWritable = true
+      ended(null)
       return written
-    } catch (error) {
-      const failed = Promise.reject<undefined>(error)
-      failed.catch(() => undefined)
-      recordProbe(failed, false)
-      throw error
+    } catch (cause) {
+      ended({ cause })
+      throw cause
     }
   }
-  const ping = (): Promise<void> => {
-    if (now() < probe.until) return probe.result
-    const result = ledger.ping()
-    // Calls meanwhile share this probe.
-    probe = { result, until: Infinity }
-    const ended = (succeeded: boolean): void => {
-      // A write that failed meanwhile has replaced the probe.
-      if (probe.result === result) recordProbe(result, succeeded)
-    }
-    result.then(
-      () => ended(true),
-      () => ended(false),
-    )
-    return result
+  const ping = async (): Promise<void> => {
+    if (now() >= last.until) return (probe ??= recorded(ledger.ping()).finally(() => (probe = null)))
+    if (last.failure) throw last.failure.cause
   }
   return {
     ...ledger,
-    makeSalt: (...args) => recordWrite(ledger.makeSalt(...args)),
-    admit: (...args) => recordWrite(ledger.admit(...args)),
-    extend: (...args) => recordWrite(ledger.extend(...args)),
-    settle: (...args) => recordWrite(ledger.settle(...args)),
-    sweep: (...args) => recordWrite(ledger.sweep(...args)),
-    countVerification: (...args) => recordWrite(ledger.countVerification(...args)),
+    makeSalt: (...args) => recorded(ledger.makeSalt(...args)),
+    admit: (...args) => recorded(ledger.admit(...args)),
+    extend: (...args) => recorded(ledger.extend(...args)),
+    settle: (...args) => recorded(ledger.settle(...args)),
+    sweep: (...args) => recorded(ledger.sweep(...args)),
+    countVerification: (...args) => recorded(ledger.countVerification(...args)),
     ping,
-    lastPing: () => (isWritable ? Promise.resolve() : ping()),
+    lastPing: () => (last.failure === null ? Promise.resolve() : ping()),
   }
 }
 
