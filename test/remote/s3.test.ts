@@ -237,14 +237,6 @@ describe('an S3 store that honours If-None-Match', () => {
     expect(await objects.get(DIGEST)).toEqual(Buffer.from(BYTES))
   })
 
-  test('one of two processes wins that write different heads at the same time', async () => {
-    const heads = [headOf(1, { leaf: 'a'.repeat(64) }), headOf(1, { leaf: 'b'.repeat(64) })]
-    const written = await Promise.allSettled(heads.map((head) => open().putHead(head)))
-    expect(written.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
-    const winner = heads[written.findIndex(({ status }) => status === 'fulfilled')]
-    expect(await open().newestHead()).toEqual(winner)
-  })
-
   test('the store has no change token: every use is proved again', async () => {
     const objects = await openWithObject()
     expect(await objects.objectChangeToken(DIGEST)).toBeNull()
@@ -339,31 +331,11 @@ describe('a write to an S3 store', () => {
     expect(requestCount('PUT', /sha256/)).toBe(3)
   })
 
-  test('a write whose response was lost is confirmed by the next attempt', async () => {
-    const objects = await openPrepared()
-    server.fail('PUT', /sha256/, 'lost-answer', 'lost-answer', 'lost-answer')
-    expect(await faultOf(objects.put(DIGEST, BYTES))).toMatch(/in 3 attempts/)
-    await objects.put(DIGEST, BYTES)
-    expect(await objects.get(DIGEST)).toEqual(Buffer.from(BYTES))
-  })
-
   test('a head whose response was lost counts as written', async () => {
     const objects = await openPrepared()
     server.fail('PUT', /heads/, 'lost-answer')
     await objects.putHead(headOf(1))
     expect(await objects.newestHead()).toEqual(headOf(1))
-  })
-
-  test('a write is damage if the store confirms it and has nothing', async () => {
-    const objects = await openPrepared()
-    server.fail('PUT', /sha256/, { status: 200 })
-    await expect(objects.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
-  })
-
-  test('a write is damage if it reads back as other bytes', async () => {
-    const objects = await openPrepared()
-    server.fail('GET', /sha256/, { status: 200, body: '{"an":"Object"}' })
-    await expect(objects.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
   })
 
   test.each([
@@ -413,12 +385,6 @@ describe('a listing of an S3 store', () => {
     server.fail('GET', /list-type/, ...faults())
     expect(await faultOf(open().newestHead())).toMatch(/object store (?:returned|listed|responded)/)
   })
-
-  test('a page of a listing is repeated if its response is lost', async () => {
-    await server.plant(`${prefix()}/heads/1`, BYTES)
-    server.fail('GET', /list-type/, 'cut', s3Error(503, 'SlowDown'))
-    expect(await open().keys('heads')).toEqual(['heads/1'])
-  })
 })
 
 describe('recommendations in an S3 store', () => {
@@ -442,9 +408,5 @@ describe('recommendations in an S3 store', () => {
     const next = new TextEncoder().encode('next')
     await expect(store.put('2026-08-23.v1', next)).rejects.toMatchObject(UNAVAILABLE)
     expect(await store.current()).toEqual(Buffer.from(BYTES))
-  })
-
-  test('the recommendations of a missing bucket are unavailable, not absent', async () => {
-    await expect(open({ bucket: 'nowhere' }).recommendations.current()).rejects.toMatchObject(UNAVAILABLE)
   })
 })

@@ -304,10 +304,6 @@ describe('connections without a free slot', () => {
     expect(open('2001:db8:8::1').destroyed).toBe(false)
   })
 
-  test('the share of one network is a quarter of the slots', () => {
-    expect(CONNECTION_BOUNDS.perNetwork).toBe(CONNECTION_BOUNDS.connections / 4)
-  })
-
   test('a /48 of many addresses loses a slot to other networks', () => {
     const { open, cuts } = bounded(bounds)
     const large = [0, 1, 2].map((at) => open(`2001:db8:7:${at}::1`))

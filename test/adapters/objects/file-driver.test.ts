@@ -56,7 +56,6 @@ const NOT_FILES: Record<string, (path: string) => void> = {
     symlinkSync(`${path}-elsewhere`, path)
   },
   'a link to nothing': (path) => symlinkSync(`${path}-nowhere`, path),
-  'a link to itself': (path) => symlinkSync(path, path),
   'a pipe nobody writes to': (path) => execFileSync('mkfifo', [path]),
 }
 
@@ -130,13 +129,6 @@ describe('an archive in a folder', () => {
     },
   )
 
-  test('the archive refuses a file in place of the folder of heads', async () => {
-    const { root, objects } = await openRoot()
-    writeFileSync(join(root, 'heads'), 'not a folder')
-    await expect(objects.newestHead()).rejects.toMatchObject(DAMAGED)
-    await expect(objects.putHead(headOf(1))).rejects.toMatchObject(DAMAGED)
-  })
-
   test.each(Object.entries(NOT_FILES))(
     'the archive refuses %s in the place of the newest head',
     async (what, put) => {
@@ -175,24 +167,6 @@ describe('an archive with a missing folder', () => {
       expect(readdirSync(folder)).toEqual(['file'])
     },
   )
-
-  test('the archive is available again once its folder is back', async () => {
-    const root = join(await temporaryFolder(), 'mounted-later')
-    const objects = fileObjects(root)
-    await expect(objects.ping()).rejects.toMatchObject(UNAVAILABLE)
-    mkdirSync(root)
-    await objects.ping()
-    await objects.put(DIGEST, BYTES)
-    expect(await objects.get(DIGEST)).toEqual(Buffer.from(BYTES))
-  })
-})
-
-test('an archive that is not durable stores and proves the same files', async () => {
-  const root = await temporaryFolder()
-  const objects = fileObjects(root, laterClock, false)
-  await objects.put(DIGEST, BYTES)
-  expect(await fileObjects(root).get(DIGEST)).toEqual(Buffer.from(BYTES))
-  expect(filesBelow(root)).toHaveLength(1)
 })
 
 describe('a change token of the archive', () => {

@@ -28,7 +28,6 @@ type Expected =
 const TABLE: readonly (readonly [ModeName, string, Expected])[] = [
   ['answer', WHOLE, { refused: false, calls: [], usage: USAGE }],
   ['clean end without terminal', WHOLE, { error: 'upstream_error', code: 'truncated' }],
-  ['half an event at the end', 'Hello ', { error: 'upstream_error', code: 'truncated' }],
   ['reset', 'Hello ', { error: 'upstream_error', code: 'truncated', dispatched: true }],
   ['held open after its end', WHOLE, { refused: false, calls: [], usage: USAGE }],
   ['reset before headers', '', { error: 'upstream_error', code: 'connect', dispatched: true }],
@@ -36,11 +35,9 @@ const TABLE: readonly (readonly [ModeName, string, Expected])[] = [
   ['silence after headers', '', { error: 'timeout', code: 'first_event' }],
   ['silence after first event', '', { error: 'timeout', code: 'idle' }],
   ['comments only', '', { error: 'timeout', code: 'first_event' }],
-  ['comments after first event', '', { error: 'timeout', code: 'idle' }],
   ['HTML 200', '', { error: 'upstream_error', code: 'invalid_stream', dispatched: true }],
   ['JSON 200', '', { error: 'upstream_error', code: 'invalid_stream' }],
   ['content encoding', '', { error: 'upstream_error', code: 'invalid_stream' }],
-  ['failed', 'Hello ', { error: 'upstream_error', code: 'failed' }],
   ['incomplete', 'Hello ', { error: 'upstream_error', code: 'incomplete' }],
   ['error event', 'Hello ', { error: 'upstream_error', code: 'failed' }],
   ['refusal', 'I cannot help.', { refused: true, calls: [], usage: USAGE }],
@@ -48,11 +45,9 @@ const TABLE: readonly (readonly [ModeName, string, Expected])[] = [
   ['429 with retry-after 3600', '', { error: 'upstream_error', code: 'http_429', dispatched: false }],
   ['500 with HTML', '', { error: 'upstream_error', code: 'http_500', dispatched: true }],
   ['redirect', '', { error: 'upstream_error', code: 'http_307', dispatched: false }],
-  ['one-byte chunks', WHOLE, { refused: false, usage: USAGE }],
   ['one final line feed, then a reset', WHOLE, { refused: false, usage: USAGE }],
   ['200 MiB line', 'Hello ', { error: 'upstream_error', code: 'invalid_stream' }],
   ['usage null', 'Hello', { usage: null }],
-  ['usage zero', 'Hello', { usage: { in: 0, out: 0, cached: 0 } }],
   ['usage negative', 'Hello', { usage: null }],
   ['usage huge', 'Hello', { usage: null }],
   ['more cached than read', 'Hello', { usage: { in: 10, out: 20, cached: 0 } }],
@@ -108,12 +103,6 @@ describe('a round', () => {
       authorization: 'Bearer test-key',
       accept: 'text/event-stream',
     })
-  })
-
-  test('no key is sent if none is configured', async () => {
-    const provider = await startProvider()
-    await collectEvents(modelAt(provider.url, { key: null }))
-    expect(provider.requests[0]?.headers.authorization).toBeUndefined()
   })
 
   test.each([

@@ -110,16 +110,6 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
       expect(await evaluations.attemptsSince(NOW)).toHaveLength(3)
     })
 
-    test('three requests per model and day are counted, with any outcome', async () => {
-      const { evaluations, token, run } = await begun(open)
-      const attempt = { run, model: MODEL, kind: 'text' as const, sentAt: NOW }
-      for (const kind of ['account_minute', 'answered', 'abandoned'] as const) {
-        const id = numberOf(await evaluations.countAttempt(attempt, guardOf(token)))
-        await evaluations.settleAttempt(id, { ...ANSWERED, class: kind })
-      }
-      expect(await evaluations.countAttempt(attempt, guardOf(token))).toEqual({ refused: 'model_spent' })
-    })
-
     test("no attempt is counted beyond the account's daily limit, including the chat", async () => {
       const { evaluations, allowance, another, token, run } = await begun(open)
       const count = (model: string): Promise<CountedAttempt> =>
@@ -157,13 +147,6 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
       expect(await evaluations.countAttempt(attempt, guardOf('another'))).toEqual(refused)
       const late = { ...attempt, sentAt: NOW + 600_000 }
       expect(await evaluations.countAttempt(late, guardOf(token))).toEqual(refused)
-    })
-
-    test('the store of evaluations can be pinged, and grants the lease to one process at a time', async () => {
-      const { evaluations, another } = await open()
-      await evaluations.ping()
-      await leased(evaluations)
-      await expect(leased(another().evaluations)).rejects.toThrow('held by the test')
     })
 
     test('a sweep ends the runs of killed processes, and nothing else', async () => {
