@@ -5,16 +5,6 @@ import { setUpNews, setUpSince } from './since.ts'
 import { setUpTimeline } from './year.ts'
 import type { startChat } from './chat/chat-panel.ts'
 
-setUpMenus()
-setUpHidden()
-setUpKeys()
-setUpCopyButtons()
-setUpChat()
-setUpNews()
-setUpSince()
-setUpTimeline()
-setUpItemChart()
-
 /** Closes an open menu by a click elsewhere or on one of the actions of a row, and by Escape. */
 function setUpMenus() {
   document.addEventListener('click', ({ target }) => {
@@ -100,3 +90,14 @@ function setUpItemChart() {
     label.textContent = ''
   })
 }
+
+// At the end: what they use stands above.
+setUpMenus()
+setUpHidden()
+setUpKeys()
+setUpCopyButtons()
+setUpChat()
+setUpNews()
+setUpSince()
+setUpTimeline()
+setUpItemChart()
