@@ -14,8 +14,8 @@ describe('a refusal is explained, with its scope and the time on the clock', () 
   test.each([
     ['session', 'All messages of this session are used', { DASH_CHAT_MESSAGES_PER_SESSION: '1' }],
     ['session', 'Too soon after the last message', { DASH_CHAT_MIN_GAP_MS: '600000' }],
-    ['ip', 'Too many messages from your address', { DASH_CHAT_BURST_PER_MINUTE: '1' }],
-    ['ip', 'Your address has used all its messages of today', { DASH_CHAT_MESSAGES_PER_DAY: '1' }],
+    ['ip', 'Too many messages from this address', { DASH_CHAT_BURST_PER_MINUTE: '1' }],
+    ['ip', 'This address has used all its messages of today', { DASH_CHAT_MESSAGES_PER_DAY: '1' }],
     [
       'global-budget',
       'budget',

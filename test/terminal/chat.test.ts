@@ -367,7 +367,7 @@ test('a limit is reported with its scope and the time of its end, and the questi
   const { ask, answered, model, terminal } = await startTalk({}, { settings: { limits } })
   await answered('First', 'one', '0/1 session, 9/10 today left')
   await terminal.enter('Second')
-  await terminal.until(/all 1 messages of this session are used \(session\);\s+try\s+again\s+at/)
+  await terminal.until(/all messages of this session are used \(session\);\s+try\s+again\s+at/)
   await terminal.enter('/new')
   await terminal.until('new conversation')
   await ask('/retry')

@@ -83,3 +83,41 @@ function cut(text: string): { text: string; isCut: boolean } {
 export function isItemKey(text: string): boolean {
   return /^[a-z]+-\S+$/.test(text) && Array.from(text).length <= SAVE_KEY_MAX_LENGTH
 }
+
+/** Messages left of the quotas, as the server last reported them. */
+export interface Remaining {
+  session: number
+  day: number
+}
+
+/** The limits of a chat, in words. */
+export const LIMIT_TEXTS = {
+  gap: 'too soon after the last message',
+  session: 'all messages of this session are used',
+  burst: 'too many messages from this address',
+  address: 'this address has used all its messages of today',
+  busy: 'the chat is busy: open answers hold the remaining budget or all streams',
+  budget: 'the chat budget of today is used up',
+  other: 'a limit was reached',
+} as const
+
+/** Limits that end later are those of the session or of the day. */
+const SOON_SECONDS = 60
+
+/**
+ * Tells which limit refused a question: the scope that the server names has a short one and a long one.
+ *
+ * @param seconds until the limit ends; Infinity if unknown
+ * @param remaining null before the server has reported it
+ */
+export function limitOf(
+  scope: string | number | undefined,
+  seconds: number,
+  remaining: Remaining | null,
+): keyof typeof LIMIT_TEXTS {
+  const isSoon = seconds <= SOON_SECONDS
+  if (scope === 'session') return (remaining ? remaining.session > 0 : isSoon) ? 'gap' : 'session'
+  if (scope === 'ip') return isSoon && remaining?.day !== 0 ? 'burst' : 'address'
+  if (scope === 'global-budget') return isSoon ? 'busy' : 'budget'
+  return 'other'
+}

@@ -1,3 +1,5 @@
+import { LIMIT_TEXTS, limitOf } from '../../../domain/agent/conversation.ts'
+import type { Remaining } from '../../../domain/agent/conversation.ts'
 import type { AGENT_ERRORS, AgentSession, ChatApiRefusal, LastEvent } from '../../../domain/agent/schema.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import type { Instant } from '../../../domain/time.ts'
@@ -5,7 +7,7 @@ import { EXIT } from '../../exit-codes.ts'
 import { inOneLine } from '../../terminal.ts'
 
 export interface Quota {
-  remaining: { session: number; day: number }
+  remaining: Remaining
   quotas: AgentSession['quotas']
 }
 
@@ -112,50 +114,24 @@ export function verificationMessage(base: string): string {
 }
 
 /** Returns true if asking the same question again soon can succeed: no quota is used up and nothing is switched off. */
-export function canHelpAgain({ code, members }: Refusal<Code>, quota: Quota | null): boolean {
-  if (code !== 'rate_limited') return REFUSED[code].isTransient
-  const { scope, retryAfterSeconds } = members
-  if (quota?.remaining.day === 0) return false
-  if (scope === 'session' && quota !== null) return quota.remaining.session > 0
-  return typeof retryAfterSeconds !== 'number' || retryAfterSeconds <= SOON_SECONDS
+export function canHelpAgain(refusal: Refusal<Code>, quota: Quota | null): boolean {
+  if (refusal.code !== 'rate_limited') return REFUSED[refusal.code].isTransient
+  return !['session', 'address', 'budget'].includes(limitIn(refusal.members, quota))
 }
 
-/** Limits that end later are those of the session or of the day. */
-const SOON_SECONDS = 60
+function limitIn(
+  { scope, retryAfterSeconds }: Refusal['members'],
+  quota: Quota | null,
+): keyof typeof LIMIT_TEXTS {
+  return limitOf(scope, Number(retryAfterSeconds ?? Infinity), quota && quota.remaining)
+}
 
 /** Names the limit and the time when it ends. */
-function limitMessage(
-  { scope, retryAfterSeconds }: Refusal['members'],
-  now: Instant,
-  { isTalk, quota }: MessageSetting,
-): string {
-  const seconds = typeof retryAfterSeconds === 'number' ? retryAfterSeconds : null
-  const isSoon = seconds !== null && seconds <= SOON_SECONDS
-  const isUsed = scope === 'session' && (quota === null ? !isSoon : quota.remaining.session === 0)
-  const what = isUsed ? usedSession(quota) : limitOf(String(scope), isSoon && quota?.remaining.day !== 0)
-  const when = seconds === null ? '' : `; try again at ${clockTime(now + seconds * 1000, now)}`
-  return `${what} (${String(scope ?? 'rate_limited')})${when}${isTalk && isUsed ? '; /new starts another session' : ''}`
-}
-
-function usedSession(quota: Quota | null): string {
-  return `all ${quota ? `${quota.quotas.messagesPerSession} ` : ''}messages of this session are used`
-}
-
-function limitOf(scope: string, isSoon: boolean): string {
-  switch (scope) {
-    case 'session':
-      return 'too soon after the last message'
-    case 'ip':
-      return isSoon
-        ? 'too many messages from this address'
-        : 'this address has used all its messages of today'
-    case 'global-budget':
-      return isSoon
-        ? 'the chat is busy: open answers hold the remaining budget or all streams'
-        : 'the chat budget of today is used up'
-    default:
-      return 'a limit was reached'
-  }
+function limitMessage(members: Refusal['members'], now: Instant, { isTalk, quota }: MessageSetting): string {
+  const { scope = 'rate_limited', retryAfterSeconds: seconds } = members
+  const limit = limitIn(members, quota)
+  const when = typeof seconds === 'number' ? `; try again at ${clockTime(now + seconds * 1000, now)}` : ''
+  return `${LIMIT_TEXTS[limit]} (${scope})${when}${isTalk && limit === 'session' ? '; /new starts another session' : ''}`
 }
 
 /** Returns the local time of day, with the date unless it is today: `14:05:09`, `22 Nov 01:00:00`. */

@@ -15,7 +15,7 @@ const limitText = (scope: string, seconds: number, quota: Quota | null, isTalk =
   refusalMessage(limit(scope, seconds), 'http://h', NOON, { isTalk, quota }).text
 
 describe('messages', () => {
-  const all = 'all 20 messages of this session are used (session); try again at'
+  const all = 'all messages of this session are used (session); try again at'
   const day = 'this address has used all its messages of today (ip); try again at'
   const busy = 'the chat is busy: open answers hold the remaining budget or all streams (global-budget)'
 

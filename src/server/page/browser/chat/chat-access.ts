@@ -1,8 +1,8 @@
+import type { Remaining } from '../../../../domain/agent/conversation.ts'
 import type { AgentConfig } from '../../../../domain/agent/schema.ts'
 import { store, stored, make } from '../dom.ts'
 import { chatConfig, chatService } from './chat-service.ts'
 import { problemMessage } from './chat-messages.ts'
-import type { Remaining } from './chat-messages.ts'
 import type { chatParts } from './chat-sheet.ts'
 
 /** Where the messages left are kept in this tab. */

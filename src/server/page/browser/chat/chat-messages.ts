@@ -1,3 +1,5 @@
+import { LIMIT_TEXTS, limitOf } from '../../../../domain/agent/conversation.ts'
+import type { Remaining } from '../../../../domain/agent/conversation.ts'
 import { ChatRefusal } from './chat-service.ts'
 
 const REFUSALS: Readonly<Record<string, string>> = {
@@ -16,9 +18,6 @@ const REFUSALS: Readonly<Record<string, string>> = {
   internal_error: 'The server cannot answer now; no model was used.',
 }
 
-/** A limit that lasts longer is one of the session or the day. */
-const SOON_SECONDS = 60
-
 const FAILURES: Readonly<Record<string, string>> = {
   first_event: 'The model did not start in time',
   idle: 'The model stopped responding',
@@ -35,9 +34,6 @@ const LONGEST_SECONDS = 100 * 366 * 86_400
 
 export const CUT_OFF = 'The connection broke before the answer ended.'
 
-/** messages left */
-export type Remaining = { session: number; day: number }
-
 /**
  * The message for a failed turn.
  *
@@ -48,31 +44,18 @@ export function problemMessage(error: unknown, now: number, remaining: Remaining
   const { code, scope = '', retryAfterSeconds } = error
   const message =
     code === 'rate_limited'
-      ? limitMessage(scope, (retryAfterSeconds ?? Infinity) <= SOON_SECONDS, remaining)
+      ? limitMessage(scope, retryAfterSeconds ?? Infinity, remaining)
       : (REFUSALS[code] ?? `The server refused: ${code}.`)
   if (retryAfterSeconds === undefined || !(retryAfterSeconds <= LONGEST_SECONDS)) return message
   const time = clockTime(retryAfterSeconds, now)
   return `${message} Try again at ${time}.`
 }
 
-/** @param isSoon whether the limit ends soon */
-function limitMessage(scope: string, isSoon: boolean, remaining: Remaining | null) {
-  switch (scope) {
-    case 'session':
-      return (remaining === null ? isSoon : remaining.session > 0)
-        ? 'Too soon after the last message (scope session).'
-        : 'All messages of this session are used; start a new conversation (scope session).'
-    case 'ip':
-      return isSoon && remaining?.day !== 0
-        ? 'Too many messages from your address (scope ip).'
-        : 'Your address has used all its messages of today (scope ip).'
-    case 'global-budget':
-      return isSoon
-        ? 'The chat is busy: open answers hold the remaining budget or all streams (scope global-budget).'
-        : 'The chat budget of today is used up (scope global-budget).'
-    default:
-      return 'Too many messages.'
-  }
+function limitMessage(scope: string, seconds: number, remaining: Remaining | null) {
+  const limit = limitOf(scope, seconds, remaining)
+  const text = LIMIT_TEXTS[limit].replace(/^./, (first) => first.toUpperCase())
+  const advice = limit === 'session' ? '; start a new conversation' : ''
+  return `${text}${advice}${scope === '' ? '' : ` (scope ${scope})`}.`
 }
 
 /** The message for a stream that ended with an error. */
