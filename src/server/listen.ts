@@ -309,6 +309,8 @@ async function close(
   graceMs: number,
   endOpen?: () => Promise<void>,
 ): Promise<void> {
+  // What the responses leave to do, such as a settlement, may outlast their connections.
+  let ended: Promise<void> | undefined
   await new Promise<void>((resolve) => {
     const cut = (): void => server.closeAllConnections()
     let deadline = setTimeout(() => {
@@ -318,7 +320,7 @@ async function close(
         clearTimeout(deadline)
         if (connections.count() > 0) deadline = setTimeout(cut, FLUSH_TIMEOUT_MS)
       }
-      void endOpen().then(waitForClients, waitForClients)
+      ended = endOpen().then(waitForClients, waitForClients)
     }, graceMs)
     // The HTTP server's own close would destroy sockets whose last response has not reached the kernel.
     NetServer.prototype.close.call(server, () => {
@@ -327,6 +329,7 @@ async function close(
     })
     connections.closeUnused()
   })
+  await ended
 }
 
 function isLoopback(host: string): boolean {

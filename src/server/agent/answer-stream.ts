@@ -20,8 +20,8 @@ export interface AnswerOutput {
   readonly wasCut: boolean
   /** Sends an event; resolves when the output can take more or the client is gone. */
   send(event: AgentEvent): Promise<void>
-  /** Sends the terminal event; the response ends after it, and after `heldUntil` has settled. */
-  end(event: LastEvent, heldUntil?: Promise<void>): void
+  /** Sends the terminal event, which ends the response. */
+  end(event: LastEvent): void
   /** @param headers of every response to this caller */
   respond(event: H3Event, headers: Readonly<Record<string, string>>): Response | Promise<Response>
 }
@@ -81,14 +81,12 @@ export class AnswerStream implements AnswerOutput {
   }
 
   /** Nothing follows the terminal event, not even a ping. */
-  end(event: LastEvent, heldUntil?: Promise<void>): void {
+  end(event: LastEvent): void {
     if (!this.isOpen) return
     void this.#write(this.#frame(event))
     this.#state = 'ended'
     clearInterval(this.#pings)
-    const finish = (): void => void this.body.push(null)
-    if (heldUntil) void heldUntil.then(finish, finish)
-    else finish()
+    this.body.push(null)
   }
 
   respond(event: H3Event, headers: Readonly<Record<string, string>>): Response {

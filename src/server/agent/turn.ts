@@ -89,19 +89,16 @@ export function openTurns(ports: AgentPorts): Turns {
         slots.leave(address)
       })
       runningTurns.set(finished, controller)
-      if (isShuttingDown) controller.abort(SHUTDOWN)
+      if (isShuttingDown) controller.abort()
       return stream.respond(event, headers)
     },
     async endTurns() {
       isShuttingDown = true
-      for (const controller of runningTurns.values()) controller.abort(SHUTDOWN)
+      for (const controller of runningTurns.values()) controller.abort()
       await settled()
     },
   }
 }
-
-/** The abort reason of turns that end with the server; a turn ends without one if its client left or its time is over. */
-const SHUTDOWN = new Error('the server shuts down')
 
 /** A turn whose stream is open, and its state. */
 interface Turn extends AdmittedTurn {
@@ -125,7 +122,7 @@ interface Turn extends AdmittedTurn {
  * disconnected, and one settlement. Never throws.
  */
 async function runTurn(ports: AgentPorts, turn: Turn): Promise<void> {
-  const { stream, signal } = turn
+  const { stream } = turn
   ports.meter.recordStart()
   let last: LastEvent | null = null
   try {
@@ -139,8 +136,7 @@ async function runTurn(ports: AgentPorts, turn: Turn): Promise<void> {
   // After a crash before the settlement, the sweep charges the reservation when the lease expires.
   const settled = settleTurn(ports, turn)
   if (turn.openTool) void stream.send({ event: 'tool', data: { name: turn.openTool, status: 'done' } })
-  // On shutdown the server closes connections whose responses have ended, so hold the response until the turn is settled.
-  if (last) stream.end(last, signal.reason === SHUTDOWN ? settled : undefined)
+  if (last) stream.end(last)
   await settled
   report(ports, turn, last)
 }

@@ -215,11 +215,10 @@ class WholeCompletion implements AnswerOutput {
     return Promise.resolve()
   }
 
-  end(event: LastEvent, heldUntil: Promise<void> = Promise.resolve()): void {
+  end(event: LastEvent): void {
     if (!this.isOpen) return
     this.#state = 'ended'
-    const finish = (): void => this.#resolve(event)
-    void heldUntil.then(finish, finish)
+    this.#resolve(event)
   }
 
   async respond(event: H3Event, headers: Readonly<Record<string, string>>): Promise<Response> {

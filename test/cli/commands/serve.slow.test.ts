@@ -63,9 +63,9 @@ test('a server that is stopped ends each open turn at the drain deadline, settle
     expect(text.match(TERMINAL)).toEqual(['event: error'])
     expect(text).toContain('data: {"error":"timeout","code":"total"}\n\n')
   }
+  expect(await serving.end()).toBe(0)
   const [{ settled, reserved } = { settled: 0, reserved: 1 }] = await money(dataDir)
   expect([settled > 0, reserved]).toEqual([true, 0])
-  expect(await serving.end()).toBe(0)
   expect(serving.output.stderr.match(/"terminal":"error"/g)).toHaveLength(2)
 }, 30_000)
 
