@@ -69,7 +69,7 @@ export class Stores {
   )
 
   readonly objects = once(async (): Promise<Objects> => {
-    const { openObjects } = await import('../adapters/objects/open.ts')
+    const { openObjects } = await import('../adapters/objects/objects.ts')
     return this.closing(openObjects(this.config.store, !this.options.isTemporary))
   })
 

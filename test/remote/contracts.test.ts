@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { openObjects } from '../../src/adapters/objects/open.ts'
+import { openObjects } from '../../src/adapters/objects/objects.ts'
 import { FEED_CONTRACTS } from '../adapters/feed/feed-contracts.ts'
 import { connectFeed, storeAt } from '../adapters/feed/open-feed.ts'
 import { LEDGER_CONTRACTS } from '../adapters/ledger/ledger-contract.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { unstorageObjects } from '../../src/adapters/objects/objects.ts'
 import type { OpenObjects } from '../../src/adapters/objects/objects.ts'
-import { openObjects } from '../../src/adapters/objects/open.ts'
+import { openObjects } from '../../src/adapters/objects/objects.ts'
 import { s3Objects } from '../../src/adapters/objects/s3-driver.ts'
 import { openStaticTree } from '../../src/adapters/objects/static-tree.ts'
 import type { S3Location, S3RetryPolicy } from '../../src/adapters/objects/s3-request.ts'

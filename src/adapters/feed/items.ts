@@ -10,7 +10,7 @@ import { formatInstant } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import { columnsOf, isTooLarge, selectObjects } from '../sqlite/rows.ts'
 import type { ObjectColumns, SqlReader, StoreClient } from '../sqlite/rows.ts'
-import { upsert, upsertRow } from '../sqlite/upsert.ts'
+import { upsert, upsertRow } from '../sqlite/rows.ts'
 
 /** A row of a query: an item with the values of its latest signal. */
 export interface ItemRow {

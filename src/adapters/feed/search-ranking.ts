@@ -27,7 +27,7 @@ import {
   selectDocuments,
 } from './ranked-documents.ts'
 import type { IndexedDocument, RankedDocument } from './ranked-documents.ts'
-import { readItemCount } from './search-index.ts'
+import { readItemCount } from './search-documents.ts'
 
 /** Searches, ranked by SQLite's FTS5 (docs/decisions/0020-search-ranking.md). */
 

@@ -1,13 +1,16 @@
 import { createStorage } from 'unstorage'
 import type { Driver, Storage } from 'unstorage'
 import { isSha256Hex, sha256Hex } from '../../domain/digest.ts'
-import type { Objects, ChangeToken } from '../../domain/ports.ts'
+import type { ChangeToken, Clock, Objects } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
 import { objectPath } from '../../domain/year/examine.ts'
 import { formatHead, parseHead } from '../../domain/year/ledger.ts'
 import type { Head } from '../../domain/year/ledger.ts'
 import { logFileName, parseLogFileName } from '../../domain/year/log/log-history.ts'
 import type { LogFile } from '../../domain/year/log/log-history.ts'
+import type { StoreLocation } from '../../domain/refusal.ts'
+import { immutableFiles, requireRoot, requireWritableRoot } from './file-driver.ts'
+import { s3Objects } from './s3-driver.ts'
 
 /** An open object store, which may hold connections. The caller closes it. */
 export type OpenObjects = Objects & { close(): Promise<void> }
@@ -188,4 +191,37 @@ function runKey(rankingVersion: string): string {
   if (!VERSION_PATTERN.test(rankingVersion))
     throw new Error(`${JSON.stringify(rankingVersion.slice(0, 80))} is not a ranking version`)
   return `${RUNS}:${rankingVersion}`
+}
+
+/**
+ * Opens the object store at a location. The store is not accessed before its first use.
+ *
+ * @param isDurable false for a folder that is deleted when the process ends: a power cut can lose its files
+ */
+export function openObjects(location: StoreLocation, isDurable = true): OpenObjects {
+  if (location.kind === 'file') return fileObjects(location.path, Date.now, isDurable)
+  const { driver, prepare } = s3Objects(location)
+  return unstorageObjects(driver, prepare)
+}
+
+/**
+ * Opens the object store in a folder. The folder must exist at every use: an unmounted disk is refused, not read as
+ * empty.
+ *
+ * @param root absolute path
+ * @param fileClock the clock that sets the file system's timestamps
+ * @param isDurable false for a folder that is deleted when the process ends: a power cut can lose its files
+ */
+export function fileObjects(root: string, fileClock: Clock = Date.now, isDurable = true): OpenObjects {
+  const prepare = async (): Promise<void> => requireWritableRoot(root)
+  const objects = unstorageObjects(immutableFiles({ root, fileClock, isDurable }), prepare)
+  const ping = async (): Promise<void> => requireRoot(root)
+  return {
+    ...objects,
+    ping: async (newest) => {
+      await ping()
+      await objects.ping(newest)
+    },
+    recommendations: { ...objects.recommendations, ping },
+  }
 }

@@ -98,3 +98,190 @@ function byUrgency(a: QuotaClaim, b: QuotaClaim): number {
     (a.model < b.model ? -1 : 1)
   )
 }
+
+/**
+ * The pending calls of a run and their pace. Times are milliseconds of a monotonic clock, so that a change of the wall
+ * clock cannot exceed a limit.
+ */
+
+/** One below the service's limit. */
+export const STARTS_PER_MINUTE = MINUTE_LIMIT - 1
+
+/** One minute plus the longest network delay of a call. */
+export const WINDOW_MS = 61_000
+
+/** Longest wait for a model's own limit; a longer one fails the call. */
+const LONGEST_PAUSE_MS = 65_000
+
+/** Longest single wait for the account's limit; a longer one ends the run. */
+const LONGEST_ACCOUNT_PAUSE_MS = 300_000
+
+/** Most consecutive waits for the account's limit. */
+const WAITS_FOR_ACCOUNT = 3
+
+/** Delay of a retry when the response names no time. */
+export const SHORT_PAUSE_MS = 5_000
+
+/** A pending call. */
+export interface QueuedCall {
+  model: string
+  kind: LiteKind
+  readyAt: number
+  retry: boolean
+}
+
+/** The part of a model's id before the slash. */
+export function vendorOf(model: string): string {
+  return model.replace(/\/.*/s, '')
+}
+
+/** The call to send next, and the earliest time at which it may start. */
+export interface NextStart {
+  call: QueuedCall
+  at: number
+}
+
+export interface CallQueueOptions {
+  plan: Pick<CallPlan, 'calls' | 'budget'>
+  /** Requests left for each model. */
+  requestsLeft: ReadonlyMap<string, number>
+  startsPerMinute: number
+  /** Ages in milliseconds of recent requests that count in the window. */
+  recentAges: readonly number[]
+  monotonic: () => number
+}
+
+export class CallQueue {
+  readonly #monotonic: () => number
+  readonly #budget: number
+  readonly #requestsLeft: Map<string, number>
+  readonly #starts: number[]
+  #otherStarts: number[] = []
+  #waiting: QueuedCall[]
+  #startsPerMinute: number
+  #notBefore = 0
+  /** Number of times in a row that the account's limit was met. */
+  #timesLimited = 0
+  /** Number of started calls. */
+  sent = 0
+  /** Calls a minute after a limit in this run; null without one. */
+  learnedRate: number | null = null
+
+  constructor({
+    plan,
+    requestsLeft: leftOfModels,
+    startsPerMinute,
+    recentAges,
+    monotonic,
+  }: CallQueueOptions) {
+    const now = monotonic()
+    this.#monotonic = monotonic
+    this.#budget = plan.budget
+    this.#requestsLeft = new Map(leftOfModels)
+    this.#starts = recentAges.map((ageMs) => now - ageMs)
+    this.#startsPerMinute = startsPerMinute
+    this.#waiting = plan.calls.map(({ model, kind }) => ({ model, kind, readyAt: now, retry: false }))
+  }
+
+  /** Number of pending calls. */
+  get length(): number {
+    return this.#waiting.length
+  }
+
+  /**
+   * The call to send next; null when none is pending.
+   *
+   * @param ambiguous vendors whose last response may have been the account's fault; another vendor shows which it was
+   */
+  next(ambiguous: ReadonlySet<string>): NextStart | null {
+    const soonest = Math.min(...this.#waiting.map(({ readyAt }) => readyAt))
+    const at = Math.max(soonest, this.#notBefore, this.#windowOpensAt())
+    const ready = this.#waiting.filter(({ readyAt }) => readyAt <= at)
+    const call = ready.find(({ model }) => !ambiguous.has(vendorOf(model))) ?? ready[0]
+    return call ? { call, at } : null
+  }
+
+  /** The earliest time at which another start keeps every window within the limit. */
+  #windowOpensAt(): number {
+    const starts = [...this.#starts, ...this.#otherStarts].sort((a, b) => a - b)
+    return (starts.at(-this.#startsPerMinute) ?? -Infinity) + WINDOW_MS
+  }
+
+  /** Removes and returns the pending calls of a model. */
+  drop(model: string): QueuedCall[] {
+    const dropped = this.#waiting.filter((call) => call.model === model)
+    this.#waiting = this.#waiting.filter((call) => call.model !== model)
+    return dropped
+  }
+
+  /** Removes a call that starts, and counts it. */
+  start(call: QueuedCall): void {
+    this.#waiting = this.#waiting.filter((waiting) => waiting !== call)
+    this.#starts.push(this.#monotonic())
+    this.sent += 1
+    this.#requestsLeft.set(call.model, (this.#requestsLeft.get(call.model) ?? 0) - 1)
+  }
+
+  /** Records requests by others with the same key in the window, by their ages in milliseconds. */
+  noteOtherRequests(agesMs: readonly number[]): void {
+    const now = this.#monotonic()
+    this.#otherStarts = agesMs.map((ageMs) => now - ageMs)
+  }
+
+  /**
+   * Pauses all calls until the account's limit has ended.
+   *
+   * @param waitMs wait named by the response, or null
+   * @param otherwiseMs the wait when the response names none
+   * @returns false when the limit lasts too long, or was met too often in a row
+   */
+  waitForAccount(waitMs: number | null, otherwiseMs: number): boolean {
+    this.#timesLimited += 1
+    const waitedMs = waitMs === null ? otherwiseMs : waitMs + 1_000
+    // A wait that did not help came from a different clock.
+    const ms = this.#timesLimited > 1 ? Math.max(waitedMs, WINDOW_MS) : waitedMs
+    if (this.#timesLimited > WAITS_FOR_ACCOUNT || ms > LONGEST_ACCOUNT_PAUSE_MS) return false
+    this.#notBefore = this.#monotonic() + ms
+    return true
+  }
+
+  /** Records that the service accepted a call. */
+  noteAccepted(): void {
+    this.#timesLimited = 0
+  }
+
+  /**
+   * Lowers the rate to two below the limit that was met.
+   *
+   * @param limit requests a minute, when the response names them
+   */
+  lowerRate(limit: number | null): void {
+    const rate = this.#startsPerMinute
+    const below = limit === null || limit < 1 ? rate - 2 : Math.min(rate, limit - 2)
+    this.#startsPerMinute = Math.max(1, below)
+    this.learnedRate = this.#startsPerMinute
+  }
+
+  /**
+   * Puts a call that met the account's limit back to the front, replacing its retry. It is dropped when the model or
+   * the run has no request left.
+   */
+  requeue(call: QueuedCall): void {
+    this.#waiting = this.#waiting.filter(({ model, kind }) => model !== call.model || kind !== call.kind)
+    if (this.#hasRequestFor(call)) this.#waiting.unshift({ ...call, readyAt: this.#monotonic() })
+  }
+
+  /** Queues a retry; false when the call must not be retried, or the wait is too long. */
+  retry(call: QueuedCall, waitMs: number): boolean {
+    if (call.retry || waitMs > LONGEST_PAUSE_MS || !this.#hasRequestFor(call)) return false
+    const readyAt = this.#monotonic() + Math.max(waitMs, SHORT_PAUSE_MS)
+    this.#waiting.push({ ...call, readyAt, retry: true })
+    return true
+  }
+
+  /** True when the model and the run have requests left beyond the pending calls. */
+  #hasRequestFor({ model }: QueuedCall): boolean {
+    const queued = this.#waiting.filter((waiting) => waiting.model === model).length
+    return (this.#requestsLeft.get(model) ?? 0) > queued && this.sent + this.#waiting.length < this.#budget
+  }
+}

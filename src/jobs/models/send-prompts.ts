@@ -4,8 +4,8 @@ import {
   STARTS_PER_MINUTE,
   WINDOW_MS,
   vendorOf,
-} from '../../domain/models/call-queue.ts'
-import type { QueuedCall } from '../../domain/models/call-queue.ts'
+} from '../../domain/models/quota.ts'
+import type { QueuedCall } from '../../domain/models/quota.ts'
 import { RESPONSE_CLASSES, failureDetails, isComplete } from '../../domain/models/evaluation.ts'
 import type {
   AttemptEnd,

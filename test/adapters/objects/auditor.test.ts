@@ -11,7 +11,7 @@ import fs, {
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openObjectsAuditor } from '../../../src/adapters/objects/auditor.ts'
-import { openObjects } from '../../../src/adapters/objects/open.ts'
+import { openObjects } from '../../../src/adapters/objects/objects.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import type { ObjectsAuditor } from '../../../src/domain/ports.ts'
 import { OBJECT_MAX_BYTES } from '../../../src/domain/refusal.ts'

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { fileObjects } from '../../../src/adapters/objects/open.ts'
+import { fileObjects } from '../../../src/adapters/objects/objects.ts'
 import type { Recommendation } from '../../../src/domain/models/schema.ts'
 import { sealRun } from '../../../src/domain/models/stored-run.ts'
 import { run, temporaryFolder } from '../../support/dash.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { CallQueue, STARTS_PER_MINUTE, WINDOW_MS } from '../../../src/domain/models/call-queue.ts'
-import type { CallQueueOptions, QueuedCall } from '../../../src/domain/models/call-queue.ts'
+import { CallQueue, STARTS_PER_MINUTE, WINDOW_MS } from '../../../src/domain/models/quota.ts'
+import type { CallQueueOptions, QueuedCall } from '../../../src/domain/models/quota.ts'
 
 const MODELS = ['a/one:free', 'b/two:free', 'c/three:free']
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseCatalogue, parseEndpoints, parseKeyRequests } from '../../../src/adapters/router/facts.ts'
+import { parseCatalogue, parseEndpoints, parseKeyRequests } from '../../../src/adapters/router/router.ts'
 import type { Catalogue } from '../../../src/domain/models/catalogue.ts'
 import { catalogueRow } from '../../support/free-models.ts'
 
