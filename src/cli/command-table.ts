@@ -4,8 +4,8 @@ import type { LiveSort } from '../domain/feed/live-sort.ts'
 import { LIVE_SOURCES } from '../domain/feed/live-source.ts'
 import type { LiveSourceName } from '../domain/feed/live-source.ts'
 import type { SearchSort } from '../domain/feed/search/search.ts'
-import { choice, option, settingOption, toggle } from './commands/command-spec.ts'
-import type { CommandSpec } from './commands/command-spec.ts'
+import { choice, option, settingOption, toggle } from './context.ts'
+import type { CommandSpec } from './context.ts'
 import { SETTING_FLAGS } from './settings/flags.ts'
 
 const demo = (): Option => toggle('--demo', 'run with a bundled sample in a temporary folder')

@@ -199,17 +199,6 @@ const HANDLED_MAX = 16
  */
 const STARTED_MAX = 4
 
-/** Lets the requests of each network be handled a few at a time; the others wait in the order of their arrival. */
-interface RequestTurns {
-  /**
-   * Handles a request when it is its turn.
-   *
-   * @param handle gets a function that ends the turn, of which further calls have no effect: the response is made, or the
-   *   request waits for something else
-   */
-  take(address: string, handle: (endTurn: () => void) => void): void
-}
-
 class NetworkTurns {
   readonly #waiting: ((endTurn: () => void) => void)[] = []
   readonly #onIdle: () => void
@@ -259,17 +248,20 @@ class NetworkTurns {
   }
 }
 
-export function requestTurns(): RequestTurns {
-  const byNetwork = new Map<string, NetworkTurns>()
-  return {
-    take(address, handle) {
-      const network = networkOf(address)
-      let turns = byNetwork.get(network)
-      if (turns === undefined) {
-        turns = new NetworkTurns(() => byNetwork.delete(network))
-        byNetwork.set(network, turns)
-      }
-      turns.take(handle)
-    },
+/** Lets the requests of each network be handled a few at a time; the others wait in the order of their arrival. */
+export class RequestTurns {
+  readonly #byNetwork = new Map<string, NetworkTurns>()
+
+  /**
+   * Handles a request when it is its turn.
+   *
+   * @param handle gets a function that ends the turn, of which further calls have no effect: the response is made, or the
+   *   request waits for something else
+   */
+  take(address: string, handle: (endTurn: () => void) => void): void {
+    const network = networkOf(address)
+    const turns = this.#byNetwork.get(network) ?? new NetworkTurns(() => this.#byNetwork.delete(network))
+    this.#byNetwork.set(network, turns)
+    turns.take(handle)
   }
 }

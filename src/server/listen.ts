@@ -10,7 +10,7 @@ import { boundConnections, CONNECTION_BOUNDS } from './connections.ts'
 import type { ConnectionBounds, ConnectionTracker } from './connections.ts'
 import type { Log } from './route.ts'
 import type { RequestMeter } from './metrics/instruments.ts'
-import { requestTurns } from './fair-queue.ts'
+import { RequestTurns } from './fair-queue.ts'
 import { PlainResponse, notesOf, requestId } from './respond.ts'
 
 /** Largest request body of any route, in bytes; a route may have a lower limit. */
@@ -181,7 +181,7 @@ function serveRequests(server: Server, app: H3, options: ListenOptions): Connect
   const connections = boundConnections(server, trustedProxies, bounds, log)
   setTimeouts(server, options)
   const maxRequestBodySize = options.bodyMaxBytes ?? BODY_MAX_BYTES
-  const turns = requestTurns()
+  const turns = new RequestTurns()
   const handle = async (req: IncomingMessage, res: ServerResponse, endTurn: () => void): Promise<void> => {
     notesOf(res).endTurn = endTurn
     try {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { fairQueue, openSlots, requestTurns } from '../../src/server/fair-queue.ts'
+import { fairQueue, openSlots, RequestTurns } from '../../src/server/fair-queue.ts'
 
 const BOUNDS = { perAddress: 4, perNetwork: 16, all: 64 }
 const enterTimes = (places: ReturnType<typeof openSlots>, address: string, times: number): string[] =>
@@ -92,7 +92,7 @@ describe('a fair queue', () => {
 
 /** Requests that are handled until the test ends their turn; `started` lists them in order. */
 function openTurns() {
-  const turns = requestTurns()
+  const turns = new RequestTurns()
   const started: string[] = []
   const ends: (() => void)[] = []
   return {
