@@ -77,13 +77,13 @@ export function exportedPages(archive: ExportedArchive): ArchivePages {
         ${neighbours(steps[index - 1], steps[index + 1], root)}
         ${exportedProofPanel(step.item, archive, root)}
       </div>
-      ${step.gaps.map((gap) => html`<div class="gap" role="note">${gapNote(gap)}</div>`)}
       <div class="home">
         <section id="feed" class="section" aria-labelledby="feed-title">
           <h2 id="feed-title">Lists</h2>
           ${feed}
         </section>
-      </div>`
+      </div>
+      ${step.gaps.map((gap) => html`<div class="gap" role="note">${gapNote(gap)}</div>`)}`
     return documentOf({ ...frame, root }, title, main)
   }
   return {
