@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../../src/domain/digest.ts'
-import { leafHash, merkleTree, rootAt } from '../../../../src/domain/year/log/merkle-tree.ts'
+import { leafHash, merkleTree } from '../../../../src/domain/year/log/merkle-tree.ts'
 import {
   ENTRY_MAX_BYTES,
   entriesOf,
@@ -121,17 +121,6 @@ describe('tiles of a tree', () => {
       }
   })
 
-  test('the higher tiles of a tree of 70,000 entries hold the roots of the tiles below them', () => {
-    const entries = Array.from({ length: 70_000 }, (_, index) => utf8(String(index)))
-    const tree = merkleTree(entries.map(leafHash))
-    const last = tileOf(tree, { level: 1, index: 1, width: 17 })
-    expect(parseTile(last, 17)?.map(hex)).toEqual(
-      Array.from({ length: 17 }, (_, index) => hex(rootOfTile(entries, 256 + index))),
-    )
-    const top = naiveRoot(entries.slice(0, 65_536))
-    expect(hex(tileOf(tree, { level: 2, index: 0, width: 1 }))).toBe(hex(top))
-  })
-
   const rootOfTile = (entries: readonly Uint8Array[], index: number): Buffer =>
     naiveRoot(entries.slice(index * 256, (index + 1) * 256))
 
@@ -153,14 +142,6 @@ describe('tile bytes', () => {
     expect(sha256Hex(entryBundle(LEDGER))).toBe(
       '30baf2e0ef40987d3e205252583bd48d12e0c2c758dbdd8d99cf6f8a018d2768',
     )
-  })
-
-  test('a hash of a higher level equals the root over the full tile below it', () => {
-    const leaves = Array.from({ length: 600 }, (_, index) => leafHash(utf8(String(index))))
-    const tree = merkleTree(leaves)
-    const above = parseTile(tileOf(tree, { level: 1, index: 0, width: 2 }), 2)
-    const below = parseTile(tileOf(tree, { level: 0, index: 1, width: 256 }), 256)
-    expect(rootAt(merkleTree(below ?? []), 256)).toEqual(above?.[1])
   })
 
   test('a tile outside of the tree throws a RangeError', () => {
