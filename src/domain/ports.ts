@@ -219,8 +219,6 @@ export interface StaticTree {
    * @returns false if another process changed the file since
    */
   replace(path: string, before: Uint8Array | null, bytes: Uint8Array): Promise<boolean>
-  /** Removes what killed writers left unfinished. */
-  removeUnfinished(): Promise<void>
 }
 
 /** An archive up to a checkpoint, proved, as the pages of its export show it. */

@@ -24,7 +24,7 @@ import type { Clock } from '../../domain/ports.ts'
 import { OBJECT_MAX_BYTES, storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
 import { ABSENT, fileChangeToken } from '../change-token.ts'
 
-export const TEMPORARY_PREFIX = '.writing-'
+const TEMPORARY_PREFIX = '.writing-'
 
 /** How files and folders are written. */
 interface WriteOptions {
@@ -193,7 +193,6 @@ export function storeFile(
   bytes: Uint8Array,
   replace: boolean | ((path: string) => boolean),
   writing: WriteOptions = {},
-  retries = 1,
 ): boolean {
   const temporary = join(dirname(path), `${TEMPORARY_PREFIX}${process.pid}-${randomUUID()}`)
   try {
@@ -201,11 +200,6 @@ export function storeFile(
     if (typeof replace === 'function' && !replace(path)) return false
     if (replace) renameOver(temporary, path)
     else linkIfAbsent(temporary, path)
-  } catch (error) {
-    // A writer on another machine, which does not know this process, took the file for unfinished.
-    if (errorCode(error) === 'ENOENT' && retries > 0)
-      return storeFile(path, bytes, replace, writing, retries - 1)
-    throw error
   } finally {
     unlinkIfPresent(temporary)
   }
@@ -282,7 +276,7 @@ function renameOver(from: string, to: string): void {
   }
 }
 
-export function unlinkIfPresent(path: string): void {
+function unlinkIfPresent(path: string): void {
   try {
     unlinkSync(path)
   } catch (error) {

@@ -68,7 +68,6 @@ export function treeWriter(
       const obstacle = obstacleTo(archive, checkpointOf(await tree.get(STATIC_CHECKPOINT), archive))
       if (obstacle !== null) throw checkpointRefused(obstacle)
       await requireOwnTree(tree, pages !== null)
-      await tree.removeUnfinished()
     },
     async has(sha256) {
       const path = staticObjectPath(sha256)

@@ -1,5 +1,4 @@
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openStaticTree } from '../../../src/adapters/objects/static-tree.ts'
@@ -48,31 +47,5 @@ describe('a static tree in a folder', () => {
     const { path, tree } = await folderTree()
     await expect(tree.put('elsewhere', Uint8Array.of(1))).rejects.toThrow('an export has no file elsewhere')
     expect(readdirSync(path)).toEqual([])
-  })
-
-  test('unfinished files of killed writers are removed, those of running ones and of others stay', async () => {
-    const { path, tree } = await folderTree()
-    await tree.put('tlog/year/tile/0/000.p/1', Uint8Array.of(1))
-    const killed = spawnSync(process.execPath, ['-e', '']).pid
-    const lay = (folder: string, writer: number | string): string => {
-      mkdirSync(join(path, folder), { recursive: true })
-      const file = join(folder, `.writing-${writer}-1b671a64-40d5-491e-99b0-da01ff1f3341`)
-      writeFileSync(join(path, file), 'half')
-      return file
-    }
-    const old = lay('tlog', process.ppid)
-    utimesSync(join(path, old), 0, 0)
-    const removed = [lay('', killed), lay('objects/sha256/ab', killed), lay('objects', process.pid), old]
-    const kept = [lay('tlog/year', process.ppid), lay('blog', killed)]
-    await tree.removeUnfinished()
-    expect(removed.filter((file) => existsSync(join(path, file)))).toEqual([])
-    expect(kept.filter((file) => existsSync(join(path, file)))).toEqual(kept)
-    expect(await tree.get('tlog/year/tile/0/000.p/1')).toEqual(Buffer.of(1))
-  })
-
-  test('a folder that is missing has nothing unfinished', async () => {
-    const { path, tree } = await folderTree()
-    rmSync(path, { recursive: true })
-    expect(await tree.removeUnfinished()).toBeUndefined()
   })
 })

@@ -130,7 +130,7 @@ describe('an export', () => {
     const writing = new FaultPlan(null)
     const report = await exportTo(workspace, writing.wrap('tree', tree))
     expect(report).toMatchObject({ files: 15, written: 0, unchanged: 15, bytes: 0 })
-    expect(new Set(writing.effects)).toEqual(new Set(['tree.get', 'tree.removeUnfinished']))
+    expect(new Set(writing.effects)).toEqual(new Set(['tree.get']))
     expect(filesOfFolder(path)).toEqual(before)
   })
 
