@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { snippets } from '../../../../src/server/page/models/model-usage.ts'
+import { snippets } from '../../../../src/server/page/models/models-page.ts'
 import { localSource } from '../../../support/local-source.ts'
 
 const run = promisify(execFile)
