@@ -17,7 +17,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { openObjects } from '../../dist/adapters/objects/open.js'
+import { openObjects } from '../../dist/adapters/objects/objects.js'
 import { libsqlLedger, yearReader } from '../../dist/adapters/ledger/ledger.js'
 import { database } from '../../dist/adapters/sqlite/database.js'
 import { Container } from '../../dist/cli/container.js'

@@ -170,7 +170,7 @@ describe('the search in a file', () => {
 const INDEXER = `
   import { database } from '${builtModule('adapters/sqlite/database.js')}'
   import { libsqlFeed } from '${builtModule('adapters/feed/feed.js')}'
-  import { searchIndex } from '${builtModule('adapters/feed/search-index.js')}'
+  import { searchIndex } from '${builtModule('adapters/feed/search-documents.js')}'
   const [, url, what] = process.argv
   const location = { url, authToken: null }
   const opened = database({ location, store: 'feed', nativeBusyMs: 5000, retryMs: 5000 })
