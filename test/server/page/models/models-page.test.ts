@@ -157,12 +157,12 @@ test('the table of the models has the tests of the last days of each model as a 
     ],
   })
   const { page } = await pageWith([tested(0, 900), tested(1, null), tested(2, 300)])
-  const line = /<svg\s+class="record".*?<\/svg/s.exec(page)?.[0] ?? ''
+  const drawn = /<svg\s+class="record".*?<\/svg/s.exec(page)?.[0] ?? ''
   const text =
     'answered on 2 of 3 days with a test, of the last 14, in 300 to 900 ms; no answer on 2026-08-23'
-  expect(line).toContain(`<title>${text}</title>`)
-  expect(line.match(/class="times" d="[^"]*"/)?.[0].match(/M/g)).toHaveLength(2)
-  expect(line.match(/class="failures" d="[^"]*"/)?.[0].match(/M/g)).toHaveLength(1)
+  expect(drawn).toContain(`<title>${text}</title>`)
+  expect(drawn.match(/class="times" d="[^"]*"/)?.[0].match(/M/g)).toHaveLength(2)
+  expect(drawn.match(/class="failures" d="[^"]*"/)?.[0].match(/M/g)).toHaveLength(1)
 })
 
 test('the page of the models says so when the stored runs cannot be read, and shows the list', async () => {
