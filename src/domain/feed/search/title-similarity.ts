@@ -25,9 +25,12 @@ const RARITY = 1.5
 const DUPLICATE_MIN = 0.6
 
 /** Titles below this similarity share no subject. */
-const SUBJECT_MIN = 0.1
+const SUBJECT_MIN = 0.08
 
-/** Words below this share of the weight of a unique word are too common to identify a subject. */
+/** Least weight of a word that identifies a subject, of about one title in 90. */
+const DISTINCTIVE_MIN = 4.5
+
+/** The same as a share of the weight of a unique word, for an index of so few titles that its common words are rare too. */
 const DISTINCTIVE_MIN_SHARE = 0.5
 
 /** Least number of those words: one rare word says little about a subject. */
@@ -68,7 +71,8 @@ export function similarityReasons(
   counts: WordCounts,
 ): Similarity[] {
   const greatest = weightOf([''], { items: counts.items, of: new Map([['', 1]]) })
-  const distinctive = shared.filter((word) => weightOf([word], counts) >= greatest * DISTINCTIVE_MIN_SHARE)
+  const least = Math.min(DISTINCTIVE_MIN, greatest * DISTINCTIVE_MIN_SHARE)
+  const distinctive = shared.filter((word) => weightOf([word], counts) >= least)
   const isOneSubject = score >= SUBJECT_MIN && distinctive.length >= SUBJECT_MIN_WORDS
   const reasons: Similarity[] = sameDiscussion ? ['same-discussion'] : []
   if (score >= DUPLICATE_MIN) reasons.push('near-duplicate-title')
