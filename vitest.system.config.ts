@@ -23,9 +23,10 @@ export default defineConfig({
     ],
     // A page needs more than the default second where other suites keep the cores busy.
     expect: { poll: { timeout: 60_000 } },
-    // The long forms count races on a machine of their own; the others mostly wait for other processes.
+    // The long forms count races on a machine of their own; the others mostly wait for other processes, so that a worker
+    // a core does not keep the cores busy.
     fileParallelism: !nightly,
-    maxWorkers: 2,
+    maxWorkers: 3,
     testTimeout: 600_000,
     hookTimeout: 300_000,
   },
