@@ -23,10 +23,9 @@ export default defineConfig({
     ],
     // A page needs more than the default second where other suites keep the cores busy.
     expect: { poll: { timeout: 60_000 } },
-    // The long forms count races on a machine of their own; the others mostly wait for other processes, so that a worker
-    // a core does not keep the cores busy.
+    // The long forms count races on a machine of their own; the others mostly wait for other processes.
     fileParallelism: !nightly,
-    maxWorkers: 3,
+    maxWorkers: 2,
     testTimeout: 600_000,
     hookTimeout: 300_000,
   },
