@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import { readNamedFile } from '../named-file.ts'
+import { readNamedFile } from './named-file.ts'
 import { isHttpUrl } from '../../domain/address.ts'
 import { Refusal, messageOf } from '../../domain/refusal.ts'
 import { parseWhole } from './rules.ts'

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { readNamedFile } from '../../named-file.ts'
+import { readNamedFile } from '../../settings/named-file.ts'
 import { Refusal, messageOf } from '../../../domain/refusal.ts'
 import { utf8Text } from '../../../domain/text.ts'
 import { parsePolicy } from '../../../domain/year/log/log-policy.ts'

@@ -2,8 +2,8 @@ import { execFileSync, spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { readNamedFile } from '../../src/cli/named-file.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
+import { readNamedFile } from '../../../src/cli/settings/named-file.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 async function newPipe(): Promise<string> {
   const path = join(await temporaryFolder(), 'pipe')
