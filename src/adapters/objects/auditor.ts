@@ -45,7 +45,7 @@ export function storeAuditor(
 
 const SHA256_DIGITS = 64
 
-/** Node hashes in threads of its own, several objects at a time. */
+/** Reads the digest, size and identity of an object. The digest is calculated outside the main thread. */
 async function summarize(read: ReadFile): Promise<ReadObject> {
   if (read.found !== 'bytes') return read
   const { byteLength: byteSize } = read.bytes

@@ -6,7 +6,7 @@ import type { Command, ExecResult } from 'just-bash'
  * (docs/lite-suite.md), nor is one whose option the sandbox rejects.
  */
 
-/** Option letters that take a value. The sandbox's tools expect each of these options as a word of its own. */
+/** Option letters that take a value, by tool. The tools of the sandbox accept such an option only as a separate word. */
 const VALUE_LETTERS: Readonly<Record<string, string>> = {
   awk: 'Fv',
   cut: 'bcdf',

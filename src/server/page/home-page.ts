@@ -144,7 +144,7 @@ function enteredAt({ listedSince, publishedAt }: PageItem): string {
 /**
  * The marks of the rows that entered the lists of a live period within the last 24 hours, and the line that counts them
  * and leads to the first. A browser that knows the snapshot it saw last marks what entered since then instead
- * (browser/news.ts).
+ * (browser/since.ts).
  *
  * @param items the shown items in their order
  */
