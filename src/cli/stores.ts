@@ -112,7 +112,6 @@ export class Stores {
     (await import('../adapters/ledger/auditor.ts')).ledgerAuditor(this.config.ledger, BUSY.batch),
   )
 
-  /** @param options threads, and whether every object is to be proved */
   async objectsAuditor(): Promise<ObjectsAuditor> {
     const { openObjectsAuditor } = await import('../adapters/objects/auditor.ts')
     return openObjectsAuditor(this.config.store, await this.objects())
