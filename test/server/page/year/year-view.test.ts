@@ -5,7 +5,13 @@ import { addDays, formatInstant, startOfDay } from '../../../../src/domain/time.
 import { formatDay } from '../../../../src/server/page/html.ts'
 import { openPage } from '../../../support/api-client.ts'
 import { LATER, changedYear } from '../../../support/changed-year.ts'
-import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../../support/workspace.ts'
+import {
+  AS_OF,
+  openWorkspace,
+  publishDays,
+  publishedWorkspace,
+  sampleSignals,
+} from '../../../support/workspace.ts'
 import type { Workspace } from '../../../support/workspace.ts'
 
 async function namesOf(workspace: Workspace): Promise<string[]> {
@@ -53,6 +59,25 @@ test('the timeline has a bar a day with its turnover and hatches gaps', async ()
   expect([...page.matchAll(/data-day="([^"]*)"/g)].map(([, day]) => day)).toEqual([AS_OF, LATER])
   expect(page.match(/class="hatched"/g)).toHaveLength(1)
   expect(page).toMatch(new RegExp(`class="level-4"\\s+data-day="${LATER}"`))
+})
+
+test('a Year is compared with the day, the week and the month before it, as far as the archive goes', async () => {
+  const newest = addDays(AS_OF, 30)
+  const workspace = await publishedWorkspace([AS_OF, addDays(AS_OF, 7), newest])
+  const clock = (): number => startOfDay(addDays(newest, 1)) + 3_600_000
+  const daysOf = async (path: string): Promise<[day: string | undefined, name: string | undefined][]> => {
+    const { page } = await openPage(workspace, path, { clock })
+    return [...page.matchAll(/withDay=([\d-]*)[^"]*"[^>]*>([a-z ]+)</g)].map(([, day, name]) => [day, name])
+  }
+  expect(await daysOf('/?sort=year')).toEqual([
+    [addDays(newest, -1), 'yesterday'],
+    [addDays(newest, -7), 'a week ago'],
+    [AS_OF, 'a month ago'],
+  ])
+  expect(await daysOf(`/?sort=year&at=${formatInstant(startOfDay(addDays(AS_OF, 8)) + 3_600_000)}`)).toEqual([
+    [addDays(AS_OF, 6), 'the day before'],
+    [AS_OF, 'a week before'],
+  ])
 })
 
 test('the table under the chart has the ranks of the chart, and a gap is no rank', async () => {
