@@ -50,7 +50,7 @@ export function selectDocuments(
  */
 export const RANKED_MAX = PAGED_ITEMS_MAX + 1
 
-/** Order of documents: by age, by points, or by BM25 and some weight of the points. */
+/** Order of documents: by age, by points, or by BM25 and some weight of the points; infinite for the points alone. */
 type DocumentOrder = 'newest' | 'points' | { pointsWeight: number }
 
 /** The order by BM25 alone. */
@@ -72,6 +72,7 @@ function scoreOf(table: WordTable, order: DocumentOrder): string {
   if (order === 'newest') return `(SELECT coalesce(o.published_at, ${START_OF_ID}) FROM ${factsOf(table)})`
   if (order === 'points') return `(SELECT o.points FROM ${factsOf(table)})`
   const { pointsWeight } = order
+  if (pointsWeight === Infinity) return `(SELECT ${FAME} FROM ${factsOf(table)})`
   const factor = pointsWeight === 0 ? 1 : `(SELECT 1 + ${pointsWeight} * ${FAME} FROM ${factsOf(table)})`
   return `-bm25(${table}) * ${factor}`
 }

@@ -40,8 +40,13 @@ const PARTIAL_MIN_SHARE = 0.5
 /** Maximum number of items that come first because the query is their title. */
 const TITLES_MAX = 100
 
-/** Weight of the points in a query of one word. More words name their item: the weight falls with the square of their number. */
+/** Weight of the points for some words: more of them name their item, so it falls with the square of their number. */
 const POINTS_WEIGHT = 1.5
+
+/** Weight of the points in a query. The titles with one word differ by length alone, which says nothing about the story. */
+function pointsWeightOf(words: readonly string[]): number {
+  return words.length === 1 ? Infinity : POINTS_WEIGHT / words.length ** 2
+}
 
 /** Searches items by relevance, age or points (docs/api.md). */
 export async function search(reader: SqlReader, query: SearchQuery): Promise<SearchPage> {
@@ -83,7 +88,7 @@ async function rankByRelevance(
   { reader, query, units, pageEnd }: SearchRequest,
   counts: WordCounts,
 ): Promise<SearchHit[]> {
-  const order = { pointsWeight: POINTS_WEIGHT / wordsOf(units).length ** 2 }
+  const order = { pointsWeight: pointsWeightOf(wordsOf(units)) }
   const hits = new Map<number, SearchHit>()
   for (const row of await findTitle(reader, query)) {
     hits.set(row.id, { ...toIndexedItem(row), match: 'all' })
