@@ -54,7 +54,7 @@ const SILENT = { onProgress: () => undefined, onNote: () => undefined }
  *
  * A temporary folder is filled with the bundled sample, shifted by whole days so that it ends yesterday, and the
  * publish job runs for the last 30 days at the times it would have run. The live periods end with the sample, at the
- * last millisecond of yesterday; `generatedAt` shows that time. Older days cannot follow in the background: a ledger takes
+ * midnight that ended yesterday; `generatedAt` shows that time. Older days cannot follow in the background: a ledger takes
  * its entries in the order of their days.
  *
  * @throws Refusal `usage` if a flag names a data folder
@@ -153,7 +153,7 @@ async function fill(
     await keepRecommendations(container, yesterday)
     progress('DEMO: ranking the live periods')
     // The sample ends yesterday: a snapshot as of now would cover less and less of its last day.
-    const endOfSample = startOfDay(yesterday) + DAY_MS - 1
+    const endOfSample = startOfDay(yesterday) + DAY_MS
     const ranked = { feed: await container.feed(), clock: () => endOfSample }
     await rankPeriods(ranked, { signal, discardLater: false })
     await auditDemo(container, signal)

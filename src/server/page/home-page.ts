@@ -8,7 +8,7 @@ import type { LiveSort } from '../../domain/feed/live-sort.ts'
 import { describeRule } from '../../domain/feed/subscription.ts'
 import { parseQuery } from '../../domain/query.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { DAY_MS, dayOf, formatInstant } from '../../domain/time.ts'
+import { DAY_MS, dayOf, formatInstant, minuteSeenFrom } from '../../domain/time.ts'
 import { parseFeed } from '../feed/proved-snapshots.ts'
 import { chatHeaders, chatSheet } from './chat-panel.ts'
 import { alternateLinks, NO_MATCH, refusalOfLive, viewMenu } from './feed-rule.ts'
@@ -142,8 +142,8 @@ function enteredAt({ listedSince, publishedAt }: PageItem): string {
 }
 
 /**
- * The marks of the rows that entered the lists of a live period within the last 24 hours, and the line that counts them
- * and leads to the first. A browser that knows the snapshot it saw last marks what entered since then instead
+ * The marks of the rows that entered the lists of a live period within the 24 hours before its snapshot, and the line that
+ * counts them and leads to the first. A browser that knows the snapshot it saw last marks what entered since then instead
  * (browser/since.ts).
  *
  * @param items the shown items in their order
@@ -153,10 +153,11 @@ function newItems(
   generatedAt: Instant,
   now: Instant,
 ): { notes: RowNotes; line: Html } {
-  const since = formatInstant(now - DAY_MS)
+  const start = generatedAt - DAY_MS
+  const since = formatInstant(start)
   const entered = items.filter((item) => enteredAt(item) > since)
   const [first] = entered
-  const text = `${first ? entered.length : 'nothing'} new since yesterday ${since.slice(11, 16)} UTC`
+  const text = `${first ? entered.length : 'nothing'} new since ${minuteSeenFrom(now, start)}`
   return {
     notes(_column, item) {
       const isNew = enteredAt(item) > since

@@ -123,13 +123,15 @@ test('the rows that entered since yesterday are marked, and a line counts them a
   const first = await keepSnapshot(workspace.feed, known, NOW - 28 * HOUR)
   await keepSnapshot(workspace.feed, [...known, fresh], NOW, new Map(), first.feeds)
   const { page, text } = await pageOf(openApp(workspace, { clock }), '/?sort=week')
-  expect(text).toContain('Popular 1 new since yesterday 14:00 UTC')
+  expect(text).toContain('Popular 1 new since yesterday 12:00 UTC')
   expect(page).toMatch(
     /data-key="hn-3".*?<span class="rose new" data-entered="2026-03-15T12:00:00.000Z" id="new"/s,
   )
   expect(page.match(/class="rose new"/g)).toHaveLength(1)
-  const { text: none } = await pageOf(openApp(workspace, { clock: () => NOW + 30 * HOUR }), '/?sort=week')
-  expect(none).toContain('Popular nothing new since yesterday 18:00 UTC')
+  const { text: later } = await pageOf(openApp(workspace, { clock: () => NOW + 30 * HOUR }), '/?sort=week')
+  expect(later).toContain('Popular 1 new since 2026-03-14 12:00 UTC')
+  const { text: none } = await pageOf(openApp(workspace, { clock }), '/?sort=week&q=2')
+  expect(none).toContain('Popular nothing new since yesterday 12:00 UTC')
 })
 
 const HOUR = 3_600_000

@@ -1,3 +1,4 @@
+import { minuteSeenFrom } from '../../../domain/time.ts'
 import { store, stored, make } from './dom.ts'
 
 /** Storage of the publications that this browser saw: the newest one, and the newest one of the visit before. */
@@ -127,8 +128,6 @@ function lastSeen(
   return { before: last, isNew: true }
 }
 
-const DAY_MS = 86_400_000
-
 /**
  * Marks the rows that entered a live list since the snapshot that this browser saw last, instead of since yesterday, and
  * counts those that the visitor has not hidden.
@@ -144,7 +143,9 @@ export function setUpNews() {
   document.getElementById('new')?.removeAttribute('id')
   if (first) first.id = 'new'
   const of =
-    since === null ? (line.textContent?.trim().replace(/^\S+ /, '') ?? '') : `new since ${timeText(since)}`
+    since === null
+      ? (line.textContent?.trim().replace(/^\S+ /, '') ?? '')
+      : `new since ${minuteSeenFrom(Date.now(), Date.parse(since))}`
   const text = `${first ? shown.length : 'nothing'} ${of}`
   line.replaceChildren(first ? make('a', { href: '#new' }, text) : text)
 }
@@ -157,12 +158,4 @@ function markSince(mark: Element, since: string) {
 
 function isInstant(text: unknown) {
   return typeof text === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text)
-}
-
-/** Formats an instant, `yesterday 18:00 UTC`. */
-function timeText(at: string) {
-  const dayOf = (time: number) => new Date(time).toISOString().slice(0, 10)
-  const [day, now] = [at.slice(0, 10), Date.now()]
-  const name = day === dayOf(now) ? 'today' : day === dayOf(now - DAY_MS) ? 'yesterday' : day
-  return `${name} ${at.slice(11, 16)} UTC`
 }
