@@ -159,73 +159,58 @@ export interface SearchQueue {
   close(): void
 }
 
-interface Job {
-  run: () => Promise<void>
+interface Waiter {
+  start: () => void
   fail: (error: unknown) => void
 }
 
 /** @param concurrency number of queries that run at the same time */
 export function searchQueue(concurrency: number): SearchQueue {
   /** Waiting queries by group, in the order in which groups are served; those of one group in the order of their arrival. */
-  const waiting = new Map(SEARCH_GROUPS.map((group) => [group, new Set<Job>()]))
+  const waiting = new Map(SEARCH_GROUPS.map((group) => [group, new Set<Waiter>()]))
   let running = 0
   let closed = false
 
-  const next = (): Job | undefined => {
-    for (const jobs of waiting.values()) {
-      for (const job of jobs) {
-        jobs.delete(job)
-        return job
+  const waitForTurn = ({ group, signal }: SearchCaller): Promise<void> =>
+    new Promise((start, fail) => {
+      const waiter = { start, fail }
+      const waiters = waiting.get(group)
+      waiters?.add(waiter)
+      signal?.addEventListener('abort', () => waiters?.delete(waiter) && fail(signal.reason), { once: true })
+    })
+
+  const takeFirst = (): Waiter | undefined => {
+    for (const waiters of waiting.values()) {
+      for (const waiter of waiters) {
+        waiters.delete(waiter)
+        return waiter
       }
     }
     return undefined
   }
 
-  const startJobs = (): void => {
-    while (running < concurrency) {
-      const job = next()
-      if (!job) return
-      running += 1
-      void job.run().finally(() => {
-        running -= 1
-        startJobs()
-      })
-    }
-  }
-
   const failAllWaiting = (error: unknown): void => {
-    for (let job = next(); job; job = next()) job.fail(error)
+    for (let waiter = takeFirst(); waiter; waiter = takeFirst()) waiter.fail(error)
   }
 
   return {
-    run: ({ group, signal }, query) =>
-      new Promise((resolve, reject) => {
-        if (closed) throw closedFault()
-        signal?.throwIfAborted()
-        const onAbort = (): void => {
-          if (waiting.get(group)?.delete(job)) job.fail(signal?.reason)
-        }
-        const job: Job = {
-          async run() {
-            try {
-              resolve(await query())
-            } catch (error) {
-              reject(error)
-              // Every other query would wait as long for the same error, for example a locked database.
-              if (isUnavailable(error)) failAllWaiting(error)
-            } finally {
-              signal?.removeEventListener('abort', onAbort)
-            }
-          },
-          fail(error) {
-            signal?.removeEventListener('abort', onAbort)
-            reject(error)
-          },
-        }
-        waiting.get(group)?.add(job)
-        signal?.addEventListener('abort', onAbort, { once: true })
-        startJobs()
-      }),
+    async run(caller, query) {
+      if (closed) throw closedFault()
+      caller.signal?.throwIfAborted()
+      if (running === concurrency) await waitForTurn(caller)
+      else running += 1
+      try {
+        return await query()
+      } catch (error) {
+        // Every other query would wait as long for the same error, for example a locked database.
+        if (isUnavailable(error)) failAllWaiting(error)
+        throw error
+      } finally {
+        const next = takeFirst()
+        if (next) next.start()
+        else running -= 1
+      }
+    },
     close() {
       closed = true
       failAllWaiting(closedFault())
