@@ -1,13 +1,24 @@
+import { APIConnectionError, APIError } from 'openai'
 import type { ModelCall, ModelEvent } from '../../domain/agent/model-call.ts'
 import type { ChatModel } from '../../domain/ports.ts'
+import { parseJsonObject } from '../../domain/text.ts'
+import type { JsonObject } from '../../domain/text.ts'
+import { mediaTypeOf } from '../http.ts'
 import type { StreamBounds } from '../sse-parser.ts'
 import { CompletionParser, requestBody, sendRequest } from './chat-completions.ts'
 import type { Target } from './chat-completions.ts'
-import { ProviderStream } from './provider-stream.ts'
-import type { IdleTimeouts } from './provider-stream.ts'
+import { AFTER_REASON_MS, EventReader, isEndMark } from './event-reader.ts'
+import type { IdleTimeouts } from './event-reader.ts'
 import { isInvalidRequest, refusedPart } from './refusals.ts'
 import type { RequestForm } from './refusals.ts'
-import { ProviderFailure, failedUpstream, openUpstream, unnamedIds } from './upstream.ts'
+import {
+  ProviderFailure,
+  failedRound,
+  failedUpstream,
+  openUpstream,
+  unnamedIds,
+  upstreamError,
+} from './upstream.ts'
 import type { FailedRound, Upstream, UpstreamOptions } from './upstream.ts'
 
 export interface ProviderOptions extends UpstreamOptions, IdleTimeouts {}
@@ -138,4 +149,100 @@ function streamBounds({ maxOutputTokens }: ModelCall): StreamBounds {
     maxEventBytes: Math.max(EVENT_MAX_BYTES, maxOutputTokens * EVENT_BYTES_PER_TOKEN),
     maxBytes: Math.max(ROUND_MAX_BYTES, maxOutputTokens * ROUND_BYTES_PER_TOKEN),
   }
+}
+
+/** One request and the events of its response. */
+class ProviderStream {
+  readonly #upstream: Upstream
+  readonly #limits: IdleTimeouts
+  readonly #signal: AbortSignal
+  readonly #reader: EventReader
+  #events: string[] = []
+  #hasEnded = false
+
+  constructor(upstream: Upstream, limits: IdleTimeouts, bounds: StreamBounds, signal: AbortSignal) {
+    this.#upstream = upstream
+    this.#limits = limits
+    this.#signal = signal
+    this.#reader = new EventReader(limits, bounds, signal)
+  }
+
+  /**
+   * Sends the request.
+   *
+   * @throws ProviderFailure; the signal's reason
+   */
+  async open(send: (signal: AbortSignal) => Promise<Response>): Promise<void> {
+    this.#signal.throwIfAborted()
+    let response: Response
+    try {
+      response = await send(this.#reader.signal)
+    } catch (error) {
+      this.#signal.throwIfAborted()
+      throw this.#reader.expired === null ? toRequestFailure(error) : this.#timeout(error)
+    }
+    this.#reader.begin(this.#upstream.bodyOf(response))
+    const type = mediaTypeOf(response.headers.get('content-type'))
+    const encoding = response.headers.get('content-encoding') ?? 'identity'
+    if (type !== 'text/event-stream' || encoding !== 'identity') throw upstreamError('invalid_stream')
+  }
+
+  /**
+   * The next event.
+   *
+   * @param hasReason true after a finish reason: silence then ends the stream
+   * @returns null when the stream has ended, complete or not
+   * @throws ProviderFailure; the signal's reason
+   */
+  async next(hasReason: boolean): Promise<JsonObject | null> {
+    const { idleMs, afterReasonMs = AFTER_REASON_MS } = this.#limits
+    if (this.#events.length === 0 && !this.#hasEnded) {
+      const { events, ending } = await this.#reader.read(hasReason ? afterReasonMs : idleMs)
+      if (ending === 'too-large') throw upstreamError('invalid_stream')
+      if (ending === 'silent' && !hasReason) throw this.#timeout()
+      this.#events = ending === 'silent' ? [] : events
+      this.#hasEnded = ending !== null
+    }
+    this.#signal.throwIfAborted()
+    const data = this.#events.shift()
+    if (data === undefined || isEndMark(data)) return null
+    const event = parseJsonObject(data)
+    // A cut stream can end with half an event.
+    if (event === null) throw upstreamError(this.#hasEnded ? 'truncated' : 'invalid_stream')
+    return event
+  }
+
+  /** Ends the request. The connection is reused if the response is complete. */
+  close(isComplete: boolean): void {
+    this.#reader.close(isComplete)
+  }
+
+  #timeout(cause?: unknown): ProviderFailure {
+    const code = this.#reader.expired ?? 'idle'
+    return new ProviderFailure(failedRound({ error: 'timeout', code }), cause)
+  }
+}
+
+/** Error codes of established connections that broke: the request may have arrived. */
+const BROKEN_CONNECTION = /^(?:UND_ERR_SOCKET|ECONNRESET|ETIMEDOUT|EPIPE|HPE_\w+)$/
+
+/** Returns whether a request may have reached the provider although its connection failed. */
+export function mayHaveArrived(cause: unknown): boolean {
+  const { code, syscall } = (cause ?? {}) as { code?: unknown; syscall?: unknown }
+  // ETIMEDOUT occurs both while connecting and on an established connection.
+  return typeof code === 'string' && BROKEN_CONNECTION.test(code) && syscall !== 'connect'
+}
+
+/** Statuses of errors that may name a part of the request. Engines that render templates report theirs as 500. */
+const REFUSAL_STATUSES = new Set([400, 404, 422, 500, 501])
+
+/** Converts an error of the SDK's client to a ProviderFailure; returns any other error unchanged. */
+function toRequestFailure(error: unknown): unknown {
+  if (error instanceof APIConnectionError) {
+    return upstreamError('connect', { dispatched: mayHaveArrived(error.cause) }, error)
+  }
+  if (!(error instanceof APIError) || error.status === undefined) return error
+  const status = error.status as number
+  const refusal = REFUSAL_STATUSES.has(status) ? String(error.error) : null
+  return upstreamError(`http_${status}`, { dispatched: status >= 500, refusal }, error)
 }

@@ -2,7 +2,6 @@ import { once as onceEmitted } from 'node:events'
 import pLimit from 'p-limit'
 import type { LimitFunction } from 'p-limit'
 import { parseJsonObject } from '../../domain/text.ts'
-import type { JsonObject } from '../../domain/text.ts'
 import { BrokenStream } from '../../domain/v1/failures.ts'
 import type { UpstreamFailure } from '../../domain/v1/failures.ts'
 import type { Clock, PassThrough } from '../../domain/ports.ts'
@@ -12,9 +11,8 @@ import type { HttpClient, HttpResponse } from '../http.ts'
 import { classifyResponse } from '../router/classify.ts'
 import type { RouterResponse } from '../router/classify.ts'
 import { errorIn, finishReason, firstChoice } from '../completion-message.ts'
-import { SseParser, StreamTooLarge } from '../sse-parser.ts'
-import { AFTER_REASON_MS, END_MARK, IdleTimeout, dataOf, isEndMark } from './provider-stream.ts'
-import type { IdleTimeouts } from './provider-stream.ts'
+import { AFTER_REASON_MS, END_MARK, END_MS, EventReader, isEndMark } from './event-reader.ts'
+import type { IdleTimeouts, StreamPart } from './event-reader.ts'
 import { readError, respondingId, singleUseBody, unnamedIds } from './upstream.ts'
 
 export interface PassThroughOptions extends IdleTimeouts {
@@ -27,18 +25,12 @@ export interface PassThroughOptions extends IdleTimeouts {
 }
 
 /** Largest event of a stream, and largest whole completion. */
-const EVENT_MAX_BYTES = 1024 * 1024
+const STREAM_BOUNDS = { maxEventBytes: 1024 * 1024, maxBytes: Infinity }
 const WHOLE_MAX_BYTES = 16 * 1024 * 1024
-
-/** Parsers of JSON refuse it. */
-const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
 
 /** Larger completions are read a few at a time, because reading one takes several times its size in memory. */
 const SMALL_MAX_BYTES = 1024 * 1024
 const LARGE_AT_ONCE = 4
-
-/** Time for a stream to end after its last event, in milliseconds, so that its connection can be reused. */
-const END_MS = 500
 
 /**
  * Opens the routing service for callers with their own keys. This adapter keeps no key, follows no redirect and sends
@@ -47,20 +39,20 @@ const END_MS = 500
 export function openPassThrough(options: PassThroughOptions): PassThrough {
   const http = openHttpClient({ connect: { timeout: 10_000 } })
   const largeReads = pLimit(LARGE_AT_ONCE)
-  const attempt = async (
-    { key, ids, bodyFor, stream }: Call,
-    signal: AbortSignal,
-  ): Promise<Completion | Failure> => {
-    const exchange = new Exchange(signal, stream ? options.firstEventMs : null)
+  const attempt = async ({ key, ids, bodyFor, stream }: Call, signal: AbortSignal): Promise<Result> => {
+    const reader = stream ? new EventReader(options, STREAM_BOUNDS, signal) : null
     let status: number | null = null
     try {
-      const response = await post(http, options, { key, body: bodyFor(ids), stream }, exchange.signal)
+      const sent = { key, body: bodyFor(ids), stream }
+      const response = await post(http, options, sent, reader?.signal ?? signal)
       status = response.statusCode
-      return await readResponse(response, stream, exchange, { ...options, largeReads })
+      const result = await readResponse(response, reader, signal, { ...options, largeReads })
+      if (!('chunks' in result)) reader?.close()
+      return result
     } catch (error) {
+      reader?.close()
       signal.throwIfAborted()
-      exchange.end()
-      if (exchange.isLate) return failureOf({ ending: 'timeout' }, options.clock)
+      if (reader && reader.expired !== null) return failureOf({ ending: 'timeout' }, options.clock)
       if (!isNetworkError(error)) throw error
       // A response that began may have cost the account a request.
       return failureOf({ status, ending: status === null ? 'unreachable' : 'cut' }, options.clock)
@@ -94,45 +86,7 @@ interface Completion {
 
 /** A failure with the text of the service, which is never passed on. */
 type Failure = UpstreamFailure & { text: string }
-
-/** The time limits of one call, all of which end its request. */
-class Exchange {
-  readonly #stop = new AbortController()
-  readonly #parent: AbortSignal
-  readonly #abort = (): void => this.#stop.abort()
-  readonly #timeout = new IdleTimeout(this.#abort)
-
-  constructor(parent: AbortSignal, ms: number | null) {
-    this.#parent = parent
-    parent.addEventListener('abort', this.#abort, { once: true })
-    if (ms !== null) this.limit(ms)
-  }
-
-  get signal(): AbortSignal {
-    return this.#stop.signal
-  }
-
-  /** True after a time limit was exceeded. */
-  get isLate(): boolean {
-    return this.#timeout.expired !== null
-  }
-
-  /** Replaces the time limit. */
-  limit(ms: number): void {
-    this.#timeout.watch('idle', ms)
-  }
-
-  unlimit(): void {
-    this.#timeout.stop()
-  }
-
-  /** Ends the request if it is still open. */
-  end(): void {
-    this.unlimit()
-    this.#parent.removeEventListener('abort', this.#abort)
-    this.#abort()
-  }
-}
+type Result = Completion | Failure
 
 function post(
   http: HttpClient,
@@ -158,53 +112,47 @@ function post(
 
 async function readResponse(
   { statusCode: status, headers: received, body }: HttpResponse,
-  stream: boolean,
-  exchange: Exchange,
+  reader: EventReader | null,
+  signal: AbortSignal,
   options: PassThroughOptions & { largeReads: LimitFunction },
-): Promise<Completion | Failure> {
-  const { clock, largeReads } = options
+): Promise<Result> {
   const headers = flattenHeaders(received)
   const type = mediaTypeOf(headers['content-type'])
   const isPlain = (headers['content-encoding'] ?? 'identity') === 'identity'
-  const isExpected = status === 200 && isPlain && type === (stream ? 'text/event-stream' : 'application/json')
-  if (isExpected && stream) return readStream(body, headers, exchange, options)
-  const parse = (bytes: Buffer | null): Completion | Failure => {
-    exchange.end()
-    const hasMark = bytes?.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
-    const content = bytes?.subarray(hasMark ? BYTE_ORDER_MARK.length : 0) ?? Buffer.alloc(0)
-    const text = content.toString()
-    const completion = isExpected ? parseJsonObject(text) : null
-    const ending = bytes === null ? 'too-large' : 'whole'
-    const failure = failureOf({ status, headers, body: text, ending }, clock)
-    // An empty completion is passed on; an error inside a 200 states a status.
-    if (!Array.isArray(completion?.['choices']) || failure.status !== null) return declined(failure)
-    return { chunks: once(content), named: completion['model'] }
-  }
-  if (!isExpected) return parse(Buffer.from(await readError(body)))
-  return readWhole(body, parse, largeReads, exchange.signal)
+  const isExpected = status === 200 && isPlain && type === (reader ? 'text/event-stream' : 'application/json')
+  const classify = (text: string, ending: RouterResponse['ending'] = 'whole'): Failure =>
+    declined(failureOf({ status, headers, body: text, ending }, options.clock))
+  if (!isExpected) return classify(await readError(body))
+  if (reader) return readStream(body, reader, classify, options)
+  const bytes = await readWhole(body, options.largeReads, signal)
+  if (bytes === null) return classify('', 'too-large')
+  // Without a byte order mark, which parsers of JSON refuse.
+  const text = new TextDecoder().decode(bytes)
+  const completion = parseJsonObject(text)
+  const failure = classify(text)
+  // An empty completion is passed on; an error inside a 200 states a status.
+  if (!Array.isArray(completion?.['choices']) || failure.status !== null) return failure
+  return { chunks: once(Buffer.from(text)), named: completion['model'] }
 }
 
 /**
- * Reads a whole completion and parses it. Of large ones a few are read at a time; the others wait, and so do their
- * senders.
- *
- * @param parse gets null for a completion that is too large
+ * Reads a whole completion; null if it is too large. Of large ones a few are read at a time; the others wait, and so do
+ * their senders.
  */
-async function readWhole<T>(
+async function readWhole(
   body: HttpResponse['body'],
-  parse: (bytes: Buffer | null) => T,
   largeReads: LimitFunction,
   signal: AbortSignal,
-): Promise<T> {
+): Promise<Buffer | null> {
   const chunks: Uint8Array[] = []
   await readInto(chunks, body.iterator({ destroyOnReturn: false }), SMALL_MAX_BYTES)
   const size = chunks.reduce((sum, { byteLength }) => sum + byteLength, 0)
-  if (size <= SMALL_MAX_BYTES) return parse(Buffer.concat(chunks))
+  if (size <= SMALL_MAX_BYTES) return Buffer.concat(chunks)
   const reading = largeReads(async () => {
     signal.throwIfAborted()
     await readInto(chunks, body, WHOLE_MAX_BYTES - size)
     const bytes = Buffer.concat(chunks.splice(0))
-    return parse(bytes.byteLength > WHOLE_MAX_BYTES ? null : bytes)
+    return bytes.byteLength > WHOLE_MAX_BYTES ? null : bytes
   })
   // The wait for a place ends with the request.
   const aborted = onceEmitted(signal, 'abort').then(() => Promise.reject(signal.reason as Error))
@@ -223,145 +171,77 @@ function declined(failure: Failure): Failure {
 /** Reads a stream up to its first event, which may be an error. */
 async function readStream(
   body: HttpResponse['body'],
-  headers: Readonly<Record<string, string>>,
-  exchange: Exchange,
+  reader: EventReader,
+  classify: (text: string) => Failure,
   options: PassThroughOptions,
-): Promise<Completion | Failure> {
-  const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array, undefined>
-  const reader = new StreamReader()
-  const first = await readFirstEvent(chunks, reader)
-  const response = { status: 200, headers, ending: 'whole' } as const
-  const failure = failureOf({ ...response, body: first?.data ?? '' }, options.clock)
-  const event = parseJsonObject(first?.data ?? '')
-  const isError = failure.status !== null && event !== null && errorIn(event) !== null
-  if (first !== null && (isEndMark(first.data) || (event !== null && !isError))) {
-    exchange.unlimit()
-    return { chunks: passOn(first.bytes, chunks, reader, exchange, options), named: event?.['model'] }
-  }
-  exchange.end()
-  return isError ? failure : failureOf({ ...response, body: '' }, options.clock)
-}
-
-/** Reads the events of a stream that is passed on, to find its end. */
-class StreamReader {
-  readonly #parser = new SseParser({ maxEventBytes: EVENT_MAX_BYTES, maxBytes: Infinity })
-  isDone = false
-  /** True after a finish reason: the completion may be at its end. */
-  hasReason = false
-  /** True if the stream ended within an event. */
-  isCut = false
-
-  /** @throws BrokenStream for an event that is too large */
-  push(chunk: Uint8Array): string[] {
-    try {
-      return this.#read(dataOf(this.#parser.push(chunk)))
-    } catch (error) {
-      if (error instanceof StreamTooLarge) throw new BrokenStream('invalid_stream', error)
-      throw error
-    }
-  }
-
-  /** Reads the last event if its end is missing. Half an event is no end. */
-  end(): string[] {
-    const last = this.#parser.end()
-    this.isCut = last !== null
-    const events = this.#read(last === null ? [] : dataOf([last]))
-    this.hasReason &&= events.every((data) => parseJsonObject(data) !== null)
-    return events
-  }
-
-  #read(events: string[]): string[] {
-    for (const data of events) {
-      this.isDone ||= isEndMark(data)
-      this.hasReason ||= provesEnd(parseJsonObject(data) ?? {})
-    }
-    return events
-  }
-}
-
-function provesEnd(event: JsonObject): boolean {
-  const reason = finishReason(firstChoice(event))
-  return reason !== '' && reason !== 'error'
+): Promise<Result> {
+  reader.begin(body)
+  const part = await reader.read(options.firstEventMs)
+  if (part.ending === 'silent') return failureOf({ ending: 'timeout' }, options.clock)
+  const [first = ''] = part.events
+  const event = parseJsonObject(first)
+  const failure = classify(first)
+  if (failure.status !== null && event !== null && errorIn(event) !== null) return failure
+  if (event === null && !isEndMark(first)) return classify('')
+  return { chunks: passOn(withoutComments(part), reader, options), named: event?.['model'] }
 }
 
 /** Finds the first line with data in Latin-1 text, where a byte order mark has three characters. */
 const DATA_LINE = /(?<=^(?:\xEF\xBB\xBF)?|[\r\n])data:(?![ \t]*(?:null|""|\[\])?[ \t]*(?:[\r\n]|$))/
 
-/** @returns the bytes from the first line with data on, and the data; null if the stream has none, or too much */
-async function readFirstEvent(
-  chunks: AsyncIterator<Uint8Array, undefined>,
-  reader: StreamReader,
-): Promise<{ bytes: Uint8Array; data: string } | null> {
-  const held: Uint8Array[] = []
-  for (;;) {
-    const { value = new Uint8Array(), done = false } = await chunks.next()
-    held.push(value)
-    let data: string | undefined
-    try {
-      data = (done ? reader.end() : reader.push(value))[0]
-    } catch (error) {
-      if (error instanceof BrokenStream) return null
-      throw error
-    }
-    if (data === undefined) {
-      if (done) return null
-      continue
-    }
-    const bytes = Buffer.concat(held)
-    // The lines before it are comments.
-    return { bytes: bytes.subarray(Math.max(0, bytes.toString('latin1').search(DATA_LINE))), data }
-  }
+/** Removes the comments before the first line with data. */
+function withoutComments(part: StreamPart): StreamPart {
+  const bytes = Buffer.concat(part.chunks)
+  return { ...part, chunks: [bytes.subarray(Math.max(0, bytes.toString('latin1').search(DATA_LINE)))] }
 }
 
 /**
- * Passes a stream on. The next chunk is read when the caller has taken the last one. If a stream ends after a finish
+ * Passes a stream on. The next part is read when the caller has taken the last one. If a stream ends after a finish
  * reason without an end mark, the mark is added.
  *
  * @throws BrokenStream
  */
 async function* passOn(
-  first: Uint8Array,
-  chunks: AsyncIterator<Uint8Array, undefined>,
-  reader: StreamReader,
-  exchange: Exchange,
+  first: StreamPart,
+  reader: EventReader,
   { idleMs, afterReasonMs = AFTER_REASON_MS }: IdleTimeouts,
 ): AsyncGenerator<Uint8Array> {
-  const limit = (): number => (reader.isDone ? END_MS : reader.hasReason ? afterReasonMs : idleMs)
-  let idleLeft = limit()
+  let isDone = false
+  let hasReason = false
+  let part = first
   try {
-    yield first
     for (;;) {
-      const waitedSince = performance.now()
-      exchange.limit(idleLeft)
-      const chunk = await nextChunk(chunks, exchange, reader)
-      exchange.unlimit()
-      const hasEvent = (chunk === null ? reader.end() : reader.push(chunk)).length > 0
-      if (chunk === null) break
-      yield chunk
-      // Comments do not prolong the time until the next event, or until the end.
-      idleLeft = hasEvent ? limit() : Math.max(1, idleLeft - (performance.now() - waitedSince))
+      yield* part.chunks
+      const { events, ending, isCut } = part
+      isDone ||= events.some(isEndMark)
+      hasReason ||= events.some(provesEnd)
+      if (ending === null) {
+        part = await readOn(reader, isDone ? END_MS : hasReason ? afterReasonMs : idleMs)
+        continue
+      }
+      if (isDone) return
+      if (ending === 'too-large') throw new BrokenStream('invalid_stream')
+      // Half an event is no end.
+      const isComplete = hasReason && (!isCut || events.every((data) => parseJsonObject(data) !== null))
+      if (!isComplete) throw new BrokenStream(ending === 'silent' ? 'idle' : 'truncated')
+      yield Buffer.from(`${isCut ? '\n\n' : ''}data: ${END_MARK}\n\n`)
+      return
     }
-    if (reader.isDone) return
-    if (!reader.hasReason) throw new BrokenStream('truncated')
-    yield Buffer.from(`${reader.isCut ? '\n\n' : ''}data: ${END_MARK}\n\n`)
   } finally {
-    exchange.end()
+    reader.close()
   }
 }
 
-/** @returns null at the end of the stream; after a finish reason or the last event, any end counts */
-async function nextChunk(
-  chunks: AsyncIterator<Uint8Array, undefined>,
-  exchange: Exchange,
-  { isDone, hasReason }: StreamReader,
-): Promise<Uint8Array | null> {
-  try {
-    const { value, done } = await chunks.next()
-    return done === true ? null : value
-  } catch (error) {
-    if (isDone || hasReason) return null
-    throw new BrokenStream(exchange.isLate ? 'idle' : 'truncated', error)
-  }
+/** @throws BrokenStream if the request is aborted */
+function readOn(reader: EventReader, idleMs: number): Promise<StreamPart> {
+  return reader.read(idleMs).catch((error: unknown) => {
+    throw new BrokenStream('truncated', error)
+  })
+}
+
+function provesEnd(data: string): boolean {
+  const reason = finishReason(firstChoice(parseJsonObject(data) ?? {}))
+  return reason !== '' && reason !== 'error'
 }
 
 function failureOf(response: Partial<RouterResponse>, clock: Clock): Failure {

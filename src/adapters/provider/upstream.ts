@@ -37,7 +37,7 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1
 
 /**
  * Opens a provider. The SDK's client only builds requests and classifies errors. This adapter owns the connections,
- * the headers and the streams (`ProviderStream`); nothing is retried and no redirect is followed
+ * the headers and the streams (`EventReader`); nothing is retried and no redirect is followed
  * (docs/decisions/0029-provider-streams.md).
  */
 export function openUpstream({ base, key, userAgent, headers = {} }: UpstreamOptions): Upstream {

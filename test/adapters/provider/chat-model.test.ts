@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isOpenAi } from '../../../src/adapters/provider/chat-model.ts'
-import { mayHaveArrived } from '../../../src/adapters/provider/provider-stream.ts'
+import { isOpenAi, mayHaveArrived } from '../../../src/adapters/provider/chat-model.ts'
 import type { ModelEvent } from '../../../src/domain/agent/model-call.ts'
 import { unreachableUrl } from '../../support/local-source.ts'
 import { CALL, collectEvents, NEVER_ABORTED, modelAt, outcome, runTurn } from '../../support/model-turns.ts'
