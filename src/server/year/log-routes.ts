@@ -5,7 +5,7 @@ import { formatInstant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
 import type { TimelineItem } from '../../domain/year/chain.ts'
 import { sealOf } from '../../domain/year/ledger.ts'
-import { entryBytes, LOG_PATH, newestPolicyNumber } from '../../domain/year/log/log-history.ts'
+import { entryBytes, LOG_PATH } from '../../domain/year/log/log-history.ts'
 import {
   asOfProofSchema,
   entriesUntilNext,
@@ -244,8 +244,6 @@ type Newest = { log: StoredLog; files: readonly LogFile[] } | null
 interface Look {
   newest: Newest
   changeToken: ChangeToken
-  /** Size of the ledger before all files were listed: the publisher signs no smaller tree later. */
-  ledgerSize: number
   at: number
 }
 
@@ -262,19 +260,16 @@ export function servedLog(
   let last: Look | null = null
   let largest = 0
 
-  // A listing takes longer with every checkpoint, so all files are listed only after a change.
+  // A listing takes longer with every checkpoint: where the store has change tokens, it follows a change.
   const look = singleFlight(async (): Promise<Look> => {
     const at = clock()
     const before = await logFiles.changeToken(last?.newest?.files ?? [])
     if (last !== null && before !== null && before === last.changeToken) return (last = { ...last, at })
     const listedFrom = await logFiles.changeToken([])
-    // Stores without change tokens tell by what may follow the newest files.
-    const ledgerSize = listedFrom === null ? (await publications.log()).rows.length : 0
-    const listed = last?.newest && listedFrom === null ? await listAfter(logFiles, last, ledgerSize) : null
-    const newest = await readNewest(logFiles, listed ?? (await logFiles.list()))
+    const newest = await readNewest(logFiles)
     const changeToken = await logFiles.changeToken(newest?.files ?? [])
     const isStable = listedFrom !== null && listedFrom === (await logFiles.changeToken([]))
-    return (last = { newest, changeToken: isStable ? changeToken : null, ledgerSize, at })
+    return (last = { newest, changeToken: isStable ? changeToken : null, at })
   })
 
   return async () => {
@@ -296,31 +291,8 @@ export function servedLog(
 
 type ReadableLogFiles = Pick<Objects['logFiles'], 'list' | 'get' | 'changeToken'>
 
-/**
- * Lists the files that can be the newest after a look, at a cost that does not grow with the log: the note of the whole
- * ledger, else the last one, and the policies after the last one.
- *
- * @returns null if all files must be listed, because the ledger grew without a note
- */
-async function listAfter(
-  logFiles: ReadableLogFiles,
-  { newest, ledgerSize: before }: Look,
-  ledgerSize: number,
-): Promise<LogFile[] | null> {
-  const known = newest?.files ?? []
-  const note: LogFile = { kind: 'note', size: ledgerSize }
-  const isSigned = (await logFiles.get(note)) !== null
-  if (!isSigned && ledgerSize !== before) return null
-  const files = isSigned ? [...known, note] : [...known]
-  for (let number = newestPolicyNumber(known) + 1; ; number += 1) {
-    const policy: LogFile = { kind: 'policy', number }
-    if ((await logFiles.get(policy)) === null) return files
-    files.push(policy)
-  }
-}
-
-async function readNewest(logFiles: ReadableLogFiles, listed: readonly LogFile[]): Promise<Newest> {
-  const files = newestLogFiles(listed)
+async function readNewest(logFiles: ReadableLogFiles): Promise<Newest> {
+  const files = newestLogFiles(await logFiles.list())
   if (files === null) return null
   const read = files.map(async (file) => ({ file, bytes: await logFiles.get(file) }))
   return { log: openStoredLog(await Promise.all(read)), files }

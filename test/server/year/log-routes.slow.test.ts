@@ -131,20 +131,12 @@ describe('the served log', () => {
     expect(listings).toBe(2)
   })
 
-  test('a store without change tokens is listed once for each size of the ledger, and new files are still served', async () => {
+  test('a store without change tokens is listed again, and new files are served', async () => {
     const workspace = await openWorkspace(() => Date.now() + 60_000)
     const log = signedLogIn(workspace.folder)
     for (const day of DAYS) await workspace.feed.importSignals(sampleSignals(day))
     const { objects } = workspace
-    let listings = 0
-    const logFiles = {
-      ...objects.logFiles,
-      changeToken: () => Promise.resolve(null),
-      list: () => {
-        listings += 1
-        return objects.logFiles.list()
-      },
-    }
+    const logFiles = { ...objects.logFiles, changeToken: () => Promise.resolve(null) }
     let now = Date.now()
     const app = openApp({ ...workspace, objects: { ...objects, logFiles } }, { clock: () => now })
     const served = async (path = 'checkpoint'): Promise<string> => {
@@ -155,13 +147,8 @@ describe('the served log', () => {
     expect((await served()).split('\n')[1]).toBe('1')
     await publishDays({ ...workspace, log }, DAYS.slice(1, 2))
     expect((await served()).split('\n')[1]).toBe('2')
-    // A ledger that grew without the key has no note: all files are listed once more, not with every look.
-    await publishDays(workspace, DAYS.slice(2, 3))
-    for (let request = 0; request < 3; request += 1) expect((await served()).split('\n')[1]).toBe('2')
-    expect(listings).toBe(2)
     await objects.logFiles.put({ kind: 'policy', number: 2 }, Buffer.from(`# moved\n${log.policy}`))
     expect(await served('policy')).toMatch(/^# moved\n/)
-    expect(listings).toBe(2)
   })
 
   test('every path is 404 while no checkpoint is signed', async () => {
