@@ -83,17 +83,6 @@ describe('a refusal is explained, with its scope and the time on the clock', () 
     expect(await troubles(page).textContent()).toContain('does not accept questions from the address')
   })
 
-  test('an answer is shown as text when its renderer cannot be loaded', async () => {
-    const provider = await startGatedProvider()
-    const { url } = await serveChat(provider.url)
-    const { page } = await openChat(url)
-    await page.route('**/chat-markdown.js', (route) => route.abort())
-    await ask(page, 'one', false)
-    await provider.arrived(1)
-    provider.say('These **rise** now.')
-    await expect.poll(() => answers(page).textContent()).toBe('These **rise** now.')
-  })
-
   test('an answer of a failing model stays, with an error', async () => {
     const provider = await startProvider('failed')
     const { url } = await serveChat(provider.url)

@@ -17,8 +17,17 @@ import type { PageQuery } from '../layout.ts'
 import type { View } from '../rendered-pages.ts'
 import { refusalsOf, section } from '../sections.ts'
 import type { Section, SectionPage, SectionRefusal } from '../sections.ts'
-import { FILTERS, MODELS_PATH, filterForm, shortlistParamsOf, NEED_TITLES } from './models-filter.ts'
-import { INVALID_SORT, modelsTable, parseSort, SORT_PARAM } from './models-table.ts'
+import {
+  FILTERS,
+  INVALID_SORT,
+  MODELS_PATH,
+  NEED_TITLES,
+  SORT_PARAM,
+  filterForm,
+  modelsTable,
+  parseSort,
+  shortlistParamsOf,
+} from './models-table.ts'
 
 /** Parameters of the page that the home page accepts too. */
 export const MODEL_PARAMS: readonly string[] = [...FILTERS, 'model']
