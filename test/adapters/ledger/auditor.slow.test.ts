@@ -79,14 +79,6 @@ describe('the auditor of a ledger', () => {
     expect((await auditedContents(url)).founding).toEqual({ seq: 1, leaf, beganAt: 5 })
   })
 
-  test('the auditor reads a ledger of an earlier release without a table of foundings, and does not migrate it', async () => {
-    const { path, url, raw } = await openFilled()
-    await raw.execute('DROP TABLE founding')
-    const before = stateOf(path)
-    expect(await auditedContents(url)).toMatchObject({ founding: null })
-    expect(stateOf(path)).toEqual(before)
-  })
-
   test('the auditor reads more rows than one page holds, in order', async () => {
     const { url, rows } = await openLong(2_000)
     const contents = await auditedContents(url)
@@ -216,14 +208,6 @@ describe('one damaged cell', () => {
     await raw.execute("UPDATE entries SET seq = 'three' WHERE seq = 3")
     const { unreadable } = await auditedContents(url)
     expect(unreadable).toMatchObject([{ problem: 'seq is a text', at: 7 }])
-  })
-
-  test('two damaged cells of one row are reported together', async () => {
-    const { url, raw } = await openFilled(['entries'])
-    await raw.execute("UPDATE entries SET leaf = x'00', publication_id = 7 WHERE seq = 3")
-    const problem = 'publication_id is a number; leaf is a blob'
-    const { unreadable } = await auditedContents(url)
-    expect(unreadable).toEqual([{ table: 'entries', problem, at: 3, publicationId: null }])
   })
 })
 

@@ -351,19 +351,6 @@ describe('the refusal of an export', () => {
     expect(filesOfFolder(path)).toEqual({})
   })
 
-  test('a target with a larger checkpoint is refused and keeps its checkpoint', async () => {
-    const workspace = await signedWorkspace(DAYS)
-    const { path, tree } = exportFolder(workspace)
-    await publishSigned(workspace, [NEXT_DAY])
-    await exportTo(workspace, tree)
-    const files = await workspace.objects.logFiles.list()
-    const older = files.filter((file) => file.kind === 'policy' || file.size < 5)
-    await expect(exportTo(withLogFiles(workspace, older), tree)).rejects.toMatchObject(
-      refused('storage_damaged', /has 5 entries, the newest .* only 4/),
-    )
-    expect(sizeIn(path)).toBe(5)
-  })
-
   test('a target with a checkpoint of another history of the same log is refused', async () => {
     const [workspace, fork] = [await signedWorkspace(DAYS), await signedWorkspace(DAYS.slice(1))]
     const { path, tree } = exportFolder(workspace)
