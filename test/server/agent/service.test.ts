@@ -156,8 +156,3 @@ test.each([
   expect(await agent.lastKnownStatus()).toMatchObject({ budget: 'ok' })
   expect(counted.writes).toBe(0)
 })
-
-test('a page does not wait for a state that is locked', async () => {
-  const { agent } = chatOf(stay, true)
-  expect(await agent.lastKnownStatus()).toMatchObject({ ok: false, budget: 'unknown' })
-})
