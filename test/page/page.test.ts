@@ -73,32 +73,6 @@ describe.each([
     expect(await page.locator('#feed .item').count()).toBe(100)
     expect(problems).toEqual([])
   })
-
-  test('models are filtered as by the interface and can be chosen', async () => {
-    const { page, problems } = await visit(demo.url, { javaScriptEnabled, viewport: WIDE })
-    await page.getByRole('link', { name: 'Models', exact: true }).click()
-    await page.locator('summary', { hasText: 'Filter' }).click()
-    await page.getByLabel('tools', { exact: true }).check()
-    await page.getByLabel('followed the format').check()
-    await page.getByRole('button', { name: 'Filter' }).click()
-    await page.waitForURL(/models\?.*health=passed/)
-    await page.getByText('2 of 4 models').waitFor()
-    const response = await fetch(`${demo.url}/api/free-llm/top-models?needs=tools&health=passed`)
-    const { models } = (await response.json()) as { models: { id: string; name: string }[] }
-    expect(await idsShown(page)).toEqual(models.map(({ id }) => id))
-    expect(await page.getByLabel('tools', { exact: true }).isChecked()).toBe(true)
-    const second = models[1]
-    await page
-      .locator('.models')
-      .getByRole('link', { name: second?.name ?? '' })
-      .click()
-    await page.getByRole('heading', { name: `Call ${second?.name}` }).waitFor()
-    expect(await page.locator('#snippet-curl').textContent()).toContain(`"model":"${second?.id}"`)
-    await page.getByLabel('Python', { exact: true }).check()
-    const isShown = (name: string): Promise<boolean> => page.locator(`#snippet-${name}`).isVisible()
-    expect([await isShown('curl'), await isShown('python')]).toEqual([false, true])
-    expect(problems).toEqual([])
-  })
 })
 
 /** The ids of the listed models. */

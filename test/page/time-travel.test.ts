@@ -109,51 +109,6 @@ describe.each([
     await page.locator('.as-of', { hasText: `up to ${index.publications.at(-1)?.asOfDay}` }).waitFor()
     expect(problems).toEqual([])
   })
-
-  test('two days are compared by column', async () => {
-    const [first, last] = [index.publications[0], index.publications.at(-1)]
-    const { page, problems } = await open('/?sort=year')
-    await page.getByText('Compare with').click()
-    await page.locator('#withDay-field').fill(first?.asOfDay ?? '')
-    await page.getByRole('button', { name: 'Compare' }).click()
-    const caption = page.locator('#compared-columns caption')
-    await caption
-      .filter({ hasText: `Between ${formatDay(first?.asOfDay ?? '')} and ${formatDay(last?.asOfDay ?? '')}` })
-      .waitFor()
-    expect(new URL(page.url()).searchParams.get('with')).toBe(first?.publishedAt)
-    await page.locator('#compared-columns').getByRole('link', { name: 'Lobsters' }).click()
-    await page.locator('#compared-title', { hasText: 'Lobsters' }).waitFor()
-    await expect
-      .poll(() => page.title())
-      .toBe(
-        `DEMO: Lobsters, Top of the 365 days to ${formatDay(first?.asOfDay ?? '')} and to ${formatDay(last?.asOfDay ?? '')} · dash`,
-      )
-    type Feed = { feed: { lobsters: { key: string }[] } }
-    const listed = async (at = ''): Promise<Set<string>> => {
-      const response = await fetch(`${demo.url}/api/feed/history?sort=year&at=${at}`)
-      return new Set(((await response.json()) as Feed).feed.lobsters.map(({ key }) => key))
-    }
-    const [then, now] = [await listed(first?.publishedAt), await listed(last?.publishedAt)]
-    const shown = (change: string) => page.locator(`tr[data-change="${change}"]`).count()
-    expect(await shown('entered')).toBe([...now].filter((key) => !then.has(key)).length)
-    expect(await shown('left')).toBe([...then].filter((key) => !now.has(key)).length)
-    await page.getByRole('link', { name: 'End the comparison' }).click()
-    await page.locator('#column-lobsters').waitFor()
-    expect(problems).toEqual([])
-  })
-
-  test('an item leads to its daily ranks and to earlier ones', async () => {
-    const { page, problems } = await open('/?sort=year')
-    await page.locator('#column-lobsters').getByRole('link', { name: 'rank over time' }).first().click()
-    await page.getByRole('heading', { name: 'In the Top Year' }).waitFor()
-    const rows = page.locator('#year-ranks-table tbody tr')
-    // Days without a rank are one row.
-    const days = (await rows.locator('th').allTextContents()).join(' ')
-    const stops = [...index.publications, ...index.gaps].map(({ asOfDay }) => asOfDay).sort()
-    expect([days.trim().slice(0, 10), days.trim().slice(-10)]).toEqual([stops[0], stops.at(-1)])
-    expect(await rows.filter({ hasText: 'gap: nothing was published' }).count()).toBe(1)
-    expect(problems).toEqual([])
-  })
 })
 
 test('the slider names each day and the gap, opens the day on release, and keeps the focus', async () => {
