@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { anyText } from '../support/any-text.ts'
 import { SseParser, StreamTooLarge, hasData } from '../../src/adapters/sse-parser.ts'
 import type { StreamRecord } from '../../src/adapters/sse-parser.ts'
 
@@ -16,7 +17,7 @@ const eventsOf = (chunks: readonly Uint8Array[], bounds = WIDE): string[] =>
   recordsOf(chunks, bounds).map(({ data }) => data)
 
 test('the parser yields the same events for any chunks and any line ends', () => {
-  const data = fc.string({ unit: 'grapheme', minLength: 1 }).filter((text) => !/[\r\n]/.test(text))
+  const data = anyText({ minLength: 1 }).filter((text) => !/[\r\n]/.test(text))
   const event = fc.record({
     data: fc.array(data, { minLength: 1, maxLength: 3 }),
     comment: fc.boolean(),
@@ -95,28 +96,19 @@ test('the parser keeps no event and no stream above its limits', () => {
   expect(() => eventsOf([comments], bounds)).toThrow(StreamTooLarge)
 })
 
-test.each([
-  ': x\n\n',
-  ':\n\n',
-  '\n',
-  '\r',
-  'data:\n\n',
-  'data: \r\n\r\n',
-  'data: null\n\n',
-  'data:""\n\n',
-  'id: 1\n\n',
-  'retry: 1\n\n',
-  'event: a\n\n',
-])('the parser ends a stream of more than a megabyte of %j without data, but not over events', (block) => {
-  const stream = new SseParser({ maxEventBytes: 1_000, maxBytes: Infinity })
-  const blocks = Buffer.from(block.repeat(Math.ceil(50_000 / block.length)))
-  for (let sent = 0; sent < 40; sent += 1) {
-    for (let times = 0; times < 15; times += 1) stream.push(blocks)
-    const events = stream.push(Buffer.from('data: one\n\n'))
-    expect(events.filter(({ data }) => hasData(data))).toEqual([{ name: 'message', data: 'one' }])
-  }
-  const pushMany = (): void => {
-    for (let times = 0; times < 25; times += 1) stream.push(blocks)
-  }
-  expect(pushMany).toThrow(StreamTooLarge)
-})
+test.each([':\n\n', '\n', '\r', 'data:\n\n', 'data: null\n\n', 'event: a\n\n'])(
+  'the parser ends a stream of more than a megabyte of %j without data, but not over events',
+  (block) => {
+    const stream = new SseParser({ maxEventBytes: 1_000, maxBytes: Infinity })
+    const blocks = Buffer.from(block.repeat(Math.ceil(50_000 / block.length)))
+    for (let sent = 0; sent < 3; sent += 1) {
+      for (let times = 0; times < 15; times += 1) stream.push(blocks)
+      const events = stream.push(Buffer.from('data: one\n\n'))
+      expect(events.filter(({ data }) => hasData(data))).toEqual([{ name: 'message', data: 'one' }])
+    }
+    const pushMany = (): void => {
+      for (let times = 0; times < 25; times += 1) stream.push(blocks)
+    }
+    expect(pushMany).toThrow(StreamTooLarge)
+  },
+)

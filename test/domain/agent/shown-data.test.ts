@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { anyText } from '../../support/any-text.ts'
 import { fitLists, fitText, toShownItem } from '../../../src/domain/agent/shown-data.ts'
 import { byteLengthOf } from '../../../src/domain/text.ts'
 
@@ -42,10 +43,7 @@ describe('an item', () => {
   })
 })
 
-const lists = fc.dictionary(
-  fc.constantFrom('a', 'b', 'c'),
-  fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 30 }),
-)
+const lists = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.array(anyText(), { maxLength: 30 }))
 
 test('lists lose whole entries from their ends, counted, and only as many as needed', () => {
   fc.assert(
@@ -86,16 +84,12 @@ test('thousands of entries are cut quickly', () => {
 
 test('a text is cut between characters to the size that fits, with any escapes', () => {
   fc.assert(
-    fc.property(
-      fc.string({ unit: 'grapheme', maxLength: 200 }),
-      fc.integer({ min: 20, max: 300 }),
-      (text, maxBytes) => {
-        const written = fitText(text, (beginning) => JSON.stringify({ text: beginning }), maxBytes)
-        const cut = (JSON.parse(written) as { text: string }).text
-        expect(byteLengthOf(written)).toBeLessThanOrEqual(maxBytes)
-        expect(text.startsWith(cut) && cut.isWellFormed()).toBe(true)
-      },
-    ),
+    fc.property(anyText({ maxLength: 200 }), fc.integer({ min: 20, max: 300 }), (text, maxBytes) => {
+      const written = fitText(text, (beginning) => JSON.stringify({ text: beginning }), maxBytes)
+      const cut = (JSON.parse(written) as { text: string }).text
+      expect(byteLengthOf(written)).toBeLessThanOrEqual(maxBytes)
+      expect(text.startsWith(cut) && cut.isWellFormed()).toBe(true)
+    }),
   )
   expect(fitText('cut', (beginning) => `${beginning}${'x'.repeat(9)}`, 9)).toBe('x'.repeat(9))
   for (const text of ['', 'cut']) expect(() => fitText(text, () => 'x'.repeat(10), 9)).toThrow(RangeError)

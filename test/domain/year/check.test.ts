@@ -64,9 +64,9 @@ describe('the check of the ledgers', () => {
       fc.property(soundArchive, damages, (archive, changes) => {
         if (!agree(changes.reduce(applyDamage, archive))) damaged += 1
       }),
-      { numRuns: 2_000 },
+      { numRuns: 1_000 },
     )
-    expect(damaged).toBeGreaterThan(500)
+    expect(damaged).toBeGreaterThan(250)
   })
 })
 

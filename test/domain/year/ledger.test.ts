@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { anyText } from '../../support/any-text.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
 import { leafOf } from '../../../src/domain/year/chain.ts'
 import {
@@ -18,7 +19,7 @@ import { sampleLedger } from './ledger-rows.ts'
 const SAMPLE = sampleLedger()
 
 describe('a published text', () => {
-  const text = fc.string({ unit: 'grapheme' })
+  const text = anyText()
   const number = fc.maxSafeInteger()
   const required = new Set(['kind', 'previousLeaf', 'seq', 'recordedAt'])
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { anyText } from '../../support/any-text.ts'
 import { delta, DONE, META } from '../../support/scripted-server.ts'
 
 interface PageEvent {
@@ -39,7 +40,7 @@ test('the page reads the same events for any chunks and line ends, the last one 
   const end = fc.constantFrom('\n', '\r\n', '\r')
   await fc.assert(
     fc.asyncProperty(
-      fc.string({ unit: 'grapheme' }),
+      anyText(),
       end,
       ending,
       fc.integer({ min: 1, max: 11 }),
