@@ -80,7 +80,7 @@ test('a run stores the texts that it reads, with their origin and time, and repo
     failedCount: 1,
   })
   expect(progress).toEqual(['1/4', '2/4', '3/4', '4/4'])
-  const { text, provenance } = READ as ArticleReading & { kind: 'text' }
+  const { text, provenance } = READ
   expect(await feed.article('hn', '3')).toEqual({
     source: 'hn',
     sourceId: '3',
