@@ -14,10 +14,8 @@ beforeAll(async () => {
 afterAll(() => demo.close())
 
 describe.each([
-  { name: 'narrow-light', sort: 'trending', viewport: NARROW, colorScheme: 'light' },
   { name: 'narrow-dark', sort: 'day', viewport: NARROW, colorScheme: 'dark' },
   { name: 'wide-light', sort: 'week', viewport: WIDE, colorScheme: 'light' },
-  { name: 'wide-dark', sort: 'month', viewport: WIDE, colorScheme: 'dark' },
 ] as const)('on a $name screen', ({ name, sort, viewport, colorScheme }) => {
   test('an answer shows tools, times and quota, is accessible and contacts no other host', async () => {
     const opened = await openChat(`${demo.url}/?sort=${sort}`, { viewport, colorScheme })

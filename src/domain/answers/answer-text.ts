@@ -225,9 +225,8 @@ export function cleanText(text: string): string {
 }
 
 /**
- * Creates a filter that returns well-formed text without hidden characters, with lines that end in `
- *
- * `: safe for a terminal.
+ * Creates a filter that returns well-formed text without hidden characters, with `\n` as the only line end: safe for a
+ * terminal.
  */
 export function cleaningFilter(): TextFilter {
   let highSurrogate = ''

@@ -115,7 +115,7 @@ function wait(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** Reads a refusal from a response: with the interface's code, or with the HTTP status if a proxy sent it. */
-async function refusalOf(response: Response) {
+export async function refusalOf(response: Response) {
   const body = await response.json().catch(() => null)
   if (typeof body?.error === 'string') return new ChatRefusal(body)
   const retryAfterSeconds = secondsIn(response.headers.get('retry-after') ?? '', Date.now())
