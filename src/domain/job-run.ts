@@ -1,4 +1,6 @@
-import type { Instant } from './time.ts'
+import { DAY_MS } from './time.ts'
+import type { Day, Instant } from './time.ts'
+import { lastCompleteDay } from './year/ledger.ts'
 
 /** Jobs that cron and timers start; their runs are recorded (docs/monitoring.md). */
 export const JOBS = [
@@ -29,4 +31,20 @@ export interface JobRun {
 export interface JobState extends JobRun {
   /** null when no run has succeeded. */
   lastSuccessAt: Instant | null
+}
+
+const HOUR_MS = 3_600_000
+
+/**
+ * Age, in milliseconds, after which the result of a job is late: the interval of the default schedule and a margin, as in
+ * `ops/prometheus/dash.rules.yml`. That of a recommendation is part of its interface.
+ */
+export const LATE_AFTER_MS = { snapshot: 6 * HOUR_MS, audit: 8 * DAY_MS } as const
+
+/** Time after midnight UTC by which the default schedule has published a day, in milliseconds. */
+const PUBLISHED_BY_MS = 2 * HOUR_MS
+
+/** The last day whose publication is due. */
+export function lastDueDay(now: Instant): Day {
+  return lastCompleteDay(now - PUBLISHED_BY_MS)
 }

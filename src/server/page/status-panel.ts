@@ -1,10 +1,9 @@
 import type { AgentStatus } from '../../domain/agent/schema.ts'
+import { LATE_AFTER_MS, lastDueDay } from '../../domain/job-run.ts'
 import { statusPayload } from '../../domain/models/shortlist.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { DAY_MS, addDays } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import type { AuditRecord } from '../../domain/year/finding.ts'
-import { lastCompleteDay } from '../../domain/year/ledger.ts'
 import { statusContract } from '../agent/contracts.ts'
 import { liveContract } from '../feed/live-routes.ts'
 import { freeModelsStatusContract } from '../models/routes.ts'
@@ -113,9 +112,6 @@ function renderFact({ label, level, value, detail }: LabelledFact): Html {
   </div>`
 }
 
-/** Age, in milliseconds, after which a daily event is late. */
-const LATE_AFTER_MS = 26 * 3_600_000
-
 /** Age, in milliseconds, after which a snapshot is not called up to date. */
 const OLD_SNAPSHOT_MS = 2 * 3_600_000
 
@@ -129,7 +125,7 @@ const feedFact: FactSource = {
     const { generatedAt } = proved.snapshot
     const age = now - generatedAt
     return {
-      level: age > DAY_MS ? 'attention' : age > OLD_SNAPSHOT_MS ? 'plain' : 'good',
+      level: age > LATE_AFTER_MS.snapshot ? 'attention' : age > OLD_SNAPSHOT_MS ? 'plain' : 'good',
       value: ageOf(generatedAt, now),
       detail: html`newest snapshot ${instantOf(generatedAt)}`,
     }
@@ -144,7 +140,7 @@ const publicationFact: FactSource = {
     const last = (await publications.entries()).timeline.at(-1)
     if (!last) return missingFact('None yet', 'dash publish-year')
     const { asOfDay, publishedAt } = last.manifest
-    const isDue = asOfDay < addDays(lastCompleteDay(now), -1) || now - publishedAt > LATE_AFTER_MS
+    const isDue = asOfDay < lastDueDay(now)
     return {
       level: isDue ? 'attention' : 'good',
       value: html`Year as of ${asOfDay}`,
@@ -183,7 +179,7 @@ const auditFact: FactSource = {
     const audit = await audits.newest()
     if (!audit) return missingFact('No record', 'dash verify-archive')
     const { endedAt, ok, objects, publications, whole, head } = audit
-    const isOld = now - endedAt > 7 * DAY_MS
+    const isOld = now - endedAt > LATE_AFTER_MS.audit
     return {
       level: ok ? (isOld ? 'attention' : 'good') : 'bad',
       value: html`${auditSummary(audit)}, ${ageOf(endedAt, now)}`,

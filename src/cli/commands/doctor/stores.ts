@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { describeClockProblem, stopsPublishing } from '../../../domain/clock-check.ts'
+import { LATE_AFTER_MS, lastDueDay } from '../../../domain/job-run.ts'
 import type { HeldLease } from '../../../domain/lease.ts'
 import { MAX_FRESH_HOURS } from '../../../domain/models/shortlist.ts'
 import { proveRun } from '../../../domain/models/stored-run.ts'
 import type { FeedFacts, LedgerFacts, StateFacts, Inspection } from '../../../domain/inspection.ts'
 import type { SignedLog } from '../../../domain/ports.ts'
-import { addDays, DAY_MS, formatInstant, parseInstant } from '../../../domain/time.ts'
+import { addDays, formatInstant, parseInstant } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
-import { lastCompleteDay } from '../../../domain/year/ledger.ts'
 import type { Container } from '../../container.ts'
 import { isInDataDir } from '../../data-folder.ts'
 import { EXIT } from '../../exit-codes.ts'
@@ -22,23 +22,14 @@ import { SECOND_HISTORY_ADVICE, secondHistory } from '../../../jobs/sign-checkpo
 
 const HOUR_MS = 3_600_000
 
-/** Time after midnight UTC by which the default timers have published a day. */
-const PUBLISHED_BY_MS = 2 * HOUR_MS
-
-/** Age limits of a snapshot and an audit: the interval of the default timers and a margin. */
-const SNAPSHOT_OLD_MS = 6 * HOUR_MS
-const AUDIT_OLD_MS = 8 * DAY_MS
-
 /** Older gaps are not reported. */
 const RECENT_GAP_DAYS = 30
-
-const dueDay = (now: Instant): string => lastCompleteDay(now - PUBLISHED_BY_MS)
 
 export const LEDGER_CHECKS: Checks<LedgerFacts> = {
   publications({ publications, newest, gaps }, now) {
     if (newest === null)
       return note('nothing has been published yet', 'run dash publish-year, or wait for its timer')
-    const due = dueDay(now)
+    const due = lastDueDay(now)
     if (newest.asOfDay >= due || gaps.some(({ asOfDay }) => asOfDay === due))
       return ok(`${counted(publications, 'publication')}, the newest as of ${newest.asOfDay}`)
     return warning(
@@ -47,7 +38,7 @@ export const LEDGER_CHECKS: Checks<LedgerFacts> = {
     )
   },
   gaps({ gaps }, now) {
-    const since = addDays(dueDay(now), -RECENT_GAP_DAYS)
+    const since = addDays(lastDueDay(now), -RECENT_GAP_DAYS)
     const recent = gaps.filter(({ asOfDay }) => asOfDay > since)
     if (recent.length === 0) return ok(`no gap in the last ${RECENT_GAP_DAYS} days`)
     const shown = recent.map(({ asOfDay, reason }) => `${asOfDay} (${reason})`).join(', ')
@@ -74,7 +65,9 @@ export const FEED_CHECKS: Checks<FeedFacts> = {
     const at = `the newest snapshot is of ${formatInstant(snapshotAt)}`
     const mend = 'correct the clock, or run dash snapshot --discard-later'
     if (snapshotAt > now) return problem(`${at}, later than this clock`, mend, EXIT.failed)
-    return now - snapshotAt > SNAPSHOT_OLD_MS ? warning(at, 'run dash collect, and check its timer') : ok(at)
+    return now - snapshotAt > LATE_AFTER_MS.snapshot
+      ? warning(at, 'run dash collect, and check its timer')
+      : ok(at)
   },
   'clock.collect'({ clockCheck }, now) {
     if (!stopsPublishing(clockCheck, now)) return []
@@ -98,7 +91,7 @@ export const STATE_CHECKS: Checks<StateFacts> = {
     if (!audit.ok) return problem(`the audit of ${at} found damage`, mend, EXIT.damaged)
     if (!audit.complete)
       return warning(`the audit of ${at} could not read everything`, 'run dash verify-archive to see why')
-    return now - audit.endedAt > AUDIT_OLD_MS
+    return now - audit.endedAt > LATE_AFTER_MS.audit
       ? warning(`the last audit is of ${at}`, 'run dash verify-archive, and check its timer')
       : ok(`the audit of ${at} found no damage`)
   },
