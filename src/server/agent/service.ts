@@ -104,28 +104,21 @@ export function probedLedger(
   ledger: State['chat'],
   now: () => number = () => performance.now(),
 ): ProbedLedger {
-  /** How the last write ended; `failure` is null if it succeeded. */
-  let last: { failure: { cause: unknown } | null; until: number } = {
-    failure: { cause: null },
-    until: -Infinity,
-  }
+  /** The last write that ended, and the time until which its result is that of a probe. */
+  let last: Promise<unknown> | null = null
+  let until = -Infinity
   let probe: Promise<void> | null = null
   const recorded = async <T>(write: Promise<T>): Promise<T> => {
-    const ended = (failure: { cause: unknown } | null): void => {
-      last = { failure, until: now() + PROBE_MAX_AGE_MS }
-    }
     try {
-      const written = await write
-      ended(null)
-      return written
-    } catch (cause) {
-      ended({ cause })
-      throw cause
+      return await write
+    } finally {
+      last = write
+      until = now() + PROBE_MAX_AGE_MS
     }
   }
   const ping = async (): Promise<void> => {
-    if (now() >= last.until) return (probe ??= recorded(ledger.ping()).finally(() => (probe = null)))
-    if (last.failure) throw last.failure.cause
+    if (now() < until) await last
+    else await (probe ??= recorded(ledger.ping()).finally(() => (probe = null)))
   }
   return {
     ...ledger,
@@ -136,7 +129,7 @@ export function probedLedger(
     sweep: (...args) => recorded(ledger.sweep(...args)),
     countVerification: (...args) => recorded(ledger.countVerification(...args)),
     ping,
-    lastPing: () => (last.failure === null ? Promise.resolve() : ping()),
+    lastPing: async () => void (await (last ?? ping()).catch(ping)),
   }
 }
 

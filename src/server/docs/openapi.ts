@@ -47,10 +47,11 @@ export interface PublishedInterface {
 }
 
 interface Interface extends Omit<PublishedInterface, 'document'> {
-  /** Version of the interface, independent of the product's release. */
-  version: string
   contracts: Contracts
 }
+
+/** Version of every interface, independent of the product's release. */
+const VERSION = '1.0.0'
 
 /** The public interfaces, in display order. */
 const INTERFACES: readonly Interface[] = [
@@ -59,7 +60,6 @@ const INTERFACES: readonly Interface[] = [
     guide: '/docs/api#history',
     title: 'Top Year feed history',
     summary: 'Serves archived Top Year publications byte for byte.',
-    version: '1.0.0',
     contracts: [
       historyContract,
       historyCsvContract,
@@ -79,7 +79,6 @@ const INTERFACES: readonly Interface[] = [
     guide: '/docs/signed-log',
     title: 'Top Year transparency log',
     summary: 'Serves the ledger in the formats of C2SP transparency logs, and proof files of publications.',
-    version: '1.0.0',
     contracts: [checkpointContract, tileContract, policyContract, proofContract],
   },
   {
@@ -87,7 +86,6 @@ const INTERFACES: readonly Interface[] = [
     guide: '/docs/api#live-feed',
     title: 'Live feed',
     summary: 'Serves the trends of now and of the last day, week and month, also as RSS, Atom and JSON Feed.',
-    version: '1.0.0',
     contracts: [liveContract, liveCsvContract, ...SUBSCRIPTION_CONTRACTS],
   },
   {
@@ -95,7 +93,6 @@ const INTERFACES: readonly Interface[] = [
     guide: '/docs/api#search',
     title: 'Search',
     summary: 'Finds stored items, similar items, and trends of items and terms.',
-    version: '1.0.0',
     contracts: [searchContract, searchCsvContract, similarContract, trendContract],
   },
   {
@@ -104,7 +101,6 @@ const INTERFACES: readonly Interface[] = [
     title: 'Free model recommendation',
     summary:
       'Recommends the free text model of a model-routing service to use now, with the shortlist behind it.',
-    version: '1.0.0',
     contracts: [...FREE_MODELS_CONTRACTS, modelChangesContract],
   },
   {
@@ -112,7 +108,6 @@ const INTERFACES: readonly Interface[] = [
     guide: '/docs/agent-chat',
     title: 'Agent chat',
     summary: 'Answers questions about the stored feed as a stream of events, with read-only access.',
-    version: '1.0.0',
     contracts: AGENT_CONTRACTS,
   },
   {
@@ -120,7 +115,6 @@ const INTERFACES: readonly Interface[] = [
     guide: '/docs/v1',
     title: 'OpenAI-compatible chat completions',
     summary: "Passes chat completions on to the best free model, with the caller's own key.",
-    version: '1.0.0',
     contracts: V1_CONTRACTS,
   },
   {
@@ -128,16 +122,15 @@ const INTERFACES: readonly Interface[] = [
     guide: '/docs/mcp',
     title: 'Model Context Protocol',
     summary: 'Offers the read-only tools of the chat agent to other programs.',
-    version: '1.0.0',
     contracts: [mcpContract],
   },
 ]
 
 /** Every interface with its OpenAPI document, which is built at its first use. */
 export function publishedInterfaces(demo: boolean): PublishedInterface[] {
-  return INTERFACES.map(({ version, contracts, ...described }) => {
+  return INTERFACES.map(({ contracts, ...described }) => {
     const { title, summary } = described
-    const info = { title: demo ? `DEMO: ${title}` : title, version, description: summary }
+    const info = { title: demo ? `DEMO: ${title}` : title, version: VERSION, description: summary }
     return { ...described, document: once(() => openApiDocument(info, contracts)) }
   })
 }
