@@ -9,7 +9,7 @@ import { AGENT_DOCS, configContract } from '../agent/contracts.ts'
 import { trendContract } from '../feed/search-routes.ts'
 import { publishedBody, respondPublished } from '../respond.ts'
 import { CHAT_PATH } from './header.ts'
-import { html, NOTHING } from './html.ts'
+import { html, NOTHING, selectField } from './html.ts'
 import type { Html } from './html.ts'
 import { pageHeaders } from './layout.ts'
 import type { Frame, PolicyAdditions } from './layout.ts'
@@ -142,8 +142,8 @@ const TONE_TITLES: Readonly<Record<(typeof TONES)[number], string>> = {
 const SETTINGS = html`<details class="chat-settings">
   <summary>Settings</summary>
   <form id="chat-settings">
-    ${selectField('Language of answers', 'preferredLanguage', LANGUAGE_TITLES)}
-    ${selectField('Tone', 'tone', TONE_TITLES)}
+    ${selectField('Language of answers', 'preferredLanguage', Object.entries(LANGUAGE_TITLES))}
+    ${selectField('Tone', 'tone', Object.entries(TONE_TITLES))}
     <label
       >About you
       <textarea name="prePrompt" rows="2" maxlength="${PRE_PROMPT_MAX_LENGTH}"></textarea>
@@ -158,15 +158,6 @@ const SETTINGS = html`<details class="chat-settings">
     </p>
   </form>
 </details>`
-
-function selectField(title: string, name: string, values: Readonly<Record<string, string>>): Html {
-  return html`<label
-    >${title}
-    <select name="${name}">
-      ${Object.entries(values).map(([value, shown]) => html`<option value="${value}">${shown}</option>`)}
-    </select></label
-  >`
-}
 
 /** Colours of the frame; `auto` follows the browser. */
 const THEMES = ['light', 'dark'] as const

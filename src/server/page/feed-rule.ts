@@ -8,10 +8,9 @@ import { SUBSCRIPTION_CONTRACTS, liveContract, liveCsvContract } from '../feed/l
 import { historyContract, historyCsvContract } from '../year/routes.ts'
 import { YEAR_CHANGES_CONTRACTS } from '../year/year-changes.ts'
 import { SEARCH_PATH } from './header.ts'
-import { NOTHING, html } from './html.ts'
+import { NOTHING, html, selectField } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageQuery } from './layout.ts'
-import { refusalsOf } from './sections.ts'
 import { isYear } from './year/time-travel.ts'
 
 /** The filter of the feed, and the subscriptions to the shown view. */
@@ -208,18 +207,12 @@ function numberField({ params }: PageQuery, name: string, title: string, min: nu
  */
 export function sourceSelect(value: string): Html {
   const values = ['', ...ALL_SOURCES, ...(value === '' || ALL_SOURCES.includes(value) ? [] : [value])]
-  return html`<label
-    >Source
-    <select name="source">
-      ${values.map(
-        (each) =>
-          html`<option value="${each}" ${each === value ? html`selected` : NOTHING}>
-            ${each === '' ? 'all' : each.split(',').map(nameOfSource).join(', ')}
-          </option>`,
-      )}
-    </select></label
-  >`
+  const nameOf = (each: string): string =>
+    each === '' ? 'all' : each.split(',').map(nameOfSource).join(', ')
+  return selectField(
+    'Source',
+    'source',
+    values.map((each) => [each, nameOf(each)]),
+    value,
+  )
 }
-
-/** The refusal of the interface. */
-export const refusalOfLive = refusalsOf(liveContract)

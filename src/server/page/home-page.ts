@@ -9,16 +9,17 @@ import { describeRule } from '../../domain/feed/subscription.ts'
 import { parseQuery } from '../../domain/query.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { DAY_MS, dayOf, formatInstant, minuteSeenFrom } from '../../domain/time.ts'
+import { liveContract } from '../feed/live-routes.ts'
 import { parseFeed } from '../feed/proved-snapshots.ts'
 import { chatHeaders, chatSheet } from './chat-panel.ts'
-import { alternateLinks, NO_MATCH, refusalOfLive, viewMenu } from './feed-rule.ts'
+import { alternateLinks, NO_MATCH, viewMenu } from './feed-rule.ts'
 import { PERIOD_TITLES, periodTabs } from './header.ts'
 import type { Period } from './header.ts'
 import { NOTHING, html, ageOf, instantOf } from './html.ts'
 import type { Html } from './html.ts'
 import type { Frame, PageQuery } from './layout.ts'
 import { MODEL_PARAMS, modelsAddress } from './models/models-page.ts'
-import { chatOffer, htmlOf, section } from './sections.ts'
+import { chatOffer, htmlOf, refusalsOf, section } from './sections.ts'
 import type { SectionPage, Section, SectionRefusal } from './sections.ts'
 import { statusLine } from './status-panel.ts'
 import { sinceSection } from './year/since-panel.ts'
@@ -174,22 +175,24 @@ function newItems(
 }
 
 function refusalOfFeed(error: unknown, view: View): SectionRefusal {
-  if (error instanceof Refusal && error.code === 'invalid_since') return refusalOfSince(view.now)
-  const ownRefusal = error instanceof Refusal ? OWN_REFUSALS[error.code] : undefined
-  if (ownRefusal) return { status: 400, ...ownRefusal }
-  const isRule = error instanceof Refusal && error.code === 'invalid_rule'
-  return isYear(view.query) && !isRule ? refusalOfYear(error, view) : refusalOfLive(error)
+  const code = error instanceof Refusal ? error.code : ''
+  if (code === 'invalid_since') return refusalOfSince(view.now)
+  const isOwn = code === 'invalid_rule' || Object.hasOwn(OWN_REFUSALS, code)
+  return isYear(view.query) && !isOwn ? refusalOfYear(error, view) : refusalOfLive(error)
 }
 
-/** Refusals of the page itself, by thrown code. */
-const OWN_REFUSALS: Readonly<Record<string, { code: string; when: string }>> = {
-  invalid_column: {
-    code: 'invalid_column',
-    when: `\`column\` is not one of ${COLUMN_NAMES.join(', ')}`,
-  },
+/** Refusals of the page itself. */
+const OWN_REFUSALS = {
+  invalid_column: { status: 400, when: `\`column\` is not one of ${COLUMN_NAMES.join(', ')}` },
   invalid_chart: INVALID_CHART,
-  no_past: { code: 'invalid_sort', when: 'times need `sort=year`: only the Year has a history' },
+  no_past: {
+    status: 400,
+    error: 'invalid_sort',
+    when: 'times need `sort=year`: only the Year has a history',
+  },
 }
+
+const refusalOfLive = refusalsOf(liveContract, OWN_REFUSALS)
 
 /** Why the lists of a sound snapshot are empty. */
 function nothingIn(sort: LiveSort, generatedAt: Instant, now: Instant): Html {

@@ -69,6 +69,28 @@ export function copyable({ id, caption, copiedThing, text }: Copyable): Html {
   </figure>`
 }
 
+/**
+ * A field that chooses one of some values.
+ *
+ * @param options values, each with its text
+ */
+export function selectField(
+  title: string,
+  name: string,
+  options: readonly (readonly [value: string, text: string])[],
+  chosen = '',
+): Html {
+  return html`<label
+    >${title}
+    <select name="${name}">
+      ${options.map(
+        ([value, text]) =>
+          html`<option value="${value}" ${value === chosen ? html`selected` : NOTHING}>${text}</option>`,
+      )}
+    </select></label
+  >`
+}
+
 export function shellText(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -10,25 +10,24 @@ import type { SearchHit, SearchSort } from '../../domain/feed/search/search.ts'
 import { findTerm, parseSearchText, withLastAsPrefix } from '../../domain/feed/search/search-terms.ts'
 import { placeWords } from '../../domain/feed/search/tokenize.ts'
 import type { PlacedWord } from '../../domain/feed/search/tokenize.ts'
-import { Refusal } from '../../domain/refusal.ts'
 import type { Instant } from '../../domain/time.ts'
+import { INVALID_RULE } from '../feed/live-routes.ts'
 import { searchContract, searchCsvContract } from '../feed/search-routes.ts'
 import { storyRow } from './story-row.ts'
 import {
   alternateLinksOfSearch,
   givenParams,
   numberFields,
-  refusalOfLive,
   searchSubscriptions,
   sourceSelect,
 } from './feed-rule.ts'
 import { SEARCH_PATH } from './header.ts'
-import { NOTHING, formatCount, formatCounted, html } from './html.ts'
+import { NOTHING, formatCount, formatCounted, html, selectField } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageQuery } from './layout.ts'
 import type { View } from './rendered-pages.ts'
 import { refusalsOf, section } from './sections.ts'
-import type { Section, SectionPage, SectionRefusal } from './sections.ts'
+import type { Section, SectionPage } from './sections.ts'
 
 const DEFAULT_SORT: SearchSort = 'relevance'
 
@@ -93,13 +92,7 @@ function resultsSection(view: View): Promise<Section | null> {
   })
 }
 
-function refusalOf(error: unknown): SectionRefusal {
-  return error instanceof Refusal && error.code === 'invalid_rule'
-    ? refusalOfLive(error)
-    : refusalOfSearch(error)
-}
-
-const refusalOfSearch = refusalsOf(searchContract)
+const refusalOf = refusalsOf(searchContract, { invalid_rule: INVALID_RULE })
 
 /** Conditions that are those of a rule. Words may be longer, and sources have a refusal of their own. */
 const CONDITIONS = ['minPoints', 'minComments', 'top']
@@ -177,7 +170,8 @@ function searchForm(query: PageQuery): Html {
       >Words
       <input type="text" name="q" maxlength="${QUERY_MAX_LENGTH}" value="${query.params.get('q') ?? ''}"
     /></label>
-    ${sourceSelect(query.params.get('source') ?? '')} ${sortSelect(query.params.get('sort') ?? DEFAULT_SORT)}
+    ${sourceSelect(query.params.get('source') ?? '')}
+    ${selectField('Sort', 'sort', SORT_OPTIONS, query.params.get('sort') ?? DEFAULT_SORT)}
     <button type="submit">Search</button>
     <details
       class="view-menu"
@@ -191,16 +185,7 @@ function searchForm(query: PageQuery): Html {
   </form>`
 }
 
-function sortSelect(value: string): Html {
-  return html`<label
-    >Sort
-    <select name="sort">
-      ${SEARCH_SORTS.map(
-        (each) => html`<option value="${each}" ${each === value ? html`selected` : NOTHING}>${each}</option>`,
-      )}
-    </select></label
-  >`
-}
+const SORT_OPTIONS = SEARCH_SORTS.map((sort) => [sort, sort] as const)
 
 function dateField({ params }: PageQuery, name: string, title: string): Html {
   return html`<label>${title} <input type="date" name="${name}" value="${params.get(name) ?? ''}" /></label>`

@@ -88,20 +88,26 @@ function refusalNotice({ code, when, help = NOTHING }: SectionRefusal): Html {
     ${help}`
 }
 
-/** Makes `refusalOf` of a section from the contract of its interface. */
-export function refusalsOf<Code extends string>(
+/**
+ * Makes `refusalOf` of a section from the contract of its interface.
+ *
+ * @param own refusals of the page itself
+ */
+export function refusalsOf<Code extends string, Own extends string = never>(
   contract: Contract<Code>,
+  own?: Contract<Own>['refusals'],
 ): (error: unknown) => SectionRefusal {
+  const refusals = { ...own, ...contract.refusals } as Contract<Code | Own>['refusals']
   return (error) => {
-    const code = codeOf(contract, error)
-    const { status, when, expected = false } = contract.refusals[code]
+    const code = codeOf<Code | Own>({ ...contract, refusals }, error)
+    const { status, when, error: shown = code, expected = false } = refusals[code]
     const members = error instanceof Refusal && error.code === code ? error.members : {}
     const { parameter, value } = members
     const given =
       parameter === undefined
         ? ''
         : `\`${parameter}\` is ${value === undefined ? 'missing' : `\`${value}\``}. `
-    return { status, code, when: `${given}${when}`, expected, headers: retryAfter(members) }
+    return { status, code: shown, when: `${given}${when}`, expected, headers: retryAfter(members) }
   }
 }
 

@@ -4,7 +4,6 @@ import { shortTokens } from '../../../domain/models/ranking.ts'
 import type { RankedModel, TopModels, StoredRun } from '../../../domain/models/schema.ts'
 import { parseShortlistQuery, topModelsPayload, NEED_NAMES, NEEDS } from '../../../domain/models/shortlist.ts'
 import { trackRecords } from '../../../domain/models/track-record.ts'
-import { Refusal } from '../../../domain/refusal.ts'
 import { dayOf } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { modelChangesContract } from '../../models/changes-feed.ts'
@@ -38,8 +37,6 @@ export function modelsAddress({ params }: PageQuery): string | null {
   return ofList.size > 0 ? `${MODELS_PATH}?${String(ofList)}` : null
 }
 
-const MODELS = { id: 'models', title: 'Free models', refusalOf: refusalsOf(topModelsContract) }
-
 /** `/models`: the recommended model with its reasons, the shortlist with the filters of its interface, and how to call a model. */
 export const MODELS_PAGE: SectionPage = {
   path: MODELS_PATH,
@@ -53,7 +50,7 @@ export const MODELS_PAGE: SectionPage = {
 
 function modelsSection(view: View): Promise<Section | null> {
   const { sources, now, query, frame } = view
-  return section(view, { ...MODELS, headingLevel: 1, refusalOf }, async () => {
+  return section(view, { id: 'models', title: 'Free models', headingLevel: 1, refusalOf }, async () => {
     const shortlistParams = shortlistParamsOf(query.params)
     const shortlist = parseShortlistQuery(shortlistParams)
     const sort = parseSort(query)
@@ -75,12 +72,11 @@ function modelsSection(view: View): Promise<Section | null> {
   })
 }
 
-const refusalOfList = refusalsOf(topModelsContract)
+const refusalOfList = refusalsOf(topModelsContract, { invalid_sort: INVALID_SORT })
 
 /** A refusal; one of a bad parameter has the form for another filter. */
 function refusalOf(error: unknown, { query }: View): SectionRefusal {
-  const isSort = error instanceof Refusal && error.code === INVALID_SORT.code
-  const refusal = isSort ? INVALID_SORT : refusalOfList(error)
+  const refusal = refusalOfList(error)
   if (refusal.status !== 400) return refusal
   return {
     ...refusal,

@@ -5,10 +5,9 @@ import type { Need, ShortlistFilter } from '../../../domain/models/shortlist.ts'
 import { summaryOfRecord } from '../../../domain/models/track-record.ts'
 import type { RecordSummary, TrackRecord } from '../../../domain/models/track-record.ts'
 import { Refusal } from '../../../domain/refusal.ts'
-import { NOTHING, formatCount, formatCounted, html } from '../html.ts'
+import { NOTHING, formatCount, formatCounted, html, selectField } from '../html.ts'
 import type { Html } from '../html.ts'
 import type { PageQuery } from '../layout.ts'
-import type { SectionRefusal } from '../sections.ts'
 
 /** Query parameter of the column by which the table is sorted. */
 export const SORT_PARAM = 'sort'
@@ -44,16 +43,15 @@ type Sort = keyof typeof COLUMNS
 /** Parses the column by which the table is sorted. @throws Refusal `invalid_sort` */
 export function parseSort({ params }: PageQuery): Sort {
   const [sort = 'rank', ...others] = params.getAll(SORT_PARAM)
-  if (!Object.hasOwn(COLUMNS, sort) || others.length > 0) throw new Refusal(INVALID_SORT.code)
+  if (!Object.hasOwn(COLUMNS, sort) || others.length > 0) throw new Refusal('invalid_sort')
   return sort as Sort
 }
 
 /** Refusal of the page for another column. */
 export const INVALID_SORT = {
   status: 400,
-  code: 'invalid_sort',
   when: `\`${SORT_PARAM}\` is given twice, or is not one of ${Object.keys(COLUMNS).join(', ')}`,
-} as const satisfies SectionRefusal
+}
 
 interface TableOptions {
   /** Id of the highlighted model. */
@@ -247,7 +245,7 @@ export const MODELS_PATH = '/models'
 export const FILTERS = ['needs', 'minContext', 'health'] as const
 
 /** Context lengths of the filter, in tokens. */
-const CONTEXTS = [32_768, 131_072, 262_144, 1_000_000]
+const CONTEXTS = [32_768, 131_072, 262_144, 1_000_000] as const
 
 export const NEED_TITLES: Readonly<Record<Need, string>> = {
   tools: 'tools',
@@ -278,10 +276,8 @@ export function filterForm(
   query: PageQuery,
   count: string,
 ): Html {
-  const contexts =
-    minContext === null || CONTEXTS.includes(minContext)
-      ? CONTEXTS
-      : [...CONTEXTS, minContext].sort((a, b) => a - b)
+  const lengths = [...new Set([...CONTEXTS, minContext ?? CONTEXTS[0]])].toSorted((a, b) => a - b)
+  const contexts = lengths.map((tokens) => [String(tokens), formatCounted(tokens, 'tokens')] as const)
   const isFiltering = needs.length > 0 || minContext !== null || passedOnly
   return html`<details class="notes" ${isFiltering ? html`open` : NOTHING}>
     <summary>Filter <span class="as-of">${count}</span></summary>
@@ -303,18 +299,7 @@ export function filterForm(
             >`,
         )}
       </fieldset>
-      <label
-        >Context of at least
-        <select id="filter-context" name="minContext">
-          <option value="">any length</option>
-          ${contexts.map(
-            (tokens) =>
-              html`<option value="${tokens}" ${tokens === minContext ? html`selected` : NOTHING}>
-                ${formatCounted(tokens, 'tokens')}
-              </option>`,
-          )}
-        </select></label
-      >
+      ${selectField('Context of at least', 'minContext', [['', 'any length'], ...contexts], String(minContext ?? ''))}
       <label
         ><input
           type="checkbox"

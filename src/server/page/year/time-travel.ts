@@ -81,19 +81,22 @@ export function addressOfDays(
 }
 
 /** Refusals of the page beside those of the history. */
-const OWN_REFUSALS: Readonly<Record<string, string>> = {
-  invalid_with:
-    '`with` is not an existing UTC instant in the form of `at`, or is more than five minutes in the future',
-  invalid_day: 'a date is not an existing day or is not over yet; a Year covers complete UTC days',
+const OWN_REFUSALS = {
+  invalid_with: {
+    status: 400,
+    when: '`with` is not an existing UTC instant in the form of `at`, or is more than five minutes in the future',
+  },
+  invalid_day: {
+    status: 400,
+    when: 'a date is not an existing day or is not over yet; a Year covers complete UTC days',
+  },
 }
 
-const refusalOfHistory = refusalsOf(historyContract)
+const refusalOfHistory = refusalsOf(historyContract, OWN_REFUSALS)
 
 /** The refusal of the history interface, with a form for another day. */
 export function refusalOfYear(error: unknown, { query, now }: View): SectionRefusal {
-  const code = error instanceof Refusal ? error.code : ''
-  const when = OWN_REFUSALS[code]
-  const refusal = when === undefined ? refusalOfHistory(error) : { status: 400, code, when }
+  const refusal = refusalOfHistory(error)
   return refusal.status === 400 ? { ...refusal, help: timeHelp(query, now) } : refusal
 }
 

@@ -28,7 +28,7 @@ export function parseChartCount({ params }: PageQuery): number {
 
 /** Refusal of the page for another number. */
 export const INVALID_CHART = {
-  code: 'invalid_chart',
+  status: 400,
   when: `\`${CHART_PARAM}\` is given twice or neither of ${COUNTS.join(', ')}`,
 }
 
