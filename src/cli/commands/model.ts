@@ -65,7 +65,7 @@ async function ownShortlist({ config, container }: CommandContext): Promise<Shor
 }
 
 async function hostShortlist(url: string, { container, signal }: CommandContext): Promise<Shortlist> {
-  const base = hostFlag('--url', url)
+  const base = hostFlag(url)
   const host = await container.publishedFeeds(base)
   const shortlist = parseShortlist(await host.topModels(signal))
   if (shortlist !== null) return shortlist

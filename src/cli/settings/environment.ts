@@ -199,20 +199,19 @@ export function flagValue<T>(flag: string, text: string, what: string, parse: (t
 /**
  * Parses a whole number that a flag gives.
  *
- * @throws Refusal `usage` if it is not from `least` to `most`
+ * @throws Refusal `usage` if it is not from 1 to `most`
  */
-export function wholeFlag(flag: string, text: string, least: number, most: number): number {
-  const what = `a whole number from ${least} to ${most}`
-  return flagValue(flag, text, what, (digits) => parseWhole(digits, least, most))
+export function wholeFlag(flag: string, text: string, most: number): number {
+  return flagValue(flag, text, `a whole number from 1 to ${most}`, (digits) => parseWhole(digits, 1, most))
 }
 
 /**
- * Returns the base URL of a host without a trailing slash.
+ * Returns the base URL that `--url` gives, without a trailing slash.
  *
  * @throws Refusal `usage` if the text is not an http(s) URL without query and fragment
  */
-export function hostFlag(flag: string, text: string): string {
-  return flagValue(flag, text, 'an absolute http(s) URL without query or fragment', (url) =>
+export function hostFlag(text: string): string {
+  return flagValue('--url', text, 'an absolute http(s) URL without query or fragment', (url) =>
     isHttpUrl(url) && !/[?#]/.test(url) ? url.replace(/\/+$/, '') : null,
   )
 }

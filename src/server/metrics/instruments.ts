@@ -3,93 +3,77 @@ import type { Admission } from '../../domain/agent/bounds.ts'
 import type { FailureCode } from '../../domain/agent/model-call.ts'
 import type { TurnOutcome } from '../agent/answer-stream.ts'
 
-interface MetricDefinition<Type = 'counter' | 'gauge' | 'histogram'> {
-  type: Type
-  help: string
-  labels: readonly string[]
-}
-
-function define<Type>(type: Type) {
-  return (help: string, ...labels: string[]): MetricDefinition<Type> => ({ type, help, labels })
-}
-const counters = define('counter' as const)
-const gauges = define('gauge' as const)
-const histograms = define('histogram' as const)
+const metric = (help: string, ...labels: string[]) => ({ help, labels })
 
 /**
  * All metrics of dash (docs/monitoring.md), with help and labels; those of the process are prom-client's. Label values are a closed list: route templates, command names
  * and our codes, never input of a caller.
  */
 export const METRICS = {
-  dash_build_info: gauges('Release of dash and of Node.js; always 1.', 'version', 'node'),
-  dash_http_requests_total: counters(
+  dash_build_info: metric('Release of dash and of Node.js; always 1.', 'version', 'node'),
+  dash_http_requests_total: metric(
     'Completed requests, by route template, method and status class.',
     'route',
     'method',
     'status',
   ),
-  dash_http_request_duration_seconds: histograms(
+  dash_http_request_duration_seconds: metric(
     'Time from the arrival of a request to the end of its response.',
     'route',
     'status',
   ),
-  dash_http_requests_open: gauges('Requests whose response has not ended.'),
-  dash_chat_streams_open: gauges('Chat answers being streamed.'),
-  dash_chat_admissions_total: counters(
+  dash_http_requests_open: metric('Requests whose response has not ended.'),
+  dash_chat_streams_open: metric('Chat answers being streamed.'),
+  dash_chat_admissions_total: metric(
     'Chat turns that requested admission, by outcome: normal, degraded, or the scope of the refusal.',
     'outcome',
   ),
-  dash_chat_answers_total: counters('Chat turns by source of the answer: the cache or a model.', 'source'),
-  dash_chat_turns_total: counters('Completed chat turns, by final event and error code.', 'terminal', 'code'),
-  dash_chat_turn_duration_seconds: histograms(
-    'Time from the admission of a chat turn to its end.',
-    'terminal',
-  ),
-  dash_chat_first_text_seconds: histograms(
+  dash_chat_answers_total: metric('Chat turns by source of the answer: the cache or a model.', 'source'),
+  dash_chat_turns_total: metric('Completed chat turns, by final event and error code.', 'terminal', 'code'),
+  dash_chat_turn_duration_seconds: metric('Time from the admission of a chat turn to its end.', 'terminal'),
+  dash_chat_first_text_seconds: metric(
     'Time from the admission of a chat turn to the first text of its answer.',
   ),
-  dash_chat_cost_usd_total: counters('Cost of the chat turns of this server, in US dollars.'),
-  dash_chat_budget_usd: gauges('Chat budget of one UTC day, for all servers together, in US dollars.'),
-  dash_chat_budget_spent_usd: gauges(
+  dash_chat_cost_usd_total: metric('Cost of the chat turns of this server, in US dollars.'),
+  dash_chat_budget_usd: metric('Chat budget of one UTC day, for all servers together, in US dollars.'),
+  dash_chat_budget_spent_usd: metric(
     'Cost of the chat turns of the current UTC day, for all servers together, in US dollars.',
   ),
-  dash_chat_budget_reserved_usd: gauges(
+  dash_chat_budget_reserved_usd: metric(
     'Cost reserved by open chat turns of the current UTC day, for all servers together, in US dollars.',
   ),
-  dash_publications: gauges('Year publications in both ledgers.'),
-  dash_gaps: gauges('Days that are permanent gaps.'),
-  dash_publication_newest_day_timestamp_seconds: gauges('Start of the as-of day of the newest publication.'),
-  dash_publication_newest_timestamp_seconds: gauges('Time of the newest publication.'),
-  dash_snapshot_newest_timestamp_seconds: gauges('Time of the newest snapshot of the live feed.'),
-  dash_recommendation_timestamp_seconds: gauges('Time of the served free-model recommendation.'),
-  dash_recommendation_seed: gauges('1 if the built-in seed is served instead of a recommendation.'),
-  dash_store_up: gauges('1 if a store is ready.', 'store'),
-  dash_audit_timestamp_seconds: gauges('End of the last audit of the archive that had a result.'),
-  dash_audit_ok: gauges('1 if the last audit read everything it had to read and found no damage.'),
-  dash_audit_complete: gauges('1 if the last audit read everything it had to read.'),
-  dash_audit_whole: gauges('1 if the last audit had to read every object.'),
-  dash_audit_damage_findings: gauges('Damage findings of the last audit.'),
-  dash_audit_objects: gauges('Objects read by the last audit.'),
-  dash_audit_bytes: gauges('Bytes read by the last audit.'),
-  dash_job_last_run_timestamp_seconds: gauges('End of the last run of a command.', 'command'),
-  dash_job_last_success_timestamp_seconds: gauges(
+  dash_publications: metric('Year publications in both ledgers.'),
+  dash_gaps: metric('Days that are permanent gaps.'),
+  dash_publication_newest_day_timestamp_seconds: metric('Start of the as-of day of the newest publication.'),
+  dash_publication_newest_timestamp_seconds: metric('Time of the newest publication.'),
+  dash_snapshot_newest_timestamp_seconds: metric('Time of the newest snapshot of the live feed.'),
+  dash_recommendation_timestamp_seconds: metric('Time of the served free-model recommendation.'),
+  dash_recommendation_seed: metric('1 if the built-in seed is served instead of a recommendation.'),
+  dash_store_up: metric('1 if a store is ready.', 'store'),
+  dash_audit_timestamp_seconds: metric('End of the last audit of the archive that had a result.'),
+  dash_audit_ok: metric('1 if the last audit read everything it had to read and found no damage.'),
+  dash_audit_complete: metric('1 if the last audit read everything it had to read.'),
+  dash_audit_whole: metric('1 if the last audit had to read every object.'),
+  dash_audit_damage_findings: metric('Damage findings of the last audit.'),
+  dash_audit_objects: metric('Objects read by the last audit.'),
+  dash_audit_bytes: metric('Bytes read by the last audit.'),
+  dash_job_last_run_timestamp_seconds: metric('End of the last run of a command.', 'command'),
+  dash_job_last_success_timestamp_seconds: metric(
     'End of the last run of a command with exit code 0; 0 if there is none.',
     'command',
   ),
-  dash_job_last_exit_code: gauges('Exit code of the last run of a command.', 'command'),
-  dash_job_last_duration_seconds: gauges('Duration of the last run of a command.', 'command'),
-  dash_scrape_source_up: gauges('1 if the source of this metric group responded to this scrape.', 'source'),
-} as const satisfies Record<string, MetricDefinition>
+  dash_job_last_exit_code: metric('Exit code of the last run of a command.', 'command'),
+  dash_job_last_duration_seconds: metric('Duration of the last run of a command.', 'command'),
+  dash_scrape_source_up: metric('1 if the source of this metric group responded to this scrape.', 'source'),
+}
 
 type MetricName = keyof typeof METRICS
-type NameOf<Type extends MetricDefinition['type']> = {
-  [Name in MetricName]: (typeof METRICS)[Name]['type'] extends Type ? Name : never
-}[MetricName]
 
 /** Values of a metric's labels. */
 type Labels = Readonly<Record<string, string>>
 
-export type Sample = readonly [name: NameOf<'gauge'>, value: number, labels?: Labels]
+/** A value of a gauge. */
+export type Sample = readonly [name: MetricName, value: number, labels?: Labels]
 
 /**
  * Constructor options of a metric, with an explicit registry: the package's default one is shared by all servers of a
@@ -104,22 +88,14 @@ function definitionOf(name: MetricName, registry: Registry) {
  * Makes a counter. @param initialLabels label sets that start at 0: Prometheus sees no increase if a counter appears with
  * its first event
  */
-function counter(
-  registry: Registry,
-  name: NameOf<'counter'>,
-  initialLabels: readonly Labels[] = [],
-): Counter {
+function counter(registry: Registry, name: MetricName, initialLabels: readonly Labels[] = []): Counter {
   const instrument = new Counter(definitionOf(name, registry))
   for (const labels of initialLabels) instrument.inc({ ...labels }, 0)
   return instrument
 }
 
-function gauge(registry: Registry, name: NameOf<'gauge'>): Gauge {
-  return new Gauge(definitionOf(name, registry))
-}
-
 /** Makes a histogram. @param buckets upper bounds in seconds, ascending */
-function histogram(registry: Registry, name: NameOf<'histogram'>, buckets: readonly number[]): Histogram {
+function histogram(registry: Registry, name: MetricName, buckets: readonly number[]): Histogram {
   return new Histogram({ ...definitionOf(name, registry), buckets: [...buckets] })
 }
 
@@ -128,7 +104,7 @@ export async function exposition(samples: readonly Sample[]): Promise<string> {
   const registry = new Registry()
   for (const [name, value, labels = {}] of samples) {
     const known = registry.getSingleMetric(name) as Gauge | undefined
-    const instrument = known ?? gauge(registry, name)
+    const instrument = known ?? new Gauge(definitionOf(name, registry))
     instrument.set({ ...labels }, value)
   }
   return samples.length === 0 ? '' : registry.metrics()
@@ -147,7 +123,7 @@ export function processMeter(version: string): Meter {
   // Gauges must not be named as totals; those by type have the same values.
   for (const kind of ['handles', 'requests', 'resources'])
     register.removeSingleMetric(`nodejs_active_${kind}_total`)
-  gauge(register, 'dash_build_info').set({ version, node: process.versions.node }, 1)
+  new Gauge(definitionOf('dash_build_info', register)).set({ version, node: process.versions.node }, 1)
   return register
 }
 
@@ -177,7 +153,7 @@ export function requestMeter(): RequestMeter {
   const registry = new Registry()
   const requests = counter(registry, 'dash_http_requests_total')
   const durations = histogram(registry, 'dash_http_request_duration_seconds', HTTP_BUCKETS_SECONDS)
-  const open = gauge(registry, 'dash_http_requests_open')
+  const open = new Gauge(definitionOf('dash_http_requests_open', registry))
   const methodsByRoute = new Map<string, Set<string>>()
   return {
     recordStart: () => open.inc(),
@@ -243,7 +219,7 @@ const ENDINGS = [
 
 export function agentMeter(): AgentMeter {
   const registry = new Registry()
-  const open = gauge(registry, 'dash_chat_streams_open')
+  const open = new Gauge(definitionOf('dash_chat_streams_open', registry))
   const outcomes = OUTCOMES.map((outcome) => ({ outcome }))
   const admissions = counter(registry, 'dash_chat_admissions_total', outcomes)
   const sources = SOURCES.map((source) => ({ source }))

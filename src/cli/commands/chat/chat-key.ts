@@ -29,8 +29,8 @@ interface NewKeyFlags {
 export async function newChatKeyCommand(context: CommandContext, flags: NewKeyFlags): Promise<number> {
   const { config, container, terminal } = context
   const name = nameOf('--name', flags.name)
-  const perDay = wholeFlag('--per-day', flags.perDay, 1, CHAT_KEY_QUOTA_MAX)
-  const perMinute = wholeFlag('--per-minute', flags.perMinute, 1, CHAT_KEY_QUOTA_MAX)
+  const perDay = wholeFlag('--per-day', flags.perDay, CHAT_KEY_QUOTA_MAX)
+  const perMinute = wholeFlag('--per-minute', flags.perMinute, CHAT_KEY_QUOTA_MAX)
   if (terminal.quiet && !terminal.json)
     throw new Refusal('usage', '--quiet would hide the key, which is shown only once; remove --quiet')
   prepareFolders(config, false)

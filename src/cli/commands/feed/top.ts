@@ -59,7 +59,7 @@ export async function topCommand(
     throw new Refusal('usage', `--at needs the Year: dash top year --at ${at}; no older ${sort} is kept`)
   const now = Date.now()
   const moment = at === undefined ? now : flagValue('--at', at, AT_FORM, (text) => parseMoment(text, now))
-  const count = wholeFlag('--limit', limit, 1, LIMIT_MAX)
+  const count = wholeFlag('--limit', limit, LIMIT_MAX)
   const news = await openNews(context, url)
   const ranking = sort === 'year' ? await yearAt(news, moment) : await liveRanking(news, sort)
   if (typeof ranking === 'string') return fail(terminal, ranking, EXIT.failed)
@@ -289,7 +289,7 @@ async function ownNews({ config, container }: CommandContext): Promise<NewsReade
 
 /** Reads the public API of another host. Every publication must have the digest that the host's index names. */
 async function hostNews({ container, signal }: CommandContext, url: string): Promise<NewsReader> {
-  const base = hostFlag('--url', url)
+  const base = hostFlag(url)
   const feeds = await container.publishedFeeds(base)
   const published = await container.publishedHistory(base)
   const unusable = (what: string): Refusal =>

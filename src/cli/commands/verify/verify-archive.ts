@@ -47,7 +47,7 @@ const SAMPLE_FORM = 'a share (5%), a size (500M) or a bucket (2/7)'
 export async function verifyArchiveCommand(context: CommandContext, flags: VerifyFlags): Promise<number> {
   const { config, container, terminal, signal, cwd } = context
   const options = parseFlags(flags, cwd, signal)
-  const base = flags.url === undefined ? null : hostFlag('--url', flags.url)
+  const base = flags.url === undefined ? null : hostFlag(flags.url)
   const misplaced = (['policy', 'state'] as const).find((name) => base === null && flags[name] !== undefined)
   if (misplaced !== undefined)
     throw new Refusal(
@@ -152,7 +152,7 @@ function parseFlags(flags: VerifyFlags, cwd: string, signal: AbortSignal): Parse
     sample: sample === undefined ? null : flagValue('--sample', sample, SAMPLE_FORM, parseSample),
     since: since === undefined ? null : flagValue('--since', since, 'a day such as 2026-01-31', parseDay),
     expectedHead: expectHead === undefined ? null : readExpectedHead(expectHead, cwd),
-    jobs: jobs === undefined ? availableParallelism() : wholeFlag('--jobs', jobs, 1, JOBS_MOST),
+    jobs: jobs === undefined ? availableParallelism() : wholeFlag('--jobs', jobs, JOBS_MOST),
     payloads,
     signal,
   }
