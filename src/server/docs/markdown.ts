@@ -1,5 +1,5 @@
 import { Marked, Renderer } from 'marked'
-import type { Token } from 'marked'
+import type { Token, Tokens } from 'marked'
 import { NOTHING, html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
 
@@ -10,16 +10,14 @@ import type { Html } from '../page/html.ts'
  * @param resolveLink resolves a relative link; null leaves only its text
  */
 export function renderMarkdown(text: string, resolveLink: (link: string) => string | null): Html {
-  const ids = new Map<string, number>()
-  const headings: Heading[] = []
+  const sections = sectionsOf(text)
+  const ids = sections.map(({ id }) => id)
   const marked = new Marked({
     gfm: true,
     renderer: {
       html: ({ text: raw }) => (COMMENT.test(raw) ? '' : html`${raw}`.html),
       heading({ tokens, depth }) {
-        const id = uniqueId(slugOf(plainText(tokens)), ids)
-        headings.push({ id, title: plainText(tokens), depth })
-        return `<h${depth} id="${html`${id}`.html}">${this.parser.parseInline(tokens)}</h${depth}>\n`
+        return `<h${depth} id="${html`${ids.shift() ?? ''}`.html}">${this.parser.parseInline(tokens)}</h${depth}>\n`
       },
       code({ text: code, lang = '' }) {
         const needs = needsText(lang)
@@ -51,7 +49,7 @@ export function renderMarkdown(text: string, resolveLink: (link: string) => stri
   const afterTitle = tokens[0]?.type === 'heading' ? 1 : 0
   const title = { html: marked.parser(tokens.slice(0, afterTitle)) }
   const content = { html: marked.parser(tokens.slice(afterTitle)) }
-  return html`${title} ${contentsOf(headings)} ${content}`
+  return html`${title} ${contentsOf(sections)} ${content}`
 }
 
 const COMMENT = /^<!--[^]*-->\s*$/
@@ -59,14 +57,8 @@ const COMMENT = /^<!--[^]*-->\s*$/
 /** Fewest sections of a page that has a list of them. */
 const CONTENTS_MIN = 3
 
-interface Heading {
-  id: string
-  title: string
-  depth: number
-}
-
 /** The list of a page's sections; with their subsections if there are few sections. */
-function contentsOf(headings: readonly Heading[]): Html {
+function contentsOf(headings: readonly GuideSection[]): Html {
   const sections = headings.filter(({ depth }) => depth === 2)
   const listed =
     sections.length < CONTENTS_MIN ? headings.filter(({ depth }) => depth === 2 || depth === 3) : sections
@@ -83,18 +75,21 @@ export interface GuideSection {
   /** Id of its heading on the page. */
   id: string
   title: string
+  /** Level of its heading. */
+  depth: number
   /** Its text on one line, without markup. */
   text: string
 }
 
-/** The sections of a document, for its search. */
+/** The sections of a document, for its search and its list of them. */
 export function sectionsOf(text: string): GuideSection[] {
   const ids = new Map<string, number>()
   const sections: GuideSection[] = []
   for (const token of new Marked({ gfm: true }).lexer(text)) {
     if (token.type === 'heading') {
-      const title = plainText(token.tokens ?? [])
-      sections.push({ id: uniqueId(slugOf(title), ids), title, text: '' })
+      const { tokens, depth } = token as Tokens.Heading
+      const title = plainText(tokens)
+      sections.push({ id: uniqueId(slugOf(title), ids), title, depth, text: '' })
     } else if (token.type !== 'html') {
       const section = sections.at(-1)
       if (section) section.text += withoutMarkup(token.raw)

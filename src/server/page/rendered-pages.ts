@@ -137,14 +137,6 @@ function isBusy(error: unknown): error is Refusal {
 
 export type MountPage = (page: Page) => void
 
-interface PendingRender {
-  /** Address whose request started it. */
-  address: string
-  /** True once the client whose request started it has gone, which withdraws a render that waits. */
-  isAbandoned: () => boolean
-  page: Promise<RenderedPage>
-}
-
 /**
  * Serves a page for ten seconds once it is rendered. Requests share a render, which is a computed request of the address
  * that asked first (docs/decisions/0051-page-cache.md).
@@ -157,7 +149,7 @@ export function servePages(app: H3, ports: PagesPorts): MountPage {
     sizeCalculation: ({ body, gzip }) => body.byteLength + gzip.byteLength,
     ttl: LIFETIME_MS,
   })
-  const pendingRenders = new Map<string, PendingRender>()
+  const pendingRenders = new Map<string, Promise<RenderedPage>>()
   const refuseQuery = refusalPage(frame, 'query_too_long')
   const refuseRender = refusalPage(frame, 'busy')
 
@@ -174,18 +166,15 @@ export function servePages(app: H3, ports: PagesPorts): MountPage {
     return rendered
   }
 
-  const startRender = (page: Page, key: string, query: PageQuery, event: H3Event): PendingRender => {
+  const startRender = (page: Page, key: string, query: PageQuery, event: H3Event): Promise<RenderedPage> => {
     // A page without a query counts as a separate caller, so that no address can delay it.
     const address = query.params.size === 0 ? page.path : addressOf(event, trustedProxies)
     const response = event.runtime?.node?.res
-    const rendered = computed.run(address, () => render(page, key, query, event), response)
-    const pending = {
-      address,
-      isAbandoned: () => response?.closed === true,
-      page: rendered.finally(() => pendingRenders.delete(key)),
-    }
-    pendingRenders.set(key, pending)
-    return pending
+    const rendered = computed
+      .run(address, () => render(page, key, query, event), response)
+      .finally(() => pendingRenders.delete(key))
+    pendingRenders.set(key, rendered)
+    return rendered
   }
 
   const renderedPage = async (page: Page, query: PageQuery, event: H3Event): Promise<RenderedPage> => {
@@ -195,13 +184,12 @@ export function servePages(app: H3, ports: PagesPorts): MountPage {
       if (cached) return cached
       notesOf(event.runtime?.node?.res).endTurn?.()
       const pending = pendingRenders.get(key)
-      if (!pending) return startRender(page, key, query, event).page
+      if (!pending) return startRender(page, key, query, event)
       try {
-        return await pending.page
+        return await pending
       } catch (error) {
-        // A refusal of another address, or of a client that has gone, does not apply to this request.
-        const isOwn = pending.address === addressOf(event, trustedProxies) && !pending.isAbandoned()
-        if (!isBusy(error) || isOwn) throw error
+        // A refusal of another request does not apply to this one.
+        if (!isBusy(error)) throw error
       }
     }
   }

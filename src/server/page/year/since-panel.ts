@@ -42,7 +42,8 @@ export function sinceSection(view: View, place: 'home' | 'page'): Promise<Sectio
     if (!newest) return place === 'home' ? NOTHING : NO_PUBLICATION
     const seen = published.find((item) => nameOf(item) === query.params.get(SINCE_PARAM))
     const base = seen ?? published.at(-2)
-    if (!base || base === newest) return sincePart(newest, null, NOTHING, html`<p>${NO_CHANGE}</p>`, place)
+    if (!base || base === newest)
+      return place === 'page' ? NO_CHANGE : html`<div class="since" data-newest="${nameOf(newest)}"></div>`
     const read = await sources.lists([base.manifest, newest.manifest])
     const [before, after] = [base, newest].map(({ manifest }) => read.get(manifest.sha256)?.popular)
     const changes = before && after ? changesBetween(before, after) : null
@@ -53,13 +54,18 @@ export function sinceSection(view: View, place: 'home' | 'page'): Promise<Sectio
         class="roomy"
         >, since ${since}</span
       >`
-    return sincePart(
-      newest,
-      { base, count: changes ? countOf(changes) : 0 },
-      heading,
-      contentOf(base, newest, changes, place, now),
-      place,
-    )
+    // Its script keeps the names (browser/since.ts).
+    return html`<details
+      class="since"
+      data-newest="${nameOf(newest)}"
+      data-base="${nameOf(base)}"
+      data-base-at="${timeOf(base)}"
+      data-count="${changes ? countOf(changes) : 0}"
+      ${place === 'page' ? html`open` : NOTHING}
+    >
+      <summary>${heading}</summary>
+      ${contentOf(base, newest, changes, place, now)}
+    </details>`
   })
 }
 
@@ -67,36 +73,11 @@ const refusalOf = refusalsOf(ranksContract)
 
 const NO_PUBLICATION = html`<p class="empty">Nothing has been published yet.</p>`
 
-const NO_CHANGE = 'No publication of the Year since then.'
+const NO_CHANGE = html`<p>No publication of the Year since then.</p>`
 
 /** The name by which a browser remembers a publication: position in its ledger and digest. */
 function nameOf({ seq, manifest }: TimelineItem): string {
   return `${seq}-${manifest.sha256}`
-}
-
-/** Renders the panel with the names that its script keeps (browser/since.ts). */
-function sincePart(
-  newest: TimelineItem,
-  compared: { base: TimelineItem; count: number } | null,
-  heading: Html,
-  content: Html,
-  place: 'home' | 'page',
-): Html {
-  const data = compared
-    ? html`data-base="${nameOf(compared.base)}" data-base-at="${timeOf(compared.base)}"
-      data-count="${compared.count}"`
-    : NOTHING
-  if (place === 'page' && !compared) return content
-  if (!compared) return html`<div class="since" data-newest="${nameOf(newest)}"></div>`
-  return html`<details
-    class="since"
-    data-newest="${nameOf(newest)}"
-    ${data}
-    ${place === 'page' ? html`open` : NOTHING}
-  >
-    <summary>${heading}</summary>
-    ${content}
-  </details>`
 }
 
 function timeOf({ manifest }: TimelineItem): string {
