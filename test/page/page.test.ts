@@ -116,24 +116,6 @@ test('the menu of the header leads to the other pages on a phone', async () => {
   await page.waitForURL('**/models')
 })
 
-test('the status line opens to the states of the interfaces and of the last audit', async () => {
-  const { page } = await visit(demo.url, { viewport: WIDE })
-  expect(await page.locator('.facts').isVisible()).toBe(false)
-  await page.locator('#status summary').click()
-  expect(await page.locator('.facts').isVisible()).toBe(true)
-  const strip = ((await page.locator('#status').textContent()) ?? '').replaceAll(/\s+/g, ' ')
-  const ask = async (path: string): Promise<unknown> => (await fetch(`${demo.url}${path}`)).json()
-  const { asOfDay } = (await ask('/api/feed/history?sort=year')) as { asOfDay: string }
-  const { primary, rankingConfidence } = (await ask('/api/status/free-llm')) as Record<string, string>
-  const { generatedAt } = (await ask('/api/feed')) as { generatedAt: string }
-  expect(strip).toContain(`Year as of ${asOfDay}`)
-  expect(strip).toContain(`${primary}`)
-  expect(strip).toContain(`${rankingConfidence} confidence`)
-  expect(strip).toContain(generatedAt.slice(0, 16).replace('T', ' '))
-  expect(strip).toContain('1 gap in all')
-  expect(strip).toMatch(/Sound, .* ago 29 objects of 29 publications/)
-})
-
 test('a snippet is copied, and a message confirms it', async () => {
   const { page } = await visit(`${demo.url}/models`, { permissions: ['clipboard-read', 'clipboard-write'] })
   await page.locator('.recommendation strong a').click()

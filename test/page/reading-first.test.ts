@@ -117,17 +117,6 @@ test.each([DESKTOP, PHONE, SMALL_PHONE])(
   },
 )
 
-test('the best rank and the stay of a story stand short in its row, with the sentence for all readers', async () => {
-  const { page } = await visit(`${demo.url}/?sort=year`, { viewport: DESKTOP })
-  const stay = page.locator('#column-popular .stay').first()
-  expect(await stay.locator('[aria-hidden]').textContent()).toMatch(/^best #\d+ · \d+\+? days?$/)
-  const sentence = await stay.getAttribute('title')
-  expect(sentence).toMatch(
-    /^highest #\d+, (over )?\d+ days?, (entered|there since the first publication, of) /,
-  )
-  expect(await stay.locator('.unseen').textContent()).toBe(sentence)
-})
-
 describe.each([
   ['phone', PHONE],
   ['small phone', SMALL_PHONE],
@@ -244,21 +233,6 @@ test('the first story of the Year stands high, under one header row beside the o
   expect((await measuresOf(page)).header).toBeLessThanOrEqual(56)
   const phone = await visit(`${demo.url}/?sort=year`, { viewport: PHONE })
   expect((await measuresOf(phone.page)).firstStory).toBeLessThanOrEqual(160)
-})
-
-test('seal and links are dimmed while the slider is moved, and rows keep their line', async () => {
-  const { page } = await visit(`${demo.url}/?sort=year`, { viewport: DESKTOP })
-  await page.locator('#slider').focus()
-  await page.evaluate(`(() => {
-    const slider = document.getElementById('slider')
-    slider.value = String(Number(slider.value) - 3)
-    slider.dispatchEvent(new Event('input', { bubbles: true }))
-  })()`)
-  await page.locator('#feed.travelling').waitFor()
-  await expect
-    .poll(() => page.evaluate(`getComputedStyle(document.querySelector('.seal')).opacity`))
-    .toBe('0.35')
-  expect(await page.evaluate<string[]>(BROKEN_ROWS)).toEqual([])
 })
 
 test('rows that entered a live list since the last visit are marked NEW, and a line counts them and leads to the first', async () => {

@@ -4,7 +4,6 @@ import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { z } from 'zod'
-import { formatDay } from '../../src/server/page/html.ts'
 import { addDays, formatInstant, startOfDay } from '../../src/domain/time.ts'
 import { historyIndexSchema } from '../../src/domain/year/history/history.ts'
 import { serveDemo } from '../support/dash.ts'
@@ -111,38 +110,6 @@ describe.each([
   })
 })
 
-test('the slider names each day and the gap, opens the day on release, and keeps the focus', async () => {
-  const { before, gap } = gapDays()
-  const { page, problems } = await visit(`${demo.url}/?sort=year&at=${noonAfter(before)}`, {
-    viewport: WIDE,
-  })
-  const slider = page.getByRole('slider', { name: 'Day of the history' })
-  const announcement = (asOfDay: string): string => {
-    const at = index.publications.find((one) => one.asOfDay === asOfDay)?.publishedAt ?? ''
-    return `${asOfDay}, published ${at.slice(0, 16).replace('T', ' ')} UTC`
-  }
-  expect(await slider.getAttribute('aria-valuetext')).toBe(announcement(before))
-  expect(await page.locator('#slider-day').textContent()).toBe(formatDay(before))
-  await slider.focus()
-  await page.keyboard.press('ArrowRight')
-  await page.locator('.gap', { hasText: `Gap: ${gap}` }).waitFor()
-  expect(await page.evaluate('document.activeElement.id')).toBe('slider')
-  expect(await page.title()).toBe(
-    `DEMO: gap of ${formatDay(gap)}, Top of the 365 days to ${formatDay(before)} · dash`,
-  )
-  expect(await slider.getAttribute('aria-valuetext')).toBe(`${gap}, a gap`)
-  expect(await page.locator('#slider-day').textContent()).toBe(formatDay(before))
-  await page.evaluate(DRAGGED)
-  const day = addDays(gap, -2)
-  await page.locator('#slider-day', { hasText: formatDay(day) }).waitFor()
-  expect(await slider.getAttribute('aria-valuetext')).toBe(announcement(day))
-  await page.goBack()
-  await page.locator('#next', { hasText: 'a gap' }).waitFor()
-  await expect.poll(() => page.title()).toBe(`DEMO: Top of the 365 days to ${formatDay(before)} · dash`)
-  expect(await slider.getAttribute('aria-valuetext')).toBe(announcement(before))
-  expect(problems).toEqual([])
-})
-
 test('both commands of the proof, copied as they stand, succeed against this server', async () => {
   const { page } = await visit(`${demo.url}${addressOfGap()}`, {
     viewport: WIDE,
@@ -160,10 +127,3 @@ test('both commands of the proof, copied as they stand, succeed against this ser
   const audit = await run(await copied('Copy the command that audits the archive'))
   expect(audit.stdout).toContain(`${index.publications.length} publications`)
 })
-
-/** Moves the slider two days back without letting it go. */
-const DRAGGED = `(() => {
-  const slider = document.getElementById('slider')
-  slider.value = String(Number(slider.value) - 2)
-  slider.dispatchEvent(new Event('input', { bubbles: true }))
-})()`

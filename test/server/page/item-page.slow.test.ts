@@ -93,15 +93,6 @@ describe('the page of an item', () => {
     expect(before).not.toContain('>Earlier<')
   })
 
-  test('the page of an item is linked from every item of a list, by its rank and by a word', async () => {
-    const { workspace, key } = await observed()
-    const { page } = await get(workspace, '/?sort=year')
-    expect(page).toContain(`href="/item?key=${key}"`)
-    const rows = page.match(/<li class="item" data-key="/g)?.length
-    expect(page.match(/class="rank" href="\/item\?key=/g)).toHaveLength(rows ?? 0)
-    expect(page.match(/class="history" href="\/item\?key=[^>]*>history</g)).toHaveLength(rows ?? 0)
-  })
-
   test.each([
     ['/item', 400, 'invalid_key'],
     ['/item?key=%3Cscript%3E', 400, 'invalid_key'],

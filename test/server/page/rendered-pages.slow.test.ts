@@ -159,13 +159,6 @@ describe('a rendered page', () => {
     await get('/?sort=day')
     expect(renders.get('/')).toBe(3)
   })
-
-  test('a page is rendered once for concurrent requests', async () => {
-    const { renders, read } = openScene()
-    const pages = await Promise.all(Array.from({ length: 50 }, () => read('/')))
-    expect(new Set(pages).size).toBe(1)
-    expect(renders.get('/')).toBe(1)
-  })
 })
 
 test('a query of 1,024 bytes is accepted, and a longer one is refused with a page', async () => {
