@@ -1,14 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import pLimit from 'p-limit'
+import type { LimitFunction } from 'p-limit'
 import { skewOf } from '../../domain/clock-check.ts'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
 import type { KeptResponse, SourceBatch } from '../../domain/feed/live-source.ts'
 import { HOW_TO_REACH, networkReason } from '../../domain/refusal.ts'
 import type { Clock, FeedStore } from '../../domain/ports.ts'
+import type { Instant } from '../../domain/time.ts'
 import { isRateLimitUsedUp, openHttpClient, redirectTarget, retryAt, timeOfResponse } from '../http.ts'
 import { UnsupportedCoding, readDecoded } from '../response-body.ts'
 import type { HttpClient, HttpRequest, HttpResponse } from '../http.ts'
-import { HostGates, hostOf } from './host-gates.ts'
-import type { HostLimits } from './host-gates.ts'
 
 /** Default size limit of a response. No item is near this size; lists set their own. */
 const ITEM_MAX_BYTES = 1024 * 1024
@@ -64,7 +65,12 @@ export interface SourceClientOptions {
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   /** State of earlier runs; null if none is kept. */
   memory: SourceMemory | null
-  limits: HostLimits
+  limits: {
+    /** Maximum number of open requests to one host. */
+    concurrency: number
+    /** Longest pause of a host that a request waits for, in milliseconds. During a longer one no request is sent. */
+    maxWaitMs: number
+  }
   /** Time limit of a whole response in milliseconds, including the connection. */
   responseTimeoutMs: number
 }
@@ -85,15 +91,23 @@ export interface SourceClient {
 
 /** Creates a source client. It opens no connection before the first request; the caller closes it. */
 export function openSourceClient(options: SourceClientOptions): SourceClient {
-  const { responseTimeoutMs, clock, memory } = options
+  const { responseTimeoutMs, clock, memory, limits } = options
   // Each request has one overall time limit; a connect timeout would only report the same failure differently.
   const http = openHttpClient({ connect: { timeout: 2 * responseTimeoutMs } })
-  // A longer pause was stored by a clock that was ahead.
-  const loadPause = async (host: string): Promise<number | null> => {
-    const until = (await memory?.pausedUntil(host)) ?? null
-    return until === null || until > clock() + PAUSE_MAX_MS ? null : until
+  const openHost = async (name: string): Promise<Host> => {
+    const until = (await memory?.pausedUntil(name)) ?? 0
+    // A longer pause was stored by a clock that was ahead.
+    const pausedUntil = until > clock() + PAUSE_MAX_MS ? 0 : until
+    return { name, limit: pLimit(limits.concurrency), pausedUntil }
   }
-  const shared = { ...options, http, gates: new HostGates({ ...options, loadPause }) }
+  const hosts = new Map<string, Promise<Host>>()
+  const hostOf = (url: string): Promise<Host> => {
+    const name = new URL(url).host
+    const host = hosts.get(name) ?? openHost(name)
+    hosts.set(name, host)
+    return host
+  }
+  const shared = { ...options, http, hostOf }
   return {
     clock,
     fetchJson: (request, signal, counts = { requests: 0, notModified: 0, skews: [] }) =>
@@ -102,10 +116,23 @@ export function openSourceClient(options: SourceClientOptions): SourceClient {
   }
 }
 
+/** A host, for all callers. */
+interface Host {
+  /** Host and port. */
+  name: string
+  /**
+   * Limits the open requests. A request queued in the HTTP agent would spend its time limit waiting, and could miss a
+   * pause.
+   */
+  limit: LimitFunction
+  /** End of the pause that the host required last, also in an earlier run. */
+  pausedUntil: Instant
+}
+
 /** A request in progress with its client. */
 interface RequestContext<T> extends SourceClientOptions {
   http: HttpClient
-  gates: HostGates
+  hostOf: (url: string) => Promise<Host>
   request: SourceRequest<T>
   signal: AbortSignal
   counts: RequestCounts
@@ -150,12 +177,14 @@ async function fetchWithRetry(
   context: RequestContext<unknown>,
   kept: KeptResponse | null,
 ): Promise<SourceResponse> {
-  const { gates, clock, memory, counts, signal, responseTimeoutMs, http, request } = context
+  const { hostOf, clock, memory, limits, counts, signal, responseTimeoutMs, http, request } = context
   const { url, maxBytes = ITEM_MAX_BYTES } = request
+  const host = await hostOf(url)
   const headers = requestHeaders(context, kept)
   const exchange = { url, headers, body: requestBody(request), timeoutMs: responseTimeoutMs, signal }
   for (let attempt = 1; ; attempt += 1) {
-    const response = await gates.run(url, signal, async () => {
+    const response = await host.limit(async () => {
+      await awaitPause(host, context)
       counts.requests += 1
       const sentAt = clock()
       const received = await send(http, exchange, maxBytes)
@@ -164,13 +193,34 @@ async function fetchWithRetry(
       return received
     })
     if (!isBusy(response)) return response
-    const retryAfter = retryAt(response.headers, clock())
-    const mayWait = gates.pause(url, retryAfter ?? clock() + FIRST_PAUSE_MS * 2 ** (attempt - 1))
-    if (!mayWait && retryAfter !== null)
-      await memory?.pauseUntil(hostOf(url), Math.min(retryAfter, clock() + PAUSE_MAX_MS))
+    const now = clock()
+    const retryAfter = retryAt(response.headers, now)
+    host.pausedUntil = Math.max(host.pausedUntil, retryAfter ?? now + FIRST_PAUSE_MS * 2 ** (attempt - 1))
+    const mayWait = host.pausedUntil - now <= limits.maxWaitMs
     if (mayWait && attempt < ATTEMPTS) continue
+    if (!mayWait && retryAfter !== null)
+      await memory?.pauseUntil(host.name, Math.min(retryAfter, now + PAUSE_MAX_MS))
     const reason = `responded with ${response.status}: overloaded or too many requests`
     throw new SourceUnavailable(`${url}: ${reason}`, { retryAt: retryAfter })
+  }
+}
+
+/**
+ * Waits until no pause of the host is left.
+ *
+ * @throws SourceUnavailable if the pause is longer than allowed
+ */
+async function awaitPause(
+  host: Host,
+  { clock, sleep, limits, request, signal }: RequestContext<unknown>,
+): Promise<void> {
+  for (;;) {
+    signal.throwIfAborted()
+    const waitMs = host.pausedUntil - clock()
+    if (waitMs <= 0) return
+    if (waitMs > limits.maxWaitMs)
+      throw new SourceUnavailable(`${request.url}: not requested`, { retryAt: host.pausedUntil })
+    await sleep(waitMs, signal)
   }
 }
 
