@@ -14,8 +14,10 @@ import { formatInstant } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { columnsOf, selectObjects } from '../sqlite/rows.ts'
 import type { ObjectColumns, SqlReader, StoreClient } from '../sqlite/rows.ts'
-import { rarestUnits, toMatchExpression, toWordUnits } from './match-expressions.ts'
 import {
+  rarestUnits,
+  toMatchExpression,
+  toWordUnits,
   BM25,
   NO_FILTER,
   idRange,
@@ -24,8 +26,7 @@ import {
   readCounts,
   selectDocuments,
 } from './ranked-documents.ts'
-import { DAY_NUMBER_OF_ID, dayOfNumber } from './search-documents.ts'
-import { readItemCount } from './search-documents.ts'
+import { DAY_NUMBER_OF_ID, dayOfNumber, readItemCount } from './search-documents.ts'
 import { search } from './search-ranking.ts'
 import { REVISION } from './window.ts'
 import type { QueryTerm } from '../../domain/feed/search/search-terms.ts'

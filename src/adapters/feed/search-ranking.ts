@@ -15,8 +15,10 @@ import { indexedWords, tokenize } from '../../domain/feed/search/tokenize.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { SqlReader } from '../sqlite/rows.ts'
 import { toIndexedItem } from './items.ts'
-import { expressionOfAll, expressionOfSome, toMatchExpression } from './match-expressions.ts'
 import {
+  expressionOfAll,
+  expressionOfSome,
+  toMatchExpression,
   BM25,
   RANKED_MAX,
   countDocuments,
