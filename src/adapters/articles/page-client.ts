@@ -1,5 +1,3 @@
-import pLimit from 'p-limit'
-import type { LimitFunction } from 'p-limit'
 import { URL_MAX_LENGTH } from '../../domain/feed/article.ts'
 import type { SkipReason } from '../../domain/feed/article.ts'
 import { networkReason } from '../../domain/refusal.ts'
@@ -78,19 +76,14 @@ export interface PageRequest {
   beforeBody?: (head: PageHead) => void
 }
 
-/** A client for GET requests without cookies and credentials. It sends one request at a time to each host. */
+/** A client for GET requests without cookies and credentials. */
 export class PageClient {
   readonly #http: HttpClient
   readonly #userAgent: string
   readonly #clock: Clock
-  /**
-   * One queue per host. The queue of the HTTP agent does not suffice: a waiting request must respect a pause that the
-   * previous response requires.
-   */
-  readonly #queues = new Map<string, LimitFunction>()
   readonly #pausedUntil = new Map<string, Instant>()
 
-  /** @param http must itself reject private addresses */
+  /** @param http must itself reject private addresses, and send one request at a time to each host */
   constructor(http: HttpClient, userAgent: string, clock: Clock) {
     this.#http = http
     this.#userAgent = userAgent
@@ -106,9 +99,7 @@ export class PageClient {
     let url = parsePageUrl(request.url)
     for (let redirects = 0; ; redirects += 1) {
       await request.beforeRequest?.(url)
-      const queue = this.#queues.get(url.host) ?? pLimit(1)
-      this.#queues.set(url.host, queue)
-      const response = await queue(() => this.#send(url, request, signal))
+      const response = await this.#send(url, request, signal)
       if (!(response instanceof URL)) return response
       if (redirects === MAX_REDIRECTS)
         throw new PageProblem('redirects', `${request.url}: more than ${MAX_REDIRECTS} redirects`)
