@@ -6,12 +6,9 @@ import { getTableName } from 'drizzle-orm/table'
 import type { HeldLease, LeaseGrant, LeaseHolder, LeaseKeeper } from '../../domain/lease.ts'
 import type { Database } from './database.ts'
 import { selectRows } from './rows.ts'
-import type { SqlReader } from './rows.ts'
+import type { SqlReader, SqlTransaction } from './rows.ts'
 
 type LeaseTable = ReturnType<typeof leaseTable>
-
-/** Attempts to take a lease that another process changes meanwhile. */
-const LEASE_ATTEMPTS = 10
 
 /** Keeps a lease in a table of a store. */
 export function leaseOn(database: Database, lease: LeaseTable): LeaseKeeper {
@@ -20,13 +17,7 @@ export function leaseOn(database: Database, lease: LeaseTable): LeaseKeeper {
     database.use(async (client) => (await client.execute({ sql, args })).rowsAffected === 1)
   return {
     takeLease: (holder, now, forMs, isDead) =>
-      database.use(async (client) => {
-        for (let attempt = 1; attempt <= LEASE_ATTEMPTS; attempt += 1) {
-          const grant = await tryLease(client, lease, holder, now, forMs, isDead)
-          if (grant !== null) return grant
-        }
-        throw new Error(`the lease changed its holder ${LEASE_ATTEMPTS} times while this run requested it`)
-      }),
+      database.use((client) => client.transact((tx) => takeLease(tx, lease, holder, now, forMs, isDead))),
 
     renewLease: (token, now, forMs) =>
       change(`UPDATE ${table} SET expires_at = ? WHERE token = ? AND expires_at > ?`, [
@@ -39,16 +30,15 @@ export function leaseOn(database: Database, lease: LeaseTable): LeaseKeeper {
   }
 }
 
-/** Tries once to take the lease; null if it changed between reading and taking it. */
-async function tryLease(
-  client: SqlReader,
+async function takeLease(
+  tx: SqlTransaction,
   lease: LeaseTable,
-  { name, process }: LeaseHolder,
+  holder: LeaseHolder,
   now: number,
   forMs: number,
   isDead: (process: string) => boolean,
-): Promise<LeaseGrant | null> {
-  const [held] = await selectRows(client, lease, 'id')
+): Promise<LeaseGrant> {
+  const [held] = await selectRows(tx, lease, 'id')
   // A lease whose end is too far ahead was taken with a wrong clock; twice the length allows for skew.
   const ended = !held || held.expiresAt <= now || held.expiresAt > now + 2 * forMs
   if (!ended && (held.process === null || !isDead(held.process))) {
@@ -56,13 +46,15 @@ async function tryLease(
   }
   const token = randomUUID()
   const table = getTableName(lease)
-  const columns = '(token, holder, process, taken_at, expires_at, id)'
-  const sql = held
-    ? `UPDATE ${table} SET ${columns} = (?1, ?2, ?3, ?4, ?5, 1) WHERE token = ?6 AND expires_at = ?7`
-    : `INSERT INTO ${table} ${columns} VALUES (?1, ?2, ?3, ?4, ?5, 1) ON CONFLICT DO NOTHING`
-  const args = [token, name, process, now, now + forMs, ...(held ? [held.token, held.expiresAt] : [])]
-  const taken = await client.execute({ sql, args })
-  return taken.rowsAffected === 1 ? { granted: true, token } : null
+  const columns = '(id, token, holder, process, taken_at, expires_at)'
+  await tx.batch([
+    `DELETE FROM ${table}`,
+    {
+      sql: `INSERT INTO ${table} ${columns} VALUES (1, ?, ?, ?, ?, ?)`,
+      args: [token, holder.name, holder.process, now, now + forMs],
+    },
+  ])
+  return { granted: true, token }
 }
 
 /** Reads the lease of a store that is opened read-only; null if it is free. */

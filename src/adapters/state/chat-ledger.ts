@@ -2,35 +2,19 @@ import { randomBytes } from 'node:crypto'
 import type { Value } from '@libsql/client'
 import type { State } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
-import type { Day } from '../../domain/time.ts'
 import type { Database } from '../sqlite/database.ts'
-import type { StoreClient } from '../sqlite/rows.ts'
 import { admitTurn, extendTurn, forgetStatements, forgetTries, sweepStatements } from './admission.ts'
 
 const SALT_BYTES = 32
 const TURN_ID_BYTES = 16
 
-/**
- * Creates the store of the chat's quotas, budget and salts on libSQL. A stored salt never changes, so each opened
- * database reads it once; it is dropped together with the rows of its day.
- */
+/** Creates the store of the chat's quotas, budget and salts on libSQL. */
 export function libsqlChatLedger(database: Database): State['chat'] {
-  const saltsByClient = new WeakMap<StoreClient, Map<Day, Uint8Array>>()
   const salt: State['chat']['salt'] = (day) =>
     database.use(async (client) => {
-      const cached = saltsByClient.get(client)?.get(day)
-      if (cached) return cached
       const { rows } = await client.execute({ sql: SELECT_SALT, args: [day] })
-      if (!rows[0]) return null
-      const read = parseSalt(rows[0][0])
-      if (!saltsByClient.has(client)) saltsByClient.set(client, new Map())
-      saltsByClient.get(client)?.set(day, read)
-      return read
+      return rows[0] ? parseSalt(rows[0][0]) : null
     })
-  const forgetSalts = (client: StoreClient, keepFrom: Day): void => {
-    const salts = saltsByClient.get(client)
-    for (const day of salts?.keys() ?? []) if (day < keepFrom) salts?.delete(day)
-  }
   return {
     salt,
     makeSalt: async (day) =>
@@ -67,7 +51,6 @@ export function libsqlChatLedger(database: Database): State['chat'] {
 
     sweep: (now, keepFrom) =>
       database.use(async (client) => {
-        forgetSalts(client, keepFrom)
         const statements = [...sweepStatements(now), ...forgetStatements(now, keepFrom)]
         const [, ended] = await client.batch(statements, 'write')
         await client.makeDurable()
