@@ -1,5 +1,5 @@
 import { storageDamaged } from '../refusal.ts'
-import { GENESIS_LEAF, entryOf, latestAt, leafOf, manifestOf, sealLegacy, timelineOf } from './chain.ts'
+import { GENESIS_LEAF, entryOf, leafOf, manifestOf, sealLegacy, timelineOf } from './chain.ts'
 import type { ProvedLedger, TimelineItem } from './chain.ts'
 import { describeFinding, finding, formatTime } from './finding.ts'
 import type { Finding } from './finding.ts'
@@ -53,7 +53,7 @@ export function proveLedger(contents: LedgerContents, newest: Head | null): Prov
 }
 
 /**
- * Audits both ledgers and the selection from them.
+ * Audits both ledgers.
  *
  * @param heads every head; null when they are not available, as for another host
  */
@@ -66,11 +66,7 @@ export function auditLedger(
   const { findings, timeline } = checkLedger(contents, heads && { heads, all: true })
   const last = rows.at(-1)
   return {
-    findings: [
-      ...findings,
-      ...(keptHead ? checkPinned(rows, keptHead) : []),
-      ...replaySelection(timeline, latestAt),
-    ],
+    findings: [...findings, ...(keptHead ? checkPinned(rows, keptHead) : [])],
     timeline,
     gaps: rows.filter(({ kind }) => kind === 'gap').length,
     head: last ? { seq: last.seq, leaf: last.leaf } : { seq: 0, leaf: GENESIS_LEAF },
@@ -225,37 +221,4 @@ export function checkPinned(rows: readonly LedgerRow[], { seq, leaf, path }: Kep
 function entryAt(rows: readonly LedgerRow[], seq: number): LedgerRow | undefined {
   const row = rows[seq - 1]
   return row?.seq === seq ? row : rows.find((other) => other.seq === seq)
-}
-
-/**
- * Replays the selection one millisecond before, at and after every publication time, against a plain version of the
- * rule: the latest publication up to that time; of equally late ones the versioned, then the greater number.
- */
-export function replaySelection(timeline: readonly TimelineItem[], select: typeof latestAt): Finding[] {
-  const preferred = new Map<number, TimelineItem>()
-  for (const item of timeline) {
-    const best = preferred.get(item.manifest.publishedAt)
-    if (best === undefined || isPreferred(item, best)) preferred.set(item.manifest.publishedAt, item)
-  }
-  // The later expectation for a time counts: it includes the publication of that time.
-  const expected = new Map<number, TimelineItem | null>()
-  let before: TimelineItem | null = null
-  for (const [time, item] of [...preferred].sort(([a], [b]) => a - b)) {
-    expected
-      .set(time - 1, before)
-      .set(time, item)
-      .set(time + 1, item)
-    before = item
-  }
-  return [...expected].flatMap(([at, item]) => {
-    const selected = select(timeline, at)
-    if (selected === item) return []
-    const id = item?.manifest.publicationId ?? null
-    const actual = selected?.manifest.publicationId ?? null
-    return [finding('chain_broken', `selection at ${formatTime(at)}`, id, actual, id)]
-  })
-}
-
-function isPreferred(item: TimelineItem, other: TimelineItem): boolean {
-  return item.ledger === other.ledger ? item.seq > other.seq : item.ledger === 'versioned'
 }

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Refusal } from '../../../src/domain/refusal.ts'
-import { GENESIS_LEAF, latestAt, leafOf } from '../../../src/domain/year/chain.ts'
-import { auditLedger, proveLedger, replaySelection } from '../../../src/domain/year/check.ts'
+import { GENESIS_LEAF, leafOf } from '../../../src/domain/year/chain.ts'
+import { auditLedger, proveLedger } from '../../../src/domain/year/check.ts'
 import type { AuditedHead } from '../../../src/domain/year/check.ts'
 import type { Head, LedgerContents, LedgerRow } from '../../../src/domain/year/ledger.ts'
 import { applyDamage, archiveDamage, contentsOf, soundArchive } from './any-ledger.ts'
@@ -182,16 +182,6 @@ describe('the audit of the ledgers', () => {
     const legacy = [legacyRow(1, '2026-05-01')]
     const rows = chainOf([legacySeal(legacy), publication('2026-01-03')])
     expect(found({ rows, legacy })).toEqual(['chain_broken entries/2'])
-  })
-
-  test('the audit replays the selection, and detects any other one', () => {
-    const { timeline } = proveLedger(SAMPLE, headAt(SAMPLE.rows, 7))
-    expect(replaySelection(timeline, latestAt)).toEqual([])
-    const late: typeof latestAt = (items, at) => latestAt(items, at + 1)
-    const early: typeof latestAt = (items, at) => latestAt(items, at - 1)
-    const first: typeof latestAt = (items) => items[0] ?? null
-    for (const wrong of [late, early, first])
-      expect(replaySelection(timeline, wrong)[0]?.code).toBe('chain_broken')
   })
 
   test('the audit stays small, whatever number the last entry claims', () => {
