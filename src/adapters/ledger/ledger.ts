@@ -1,4 +1,4 @@
-import type { Client, InStatement, InValue, ResultSet, Value } from '@libsql/client'
+import type { InStatement, InValue, ResultSet, Value } from '@libsql/client'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core/table'
 import { getTableName } from 'drizzle-orm/table'
 import { getTableColumns } from 'drizzle-orm/utils'
@@ -13,15 +13,23 @@ import type {
   LedgerContents,
   LedgerRow,
 } from '../../domain/year/ledger.ts'
+import type { Founding } from '../../domain/year/legacy-import.ts'
 import type { Database } from '../sqlite/database.ts'
 import { leaseOn } from '../sqlite/lease.ts'
-import { DeadlineExceeded, decodeJsonRows, rowDecoder, selectAllAsJson, selectRows } from '../sqlite/rows.ts'
+import {
+  DeadlineExceeded,
+  decodeJsonRows,
+  rowDecoder,
+  selectAllAsJson,
+  selectObjects,
+  selectRows,
+} from '../sqlite/rows.ts'
+import type { ObjectColumns, StoreClient } from '../sqlite/rows.ts'
 import { attempts, entries, founding, lease, legacyPublications, toFoundingMark } from './schema.ts'
 
 /**
- * Creates the ledger on libSQL. Every write is one statement or one batch, so that it happens as a whole or not at
- * all on every engine. Each write contains the conditions it depends on, so that no other write can come between
- * the check and the write.
+ * Creates the ledger on libSQL. Every write is one statement, batch or transaction, so that it happens as a whole or not
+ * at all on every engine. The conditions that it depends on are checked in it, so that no other write can come between.
  *
  * @param fileClock the clock that sets the file system's timestamps; see {@link Database.changeToken}
  */
@@ -87,15 +95,16 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
         }
       }),
 
-    beginFounding: (mark, guard) => database.use((client) => beginFounding(client, mark, guard)),
+    beginFounding: (mark, guard) =>
+      database.use((client) => writeWithLease(client, guard, beginFounding(mark))),
 
     commitFounding: (beginning, seal, guard) =>
-      database.use((client) => found(client, beginning, seal, guard)),
+      database.use((client) => writeWithLease(client, guard, commitFounding(beginning, seal))),
 
     everyAttempt: () => database.use((client) => selectRows(client, attempts, 'as_of_day, attempt')),
 
     adopt: (contents, counted, before, guard) =>
-      database.use((client) => adopt(client, contents, counted, before, guard)),
+      database.use((client) => writeWithLease(client, guard, adopt(contents, counted, before))),
 
     ping: () =>
       database.use(async (client) => {
@@ -154,136 +163,105 @@ function appendRefusal(row: LedgerRow, cell: Value | undefined): AppendRefusal {
 /** Returns the statement that inserts a row if all its conditions hold. */
 function insertEntry(row: LedgerRow, token: string, now: number): InStatement {
   const condition = `${LAST_SEQ} = ? AND coalesce((SELECT leaf FROM entries WHERE seq = ?), ?) = ?
-    AND coalesce(? > ${LAST_PUBLISHED}, true) AND ${LEASE_HELD}`
+    AND coalesce(? > ${LAST_PUBLISHED}, true) AND EXISTS (SELECT 1 FROM lease WHERE token = ? AND expires_at > ?)`
   const { seq, previousLeaf, publishedAt } = row
   const args = [seq - 1, seq - 1, GENESIS_LEAF, previousLeaf, publishedAt, token, now]
   return insertAll(entries, [row], condition, args)
 }
 
-type LeaseGuard = Parameters<Ledger['commitFounding']>[2]
+/** The state that decides whether a ledger may be founded or adopted. */
+interface LedgerState {
+  held: 0 | 1
+  entries: number
+  /** Of the last entry. */
+  leaf: string | null
+  legacy: number
+  /** Number and leaf of the founding mark. */
+  mark: string | null
+}
 
-const LEASE_HELD = 'EXISTS (SELECT 1 FROM lease WHERE token = ? AND expires_at > ?)'
+const STATE: ObjectColumns<LedgerState> = {
+  held: 'EXISTS (SELECT 1 FROM lease WHERE token = ? AND expires_at > ?)',
+  entries: '(SELECT count(*) FROM entries)',
+  leaf: '(SELECT leaf FROM entries ORDER BY seq DESC LIMIT 1)',
+  legacy: '(SELECT count(*) FROM legacy_publications)',
+  mark: "(SELECT seq || ' ' || leaf FROM founding)",
+}
+
+/**
+ * Runs statements in one transaction while the lease is held.
+ *
+ * @param decide returns the statements; null if the ledger is not as they require
+ */
+function writeWithLease(
+  client: StoreClient,
+  { token, now }: Parameters<Ledger['commitFounding']>[2],
+  decide: (state: LedgerState) => InStatement[] | null,
+): Promise<FoundingRefusal | null> {
+  return client.transact(async (tx) => {
+    const [state] = await selectObjects(tx, STATE, '(SELECT 1)', [token, now], 'the ledger')
+    if (state?.held !== 1) return 'lease-lost'
+    const statements = decide(state)
+    if (statements === null) return 'ledger-moved'
+    if (statements.length > 0) await tx.batch(statements)
+    return null
+  })
+}
+
+/** The mark of a founding, as {@link LedgerState} has it. */
+function markOf(last: Pick<LedgerRow, 'seq' | 'leaf'> | undefined): string | null {
+  return last ? `${last.seq} ${last.leaf}` : null
+}
 
 /** See {@link Ledger.beginFounding}. */
-async function beginFounding(
-  client: Pick<Client, 'batch'>,
-  { seq, leaf, beganAt }: FoundingMark,
-  { token, now }: LeaseGuard,
-): Promise<FoundingRefusal | null> {
-  const mark = [seq, leaf]
-  const [, state] = await client.batch(
-    [
-      {
-        sql: `INSERT INTO founding (id, seq, leaf, began_at) SELECT 1, ?, ?, ?
-          WHERE NOT EXISTS (SELECT 1 FROM founding) AND NOT EXISTS (SELECT 1 FROM entries) AND ${LEASE_HELD}`,
-        args: [...mark, beganAt, token, now],
-      },
-      {
-        sql: `SELECT ${LEASE_HELD} AS held, NOT EXISTS (SELECT 1 FROM entries)
-          AND EXISTS (SELECT 1 FROM founding WHERE seq = ? AND leaf = ?) AS begun`,
-        args: [token, now, ...mark],
-      },
-    ],
-    'write',
-  )
-  const [row] = state?.rows ?? []
-  if (row?.['held'] !== 1) return 'lease-lost'
-  return row['begun'] === 1 ? null : 'ledger-moved'
+function beginFounding(mark: FoundingMark): (state: LedgerState) => InStatement[] | null {
+  return (state) => {
+    if (state.entries > 0) return null
+    if (state.mark === null) return [insertAll(founding, [{ id: 1, ...mark }])]
+    return state.mark === markOf(mark) ? [] : null
+  }
 }
 
 /** See {@link Ledger.commitFounding}. */
-async function found(
-  client: Pick<Client, 'batch'>,
-  { legacy, rows }: Parameters<Ledger['commitFounding']>[0],
-  seal: Parameters<Ledger['commitFounding']>[1],
-  { token, now }: LeaseGuard,
-): Promise<FoundingRefusal | null> {
-  const last = rows.at(-1)
-  const leaseArgs = [token, now]
-  const condition = `NOT EXISTS (SELECT 1 FROM entries) AND (SELECT count(*) FROM legacy_publications) = ?
-    AND coalesce((SELECT seq || ' ' || leaf FROM founding), '') = ? AND ${LEASE_HELD}`
-  const args = [last ? `${last.seq} ${last.leaf}` : '', ...leaseArgs]
-  // Entries follow the legacy rows, because the legacy ledger accepts no row once there is an entry.
-  const [, inserted, held] = await client.batch(
-    [
-      insertAll(legacyPublications, legacy, condition, [0, ...args]),
-      insertAll(entries, [...rows, seal], `${INSERTED_BEFORE} AND ${condition}`, [
-        legacy.length,
-        legacy.length,
-        ...args,
-      ]),
-      { sql: `SELECT ${LEASE_HELD} AS held`, args: leaseArgs },
-    ],
-    'write',
-  )
-  if (inserted?.rowsAffected === rows.length + 1) return null
-  return held?.rows[0]?.['held'] === 1 ? 'ledger-moved' : 'lease-lost'
-}
-
-/** Compares the number of rows inserted by the previous statement, which is 0 if its condition failed. */
-const INSERTED_BEFORE = 'changes() = ?'
-
-/** Condition on the length of the chain and its last leaf. */
-const ENDS_WITH = `(SELECT count(*) FROM entries) = ?
-  AND coalesce((SELECT leaf FROM entries ORDER BY seq DESC LIMIT 1), '') = ?`
-
-function chainEndArgs(rows: readonly LedgerRow[]): InValue[] {
-  return [rows.length, rows.at(-1)?.leaf ?? '']
+function commitFounding(
+  { legacy, rows }: Founding,
+  seal: LedgerRow,
+): (state: LedgerState) => InStatement[] | null {
+  return (state) => {
+    const isEmpty = state.entries === 0 && state.legacy === 0
+    if (!isEmpty || state.mark !== markOf(rows.at(-1))) return null
+    // Entries follow the legacy rows, because the legacy ledger accepts no row once there is an entry.
+    return [insertAll(legacyPublications, legacy), insertAll(entries, [...rows, seal])]
+  }
 }
 
 /** See {@link Ledger.adopt}. Existing attempts stay unchanged, as the database requires. */
-async function adopt(
-  client: Pick<Client, 'batch'>,
+function adopt(
   contents: LedgerContents,
   counted: readonly Attempt[],
   before: LedgerContents,
-  { token, now }: LeaseGuard,
-): Promise<FoundingRefusal | null> {
-  const leaseArgs = [token, now]
-  const condition = `${ENDS_WITH} AND (SELECT count(*) FROM legacy_publications) = ? AND ${LEASE_HELD}`
-  const expectedArgs = [...chainEndArgs(before.rows), before.legacy.length, ...leaseArgs]
-  const legacy = contents.legacy.slice(before.legacy.length)
-  const mark = contents.founding
-  const results = await client.batch(
-    [
-      insertAll(
-        founding,
-        mark ? [{ id: 1, ...mark }] : [],
-        `NOT EXISTS (SELECT 1 FROM founding) AND ${condition}`,
-        expectedArgs,
-      ),
-      insertAll(legacyPublications, legacy, condition, expectedArgs),
-      insertAll(entries, contents.rows.slice(before.rows.length), `${INSERTED_BEFORE} AND ${condition}`, [
-        legacy.length,
-        ...chainEndArgs(before.rows),
-        contents.legacy.length,
-        ...leaseArgs,
-      ]),
-      insertAll(
-        attempts,
-        counted,
-        `NOT EXISTS (SELECT 1 FROM attempts WHERE as_of_day = value ->> 0 AND attempt = value ->> 1)
-          AND ${ENDS_WITH} AND ${LEASE_HELD}`,
-        [...chainEndArgs(contents.rows), ...leaseArgs],
-      ),
-      {
-        sql: `SELECT ${LEASE_HELD} AS held, ${ENDS_WITH} AS adopted`,
-        args: [...leaseArgs, ...chainEndArgs(contents.rows)],
-      },
-    ],
-    'write',
-  )
-  const [state] = results.at(-1)?.rows ?? []
-  if (state?.['held'] !== 1) return 'lease-lost'
-  return state['adopted'] === 1 ? null : 'ledger-moved'
+): (state: LedgerState) => InStatement[] | null {
+  return (state) => {
+    const last = before.rows.at(-1)
+    const isSame = state.entries === before.rows.length && state.leaf === (last?.leaf ?? null)
+    if (!isSame || state.legacy !== before.legacy.length) return null
+    const mark = state.mark === null && contents.founding ? [{ id: 1, ...contents.founding }] : []
+    const isNew = `NOT EXISTS (SELECT 1 FROM attempts WHERE as_of_day = value ->> 0 AND attempt = value ->> 1)`
+    return [
+      insertAll(founding, mark),
+      insertAll(legacyPublications, contents.legacy.slice(before.legacy.length)),
+      insertAll(entries, contents.rows.slice(before.rows.length)),
+      insertAll(attempts, counted, isNew),
+    ]
+  }
 }
 
-/** Returns one statement that inserts all rows in order, or none if the condition fails. */
+/** Returns one statement that inserts the rows for which the condition holds, in order. */
 function insertAll(
   table: SQLiteTable,
   rows: readonly object[],
-  condition: string,
-  args: readonly InValue[],
+  condition = 'true',
+  args: readonly InValue[] = [],
 ): InStatement {
   const columns = Object.entries(getTableColumns(table))
   const cells = rows.map((row) => {
