@@ -5,10 +5,11 @@ import { getTableColumns } from 'drizzle-orm/utils'
 import type { LedgerAuditor } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
+import { decodeUtf8 } from '../../domain/text.ts'
 import type { LedgerFacts } from '../../domain/inspection.ts'
 import type { AuditedContents, UnreadableRow } from '../../domain/year/ledger.ts'
 import { readLease } from '../sqlite/lease.ts'
-import { asJsonRows, decodeJsonRows, selectJsonRows } from '../sqlite/rows.ts'
+import { asJsonRows, decodeJsonRows, matchesColumn, selectJsonRows } from '../sqlite/rows.ts'
 import type { SqlReader } from '../sqlite/rows.ts'
 import { openReadOnlyCopy } from '../sqlite/read-only-copy.ts'
 import { entries, founding, lease, legacyPublications, toFoundingMark } from './schema.ts'
@@ -92,8 +93,6 @@ function cellAsHex(column: string): string {
   return `CASE typeof(${column}) WHEN 'integer' THEN ${column} WHEN 'null' THEN NULL ELSE typeof(${column}) || ':' || hex(${column}) END`
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
 /** @param rowNumber number of the row in its table, from 1 */
 function addRow(
   result: ReadTable<object>,
@@ -101,42 +100,29 @@ function addRow(
   cells: readonly unknown[],
   rowNumber: number,
 ): void {
-  const row: Record<string, unknown> = {}
-  const problems: string[] = []
-  for (const [index, [property, { name, notNull, dataType }]] of columns.entries()) {
-    const cell = decodeCell(cells[index], dataType, notNull)
-    if ('problem' in cell) problems.push(`${name} ${cell.problem}`)
-    else row[property] = cell.value
-  }
-  if (problems.length === 0) {
+  const values = cells.map(decodeCell)
+  const row: Record<string, unknown> = Object.fromEntries(
+    columns.map(([property], index) => [property, values[index]]),
+  )
+  const damaged = columns.filter(([, column], index) => !matchesColumn(values[index], column))
+  if (damaged.length === 0) {
     result.rows.push(row)
     return
   }
   const { publicationId, seq = row['position'] } = row
   result.unreadable.push({
-    at: typeof seq === 'number' ? seq : rowNumber,
+    at: Number.isSafeInteger(seq) ? Number(seq) : rowNumber,
     publicationId: typeof publicationId === 'string' ? publicationId : null,
-    problem: problems.join('; '),
+    problem: `not what was written: ${damaged.map(([, { name }]) => name).join(', ')}`,
   })
 }
 
-type Cell = { value: number | string | null } | { problem: string }
-
-function decodeCell(cell: unknown, dataType: string, notNull: boolean): Cell {
-  if (cell === null || cell === undefined) return notNull ? { problem: 'is NULL' } : { value: null }
-  if (typeof cell === 'number') {
-    if (dataType !== 'number') return { problem: 'is a number' }
-    return Number.isSafeInteger(cell) ? { value: cell } : { problem: 'is a number out of range' }
-  }
-  if (typeof cell !== 'string') return { problem: 'could not be read' }
-  const [type = '', hex = ''] = cell.split(':')
-  if (type !== 'text' || dataType !== 'string') return { problem: `is a ${type}` }
-  try {
-    const value = utf8.decode(Buffer.from(hex, 'hex'))
-    return value.includes('\0') ? { problem: 'contains a NUL' } : { value }
-  } catch {
-    return { problem: 'contains bytes that are not UTF-8' }
-  }
+/** The value of a cell; undefined if no ledger can have it. */
+function decodeCell(cell: unknown): unknown {
+  if (typeof cell !== 'string') return cell
+  const [type, hex = ''] = cell.split(':')
+  const text = type === 'text' ? decodeUtf8(Buffer.from(hex, 'hex')) : null
+  return text === null || text.includes('\0') ? undefined : text
 }
 
 const NEWEST = asJsonRows(

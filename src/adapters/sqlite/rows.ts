@@ -1,5 +1,6 @@
 import type { InArgs, InStatement, ResultSet, Value } from '@libsql/client'
 import { LibsqlError } from '@libsql/client/sqlite3'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core/columns/common'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core/table'
 import { getTableConfig } from 'drizzle-orm/sqlite-core/utils'
 import { getTableName } from 'drizzle-orm/table'
@@ -118,11 +119,11 @@ export function rowDecoder<T extends SQLiteTable>(
   const tableName = getTableName(table)
   return (cells) => {
     const row: Record<string, unknown> = {}
-    for (const [index, [name, { name: columnName, notNull, dataType }]] of columns.entries()) {
+    for (const [index, [name, column]] of columns.entries()) {
       const cell = cells[index]
-      if (!matchesColumn(cell, notNull, dataType)) {
+      if (!matchesColumn(cell, column)) {
         throw storageDamaged(
-          `the column ${columnName} of the table ${tableName} contains a value of the wrong type`,
+          `the column ${column.name} of the table ${tableName} contains a value of the wrong type`,
         )
       }
       row[name] = cell
@@ -131,7 +132,11 @@ export function rowDecoder<T extends SQLiteTable>(
   }
 }
 
-function matchesColumn(cell: unknown, notNull: boolean, dataType: string): boolean {
+/** True if a cell can be what was written to a column. */
+export function matchesColumn(
+  cell: unknown,
+  { notNull, dataType }: Pick<SQLiteColumn, 'notNull' | 'dataType'>,
+): boolean {
   if (cell === null) return !notNull
   return dataType === 'number' ? Number.isSafeInteger(cell) : typeof cell === 'string' && cell.isWellFormed()
 }
