@@ -6,7 +6,7 @@ import type { RankedModel } from '../../domain/models/schema.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
 import type { ChatModel, Clock, ModelRouter, Objects, State } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
-import { TimeLimitExceeded, withTimeLimit } from '../http.ts'
+import { withTimeLimit } from '../http.ts'
 import { openRouter } from '../router/router.ts'
 import { openProvider } from './chat-model.ts'
 import type { IdleTimeouts } from './event-reader.ts'
@@ -49,14 +49,14 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
       return (await recommended())[0]?.id ?? ''
     },
 
-    requestsPerDay: () => limit.latest(),
+    requestsPerDay: limit,
 
     async *ask(call, signal, turn) {
       const models = await recommended()
       const [first] = models
       if (first === undefined) return yield NO_MODEL
       const permit = async (): Promise<boolean> => {
-        const perDay = await limit.current(signal)
+        const perDay = await limit()
         const perAddress = requestShareOf(perDay, options.requestShare)
         const turnShare = turn === undefined ? undefined : { turn, perAddress }
         return allowance.countChatRequest(first.id, clock(), perDay, turnShare)
@@ -122,51 +122,35 @@ function recommendedModels(
 /** The service's own numbers may be a minute old. */
 const LIMIT_TTL_MS = 60_000
 
-/** Short, because a chat user waits for this response. */
+/** Short, because a chat user waits for the first response. */
 const KEY_TIMEOUT_MS = 2_000
 
 /**
- * The account's requests per day, as the service reports them for the key; the limit of an account without credits
- * if it does not.
+ * Returns a function for the account's requests per day, as the service reports them for the key; the limit of an account
+ * without credits if it does not. A known limit is returned at once; after a minute it is read again in the background.
  */
-interface DailyLimit {
-  /** At most a minute old. */
-  current(signal: AbortSignal): Promise<number>
-  /** Returns the last known limit immediately if there is one, and refreshes a stale one in the background. */
-  latest(): Promise<number>
-}
-
-function dailyLimit(router: Pick<ModelRouter, 'key'>, clock: Clock): DailyLimit {
-  let cached: { limit: number; at: Instant } | null = null
-  let refreshing: Promise<number> | null = null
-  const current = async (signal: AbortSignal): Promise<number> => {
+function dailyLimit(router: Pick<ModelRouter, 'key'>, clock: Clock): () => Promise<number> {
+  let known: { limit: number; at: Instant } | null = null
+  let reading: Promise<number> | null = null
+  const read = async (): Promise<number> => {
     const at = clock()
-    if (cached !== null && at >= cached.at && at - cached.at < LIMIT_TTL_MS) return cached.limit
-    const limit = (await fetchDailyLimit(router, signal)) ?? cached?.limit ?? DEFAULT_DAILY_LIMIT
-    cached = { limit, at }
+    const limit = (await fetchDailyLimit(router)) ?? known?.limit ?? DEFAULT_DAILY_LIMIT
+    known = { limit, at }
+    reading = null
     return limit
   }
-  return {
-    current,
-    async latest() {
-      refreshing ??= current(new AbortController().signal)
-        .catch(() => cached?.limit ?? DEFAULT_DAILY_LIMIT)
-        .finally(() => (refreshing = null))
-      return cached?.limit ?? refreshing
-    },
+  return async () => {
+    const at = clock()
+    const isFresh = known !== null && at >= known.at && at - known.at < LIMIT_TTL_MS
+    if (!isFresh) reading ??= read()
+    return known?.limit ?? (await reading) ?? DEFAULT_DAILY_LIMIT
   }
 }
 
 /** Returns null if the service does not respond in time. */
-async function fetchDailyLimit(
-  router: Pick<ModelRouter, 'key'>,
-  signal: AbortSignal,
-): Promise<number | null> {
-  try {
-    const key = await withTimeLimit(KEY_TIMEOUT_MS, signal, (limitedSignal) => router.key(limitedSignal))
-    return 'facts' in key ? (key.facts?.limit ?? DEFAULT_DAILY_LIMIT) : null
-  } catch (error) {
-    if (error instanceof TimeLimitExceeded) return null
-    throw error
-  }
+async function fetchDailyLimit(router: Pick<ModelRouter, 'key'>): Promise<number | null> {
+  const { signal } = new AbortController()
+  // A reading fails at its time limit alone.
+  const key = await withTimeLimit(KEY_TIMEOUT_MS, signal, (limited) => router.key(limited)).catch(() => null)
+  return key && 'facts' in key ? (key.facts?.limit ?? DEFAULT_DAILY_LIMIT) : null
 }
