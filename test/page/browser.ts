@@ -72,7 +72,7 @@ export const VIEWS: readonly (readonly [name: string, path: string])[] = [
   ['chat', '/chat'],
 ]
 
-/** Both widths and both colours, for states of pages; accessibility.test.ts looks at every view in all combinations. */
+/** Both widths and both colours, for states of pages; views.test.ts looks at every view in all combinations. */
 export const SCREENS = [
   { name: 'wide-light', viewport: WIDE, colorScheme: 'light' },
   { name: 'narrow-dark', viewport: NARROW, colorScheme: 'dark' },
@@ -130,7 +130,7 @@ export async function accessibilityFindings(page: Page, options = AXE_OPTIONS): 
 }
 
 /** True when the page is no wider than the screen. */
-function fitsScreen(page: Page): Promise<boolean> {
+export function fitsScreen(page: Page): Promise<boolean> {
   return page.locator('html').evaluate((html) => html.scrollWidth <= html.clientWidth)
 }
 

@@ -1,5 +1,5 @@
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { serveDemo } from '../support/dash.ts'
 import { VIEWS, picture, visit } from './browser.ts'
 
@@ -31,45 +31,6 @@ function measuresOf(page: Page): Promise<Measures> {
     width: document.documentElement.scrollWidth,
   })`)
 }
-
-/** Targets smaller than 24 pixels. The target of a field in a label is the label. */
-const SMALL_TARGETS = `[...document.querySelectorAll('a[href], button, summary, select, input:not([type=hidden])')]
-  .filter((element) => element.checkVisibility() && !element.matches('.skip'))
-  .map((element) => element.closest('label:not(.unseen)') ?? element)
-  .filter((element) => {
-    const { width, height } = element.getBoundingClientRect()
-    return width < 24 || height < 24
-  })
-  .map((element) => element.outerHTML)`
-
-/** Pairs of visible texts that lie over each other. */
-const OVERPRINTS = `(() => {
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
-  const lines = []
-  while (walker.nextNode()) {
-    const text = walker.currentNode
-    const element = text.parentElement
-    if (text.data.trim() === '' || !element.checkVisibility({ opacityProperty: true })) continue
-    const box = element.getBoundingClientRect()
-    const isCut = getComputedStyle(element).overflow !== 'visible'
-    if (box.width <= 1 || element.closest('.unseen, .roomy, .skip')) continue
-    const range = document.createRange()
-    range.selectNodeContents(text)
-    // What a scrolled table or a shortened title hides is not shown.
-    const frame = element.closest('.rows, .title')?.getBoundingClientRect()
-    for (const { left, right, top, bottom } of range.getClientRects())
-      if (!frame || (top >= frame.top && bottom <= frame.bottom))
-      lines.push({ text: text.data.trim(), element, left, right: isCut ? Math.min(right, box.right) : right, top, bottom })
-  }
-  lines.sort((a, b) => a.top - b.top)
-  const overlap = (one, other) =>
-    one.element !== other.element &&
-    Math.min(one.right, other.right) - Math.max(one.left, other.left) > 2 &&
-    Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 6
-  return lines.flatMap((one, index) =>
-    lines.slice(index + 1, index + 40).filter((other) => overlap(one, other)).map((other) => one.text + ' / ' + other.text),
-  )
-})()`
 
 test('the first story is on the first screen of a desktop under one header row, and the page is short', async () => {
   const { page } = await visit(demo.url, { viewport: DESKTOP })
@@ -117,22 +78,6 @@ test.each([DESKTOP, PHONE, SMALL_PHONE])(
   },
 )
 
-describe.each([
-  ['phone', PHONE],
-  ['small phone', SMALL_PHONE],
-])('on a %s', (_name, viewport) => {
-  test.each([...VIEWS, ['filtered', '/?sort=month&minPoints=500'] as const])(
-    'every target is large enough, nothing overprints and nothing is cut off: %s',
-    async (what, path) => {
-      const { page } = await visit(`${demo.url}${path}`, { viewport })
-      await picture(page, `reading-${what}-${viewport.width}`)
-      expect(await page.evaluate<string[]>(SMALL_TARGETS)).toEqual([])
-      expect(await page.evaluate<string[]>(OVERPRINTS)).toEqual([])
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width)
-    },
-  )
-})
-
 test.each([740, 800, 961, 1024])('the header is one row in a window of %i pixels', async (width) => {
   const { page } = await visit(demo.url, { viewport: { width, height: 600 } })
   expect((await measuresOf(page)).header).toBeLessThanOrEqual(56)
@@ -168,17 +113,6 @@ const LAYOUT_SHIFT = `(() => {
   observer.observe({ type: 'layout-shift', buffered: true })
   return observer.takeRecords().reduce((sum, { value }) => sum + value, 0)
 })()`
-
-test.each(MORE_VIEWS)(
-  'with a text of 32 pixels a phone scrolls in one direction: %s',
-  async (_name, path) => {
-    const { page } = await visit(demo.url + path, { viewport: PHONE })
-    const devtools = await page.context().newCDPSession(page)
-    await devtools.send('Page.setFontSizes', { fontSizes: { standard: 32 } })
-    expect(await page.evaluate(`getComputedStyle(document.documentElement).fontSize`)).toBe('32px')
-    expect((await page.evaluate<number[]>(`[document.documentElement.scrollWidth]`))[0]).toBe(PHONE.width)
-  },
-)
 
 test('a print names the site and that it is a demo, the address and the day, and has no buttons', async () => {
   const { page } = await visit(`${demo.url}/?sort=year`, { viewport: DESKTOP })

@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { serveDemo } from '../support/dash.ts'
+import { VIEWS, accessibilityFindings, fitsScreen, flawsOf, picture, visit } from './browser.ts'
+
+let demo: Awaited<ReturnType<typeof serveDemo>>
+
+beforeAll(async () => {
+  demo = await serveDemo({ DASH_ALLOWED_ORIGINS: 'https://other.example' })
+})
+
+afterAll(() => demo.close())
+
+const dayBefore = (daysAgo: number): string =>
+  new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10)
+
+/** Every view of the demo, with its status if it is refused. */
+const PAGES: { name: string; path: string; status?: number }[] = [
+  ...VIEWS.map(([name, path]) => ({ name, path })),
+  { name: 'column', path: '/?sort=month&column=hackerNews' },
+  { name: 'filtered', path: '/?sort=month&minPoints=500' },
+  { name: 'filtered models', path: '/models?needs=tools&health=passed' },
+  { name: 'days of the Year', path: '/year/rows' },
+  { name: 'comparison', path: `/?day=${dayBefore(7)}&withDay=${dayBefore(3)}` },
+  { name: 'missed', path: `/?since=${dayBefore(14)}` },
+  { name: 'docs', path: '/docs' },
+  { name: 'guide', path: '/docs/ranking' },
+  { name: 'embedded chat', path: '/embed/chat' },
+  { name: 'refused', path: '/?sort=decade', status: 400 },
+  { name: '404', path: '/nothing', status: 404 },
+]
+
+/** Targets smaller than 24 pixels. The target of a field in a label is the label. */
+const SMALL_TARGETS = `[...document.querySelectorAll('a[href], button, summary, select, input:not([type=hidden])')]
+  .filter((element) => element.checkVisibility() && !element.matches('.skip'))
+  .map((element) => element.closest('label:not(.unseen)') ?? element)
+  .filter((element) => {
+    const { width, height } = element.getBoundingClientRect()
+    return width < 24 || height < 24
+  })
+  .map((element) => element.outerHTML)`
+
+/** Pairs of visible texts that lie over each other. */
+const OVERPRINTS = `(() => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+  const lines = []
+  while (walker.nextNode()) {
+    const text = walker.currentNode
+    const element = text.parentElement
+    if (text.data.trim() === '' || !element.checkVisibility({ opacityProperty: true })) continue
+    const box = element.getBoundingClientRect()
+    const isCut = getComputedStyle(element).overflow !== 'visible'
+    if (box.width <= 1 || element.closest('.unseen, .roomy, .skip')) continue
+    const range = document.createRange()
+    range.selectNodeContents(text)
+    // What a scrolled table or a shortened title hides is not shown.
+    const frame = element.closest('.rows, .title')?.getBoundingClientRect()
+    for (const { left, right, top, bottom } of range.getClientRects())
+      if (!frame || (top >= frame.top && bottom <= frame.bottom))
+      lines.push({ text: text.data.trim(), element, left, right: isCut ? Math.min(right, box.right) : right, top, bottom })
+  }
+  lines.sort((a, b) => a.top - b.top)
+  const overlap = (one, other) =>
+    one.element !== other.element &&
+    Math.min(one.right, other.right) - Math.max(one.left, other.left) > 2 &&
+    Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 6
+  return lines.flatMap((one, index) =>
+    lines.slice(index + 1, index + 40).filter((other) => overlap(one, other)).map((other) => one.text + ' / ' + other.text),
+  )
+})()`
+
+test.each(PAGES)(
+  'a view is accessible, fits, has no error, asks no other host and has no small or overprinted part, light and dark, at 1280, 375 and 320 pixels: $name',
+  async ({ name, path, status = 200 }) => {
+    const visited = await visit(demo.url + path, { viewport: { width: 1280, height: 800 } })
+    const { page } = visited
+    const look = async (width: number, colorScheme: 'light' | 'dark'): Promise<void> => {
+      await page.setViewportSize({ width, height: 800 })
+      await page.emulateMedia({ colorScheme })
+    }
+    await look(1280, 'light')
+    await picture(page, `view-${name}-wide-light`)
+    expect(await flawsOf(visited, status)).toEqual([])
+    await look(1280, 'dark')
+    expect(await accessibilityFindings(page, { runOnly: ['color-contrast'] })).toEqual([])
+    for (const [width, colorScheme] of [
+      [375, 'dark'],
+      [320, 'light'],
+    ] as const) {
+      await look(width, colorScheme)
+      expect(await page.evaluate<string[]>(SMALL_TARGETS)).toEqual([])
+      expect(await page.evaluate<string[]>(OVERPRINTS)).toEqual([])
+      expect(await fitsScreen(page)).toBe(true)
+    }
+    expect(await accessibilityFindings(page, { runOnly: ['target-size'] })).toEqual([])
+    await look(375, 'dark')
+    await picture(page, `view-${name}-narrow-dark`)
+    expect(await flawsOf(visited, status)).toEqual([])
+    const devtools = await page.context().newCDPSession(page)
+    await devtools.send('Page.setFontSizes', { fontSizes: { standard: 32 } })
+    expect(await page.evaluate(`getComputedStyle(document.documentElement).fontSize`)).toBe('32px')
+    expect(await fitsScreen(page)).toBe(true)
+  },
+)
