@@ -26,7 +26,7 @@ import { NOTHING, formatDay, html } from '../html.ts'
 import type { Html } from '../html.ts'
 import { exportedProofPanel } from './proof-panel.ts'
 import { daysOf } from './time-travel.ts'
-import { notesOf } from './year-view.ts'
+import { notesOf } from './rows.ts'
 
 /** The attribute by which a stored page shows that it links to the next one. */
 const NEXT = 'rel="next"'

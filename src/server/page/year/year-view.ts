@@ -1,4 +1,3 @@
-import { COLUMN_NAMES } from '../../../domain/feed/columns.ts'
 import type { ColumnName } from '../../../domain/feed/columns.ts'
 import { applyRule, paramsOfRule, parseRule } from '../../../domain/feed/rule.ts'
 import type { FeedRule } from '../../../domain/feed/rule.ts'
@@ -8,10 +7,9 @@ import { formatInstant } from '../../../domain/time.ts'
 import type { Day, Instant } from '../../../domain/time.ts'
 import { atOfDay, momentAt } from '../../../domain/year/history/calendar.ts'
 import type { Moment, TimelineStop } from '../../../domain/year/history/calendar.ts'
-import { lastStops, periodWith, stayOf } from '../../../domain/year/history/rank-history.ts'
-import type { RankedYear, Stay, TimelinePeriod } from '../../../domain/year/history/rank-history.ts'
+import { lastStops, periodWith } from '../../../domain/year/history/rank-history.ts'
+import type { TimelinePeriod } from '../../../domain/year/history/rank-history.ts'
 import type { YearEnvelope } from '../../../domain/year/schema.ts'
-import type { Manifest } from '../../../domain/year/ledger.ts'
 import { codeOf } from '../../route.ts'
 import { envelopeOf } from '../../year/proved-publications.ts'
 import type { ProvedPublication } from '../../year/proved-publications.ts'
@@ -19,16 +17,16 @@ import { ranksContract } from '../../year/rank-routes.ts'
 import { manifestsOf, stopsOnce, PUBLICATIONS_MAX } from '../../year/year-lists.ts'
 import type { ListsByDigest } from '../../year/year-lists.ts'
 import { ORDERS, feedColumns, isEmptyFeed, titleOf } from '../feed-columns.ts'
-import type { RowNotes } from '../feed-columns.ts'
 import { NO_MATCH } from '../feed-rule.ts'
-import { NOTHING, ageOf, formatCounted, formatDay, html, instantOf } from '../html.ts'
+import { NOTHING, ageOf, formatDay, html, instantOf } from '../html.ts'
 import type { Html } from '../html.ts'
 import { firstTitles, withQuery } from '../layout.ts'
 import type { PageSources, View } from '../rendered-pages.ts'
 import type { SectionContent } from '../sections.ts'
-import { NEW, rankChange, yearComparison } from './comparison.ts'
+import { yearComparison } from './comparison.ts'
 import { proofPanel } from './proof-panel.ts'
 import type { Evidence } from './proof-panel.ts'
+import { notesOf } from './rows.ts'
 import { publicationsOfPeriod, timeline } from './timeline.ts'
 import { addressOfDays, gapNotice, isYear, parseMoments } from './time-travel.ts'
 import type { Moments } from './time-travel.ts'
@@ -214,79 +212,6 @@ function listsOf(frame: Frame, feed: YearEnvelope['feed']): Html {
 
 function ruleText(rule: FeedRule | null): string {
   return rule === null ? '' : `: ${describeRule(rule)}`
-}
-
-/** Marks of ranks against the publication before, and the stay of each item. */
-export function notesOf({ shown, stops }: Pick<Frame, 'shown' | 'stops'>, lists: ListsByDigest): RowNotes {
-  const manifests = manifestsOf(shown)
-  const previous = lists.get(manifests.at(-2)?.sha256 ?? '')
-  const isStart = manifestsOf(stops)[0] === manifests[0]
-  const years = Object.fromEntries(
-    COLUMN_NAMES.map((name) => [name, ranksByDay(manifests, lists, name)]),
-  ) as Record<ColumnName, RankedYear[]>
-  return (column, { key, rank }) => {
-    const before = previous?.ranks[column].get(key)
-    const stay = stayOf(key, years[column], isStart)
-    return {
-      mark: previous && rank !== undefined ? markOf(before, rank) : UNMOVED,
-      note: stay && saysMore(stay, rank) ? stayNote(stay, rank) : NOTHING,
-    }
-  }
-}
-
-function markOf(before: number | undefined, rank: number): Html {
-  if (before === undefined) return NEW
-  return before === rank ? UNMOVED : rankChange(before - rank)
-}
-
-/** The place of a mark that scripts may show. */
-const UNMOVED = html`<span></span>`
-
-/** The ranks of a list in each publication; null for an older layout. */
-export function ranksByDay(
-  manifests: readonly Manifest[],
-  lists: ListsByDigest,
-  column: ColumnName,
-): RankedYear[] {
-  return manifests.map(({ asOfDay, sha256 }) => ({
-    asOfDay,
-    ranks: lists.get(sha256)?.ranks[column] ?? null,
-  }))
-}
-
-/** The best rank of an item in a list, and how long it has stayed there, in a sentence. */
-export function stayText({ peak, days, entered, before }: Stay): string {
-  const day = longDay(entered)
-  const stay = {
-    absent: `${formatCounted(days, 'days')}, entered ${day}`,
-    none: `${formatCounted(days, 'days')}, there since the first publication, of ${day}`,
-    unknown: `over ${formatCounted(days, 'days')}, entered before ${day}`,
-  }
-  return `highest #${peak}, ${stay[before]}`
-}
-
-/** True if a stay is not only that the item always had its present rank at best, and was never seen to enter. */
-function saysMore({ peak, before }: Stay, rank: number | undefined): boolean {
-  return peak !== rank || before === 'absent'
-}
-
-/** The stay of an item in short, for its row: the best rank if it is another than the present one, and the days. */
-function stayNote(stay: Stay, rank: number | undefined): Html {
-  const text = stayText(stay)
-  const { peak, days, before } = stay
-  const length = `${days}${before === 'unknown' ? '+' : ''} ${days === 1 ? 'day' : 'days'}`
-  return html`<span class="stay" title="${text}"
-    ><span aria-hidden="true"
-      >${peak === rank ? length : html`best #${peak}<span class="roomy"> · ${length}</span>`}</span
-    ><span class="unseen">${text}</span></span
-  >`
-}
-
-const LONG_DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', timeZone: 'UTC' })
-
-/** A day of the last year, `2 March`. */
-function longDay(day: Day): string {
-  return LONG_DAY.format(Date.parse(day))
 }
 
 function coverageLine({ coverage }: YearEnvelope): Html {
