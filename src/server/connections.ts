@@ -94,8 +94,7 @@ export function boundConnections(
     // Free the slot now: the socket reports its close later.
     forget(socket)
     if (socket.destroyed) return
-    log.warn({ code }, 'connection cut')
-    if (response) notesOf(response).cut = true
+    log.warn({ requestId: notesOf(response).id, code }, 'connection cut')
     socket.destroy()
   }
 

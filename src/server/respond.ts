@@ -34,8 +34,6 @@ export interface ResponseNotes {
   route?: string | null
   /** Public code of a refusal. */
   code?: string
-  /** True when the server cut the connection. */
-  cut?: true
   /** Ends the turn of the request among those of its address before its response is made. */
   endTurn?: () => void
 }

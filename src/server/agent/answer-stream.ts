@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { H3Event } from 'h3'
 import type { AgentEvent, LastEvent } from '../../domain/agent/schema.ts'
-import { STREAM_BUFFER_MAX_BYTES, notesOf, respondStream } from '../respond.ts'
+import { STREAM_BUFFER_MAX_BYTES, respondStream } from '../respond.ts'
 
 /** Longest text of one event, in UTF-16 code units; it bounds the buffer when a model sends a large delta. */
 const DELTA_MAX_LENGTH = 4_096
@@ -16,8 +16,6 @@ interface ResponseSocket {
 export interface AnswerOutput {
   /** False after the client disconnected or the terminal event was sent. */
   readonly isOpen: boolean
-  /** True if the server cut the connection, for example because the client stopped reading. */
-  readonly wasCut: boolean
   /** Sends an event; resolves when the output can take more or the client is gone. */
   send(event: AgentEvent): Promise<void>
   /** Sends the terminal event, which ends the response. */
@@ -49,8 +47,7 @@ export class AnswerStream implements AnswerOutput {
   readonly #options: AnswerStreamOptions
   readonly #frame: FrameEvent
   readonly #pings: NodeJS.Timeout
-  #state: 'open' | 'ended' | 'closed' = 'open'
-  #wasCut = false
+  #isOpen = true
   #isStarted = false
   #onDrain: (() => void) | null = null
 
@@ -67,11 +64,7 @@ export class AnswerStream implements AnswerOutput {
   }
 
   get isOpen(): boolean {
-    return this.#state === 'open'
-  }
-
-  get wasCut(): boolean {
-    return this.#wasCut
+    return this.#isOpen
   }
 
   async send(event: AgentEvent): Promise<void> {
@@ -84,7 +77,7 @@ export class AnswerStream implements AnswerOutput {
   end(event: LastEvent): void {
     if (!this.isOpen) return
     void this.#write(this.#frame(event))
-    this.#state = 'ended'
+    this.#isOpen = false
     clearInterval(this.#pings)
     this.body.push(null)
   }
@@ -113,13 +106,10 @@ export class AnswerStream implements AnswerOutput {
 
   #close(): void {
     clearInterval(this.#pings)
-    if (this.#state === 'closed') return
-    const { isOpen } = this
-    const { socket, onDisconnect } = this.#options
-    this.#wasCut = isOpen && notesOf(socket).cut === true
-    this.#state = 'closed'
     this.#drain()
-    if (isOpen) onDisconnect()
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    this.#options.onDisconnect()
   }
 }
 

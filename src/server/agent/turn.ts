@@ -254,7 +254,7 @@ async function settle({ ledger, clock, log }: AgentPorts, turn: string, cost: nu
 
 /** Logs a turn in one line and counts it, without any text of the conversation or data of the caller. */
 function report({ log, meter }: AgentPorts, turn: Turn, last: LastEvent | null): void {
-  const { request, stream, tally, source, scope, firstDeltaMs } = turn
+  const { request, tally, source, scope, firstDeltaMs } = turn
   const outcome: TurnOutcome =
     last === null
       ? { kind: 'gone' }
@@ -276,7 +276,6 @@ function report({ log, meter }: AgentPorts, turn: Turn, last: LastEvent | null):
     terminal,
     ...failure,
     ...(isUnreachable ? { engine: turn.provider.url } : {}),
-    ...(terminal === 'gone' ? { cut: stream.wasCut } : {}),
     rounds: tally.rounds,
     calls: tally.calls,
     characters: tally.text.length,

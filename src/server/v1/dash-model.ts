@@ -15,7 +15,7 @@ import { fromQuotaStore, requireRunnable } from '../agent/service.ts'
 import type { AgentPorts } from '../agent/service.ts'
 import type { Turns } from '../agent/turn.ts'
 import { addressLimit, addressOf } from '../callers.ts'
-import { requestId, NO_STORE, notesOf, respondJson } from '../respond.ts'
+import { requestId, NO_STORE, respondJson } from '../respond.ts'
 import { codeOf } from '../route.ts'
 import { V1Refusal, keyIn, NO_RETRY } from './contracts.ts'
 
@@ -188,26 +188,19 @@ function errorOf(event: ErrorEvent): V1Error {
 /** An answer as one document, sent when it is complete. */
 class WholeCompletion implements AnswerOutput {
   readonly #head: CompletionHead
-  readonly #socket: AnswerStreamOptions['socket']
   readonly #last: Promise<LastEvent | null>
   #resolve: (last: LastEvent | null) => void = () => undefined
   #text = ''
-  #state: 'open' | 'ended' | 'closed' = 'open'
-  #wasCut = false
+  isOpen = true
 
   constructor({ socket, onDisconnect }: AnswerStreamOptions, head: CompletionHead) {
     this.#head = head
-    this.#socket = socket
     this.#last = new Promise((resolve) => (this.#resolve = resolve))
-    socket?.once('close', () => this.#close(onDisconnect))
-  }
-
-  get isOpen(): boolean {
-    return this.#state === 'open'
-  }
-
-  get wasCut(): boolean {
-    return this.#wasCut
+    socket?.once('close', () => {
+      const wasOpen = this.isOpen
+      this.end(null)
+      if (wasOpen) onDisconnect()
+    })
   }
 
   send(event: AgentEvent): Promise<void> {
@@ -215,10 +208,10 @@ class WholeCompletion implements AnswerOutput {
     return Promise.resolve()
   }
 
-  end(event: LastEvent): void {
-    if (!this.isOpen) return
-    this.#state = 'ended'
-    this.#resolve(event)
+  /** @param last null after the client disconnected */
+  end(last: LastEvent | null): void {
+    this.isOpen = false
+    this.#resolve(last)
   }
 
   async respond(event: H3Event, headers: Readonly<Record<string, string>>): Promise<Response> {
@@ -240,13 +233,5 @@ class WholeCompletion implements AnswerOutput {
       choices: [{ index: 0, message, logprobs: null, ...STOPPED }],
       usage: usageOf(done),
     }
-  }
-
-  #close(onDisconnect: () => void): void {
-    if (!this.isOpen) return
-    this.#wasCut = notesOf(this.#socket).cut === true
-    this.#state = 'closed'
-    onDisconnect()
-    this.#resolve(null)
   }
 }

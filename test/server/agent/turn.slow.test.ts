@@ -124,9 +124,7 @@ describe('a turn', () => {
     await answer.until(': ping\n\n')
     expect(server.provider.requests).toEqual([])
     answer.disconnect()
-    expect(await settledWell(server)).toMatchObject([
-      { terminal: 'gone', cut: false, costMicroUsd: 0, rounds: 0 },
-    ])
+    expect(await settledWell(server)).toMatchObject([{ terminal: 'gone', costMicroUsd: 0, rounds: 0 }])
   })
 
   test('a turn sends pings while it is silent, between events only, and never after the last one', async () => {
