@@ -1,8 +1,5 @@
 import type { H3Event } from 'h3'
 import type { RankedModel, StoredRun } from '../../domain/models/schema.ts'
-import type { ServedRun } from '../../domain/models/shortlist.ts'
-import type { Clock } from '../../domain/ports.ts'
-import type { Instant } from '../../domain/time.ts'
 import type {
   CompletionNeeds,
   CompletionRequest,
@@ -36,25 +33,8 @@ const MODEL_PATH = '/v1/models/'
 /** Keys of this server begin so; they must never reach the routing service. */
 const DASH_KEY_PREFIX = 'dck_'
 
-/** A new ranking takes effect after this time at the latest; a read of the store costs more than passing a call on. */
-const RANKING_TTL_MS = 10_000
-
-/** Keeps the result of a successful read for `ms` milliseconds. */
-function keptFor(ms: number, read: ServedRecommendation, clock: Clock): ServedRecommendation {
-  let kept: { at: Instant; served: ServedRun } | null = null
-  return async () => {
-    const at = clock()
-    if (kept !== null && at >= kept.at && at - kept.at < ms) return kept.served
-    const served = await read()
-    // The seed stands for a store that cannot be read, or has nothing yet.
-    kept = served.seed ? null : { at, served }
-    return served
-  }
-}
-
 /** The OpenAI-compatible interface (docs/v1.md), mounted only if `DASH_V1` is set. */
-export function v1Routes(ports: V1Ports, stored: ServedRecommendation, compute: Compute): Route[] {
-  const recommendation = keptFor(RANKING_TTL_MS, stored, ports.clock)
+export function v1Routes(ports: V1Ports, recommendation: ServedRecommendation, compute: Compute): Route[] {
   const limits = openLimits(ports.clock)
   const addressIn = (event: H3Event): string => addressOf(event, ports.trustedProxies)
 
