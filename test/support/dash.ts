@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -26,8 +26,6 @@ export interface RunOptions {
   stdin?: string | Buffer
   /** Runs with file modes binding even root; needs `setpriv` when the tests run as root. */
   boundByModes?: boolean
-  /** File that receives standard error instead of the test. */
-  stderrFile?: string
   /** Command that wraps the program, such as `strace …`. */
   wrapper?: readonly string[]
 }
@@ -91,16 +89,15 @@ function watchProgram(child: ChildProcess): StartedProgram {
 /** Starts the program with no environment variable of this process except PATH and the folder of temporary files. */
 function spawnDash(
   args: readonly string[],
-  { env = {}, cwd, boundByModes = false, stderrFile, wrapper = [] }: RunOptions = {},
+  { env = {}, cwd, boundByModes = false, wrapper = [] }: RunOptions = {},
 ): ChildProcess {
   const prefix = boundByModes && process.getuid?.() === 0 ? BOUND_BY_MODES : []
   const [command = process.execPath, ...rest] = [...prefix, ...wrapper, process.execPath, PROGRAM, ...args]
-  const child = spawn(command, rest, {
+  return spawn(command, rest, {
     cwd: cwd ?? tmpdir(),
-    stdio: ['pipe', 'pipe', stderrFile === undefined ? 'pipe' : openSync(stderrFile, 'w')],
+    stdio: 'pipe',
     env: { PATH: process.env['PATH'] ?? '', TMPDIR: tmpdir(), ...env },
   })
-  return child
 }
 
 /** Runs the program to its end. */

@@ -20,7 +20,6 @@ export interface TestTerminal {
   enter(line: string): Promise<void>
   /** Pastes text as a terminal does, with bracketed paste if the program enabled it. */
   paste(text: string): Promise<void>
-  resize(columns: number, rows: number): Promise<void>
   /** The current screen with its scrollback, without trailing spaces. */
   screen(): Promise<string>
   /** Waits for output until the screen is as wanted; returns it. */
@@ -129,7 +128,6 @@ export async function openTerminal(
       await tmux('load-buffer', file)
       await tmux('paste-buffer', '-p', '-r')
     },
-    resize: async (width, height) => void (await tmux('refresh-client', '-C', `${width}x${height}`)),
     screen,
     async until(expected) {
       const matches = (text: string): boolean =>

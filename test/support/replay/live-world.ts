@@ -34,10 +34,10 @@ export async function replay(): Promise<Replay> {
 /** Every live source, reading the replayed ones by a client of its own. */
 export function sourcesOf(
   { urls }: Replay,
-  changes: { memory?: SourceMemory; tokens?: Partial<SourceTokens>; answerMs?: number; clock?: Clock } = {},
+  changes: { memory?: SourceMemory; tokens?: Partial<SourceTokens>; clock?: Clock } = {},
 ): LiveSource[] {
-  const { memory = null, answerMs = 10_000, clock = () => NOW } = changes
-  const client = sourceClient({ clock, responseTimeoutMs: answerMs, memory })
+  const { memory = null, clock = () => NOW } = changes
+  const client = sourceClient({ clock, memory })
   return liveSources(client, {
     sourceUrls: {
       hn: urls.hn,
