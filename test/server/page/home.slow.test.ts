@@ -248,11 +248,4 @@ describe('the page', () => {
       expect(facts(page).replaceAll("'", '&#39;')).toContain(told)
     },
   )
-
-  test('the page marks a late publication', async () => {
-    const workspace = await filled()
-    const later = await get(workspace, '/', { clock: () => NOON + 2 * 86_400_000 })
-    expect(facts(later.page)).toContain('the next one is late')
-    expect(facts((await get(workspace, '/')).page)).not.toContain('late')
-  })
 })

@@ -106,13 +106,6 @@ describe('the page of an item', () => {
     expect(response.page).not.toContain('<script>')
   })
 
-  test('the page of an item that is not stored has its refusal alone', async () => {
-    const { workspace } = await observed()
-    const { page, text } = await get(workspace, '/item?key=hn-999999999')
-    expect(page.match(/<section /g)).toHaveLength(1)
-    expect(text).not.toMatch(/In the Top Year|Similar items/)
-  })
-
   test('the page of an item draws its ranks in the Year and its points below them, broken where it has none', async () => {
     const { workspace, key } = await observed()
     const { page } = await get(workspace, `/item?key=${key}`)

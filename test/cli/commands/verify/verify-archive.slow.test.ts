@@ -66,15 +66,6 @@ describe('verify-archive', () => {
     expect(stateOfFolder(workspace.folder)).toEqual(before)
   })
 
-  test('a sound archive prints one line, and nothing under --quiet', async () => {
-    const { folder } = await publishedWorkspace(DAYS.slice(0, 1))
-    const spoken = await dash(['verify-archive', '--data-dir', folder])
-    expect([spoken.code, spoken.stderr]).toEqual([0, expect.stringMatching(NO_RECORD)])
-    expect(spoken.stdout).toMatch(/^sound: 1 publication, 1 object with .* read, 0 gaps, head 1 \w{16}\n$/)
-    const quiet = await dash(['verify-archive', '--data-dir', folder, '--quiet'])
-    expect(quiet).toEqual({ code: 0, stdout: '', stderr: '' })
-  })
-
   test('audits of the whole archive, of a part, and of damage are recorded in the state database', async () => {
     const workspace = await publishedWorkspace(DAYS)
     expect(await workspace.audits.newest()).toBeNull()
