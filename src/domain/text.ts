@@ -3,11 +3,7 @@
  * visible characters stay.
  */
 
-/**
- * Every Unicode line ending except `
- *
- * ` alone.
- */
+/** Every Unicode line ending except a line feed alone. */
 export const LINE_ENDS = /\r\n?|[\v\f\u0085\u2028\u2029]/g
 
 /**
@@ -51,10 +47,8 @@ const KEPT = new Map([
 const RESTORED = new Map([...KEPT].map(([joiner, mark]) => [mark, joiner]))
 
 /**
- * Cleans stored text for a model: well-formed Unicode with `
- *
- * ` line endings and without invisible characters. Emoji sequences and shaped letters stay. Cleaning twice changes
- * nothing.
+ * Cleans stored text for a model: well-formed Unicode with line feeds and without invisible characters. Emoji sequences
+ * and shaped letters stay. Cleaning twice changes nothing.
  */
 export function visibleText(text: string): string {
   return text
@@ -92,12 +86,12 @@ export function firstBytes(text: string, bytes: number): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(beginning, { stream: true })
 }
 
-/** Longest text in a report, in characters. */
 /** Removes characters that override the direction of a text; isolates and marks, which languages need, stay. */
 export function withoutOverrides(text: string): string {
   return text.replaceAll(/[\u202a-\u202e]/g, '')
 }
 
+/** Longest text in a report, in characters. */
 const TEXT_MAX_LENGTH = 400
 
 /** Shortens a text for a report to one line; a shortened text ends in `…`. */
