@@ -105,19 +105,23 @@ export function libsqlEvaluations(database: Database): State['evaluations'] {
       )
     },
 
-    async countAttempt({ run, model, kind, sentAt }, { token, maxSentBefore, maxCountedBefore }) {
-      const guardArgs = [dayOf(sentAt), sentAt, model, token, maxSentBefore]
-      // The reason is read in the same transaction as the refusal.
-      const [inserted, state] = await write(
-        { sql: COUNT_ATTEMPT, args: [...guardArgs, maxCountedBefore, run, kind] },
-        { sql: `SELECT ${HAS_LEASE}, ${MODEL_HAS_ATTEMPTS_LEFT}`, args: guardArgs },
-      )
-      const counted = inserted?.rows[0]?.[0]
-      if (counted !== undefined && counted !== null) return { counted: Number(counted) }
-      const [hasLease, modelHasAttemptsLeft] = Array.from(state?.rows[0] ?? [], Number)
-      if (hasLease !== 1) return { refused: 'lease_lost' }
-      return { refused: modelHasAttemptsLeft === 1 ? 'day_spent' : 'model_spent' }
-    },
+    countAttempt: ({ run, model, kind, sentAt }, { token, maxCountedBefore }) =>
+      database.use((client) =>
+        client.transact(async (tx) => {
+          const { rows: found } = await tx.execute({
+            sql: COUNTED,
+            args: [dayOf(sentAt), sentAt, token],
+          })
+          const [held, counted] = Array.from(found[0] ?? [], Number)
+          if (held !== 1) return { refused: 'lease_lost' }
+          if (maxCountedBefore !== null && Number(counted) > maxCountedBefore) return { refused: 'day_spent' }
+          const { rows } = await tx.execute({
+            sql: INSERT_ATTEMPT,
+            args: [run, model, kind, dayOf(sentAt), sentAt],
+          })
+          return { counted: Number(rows[0]?.[0]) }
+        }),
+      ),
 
     async settleAttempt(attempt, { settledAt, class: responseClass, status, latencyMs, asAsked, tasks }) {
       const asked = asAsked === null ? null : Number(asAsked)
@@ -198,15 +202,12 @@ const INSERT_REJECTIONS = `
   SELECT ?1, value ->> 0, value ->> 1 FROM json_each(?2) WHERE true
   ON CONFLICT (run, model) DO NOTHING`
 
-const HAS_LEASE = 'EXISTS (SELECT 1 FROM evaluation_lease WHERE token = ?4 AND expires_at > ?2)'
+/** The lease, and all requests of the day. */
+const COUNTED = `
+  SELECT EXISTS (SELECT 1 FROM evaluation_lease WHERE token = ?3 AND expires_at > ?2), ${COUNTED_OF_DAY}`
 
-const MODEL_HAS_ATTEMPTS_LEFT = `
-  (SELECT count(*) FROM evaluation_attempts WHERE day = ?1 AND model = ?3) <= ?5`
-
-const COUNT_ATTEMPT = `
-  INSERT INTO evaluation_attempts (run, model, kind, day, sent_at) SELECT ?7, ?3, ?8, ?1, ?2
-  WHERE ${HAS_LEASE} AND ${MODEL_HAS_ATTEMPTS_LEFT} AND (?6 IS NULL OR ${COUNTED_OF_DAY} <= ?6)
-  RETURNING id`
+const INSERT_ATTEMPT = `
+  INSERT INTO evaluation_attempts (run, model, kind, day, sent_at) VALUES (?, ?, ?, ?, ?) RETURNING id`
 
 const SETTLE_ATTEMPT = `
   UPDATE evaluation_attempts

@@ -242,18 +242,16 @@ export interface EndpointRecord {
   latencyMs: number | null
 }
 
-/** Conditions for recording a request, checked in the same statement. */
+/** Conditions for recording a request, checked in the same transaction. */
 export interface AttemptGuard {
   /** Token of the lease. */
   token: string
-  /** Most requests of the model on this UTC day before this one. */
-  maxSentBefore: number
   /** Most requests of the UTC day, including the chat's, before this one; null without a limit. */
   maxCountedBefore: number | null
 }
 
 /** The number of an attempt, or the reason why none was recorded. */
-export type CountedAttempt = { counted: number } | { refused: 'lease_lost' | 'model_spent' | 'day_spent' }
+export type CountedAttempt = { counted: number } | { refused: 'lease_lost' | 'day_spent' }
 
 /** The record of a run that ended. */
 export interface RunEnd {

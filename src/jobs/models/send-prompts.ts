@@ -135,13 +135,11 @@ async function send(session: PromptSession, call: QueuedCall): Promise<void> {
     measured.stop = { reason: 'day_ended', resetAt: null, preview: '' }
     return
   }
-  const sentToday = run.history.models.get(model)?.sentToday ?? 0
-  const maxSentBefore = sentToday + requestsLeftOfModel(run.mode, sentToday) - 1
-  const guard = { token, maxSentBefore, maxCountedBefore: run.plan.maxCountedBefore }
+  const guard = { token, maxCountedBefore: run.plan.maxCountedBefore }
   // A crash from here on: the request counts, sent or not.
   const recorded = await evaluations.countAttempt({ run: number, model, kind, sentAt }, guard)
   if ('refused' in recorded) {
-    if (recorded.refused !== 'day_spent')
+    if (recorded.refused === 'lease_lost')
       throw new Refusal<LeaseRefusal>(
         'lease_lost',
         'another evaluation took over the lease; this run stopped',

@@ -6,7 +6,7 @@ import { DAMAGED } from '../../support/refusals.ts'
 import { evaluationsContract } from './evaluations-contract.ts'
 import { connectEvaluations, evaluationsInFile, evaluationsInMemory } from './open-chat.ts'
 import { rawClient } from '../sqlite/lock-holder.ts'
-import { REQUESTS_PER_MODEL, RESERVED_REQUESTS } from '../../../src/domain/models/quota.ts'
+import { RESERVED_REQUESTS } from '../../../src/domain/models/quota.ts'
 import { startOfDay } from '../../../src/domain/time.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import type { ScriptProcess } from '../../support/compiled-sources.ts'
@@ -48,7 +48,7 @@ const RACER = `
     chat: () => allowance.countChatRequest('a/b:free', ${NOW}, ${MOST + RESERVED_REQUESTS}),
     evaluation: async (number) => {
       const attempt = { run: Number(run), model: 'a/' + number + ':free', kind: 'text', sentAt: ${NOW} }
-      const guard = { token, maxSentBefore: ${REQUESTS_PER_MODEL - 1}, maxCountedBefore: ${MOST - 1} }
+      const guard = { token, maxCountedBefore: ${MOST - 1} }
       return 'counted' in await evaluations.countAttempt(attempt, guard)
     },
   }[kind]
