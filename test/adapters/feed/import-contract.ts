@@ -80,7 +80,7 @@ export function importContract(name: string, engine: FeedOpener): void {
             close()
           }
         }),
-        { numRuns: 60 },
+        { numRuns: 30 },
       )
     })
 
@@ -108,7 +108,7 @@ export function importContract(name: string, engine: FeedOpener): void {
           }
         }),
         {
-          numRuns: 60,
+          numRuns: 30,
           examples: [
             [{ sourceId: '007', title: '1e3', url: 'null', points: LARGEST, comments: -LARGEST }],
             [{ sourceId: '\uFEFF', title: '\uFEFFx\u2028\u0001"\\', url: '😀', points: 0, comments: 0 }],

@@ -301,7 +301,7 @@ function queryContract(name: string, engine: FeedOpener): void {
           const { mentions } = await search.termTrend({ term: query, from: null, to: null })
           expect(Math.max(items.length, mentions)).toBeLessThanOrEqual(2)
         }),
-        { numRuns: 150 },
+        { numRuns: 60 },
       )
       expect(await titlesOf(search, 'robert drop table')).toEqual(['Robert"); DROP TABLE signals;--'])
     })

@@ -72,7 +72,7 @@ export function windowContract(name: string, engine: FeedOpener): void {
             close()
           }
         }),
-        { numRuns: 100 },
+        { numRuns: 40 },
       )
     }, 60_000)
 

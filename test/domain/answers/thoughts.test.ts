@@ -248,7 +248,7 @@ test('the result does not depend on the chunks', () => {
       expect(filtered(text.split(''), isHeld)).toEqual(whole)
       expect(filtered(chunks, isHeld)).toEqual(whole)
     }),
-    { numRuns: 5_000 },
+    { numRuns: 2_000 },
   )
 })
 

@@ -33,7 +33,14 @@ describe('a canonical URL', () => {
   })
 
   test('a canonical URL is its own canonical URL', () => {
-    const url = fc.webUrl({ withFragments: true, withQueryParameters: true })
+    const host = fc.constantFrom(
+      'https://example.org',
+      'http://WWW.Example.org:80/',
+      'https://m.a-b.example/a//b/',
+      'https://[::1]:8080/',
+    )
+    const tail = fc.string({ unit: fc.constantFrom(...'%/?#&=.+-_~:;@aZ09 é'), maxLength: 30 })
+    const url = fc.tuple(host, tail).map((parts) => parts.join(''))
     const noise = fc.oneof(fc.constant(''), anyText({ maxLength: 20 }))
     fc.assert(
       fc.property(url, noise, (start, end) => {

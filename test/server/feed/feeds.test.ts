@@ -95,7 +95,7 @@ describe.each(XML_PATHS)('%s with hostile titles', (path) => {
         )
         expect(items.map(({ title }) => title)).toEqual(events.map(({ title }) => asXml(title).trim()))
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     )
   })
 })
@@ -222,8 +222,8 @@ const decoded = (text: string): string =>
 test('a converted URI has only allowed characters, and the same target as the URL', () => {
   const text = fc.string({ unit: fc.constantFrom(...Array.from('%#"\'<>[]^`{|}\\ az09éß漢?&=/')) })
   fc.assert(
-    fc.property(fc.webPath(), text, text, (path, query, fragment) => {
-      const url = `https://example.com${path}?${query}#${fragment}`
+    fc.property(text, text, text, (path, query, fragment) => {
+      const url = `https://example.com/${path.replaceAll(/[\\#?]/g, '')}?${query}#${fragment}`
       const uri = uriOf(url)
       expect(uri).toMatch(URI)
       expect(decoded(uri)).toBe(decoded(new URL(url).href))

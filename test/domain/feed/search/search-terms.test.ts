@@ -72,7 +72,7 @@ describe('a search text', () => {
         const terms = parseSearchText(written)
         expect(terms.length === 0 || hasTerms(indexedWords(written), terms)).toBe(true)
       }),
-      { numRuns: 5_000 },
+      { numRuns: 2_000 },
     )
   })
 })

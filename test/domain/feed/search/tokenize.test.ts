@@ -61,7 +61,7 @@ describe('the words of a text', () => {
         const whole = words.filter((word) => !isPaired(word))
         expect(tokenize(whole.join(' '))).toEqual(whole)
       }),
-      { numRuns: 5_000 },
+      { numRuns: 2_000 },
     )
   })
 })
@@ -87,7 +87,7 @@ describe('the places of words', () => {
           expect(end).toBeLessThanOrEqual(written.length)
         }
       }),
-      { numRuns: 5_000 },
+      { numRuns: 2_000 },
     )
   })
 })

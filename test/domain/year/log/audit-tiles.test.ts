@@ -69,7 +69,7 @@ describe('tiles and bundles of a host', () => {
           expect(found(size, [index], damage, hasLedger)).toEqual([expected])
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 80 },
     )
   })
 
@@ -108,7 +108,7 @@ describe('tiles and bundles of a host', () => {
         )
         expect(lines).toEqual(expect.arrayContaining(paths))
       }),
-      { numRuns: 150 },
+      { numRuns: 80 },
     )
   })
 
