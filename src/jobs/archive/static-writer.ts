@@ -25,7 +25,7 @@ import {
   staticTilePath,
   staticTiles,
 } from '../../domain/year/log/static-layout.ts'
-import type { StoredLog } from '../../domain/year/log/stored-log.ts'
+import type { StoredLog } from '../../domain/year/log/check-log.ts'
 import { entriesOf, tileBytes } from '../../domain/year/log/tiles.ts'
 import { inBatches } from './copy.ts'
 import type { CopyWriter } from './copy.ts'

@@ -1,8 +1,9 @@
-import { finding } from '../finding.ts'
+import { storageDamaged } from '../../refusal.ts'
+import { describeFinding, finding } from '../finding.ts'
 import { utf8Text } from '../../text.ts'
 import type { Finding } from '../finding.ts'
 import type { LedgerRow } from '../ledger.ts'
-import { forkOf, ledgerTree, logFileName } from './log-history.ts'
+import { forkOf, ledgerTree, logFileName, newestNoteSize, newestPolicyNumber } from './log-history.ts'
 import type { LogFile } from './log-history.ts'
 import { parsePolicy } from './log-policy.ts'
 import type { MerkleTree } from './merkle-tree.ts'
@@ -41,46 +42,95 @@ export function auditLog(
   const behind = record === null ? null : forkOf(tree, record)
   const findings =
     behind === null ? [] : [finding('log_forked', LOG_RECORD, 'the tree of the ledger', behind)]
-  return files.length === 0 ? findings : [...findings, ...auditFiles(tree, files)]
+  if (files.length === 0) return findings
+  const read = readFiles(files)
+  const forks = read.notes.flatMap(({ file, checkpoint }) => {
+    const fork = forkOf(tree, checkpoint)
+    return fork === null ? [] : [finding('log_forked', logFilePath(file), 'the tree of the ledger', fork)]
+  })
+  return [...findings, ...read.findings, ...forks]
 }
 
-function auditFiles(tree: MerkleTree, files: readonly AuditedLogFile[]): Finding[] {
-  const texts = new Map(files.map(({ file, bytes }) => [logFilePath(file), utf8Text(bytes)]))
+/** The valid files of a log, and the findings about the others. */
+interface ReadFiles {
+  /** Text of a policy; null without a valid one. */
+  policy: string | null
+  notes: { file: LogFile; note: string; checkpoint: Checkpoint }[]
+  findings: Finding[]
+}
+
+function readFiles(files: readonly AuditedLogFile[]): ReadFiles {
   const keys: VerifierKey[] = []
-  let hasPolicy = false
-  const findings: Finding[] = []
-  for (const { file } of files) {
-    if (file.kind !== 'policy') continue
-    const parsed = parsePolicy(texts.get(logFilePath(file)) ?? '')
-    hasPolicy = true
-    if (parsed.problem === null) keys.push(...parsed.keys)
-    else findings.push(invalid(file, 'a policy', parsed.problem))
+  const read: ReadFiles = { policy: null, notes: [], findings: [] }
+  const policies = files.filter(({ file }) => file.kind === 'policy')
+  for (const { file, bytes } of policies) {
+    const text = utf8Text(bytes)
+    const parsed = parsePolicy(text)
+    if (parsed.problem === null) {
+      keys.push(...parsed.keys)
+      read.policy = text
+    } else read.findings.push(invalid(file, 'a policy', parsed.problem))
   }
   // Without a policy, one finding says so instead of one for each note.
-  if (!hasPolicy) findings.push(invalid({ kind: 'policy', number: 1 }, 'a policy', 'no policy is stored'))
-  for (const { file } of files) {
-    const text = texts.get(logFilePath(file)) ?? ''
-    if (file.kind === 'note') findings.push(...auditNote(file, text, keys, tree))
+  if (policies.length === 0)
+    read.findings.push(invalid({ kind: 'policy', number: 1 }, 'a policy', 'no policy is stored'))
+  for (const { file, bytes } of files) {
+    if (file.kind !== 'note') continue
+    const note = utf8Text(bytes)
+    const opened = read.policy === null ? readCheckpoint(note) : openCheckpoint(note, keys)
+    const problem =
+      opened.problem === null && opened.checkpoint.size !== file.size
+        ? `a checkpoint of ${opened.checkpoint.size} entries`
+        : opened.problem
+    if (opened.problem === null && problem === null)
+      read.notes.push({ file, note, checkpoint: opened.checkpoint })
+    else read.findings.push(invalid(file, `a signed checkpoint of ${file.size} entries`, problem ?? ''))
   }
-  return findings
+  return read
 }
 
 function invalid(file: LogFile, expected: string, actual: string): Finding {
   return finding('note_invalid', logFilePath(file), expected, actual)
 }
 
-function auditNote(
-  file: Extract<LogFile, { kind: 'note' }>,
-  text: string,
-  keys: readonly VerifierKey[],
-  tree: MerkleTree,
-): Finding[] {
-  const opened = keys.length === 0 ? readCheckpoint(text) : openCheckpoint(text, keys)
-  const expected = `a signed checkpoint of ${file.size} entries`
-  if (opened.problem !== null) return [invalid(file, expected, opened.problem)]
-  const { checkpoint } = opened
-  if (checkpoint.size !== file.size)
-    return [invalid(file, expected, `a checkpoint of ${checkpoint.size} entries`)]
+/** The newest stored checkpoint, verified, as servers and exports publish it. */
+export interface StoredLog {
+  checkpoint: Checkpoint
+  note: string
+  /** Text of the policy in force. */
+  policy: string
+}
+
+/** Selects the files to publish: the newest note and the policy in force. Null if no note is stored. */
+export function newestLogFiles(files: readonly LogFile[]): LogFile[] | null {
+  const size = newestNoteSize(files)
+  if (size === 0) return null
+  const number = newestPolicyNumber(files)
+  const policies: LogFile[] = number === 0 ? [] : [{ kind: 'policy', number }]
+  return [{ kind: 'note', size }, ...policies]
+}
+
+/**
+ * Verifies the files that {@link newestLogFiles} selected, as an audit does.
+ *
+ * @throws Refusal `storage_damaged`
+ */
+export function openStoredLog(files: readonly AuditedLogFile[]): StoredLog {
+  const { policy, notes, findings } = readFiles(files)
+  const [newest] = notes
+  if (newest && policy !== null) return { checkpoint: newest.checkpoint, note: newest.note, policy }
+  const problem = findings.map(describeFinding).join(', ')
+  const mend = policy === null ? '; run dash checkpoint with the key' : ''
+  throw storageDamaged(`the signed log cannot be served: ${problem}${mend}`)
+}
+
+/**
+ * Requires the ledger to continue the newest stored checkpoint.
+ *
+ * @throws Refusal `storage_damaged`
+ */
+export function requireContinued(tree: MerkleTree, checkpoint: Checkpoint): void {
   const fork = forkOf(tree, checkpoint)
-  return fork === null ? [] : [finding('log_forked', logFilePath(file), 'the tree of the ledger', fork)]
+  if (fork !== null)
+    throw storageDamaged(`the ledger does not continue the checkpoint tlog/year/${checkpoint.size}: ${fork}`)
 }
