@@ -7,19 +7,18 @@ import type { SourceClient, SourceMemory } from '../adapters/sources/source-clie
 import { once } from '../domain/once.ts'
 import type {
   ArchiveFolder,
-  ArchivePages,
   ArticleTexts,
   ChangeReceiver,
   ChatModel,
   PassThrough,
   Clock,
-  ExportedArchive,
   HumanVerifier,
   LineSource,
   LiveSource,
   PublishedHistory,
   SeenLogs,
 } from '../domain/ports.ts'
+import type { ArchivePages, ExportedArchive } from '../domain/year/log/static-layout.ts'
 import type { RunStep } from '../domain/models/changes.ts'
 import type { EvaluatePorts } from '../jobs/models/evaluation-run.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'

@@ -221,32 +221,6 @@ export interface StaticTree {
   replace(path: string, before: Uint8Array | null, bytes: Uint8Array): Promise<boolean>
 }
 
-/** An archive up to a checkpoint, proved, as the pages of its export show it. */
-export interface ExportedArchive {
-  proved: ProvedLedger & { head: Head }
-  checkpoint: Checkpoint
-  /** The bytes of a publication, verified. */
-  publication(manifest: Manifest): Promise<Uint8Array>
-}
-
-/** Pages and feeds of an export, for readers without a server. Paths are those of the tree; links are relative. */
-export interface ArchivePages {
-  /** Styles and pictures; a path always has the same bytes. */
-  assets: ReadonlyMap<string, Uint8Array>
-  /** The page of each publication, the oldest first. It links to the next page, which must be there before. */
-  publications: readonly ArchivePage[]
-  /** What names the newest publication or all of them: start page, list of days, feeds. */
-  overviews(): Promise<ReadonlyMap<string, Uint8Array>>
-}
-
-/** The page of a publication. */
-export interface ArchivePage {
-  path: string
-  /** False for the stored page of a publication that was the newest then, and no longer is. */
-  isCurrent(stored: Uint8Array): boolean
-  render(): Promise<Uint8Array>
-}
-
 /** The log that a publisher signs. Only the publisher's machine has its private key and the record of it. */
 export interface SignedLog {
   signer: {

@@ -4,8 +4,8 @@ import { DAY_MS, addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { firstCodePoints } from '../../domain/text.ts'
 import { parseRetryAfter } from '../http.ts'
-import { parseErrorFacts, readResponseBody } from './response-body.ts'
-import type { ErrorFacts } from './response-body.ts'
+import { parseErrorFacts, readResponseBody } from './parsed-body.ts'
+import type { ErrorFacts } from './parsed-body.ts'
 
 /** A response of the routing service, or the reason there is none. */
 export interface RouterResponse {

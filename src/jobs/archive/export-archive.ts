@@ -1,11 +1,5 @@
-import type {
-  ArchivePages,
-  Clock,
-  ExportedArchive,
-  Objects,
-  StaticTree,
-  YearReader,
-} from '../../domain/ports.ts'
+import type { Clock, Objects, StaticTree, YearReader } from '../../domain/ports.ts'
+import type { ArchivePages, ExportedArchive } from '../../domain/year/log/static-layout.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import { proveLedger } from '../../domain/year/check.ts'
 import { proveBytes } from '../../domain/year/envelope.ts'

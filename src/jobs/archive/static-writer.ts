@@ -1,5 +1,6 @@
 import { areSameBytes, sha256Hex } from '../../domain/digest.ts'
-import type { ArchivePage, ArchivePages, StaticTree } from '../../domain/ports.ts'
+import type { StaticTree } from '../../domain/ports.ts'
+import type { ArchivePage, ArchivePages } from '../../domain/year/log/static-layout.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import type { StorageRefusal } from '../../domain/refusal.ts'
 import { utf8Text } from '../../domain/text.ts'

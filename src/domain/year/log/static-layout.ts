@@ -1,6 +1,9 @@
 import type { Day } from '../../time.ts'
+import type { ProvedLedger } from '../chain.ts'
 import { objectPath } from '../examine.ts'
+import type { Head, Manifest } from '../ledger.ts'
 import { LOG_PATH } from './log-history.ts'
+import type { Checkpoint } from './signed-note.ts'
 import { lastTile, tilePath, tilesOfSize } from './tiles.ts'
 import type { Tile } from './tiles.ts'
 
@@ -152,4 +155,30 @@ export function staticHeadersText(): string {
     return `/${pattern}\n${typeLine}  Cache-Control: ${cache}\n`
   })
   return ['/*\n  Access-Control-Allow-Origin: *\n  X-Content-Type-Options: nosniff\n', ...rules].join('\n')
+}
+
+/** An archive up to a checkpoint, proved, as the pages of its export show it. */
+export interface ExportedArchive {
+  proved: ProvedLedger & { head: Head }
+  checkpoint: Checkpoint
+  /** The bytes of a publication, verified. */
+  publication(manifest: Manifest): Promise<Uint8Array>
+}
+
+/** Pages and feeds of an export, for readers without a server. Paths are those of the tree; links are relative. */
+export interface ArchivePages {
+  /** Styles and pictures; a path always has the same bytes. */
+  assets: ReadonlyMap<string, Uint8Array>
+  /** The page of each publication, the oldest first. It links to the next page, which must be there before. */
+  publications: readonly ArchivePage[]
+  /** What names the newest publication or all of them: start page, list of days, feeds. */
+  overviews(): Promise<ReadonlyMap<string, Uint8Array>>
+}
+
+/** The page of a publication. */
+export interface ArchivePage {
+  path: string
+  /** False for the stored page of a publication that was the newest then, and no longer is. */
+  isCurrent(stored: Uint8Array): boolean
+  render(): Promise<Uint8Array>
 }

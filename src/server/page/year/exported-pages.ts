@@ -1,4 +1,4 @@
-import type { ArchivePage, ArchivePages, ExportedArchive } from '../../../domain/ports.ts'
+import type { ArchivePage, ArchivePages, ExportedArchive } from '../../../domain/year/log/static-layout.ts'
 import type { TimelineItem } from '../../../domain/year/chain.ts'
 import { lastDayOf, timelineStops } from '../../../domain/year/history/calendar.ts'
 import type { TimelineStop } from '../../../domain/year/history/calendar.ts'

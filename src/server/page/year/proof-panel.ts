@@ -1,5 +1,5 @@
 import { encodeBase64 } from '../../../domain/digest.ts'
-import type { ExportedArchive } from '../../../domain/ports.ts'
+import type { ExportedArchive } from '../../../domain/year/log/static-layout.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { formatInstant } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'

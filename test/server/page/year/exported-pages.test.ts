@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ExportedArchive } from '../../../../src/domain/ports.ts'
+import type { ExportedArchive } from '../../../../src/domain/year/log/static-layout.ts'
 import { addDays } from '../../../../src/domain/time.ts'
 import { importArchive } from '../../../../src/jobs/import-archive.ts'
 import { exportedPages } from '../../../../src/server/page/year/exported-pages.ts'
