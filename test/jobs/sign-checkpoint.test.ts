@@ -155,17 +155,6 @@ test('a damaged stored note ends a run before an attempt is counted', async () =
 })
 
 describe('the checkpoint job', () => {
-  test('the job signs nothing if the ledger is empty', async () => {
-    const { workspace, log } = await signedWorkspace()
-    expect(await signLedger(checkpointPorts(workspace, log))).toMatchObject({
-      signed: false,
-      reason: 'the ledger has no entries yet',
-      origin: LOG_NAME,
-      size: 0,
-    })
-    expect(await workspace.objects.logFiles.list()).toEqual([])
-  })
-
   test('the job signs an unsigned ledger and stores the policy, and a second run changes nothing', async () => {
     const { workspace, log } = await signedWorkspace()
     await publishDay(workspace, null, 0)

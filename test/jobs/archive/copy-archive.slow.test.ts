@@ -122,21 +122,6 @@ describe('a copy of an archive', () => {
       objects: { copied: 0, unchanged: 7 },
     })
   })
-
-  test('a later copy adds what the source published since', async () => {
-    const [source, target] = [await filledWorkspace(), await openWorkspace()]
-    await copyOf(source, target)
-    const next = addDays(AS_OF, 1)
-    await source.feed.importSignals(sampleSignals(next))
-    await publishDays(source, [next])
-    const report = await copyOf(source, target)
-    expect(report).toMatchObject({
-      objects: { copied: 1, unchanged: 2 },
-      entries: { copied: 1, unchanged: 5 },
-      head: { seq: 6 },
-    })
-    expect(await findingsIn(target.folder)).toEqual([])
-  })
 })
 
 describe('the refusal of a copy', () => {

@@ -122,18 +122,6 @@ describe('an export', () => {
     expect(files).toEqual(await servedFiles(workspace, Object.keys(files)))
   })
 
-  test('a repeated export writes nothing', async () => {
-    const workspace = await signedWorkspace(DAYS)
-    const { path, tree } = exportFolder(workspace)
-    await exportTo(workspace, tree)
-    const before = filesOfFolder(path)
-    const writing = new FaultPlan(null)
-    const report = await exportTo(workspace, writing.wrap('tree', tree))
-    expect(report).toMatchObject({ files: 15, written: 0, unchanged: 15, bytes: 0 })
-    expect(new Set(writing.effects)).toEqual(new Set(['tree.get']))
-    expect(filesOfFolder(path)).toEqual(before)
-  })
-
   test('an export after another publication adds its files and keeps the older ones', async () => {
     const workspace = await signedWorkspace(DAYS)
     const { path, tree } = exportFolder(workspace)

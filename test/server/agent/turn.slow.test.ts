@@ -197,18 +197,6 @@ test('a server that stops ends every open turn after the grace time, with its ev
   )
 })
 
-test('a server that stops lets an open answer finish within the grace time', async () => {
-  const { server, gate } = await startGated()
-  const answer = await openAnswer(server, chatBody('Hello'))
-  await gate.arrived(1)
-  const closed = server.close(60_000)
-  gate.say('Good bye')
-  gate.finish()
-  expect(stepsOf(await answer.events())).toBe('meta delta done')
-  await closed
-  await settledWell(server)
-})
-
 test('a budget that an open turn holds refuses the next turn until the open one has ended, while the status says soft', async () => {
   const { server, gate } = await startGated({
     settings: { limits: { ...DAY_LIMITS, budgetPerDay: 35_000 } },
