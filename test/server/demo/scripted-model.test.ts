@@ -69,6 +69,7 @@ const search = (query: string): object => ({
 
 test.each([
   ['What is trending?', top('day'), 'Top of the day:'],
+  ['What was the top story yesterday?', top('day'), 'Top of the day:'],
   ['hello', top('day'), 'Top of the day:'],
   ['Top of the year?', top('year'), 'Top of the year:'],
   ['What is said about postgres?', search('postgres'), 'Found for “postgres”:'],
