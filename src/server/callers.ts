@@ -56,18 +56,12 @@ export function addressOf(event: H3Event, trustedProxies: readonly IpRange[]): s
 const MINUTE_MS = 60_000
 
 /** Counts an event of an address; returns the seconds to wait if the limit is reached, else null. */
-export type CountEvent = (address: string) => number | null
+type CountEvent = (address: string) => number | null
 
 /**
- * Limits requests per address and clock minute, in memory; counts are dropped at the end of the minute.
- *
- * @returns a function that counts a request
+ * Limits events per address and clock minute, in memory; counts are dropped at the end of the minute. `wait` returns what
+ * `count` would, and counts nothing.
  */
-export function rateLimiter(perMinute: number, clock: Clock): CountEvent {
-  return addressLimit(perMinute, clock).count
-}
-
-/** A limit like that of {@link rateLimiter}; `wait` returns what `count` would, and counts nothing. */
 export function addressLimit(perMinute: number, clock: Clock): { count: CountEvent; wait: CountEvent } {
   let minute = Number.NaN
   let counts = new Map<string, number>()

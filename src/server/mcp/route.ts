@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { BODY_MAX_BYTES } from '../../domain/agent/bounds.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { openCallers, rateLimiter } from '../callers.ts'
+import { addressLimit, openCallers } from '../callers.ts'
 import type { CallerSettings } from '../callers.ts'
 import { BUSY_REFUSAL } from '../computed-requests.ts'
 import type { Compute } from '../computed-requests.ts'
@@ -34,12 +34,12 @@ export interface McpPorts extends ToolServerPorts, CallerSettings {
 /** `POST /mcp`: the agent's tools for MCP clients (docs/mcp.md). */
 export function mcpRoute(ports: McpPorts, compute: Compute): Route {
   const callers = openCallers(ports)
-  const countRequest = rateLimiter(ports.requestsPerMinute, ports.clock)
+  const requests = addressLimit(ports.requestsPerMinute, ports.clock)
   const handle = async (event: H3Event): Promise<Response> => {
     // Only pages send an Origin, and they cannot forge it. A check of `Host` would refuse unknown proxies and stop nothing more.
     if (event.req.headers.has('origin')) callers.requireOrigin(event)
     const address = callers.address(event)
-    const waitSeconds = countRequest(address)
+    const waitSeconds = requests.count(address)
     if (waitSeconds !== null) throw retryLater<McpRefusal>('rate_limited', waitSeconds)
     const text = await readText(event)
     const { handleMessage } = await import('./tool-server.ts')

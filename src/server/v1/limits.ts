@@ -3,7 +3,7 @@ import { networkOf } from '../../domain/client-address.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { openSlots } from '../fair-queue.ts'
 import type { SlotBounds } from '../fair-queue.ts'
-import { rateLimiter } from '../callers.ts'
+import { addressLimit } from '../callers.ts'
 import { V1Refusal } from './contracts.ts'
 
 /** Limits of `/v1` (docs/v1.md). */
@@ -62,7 +62,7 @@ export interface V1Limits {
 }
 
 export function openLimits(clock: Clock): V1Limits {
-  const countOf = rateLimiter(V1_LIMITS.requestsPerMinute, clock)
+  const requests = addressLimit(V1_LIMITS.requestsPerMinute, clock)
   const slots = openSlots({
     perAddress: PER_ADDRESS,
     perNetwork: PER_ADDRESS,
@@ -76,7 +76,7 @@ export function openLimits(clock: Clock): V1Limits {
     countRequest(address) {
       ofAddress.requireOpen(address, false)
       ofNetwork.requireOpen(networkOf(address), false)
-      const wait = countOf(address)
+      const wait = requests.count(address)
       if (wait !== null) throw new V1Refusal('rate_limited', { retryAfterSeconds: wait })
     },
     enter(address) {

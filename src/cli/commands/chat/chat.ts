@@ -1,3 +1,4 @@
+import { addAbortSignal } from 'node:stream'
 import { MESSAGE_MAX_LENGTH } from '../../../domain/agent/bounds.ts'
 import { isItemKey } from '../../../domain/agent/conversation.ts'
 import type { LiveSort } from '../../../domain/feed/live-sort.ts'
@@ -140,17 +141,10 @@ async function questionOf(
 async function readAll(stdin: NodeJS.ReadStream, signal: AbortSignal): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
-  const stop = (): void => void stdin.destroy(signal.reason as Error)
-  signal.addEventListener('abort', stop, { once: true })
-  try {
-    signal.throwIfAborted()
-    for await (const chunk of stdin as AsyncIterable<Buffer>) {
-      chunks.push(chunk)
-      size += chunk.byteLength
-      if (size > QUESTION_MAX_BYTES) break
-    }
-  } finally {
-    signal.removeEventListener('abort', stop)
+  for await (const chunk of addAbortSignal(signal, stdin) as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    size += chunk.byteLength
+    if (size > QUESTION_MAX_BYTES) break
   }
   return new TextDecoder().decode(Buffer.concat(chunks))
 }
