@@ -28,8 +28,6 @@ import { visibleText } from '../../domain/text.ts'
 import { formatInstant, parseInstant } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { isPast } from '../../domain/year/history/history.ts'
-import type { YearEnvelope } from '../../domain/year/schema.ts'
-import { onceFor } from '../../domain/once.ts'
 import { withTimeout } from '../single-flight.ts'
 import { parseFeed, provedSnapshots } from '../feed/proved-snapshots.ts'
 import type { SnapshotReader } from '../feed/proved-snapshots.ts'
@@ -204,7 +202,8 @@ async function yearTop(
   const found = await publication(instant)
   const facts = { period: 'year', list, at: formatInstant(instant) }
   if (!found) return { facts: { ...facts, publication: null, note: 'No Year was published by then.' } }
-  const { publicationId, asOfDay, envelope } = found
+  const { publicationId, asOfDay } = found.manifest
+  const envelope = envelopeOf(found)
   const named = { ...facts, publication: publicationId, asOfDay }
   if (!envelope) {
     const note = 'This publication has an older layout, which the tools do not read.'
@@ -265,13 +264,6 @@ export interface AgentStores {
   clock: Clock
 }
 
-/** A publication for the tools; `envelope` is null for a layout older than the current one. */
-interface YearPublication {
-  publicationId: string
-  asOfDay: string
-  envelope: YearEnvelope | null
-}
-
 /** The data the agent reads, verified as in the public interfaces. A server has one instance. */
 export interface AgentSources extends Pick<AgentStores, 'search' | 'clock'> {
   items: AgentItems
@@ -280,7 +272,7 @@ export interface AgentSources extends Pick<AgentStores, 'search' | 'clock'> {
   /** The newest recommendation of a free model; null when none is stored. */
   recommendation: () => Promise<StoredRun | null>
   /** The Year publication that was current at an instant; null when there was none. */
-  publication: (at: Instant) => Promise<YearPublication | null>
+  publication: (at: Instant) => Promise<ProvedPublication | null>
 }
 
 /** The data as one caller reads it: the search counts per caller. */
@@ -299,7 +291,6 @@ export function agentSources(stores: AgentStores): AgentSources {
   const { feed: items, search, clock } = stores
   const snapshots = provedSnapshots(items)
   const publications = provedPublications(stores, YEAR_MEMORY_BYTES)
-  const publicationOf = onceFor(parsePublication)
   return {
     items,
     search,
@@ -312,14 +303,6 @@ export function agentSources(stores: AgentStores): AgentSources {
       const bytes = await stores.recommendations.current()
       return bytes && proveRun(bytes)
     },
-    async publication(at) {
-      const proved = await publications.latestAt(at)
-      return proved && publicationOf(proved)
-    },
+    publication: (at) => publications.latestAt(at),
   }
-}
-
-function parsePublication(publication: ProvedPublication): YearPublication {
-  const { publicationId, asOfDay } = publication.manifest
-  return { publicationId, asOfDay, envelope: envelopeOf(publication) }
 }
