@@ -59,7 +59,7 @@ export async function verifyArchiveCommand(context: CommandContext, flags: Verif
     base === null
       ? { archive: await openFolder(container, options, terminal.note), hasOwn: false }
       : await openHost(base, context, options, flags)
-  const onProgress = throttled((progress: AuditProgress) => terminal.progress(describeProgress(progress)))
+  const onProgress = (progress: AuditProgress): void => terminal.progress(describeProgress(progress))
   const result = await audit(archive, { clock: Date.now, random: Math.random, onProgress }, options)
   const { report, cause } = result
   showFindings(result, terminal)
@@ -179,19 +179,6 @@ function exitCode({ report, cause }: VerifyResult, signal: AbortSignal): number 
 
 /** Most findings printed; `--json` prints all. */
 const FINDINGS_SHOWN = 50
-
-/** Shortest time between two progress lines, in milliseconds. */
-const PROGRESS_EVERY_MS = 100
-
-/** Limits the rate of reports: a value too soon after the last one is dropped. */
-function throttled<T>(report: (value: T) => void): (value: T) => void {
-  let next = 0
-  return (value) => {
-    if (performance.now() < next) return
-    next = performance.now() + PROGRESS_EVERY_MS
-    report(value)
-  }
-}
 
 function describeProgress({ done, of, bytes, findings }: AuditProgress): string {
   return `${done} of ${of} objects, ${megabytes(bytes)} read, ${findings} findings`
