@@ -6,8 +6,7 @@ import { chainOf, manifest, publication, sampleLedger } from '../../domain/year/
 import { fileSystemClockMovedOn, laterClock } from '../../support/temporary-folder.ts'
 import { holdLock } from '../sqlite/lock-holder.ts'
 import { LEDGER_CONTRACTS } from './ledger-contract.ts'
-import { anyLease, appendNow, fill, openLedger, dropTriggers } from './open-ledger.ts'
-import { builtModule, runScript } from '../../support/compiled-sources.ts'
+import { anyLease, appendNow, fill, openLedger } from './open-ledger.ts'
 
 for (const contract of LEDGER_CONTRACTS) contract('a file', openLedger)
 
@@ -18,33 +17,6 @@ function next(): LedgerRow {
   const following = manifest('2026-03-02')
   return sealEntry({ kind: 'publication', manifest: following }, 2, following.publishedAt, LAST.leaf)
 }
-
-describe('a ledger file locked by another process', () => {
-  test('a reader sees no entry of an uncommitted transaction', async () => {
-    const opened = await openLedger()
-    await fill(opened, { legacy: [], rows: [LAST] })
-    const insertion =
-      "INSERT INTO entries (seq, kind, recorded_at, previous_leaf, leaf) VALUES (2, 'gap', 1, 'x', 'y')"
-    const release = await holdLock(opened.url, 'writing', [insertion])
-    expect((await opened.ledger.read()).rows).toEqual([LAST])
-    await release()
-    expect((await opened.ledger.read()).rows).toHaveLength(2)
-  })
-
-  test('an append is given up if a reader delays the commit past the deadline', async () => {
-    const opened = await openLedger()
-    const token = await fill(opened, { legacy: [], rows: [LAST] })
-    const release = await holdLock(opened.url, 'reading')
-    const row = next()
-    const startedAt = performance.now()
-    const clock = (): number => row.recordedAt
-    expect(await opened.ledger.append(row, { token, clock, withinMs: 200 })).toBe('too-late')
-    expect(performance.now() - startedAt).toBeLessThan(2_000)
-    await release()
-    expect((await opened.ledger.read()).rows).toEqual([LAST])
-    expect(await appendNow(opened.ledger, row, token)).toBeNull()
-  })
-})
 
 describe('a change token of the ledger', () => {
   test('the change token stays equal while nothing is written, also after reads', async () => {
@@ -96,51 +68,5 @@ describe('a change token of the ledger', () => {
     await fill(opened, { legacy: [], rows: [LAST] })
     writeFileSync(`${opened.path}${suffix}`, '')
     expect(await opened.ledger.changeToken()).toBeNull()
-  })
-})
-
-describe('a byte that is not UTF-8', () => {
-  /** The driver ends the process on such a text, without an error or an exit code of this program. */
-  const QUERY_SCRIPT = `
-    const [, base, url, question] = process.argv
-    const { database } = await import(base + 'adapters/sqlite/database.js')
-    const { libsqlLedger } = await import(base + 'adapters/ledger/ledger.js')
-    const store = database({ location: { url, authToken: null }, store: 'ledger', nativeBusyMs: 10, retryMs: 1000 })
-    const ledger = libsqlLedger(store)
-    const questions = {
-      read: () => ledger.read(),
-      attempts: () => ledger.attempts('2026-03-01'),
-      firstAttemptDay: () => ledger.firstAttemptDay(),
-      takeLease: () => ledger.takeLease({ name: 'x', process: null }, 1, 1, () => false),
-    }
-    const code = await questions[question]().then(() => 'answered', (error) => error.code ?? error.message)
-    console.log(code)
-    process.exit()`
-
-  const TEXT = "CAST(x'c328' AS TEXT)"
-
-  test.each([
-    ['in an entry', 'read', `UPDATE entries SET leaf = ${TEXT} WHERE seq = 7`],
-    [
-      'in the schema',
-      'read',
-      `PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = ${TEXT} WHERE name = 'lease'`,
-    ],
-    ['in the list of migrations', 'read', `UPDATE migrations_ledger SET hash = ${TEXT}`],
-    ['in the reason of an attempt', 'attempts', `UPDATE attempts SET reason = ${TEXT}`],
-    ['in the day of an attempt', 'firstAttemptDay', `UPDATE attempts SET as_of_day = ${TEXT}`],
-    ['in the holder of the lease', 'takeLease', `UPDATE lease SET holder = ${TEXT}`],
-    ['in the process that holds the lease', 'takeLease', `UPDATE lease SET process = ${TEXT}`],
-  ])('invalid UTF-8 %s is refused and does not end the process', async (_where, question, sql) => {
-    const opened = await openLedger()
-    const token = await fill(opened, sampleLedger())
-    await opened.ledger.countAttempt('2026-03-01', 1, 1, token)
-    await dropTriggers(opened.raw)
-    await opened.raw.executeMultiple(sql)
-    opened.close()
-    const base = builtModule('adapters/sqlite/database.js').replace('adapters/sqlite/database.js', '')
-    const query = runScript(QUERY_SCRIPT, [base, opened.url, question])
-    expect(await query.line()).toBe('storage_damaged')
-    expect(await query.ended).toMatchObject({ code: 0, signal: null })
   })
 })
