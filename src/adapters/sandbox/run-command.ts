@@ -1,5 +1,6 @@
 import { Bash, defineCommand, getCommandNames } from 'just-bash'
 import type { BashExecResult, CommandName, TransformPlugin, WordNode } from 'just-bash'
+import { failedRun } from '../../domain/models/lite/suite.ts'
 import type { ShellLimits, ShellRun } from '../../domain/models/lite/suite.ts'
 import { MISSING_TOOLS, findUnsupported, wrappedTools } from './tools.ts'
 
@@ -131,20 +132,4 @@ async function readFiles({ fs }: Bash, maxBytes: number): Promise<Map<string, st
     files.set(path.slice(WORK_FOLDER.length + 1), content)
   }
   return files
-}
-
-function failedRun(
-  outcome: ShellRun['outcome'],
-  why: string,
-  missingTools: readonly string[] = [],
-): ShellRun {
-  return {
-    outcome,
-    stdout: '',
-    stderr: '',
-    exitCode: null,
-    files: new Map(),
-    reason: why.slice(0, 200),
-    missingTools,
-  }
 }

@@ -2,6 +2,7 @@ import { sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pLimit from 'p-limit'
 import type { Shell } from '../../domain/ports.ts'
+import { failedRun } from '../../domain/models/lite/suite.ts'
 import type { ShellRun } from '../../domain/models/lite/suite.ts'
 import { ProcessFailure, workerProcess } from '../worker-process.ts'
 import type { SandboxRequest } from './shell-process.ts'
@@ -36,7 +37,7 @@ export function memoryShell(): Shell {
       if (result.outcome === 'timeout' || result.outcome === 'too-much-output') await sandbox.end()
       return result
     } catch (error) {
-      if (error instanceof ProcessFailure) return failedRun(error)
+      if (error instanceof ProcessFailure) return runOf(error)
       throw error
     }
   }
@@ -63,16 +64,10 @@ function permissionFlags(): string[] {
 }
 
 /** A crash is not the command's failure, but full memory and an endless step are. */
-function failedRun({ message, isLate, signal }: ProcessFailure): ShellRun {
+function runOf({ message, isLate, signal }: ProcessFailure): ShellRun {
+  if (isLate) return failedRun('timeout', message)
   // Node ends with SIGABRT (134 behind a wrapper) when the heap is full.
-  const isFull = signal === 'SIGABRT'
-  return {
-    outcome: isLate ? 'timeout' : isFull ? 'too-much-output' : 'unsupported',
-    stdout: '',
-    stderr: '',
-    exitCode: null,
-    files: new Map(),
-    reason: isFull ? 'out of memory' : message,
-    missingTools: [],
-  }
+  return signal === 'SIGABRT'
+    ? failedRun('too-much-output', 'out of memory')
+    : failedRun('unsupported', message)
 }

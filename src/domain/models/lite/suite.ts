@@ -140,3 +140,16 @@ export interface ShellRun {
   /** Real tools that the command called and the sandbox does not have. */
   missingTools: readonly string[]
 }
+
+/** The longest reason, in characters. */
+const REASON_MAX_LENGTH = 200
+
+/** A run that did not come to its end. */
+export function failedRun(
+  outcome: Exclude<ShellOutcome, 'ran'>,
+  reason: string,
+  missingTools: readonly string[] = [],
+): ShellRun {
+  const nothing = { stdout: '', stderr: '', exitCode: null, files: new Map<string, string>() }
+  return { outcome, ...nothing, reason: reason.slice(0, REASON_MAX_LENGTH), missingTools }
+}
