@@ -5,10 +5,11 @@ import { COLUMN_NAMES } from '../../domain/feed/columns.ts'
 import type { ColumnName } from '../../domain/feed/columns.ts'
 import { parseLiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveSort } from '../../domain/feed/live-sort.ts'
+import { newsOf } from '../../domain/feed/news.ts'
 import { describeRule } from '../../domain/feed/subscription.ts'
 import { parseQuery } from '../../domain/query.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { DAY_MS, dayOf, formatInstant, minuteSeenFrom } from '../../domain/time.ts'
+import { DAY_MS, dayOf, formatInstant } from '../../domain/time.ts'
 import { liveContract } from '../feed/live-routes.ts'
 import { parseFeed } from '../feed/proved-snapshots.ts'
 import { chatHeaders, chatSheet } from './chat-panel.ts'
@@ -157,18 +158,18 @@ function newItems(
   const start = generatedAt - DAY_MS
   const since = formatInstant(start)
   const entered = items.filter((item) => enteredAt(item) > since)
-  const [first] = entered
-  const text = `${first ? entered.length : 'nothing'} new since ${minuteSeenFrom(now, start)}`
+  const { text, isMarked } = newsOf(entered.length, items.length, start, now)
+  const first = isMarked ? entered[0] : undefined
   return {
     notes(_column, item) {
-      const isNew = enteredAt(item) > since
+      const isNew = isMarked && enteredAt(item) > since
       const id = item.key === first?.key ? html`id="${FIRST_NEW}"` : NOTHING
       const mark = html`<span class="${isNew ? 'rose new' : ''}" data-entered="${enteredAt(item)}" ${id}
         >${isNew ? 'NEW' : ''}</span
       >`
       return { mark, note: NOTHING }
     },
-    line: html`<small class="news" data-snapshot="${formatInstant(generatedAt)}"
+    line: html`<small class="news" data-snapshot="${formatInstant(generatedAt)}" data-since="${since}"
       >${first ? html`<a href="#${FIRST_NEW}">${text}</a>` : text}</small
     >`,
   }

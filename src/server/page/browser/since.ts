@@ -1,4 +1,4 @@
-import { minuteSeenFrom } from '../../../domain/time.ts'
+import { newsOf } from '../../../domain/feed/news.ts'
 import { store, stored, make } from './dom.ts'
 
 /** Storage of the publications that this browser saw: the newest one, and the newest one of the visit before. */
@@ -135,25 +135,19 @@ function lastSeen(
 export function setUpNews() {
   const line = document.querySelector('.news')
   const snapshot = line?.getAttribute('data-snapshot') ?? ''
-  if (!line || !isInstant(snapshot)) return
-  const since = lastSeen('dash-snapshot', snapshot, isInstant, (one, other) => one > other).before
-  if (since !== null) for (const mark of document.querySelectorAll('[data-entered]')) markSince(mark, since)
-  const shown = [...document.querySelectorAll('.item:not([hidden]) .new[data-entered]')]
-  const [first] = shown
+  const yesterday = line?.getAttribute('data-since') ?? ''
+  if (!line || !isInstant(snapshot) || !isInstant(yesterday)) return
+  const since =
+    lastSeen('dash-snapshot', snapshot, isInstant, (one, other) => one > other).before ?? yesterday
+  const isNew = (mark: Element) => (mark.getAttribute('data-entered') ?? '') > since
+  const shown = [...document.querySelectorAll('.item:not([hidden]) [data-entered]')]
+  const { text, isMarked } = newsOf(shown.filter(isNew).length, shown.length, Date.parse(since), Date.now())
+  for (const mark of document.querySelectorAll('[data-entered]'))
+    showMark(mark, 0, isMarked && isNew(mark) ? null : undefined)
   document.getElementById('new')?.removeAttribute('id')
+  const first = isMarked ? shown.find(isNew) : undefined
   if (first) first.id = 'new'
-  const of =
-    since === null
-      ? (line.textContent?.trim().replace(/^\S+ /, '') ?? '')
-      : `new since ${minuteSeenFrom(Date.now(), Date.parse(since))}`
-  const text = `${first ? shown.length : 'nothing'} ${of}`
   line.replaceChildren(first ? make('a', { href: '#new' }, text) : text)
-}
-
-function markSince(mark: Element, since: string) {
-  const isNew = (mark.getAttribute('data-entered') ?? '') > since
-  mark.className = isNew ? 'rose new' : ''
-  mark.textContent = isNew ? 'NEW' : ''
 }
 
 function isInstant(text: unknown) {
