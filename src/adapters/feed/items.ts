@@ -1,11 +1,16 @@
 import { URL_MAX_LENGTH } from '../../domain/feed/article.ts'
 import type { Article, ArticleQuery, FailedAttempt, ItemWithoutText } from '../../domain/feed/article.ts'
 import type { ItemDetails } from '../../domain/feed/live-source.ts'
-import { dayOfItem } from '../../domain/feed/search/search.ts'
-import type { IndexedItem, StoredItem } from '../../domain/feed/search/search.ts'
+import { TREND_MAX_DAYS, dayOfItem } from '../../domain/feed/search/search.ts'
+import type {
+  FeedSearchRefusal,
+  IndexedItem,
+  ItemTrend,
+  StoredItem,
+} from '../../domain/feed/search/search.ts'
 import { TITLE_MAX_LENGTH, discussionUrl, itemsOfKey, saveKey } from '../../domain/feed/source.ts'
 import type { ItemRef } from '../../domain/feed/source.ts'
-import { storageDamaged } from '../../domain/refusal.ts'
+import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import { columnsOf, isTooLarge, selectObjects } from '../sqlite/rows.ts'
@@ -245,4 +250,52 @@ export async function readDetails(
   return new Map(
     rows.map((row) => [saveKey(row.source, row.sourceId), { ...row, tags: parseTags(row.tags) }]),
   )
+}
+
+interface ItemDay extends Omit<ItemTrend['days'][number], 'rank'> {
+  title: string
+  url: string | null
+  publishedAt: Instant | null
+  better: number
+}
+
+/** Ranks the item among the day's signals of its source by points, using their index. */
+const SAME_DAY = 'SELECT count(*) FROM signals o WHERE o.source = s.source AND o.day = s.day'
+const ITEM_DAY_COLUMNS: ObjectColumns<ItemDay> = {
+  ...columnsOf('s', ['day', 'title', 'url', 'points', 'comments', 'publishedAt']),
+  better: `(${SAME_DAY} AND o.points > s.points)`,
+  of: `(${SAME_DAY} AND o.points IS NOT NULL)`,
+}
+
+const FROM_ITEM_DAYS = `
+  signals s WHERE s.source = ? AND s.source_id = ? ORDER BY s.day DESC LIMIT ${TREND_MAX_DAYS}`
+
+/** Reads points and ranks of an item by day (docs/api.md) from the signals. */
+export async function itemTrend(reader: SqlReader, key: string): Promise<ItemTrend> {
+  for (const { source, sourceId } of itemsOfKey(key)) {
+    const args = [source, sourceId]
+    const days = await selectObjects(reader, ITEM_DAY_COLUMNS, FROM_ITEM_DAYS, args, 'the feed')
+    const [latest] = days
+    if (!latest) continue
+    const trend = days.toReversed().map(({ day, points, comments, better, of }) => ({
+      day,
+      points,
+      comments,
+      rank: points === null ? null : better + 1,
+      of,
+    }))
+    const { title, url, publishedAt } = latest
+    return {
+      key,
+      title,
+      url,
+      publishedAt: publishedAt === null ? null : formatInstant(publishedAt),
+      days: trend,
+    }
+  }
+  throw itemNotFound(key)
+}
+
+export function itemNotFound(key: string): Refusal<FeedSearchRefusal> {
+  return new Refusal('item_not_found', `no item ${JSON.stringify(key.slice(0, 132))} is stored`)
 }
