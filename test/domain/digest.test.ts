@@ -35,12 +35,12 @@ test.each([
   expect(isSha256Hex(text)).toBe(false)
 })
 
-test.each(['AA=='])('base64 decodes %j to bytes that encode to it', (text) => {
-  expect(encodeBase64(decodeBase64(text) ?? new Uint8Array(9))).toBe(text)
+test('base64 decodes "AA==" to bytes that encode to it', () => {
+  expect(encodeBase64(decodeBase64('AA==') ?? new Uint8Array(9))).toBe('AA==')
 })
 
-test.each(['A'])('base64 refuses %j, which is not canonical', (text) => {
-  expect(decodeBase64(text)).toBeNull()
+test('base64 refuses "A", which is not canonical', () => {
+  expect(decodeBase64('A')).toBeNull()
 })
 
 describe('Ed25519', () => {

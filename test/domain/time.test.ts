@@ -44,10 +44,8 @@ describe('a day', () => {
   })
 
   // prettier-ignore
-  test.each([
-      '2025-04-31',   
-  ])('no day is parsed from %j', (text) => {
-    expect(parseDay(text)).toBeNull()
+  test('no day is parsed from "2025-04-31"', () => {
+    expect(parseDay('2025-04-31')).toBeNull()
   })
 
   test('a day contains every instant from its midnight to the millisecond before the next', () => {

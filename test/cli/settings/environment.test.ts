@@ -76,8 +76,8 @@ test.each(['s3://bucket/p?endpoint=http://h:1&region=eu', 'file:/home/me@work/x'
   },
 )
 
-test.each(['s3://bucket/p?key=Sesame'])('the problem of %s is reported without its secret', (value) => {
-  const { problems } = examineEnvironment({ DASH_STORE_URL: value }, '/')
+test('the problem of s3://bucket/p?key=Sesame is reported without its secret', () => {
+  const { problems } = examineEnvironment({ DASH_STORE_URL: 's3://bucket/p?key=Sesame' }, '/')
   expect(problems.length).toBeGreaterThan(0)
   const messages = problems.map(({ message }) => message)
   expect(messages.join()).not.toContain('Sesame')
@@ -102,8 +102,8 @@ describe('the webhook', () => {
     ])
   })
 
-  test.each([24])('a key of %i bytes is accepted, and the address is kept as it is', (length) => {
-    const key = Buffer.alloc(length, 9)
+  test('a key of 24 bytes is accepted, and the address is kept as it is', () => {
+    const key = Buffer.alloc(24, 9)
     const secret = `whsec_${key.toString('base64')}`
     const { settings } = examineEnvironment(
       { ...URL_SETTING, DASH_MODEL_WEBHOOK_SECRET: secret },

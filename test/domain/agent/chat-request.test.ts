@@ -59,8 +59,8 @@ describe('a request', () => {
     )
   })
 
-  test.each(['system'])('the role %j counts as the user', (role) => {
-    expect(parsed({ messages: [{ role, content: 'x' }, question] }).messages[0]).toEqual({
+  test('the role "system" counts as the user', () => {
+    expect(parsed({ messages: [{ role: 'system', content: 'x' }, question] }).messages[0]).toEqual({
       role: 'user',
       content: 'x',
     })

@@ -86,12 +86,12 @@ describe('a row', () => {
     },
   )
 
-  test.each(['hn'])('a row of %s has a save key of at most 132 characters', (source) => {
-    const prefix = `${source.replace(':', '-')}-`
+  test('a row of hn has a save key of at most 132 characters', () => {
+    const prefix = 'hn-'
     for (const unit of ['x', '😀']) {
       const longest = unit.repeat(132 - prefix.length)
-      expect(parse({ source, sourceId: longest })).toMatchObject({ signal: { sourceId: longest } })
-      expect(parse({ source, sourceId: longest + unit })).toMatchObject(bad(/^sourceId: .*133/))
+      expect(parse({ source: 'hn', sourceId: longest })).toMatchObject({ signal: { sourceId: longest } })
+      expect(parse({ source: 'hn', sourceId: longest + unit })).toMatchObject(bad(/^sourceId: .*133/))
     }
   })
 })
@@ -107,24 +107,20 @@ describe('the refusal of a bad row', () => {
       expect(parse({ [field]: value }), String(value)).toMatchObject(badField(field))
   })
 
-  test.each(['sourceId'])(
-    'a bad row names the field: %s with a NUL character or half of a surrogate pair',
-    (field) => {
-      const start = { ...ROW, titleProvenance: 'hn:x' }[field]
-      for (const hidden of ['\0', '\ud83d', '\ude00', '\ude00\ud83d'])
-        expect(parse({ [field]: `${start}${hidden}` })).toMatchObject(badField(field))
-    },
-  )
+  test('a bad row names the field: sourceId with a NUL character or half of a surrogate pair', () => {
+    for (const hidden of ['\0', '\ud83d', '\ude00', '\ude00\ud83d'])
+      expect(parse({ sourceId: `${ROW.sourceId}${hidden}` })).toMatchObject(badField('sourceId'))
+  })
 })
 
 describe('a source', () => {
-  test.each(['producthunt'])(
-    'the unknown source %s is reported by name, whatever else the row holds',
-    (source) => {
-      expect(parse({ source })).toEqual({ kind: 'unknown-source', source })
-      expect(parseSignal({ source }, 'hn:archive')).toEqual({ kind: 'unknown-source', source })
-    },
-  )
+  test('the unknown source producthunt is reported by name, whatever else the row holds', () => {
+    expect(parse({ source: 'producthunt' })).toEqual({ kind: 'unknown-source', source: 'producthunt' })
+    expect(parseSignal({ source: 'producthunt' }, 'hn:archive')).toEqual({
+      kind: 'unknown-source',
+      source: 'producthunt',
+    })
+  })
 })
 
 describe('a provenance', () => {

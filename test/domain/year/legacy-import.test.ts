@@ -83,12 +83,9 @@ describe('a line of the list', () => {
     })
   })
 
-  test.each(['top-year-v2'])(
-    'a line of version %s is not taken into the ledger of the first',
-    (algorithmVersion) => {
-      expect(parse({ ledger: 'v1', algorithmVersion })).toHaveProperty('reason')
-    },
-  )
+  test('a line of version top-year-v2 is not taken into the ledger of the first', () => {
+    expect(parse({ ledger: 'v1', algorithmVersion: 'top-year-v2' })).toHaveProperty('reason')
+  })
 
   test('a line with a text that would make an entry too long for a signed log is refused', () => {
     expect(parse({ publicationId: '\u0001'.repeat(1_000) })).not.toHaveProperty('reason')

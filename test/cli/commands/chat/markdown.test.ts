@@ -74,18 +74,15 @@ describe('Markdown on a terminal', () => {
     )
   })
 
-  test.each(['javascript:alert(1)'])(
-    'the address %j ends no escape and becomes a hyperlink only to a web page',
-    (address) => {
-      const text = styledRows(`[a](<${address}>)`, 200, true).join('\n')
-      const targets = text
-        .split('\u001b]8;;')
-        .slice(1)
-        .map((part) => part.split('\u001b')[0])
-      for (const target of targets) expect(target).toMatch(/^(?:https:\/\/a\.test\/[\u0021-\u007e]*)?$/)
-      expect(stripVTControlCharacters(text)).not.toMatch(/(?!\n)\p{Cc}/u)
-    },
-  )
+  test('the address "javascript:alert(1)" ends no escape and becomes a hyperlink only to a web page', () => {
+    const text = styledRows('[a](<javascript:alert(1)>)', 200, true).join('\n')
+    const targets = text
+      .split('\u001b]8;;')
+      .slice(1)
+      .map((part) => part.split('\u001b')[0])
+    for (const target of targets) expect(target).toMatch(/^(?:https:\/\/a\.test\/[\u0021-\u007e]*)?$/)
+    expect(stripVTControlCharacters(text)).not.toMatch(/(?!\n)\p{Cc}/u)
+  })
 
   test('extreme nesting keeps its marks', () => {
     for (const marks of ['>', '1) ', '> - ', '- '])
