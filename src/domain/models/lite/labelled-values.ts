@@ -1,5 +1,5 @@
 import { decodeJson } from '../../answers/written-json.ts'
-import { LINE_ENDS } from '../../text.ts'
+import { decodeEntities, plainLines } from './plain-lines.ts'
 
 /** Reads labelled values such as `COMMAND: ls` in the forms that models write, as a person reads them. */
 
@@ -21,9 +21,12 @@ const PARTNERS: Readonly<Record<string, string>> = {
   '[': ']',
   '(': ')',
   '{': '}',
+  '<': '>',
+  $: '$',
 }
-const OPENING = String.raw`(?:\\?[*_\`"']|[“„‘«‹「[({])`
-const CLOSING = String.raw`(?:\\?[*_\`"']|[”“’»›」\])}])`
+const TAG = 'code|pre|kbd|samp|tt|b|strong|i|em|u|mark|p|span|div|li|td'
+const OPENING = String.raw`(?:<[a-z][\w-]{0,20}(?: [^<>]{0,60})?>|\\(?:boxed|text\w{0,2}|math\w{2})\{|\\?[*_\`"']|[“„‘«‹「[({<$])`
+const CLOSING = String.raw`(?:</[a-z][\w-]{0,20}>|\\?[*_\`"']|[”“’»›」\])}>$])`
 
 /** What stands between a label and its value. Other signs than colons count only behind a label in capitals. */
 const COLON = String.raw`(?:is ?)?(?:\\?:(?: ?[:=](?=\s))?|[：∶﹕]|==?(?!>))`
@@ -69,15 +72,15 @@ interface LabelledLines {
 }
 
 /**
- * Reads the values of a label in their order. The value stands behind the label, on the next line, in a fence after it, or
- * in a JSON object. Marks of Markdown and quotes around the line, the label or the value are removed; a mark without a
- * partner around the value belongs to the value. Other markup is none of the forms that the prompt asks for, or nearly.
+ * Reads the values of a label in their order. The value stands behind the label, on the next line, in a fence after it,
+ * in tags or a table, or in a JSON object. Marks of Markdown, HTML and LaTeX and quotes around the line, the label or the
+ * value are removed; a mark without a partner around the value belongs to the value.
  */
 export function labelledValues(answer: string, label: Label): string[] {
   const member = memberOf(decodeJson(answer), label)
   if (member !== null) return [member]
   const found: LabelledLines[] = []
-  for (const line of linesOf(answer)) {
+  for (const line of plainLines(answer)) {
     const labelled = readLabel(line, 'COMMAND') ?? readLabel(line, 'TIME')
     if (labelled) found.push(labelled)
     else found.at(-1)?.following.push(line)
@@ -88,13 +91,6 @@ export function labelledValues(answer: string, label: Label): string[] {
   })
   const certainty = Math.max(...values.map((each) => each.certainty))
   return values.flatMap((each) => (each.certainty === certainty ? [each.value] : []))
-}
-
-const INVISIBLE = /[\u00ad\u200b-\u200f\u2060\ufeff]/g
-const WIDE_SPACES = /[\u00a0\u2000-\u200a\u202f\u3000]/g
-
-function linesOf(answer: string): string[] {
-  return answer.replace(INVISIBLE, '').replace(WIDE_SPACES, ' ').replace(LINE_ENDS, '\n').split('\n')
 }
 
 /** The text of a member with the name of a label, also in inner objects and lists. */
@@ -138,27 +134,31 @@ function readLabel(line: string, label: Label): LabelledLines | null {
   return { label, open, rest: value, isQuoted: marks.includes('>'), following: [], certainty }
 }
 
-/** The mark that closes another one. */
+/** The mark that closes another one: a sign, a tag, or the brace of a LaTeX command. */
 function partnerOf(mark: string): string | undefined {
+  const [, tag] = /^<(\w+)/.exec(mark) ?? []
+  if (tag !== undefined) return `</${tag}>`
+  if (/^\\\w/.test(mark)) return '}'
   return mark.startsWith('\\') ? mark : PARTNERS[mark]
 }
 
-/** What stands behind a label in place of a value: the name of a shell, or words that announce code. */
-const NO_VALUE = /^\s*(?:\(?(?:ba|z)?sh\)?|[A-Za-z ]*:)?\s*$/
+/** What stands behind a label in place of a value: a sign of YAML, the name of a shell, or words that announce code. */
+const NO_VALUE = /^\s*(?:[|>][-+]?|\(?(?:ba|z)?sh\)?|[A-Za-z ]*:)?\s*$/
+const BEGINS_BELOW = /^\s*(?:[|>][-+]?)?\s*$/
 /** Rules, and the underlines of headings. */
 const RULE = /^\s*(?:[-=*_]{3,})?\s*$/
 
 /** Reads the value of a label: the rest of its line, else the next fenced block or line; null when it is empty. */
 function readValue({ open, rest, isQuoted, following }: LabelledLines): string | null {
   const next = NO_VALUE.test(rest) ? following.findIndex((line) => !RULE.test(line)) : -1
-  const from = rest.trim() === '' || openedFence(following[next] ?? '') ? next : -1
+  const from = BEGINS_BELOW.test(rest) || openedFence(following[next] ?? '') ? next : -1
   const isInQuote = isQuoted || (from >= 0 && /^\s*>/.test(following[from] ?? ''))
   const below = isInQuote ? following.map((line) => line.replace(/^\s*(?:>\s?)+/, '')) : following
   const first = from < 0 ? rest : (below[from] ?? '').replace(/^\s*(?:[-+*•]|\d{1,2}[.)])\s/, '')
   const others = below.slice(from + 1)
   const fence = openedFence(first)
   const value = fence ? readBlock(fence, others) : unwrap(withoutClosing(continued(first, others), open))
-  return value === '' ? null : withoutPrompts(value)
+  return value === '' ? null : withoutPrompts(decodeEntities(value))
 }
 
 /** Joins a line with those that follow a backslash at its end. */
@@ -181,14 +181,14 @@ function withoutClosing(text: string, open: readonly string[]): string {
 /** A remark behind code: in parentheses, another way to write it, or behind a sign that no shell command would have there. */
 const REMARK = String.raw`(?:\s*[.,;:]|\s+\([^()]*\)\.?|\s+or\s+(?:\`[^\`]+\`)\.?|\s*[.,:]\s[^\`]*|\s+(?:[(—–#→←]|//|--?\s|(?:${PROSE_WORDS}|to|and|for|in|on|with|which|explanation)\b)[^\`]*)`
 const REMARKED = new RegExp(
-  String.raw`^(([*_]{0,3})(?:(\`+)[^\`]+\3|"[^"]*"(?=[.,;]$)|'[^']*'(?=[.,;]$))\2)${REMARK}$`,
+  String.raw`^(([*_]{0,3})(?:(\`+)[^\`]+\3|<(${TAG})>[^<]*</\4>|"[^"]*"(?=[.,;]$)|'[^']*'(?=[.,;]$))\2)${REMARK}$`,
   'is',
 )
 
 /** Longest value whose marks are removed. The time for that grows with the square of the length. */
 const MARKED_MAX_LENGTH = 4_000
 
-/** Removes quotes, emphasis and a code span around a value. The content of a code span is literal. */
+/** Removes quotes, emphasis, tags and a code span around a value. The content of a code span is literal. */
 function unwrap(value: string, layers = 5): string {
   if (value.length > MARKED_MAX_LENGTH) return value.trim()
   const text = REMARKED.exec(value.trim())?.[1] ?? value.trim()
@@ -200,14 +200,18 @@ function unwrap(value: string, layers = 5): string {
 
 const ENCLOSURES: readonly RegExp[] = [
   /^([*_]{1,3}|==|~~)(?=\S)(?<inside>.*\S)\1$/s,
+  new RegExp(String.raw`^<(${TAG})(?: [^<>]{0,60})?>(?<inside>.*)</\1>$`, 'is'),
+  /^\\(?:boxed|text\w{0,2}|math\w{2})\{(?<inside>.*)\}$/s,
+  /^(\${1,2})(?<inside>\\(?:boxed|text|math).*)\1$/s,
   /^(\\[`"'])(?<inside>.*)\1$/s,
   // Brackets of a shell have spaces within, and parentheses stay without code in them.
   /^\[(?=[^\s[])(?<inside>.*[^\s\]])\]$/s,
   /^\{(?=\S)(?<inside>[^{}]*[^\s;{}])\}$/s,
+  /^<(?=[a-z])(?<inside>[^<>]*[^\s<>])>$/s,
   /^\((?<inside>(`+)[^`]+\2)\)$/s,
 ]
 
-/** The text within emphasis or brackets around a whole value. */
+/** The text within emphasis, tags or brackets around a whole value. */
 function enclosedText(text: string): string | null {
   for (const enclosure of ENCLOSURES) {
     const inside = enclosure.exec(text)?.groups?.['inside']

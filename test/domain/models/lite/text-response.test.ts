@@ -45,14 +45,18 @@ describe('a response', () => {
     ['empty labels after it', `${right}\n\nCOMMAND:\nTIME: of the puzzle`],
     ['a hard break', `COMMAND: ${command}\\\nTIME: ${time}`],
     ['bold code with a remark', `COMMAND: **\`${command}\`** (lists them)\nTIME: ${time}`],
+    ['tags of code', `COMMAND: <code>${command}</code>\nTIME: <code>${time}</code>`],
+    ['tags in tags', `COMMAND: <pre><code class="sh">${command}</code></pre>\nTIME: <b>${time}</b>`],
+    ['tags around labels', `<b>COMMAND:</b> ${command}<br><b>TIME:</b> ${time}`],
     ['code in brackets', `COMMAND: [\`${command}\`]\nTIME: [${time}]`],
     ['code in parentheses and braces', `COMMAND: (\`${command}\`)\nTIME: {${time}}`],
-    ['values in brackets', `COMMAND: [${command}]\nTIME: [${time}]`],
+    ['values in brackets', `COMMAND: [${command}]\nTIME: <${time}>`],
     ['braces around lines', `{COMMAND: ${command}}\n{TIME: ${time}}`],
     ['escaped back quotes', `COMMAND: \\\`${command}\\\`\nTIME: \\\`${time}\\\``],
     ['escaped stars', `\\*\\*COMMAND:\\*\\* ${command}\n\\*\\*TIME: ${time}\\*\\*`],
     ['labels in marks alone', `**COMMAND** ${command}\n[TIME] ${time}`],
     ['a label before code', `COMMAND \`${command}\`\nTIME \`${time}\``],
+    ['values in LaTeX', `COMMAND: \\boxed{\\texttt{${command}}}\n\\text{TIME: } $\\boxed{${time}}$`],
     ['a console with output', `COMMAND:\n${FENCE}console\n$ ${command}\na.txt\n${FENCE}\nTIME: ${time}`],
     ['a prompt with a host', `COMMAND:\n${FENCE}\nme@host:~$ ${command}\na.txt\n${FENCE}\nTIME: ${time}`],
     ['lines of JSON', `"COMMAND": "${command}",\n"TIME": "${time}",`],
@@ -65,11 +69,23 @@ describe('a response', () => {
     ],
     ['sentences', `The command is \`${command}\`. The time is ${time}.`],
     ['other colons', `COMMAND∶ ${command}\nTIME﹕ 12∶05 : 59`],
+    ...['/', '.', '·', '—', '-', '→', ';', 'and', '\\n'].map((sign): [string, string] => [
+      `both on one line and ${sign} between`,
+      `COMMAND: ${command}${/[.\\]/.test(sign) ? sign : ` ${sign}`} TIME: ${time}`,
+    ]),
+    ['both as code on one line', `COMMAND: \`${command}\`. **TIME:** \`${time}\``],
+    ['both in brackets on one line', `[COMMAND: ${command}] [TIME: ${time}]`],
     ['other line ends', `COMMAND: ${command}\rTIME: ${time}`],
+    ['entities for back quotes', `COMMAND: &#96;${command}&#96;\nTIME: &#x60;${time}&#x60;`],
+    ['entities for quotes', `COMMAND: ${command.replaceAll("'", '&#39;')}\nTIME:&nbsp;${time}`],
+    ['entities in tags', `COMMAND: <code>${command.replaceAll("'", '&apos;')}</code>\nTIME: ${time}`],
+    ['entities for tags', `&lt;COMMAND&gt;${command}&lt;/COMMAND&gt;\nTIME: ${time}`],
     ...['lists the files', 'which lists them.', 'to list all files', 'is the command', 'in this folder'].map(
       (words): [string, string] => [`code and "${words}"`, `COMMAND: \`${command}\` ${words}\nTIME: ${time}`],
     ),
     ['code behind a verb', `COMMAND: Use \`${command}\`\nTIME: ${time}`],
+    ['a block of YAML', `command: |\n  ${command}\ntime: ${time}`],
+    ['a folded block of YAML', `${FENCE}yaml\nCOMMAND: >-\n  ${command}\nTIME: "${time}"\n${FENCE}`],
     ['a list of JSON', JSON.stringify({ tasks: [{ COMMAND: command }, { TIME: time }] })],
     ['a dictionary of Python', `{'COMMAND': "${command}", 'TIME': '${time}'}`],
     ['underlined headings', `COMMAND\n-------\n${command}\n\nTIME\n====\n${time}`],
@@ -144,7 +160,9 @@ describe('a response', () => {
       }),
     )
     const long = `${'> * _ # '.repeat(50_000)}\n${'COMMAND'.repeat(50_000)}\n${'`'.repeat(100_000)}\nCOMMAND: ${'"'.repeat(100_000)}`
-    const runs = ['`', '~~', '**`'].map((mark) => `COMMAND: **\`${mark.repeat(50_000)}x`)
+    const runs = ['`', '~~', '**`', '<code>', '<COMMAND>', '$\\\\text'].map(
+      (mark) => `COMMAND: **\`${mark.repeat(50_000)}x`,
+    )
     for (const each of [long, ...runs]) expect(parseTextResponse(each).followsFormat).toBe(false)
   })
 })
