@@ -4,7 +4,7 @@ import { expect, test, vi } from 'vitest'
 import { candidate, catalogueModel, sampleRun } from '../../support/free-models.ts'
 import { localSource } from '../../support/local-source.ts'
 import type { V1Server } from '../../support/v1.ts'
-import { CALLER_KEY, json, startV1, wholeCompletion } from '../../support/v1.ts'
+import { CALLER_KEY, errorBody, json, startV1, wholeCompletion } from '../../support/v1.ts'
 
 const messages = [{ role: 'user', content: 'Hello?' }]
 /** The list that stands for `auto`. */
@@ -248,6 +248,24 @@ test('no request is passed on without a stored ranking', async () => {
     'auto-long',
   ])
   expect(upstream.requests).toEqual([])
+})
+
+test('wrong keys close the address, and open streams hold its places until their client leaves', async () => {
+  const wrong = await startV1()
+  wrong.upstream.behave(json(errorBody(401, 'No auth credentials found'), 401))
+  for (let index = 0; index < 10; index += 1)
+    await (await wrong.post({ model: 'auto', messages }, { authorization: `Bearer wrong-${index}` })).text()
+  expect(await codeOf(await wrong.post({ model: 'auto', messages }))).toEqual([429, 'too_many_rejected_keys'])
+  expect(wrong.upstream.requests).toHaveLength(10)
+  const { post, upstream } = await startV1()
+  upstream.behave('silence after first event')
+  const request = { model: 'auto', messages, stream: true }
+  const open = await Promise.all(Array.from({ length: 25 }, () => post(request)))
+  expect(await codeOf(await post(request))).toEqual([429, 'too_many_streams'])
+  for (const { body } of open) await body?.cancel()
+  await Promise.all(upstream.requests.map(({ closed }) => closed))
+  upstream.behave('answer')
+  expect((await post(request)).status).toBe(200)
 })
 
 test('a client that stops reading stops the routing service, and its end closes the connection', async () => {
