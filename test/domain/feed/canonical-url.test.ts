@@ -39,7 +39,7 @@ describe('a canonical URL', () => {
       'https://m.a-b.example/a//b/',
       'https://[::1]:8080/',
     )
-    const tail = fc.string({ unit: fc.constantFrom(...'%/?#&=.+-_~:;@aZ09 é'), maxLength: 30 })
+    const tail = fc.string({ unit: fc.constantFrom(...'%/?#&=.+-_~:;@aZ09 é'.split('')), maxLength: 30 })
     const url = fc.tuple(host, tail).map((parts) => parts.join(''))
     const noise = fc.oneof(fc.constant(''), anyText({ maxLength: 20 }))
     fc.assert(
