@@ -2,6 +2,7 @@ import type { AgentStatus } from '../../domain/agent/schema.ts'
 import { LATE_AFTER_MS, lastDueDay } from '../../domain/job-run.ts'
 import { statusPayload } from '../../domain/models/shortlist.ts'
 import { Refusal } from '../../domain/refusal.ts'
+import { DAY_MS } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import type { AuditRecord } from '../../domain/year/finding.ts'
 import { statusContract } from '../agent/contracts.ts'
@@ -112,7 +113,10 @@ function renderFact({ label, level, value, detail }: LabelledFact): Html {
   </div>`
 }
 
-/** Age, in milliseconds, after which a snapshot is not called up to date. */
+/**
+ * Age, in milliseconds, after which a snapshot is not called up to date. It asks for attention when it is a day old: its
+ * lists are of use to a reader for longer than its job may be late for the operator.
+ */
 const OLD_SNAPSHOT_MS = 2 * 3_600_000
 
 /** The age of the live periods. */
@@ -125,7 +129,7 @@ const feedFact: FactSource = {
     const { generatedAt } = proved.snapshot
     const age = now - generatedAt
     return {
-      level: age > LATE_AFTER_MS.snapshot ? 'attention' : age > OLD_SNAPSHOT_MS ? 'plain' : 'good',
+      level: age > DAY_MS ? 'attention' : age > OLD_SNAPSHOT_MS ? 'plain' : 'good',
       value: ageOf(generatedAt, now),
       detail: html`newest snapshot ${instantOf(generatedAt)}`,
     }
