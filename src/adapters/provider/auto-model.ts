@@ -49,7 +49,7 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
       return (await recommended())[0]?.id ?? ''
     },
 
-    requestsPerDay: limit,
+    requestsPerDay: () => limit(true),
 
     async *ask(call, signal, turn) {
       const models = await recommended()
@@ -122,14 +122,18 @@ function recommendedModels(
 /** The service's own numbers may be a minute old. */
 const LIMIT_TTL_MS = 60_000
 
-/** Short, because a chat user waits for the first response. */
+/** Short, because a chat user waits for this response. */
 const KEY_TIMEOUT_MS = 2_000
 
 /**
  * Returns a function for the account's requests per day, as the service reports them for the key; the limit of an account
- * without credits if it does not. A known limit is returned at once; after a minute it is read again in the background.
+ * without credits if it does not. A limit is read again after a minute: in the background, where an older one may be
+ * returned.
  */
-function dailyLimit(router: Pick<ModelRouter, 'key'>, clock: Clock): () => Promise<number> {
+function dailyLimit(
+  router: Pick<ModelRouter, 'key'>,
+  clock: Clock,
+): (mayBeOlder?: boolean) => Promise<number> {
   let known: { limit: number; at: Instant } | null = null
   let reading: Promise<number> | null = null
   const read = async (): Promise<number> => {
@@ -139,11 +143,11 @@ function dailyLimit(router: Pick<ModelRouter, 'key'>, clock: Clock): () => Promi
     reading = null
     return limit
   }
-  return async () => {
+  return async (mayBeOlder = false) => {
     const at = clock()
-    const isFresh = known !== null && at >= known.at && at - known.at < LIMIT_TTL_MS
-    if (!isFresh) reading ??= read()
-    return known?.limit ?? (await reading) ?? DEFAULT_DAILY_LIMIT
+    if (known !== null && at >= known.at && at - known.at < LIMIT_TTL_MS) return known.limit
+    reading ??= read()
+    return mayBeOlder && known !== null ? known.limit : reading
   }
 }
 
