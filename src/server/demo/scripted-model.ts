@@ -11,11 +11,12 @@ export const DEMO_CHAT_MODEL = 'dash-demo'
 
 const HEADERS = { 'x-dash-demo': 'true', 'cache-control': 'no-store' }
 
-/** Time between two deltas, so that an answer visibly streams. */
-const DELTA_MS = 20
-
-/** A provider of chat completions with a script in place of every model, for the demo's chat and its `/v1`. */
-export function scriptedModelApp(): H3 {
+/**
+ * A provider of chat completions with a script in place of every model, for the demo's chat and its `/v1`.
+ *
+ * @param deltaMs time between two deltas, so that an answer visibly streams
+ */
+export function scriptedModelApp(deltaMs = 20): H3 {
   const app = new H3({ silent: true })
   app.post('/chat/completions', async (event) => {
     const body = await event.req.text()
@@ -32,7 +33,7 @@ export function scriptedModelApp(): H3 {
     const usage = { prompt_tokens: Math.ceil(body.length / 4), completion_tokens: Math.ceil(text.length / 4) }
     const head = { id: 'chatcmpl-demo', created: 0, model, usage }
     if (request?.['stream'] === true)
-      return new Response(ReadableStream.from(chunks(head, message, finish)), STREAM)
+      return new Response(ReadableStream.from(chunks(head, message, finish, deltaMs)), STREAM)
     const choices = [{ index: 0, message: { role: 'assistant', ...message }, ...finish }]
     return respondJson(event, 200, HEADERS, { ...head, object: 'chat.completion', choices })
   })
@@ -46,13 +47,14 @@ async function* chunks(
   head: object,
   { content, ...calls }: { content: string },
   finish: object,
+  deltaMs: number,
 ): AsyncGenerator<Uint8Array> {
   const chunk = (delta: object, end: object): Uint8Array => {
     const choices = [{ index: 0, delta, ...end }]
     return Buffer.from(`data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices })}\n\n`)
   }
   for (const [words] of content.matchAll(/(?:\s*\S+){1,5}/g)) {
-    await pause(DELTA_MS)
+    await pause(deltaMs)
     yield chunk({ content: words }, { finish_reason: null })
   }
   yield chunk(calls, finish)

@@ -28,7 +28,7 @@ async function turn(
     facts = {},
   }: { data?: object; items?: object[]; facts?: object } = {},
 ): Promise<{ calls: unknown[]; texts: string[]; text: string }> {
-  const server = await listenLocally(scriptedModelApp())
+  const server = await listenLocally(scriptedModelApp(0))
   const model = modelAt(server.url, { key: null, model: DEMO_CHAT_MODEL })
   const messages = [{ role: 'user', content: question }]
   const parsed = parseChatRequest(JSON.stringify({ messages, settings: { tone: 'terse' } }))
@@ -136,7 +136,7 @@ test('the script searches for models if the question is not which one to use', a
 
 const request = async (body: object): Promise<{ response: Response; text: string }> => {
   const init = { method: 'POST', body: JSON.stringify(body) }
-  const response = await scriptedModelApp().request('/chat/completions', init)
+  const response = await scriptedModelApp(0).request('/chat/completions', init)
   return { response, text: await response.text() }
 }
 
