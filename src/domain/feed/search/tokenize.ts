@@ -232,7 +232,10 @@ function cutSegments(run: string, start: number, { inOrder, variants }: CutText)
   const parts = run.split(WORD_BREAK)
   let partStart = start
   for (const part of parts) {
-    inOrder.push(...segmentsOf(part, partStart))
+    const words = segmentsOf(part, partStart)
+    inOrder.push(...words)
+    for (const { word, start: at } of words)
+      for (const { index, text } of halvesOf(word)) variants.push(placed(text, at + index))
     partStart += part.length + 1
   }
   // The dictionary may find other words where an author has separated them.
@@ -256,6 +259,34 @@ function segmentsOf(text: string, start: number): PlacedWord[] {
     at += goesOn ? (segments.at(-1)?.index ?? SEGMENTED_LENGTH) : SEGMENTED_LENGTH
   }
   return words
+}
+
+/** Longest word in UTF-16 units that may be a compound, and number of words whose halves are remembered. */
+const COMPOUND_LENGTH = 40
+const COMPOUNDS_MAX = 10_000
+
+const halvesOfWords = new Map<string, { index: number; text: string }[]>()
+
+/**
+ * The halves of a compound that the dictionary holds as one word: `ភាសា` and `ខ្មែរ` of `ភាសាខ្មែរ`. They are words if
+ * the dictionary finds both in the reverse order, which is no compound.
+ */
+function halvesOf(word: string): { index: number; text: string }[] {
+  const known = halvesOfWords.get(word)
+  if (known || word.length > COMPOUND_LENGTH) return known ?? []
+  const halves = [...word.matchAll(/(?<=..[^\u17d2\u1039])(?=\p{L}..)/gsu)].flatMap(({ index }) => {
+    const [left, right] = [word.slice(0, index), word.slice(index)]
+    const found = [...SEGMENTS.segment(right + left)].map(({ segment }) => segment)
+    return found.length === 2 && found[0] === right
+      ? [
+          { index: 0, text: left },
+          { index, text: right },
+        ]
+      : []
+  })
+  if (halvesOfWords.size >= COMPOUNDS_MAX) halvesOfWords.clear()
+  halvesOfWords.set(word, halves)
+  return halves
 }
 
 /** Articles before an apostrophe in French, Italian and Catalan. */

@@ -44,6 +44,7 @@ describe('the words of a text', () => {
     ["O'Reilly's Ankara'da rock'n'roll", 'oreilly ankarada rocknroll oreillys reilly ankara rock roll'],
     ['賢い猫 猫', '賢い い猫 猫 賢 い'],
     ['ភាសា\u200bខ្មែរ', 'ភាសា ខ្មែរ ភាសាខ្មែរ'],
+    ['ភាសាខ្មែរ မြန်မာနိုင်ငံ', 'ភាសាខ្មែរ မြန်မာနိုင်ငံ ភាសា ខ្មែរ မြန်မာ နိုင်ငံ'],
     ['Node.js U.S. E‑mail TCP/IP', 'node js u s e mail tcp ip nodejs us email tcpip'],
     ['GPT-5.5 3-D $1.5M 2-3x', 'gpt 5 5 3 d 1 5m 2 3x gpt55 gpt5 3d'],
     ['Next.js-based', 'next js based nextjsbased nextjs jsbased'],
