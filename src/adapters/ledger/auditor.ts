@@ -42,9 +42,9 @@ async function readForAudit(reader: SqlReader): Promise<AuditedContents | null> 
   )
   const tables = new Set(decodeJsonRows(rows[0]?.[0], 'the list of tables').map(([name]) => name))
   if (!tables.has('entries') && !tables.has('legacy_publications')) return null
+  // A missing table makes its statement fail.
   const legacy = await readTable(reader, legacyPublications)
-  // A missing table makes its statement fail; only `founding` was added by a later release.
-  const marks = tables.has('founding') ? await readTable(reader, founding) : { rows: [], unreadable: [] }
+  const marks = await readTable(reader, founding)
   const [unreadableMark] = marks.unreadable
   if (unreadableMark) throw storageDamaged(`the founding row of the ledger: ${unreadableMark.problem}`)
   const versioned = await readTable(reader, entries)
