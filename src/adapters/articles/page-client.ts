@@ -1,3 +1,5 @@
+import pLimit from 'p-limit'
+import type { LimitFunction } from 'p-limit'
 import { URL_MAX_LENGTH } from '../../domain/feed/article.ts'
 import type { SkipReason } from '../../domain/feed/article.ts'
 import { networkReason } from '../../domain/refusal.ts'
@@ -76,14 +78,19 @@ export interface PageRequest {
   beforeBody?: (head: PageHead) => void
 }
 
-/** A client for GET requests without cookies and credentials. */
+/** A client for GET requests without cookies and credentials. It sends one request at a time to each host. */
 export class PageClient {
   readonly #http: HttpClient
   readonly #userAgent: string
   readonly #clock: Clock
+  /**
+   * One queue per host. The queue of the HTTP agent does not suffice: a waiting request must respect a pause that the
+   * previous response requires.
+   */
+  readonly #queues = new Map<string, LimitFunction>()
   readonly #pausedUntil = new Map<string, Instant>()
 
-  /** @param http must itself reject private addresses, and send one request at a time to each host */
+  /** @param http must itself reject private addresses */
   constructor(http: HttpClient, userAgent: string, clock: Clock) {
     this.#http = http
     this.#userAgent = userAgent
@@ -99,7 +106,9 @@ export class PageClient {
     let url = parsePageUrl(request.url)
     for (let redirects = 0; ; redirects += 1) {
       await request.beforeRequest?.(url)
-      const response = await this.#send(url, request, signal)
+      const queue = this.#queues.get(url.host) ?? pLimit(1)
+      this.#queues.set(url.host, queue)
+      const response = await queue(() => this.#send(url, request, signal))
       if (!(response instanceof URL)) return response
       if (redirects === MAX_REDIRECTS)
         throw new PageProblem('redirects', `${request.url}: more than ${MAX_REDIRECTS} redirects`)

@@ -6,7 +6,7 @@ import type { RankedModel } from '../../domain/models/schema.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
 import type { ChatModel, Clock, ModelRouter, Objects, State } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
-import { withTimeLimit } from '../http.ts'
+import { TimeLimitExceeded, withTimeLimit } from '../http.ts'
 import { openRouter } from '../router/router.ts'
 import { openProvider } from './chat-model.ts'
 import type { IdleTimeouts } from './event-reader.ts'
@@ -57,6 +57,7 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
       if (first === undefined) return yield NO_MODEL
       const permit = async (): Promise<boolean> => {
         const perDay = await limit()
+        signal.throwIfAborted()
         const perAddress = requestShareOf(perDay, options.requestShare)
         const turnShare = turn === undefined ? undefined : { turn, perAddress }
         return allowance.countChatRequest(first.id, clock(), perDay, turnShare)
@@ -138,23 +139,32 @@ function dailyLimit(
   let reading: Promise<number> | null = null
   const read = async (): Promise<number> => {
     const at = clock()
-    const limit = (await fetchDailyLimit(router)) ?? known?.limit ?? DEFAULT_DAILY_LIMIT
-    known = { limit, at }
-    reading = null
-    return limit
+    try {
+      const limit = (await fetchDailyLimit(router)) ?? known?.limit ?? DEFAULT_DAILY_LIMIT
+      known = { limit, at }
+      return limit
+    } finally {
+      reading = null
+    }
   }
   return async (mayBeOlder = false) => {
     const at = clock()
     if (known !== null && at >= known.at && at - known.at < LIMIT_TTL_MS) return known.limit
     reading ??= read()
-    return mayBeOlder && known !== null ? known.limit : reading
+    if (!mayBeOlder || known === null) return reading
+    reading.catch(() => undefined)
+    return known.limit
   }
 }
 
 /** Returns null if the service does not respond in time. */
 async function fetchDailyLimit(router: Pick<ModelRouter, 'key'>): Promise<number | null> {
   const { signal } = new AbortController()
-  // A reading fails at its time limit alone.
-  const key = await withTimeLimit(KEY_TIMEOUT_MS, signal, (limited) => router.key(limited)).catch(() => null)
-  return key && 'facts' in key ? (key.facts?.limit ?? DEFAULT_DAILY_LIMIT) : null
+  try {
+    const key = await withTimeLimit(KEY_TIMEOUT_MS, signal, (limited) => router.key(limited))
+    return 'facts' in key ? (key.facts?.limit ?? DEFAULT_DAILY_LIMIT) : null
+  } catch (error) {
+    if (error instanceof TimeLimitExceeded) return null
+    throw error
+  }
 }

@@ -25,7 +25,7 @@ export function isEndMark(data: string): boolean {
   return /^"?\[done\]"?$/i.test(data)
 }
 
-/** A part of a stream up to and including its next event. */
+/** A part of a stream: one chunk, or all up to and including its next event. */
 export interface StreamPart {
   /** The part as it was received. */
   chunks: Uint8Array[]
@@ -53,6 +53,8 @@ export class EventReader {
   #body: ResponseBody | null = null
   #chunks: AsyncIterator<Uint8Array> | null = null
   #hasStarted = false
+  /** Time left for the next event after chunks without one; null before them. */
+  #leftMs: number | null = null
   #hasEnded = false
   /** The time limit that was exceeded. */
   expired: 'first_event' | 'idle' | null = null
@@ -79,14 +81,20 @@ export class EventReader {
    * Reads up to the next event, or to the end.
    *
    * @param idleMs time limit; the first event has its own
+   * @param isByChunk returns each chunk as it arrives; comments do not prolong the time limit
    * @throws the signal's reason
    */
-  async read(idleMs: number): Promise<StreamPart> {
-    if (this.#hasStarted) this.#limit('idle', idleMs)
+  async read(idleMs: number, isByChunk = false): Promise<StreamPart> {
+    const since = performance.now()
+    const leftMs = this.#leftMs ?? idleMs
+    if (this.#hasStarted) this.#limit('idle', leftMs)
     this.#hasStarted = true
     const part: StreamPart = { chunks: [], events: [], ending: null, isCut: false }
-    while (part.events.length === 0 && part.ending === null) await this.#readChunk(part)
+    const isRead = (): boolean => isByChunk || part.events.length > 0 || part.ending !== null
+    do await this.#readChunk(part)
+    while (!isRead())
     clearTimeout(this.#timer)
+    this.#leftMs = part.events.length > 0 ? null : Math.max(1, leftMs - (performance.now() - since))
     this.#hasEnded = part.ending !== null
     return part
   }

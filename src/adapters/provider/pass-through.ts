@@ -28,6 +28,8 @@ export interface PassThroughOptions extends IdleTimeouts {
 const STREAM_BOUNDS = { maxEventBytes: 1024 * 1024, maxBytes: Infinity }
 const WHOLE_MAX_BYTES = 16 * 1024 * 1024
 
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
+
 /** Larger completions are read a few at a time, because reading one takes several times its size in memory. */
 const SMALL_MAX_BYTES = 1024 * 1024
 const LARGE_AT_ONCE = 4
@@ -126,13 +128,14 @@ async function readResponse(
   if (reader) return readStream(body, reader, classify, options)
   const bytes = await readWhole(body, options.largeReads, signal)
   if (bytes === null) return classify('', 'too-large')
-  // Without a byte order mark, which parsers of JSON refuse.
   const text = new TextDecoder().decode(bytes)
   const completion = parseJsonObject(text)
   const failure = classify(text)
   // An empty completion is passed on; an error inside a 200 states a status.
   if (!Array.isArray(completion?.['choices']) || failure.status !== null) return failure
-  return { chunks: once(Buffer.from(text)), named: completion['model'] }
+  // Without a byte order mark, which parsers of JSON refuse.
+  const start = bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0
+  return { chunks: once(bytes.subarray(start)), named: completion['model'] }
 }
 
 /**
@@ -234,7 +237,7 @@ async function* passOn(
 
 /** @throws BrokenStream if the request is aborted */
 function readOn(reader: EventReader, idleMs: number): Promise<StreamPart> {
-  return reader.read(idleMs).catch((error: unknown) => {
+  return reader.read(idleMs, true).catch((error: unknown) => {
     throw new BrokenStream('truncated', error)
   })
 }

@@ -5,7 +5,7 @@ import type { ItemDetails, LiveSourceName, SourceBatch } from '../../domain/feed
 import { parseSignal } from '../../domain/feed/signal.ts'
 import { describeIssues } from '../../domain/feed/source.ts'
 import { isHttpUrl } from '../../domain/address.ts'
-import { firstCodePoints, visibleLine } from '../../domain/text.ts'
+import { firstCodePoints } from '../../domain/text.ts'
 import { formatInstant, parseInstant } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import { UnexpectedResponse, UNEXPECTED_SHAPE } from './source-client.ts'
@@ -201,13 +201,21 @@ export function liveSource(
   }
 }
 
-/** Cleans one line of text for display, cut at `maxLength` code points. Returns null if nothing is left. */
+/**
+ * Cleans one line of text for display: well-formed Unicode, no control or invisible formatting characters, white
+ * space collapsed, cut at `maxLength` code points. Returns null if nothing is left.
+ */
 function cleanLine(text: string | null | undefined, maxLength: number): string | null {
   // Far more than fits into the line; avoids work on a text of megabytes.
-  const line = visibleLine((text ?? '').slice(0, 8 * maxLength))
-  if (line === '') return null
+  const line = (text ?? '')
+    .slice(0, 8 * maxLength)
+    .toWellFormed()
+    .replaceAll(/[\p{Cc}\s]+/gu, ' ')
+    .replaceAll(/(?![\u200c\u200d])\p{Cf}/gu, '')
+    .trim()
   const isWhole = firstCodePoints(line, maxLength) === line
-  return isWhole ? line : `${firstCodePoints(line, maxLength - 1)}…`
+  const cut = isWhole ? line : `${firstCodePoints(line, maxLength - 1)}…`
+  return cut === '' ? null : cut
 }
 
 /**

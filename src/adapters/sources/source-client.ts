@@ -68,7 +68,7 @@ export interface SourceClientOptions {
   limits: {
     /** Maximum number of open requests to one host. */
     concurrency: number
-    /** Longest pause of a host that a request waits for, in milliseconds. During a longer one no request is sent. */
+    /** Most of the pauses of a host that requests wait for, in milliseconds in total. During others no request is sent. */
     maxWaitMs: number
   }
   /** Time limit of a whole response in milliseconds, including the connection. */
@@ -98,7 +98,12 @@ export function openSourceClient(options: SourceClientOptions): SourceClient {
     const until = (await memory?.pausedUntil(name)) ?? 0
     // A longer pause was stored by a clock that was ahead.
     const pausedUntil = until > clock() + PAUSE_MAX_MS ? 0 : until
-    return { name, limit: pLimit(limits.concurrency), pausedUntil }
+    return {
+      name,
+      limit: pLimit(limits.concurrency),
+      pausedUntil,
+      pausedMs: Math.max(0, pausedUntil - clock()),
+    }
   }
   const hosts = new Map<string, Promise<Host>>()
   const hostOf = (url: string): Promise<Host> => {
@@ -127,6 +132,8 @@ interface Host {
   limit: LimitFunction
   /** End of the pause that the host required last, also in an earlier run. */
   pausedUntil: Instant
+  /** Total of its pauses. */
+  pausedMs: number
 }
 
 /** A request in progress with its client. */
@@ -195,8 +202,10 @@ async function fetchWithRetry(
     if (!isBusy(response)) return response
     const now = clock()
     const retryAfter = retryAt(response.headers, now)
-    host.pausedUntil = Math.max(host.pausedUntil, retryAfter ?? now + FIRST_PAUSE_MS * 2 ** (attempt - 1))
-    const mayWait = host.pausedUntil - now <= limits.maxWaitMs
+    const until = retryAfter ?? now + FIRST_PAUSE_MS * 2 ** (attempt - 1)
+    host.pausedMs += Math.max(0, until - Math.max(now, host.pausedUntil))
+    host.pausedUntil = Math.max(host.pausedUntil, until)
+    const mayWait = host.pausedMs <= limits.maxWaitMs
     if (mayWait && attempt < ATTEMPTS) continue
     if (!mayWait && retryAfter !== null)
       await memory?.pauseUntil(host.name, Math.min(retryAfter, now + PAUSE_MAX_MS))
@@ -218,7 +227,7 @@ async function awaitPause(
     signal.throwIfAborted()
     const waitMs = host.pausedUntil - clock()
     if (waitMs <= 0) return
-    if (waitMs > limits.maxWaitMs)
+    if (host.pausedMs > limits.maxWaitMs)
       throw new SourceUnavailable(`${request.url}: not requested`, { retryAt: host.pausedUntil })
     await sleep(waitMs, signal)
   }

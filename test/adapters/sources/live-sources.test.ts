@@ -496,7 +496,7 @@ describe('details with another form', () => {
     expect(itemOf(collected, 'owner/first')).toMatchObject({
       author: null,
       tags: ['x', `${'y'.repeat(99)}…`],
-      description: 'ab[31m c d\uFFFD',
+      description: 'a b [31m c d\uFFFD',
     })
   })
 })

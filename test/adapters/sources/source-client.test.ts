@@ -145,10 +145,10 @@ describe('an aborted request to a source', () => {
 describe('a busy source', () => {
   const from = Date.UTC(2026, 10, 21, 12)
 
-  /** A client with a longest wait and a simulated clock. */
-  function waitingClient() {
+  /** A client with a total waiting time and a simulated clock. */
+  function waitingClient(maxWaitMs = 60_000) {
     const { slept, ...time } = sleepingClock(from)
-    return { slept, client: sourceClient({ ...time, limits: { concurrency: 4, maxWaitMs: 60_000 } }) }
+    return { slept, client: sourceClient({ ...time, limits: { concurrency: 4, maxWaitMs } }) }
   }
 
   /** A source that responds with each of the given heads once, then with an object. */
@@ -204,6 +204,14 @@ describe('a busy source', () => {
     })
     expect(requests).toHaveLength(1)
     expect(await run(aDayLater - 60_000)).toEqual({ id: 1 })
+  })
+
+  test('a busy source is waited for only up to a total time', async () => {
+    const busy: [number, Record<string, string>] = [429, { 'retry-after': '25' }]
+    const { url } = await busyFor(busy, busy, busy)
+    const { slept, client } = waitingClient(40_000)
+    await expect(fetchJson({ url }, client)).rejects.toMatchObject({ retryAt: from + 50_000 })
+    expect(slept).toEqual([25_000])
   })
 
   test('a busy GitHub is recognized by 403 and the reset of its limit', async () => {

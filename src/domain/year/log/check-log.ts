@@ -64,6 +64,10 @@ function readFiles(files: readonly AuditedLogFile[]): ReadFiles {
   const read: ReadFiles = { policy: null, notes: [], findings: [] }
   const policies = files.filter(({ file }) => file.kind === 'policy')
   for (const { file, bytes } of policies) {
+    if (bytes === null) {
+      read.findings.push(invalid(file, 'a policy', MISSING))
+      continue
+    }
     const text = utf8Text(bytes)
     const parsed = parsePolicy(text)
     if (parsed.problem === null) {
@@ -77,7 +81,12 @@ function readFiles(files: readonly AuditedLogFile[]): ReadFiles {
   for (const { file, bytes } of files) {
     if (file.kind !== 'note') continue
     const note = utf8Text(bytes)
-    const opened = read.policy === null ? readCheckpoint(note) : openCheckpoint(note, keys)
+    const opened =
+      bytes === null
+        ? { problem: MISSING }
+        : read.policy === null
+          ? readCheckpoint(note)
+          : openCheckpoint(note, keys)
     const problem =
       opened.problem === null && opened.checkpoint.size !== file.size
         ? `a checkpoint of ${opened.checkpoint.size} entries`
@@ -88,6 +97,8 @@ function readFiles(files: readonly AuditedLogFile[]): ReadFiles {
   }
   return read
 }
+
+const MISSING = 'it is missing'
 
 function invalid(file: LogFile, expected: string, actual: string): Finding {
   return finding('note_invalid', logFilePath(file), expected, actual)
