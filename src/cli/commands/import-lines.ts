@@ -60,7 +60,8 @@ interface LinesImport {
 }
 
 /**
- * Imports files of lines, rebuilds a search index of another release, and prints the report.
+ * Imports files of lines, rebuilds a search index of another release, and prints the report. The stores' folders are created only when
+ * something is stored.
  *
  * @returns 0, or 1 if a file was left out or failed, or no snapshot could be taken
  * @throws Refusals and faults of the stores; the signal's reason if the command is stopped
@@ -71,21 +72,33 @@ async function importLines(
   { run, rank }: LinesImport,
 ): Promise<number> {
   const sources = await container.inputs(files, stdin, signal)
-  prepareFolders(config, true)
+  let isUsed = false
+  const prepare = (): void => {
+    if (!isUsed) prepareFolders(config, true)
+    isUsed = true
+  }
+  const feed = async (): ReturnType<typeof container.feed> => {
+    prepare()
+    return container.feed()
+  }
   const ports: LinesPorts = {
-    feed: await container.feed(),
+    feed: {
+      importSignals: async (batch) => (await feed()).importSignals(batch),
+      saveArticles: async (batch) => (await feed()).saveArticles(batch),
+      storedItems: async (items) => (await feed()).storedItems(items),
+    },
     onProgress(rows) {
       signal.throwIfAborted()
       terminal.progress(`${rows} rows read`)
     },
   }
   const { failedFiles, ...report } = await run(ports, sources)
+  // Files without a row count as imported: the feed exists from now on.
+  if (failedFiles === 0) prepare()
   showErrors({ ...report, failedFiles }, terminal)
-  // Nothing is made in an empty data folder for rows that are not stored.
-  const isStored = failedFiles === 0 || report.inserted + report.replaced + report.unchanged > 0
-  const snapshot = isStored && rank ? await rank() : null
+  const snapshot = isUsed && rank ? await rank() : null
   if (snapshot?.outcome === 'refused') terminal.error(`no snapshot was stored: ${snapshot.reason}`)
-  if (isStored) await (await container.search()).repair({ onProgress: indexProgress(terminal), signal })
+  if (isUsed) await (await container.search()).repair({ onProgress: indexProgress(terminal), signal })
   terminal.result({ ...report, ...(rank ? { snapshot } : {}) }, summary(report))
   return failedFiles > 0 || snapshot?.outcome === 'refused' ? EXIT.failed : EXIT.done
 }
