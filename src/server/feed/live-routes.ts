@@ -1,10 +1,18 @@
+import type { H3Event } from 'h3'
+import { LRUCache } from 'lru-cache'
 import { LIVE_SORTS, liveQuery, parseLiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveRefusal } from '../../domain/feed/live-sort.ts'
 import { COLUMN_LENGTH } from '../../domain/feed/columns.ts'
 import { MINIMUM_RULES, SOURCES_RULE } from '../../domain/feed/search/search.ts'
 import { liveFeedSchema, liveItemSchema } from '../../domain/feed/live-items.ts'
 import type { LiveFeed } from '../../domain/feed/live-items.ts'
-import { RULE_QUERY_MAX_LENGTH, applyRule, parseRule, ruleFields } from '../../domain/feed/rule.ts'
+import {
+  RULE_QUERY_MAX_LENGTH,
+  applyRule,
+  paramsOfRule,
+  parseRule,
+  ruleFields,
+} from '../../domain/feed/rule.ts'
 import type { FeedRule } from '../../domain/feed/rule.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { onceFor } from '../../domain/once.ts'
@@ -27,6 +35,9 @@ import type { FeedDocument } from './formats.ts'
 import { LIVE_CACHE, parseFeed, publishedFrom } from './proved-snapshots.ts'
 import type { ProvedFeed, ProvedSnapshots } from './proved-snapshots.ts'
 
+/** Size of the cache of feeds selected by rules, in bytes. */
+const RULE_CACHE_MAX_BYTES = 8 * 1024 * 1024
+
 type LiveContract = Contract<LiveRefusal>
 
 /** Publishes a verified feed in the format of a route: the whole, or the part that a rule selects. */
@@ -34,14 +45,25 @@ type Render = (proved: ProvedFeed, rule: FeedRule | null) => PublishedBody
 
 /** Routes of the live feed and its three subscription formats (docs/api.md). */
 export function liveRoutes(snapshots: ProvedSnapshots, host: () => FeedHost, compute: Compute): Route[] {
+  const cache = new LRUCache<string, PublishedBody>({
+    maxSize: RULE_CACHE_MAX_BYTES,
+    sizeCalculation: ({ body }) => body.byteLength,
+  })
+
   const live = (contract: LiveContract, render: Render): Route => {
     const whole = onceFor((proved: ProvedFeed) => render(proved, null))
+    const selected = async (event: H3Event, proved: ProvedFeed, rule: FeedRule): Promise<PublishedBody> => {
+      const key = [contract.path, proved.published.etag, paramsOfRule(rule)].join(' ')
+      const body = cache.get(key) ?? (await compute(event, async () => render(proved, rule)))
+      cache.set(key, body)
+      return body
+    }
     return publishedRoute(contract, async (params, event) => {
       const sort = parseLiveSort(params)
       const rule = parseRule(params)
       const proved = await snapshots.newest(sort)
       if (!proved) throw new Refusal<LiveRefusal>('no_snapshot')
-      return rule === null ? whole(proved) : compute(event, async () => render(proved, rule))
+      return rule === null ? whole(proved) : selected(event, proved, rule)
     })
   }
 
