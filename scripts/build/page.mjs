@@ -9,7 +9,7 @@ const SOURCES = join(ROOT, 'src', 'server', 'page', 'browser')
 /** Where the server finds the scripts of its pages, whether it runs from `dist` or from `src`. */
 export const PAGE_FOLDER = join(ROOT, 'dist-page')
 
-/** Scripts that pages name, and the renderer of answers, which tests load too. */
+/** Scripts that pages name, and the renderer of answers, which is loaded with the first question. */
 const ENTRIES = ['page', 'theme', 'embedded', 'chat/chat-markdown']
 
 /**

@@ -59,6 +59,17 @@ describe('a refusal is explained', () => {
   })
 })
 
+test('an answer is shown as text when its renderer cannot be loaded', async () => {
+  const provider = await startGatedProvider()
+  const { url } = await serveChat(provider.url)
+  const { page } = await openChat(url)
+  await page.route('**/chat-markdown.js', (route) => route.abort())
+  await ask(page, 'one', false)
+  await provider.arrived(1)
+  provider.say('These **rise** now.')
+  await expect.poll(() => answers(page).textContent()).toBe('These **rise** now.')
+})
+
 test('a retried answer stays until the new one starts, also within the minimum gap', async () => {
   const provider = await startGatedProvider()
   const { url } = await serveChat(provider.url, { DASH_CHAT_MIN_GAP_MS: '3000' })

@@ -4,7 +4,6 @@ import { MESSAGES_READ, MESSAGE_MAX_LENGTH } from '../../../../domain/agent/boun
 import type { Replay } from '../../../../domain/agent/conversation.ts'
 import type { AgentEvent } from '../../../../domain/agent/schema.ts'
 import { make } from '../dom.ts'
-import { safeFragment } from './chat-markdown.ts'
 import { CUT_OFF, failureMessage } from './chat-messages.ts'
 
 export type TurnView = ReturnType<typeof turnView>
@@ -33,6 +32,11 @@ export function turnView(log: HTMLElement, question: string, isRetry: boolean) {
   let frame = 0
   let pending = ''
   let isStreaming = true
+  let render: ((markdown: string) => DocumentFragment | string) | null = null
+  void markdownRenderer().then((loaded) => {
+    render = loaded
+    paint()
+  })
 
   // Otherwise a screen reader repeats an answer with every frame.
   function setBusy(isBusy: boolean) {
@@ -47,8 +51,9 @@ export function turnView(log: HTMLElement, question: string, isRetry: boolean) {
   function paint() {
     cancelAnimationFrame(frame)
     frame = 0
+    if (!render) return
     const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80
-    text.replaceChildren(safeFragment(isStreaming ? withoutHalfLink(pending) : pending))
+    text.replaceChildren(render(isStreaming ? withoutHalfLink(pending) : pending))
     if (isAtEnd) follow()
     if (!isStreaming) setBusy(false)
   }
@@ -96,6 +101,20 @@ export function turnView(log: HTMLElement, question: string, isRetry: boolean) {
       old.remove()
       turn.classList.remove('again')
     },
+  }
+}
+
+/**
+ * Loads the renderer of answers with the first question, since it is larger than the rest of the chat.
+ *
+ * @returns the text as it is if the renderer cannot be loaded
+ */
+async function markdownRenderer(): Promise<(markdown: string) => DocumentFragment | string> {
+  try {
+    const { safeFragment } = await import('./chat-markdown.ts')
+    return safeFragment
+  } catch {
+    return (markdown) => markdown
   }
 }
 
