@@ -161,6 +161,14 @@ describe('a server that misbehaves', () => {
     expect(await readCutAnswer(apiOf(url))).toEqual([['meta', 'delta'], 'answer_cut'])
   })
 
+  test.each(['end', 'reset'] as const)(
+    'the client counts a last event without its line ends before an %s',
+    async (end) => {
+      const { url } = await startScripted({ chat: stream([META, delta('Hello'), DONE.trimEnd()], end) })
+      expect((await readAnswer(apiOf(url))).at(-1)?.event).toBe('done')
+    },
+  )
+
   test('the client ignores events and tools of a later version', async () => {
     const later = [record('thought', { a: 1 }), record('tool', { name: 'browse', status: 'start' })]
     const { url } = await startScripted({ chat: stream([META, ...later, delta('Hello'), DONE]) })
@@ -182,6 +190,13 @@ describe('a server that misbehaves', () => {
     expect(refusal.detail).toMatch(/no complete response within 0\.2 s/)
   })
 
+  test('the client gives up a body that drips', async () => {
+    const { url } = await startScripted({ config: pings([]) })
+    const refusal = await refusalOf(apiOf(url, { responseStartMs: 1_000 }).config(never))
+    expect(refusal).toMatchObject({ code: 'server_unreachable' })
+    expect(refusal.detail).toMatch(/broke the connection \(no complete response within 1 s\)/)
+  })
+
   test('the client gives up a server that never starts to respond', async () => {
     const url = `http://127.0.0.1:${await takenPort()}`
     expect(await refusalOf(apiOf(url, { responseStartMs: 50 }).config(never))).toMatchObject({
@@ -194,4 +209,23 @@ describe('a server that misbehaves', () => {
     expect(refusal).toMatchObject({ code: 'server_unreachable' })
     expect(refusal.detail).toMatch(/cannot be reached \(.*ECONNREFUSED/)
   })
+})
+
+test('an abort ends the answer with its reason, and the connection', async () => {
+  let left: () => void = () => undefined
+  const gone = new Promise<void>((resolve) => (left = resolve))
+  const { url } = await startScripted({
+    chat: (response) => {
+      response.once('close', left)
+      stream([META, delta('Hel')], 'hold')(response)
+    },
+  })
+  const stopping = new AbortController()
+  const reason = new Error('stopped')
+  const answer = (async () => {
+    for await (const { event } of apiOf(url).ask('v1.token', body('x'), stopping.signal))
+      if (event === 'delta') stopping.abort(reason)
+  })()
+  await expect(answer).rejects.toBe(reason)
+  await gone
 })

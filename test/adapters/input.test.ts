@@ -165,6 +165,14 @@ describe('a gzip file', () => {
 })
 
 describe('a file that cannot be read', () => {
+  test('a missing file is refused by name', async () => {
+    const path = join(await temporaryFolder(), 'missing.ndjson')
+    await expect(linesOf(lineFile(path, 'as the user typed it'))).rejects.toMatchObject({
+      ...UNREADABLE,
+      detail: 'as the user typed it: no such file',
+    })
+  })
+
   test('a folder, a device and a path below a file are refused', async () => {
     const { name } = await fileOf('one\n')
     for (const path of [await temporaryFolder(), '/dev/null', join(name, 'rows.ndjson')])
@@ -273,6 +281,13 @@ test("the archive folder returns a file's bytes unchanged, also through a link i
       Buffer.from('\ufeff{"x": 1.0}\r\n').toString('hex'),
     )
   }
+})
+
+test('the archive folder may itself be a symbolic link', async () => {
+  const folder = await folderWith({ a: 'x' })
+  const link = join(await temporaryFolder(), 'link')
+  symlinkSync(folder, link)
+  expect(await archiveFolder(link).read('a', 1)).toHaveLength(1)
 })
 
 test('the archive folder refuses a missing file, a special file and a wrong size without blocking', async () => {

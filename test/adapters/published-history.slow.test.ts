@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { openPublishedHistory } from '../../src/adapters/published-history.ts'
 import type { PublishedHistoryOptions } from '../../src/adapters/published-history.ts'
 import type { PublishedHistory } from '../../src/domain/ports.ts'
+import type { PublishedResponse } from '../../src/domain/year/published-ledger.ts'
 import { summarizeBytes } from '../../src/domain/year/examine.ts'
 import { localSource, unreachableUrl } from '../support/local-source.ts'
 import type { LocalSource, SourceRequest } from '../support/local-source.ts'
@@ -16,6 +17,10 @@ function published(base: string, options: PublishedHistoryOptions = {}): Publish
   const opened = openPublishedHistory(base, options)
   onTestFinished(() => opened.close())
   return opened
+}
+
+function bytesOf(response: PublishedResponse): Uint8Array | null {
+  return response.is === 'text' ? response.bytes : null
 }
 
 function startHost(
@@ -180,6 +185,25 @@ describe('an unavailable host', () => {
 })
 
 describe('the size limit of a body', () => {
+  const KIB = 1024
+  const MIB = 1024 * KIB
+  test.each<[string, number, (history: PublishedHistory) => ReturnType<PublishedHistory['head']>]>([
+    ['head', KIB, (history) => history.head(never)],
+    ['ledger', 16 * MIB, (history) => history.ledger(never)],
+    ['legacy ledger', 16 * MIB, (history) => history.legacyLedger(never)],
+    ['publication', 64 * MIB, (history) => history.at(AT, [], never)],
+    ['file', 64 * MIB, (history) => history.file('/tlog/year/checkpoint', 64 * MIB, never)],
+  ])('a %s of more than %i bytes makes the host unavailable', async (_what, bound, ask) => {
+    const sizes = [bound, bound + 1, bound + 1]
+    const host = await startHost((response) => response.end(Buffer.alloc(sizes.shift() ?? 0)))
+    const history = published(host.url)
+    expect(bytesOf(await ask(history))?.byteLength).toBe(bound)
+    await expect(ask(history)).rejects.toMatchObject({
+      ...SOURCE_UNAVAILABLE,
+      detail: expect.stringContaining(`sent more than ${bound} bytes for /`),
+    })
+  })
+
   test('a file has a limit of its own', async () => {
     const host = await startHost((response) => response.end('12345'))
     const history = published(`${host.url}/below`)
@@ -197,4 +221,12 @@ test('a connection that drops once is retried without an error', async () => {
     else response.end('here')
   })
   expect(await published(host.url).ledger(never)).toMatchObject({ is: 'text', bytes: Buffer.from('here') })
+})
+
+test('an abort takes effect at once, and no request is sent again', async () => {
+  const stop = new AbortController()
+  const host = await startHost(() => stop.abort(new Error('told to stop')))
+  await expect(published(host.url).ledger(stop.signal)).rejects.toThrow('told to stop')
+  await expect(published(host.url).ledger(stop.signal)).rejects.toThrow('told to stop')
+  expect(host.requests).toHaveLength(1)
 })

@@ -81,6 +81,18 @@ test.each([
   },
 )
 
+test('the remedy for a small share is a larger share or a larger budget', () => {
+  const given = { ...SECRET, ...MODEL, ...PRICES, DASH_CHAT_BUDGET_SHARE: '0.05' }
+  const { mend = '' } = largeCallOf(configOf(given)) ?? {}
+  expect(mend).toContain('DASH_CHAT_BUDGET_USD_PER_DAY to at least')
+  const [, share = ''] = /DASH_CHAT_BUDGET_SHARE to at least ([\d.]+)/.exec(mend) ?? []
+  expect(largeCallOf(configOf({ ...given, DASH_CHAT_BUDGET_SHARE: share }))).toBeNull()
+  const less = (Number(share) - 0.01).toFixed(2)
+  expect(largeCallOf(configOf({ ...given, DASH_CHAT_BUDGET_SHARE: less }))).not.toBeNull()
+  const small = { ...given, DASH_CHAT_BUDGET_USD_PER_DAY: '0.1', DASH_CHAT_BUDGET_SHARE: '1' }
+  expect(largeCallOf(configOf(small))?.mend).not.toContain('DASH_CHAT_BUDGET_SHARE')
+})
+
 test.each([
   ['0.2', 10],
   ['0.01', 1],
@@ -109,6 +121,14 @@ test.each(['0', '0.0', '1.1', '2', '-0.2', 'all', '0.1234567'])(
     expect(() => configOf({ DASH_CHAT_BUDGET_SHARE: share })).toThrow('DASH_CHAT_BUDGET_SHARE')
   },
 )
+
+test.each([
+  ['0.2', 200_000],
+  ['1', 1_000_000],
+  ['0.000001', 1],
+])('the value %s is a share of %d millionths', (share, millionths) => {
+  expect(configOf({ DASH_CHAT_BUDGET_SHARE: share }).chat.limits.budgetShare).toBe(millionths)
+})
 
 /** Starts the server of `dash serve` with these variables, in a temporary data folder. */
 async function served(env: Record<string, string>): Promise<StartedServer> {

@@ -51,6 +51,14 @@ describe('lines that differ only in their request', () => {
     expect(lines[1]).not.toHaveProperty('durationMs')
   })
 
+  test('readable lines are summed too', () => {
+    const { log, text } = opened(true)
+    for (let id = 0; id < 1_000; id += 1) log.info(refusedRequest(id), 'request')
+    log.flush()
+    expect(text().split('\n')).toHaveLength(3)
+    expect(text()).toMatch(/ request .*route=\/api\/search status=503 code=search_failed .*count=999\n$/)
+  })
+
   test('two equal lines are both written, and the next one after the sum is written again', () => {
     const lines = json((log) => {
       log.info(refusedRequest(1), 'request')

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { libsqlJobLog } from '../../src/adapters/state/job-log.ts'
 import { openState } from '../adapters/state/open-chat.ts'
-import { dash, filledFolder, metricsUrlOf, run, serve } from '../support/dash.ts'
+import { dash, filledFolder, metricsUrlOf, run, serve, startDash } from '../support/dash.ts'
 import { freePort, localSource, startPingService } from '../support/local-source.ts'
 
 const UNVOUCHED = { titleProvenance: undefined }
@@ -46,6 +46,16 @@ describe('a job monitor', () => {
     expect(pings).toEqual([])
     expect((await run(['publish-year', '--retry-delay', 'soon', '--data-dir', data], { env })).code).toBe(64)
     expect(whats(pings)).toEqual(['POST /start', 'POST /64'])
+  })
+
+  test('a monitor gets the signal that ended a job', async () => {
+    const data = await filledFolder(UNVOUCHED)
+    const { url, pings } = await startPingService()
+    const env = { DASH_HEALTHCHECK_PING_URL: url, DASH_HN_URL: 'http://127.0.0.1:1/v0' }
+    const { until, end } = startDash(['publish-year', '--data-dir', data], { env })
+    await until('stderr', 'next attempt in 60 s')
+    expect(await end('SIGINT')).toBe(130)
+    expect(whats(pings)).toEqual(['POST /start', 'POST /130'])
   })
 
   test('a run that could not take the lease sends a log line, and no end, to a monitor, and leaves no record', async () => {

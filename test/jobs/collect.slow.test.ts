@@ -107,6 +107,16 @@ describe('a collection', () => {
     expect(second.sources.lobsters).toMatchObject({ requests: 2, notModified: 2 })
     expect(second.sources['hype:github']).toMatchObject({ requests: 2, notModified: 2 })
   })
+
+  test('a collection of unchanged lists on another day is that day’s observation', async () => {
+    const sources = sourcesOf(await replay(), { memory: memoryOfSources() })
+    const first = await openPorts()
+    await collectSources(first.ports, sources, never)
+    const next = await openPorts(NOW + 11 * 3_600_000)
+    const report = await collectSources(next.ports, sources, never)
+    expect(report.sources.lobsters).toMatchObject({ notModified: 2, items: IDS_OF['lobsters']?.length })
+    expect(new Set(next.signals.map(({ day }) => day))).toEqual(new Set(['2026-11-22']))
+  })
 })
 
 /** Number of items of Hacker News if only the other of its two interfaces works. */

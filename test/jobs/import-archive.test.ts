@@ -18,7 +18,9 @@ import type { OldPublication } from '../support/legacy-archive.ts'
 import {
   AS_OF,
   openWorkspace,
+  publish,
   publishDays,
+  publishPortsOf,
   RUN_AT,
   sampleSignals,
   tickingClock,
@@ -111,6 +113,18 @@ describe('an older archive', () => {
     ])
     expect(head?.seq).toBe(5)
   })
+
+  test('an archive of versioned publications alone is closed by a seal over nothing, also after failed attempts', async () => {
+    const workspace = await openWorkspace()
+    await workspace.feed.importSignals(
+      sampleSignals().map((signal) => ({ ...signal, titleProvenance: null })),
+    )
+    expect((await publish(publishPortsOf(workspace))).report.outcome).toBe('failed')
+    const folder = writeArchive([oldPublication('versioned', '2024-01-01')])
+    expect(await importFrom(workspace, folder)).toMatchObject({ imported: 1 })
+    const { proved } = await workspace.year.read()
+    expect(proved.entries).toMatchObject([{ kind: 'publication' }, { kind: 'legacy-seal', rows: 0 }])
+  })
 })
 
 describe('the refusal of an import', () => {
@@ -187,6 +201,20 @@ describe('the refusal of an import', () => {
     expect(await reasonFor(folder)).toContain(reason)
   })
 
+  test('an import into a ledger with an entry of its own is refused', async () => {
+    const workspace = await openWorkspace()
+    await workspace.feed.importSignals(sampleSignals())
+    await publishDays(workspace, [AS_OF])
+    const before = await workspace.ledger.read()
+    const objects = readdirSync(join(workspace.objectsPath, 'sha256'))
+    const report = await importFrom(workspace, SAMPLE_ARCHIVE)
+    expect(report.refused).toEqual([
+      { publicationId: null, line: null, reason: expect.stringContaining('already has entries') },
+    ])
+    expect(await workspace.ledger.read()).toEqual(before)
+    expect(readdirSync(join(workspace.objectsPath, 'sha256'))).toEqual(objects)
+  })
+
   test('an import into an archive founded by another import is refused: one more, one less, another one, another ledger', async () => {
     const legacy = ['2024-01-01', '2024-01-02'].map((day) => oldPublication('v1', day))
     const versioned = oldPublication('versioned', '2024-01-03')
@@ -244,6 +272,16 @@ describe('a failed import', () => {
     ).rejects.toMatchObject({ code: 'lease_lost' })
     expect(await workspace.ledger.read()).toMatchObject({ rows: [], legacy: [] })
     expect(await workspace.objects.keys('heads')).toEqual(['heads/3'])
+  })
+
+  test('an import fails while a publisher has the lease', async () => {
+    const workspace = await openWorkspace()
+    await workspace.ledger.takeLease({ name: 'a publisher', process: null }, RUN_AT, 600_000, () => false)
+    await expect(importFrom(workspace, SAMPLE_ARCHIVE)).rejects.toMatchObject({
+      code: 'lease_held',
+      detail: expect.stringContaining('a publisher'),
+    })
+    await expectUntouched(workspace)
   })
 
   test('an import fails when a file changes between its verification and its storing', async () => {

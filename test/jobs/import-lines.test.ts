@@ -63,6 +63,13 @@ describe('a file with a bad row', () => {
     expect(report.errors).toMatchObject([{ file: 'b', line: 2, reason: expect.stringContaining('not JSON') }])
   })
 
+  test('a file with a bad row gives its good rows under skip', async () => {
+    const workspace = await openWorkspace()
+    const report = await run(workspace, sources, { onError: 'skip' })
+    expect(await storedIds(workspace)).toEqual(['a1', 'b1', 'b2', 'c1'])
+    expect(report).toMatchObject({ rows: 5, inserted: 4, skipped: 1, errorCount: 1, failedFiles: 0 })
+  })
+
   test('a file with bad rows is reported with the first hundred errors and the count of all', async () => {
     const report = await run(await openWorkspace(), [file('bad', ...Array.from({ length: 250 }, () => '[]'))])
     expect(report.errors).toHaveLength(100)

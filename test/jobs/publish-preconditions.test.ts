@@ -83,6 +83,16 @@ describe('missed days', () => {
     })
   })
 
+  test('seven missed days need no confirmation, and the report tells their number', async () => {
+    const day = addDays(AS_OF, 8)
+    const workspace = await publishedTo(day)
+    expect(await publishAsOf(workspace, day)).toMatchObject({ outcome: 'published', gapsRecorded: 7 })
+    const { proved } = await workspace.year.read()
+    expect(proved.entries.map(({ kind }) => kind).join(' ')).toBe(
+      `publication${' gap'.repeat(7)} publication`,
+    )
+  })
+
   test('eight missed days are recorded only with exactly their number', async () => {
     const day = addDays(AS_OF, 9)
     const workspace = await publishedTo(day)
@@ -92,6 +102,19 @@ describe('missed days', () => {
       outcome: 'published',
       gapsRecorded: 8,
     })
+  })
+
+  test('missed days of an archive without an entry are counted from its first attempt', async () => {
+    const workspace = await openWorkspace()
+    const day = addDays(AS_OF, 8)
+    for (const each of [AS_OF, day])
+      await workspace.feed.importSignals(
+        sampleSignals(each).map((row) => ({ ...row, titleProvenance: null })),
+      )
+    expect(await publishAsOf(workspace, AS_OF)).toMatchObject({ outcome: 'failed', attempt: 1 })
+    expect(await refusalOf(workspace, day)).toMatch(
+      /8 missed days .* the ledger has no entry; .*--record-gaps 8/,
+    )
   })
 
   test('a dry run tells the gaps that a run would record', async () => {

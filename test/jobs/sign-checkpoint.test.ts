@@ -45,6 +45,9 @@ function publishDay(
   return publish(publishPortsOf(workspace, { log, clock, ...changes }))
 }
 
+/** Clock of a second run on that day. */
+const later = (index: number) => ({ clock: tickingClock(RUN_AT + index * DAY_MS + 3_600_000) })
+
 async function sizes({ objects }: Workspace, log: SignedLog): Promise<number[]> {
   return (await storedCheckpoints(objects, log.signer.key)).map(({ size }) => size)
 }
@@ -87,6 +90,14 @@ describe('a publisher with a key', () => {
     for (const _attempt of [1, 2, 3]) await publishDay(workspace, log, 0, failing)
     expect((await workspace.ledger.read()).rows.map(({ kind }) => kind)).toEqual(['gap'])
     expect(await sizes(workspace, log)).toEqual([1])
+  })
+
+  test('a run with a key signs an archive that was published without one', async () => {
+    const { workspace, log } = await signedWorkspace()
+    for (const index of [0, 1]) await publishDay(workspace, null, index)
+    expect(await workspace.objects.logFiles.list()).toEqual([])
+    expect((await publishDay(workspace, log, 1, later(1))).report.outcome).toBe('already-published')
+    expect(await sizes(workspace, log)).toEqual([2])
   })
 
   test('a rehearsal writes no files of the log and signs nothing', async () => {
@@ -155,6 +166,17 @@ test('a damaged stored note ends a run before an attempt is counted', async () =
 })
 
 describe('the checkpoint job', () => {
+  test('the job signs nothing if the ledger is empty', async () => {
+    const { workspace, log } = await signedWorkspace()
+    expect(await signLedger(checkpointPorts(workspace, log))).toMatchObject({
+      signed: false,
+      reason: 'the ledger has no entries yet',
+      origin: LOG_NAME,
+      size: 0,
+    })
+    expect(await workspace.objects.logFiles.list()).toEqual([])
+  })
+
   test('the job signs an unsigned ledger and stores the policy, and a second run changes nothing', async () => {
     const { workspace, log } = await signedWorkspace()
     await publishDay(workspace, null, 0)

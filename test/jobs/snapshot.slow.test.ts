@@ -94,6 +94,17 @@ test.each(['liveEvents', 'details', 'saveSnapshot'] as const)(
   },
 )
 
+test('an aborted run stores nothing', async () => {
+  const workspace = await filledWorkspace()
+  const stopping = new AbortController()
+  const liveEvents: RankPeriodsPorts['feed']['liveEvents'] = (now) => {
+    stopping.abort(new Error('told to stop'))
+    return workspace.feed.liveEvents(now)
+  }
+  await expect(run(workspace, { liveEvents }, NOW, stopping.signal)).rejects.toThrow('told to stop')
+  expect(await workspace.feed.newestSnapshot()).toBeNull()
+})
+
 test('a run is superseded by a snapshot that is later by at most five minutes, and by one of the same instant with other content', async () => {
   const workspace = await filledWorkspace()
   for (const ahead of [0, 300_000]) {

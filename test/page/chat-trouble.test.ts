@@ -57,6 +57,17 @@ describe('a refusal is explained', () => {
     await ask(page, 'Anybody?')
     expect(await troubles(page).textContent()).toContain('does not accept questions from the address')
   })
+
+  test('an answer of a failing model stays, with an error', async () => {
+    const provider = await startProvider('failed')
+    const { url } = await serveChat(provider.url)
+    const { page } = await openChat(url)
+    await ask(page, 'one')
+    expect(await troubles(page).textContent()).toBe(
+      'The model failed (upstream_error, failed). This message counted. The part received is kept.',
+    )
+    expect(await answers(page).textContent()).toContain('Hello')
+  })
 })
 
 test('an answer is shown as text when its renderer cannot be loaded', async () => {
@@ -149,6 +160,23 @@ test('an answer cut by the death of the server stays, with an error', async () =
   )
 })
 
+test('a stream without its terminal event is an error, and the partial answer stays', async () => {
+  const provider = await startProvider()
+  const { url } = await serveChat(provider.url)
+  const { page } = await openChat(url)
+  // Between the server and the page, something ends the answer early.
+  await page.route('**/api/agent/chat', async (route) => {
+    const response = await route.fetch()
+    const text = await response.text()
+    await route.fulfill({ response, body: text.slice(0, text.indexOf('event: done')) })
+  })
+  await ask(page, 'one')
+  expect(await troubles(page).textContent()).toBe(
+    'The connection broke before the answer ended. The part received is kept.',
+  )
+  expect(await answers(page).textContent()).toContain('Hello')
+})
+
 test('an expired session is renewed once, and the question is answered', async () => {
   const provider = await startProvider()
   const { url } = await serveChat(provider.url, { DASH_SESSION_SECRET: SECRET })
@@ -202,6 +230,25 @@ test('only the last five turns of a long conversation are sent, with a note', as
   expect(sent.messages.at(0)?.content).toBe('question 2')
   expect(sent.messages.at(-1)?.content).toBe('question 7')
   expect(await page.locator('#chat-note').textContent()).toContain('1 older turn was not sent')
+})
+
+test('long texts are shortened by bytes and characters in the request, with a note, and stay whole on the page', async () => {
+  const provider = await startProvider({
+    rounds: [[{ text: 'Ж'.repeat(1_900) }, { end: 'completed' }]],
+  })
+  const { url } = await serveChat(provider.url, MANY)
+  const { page } = await openChat(url)
+  const bodies = bodiesOf(page)
+  for (let turn = 0; turn < 6; turn += 1) await ask(page, 'Щ'.repeat(2_100))
+  for (const body of bodies) expect(Buffer.byteLength(body)).toBeLessThanOrEqual(32_768)
+  const sent = JSON.parse(bodies.at(-1) ?? '') as Sent
+  expect(roles(sent)).toBe('uauauau')
+  expect(sent.messages.at(-1)?.content).toBe('Щ'.repeat(2_000))
+  const note = await page.locator('#chat-note').textContent()
+  expect(note).toContain('2 older turns were not sent')
+  expect(note).toContain('Only the first 2,000 characters of')
+  expect(await page.locator('.question').last().textContent()).toBe(`You: ${'Щ'.repeat(2_100)}`)
+  expect(await troubles(page).allTextContents()).toEqual(Array.from({ length: 6 }, () => ''))
 })
 
 test.each([['>'], ['- ']])(
@@ -287,6 +334,23 @@ const FORBIDDEN =
   'img, script, style, link, iframe, svg, form, input, [onerror], [onload], [style], [id], [class]'
 
 describe('hostile text of a model does nothing', () => {
+  test('hostile text does nothing when it comes through the server', async () => {
+    const provider = await startProvider({ rounds: [[{ text: HOSTILE }, { end: 'completed' }]] })
+    const { url } = await serveChat(provider.url)
+    const { page, problems, hosts } = await openChat(url, { viewport: WIDE })
+    const requestedUrls: string[] = []
+    page.on('request', (request) => requestedUrls.push(new URL(request.url()).pathname))
+    await ask(page, 'Go')
+    await picture(page, 'chat-hostile', false)
+    await page.waitForLoadState('networkidle')
+    // The renderer of answers is loaded with the first question.
+    expect(requestedUrls.filter((path) => !/^\/(api\/agent|assets)\//.test(path))).toEqual([])
+    expect([...hosts]).toEqual([new URL(url).host])
+    expect(await page.title()).toBe('Trending · dash')
+    expect(await page.locator('.answer').locator(FORBIDDEN).count()).toBe(0)
+    expect(problems).toEqual([])
+  })
+
   test('hostile text does nothing even without the filter of the server', async () => {
     const { url } = await serveChat(NOBODY)
     const { page, problems, hosts } = await visit(url)

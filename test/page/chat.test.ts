@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { serveDemo } from '../support/dash.ts'
-import { startGatedProvider } from '../support/synthetic-provider.ts'
+import { startProvider, startGatedProvider } from '../support/synthetic-provider.ts'
 import { flawsOf, NARROW, picture, accessibilityFindings, visit, WIDE } from './browser.ts'
 import { answers, ask, openChat, serveChat, status } from './chat-server.ts'
 
@@ -121,6 +121,27 @@ test.each([
   expect(await flawsOf(opened)).toEqual([])
 })
 
+test('turns about an item and turns about the site are not mixed in requests', async () => {
+  const provider = await startProvider()
+  const { url } = await serveChat(provider.url)
+  const { page } = await visit(url, { viewport: WIDE })
+  const questions = async (question: string): Promise<string[]> => {
+    const request = page.waitForRequest(/agent\/chat$/)
+    await ask(page, question)
+    const { messages } = (await request).postDataJSON() as { messages: { role: string; content: string }[] }
+    return messages.filter(({ role }) => role === 'user').map(({ content }) => content)
+  }
+  await page.getByRole('link', { name: 'Ask', exact: true }).click()
+  await page.getByRole('dialog', { name: 'Chat' }).waitFor()
+  expect(await questions('site 1')).toEqual(['site 1'])
+  await page.locator('.row-menu summary').first().click()
+  await page.locator('.row-menu[open]').getByRole('link', { name: 'Ask' }).click()
+  expect(await questions('item 1')).toEqual(['item 1'])
+  expect(await questions('item 2')).toEqual(['item 1', 'item 2'])
+  await page.getByRole('button', { name: 'Whole site' }).click()
+  expect(await questions('site 2')).toEqual(['site 1', 'site 2'])
+})
+
 test('a new conversation during an answer removes the answer', async () => {
   const provider = await startGatedProvider()
   const { url } = await serveChat(provider.url)
@@ -155,6 +176,17 @@ const STATUSES = `(() => {
   window.statuses = []
   new MutationObserver(() => window.statuses.push(line.textContent)).observe(line, { childList: true })
 })()`
+
+test('the same question in a new conversation gets the cached answer, with a label', async () => {
+  const { page } = await openChat(demo.url)
+  await ask(page, 'What was at the top of the last month?')
+  const first = await answers(page).textContent()
+  await page.getByRole('button', { name: 'New conversation' }).click()
+  expect(await page.locator('.turn').count()).toBe(0)
+  await ask(page, 'What was at the top of the last month?')
+  expect(await answers(page).textContent()).toBe(first)
+  expect(await page.locator('.label').textContent()).toContain('cached')
+})
 
 test('the keyboard suffices to open, break a line, send, stop and close', async () => {
   const provider = await startGatedProvider()

@@ -60,6 +60,32 @@ describe.each([
     expect(await page.locator('#feed .item').count()).toBe(100)
     expect(problems).toEqual([])
   })
+
+  test('models are filtered as by the interface and can be chosen', async () => {
+    const { page, problems } = await visit(demo.url, { javaScriptEnabled, viewport: WIDE })
+    await page.getByRole('link', { name: 'Models', exact: true }).click()
+    await page.locator('summary', { hasText: 'Filter' }).click()
+    await page.getByLabel('tools', { exact: true }).check()
+    await page.getByLabel('followed the format').check()
+    await page.getByRole('button', { name: 'Filter' }).click()
+    await page.waitForURL(/models\?.*health=passed/)
+    await page.getByText('2 of 4 models').waitFor()
+    const response = await fetch(`${demo.url}/api/free-llm/top-models?needs=tools&health=passed`)
+    const { models } = (await response.json()) as { models: { id: string; name: string }[] }
+    expect(await idsShown(page)).toEqual(models.map(({ id }) => id))
+    expect(await page.getByLabel('tools', { exact: true }).isChecked()).toBe(true)
+    const second = models[1]
+    await page
+      .locator('.models')
+      .getByRole('link', { name: second?.name ?? '' })
+      .click()
+    await page.getByRole('heading', { name: `Call ${second?.name}` }).waitFor()
+    expect(await page.locator('#snippet-curl').textContent()).toContain(`"model":"${second?.id}"`)
+    await page.getByLabel('Python', { exact: true }).check()
+    const isShown = (name: string): Promise<boolean> => page.locator(`#snippet-${name}`).isVisible()
+    expect([await isShown('curl'), await isShown('python')]).toEqual([false, true])
+    expect(problems).toEqual([])
+  })
 })
 
 /** The ids of the listed models. */
@@ -114,6 +140,24 @@ test('the menu of the header leads to the other pages on a phone', async () => {
   expect(await accessibilityFindings(page)).toEqual([])
   await pages.getByRole('link', { name: 'Models' }).click()
   await page.waitForURL('**/models')
+})
+
+test('the status line opens to the states of the interfaces and of the last audit', async () => {
+  const { page } = await visit(demo.url, { viewport: WIDE })
+  expect(await page.locator('.facts').isVisible()).toBe(false)
+  await page.locator('#status summary').click()
+  expect(await page.locator('.facts').isVisible()).toBe(true)
+  const strip = ((await page.locator('#status').textContent()) ?? '').replaceAll(/\s+/g, ' ')
+  const ask = async (path: string): Promise<unknown> => (await fetch(`${demo.url}${path}`)).json()
+  const { asOfDay } = (await ask('/api/feed/history?sort=year')) as { asOfDay: string }
+  const { primary, rankingConfidence } = (await ask('/api/status/free-llm')) as Record<string, string>
+  const { generatedAt } = (await ask('/api/feed')) as { generatedAt: string }
+  expect(strip).toContain(`Year as of ${asOfDay}`)
+  expect(strip).toContain(`${primary}`)
+  expect(strip).toContain(`${rankingConfidence} confidence`)
+  expect(strip).toContain(generatedAt.slice(0, 16).replace('T', ' '))
+  expect(strip).toContain('1 gap in all')
+  expect(strip).toMatch(/Sound, .* ago 29 objects of 29 publications/)
 })
 
 test('a snippet is copied, and a message confirms it', async () => {

@@ -49,6 +49,26 @@ test('the first story is on the first screen of a phone under two header rows', 
   expect(firstStory).toBeLessThanOrEqual(160)
 })
 
+test.each([DESKTOP, PHONE])(
+  'the first story stands as high for returning visitors and in a single column, on $width pixels',
+  async (viewport) => {
+    const { page } = await visit(demo.url, { viewport })
+    const newest = await page.locator('#since .since').getAttribute('data-newest')
+    const response = await fetch(`${demo.url}/api/feed/history/index`)
+    const { publications } = (await response.json()) as { publications: { publishedAt: string }[] }
+    const earlier = await fetch(`${demo.url}/?sort=year&at=${publications[3]?.publishedAt}`)
+    const before = /data-base="([^"]+)"/.exec(await earlier.text())?.[1] ?? newest
+    await page.evaluate<void>(
+      `localStorage.setItem('dash-seen', JSON.stringify({ newest: ${JSON.stringify(before)}, before: null }))`,
+    )
+    for (const path of ['/', '/?sort=year', '/?sort=year&column=popular']) {
+      await page.goto(demo.url + path, { waitUntil: 'networkidle' })
+      await page.locator('#since .since[data-base]').waitFor()
+      expect((await measuresOf(page)).firstStory).toBeLessThanOrEqual(160)
+    }
+  },
+)
+
 /** Rows whose second part is more than one line, begins with a separator, or in which anything but the host is cut off. */
 const BROKEN_ROWS = `[...document.querySelectorAll('.item .about')]
   .filter((about) => {
@@ -77,6 +97,17 @@ test.each([DESKTOP, PHONE, SMALL_PHONE])(
     }
   },
 )
+
+test('the best rank and the stay of a story stand short in its row, with the sentence for all readers', async () => {
+  const { page } = await visit(`${demo.url}/?sort=year`, { viewport: DESKTOP })
+  const stay = page.locator('#column-popular .stay').first()
+  expect(await stay.locator('[aria-hidden]').textContent()).toMatch(/^best #\d+ · \d+\+? days?$/)
+  const sentence = await stay.getAttribute('title')
+  expect(sentence).toMatch(
+    /^highest #\d+, (over )?\d+ days?, (entered|there since the first publication, of) /,
+  )
+  expect(await stay.locator('.unseen').textContent()).toBe(sentence)
+})
 
 test.each([740, 800, 961, 1024])('the header is one row in a window of %i pixels', async (width) => {
   const { page } = await visit(demo.url, { viewport: { width, height: 600 } })
@@ -169,6 +200,27 @@ test('the first story of the Year stands high, under one header row beside the o
   expect((await measuresOf(phone.page)).firstStory).toBeLessThanOrEqual(160)
 })
 
+test('seal and links are dimmed while the slider is moved, and rows keep their line', async () => {
+  const { page } = await visit(`${demo.url}/?sort=year`, { viewport: DESKTOP })
+  await page.locator('#slider').focus()
+  await page.evaluate(`(() => {
+    const slider = document.getElementById('slider')
+    slider.value = String(Number(slider.value) - 3)
+    slider.dispatchEvent(new Event('input', { bubbles: true }))
+  })()`)
+  await page.locator('#feed.travelling').waitFor()
+  await expect
+    .poll(() => page.evaluate(`getComputedStyle(document.querySelector('.seal')).opacity`))
+    .toBe('0.35')
+  expect(await page.evaluate<string[]>(BROKEN_ROWS)).toEqual([])
+})
+
+test('an item that entered Popular is marked NEW in its list', async () => {
+  const { page } = await visit(`${demo.url}/?sort=year&column=popular`, { viewport: DESKTOP })
+  const entered = /(\d+) entered/.exec((await page.locator('#since summary').textContent()) ?? '')?.[1]
+  expect(await page.locator('.rose.new').count()).toBe(Number(entered))
+})
+
 test('rows that entered a live list since the last visit are marked NEW, and a line counts them and leads to the first', async () => {
   const { page } = await visit(demo.url, { viewport: PHONE })
   const entered = await page
@@ -197,6 +249,13 @@ test('rows that entered a live list since the last visit are marked NEW, and a l
   expect(await line.textContent()).toContain(`${count - 1} new since`)
   await line.click()
   expect(await page.locator(':target').isVisible()).toBe(true)
+})
+
+test('the days to compare with open within the width of a phone', async () => {
+  const { page } = await visit(`${demo.url}/?sort=year`, { viewport: PHONE })
+  await page.locator('.compare summary').click()
+  await page.getByRole('button', { name: 'Compare', exact: true }).waitFor()
+  expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBe(PHONE.width)
 })
 
 test('Escape leaves the search field, and j focuses a title', async () => {

@@ -161,6 +161,18 @@ test('the chat suggests questions, answers one, and shows the talk again after a
   expect(await flawsOf(opened)).toEqual([])
 })
 
+test.each([
+  [0, 'Top of the day'],
+  [1, 'Top of the 365 days to'],
+  [2, 'Found for'],
+])('suggestion %i of the chat is answered from a tool: %s', async (index, heading) => {
+  const { page } = await visit(`${demo.url}/chat`)
+  await page.locator('.chat-suggestions button').nth(index).click()
+  await page.locator('.turn .actions button:text("Retry")').waitFor()
+  expect(await page.locator('.turn .answer').textContent()).toContain(heading)
+  expect(await page.locator('.turn .answer li').count()).toBeGreaterThan(2)
+})
+
 test.each(SCREENS)(
   'the address of the moment, its chart and the codes to embed it: $name',
   async ({ viewport, colorScheme }) => {

@@ -60,3 +60,13 @@ test('untrusted text stays in its place, fits a narrow and a wide screen, and ru
     expect([title, await flawsOf(item)]).toEqual([title, []])
   }
 })
+
+test('a server without data shows instructions, and fits', async () => {
+  const { url } = await serve(['--data-dir', temporaryFolder()])
+  const visited = await visit(url)
+  const { page } = visited
+  await picture(page, 'page-empty')
+  expect(await page.locator('#feed').textContent()).toContain('dash collect')
+  expect(await page.getByRole('note').count()).toBe(0)
+  expect(await flawsOf(visited)).toEqual([])
+})

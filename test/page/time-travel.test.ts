@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { z } from 'zod'
+import { formatDay } from '../../src/server/page/html.ts'
 import { addDays, formatInstant, startOfDay } from '../../src/domain/time.ts'
 import { historyIndexSchema } from '../../src/domain/year/history/history.ts'
 import { serveDemo } from '../support/dash.ts'
@@ -108,6 +109,83 @@ describe.each([
     await page.locator('.as-of', { hasText: `up to ${index.publications.at(-1)?.asOfDay}` }).waitFor()
     expect(problems).toEqual([])
   })
+
+  test('two days are compared by column', async () => {
+    const [first, last] = [index.publications[0], index.publications.at(-1)]
+    const { page, problems } = await open('/?sort=year')
+    await page.getByText('Compare with').click()
+    await page.locator('#withDay-field').fill(first?.asOfDay ?? '')
+    await page.getByRole('button', { name: 'Compare' }).click()
+    const caption = page.locator('#compared-columns caption')
+    await caption
+      .filter({ hasText: `Between ${formatDay(first?.asOfDay ?? '')} and ${formatDay(last?.asOfDay ?? '')}` })
+      .waitFor()
+    expect(new URL(page.url()).searchParams.get('with')).toBe(first?.publishedAt)
+    await page.locator('#compared-columns').getByRole('link', { name: 'Lobsters' }).click()
+    await page.locator('#compared-title', { hasText: 'Lobsters' }).waitFor()
+    await expect
+      .poll(() => page.title())
+      .toBe(
+        `DEMO: Lobsters, Top of the 365 days to ${formatDay(first?.asOfDay ?? '')} and to ${formatDay(last?.asOfDay ?? '')} · dash`,
+      )
+    type Feed = { feed: { lobsters: { key: string }[] } }
+    const listed = async (at = ''): Promise<Set<string>> => {
+      const response = await fetch(`${demo.url}/api/feed/history?sort=year&at=${at}`)
+      return new Set(((await response.json()) as Feed).feed.lobsters.map(({ key }) => key))
+    }
+    const [then, now] = [await listed(first?.publishedAt), await listed(last?.publishedAt)]
+    const shown = (change: string) => page.locator(`tr[data-change="${change}"]`).count()
+    expect(await shown('entered')).toBe([...now].filter((key) => !then.has(key)).length)
+    expect(await shown('left')).toBe([...then].filter((key) => !now.has(key)).length)
+    await page.getByRole('link', { name: 'End the comparison' }).click()
+    await page.locator('#column-lobsters').waitFor()
+    expect(problems).toEqual([])
+  })
+
+  test('an item leads to its daily ranks and to earlier ones', async () => {
+    const { page, problems } = await open('/?sort=year')
+    await page.locator('#column-lobsters').getByRole('link', { name: 'rank over time' }).first().click()
+    await page.getByRole('heading', { name: 'In the Top Year' }).waitFor()
+    const rows = page.locator('#year-ranks-table tbody tr')
+    // Days without a rank are one row.
+    const days = (await rows.locator('th').allTextContents()).join(' ')
+    const stops = [...index.publications, ...index.gaps].map(({ asOfDay }) => asOfDay).sort()
+    expect([days.trim().slice(0, 10), days.trim().slice(-10)]).toEqual([stops[0], stops.at(-1)])
+    expect(await rows.filter({ hasText: 'gap: nothing was published' }).count()).toBe(1)
+    expect(problems).toEqual([])
+  })
+})
+
+test('the slider names each day and the gap, opens the day on release, and keeps the focus', async () => {
+  const { before, gap } = gapDays()
+  const { page, problems } = await visit(`${demo.url}/?sort=year&at=${noonAfter(before)}`, {
+    viewport: WIDE,
+  })
+  const slider = page.getByRole('slider', { name: 'Day of the history' })
+  const announcement = (asOfDay: string): string => {
+    const at = index.publications.find((one) => one.asOfDay === asOfDay)?.publishedAt ?? ''
+    return `${asOfDay}, published ${at.slice(0, 16).replace('T', ' ')} UTC`
+  }
+  expect(await slider.getAttribute('aria-valuetext')).toBe(announcement(before))
+  expect(await page.locator('#slider-day').textContent()).toBe(formatDay(before))
+  await slider.focus()
+  await page.keyboard.press('ArrowRight')
+  await page.locator('.gap', { hasText: `Gap: ${gap}` }).waitFor()
+  expect(await page.evaluate('document.activeElement.id')).toBe('slider')
+  expect(await page.title()).toBe(
+    `DEMO: gap of ${formatDay(gap)}, Top of the 365 days to ${formatDay(before)} · dash`,
+  )
+  expect(await slider.getAttribute('aria-valuetext')).toBe(`${gap}, a gap`)
+  expect(await page.locator('#slider-day').textContent()).toBe(formatDay(before))
+  await page.evaluate(DRAGGED)
+  const day = addDays(gap, -2)
+  await page.locator('#slider-day', { hasText: formatDay(day) }).waitFor()
+  expect(await slider.getAttribute('aria-valuetext')).toBe(announcement(day))
+  await page.goBack()
+  await page.locator('#next', { hasText: 'a gap' }).waitFor()
+  await expect.poll(() => page.title()).toBe(`DEMO: Top of the 365 days to ${formatDay(before)} · dash`)
+  expect(await slider.getAttribute('aria-valuetext')).toBe(announcement(before))
+  expect(problems).toEqual([])
 })
 
 test('both commands of the proof, copied as they stand, succeed against this server', async () => {
@@ -127,3 +205,10 @@ test('both commands of the proof, copied as they stand, succeed against this ser
   const audit = await run(await copied('Copy the command that audits the archive'))
   expect(audit.stdout).toContain(`${index.publications.length} publications`)
 })
+
+/** Moves the slider two days back without letting it go. */
+const DRAGGED = `(() => {
+  const slider = document.getElementById('slider')
+  slider.value = String(Number(slider.value) - 2)
+  slider.dispatchEvent(new Event('input', { bubbles: true }))
+})()`

@@ -170,6 +170,20 @@ describe('the slider', () => {
     await page.locator('.as-of', { hasText: `365 days up to ${addDays(LAST, -1)}` }).waitFor()
   })
 
+  test('shows its day whole when it is released', async () => {
+    const { page, problems } = await visit(`${await serve()}/?sort=year`, { viewport: DESKTOP })
+    await page.locator('#slider').focus()
+    await drag(page, addDays(AS_OF, 12))
+    await expect.poll(() => shownKeys(page)).toEqual(await published(addDays(AS_OF, 12)))
+    await page.locator('#slider').dispatchEvent('change')
+    await page.locator('.as-of', { hasText: `365 days up to ${addDays(AS_OF, 12)}` }).waitFor()
+    expect(await page.locator('.travelling, .unlisted').count()).toBe(0)
+    expect(await shownKeys(page)).toEqual(await published(addDays(AS_OF, 12)))
+    const title = await page.locator('#column-popular .title').first().boundingBox()
+    expect(title?.width).toBeGreaterThan(300)
+    expect(problems).toEqual([])
+  })
+
   test('replays the days while a key is held, and opens the last one alone', async () => {
     const { page } = await visit(`${await serve()}/?sort=year`, { viewport: DESKTOP })
     const opened: string[] = []
@@ -319,4 +333,17 @@ describe('since the last visit', () => {
     await page.locator('#proof > summary').click()
     expect(await page.locator('#proof dd code').nth(1).isVisible()).toBe(true)
   })
+})
+
+test('the seal copies the command that prints the digest of the shown publication', async () => {
+  const { page } = await visit(`${await serve()}/?sort=year`, {
+    viewport: DESKTOP,
+    permissions: ['clipboard-read', 'clipboard-write'],
+  })
+  await page.locator('.proof summary').click()
+  await page.getByRole('button', { name: 'Copy the command that prints the SHA-256' }).click()
+  await page.locator('#announcements', { hasText: 'Copied.' }).waitFor({ state: 'attached' })
+  const { timeline } = (await workspace.year.read()).proved
+  const at = new Date(timeline.at(-1)?.manifest.publishedAt ?? 0).toISOString()
+  expect(await page.evaluate('navigator.clipboard.readText()')).toContain(`at=${at}' | sha256sum`)
 })

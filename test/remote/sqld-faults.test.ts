@@ -179,6 +179,16 @@ describe('an append that is delayed on its way', () => {
     },
   )
 
+  test('an append that arrives in time is stored', async () => {
+    const { gate, ledger, token } = await gated()
+    gate.once('INSERT INTO entries', async (pass, answer) => {
+      await new Promise(setImmediate)
+      await pass()
+      answer()
+    })
+    expect(await ledger.append(ROW, { ...appendOf(token), withinMs: 10_000 })).toBeNull()
+  })
+
   test('an append is too late if another process holds the database longer', async () => {
     const { ledger } = connectLedger(sqld.url)
     const token = await anyLease(ledger)

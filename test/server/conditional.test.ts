@@ -12,6 +12,18 @@ test.each([
   expect(matchesEntityTag(field, ETAG)).toBe(true)
 })
 
+test.each([
+  ['no header', null],
+  ['an empty header', ''],
+  ['the digest without quotes', ETAG.slice(1, -1)],
+  ['the tag without its last quote', ETAG.slice(0, -1)],
+  ['the tag in upper case', ETAG.toUpperCase()],
+  ['a space inside the quotes', `" ${ETAG.slice(1)}`],
+  ['a star in quotes', '"*"'],
+])('the current tag does not match %s', (_, field) => {
+  expect(matchesEntityTag(field, ETAG)).toBe(false)
+})
+
 const opaque = fc.string({ unit: fc.constantFrom('a', ',', 'W', '/', '*', '\\'), maxLength: 3 })
 
 test('a tag matches a list exactly if one element, weak or strong, is that tag', () => {

@@ -263,6 +263,14 @@ describe('connections of one peer', () => {
     }
   })
 
+  test('a closed connection frees its slot', async () => {
+    const { port } = await running(serving(), { bounds })
+    for (let count = 0; count < 5; count += 1) {
+      const socket = await sendRequest(port, 'GET / HTTP/1.0\r\n\r\n')
+      expect(await received(socket)).toContain('200')
+    }
+  })
+
   test('connections of a trusted proxy have no limit', async () => {
     const { port, cuts } = await running(serving(), { bounds, trustedProxies: LOOPBACK })
     for (let count = 0; count < 5; count += 1) {
@@ -287,6 +295,14 @@ describe('connections of one peer', () => {
 describe('connections without a free slot', () => {
   const bounds = { ...CONNECTION_BOUNDS, perPeer: 3, perNetwork: 4, connections: 8 }
   const spread = Array.from({ length: 8 }, (_, at) => `192.0.2.${at + 1}`)
+
+  test('one IPv6 /48 holds no more than its share of the slots', () => {
+    const { open, cuts } = bounded(bounds)
+    for (let at = 0; at < 4; at += 1) open(`2001:db8:7:${at}::1`)
+    expect(open('2001:db8:7:9::1').destroyed).toBe(true)
+    expect(cuts).toEqual(['peer_connections'])
+    expect(open('2001:db8:8::1').destroyed).toBe(false)
+  })
 
   test('a /48 of many addresses loses a slot to other networks', () => {
     const { open, cuts } = bounded(bounds)

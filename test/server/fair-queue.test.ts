@@ -53,6 +53,16 @@ describe('a fair queue', () => {
     expect(drain(queue)).toEqual(['b1', 'a2', 'a3'])
   })
 
+  test('the queue puts a served address behind the waiting ones', () => {
+    const queue = fairQueue<string>(QUEUE_BOUNDS)
+    for (const job of ['a1', 'a2', 'b1']) queue.add(job.charAt(0), job)
+    expect(queue.next()).toBe('a1')
+    queue.end('a')
+    queue.add('a', 'a3')
+    queue.add('c', 'c1')
+    expect(drain(queue)).toEqual(['b1', 'a2', 'c1', 'a3'])
+  })
+
   test('the queue skips an address whose bound of running jobs is reached until one of them ends', () => {
     const queue = fairQueue<string>({ running: { perAddress: 1, perNetwork: 1, all: 2 }, waiting: BOUNDS })
     for (const job of ['a1', 'a2', 'b1', 'c1']) queue.add(job.charAt(0), job)

@@ -132,6 +132,19 @@ describe('an answer on a terminal', () => {
     ])
     expect(terminal.written).toContain('Searching …')
   })
+
+  test('an answer longer than the screen is complete in the scrollback', async () => {
+    const { ask, model, terminal } = await startTalk({ columns: 50, rows: 10 })
+    await ask('Count')
+    const words = Array.from({ length: 40 }, (_, index) => `line ${index}`)
+    for (const [index, word] of words.entries()) {
+      model.say(`${word}\n\n`)
+      if (index % 10 === 9) await terminal.until(word)
+    }
+    model.finish()
+    const screen = await terminal.until('today left')
+    expect(rowsFrom(screen, '> Count').filter(Boolean).slice(1, 41)).toEqual(words)
+  })
 })
 
 describe('Ctrl-C', () => {
@@ -171,7 +184,10 @@ describe('Ctrl-C', () => {
 })
 
 test.each([
+  ['SIGTERM', 143, 'in mid answer'],
+  ['SIGINT', 130, 'in mid answer'],
   ['SIGHUP', 129, 'in mid answer'],
+  ['SIGQUIT', 131, 'in mid answer'],
   ['SIGTERM', 143, 'at the prompt'],
 ])('the signal %s ends the program with %i %s, and the terminal is restored', async (signal, code, when) => {
   const { ask, model, terminal } = await startTalk()
@@ -261,6 +277,43 @@ describe('typed text', () => {
     expect(server.turns()).toHaveLength(2)
   })
 
+  test('a paste without a line end at its end can be edited before it is sent', async () => {
+    const server = await startScripted()
+    const terminal = await openChat(server)
+    await terminal.paste('one\ntwo')
+    await terminal.until(/> one\n… two$/)
+    await terminal.enter(' three')
+    await terminal.until('today left')
+    expect(JSON.parse(server.requests.at(-1)?.body ?? '')).toMatchObject({
+      messages: [{ role: 'user', content: 'one\ntwo three' }],
+    })
+  })
+
+  test('a command and its argument are completed, and a command without one names the choices', async () => {
+    const { terminal } = await startTalk()
+    await terminal.type('/sor')
+    await terminal.press('Tab')
+    await terminal.until('> /sort')
+    await terminal.type('we')
+    await terminal.press('Tab')
+    await terminal.until('> /sort week')
+    await terminal.press('Enter')
+    expect(await terminal.until('sort: week')).toContain('> /sort week\nsort: week')
+    await terminal.enter('/tone')
+    await terminal.until('tone: neutral; choose from neutral,')
+  })
+
+  test('text typed during an answer waits for the prompt', async () => {
+    const { ask, model, terminal } = await startTalk()
+    await ask('Tell me')
+    await terminal.type('typed ahead')
+    model.say('An answer.\n\n')
+    await terminal.until('An answer.')
+    expect(await terminal.screen()).not.toContain('typed ahead')
+    model.finish()
+    await terminal.until('> typed ahead')
+  })
+
   test('a line sent during an answer is the next message', async () => {
     const { ask, model, terminal } = await startTalk()
     await ask('Tell me')
@@ -297,6 +350,29 @@ test('an expired session is renewed, and the question is answered', async () => 
   ahead = 3_600_000
   const screen = await answered('Second', 'two', 'a new one was started')
   expect(rowsFrom(screen, '> Second')[1]).toBe('two')
+})
+
+const LIMITS = {
+  messagesPerSession: 20,
+  messagesPerDay: 60,
+  burstPerMinute: 20,
+  minGapMs: 0,
+  maxOpenTurns: 10,
+  budgetPerDay: 1_000_000_000,
+  budgetShare: 1_000_000,
+}
+
+test('a limit is reported with its scope and the time of its end, and the question can be repeated', async () => {
+  const limits = { ...LIMITS, messagesPerSession: 1, messagesPerDay: 10 }
+  const { ask, answered, model, terminal } = await startTalk({}, { settings: { limits } })
+  await answered('First', 'one', '0/1 session, 9/10 today left')
+  await terminal.enter('Second')
+  await terminal.until(/all messages of this session are used \(session\);\s+try\s+again\s+at/)
+  await terminal.enter('/new')
+  await terminal.until('new conversation')
+  await ask('/retry')
+  model.finish('two')
+  expect(rowsFrom(await terminal.until('0/1 session, 8/10 today left'), '> /retry')[1]).toBe('two')
 })
 
 test('one answer to a question on the command line is rendered on a terminal', async () => {
@@ -344,6 +420,17 @@ test.each([
 )
 
 describe('a server with errors', () => {
+  test('messages of the server are shown on separate lines', async () => {
+    const server = await startScripted({
+      config: json({ ...CONFIG, model: 'm\n> \u001b[2J\rx' }),
+      chat: stream([META, record('error', { error: 'upstream_error', code: 'a\nb' })]),
+    })
+    const terminal = await openChat(server)
+    expect(await terminal.screen()).toMatch(/, model m > \\u001b\[2J x\n\/help/)
+    await terminal.enter('one')
+    await terminal.until('(upstream_error, a b)')
+  })
+
   test('a conversation continues after an answer that broke off, one that failed, and an unreachable server', async () => {
     const server = await startScripted({
       chat: [

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openExtractor } from '../../../src/adapters/articles/open.ts'
 import type { ExtractRequest, Extracted } from '../../../src/adapters/articles/extract.ts'
 import type { ArticleReading } from '../../../src/domain/feed/article.ts'
@@ -99,6 +99,18 @@ describe('a page without a text', () => {
     const reading = await read(openTexts(), url)
     expect(reading).toMatchObject({ kind: 'failed', reason: expect.stringContaining(url) as string })
   })
+
+  test('a page that drips forever is given up', async () => {
+    const { url } = await siteOf((response) => {
+      response.writeHead(200, { 'content-type': 'text/html' })
+      const drip = setInterval(() => response.write(' '), 5)
+      response.once('close', () => clearInterval(drip))
+    })
+    expect(await read(openTexts({ pageMs: 100 }), url)).toMatchObject({
+      kind: 'failed',
+      reason: expect.stringContaining('no complete response within 100 ms') as string,
+    })
+  })
 })
 
 describe('a host that requires a pause', () => {
@@ -137,6 +149,19 @@ test('a host receives one request at a time from any number of readers', async (
   expect(readings.map(({ kind }) => kind)).toEqual(['text', 'text', 'text', 'text'])
   expect(most).toBe(1)
   expect(requests.filter(({ target }) => target === '/robots.txt')).toHaveLength(1)
+})
+
+test("an aborted read rejects with the signal's reason", async () => {
+  const { url, requests } = await siteOf(
+    (response) => void response.writeHead(200, { 'content-type': 'text/html' }).write('x'),
+  )
+  const controller = new AbortController()
+  const reason = new Error('the run was ended')
+  const reading = openTexts().read({ source: 'hn', sourceId: '1', url }, controller.signal)
+  const outcome = expect(reading).rejects.toBe(reason)
+  await vi.waitUntil(() => requests.length === 2, { interval: 1, timeout: 5_000 })
+  controller.abort(reason)
+  await outcome
 })
 
 const NEVER = new AbortController().signal

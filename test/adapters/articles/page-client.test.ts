@@ -72,6 +72,23 @@ describe('a name that resolves to another address each time', () => {
     expect(lookup.lookups).toEqual(['rebind.test', 'site.test'])
     expect(requestCount()).toBe(0)
   })
+
+  test('the name is judged again for a new connection', async () => {
+    let requestCount = 0
+    const { url } = await site(
+      (_question, response) => {
+        requestCount += 1
+        response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE)
+      },
+      (response) => void response.writeHead(404, { connection: 'close' }).end(),
+    )
+    const { port } = new URL(url)
+    const lookup = scriptedLookup(['127.0.0.1'], ['127.0.0.2'])
+    const texts = openTexts({ allowed: ranges('127.0.0.1'), lookup })
+    expect(await read(texts, `http://rebind.test:${port}/`)).toMatchObject(PRIVATE)
+    expect(lookup.lookups).toEqual(['rebind.test', 'rebind.test'])
+    expect(requestCount).toBe(0)
+  })
 })
 
 describe('a redirect', () => {

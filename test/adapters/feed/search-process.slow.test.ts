@@ -152,6 +152,18 @@ describe('the search in a file', () => {
     await expect(one.search.search(searchQuery('other'))).rejects.toMatchObject(UNAVAILABLE)
     expect(existsSync(one.path)).toBe(false)
   })
+
+  test('the search responds during a write, and waits for a commit', async () => {
+    const { feed, search, path } = await openFeed()
+    await feed.importSignals([signal({ title: 'rust' })])
+    const finish = await holdLock(`file:${path}`, 'writing')
+    expect((await search.search(searchQuery('rust'))).items).toHaveLength(1)
+    await finish()
+    const release = await holdLock(`file:${path}`, 'committing')
+    const queries = search.search(searchQuery('rust'))
+    await release()
+    expect((await queries).items).toHaveLength(1)
+  })
 })
 
 /** Imports or rebuilds in another process, and reports each step. */

@@ -72,6 +72,21 @@ describe('the auditor of a ledger', () => {
     expect(readdirSync(dirname(path))).toEqual(['ledger.db'])
   })
 
+  test('the auditor reads the mark of a founding', async () => {
+    const { url, raw } = await openFilled()
+    const leaf = 'a'.repeat(64)
+    await raw.execute(`INSERT INTO founding (id, seq, leaf, began_at) VALUES (1, 1, '${leaf}', 5)`)
+    expect((await auditedContents(url)).founding).toEqual({ seq: 1, leaf, beganAt: 5 })
+  })
+
+  test('the auditor fails for a ledger without its table of foundings, and does not migrate it', async () => {
+    const { path, url, raw } = await openFilled()
+    await raw.execute('DROP TABLE founding')
+    const before = stateOf(path)
+    await expect(auditedContents(url)).rejects.toThrow()
+    expect(stateOf(path)).toEqual(before)
+  })
+
   test('the auditor reads more rows than one page holds, in order', async () => {
     const { url, rows } = await openLong(2_000)
     const contents = await auditedContents(url)
@@ -190,6 +205,21 @@ describe('one damaged cell', () => {
       { table: 'entries', problem: `not what was written: ${column}`, at: 3 },
     ])
     expect(rows).toHaveLength(6)
+  })
+
+  test('a damaged row number leaves the row its position in the table', async () => {
+    const { url, raw } = await openFilled(['entries'])
+    await raw.execute("UPDATE entries SET seq = 'three' WHERE seq = 3")
+    const { unreadable } = await auditedContents(url)
+    expect(unreadable).toMatchObject([{ problem: 'not what was written: seq', at: 7 }])
+  })
+
+  test('two damaged cells of one row are reported together', async () => {
+    const { url, raw } = await openFilled(['entries'])
+    await raw.execute("UPDATE entries SET leaf = x'00', publication_id = 7 WHERE seq = 3")
+    const problem = 'not what was written: publication_id, leaf'
+    const { unreadable } = await auditedContents(url)
+    expect(unreadable).toEqual([{ table: 'entries', problem, at: 3, publicationId: null }])
   })
 })
 

@@ -156,6 +156,16 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(await ledger.read()).toEqual({ ...EMPTY, legacy: there, founding: MARK })
     })
 
+    test('a founding and its beginning need an unexpired lease', async () => {
+      const { ledger, held, ended } = await leased()
+      expect(await ledger.beginFounding(MARK, ended)).toBe('lease-lost')
+      expect(await ledger.read()).toEqual(EMPTY)
+      expect(await ledger.beginFounding(MARK, held)).toBeNull()
+      expect(await ledger.commitFounding(FOUNDING, SEAL, ended)).toBe('lease-lost')
+      expect(await ledger.read()).toEqual({ ...EMPTY, founding: MARK })
+      expect(await ledger.commitFounding(FOUNDING, SEAL, held)).toBeNull()
+    })
+
     test('a founding writes nothing if a row in the middle cannot be written', async () => {
       const { ledger, guard } = await begun()
       const [first] = LEGACY
@@ -208,6 +218,15 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(others).toEqual(ATTEMPTS.slice(1))
     })
 
+    test('an adoption needs an unexpired lease, and writes nothing without it', async () => {
+      const { ledger, held, ended } = await leased()
+      for (const guard of [ended, { ...held, token: 'nobody' }]) {
+        expect(await ledger.adopt(founded, ATTEMPTS, EMPTY, guard)).toBe('lease-lost')
+        expect(await ledger.read()).toEqual(EMPTY)
+        expect(await ledger.everyAttempt()).toEqual([])
+      }
+    })
+
     test('an adoption writes no row if an entry was added since the comparison', async () => {
       const { ledger, held } = await leased()
       await ledger.adopt(founded, [], EMPTY, held)
@@ -227,6 +246,13 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(await ledger.adopt({ ...other, legacy: LEGACY }, ATTEMPTS, other, held)).toBe('ledger-moved')
       expect(await ledger.read()).toEqual(founded)
       expect(await ledger.everyAttempt()).toEqual([])
+    })
+
+    test('an adoption writes no row if an entry of the comparison is missing', async () => {
+      const { ledger, held } = await leased()
+      const before: LedgerContents = { legacy: [], rows: FOUNDING.rows.slice(0, 1), founding: null }
+      expect(await ledger.adopt({ ...founded, legacy: [] }, [], before, held)).toBe('ledger-moved')
+      expect(await ledger.read()).toEqual(EMPTY)
     })
 
     test('an adoption writes no row if a legacy row was added since the comparison', async () => {

@@ -83,6 +83,15 @@ describe('an archive on any engine', () => {
     await objects.putHead(headOf(1, { time: Date.UTC(2027, 0, 1) }))
     expect(await objects.newestHead()).toEqual(headOf(1))
   })
+
+  test('the archive has no change token if its engine has none', async () => {
+    const objects = unstorageObjects(memoryObjects(new Map()), ready)
+    await objects.putHead(headOf(1))
+    expect(await objects.objectChangeToken(digest)).toBeNull()
+    expect(await objects.headChangeToken(null)).toBeNull()
+    expect(await objects.headChangeToken(headOf(1))).toBeNull()
+    expect(await objects.logFiles.changeToken([])).toBeNull()
+  })
 })
 
 const ROWS = chainOf(

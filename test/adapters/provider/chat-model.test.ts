@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { isOpenAi, mayHaveArrived } from '../../../src/adapters/provider/chat-model.ts'
 import type { ModelEvent } from '../../../src/domain/agent/model-call.ts'
 import { unreachableUrl } from '../../support/local-source.ts'
-import { CALL, collectEvents, modelAt, outcome, runTurn } from '../../support/model-turns.ts'
+import { CALL, collectEvents, NEVER_ABORTED, modelAt, outcome, runTurn } from '../../support/model-turns.ts'
 import type { ModeName } from '../../support/provider-wire.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
 
@@ -137,6 +137,15 @@ describe('a round', () => {
       collectEvents(modelAt(provider.url), CALL, AbortSignal.abort(new Error('gone'))),
     ).rejects.toThrow('gone')
     expect(provider.requests).toEqual([])
+  })
+
+  test('the connection is closed when the answer is abandoned', async () => {
+    const provider = await startProvider('answer')
+    for await (const event of modelAt(provider.url).ask(CALL, NEVER_ABORTED)) {
+      expect(event).toEqual({ kind: 'text', text: 'Hello ' })
+      break
+    }
+    await provider.requests[0]?.closed
   })
 
   test('the connection of a complete response is reused', async () => {

@@ -9,6 +9,9 @@ import { CALL, collectEvents, modelAt, outcome, runTurn } from '../../support/mo
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../fixtures/engines/${name}.sse`, import.meta.url), 'utf8')
 
+/** A mark in a stream: a pause of so many milliseconds. */
+const pause = (ms: number): string => `<<SPLIT:${ms}>>`
+
 /** Serves a stream, byte for byte but for its pauses. */
 async function serveStream(stream: string, ending: 'end' | 'hold' = 'end'): Promise<string> {
   const { url } = await localSource(async (_request, response) => {
@@ -45,6 +48,12 @@ describe('a stream of an engine', () => {
     expect(await answerOf(fixture(name))).toMatchObject({ text, end: { kind: 'end', calls: [] } })
   })
 
+  test('a pause after a finish reason does not end the stream, however short the idle limit', async () => {
+    const stream = `${chunk({ content: 'One ' }, 'stop')}${pause(300)}${chunk({ content: 'two.' }, 'stop')}${DONE}`
+    const result = await resultOf(await serveStream(stream), { idleMs: 100 })
+    expect(result).toMatchObject({ text: 'One two.', end: { kind: 'end' } })
+  })
+
   test('silence after a finish reason ends the stream as complete', async () => {
     const stream = chunk({ content: 'One.' }, 'stop')
     const result = await resultOf(await serveStream(stream, 'hold'), { afterReasonMs: 100 })
@@ -67,6 +76,15 @@ describe('a stream of an engine', () => {
     expect(received.join('')).toBe(
       'I think. <think>Or not.</think>Hitool{"a":1}[{"type":"thinking","thinking":"At last."}]',
     )
+  })
+
+  test.each([
+    ['half an event', 'data: {"choices":[{"del', 'truncated'],
+    ['a cut by the token limit', chunk({ content: 'x' }, 'length'), 'incomplete'],
+    ['an error', 'data: {"error":{"code":500}}\n\n', 'failed'],
+  ])('%s after a finish reason fails the stream', async (_what, rest, code) => {
+    const { end } = await answerOf(chunk({ content: 'One ' }, 'stop') + rest)
+    expect(end).toMatchObject({ kind: 'failed', code })
   })
 })
 
@@ -268,6 +286,21 @@ test.each([
 })
 
 describe('the thoughts of a model', () => {
+  test.each([
+    ['think1', 'The answer is 4.'],
+    ['think3', 'Answer.'],
+  ])('thoughts in tags are not shown: %s', async (name, text) => {
+    expect(await answerOf(fixture(name))).toMatchObject({ text, end: { kind: 'end' } })
+  })
+
+  test.each(['<think>never closed', '<think>only thoughts</think>\n'])(
+    'an answer of thoughts alone is empty: %j',
+    async (content) => {
+      const { text, end } = await answerOf(chunk({ content }, 'stop') + DONE)
+      expect([text, end]).toMatchObject(['', { kind: 'failed', code: 'empty' }])
+    },
+  )
+
   const UNOPENED = ['I guess', '.\n</th', 'ink>\n\n', 'Answer.'].map((content) => chunk({ content }))
 
   test('a model that omits the opening tag fails one turn, and its text is held from then on', async () => {

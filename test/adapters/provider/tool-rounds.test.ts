@@ -47,6 +47,14 @@ describe('tools', () => {
     expect(JSON.stringify(provider.requests[1]?.body).match(/not_run/g)?.length).toBe(29)
   })
 
+  test('a model may call tools in every round: each round ends', async () => {
+    const provider = await startProvider('runaway tools')
+    const { rounds, last } = await runTurn(modelAt(provider.url))
+    expect(rounds.length).toBe(5)
+    expect(last.end).toMatchObject({ kind: 'end', calls: [{ name: 'search_items' }] })
+    expect(provider.breaches).toEqual([])
+  })
+
   test('tools are not mentioned if there are none', async () => {
     const provider = await startProvider()
     await collectEvents(modelAt(provider.url), { ...CALL, tools: [] })

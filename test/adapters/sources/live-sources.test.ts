@@ -320,6 +320,19 @@ describe('an invalid row', () => {
     expect(signals.map(({ sourceId }) => sourceId)).toEqual(['1aaaaa'])
     expect(badRows).toHaveLength(9)
   })
+
+  test.each([
+    ['an empty title', { title: ' \t' }, 'title: is empty'],
+    ['half a point', { score: 1.5 }, 'score: '],
+    ['a time that is none', { created_at: 'yesterday' }, 'created_at: must be an ISO-8601 instant'],
+  ])('a row rejected by the rules of signals is reported: %s', async (_what, change, reason) => {
+    const { signals, badRows } = await readChanged('lobsters', 'lobsters', /hottest/, () => [
+      { ...lobstersStory('aaaaa1'), ...change },
+      lobstersStory('aaaaa2'),
+    ])
+    expect(signals.map(({ sourceId }) => sourceId)).toEqual(['aaaaa2', 'aaaaa3', 'aaaaa4'])
+    expect(badRows).toMatchObject([{ reason: expect.stringContaining(reason) as string }])
+  })
 })
 
 describe('an item of Hacker News', () => {

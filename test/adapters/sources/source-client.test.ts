@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, test, vi } from 'vitest'
 import type { SourceClient, SourceRequest } from '../../../src/adapters/sources/source-client.ts'
 import type { SourceUnavailable } from '../../../src/domain/feed/live-source.ts'
@@ -41,6 +42,14 @@ const MISBEHAVIOURS: Record<string, [RegExp, (response: ServerResponse) => void]
   'half a document': [/ends early after 18 characters/, sends(200, '{"id":1,"title":"a')],
   'two documents': [/\(no content type\) is not JSON/, sends(200, '{}{}')],
   'bytes that are not UTF-8': [/not UTF-8/, sends(200, Buffer.from([0x22, 0xc3, 0x28, 0x22]))],
+  'a body with an unknown compression': [
+    /unsupported compression zstd$/,
+    sends(200, '{}', { 'content-encoding': 'zstd' }),
+  ],
+  'a small body that unpacks to a huge one': [
+    /larger than \d+ bytes/,
+    sends(200, gzipSync(Buffer.alloc(20 * 1024 * 1024)), { 'content-encoding': 'gzip' }),
+  ],
   'a body that ends too early': [
     /./,
     (response) => {
@@ -50,6 +59,17 @@ const MISBEHAVIOURS: Record<string, [RegExp, (response: ServerResponse) => void]
     },
   ],
   'a reset connection': [/./, (response) => response.socket?.resetAndDestroy()],
+  'a body that never ends': [
+    /larger than 1048576 bytes$/,
+    (response) => {
+      response.writeHead(200)
+      const more = (): void => {
+        while (!response.destroyed && response.write('"'.padEnd(64 * 1024, 'x'))) continue
+        if (!response.destroyed) response.once('drain', more)
+      }
+      more()
+    },
+  ],
 }
 
 describe('a request to a source', () => {
@@ -80,6 +100,15 @@ describe('a request to a source', () => {
   test('a request accepts a response of nearly a megabyte', async () => {
     const { url } = await jsonSource('x'.repeat(MIB - 2))
     expect(await fetchJson({ url })).toHaveLength(MIB - 2)
+  })
+
+  test('a response that arrives compressed although nothing asked for it is read', async () => {
+    const bytes = gzipSync('{"title":"Größe"}')
+    const { url, requests } = await localSource((_question, response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(bytes),
+    )
+    expect(await fetchJson({ url })).toEqual({ title: 'Größe' })
+    expect(requests[0]?.headers).not.toHaveProperty('accept-encoding')
   })
 
   test.each(Object.entries(MISBEHAVIOURS))(
@@ -222,6 +251,14 @@ describe('a busy source', () => {
     expect(slept).toEqual([30_000])
   })
 
+  test('a busy source does not delay another host', async () => {
+    const { url: busy } = await busyFor([429, { 'retry-after': '3600' }])
+    const { url: other } = await jsonSource({ id: 2 })
+    const client = sourceClient(sleepingClock(from))
+    await expect(fetchJson({ url: busy }, client)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
+    expect(await fetchJson({ url: other }, client)).toEqual({ id: 2 })
+  })
+
   test('the pause of a busy source ends with the run', async () => {
     const { url, requests } = await busyFor([429, { 'retry-after': '30' }])
     const controller = new AbortController()
@@ -322,6 +359,14 @@ describe('a response with validators', () => {
     const failing = client.fetchJson({ ...request, url: `${url}/gone` }, signal, counts)
     await expect(failing).rejects.toMatchObject(SOURCE_UNAVAILABLE)
     expect(counts.skews).toEqual([3_600_000, 1_800_000, -599_000])
+  })
+
+  test('a response is not kept without a conditional request', async () => {
+    const { url, requests } = await unchanging([1])
+    const client = sourceClient({ memory: memoryOfSources() })
+    await fetchJson({ url }, client)
+    expect(await fetchJson({ url }, client)).toEqual([1])
+    expect(requests.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined])
   })
 
   test('an unexpected response is not kept, so that no error is ever "not modified"', async () => {

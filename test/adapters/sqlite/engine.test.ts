@@ -51,6 +51,18 @@ describe('a query-only connection', () => {
 })
 
 describe('a read-only handle', () => {
+  test("the handle reads its owner's data", async () => {
+    const { owner, reader } = await openBoth()
+    await owner.use((client) => client.execute('UPDATE revision SET number = 41'))
+    const sql = 'SELECT number FROM revision'
+    const results = await reader.use(async (client) => [
+      await client.execute(sql),
+      (await client.batch([sql, { sql: 'SELECT ?', args: [1] }], 'read'))[0],
+      await client.snapshot(sql, (each) => each.execute(sql)),
+    ])
+    expect(results.map((result) => result?.rows[0]?.['number'])).toEqual([41, 41, 41])
+  })
+
   test.each([
     ...WRITES,
     "ATTACH ':memory:' AS other",

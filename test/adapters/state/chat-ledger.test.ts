@@ -5,6 +5,7 @@ import { createClient } from '@libsql/client'
 import { expect, onTestFinished, test } from 'vitest'
 import fc from 'fast-check'
 import { budgetState } from '../../../src/domain/agent/budget.ts'
+import { applyMigrations, migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { admitted, claimOf, DAY, NOW, extensionOf, NEXT_MIDNIGHT } from './chat-claims.ts'
 import { connectChat, chatInFile, chatInMemory, connectEvaluations } from './open-chat.ts'
@@ -91,6 +92,20 @@ test("an evaluation's writes beside the chat are durable at once, and visible to
   expect(await left.ledger.spending(DAY)).toEqual({ settled: 0, reserved: 1_000 })
   const { rows } = await left.database.use((client) => client.execute('SELECT day FROM evaluation_runs'))
   expect(rows).toHaveLength(1)
+})
+
+test('a database of an earlier release is taken over with its contents', async () => {
+  const path = join(await temporaryFolder(), 'state.db')
+  const url = pathToFileURL(path).href
+  const former = createClient({ url })
+  onTestFinished(() => former.close())
+  await applyMigrations(former, 'state', migrationsOf('state'), 'the former state')
+  await former.execute({ sql: 'INSERT INTO chat_days VALUES (?, 5, 0)', args: [DAY] })
+  expect((await former.execute('PRAGMA journal_mode')).rows[0]?.[0]).toBe('delete')
+  const { ledger } = connectChat(url)
+  await admitted(ledger)
+  expect(await ledger.spending(DAY)).toEqual({ settled: 5, reserved: 1_000 })
+  expect(statSync(`${path}-wal`).size).toBeGreaterThan(0)
 })
 
 const LEASE_MS = 40_000

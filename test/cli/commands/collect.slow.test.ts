@@ -164,6 +164,13 @@ describe('collect', () => {
     const found = await dash(['search', 'quokkas', '--json', '--data-dir', folder])
     expect(JSON.parse(found.stdout)).toMatchObject({ items: [{ key: 'hn-41000003' }] })
   })
+
+  test('no snapshot is taken if no source returned anything', async () => {
+    const world = await replay()
+    world.fault('lesswrong', 'failing')
+    const { code, report } = await collectJson(data(), world, ['--source', 'lesswrong'])
+    expect([code, report.snapshot, report.articles]).toEqual([69, null, null])
+  })
 })
 
 describe('a collection that is ended', () => {

@@ -1,11 +1,11 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { fileObjects } from '../../../src/adapters/objects/objects.ts'
 import { connectEvaluations } from '../../adapters/state/open-chat.ts'
 import { openApp } from '../../support/api-client.ts'
-import { dash, run, temporaryFolder } from '../../support/dash.ts'
+import { dash, run, startDash, temporaryFolder } from '../../support/dash.ts'
 import { localSource } from '../../support/local-source.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 import { scriptedModels, startRouter } from '../../support/router-simulator.ts'
@@ -105,6 +105,17 @@ test('a dry run creates no file and no folder, and reports a rejected key', asyn
   expect(refused).toMatchObject({ code: 78, stderr: expect.stringContaining('OPENROUTER_API_KEY') as string })
   expect(readdirSync(cwd)).toEqual([])
   expect(service.chats).toEqual([])
+})
+
+test('a stopped evaluation ends its run and its requests at once', async () => {
+  const { env, folder, service } = await prepare({ fault: () => 'hang' })
+  const { end } = startDash(['evaluate-models'], { env })
+  await vi.waitUntil(() => service.chats.length === 1, { interval: 10, timeout: 20_000 })
+  expect(await end('SIGTERM')).toBe(143)
+  const { evaluations } = connectEvaluations(pathToFileURL(join(folder, 'state.db')).href)
+  const attempts = await evaluations.attemptsSince(0)
+  expect(attempts.map((attempt) => attempt.end?.class)).toEqual(['abandoned'])
+  expect(await evaluations.sweep(Date.now())).toBe(0)
 })
 
 test('a changed ranking is posted to the webhook as in the feed, and its failure does not change the result', async () => {

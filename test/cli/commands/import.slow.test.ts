@@ -51,6 +51,22 @@ describe('import signals', () => {
     expect(JSON.parse(stdout)).toMatchObject({ inserted: 1, snapshot: { outcome: 'refused' } })
     expect(stderr).toContain('error: no snapshot was stored: ')
   })
+
+  test('an import that stores nothing takes no snapshot and creates no folder', async () => {
+    const cwd = temporaryFolder()
+    writeFileSync(join(cwd, 'bad.ndjson'), '{}\n')
+    const { code, stdout } = await run(['import', 'signals', 'mistyped.ndjson', '--json'], { cwd })
+    const errors = [{ file: 'mistyped.ndjson', line: null }]
+    expect([code, JSON.parse(stdout)]).toMatchObject([1, { errors, snapshot: null }])
+    for (const args of [
+      ['signals', 'mistyped.ndjson', '--data-dir', join(cwd, 'named')],
+      ['signals', join(cwd, 'bad.ndjson')],
+      ['articles', 'mistyped.ndjson'],
+      ['archive', 'mistyped'],
+    ])
+      expect((await run(['import', ...args], { cwd })).code).toBe(1)
+    expect(readdirSync(cwd)).toEqual(['bad.ndjson'])
+  })
 })
 
 describe('import articles', () => {
@@ -80,6 +96,27 @@ describe('import articles', () => {
     })
     expect([again.code, again.stderr]).toEqual([0, ''])
     expect(JSON.parse(again.stdout)).toEqual({ ...counts, rows: 2, inserted: 1, unchanged: 1 })
+  })
+
+  test('bad rows are reported by file and line; their file is left out, or its good rows are stored under skip', async () => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'bad.ndjson')
+    writeFileSync(file, `${text('hn-1')}\n${text('nobody-1')}\n${text('hn-2', { text: ' ' })}`)
+    const args = ['import', 'articles', file, '--data-dir', join(folder, 'data')]
+    const { code, stdout, stderr } = await run(args)
+    const line = '3 rows of 1 file: 0 inserted, 0 replaced, 0 unchanged, 0 skipped\n'
+    expect([code, stdout]).toEqual([1, line])
+    expect(stderr).toContain(`${file}:2: key: must be a save key`)
+    expect(stderr).toContain(`${file}:3: text: is empty`)
+    expect(stderr).toContain('--on-error skip')
+    const skipped = await run([...args, '--on-error', 'skip', '--json'])
+    expect([skipped.code, JSON.parse(skipped.stdout)]).toMatchObject([
+      0,
+      { rows: 3, inserted: 1, skipped: 2, errorCount: 2 },
+    ])
+    // Skipped rows are notes.
+    expect(skipped.stderr).toMatch(/^\S+:2: key: .*\n\S+:3: text: is empty.*\n$/)
+    expect(await run([...args, '--on-error', 'skip', '--quiet'])).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 })
 

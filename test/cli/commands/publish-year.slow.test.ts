@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto'
 import { chmodSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { addDays } from '../../../src/domain/time.ts'
 import { lastCompleteDay } from '../../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../../src/jobs/publish-report.ts'
-import { dash, filledFolder, run, startDash } from '../../support/dash.ts'
+import { openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
+import { dash, filledFolder, run, startDash, temporaryFolder } from '../../support/dash.ts'
 
 async function publish(data: string, args: string[] = [], env: Record<string, string> = {}) {
   const finished = await run(['publish-year', '--data-dir', data, '--json', '--once', ...args], { env })
@@ -38,6 +40,47 @@ describe('publish-year', () => {
     const rehearsed = `would publish ${printed}; nothing was written\n`
     expect(await run([...args, '--dry-run'])).toEqual({ code: 0, stdout: rehearsed, stderr: '' })
     expect(await run(args)).toEqual({ code: 0, stdout: `published ${printed}\n`, stderr: '' })
+  })
+
+  test('the gaps of a run are in its result, and too many of them are refused by number, clock, last entry and flag', async () => {
+    const last = lastCompleteDay(Date.now())
+    const workspaces = await Promise.all(
+      [4, 9].map(async (days) => {
+        const workspace = await openWorkspace()
+        for (const day of [addDays(last, -days), last]) await workspace.feed.importSignals(sampleSignals(day))
+        await publishDays(workspace, [addDays(last, -days)])
+        workspace.close()
+        return workspace.folder
+      }),
+    )
+    const [few = '', many = ''] = workspaces
+    const args = ['publish-year', '--once', '--data-dir']
+    const rehearsed = await run([...args, few, '--dry-run'])
+    expect(rehearsed.stdout).toMatch(/; 3 gaps would be recorded; nothing was written\n$/)
+    expect(await run([...args, few])).toEqual({
+      code: 0,
+      stdout: `published ${last}: 9 items, 4 of 365 days; 3 gaps recorded\n`,
+      stderr: '',
+    })
+    const refused = await publish(many)
+    expect(refused).toMatchObject({ code: 1, report: { outcome: 'failed', gapsRecorded: 0 } })
+    const today = `${addDays(last, 1)}T`
+    expect(refused.stderr).toMatch(
+      new RegExp(
+        `^error: 8 missed days .* the clock says ${today}.* last entry of the ledger is of ${addDays(last, -8)}T.* --record-gaps 8`,
+      ),
+    )
+    const confirmed = await publish(many, ['--record-gaps', '8'])
+    expect(confirmed).toMatchObject({ code: 0, report: { outcome: 'published', gapsRecorded: 8 } })
+  })
+
+  test('a dry run leaves no file, whether it is refused or not', async () => {
+    const [cwd, empty] = [temporaryFolder(), temporaryFolder()]
+    for (const [code, ...flags] of [[1], [0, '--allow-empty']] as const) {
+      expect(await run(['publish-year', '--dry-run', ...flags], { cwd })).toMatchObject({ code })
+      expect(await run(['publish-year', '--dry-run', '--data-dir', empty, ...flags])).toMatchObject({ code })
+    }
+    expect([readdirSync(cwd), readdirSync(empty)]).toEqual([[], []])
   })
 
   test('an unavailable source ends an attempt with 69, and the third one and all later ones with 3', async () => {

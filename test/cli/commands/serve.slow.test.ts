@@ -53,6 +53,22 @@ test('a server killed during a turn leaves a reservation, which the next one set
 
 const TERMINAL = /^event: (?:done|error)$/gm
 
+test('a server that is stopped ends each open turn at the drain deadline, settles it, and then ends', async () => {
+  const dataDir = temporaryFolder()
+  const serving = await serveChat(dataDir, { DASH_DRAIN_SECONDS: '1' })
+  const turns = await openTurns(serving, 2)
+  serving.child.kill('SIGTERM')
+  for (const turn of turns) {
+    const text = await turn
+    expect(text.match(TERMINAL)).toEqual(['event: error'])
+    expect(text).toContain('data: {"error":"timeout","code":"total"}\n\n')
+  }
+  expect(await serving.end()).toBe(0)
+  const [{ settled, reserved } = { settled: 0, reserved: 1 }] = await money(dataDir)
+  expect([settled > 0, reserved]).toEqual([true, 0])
+  expect(serving.output.stderr.match(/"terminal":"error"/g)).toHaveLength(2)
+}, 30_000)
+
 test('a second signal ends the server at once, even with open responses', async () => {
   const serving = await serveChat(temporaryFolder(), { DASH_DRAIN_SECONDS: '600' })
   const [turn] = await openTurns(serving)

@@ -80,4 +80,11 @@ describe('the address in feeds', () => {
     const atom = await (await fetch(`${configured.url}/api/atom?sort=week`)).text()
     expect(atom).toContain('<id>https://dash.example/api/atom?sort=week</id>')
   })
+
+  test('feeds name localhost for a wildcard address', async () => {
+    const wildcard = await serve(['--data-dir', await filledFolder(), '--host', '0.0.0.0'])
+    const { port } = new URL(wildcard.url)
+    const rss = await (await fetch(`http://127.0.0.1:${port}/api/rss`)).text()
+    expect(rss).toContain(`<link>http://localhost:${port}/</link>`)
+  })
 })

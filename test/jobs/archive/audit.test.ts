@@ -180,6 +180,18 @@ describe('an audit', () => {
     })
   })
 
+  test('an audit of an archive without writes is sound and empty', async () => {
+    const ledger = { read: () => Promise.resolve(null) }
+    const { report } = await verify(fakeArchive({}, { ledger, objects: { keys: () => Promise.resolve([]) } }))
+    expect(report).toMatchObject({
+      ok: true,
+      complete: true,
+      publications: 0,
+      objects: 0,
+      head: { seq: 0, leaf: '0'.repeat(64) },
+    })
+  })
+
   test('an audit reports objects without an entry as orphans, which are no damage', async () => {
     const keys = [...MANIFESTS.map(({ sha256 }) => objectPath(sha256)), 'sha256/zz', 'sha256/aa/left']
     const { report } = await verify(

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -122,6 +122,21 @@ describe('a copy of an archive', () => {
       objects: { copied: 0, unchanged: 7 },
     })
   })
+
+  test('a later copy adds what the source published since', async () => {
+    const [source, target] = [await filledWorkspace(), await openWorkspace()]
+    await copyOf(source, target)
+    const next = addDays(AS_OF, 1)
+    await source.feed.importSignals(sampleSignals(next))
+    await publishDays(source, [next])
+    const report = await copyOf(source, target)
+    expect(report).toMatchObject({
+      objects: { copied: 1, unchanged: 2 },
+      entries: { copied: 1, unchanged: 5 },
+      head: { seq: 6 },
+    })
+    expect(await findingsIn(target.folder)).toEqual([])
+  })
 })
 
 describe('the refusal of a copy', () => {
@@ -135,6 +150,15 @@ describe('the refusal of a copy', () => {
     expect(filesOfFolder(target.objectsPath)).toEqual(before)
   })
 
+  test('a target that is ahead of its source refuses the copy', async () => {
+    const [source, target] = [await filledWorkspace(), await openWorkspace()]
+    await copyOf(source, target)
+    const next = addDays(AS_OF, 1)
+    await target.feed.importSignals(sampleSignals(next))
+    await publishDays(target, [next])
+    await expect(copyOf(source, target)).rejects.toMatchObject(refused(/entry 6 differs from/))
+  })
+
   test('a target with the heads of another archive refuses the copy', async () => {
     const [source, target] = [await filledWorkspace(), await openWorkspace()]
     await target.objects.putHead({ seq: 3, leaf: 'a'.repeat(64), time: 1 })
@@ -142,9 +166,29 @@ describe('the refusal of a copy', () => {
     expect((await target.ledger.read()).rows).toEqual([])
   })
 
+  test('a copy is refused while another process publishes into the target', async () => {
+    const publisher = { name: 'a publisher', process: null }
+    const [source, target] = [await filledWorkspace(), await openWorkspace()]
+    await target.ledger.takeLease(publisher, RUN_AT + 3_600_000, 60_000, () => false)
+
+    await expect(copyOf(source, target)).rejects.toMatchObject({ code: 'lease_held' })
+    expect(filesOfFolder(target.objectsPath)).toEqual({})
+  })
+
   test('a copy of an empty archive is refused', async () => {
     const [source, target] = [await openWorkspace(), await openWorkspace()]
     await expect(copyOf(source, target)).rejects.toMatchObject({ code: 'usage' })
+  })
+
+  test('a copy is refused when the lease of the target is lost before the rows are written', async () => {
+    const [source, target] = [await filledWorkspace(), await openWorkspace()]
+    // A clock that leaps on between the taking of the lease and the commit.
+    let now = RUN_AT
+    const clock = (): number => (now += 10 * 3_600_000)
+    await expect(copyOf(source, target, { clock })).rejects.toMatchObject({
+      code: 'lease_lost',
+    })
+    expect((await target.ledger.read()).rows).toEqual([])
   })
 })
 
@@ -181,6 +225,20 @@ describe('a source that is damaged', () => {
       expect(await target.objects.keys('heads')).toEqual([])
     },
   )
+})
+
+describe('a target with other bytes in the place of an object', () => {
+  test('a target keeps its other bytes for an object, and the copy is reported unsound', async () => {
+    const [source, target] = [await filledWorkspace(), await openWorkspace()]
+    const [name = ''] = Object.keys(filesOfFolder(join(source.objectsPath, 'sha256')))
+    const path = join(target.objectsPath, 'sha256', name)
+    mkdirSync(join(path, '..'), { recursive: true })
+    writeFileSync(path, 'other bytes')
+    await expect(copyOf(source, target)).rejects.toMatchObject({ code: 'storage_damaged' })
+    expect(Object.values(filesOfFolder(join(path, '..')))).toEqual([
+      Buffer.from('other bytes').toString('base64'),
+    ])
+  })
 })
 
 describe('an interrupted copy', () => {

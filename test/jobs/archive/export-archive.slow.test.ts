@@ -122,6 +122,18 @@ describe('an export', () => {
     expect(files).toEqual(await servedFiles(workspace, Object.keys(files)))
   })
 
+  test('a repeated export writes nothing', async () => {
+    const workspace = await signedWorkspace(DAYS)
+    const { path, tree } = exportFolder(workspace)
+    await exportTo(workspace, tree)
+    const before = filesOfFolder(path)
+    const writing = new FaultPlan(null)
+    const report = await exportTo(workspace, writing.wrap('tree', tree))
+    expect(report).toMatchObject({ files: 15, written: 0, unchanged: 15, bytes: 0 })
+    expect(new Set(writing.effects)).toEqual(new Set(['tree.get']))
+    expect(filesOfFolder(path)).toEqual(before)
+  })
+
   test('an export after another publication adds its files and keeps the older ones', async () => {
     const workspace = await signedWorkspace(DAYS)
     const { path, tree } = exportFolder(workspace)
@@ -337,6 +349,19 @@ describe('the refusal of an export', () => {
     expect(sha256Hex('{}')).not.toBe(sha256)
     await expect(exportTo(workspace, tree)).rejects.toMatchObject({ code: 'archive_damaged' })
     expect(filesOfFolder(path)).toEqual({})
+  })
+
+  test('a target with a larger checkpoint is refused and keeps its checkpoint', async () => {
+    const workspace = await signedWorkspace(DAYS)
+    const { path, tree } = exportFolder(workspace)
+    await publishSigned(workspace, [NEXT_DAY])
+    await exportTo(workspace, tree)
+    const files = await workspace.objects.logFiles.list()
+    const older = files.filter((file) => file.kind === 'policy' || file.size < 5)
+    await expect(exportTo(withLogFiles(workspace, older), tree)).rejects.toMatchObject(
+      refused('storage_damaged', /has 5 entries, the newest .* only 4/),
+    )
+    expect(sizeIn(path)).toBe(5)
   })
 
   test('a target with a checkpoint of another history of the same log is refused', async () => {

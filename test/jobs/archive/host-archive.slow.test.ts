@@ -62,6 +62,8 @@ function keptHead({ contents }: SampleArchive, seq = contents.rows.length): Refe
 
 const linesOf = ({ findings }: VerifyReport): string[] => findings.map(({ code, path }) => `${code} ${path}`)
 
+const honestly: Lie = (answer) => answer
+
 /** The findings about a host that changes its honest answers. */
 async function findingsOf(lie: Lie, options: Options = {}, archive = sampleArchive()): Promise<string[]> {
   const report = await verify(publishedBy(openSampleApp(archive), lie), options)
@@ -233,6 +235,13 @@ describe('a damaged host', () => {
     },
   )
 
+  test('a host that responds before its first publication is detected', async () => {
+    const firstAt = archive.contents.legacy[0]?.publishedAt ?? 0
+    const early = await honestAt(firstAt)
+    const found = await findingsOf(atTime(firstAt - 1, () => early))
+    expect(found).toEqual([`chain_broken ${selectionAt(firstAt - 1)}`])
+  })
+
   const allOf = (held: readonly string[]): string => held.map((sha256) => `"${sha256}"`).join(', ')
 
   test.each<[what: string, echo: (held: readonly string[]) => string | null]>([
@@ -263,6 +272,22 @@ describe('a damaged host', () => {
     expect(findings[0]?.path).toMatch(/^selection at /)
   })
 
+  test.each<[what: string, lie: Lie, found: string]>([
+    ['lost the tail of its ledger', ledgerLie((lines) => without(lines, 1)), `head_mismatch ${api}/head`],
+    [
+      'cuts its ledger off',
+      atPath('/ledger', (answer) => ({ ...answer, ...textAnswer(decode(answer.bytes).slice(0, -1)) })),
+      `row_tampered entries/${rows.length}`,
+    ],
+    [
+      'hides its legacy ledger',
+      atPath('/legacy', () => refusalResponse(404, 'not_found')),
+      'row_tampered legacy_publications',
+    ],
+  ])('a host with a damaged ledger is detected: it %s', async (_what, lie, found) => {
+    expect(await findingsOf(lie)).toContainEqual(expect.stringMatching(new RegExp(`^${found}`)))
+  })
+
   test.each([
     ['no head', refusalResponse(404, 'year_history_not_found')],
     [
@@ -273,6 +298,15 @@ describe('a damaged host', () => {
     expect(await findingsOf(atPath('/head', () => head))).toEqual([
       expect.stringMatching(/^(head_mismatch|chain_broken) \/api\/feed\/history\/head$/),
     ])
+  })
+
+  test('a host that rewrote its whole archive consistently is detected only by a head kept elsewhere', async () => {
+    const other = rewritten(archive, 3, { attempts: 3, reason: 'attempts_spent' })
+    const found = (seq: number): Promise<string[]> =>
+      findingsOf(honestly, { expectedHead: keptHead(archive, seq) }, other)
+    expect(await findingsOf(honestly, {}, other)).toEqual([])
+    expect(await found(2)).toEqual([])
+    for (const seq of [3, 4, rows.length]) expect(await found(seq)).toEqual(['head_mismatch kept.json'])
   })
 
   test('a host whose signed log contradicts the own one is forked, and the report has both notes', async () => {
@@ -415,6 +449,13 @@ describe('a host that does not respond', () => {
       expect(findings).toMatchObject([{ code: 'object_unreadable', actual: `read error: ${why}` }])
       expect(findings.some(isDamage)).toBe(false)
     }
+  })
+
+  test('four consecutive queries without a response do not end the audit, however often that happens', async () => {
+    const { published } = answeringOneOf(5)
+    const { findings } = await verify(published, { jobs: 1 })
+    expect(findings.length).toBeGreaterThan(30)
+    expect(findings.some(isDamage)).toBe(false)
   })
 
   test('five consecutive queries without a response end the audit with the fifth', async () => {

@@ -1,11 +1,38 @@
 import { describe, expect, test } from 'vitest'
 import { withoutModelIds } from '../../../src/domain/models/schema.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
-import { MODELS, openBench, SHARED_POOL, SOLVER } from '../../support/evaluation.ts'
+import { okResponse, MODELS, openBench, SHARED_POOL, SOLVER } from '../../support/evaluation.ts'
 
 const OTHER = MODELS[1]?.id ?? ''
 
+const said = (content: string | null): { status: number; body: unknown } =>
+  okResponse({ choices: [{ finish_reason: 'stop', message: { role: 'assistant', content } }] })
+
 describe('a response', () => {
+  test('a response without text and calls is a provider failure, and is retried once', async () => {
+    const bench = await openBench({
+      fault: ({ model, kind, number }) =>
+        model === OTHER && kind === 'tool' && number < 3 ? said(null) : null,
+    })
+    const { report } = await bench.run()
+    expect(report).toMatchObject({ outcome: 'complete', evaluated: 6 })
+    const model = await bench.model(OTHER)
+    expect(model).toMatchObject({ toolUse: 'proven', instabilityPenalty: 25 })
+  })
+
+  test('a response that disproves tool use counts before an older one that proved it', async () => {
+    const bench = await openBench()
+    await bench.run()
+    bench.time.now += DAY_MS
+    const talking = await bench.withService({
+      fault: ({ model, kind }) =>
+        model === SOLVER ? (kind === 'tool' ? said('I cannot use tools.') : SHARED_POOL) : null,
+    })
+    await talking.run()
+    const model = await talking.model(SOLVER)
+    expect(model).toMatchObject({ toolUse: 'disproven', evalSummary: { status: 'cached_recent' } })
+  })
+
   test('a prompt has no larger token limit than the model, and its full limit where the model has more', async () => {
     const [first, ...others] = MODELS
     const small = { ...first, maxCompletionTokens: 1_024 } as (typeof MODELS)[number]

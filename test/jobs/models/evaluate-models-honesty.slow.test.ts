@@ -1,6 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { DAY_MS } from '../../../src/domain/time.ts'
-import { DAY, errorOf, okResponse, MODELS, openBench, SOLVER } from '../../support/evaluation.ts'
+import {
+  DAY,
+  errorOf,
+  okResponse,
+  MODELS,
+  openBench,
+  PROVIDER_DOWN,
+  SOLVER,
+} from '../../support/evaluation.ts'
 
 const reply = (message: object, finishReason: string): { status: number; body: unknown } =>
   okResponse({
@@ -8,6 +16,15 @@ const reply = (message: object, finishReason: string): { status: number; body: u
   })
 
 describe('a model without a provider', () => {
+  test('a model without a provider leads no ranking, even of models that all fail', async () => {
+    const bench = await openBench({
+      fault: ({ model }) => (model === SOLVER ? errorOf(404, 'No endpoints found for it.') : PROVIDER_DOWN),
+    })
+    const { report } = await bench.run()
+    expect(report.primary).not.toBe(SOLVER)
+    expect(report.rejected).toEqual([{ model: SOLVER, reason: 'gone' }])
+  })
+
   test('the stored recommendation stays when no model has a provider', async () => {
     const bench = await openBench()
     await bench.run()
@@ -23,7 +40,30 @@ describe('a model without a provider', () => {
   })
 })
 
+test('a catalogue without a candidate keeps the stored recommendation', async () => {
+  const bench = await openBench()
+  await bench.run()
+  const before = await bench.stored()
+  const empty = await bench.withService({ models: [] })
+  const reason: unknown = expect.stringContaining('no free text model')
+  expect(await empty.run()).toMatchObject({ report: { outcome: 'failed', primary: SOLVER, reason } })
+  expect(await empty.stored()).toEqual(before)
+})
+
 describe('the confidence of a ranking', () => {
+  test('a model without any response is reported with the reason, task by task', async () => {
+    const down = errorOf(503, 'Provider returned error', { provider_name: 'Example Cloud' })
+    const bench = await openBench({ fault: ({ model }) => (model === SOLVER ? down : null) })
+    await bench.run()
+    const details = { responseStatus: 503, providerName: 'Example Cloud' }
+    const task = { status: 'http_timeout_or_error', details }
+    expect(await bench.model(SOLVER)).toMatchObject({
+      toolUse: 'unknown',
+      liteEvalScore: 0,
+      evalSummary: { status: 'not_evaluated', updatedAt: null, tasks: [task, task, task] },
+    })
+  })
+
   test.each([
     ['no content', { content: null }],
     ['thoughts alone', { content: 'Let me think about which files' }],
@@ -41,6 +81,23 @@ describe('the confidence of a ranking', () => {
     })
     expect(model?.evalSummary.tasks[0]).toMatchObject({ status: 'http_timeout_or_error' })
     expect(bench.service.chats.filter((chat) => chat.model === SOLVER)).toHaveLength(2)
+  })
+})
+
+describe('healthOnly', () => {
+  test('healthOnly stores its results for later runs', async () => {
+    const gone = MODELS[5]?.id ?? ''
+    const bench = await openBench({
+      factFault: (path) => (path === `/models/${gone}/endpoints` ? errorOf(404, 'Not found') : null),
+    })
+    const ranking = async (): Promise<[string, number, string][]> =>
+      (await bench.stored())?.models.map(({ id, score, healthStatus }) => [id, score, healthStatus]) ?? []
+    await bench.run({ mode: 'healthOnly' })
+    const before = await ranking()
+    expect(before).toContainEqual([SOLVER, expect.any(Number), 'imperfect'])
+    expect(before).toContainEqual([gone, expect.any(Number), 'failed'])
+    expect(await bench.run({ mode: 'metadataOnly' })).toMatchObject({ report: { outcome: 'unchanged' } })
+    expect(await ranking()).toEqual(before)
   })
 })
 
@@ -63,6 +120,20 @@ describe('a partial run', () => {
     const run = await bench.stored()
     expect(run?.models.map(({ evalSummary }) => evalSummary.status)).toEqual(MODELS.map(() => 'completed'))
     expect(run?.notes.join(' ')).toContain('no requests left')
+  })
+
+  test('a forced run that a model fails uses no earlier score of that day', async () => {
+    const bench = await openBench()
+    await bench.run()
+    bench.time.now += 120_000
+    const down = PROVIDER_DOWN
+    const failing = await bench.withService({
+      fault: ({ model }) => (model === SOLVER ? down : null),
+    })
+    const { report } = await failing.run({ mode: 'forceEval' })
+    expect(report).toMatchObject({ outcome: 'complete', evaluated: 5 })
+    const fallen = await failing.model(SOLVER)
+    expect(fallen).toMatchObject({ liteEvalScore: 0, evalSummary: { status: 'not_evaluated' } })
   })
 
   test('a run stores a new recommendation when only a price glitch was added, and keeps the reason of the rejection', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { withoutModelIds } from '../../../src/domain/models/schema.ts'
-import { addDays, startOfDay } from '../../../src/domain/time.ts'
-import { DAY, errorOf, openBench, PROVIDER_DOWN, SOLVER, START } from '../../support/evaluation.ts'
+import { addDays, DAY_MS, startOfDay } from '../../../src/domain/time.ts'
+import { DAY, errorOf, MODELS, openBench, PROVIDER_DOWN, SOLVER, START } from '../../support/evaluation.ts'
 import { scriptedModels } from '../../support/router-simulator.ts'
 
 /** The account's minute limit, which begins anew at a time. */
@@ -10,6 +10,10 @@ const minuteLimit = (resetAt: number) =>
     limit_source: 'openrouter_free_tier_minute',
     headers: { 'X-RateLimit-Limit': '20', 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': `${resetAt}` },
   })
+
+const spent = errorOf(429, 'Rate limit exceeded: free-models-per-day')
+
+const BARE = { status: 429, body: '<html>slow down</html>' }
 
 describe("the account's minute limit", () => {
   test.each([
@@ -38,9 +42,69 @@ describe("the account's minute limit", () => {
       ).toBe(met > 1)
     },
   )
+
+  test('an ambiguous minute limit that never ends leaves the run partial, and names the models that were not prompted', async () => {
+    const bench = await openBench({ fault: () => BARE })
+    const { report } = await bench.run()
+    expect(report).toMatchObject({
+      outcome: 'partial',
+      probed: 0,
+      evaluated: 0,
+      rateLimit: { kind: 'account' },
+      reason: 'the limit of requests per minute of the account did not reset while the run waited',
+    })
+    expect(report.requests).toBeLessThanOrEqual(7)
+    const run = await bench.stored()
+    expect(run).toMatchObject({ probeMode: 'metadata', rankingConfidence: 'low' })
+    for (const { id } of MODELS) expect(run?.notes.join('\n')).toContain(withoutModelIds(id))
+    for (const model of run?.models ?? []) {
+      expect(model).toMatchObject({ healthStatus: 'not_probed', instabilityPenalty: 0 })
+    }
+  })
+
+  test('a forced run may use older scores of models that the minute limit blocked', async () => {
+    const bench = await openBench()
+    await bench.run()
+    bench.time.now += DAY_MS
+    const limited = await bench.withService({
+      fault: ({ model, at }) => (model === SOLVER ? minuteLimit(at + 3_600_000) : null),
+    })
+    const { report } = await limited.run({ mode: 'forceEval' })
+    expect(report).toMatchObject({ outcome: 'partial', primary: SOLVER })
+    const run = await limited.stored()
+    expect(run?.models.find(({ id }) => id === SOLVER)?.evalSummary).toMatchObject({
+      status: 'cached_recent',
+      cacheMultiplier: 0.9,
+    })
+  })
 })
 
 describe("the account's daily limit", () => {
+  test('a model is not evaluated while the daily limit blocks one of its prompts, and its response is kept', async () => {
+    const bench = await openBench({
+      fault: ({ kind }) => (kind === 'text' ? spent : null),
+      models: MODELS.slice(0, 1),
+    })
+    const { report } = await bench.run()
+    expect(report).toMatchObject({ outcome: 'partial', probed: 1, evaluated: 0 })
+    const run = await bench.stored()
+    expect(run?.models[0]).toMatchObject({
+      liteEvalScore: 0,
+      toolUse: 'proven',
+      evalSummary: { status: 'not_evaluated', passed: 0, total: 3, updatedAt: null, tasks: [] },
+    })
+    expect(run?.evalCoverage).toMatchObject({ evaluated: 0, completedToday: 0, attemptedToday: 1 })
+    expect(run?.rankingConfidence).not.toBe('high')
+
+    bench.time.now += DAY_MS
+    const next = await bench.withService({ models: MODELS.slice(0, 1), usedByOthers: 50 })
+    await next.run()
+    expect((await next.stored())?.models[0]).toMatchObject({
+      liteEvalScore: 0,
+      evalSummary: { status: 'not_evaluated' },
+    })
+  })
+
   test("the daily limit counts the chat's requests with the same key, before and during a run", async () => {
     const bench = await openBench()
     const { allowance } = bench

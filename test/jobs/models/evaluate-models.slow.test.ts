@@ -2,7 +2,16 @@ import { describe, expect, test } from 'vitest'
 import { DAY_MS } from '../../../src/domain/time.ts'
 import type { RouterSimulator } from '../../support/router-simulator.ts'
 import { scriptedModels } from '../../support/router-simulator.ts'
-import { DAY, errorOf, MODELS, openBench, PROVIDER_DOWN, SOLVER, START } from '../../support/evaluation.ts'
+import {
+  DAY,
+  errorOf,
+  MODELS,
+  openBench,
+  PROVIDER_DOWN,
+  SHARED_POOL,
+  SOLVER,
+  START,
+} from '../../support/evaluation.ts'
 
 function kept({ breaches, chats }: RouterSimulator): number {
   expect(breaches).toEqual([])
@@ -112,7 +121,9 @@ describe('a full evaluation', () => {
   })
 
   test.each([
+    ['its own rate limit', SHARED_POOL, 'http_429'],
     ['a provider that is down', PROVIDER_DOWN, 'http_502'],
+    ['an answer that breaks off', 'cut', 'failed'],
     ['no response in time', 'hang', 'timeout'],
     ['its end', errorOf(404, 'No endpoints found for it.'), 'http_404'],
   ] as const)('a failure affects no other model: %s', async (_name, fault, health) => {

@@ -68,6 +68,20 @@ describe('a reader', () => {
     client.destroy()
   })
 
+  test('a client that does not read the end is cut off too', async () => {
+    const { client, served: opened } = await served(150)
+    const { stream, waiting, closed } = await opened
+    client.pause()
+    while (stream.isOpen && waiting() === 0) {
+      await Promise.race([stream.send(delta('x'.repeat(4_000))), nextTurn()])
+      await nextTurn()
+    }
+    stream.end(DONE)
+    expect(waiting()).toBeGreaterThan(0)
+    await closed
+    client.destroy()
+  })
+
   test('a client gets no pings while bytes are pending, and one when none are', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     onTestFinished(() => void vi.useRealTimers())

@@ -8,7 +8,8 @@ import { readGrounding } from '../../../src/server/agent/grounding.ts'
 import type { AgentSources } from '../../../src/server/agent/tools.ts'
 import { readAsAgent, settle, settledWorkspace } from '../../support/agent-reads.ts'
 import { sampleRun } from '../../support/free-models.ts'
-import { AS_OF, LONG_MS, RUN_AT, sampleSignals } from '../../support/workspace.ts'
+import { signal as signalOf } from '../../support/signals.ts'
+import { AS_OF, LONG_MS, openWorkspace, RUN_AT, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 
 const NOW = RUN_AT + 3_600_000
@@ -55,6 +56,24 @@ describe('a turn on the site', () => {
     })
     expect(await ground(sources, null, 'week')).toMatchObject(grounding)
     expect((await ground(sources, null, 'month')).revision).not.toBe(grounding.revision)
+  })
+
+  test('a turn on the site says that there is no snapshot', async () => {
+    const { sources } = readAsAgent(await openWorkspace(), NOW)
+    const { json, scope, revision } = await ground(sources)
+    expect(scope).toBe('site')
+    expect(json['note']).toContain('No snapshot')
+    expect(revision).not.toBeNull()
+  })
+
+  test('a turn on the site has another revision after any stored change', async () => {
+    const workspace = await workspaceWith()
+    const { sources } = readAsAgent(workspace, NOW)
+    const before = await ground(sources)
+    await workspace.feed.importSignals([signalOf({ sourceId: 'new', day: AS_OF })])
+    const after = await ground(sources)
+    expect(after.revision).not.toBeNull()
+    expect(after.revision).not.toBe(before.revision)
   })
 })
 
@@ -177,4 +196,14 @@ test('unreadable data is stated to the model, logged, and never cached', async (
   expect(grounding.data).toContain('could not be read')
   expect(grounding.data).not.toContain('secret')
   expect(faults).toHaveLength(1)
+})
+
+test('an abort is not a failure', async () => {
+  const { sources } = readAsAgent(await workspaceWith(), NOW)
+  const controller = new AbortController()
+  controller.abort(new Error('left'))
+  const grounding = readGrounding({ itemKey: null, sort: 'day' }, sources, controller.signal, () => {
+    throw new Error('told')
+  })
+  await expect(grounding).rejects.toThrow('left')
 })

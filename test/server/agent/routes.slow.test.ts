@@ -119,6 +119,18 @@ describe('a session', () => {
     expect(sessionSigner(SECRET).verify(session.sessionToken, before).ok).toBe(true)
   })
 
+  test.each([
+    ['nothing', '', 200],
+    ['4,096 bytes', `{"a":"${'x'.repeat(4_096 - 8)}"}`, 200],
+    ['4,097 bytes', `{"a":"${'x'.repeat(4_097 - 8)}"}`, 400],
+    ['an array', '[]', 400],
+  ])('a session is requested with %s', async (_what, body, status) => {
+    const server = await startAgent()
+    const response = await post(server, '/api/agent/session', body)
+    if (status === 200) expect(response.status).toBe(200)
+    else expect((await refused(response)).body).toEqual({ error: 'invalid_json' })
+  })
+
   test('a session requires a verification if configured, and an address may attempt only so many', async () => {
     const verifications: string[][] = []
     const isHuman = (token: string, hostname: string): Promise<boolean> => {
@@ -171,6 +183,22 @@ describe('the checks of a turn, in their order', () => {
     expect(await refusalOf(server, '{"messages":[]}', good)).toBe('400 no_user_message')
     expect(await refusalOf(server, chatBody('Hello'), good)).toBe('429 rate_limited')
     expect(server.provider.requests).toEqual([])
+  })
+
+  test('a token made before midnight stays valid until it expires, and bursts count across midnight', async () => {
+    let now = Date.parse('2026-11-20T23:59:30Z')
+    const limits = { ...DAY_LIMITS, burstPerMinute: 1 }
+    const server = await startAgent({ ports: { clock: () => now }, settings: { limits } })
+    const token = await sessionOf(server)
+    const told = []
+    for (const at of ['20T23:59:40Z', '21T00:00:20Z', '21T00:00:40Z', '21T00:29:29Z', '21T00:29:30Z']) {
+      now = Date.parse(`2026-11-${at}`)
+      const response = await chat(server, chatBody(at), { token })
+      told.push(response.status)
+      await response.text()
+      await server.settled()
+    }
+    expect(told).toEqual([200, 429, 200, 200, 401])
   })
 
   test.each([
@@ -268,4 +296,30 @@ describe('origins', () => {
     const allow = method === 'GET' ? 'GET, HEAD' : method
     expect([status, headers.get('allow'), body]).toEqual([405, allow, { error: 'not_found' }])
   })
+})
+
+test('an unknown path below /api/agent is not_found, whatever the method', async () => {
+  const server = await startAgent()
+  for (const method of ['GET', 'POST', 'DELETE']) {
+    expect(await codeOf(fetch(`${server.url}/api/agent/x/y`, { method }))).toBe('404 not_found')
+  }
+})
+
+test('an unexpected error is internal_error, logged once and never shown', async () => {
+  const verifier = { isHuman: () => Promise.reject(new Error('SECRET')) }
+  const server = await startAgent({ ports: { verification: { siteKey: 'site', verifier } } })
+  const { status, body } = await refused(
+    await post(server, '/api/agent/session', '{"verificationToken":"t"}'),
+  )
+  expect([status, body]).toEqual([500, { error: 'internal_error' }])
+  expect(server.lines.filter(({ level }) => level === 'error')).toHaveLength(1)
+})
+
+test('a body with a byte order mark, of another type, or that is not UTF-8 is invalid_json', async () => {
+  const server = await startAgent()
+  for (const body of [`\uFEFF${chatBody('Hello')}`, 'messages=hello'])
+    expect(await codeOf(chat(server, body))).toBe('400 invalid_json')
+  const headers = { 'x-agent-session': await sessionOf(server) }
+  const broken = Buffer.from(chatBody('ÿ'), 'latin1')
+  expect(await codeOf(post(server, '/api/agent/chat', broken, headers))).toBe('400 invalid_json')
 })

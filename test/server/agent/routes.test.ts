@@ -48,6 +48,15 @@ describe('the places for streams', () => {
     },
   )
 
+  test('the stream slots of one IPv6 /32 are at most half, and the rest stays for other networks', async () => {
+    const server = await startWithPlaces()
+    for (const network of [1, 1, 2, 2])
+      expect(await openFrom(server, `2001:db8:${network}::1`)).toMatchObject({ status: 200 })
+    expect(await openFrom(server, '2001:db8:3::1')).toMatchObject(FULL)
+    expect(await openFrom(server, '2001:db9:1::1')).toMatchObject({ status: 200 })
+    expect(await openFrom(server, '198.51.100.7')).toMatchObject({ status: 200 })
+  })
+
   test('a stream slot is freed by a turn that ended or was refused', async () => {
     const server = await startWithPlaces(4)
     const open = await openFrom(server, '198.51.100.7')
@@ -60,6 +69,12 @@ describe('the places for streams', () => {
     await server.provider.requests[0]?.closed
     await server.settled()
     expect(await openFrom(server, '198.51.100.7')).toMatchObject({ status: 200 })
+  })
+
+  test('a network has at least one stream slot, however few a server has', async () => {
+    const server = await startWithPlaces(2)
+    expect(await openFrom(server, '198.51.100.7')).toMatchObject({ status: 200 })
+    expect(await openFrom(server, '198.51.100.7')).toMatchObject(FULL)
   })
 
   test('a turn refused by the quotas takes no stream slot', async () => {

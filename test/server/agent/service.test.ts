@@ -139,9 +139,25 @@ function chatOf(write: () => Promise<void>, isOn: boolean) {
 }
 
 const fail = (): Promise<void> => Promise.reject(new Error('the disk is full'))
+const stay = (): Promise<void> => new Promise(() => undefined)
 
 test('a state that cannot be written makes a server unready while the chat is on', async () => {
   const { agent } = chatOf(fail, true)
   await expect(agent.ping()).rejects.toThrow('the disk is full')
+  expect(await agent.lastKnownStatus()).toMatchObject({ ok: false, budget: 'unknown' })
+})
+
+test.each([
+  ['cannot be written', fail],
+  ['is locked', stay],
+])('a state that %s is not written, and leaves a server ready, while the chat is off', async (_, write) => {
+  const { agent, counted } = chatOf(write, false)
+  await agent.ping()
+  expect(await agent.lastKnownStatus()).toMatchObject({ budget: 'ok' })
+  expect(counted.writes).toBe(0)
+})
+
+test('a page does not wait for a state that is locked', async () => {
+  const { agent } = chatOf(stay, true)
   expect(await agent.lastKnownStatus()).toMatchObject({ ok: false, budget: 'unknown' })
 })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { ChatModel } from '../../../src/domain/ports.ts'
 import type { AgentSources } from '../../../src/server/agent/tools.ts'
 import {
   chatEvents,
@@ -139,6 +140,16 @@ describe('a turn', () => {
     expect(stepsOf(events)).toBe('meta delta done')
     expect(answer.text.slice(answer.text.indexOf('event: done'))).not.toContain('ping')
   })
+
+  test('a turn shows text between tools as paragraphs, and only the six tool names', async () => {
+    const server = await startAgent({ provider: SEARCHING })
+    const events = await chatEvents(server, NEWS)
+    expect(stepsOf(events)).toBe('meta start done delta start done delta delta done')
+    expect(textOf(events)).toBe('Let me see. \n\nHello you')
+    expect(await settledWell(server)).toMatchObject([
+      { rounds: 3, calls: 2, usage: { in: 300, out: 60, cached: 120 } },
+    ])
+  })
 })
 
 describe('a reader that leaves', () => {
@@ -159,6 +170,15 @@ describe('a reader that leaves', () => {
       expect(Number(turn?.['costMicroUsd']) * 3).toBeLessThan(sent * 1.2)
     },
   )
+
+  test('a client may leave during a tool call', async () => {
+    const sources = stuckAt('search')
+    const server = await startAgent({ provider: SEARCHING, ports: { sources } })
+    const answer = await openAnswer(server, chatBody('Hello'))
+    await answer.until('"status":"start"')
+    answer.disconnect()
+    expect(await settledWell(server)).toMatchObject([{ terminal: 'gone', calls: 1, rounds: 1 }])
+  })
 })
 
 describe('the time of a turn', () => {
@@ -173,6 +193,18 @@ describe('the time of a turn', () => {
     expect(events.at(-1)).toEqual({ event: 'error', data: { error: 'timeout', code: 'total' } })
     await server.provider.requests[0]?.closed
     expect(await settledWell(server)).toMatchObject([{ terminal: 'error', code: 'total' }])
+  })
+
+  test('a turn that times out during a tool call sends the end of the tool before the error', async () => {
+    const sources = stuckAt('search')
+    const server = await startAgent({
+      provider: SEARCHING,
+      ports: { sources },
+      settings: { turnMs: 300 },
+    })
+    const events = await chatEvents(server, chatBody('Hello'))
+    expect(stepsOf(events)).toBe('meta start done error')
+    await settledWell(server)
   })
 })
 
@@ -195,6 +227,18 @@ test('a server that stops ends every open turn after the grace time, with its ev
   expect((await settledWell(server)).map(({ terminal, code }) => [terminal, code])).toEqual(
     answers.map(() => ['error', 'total']),
   )
+})
+
+test('a server that stops lets an open answer finish within the grace time', async () => {
+  const { server, gate } = await startGated()
+  const answer = await openAnswer(server, chatBody('Hello'))
+  await gate.arrived(1)
+  const closed = server.close(60_000)
+  gate.say('Good bye')
+  gate.finish()
+  expect(stepsOf(await answer.events())).toBe('meta delta done')
+  await closed
+  await settledWell(server)
 })
 
 test('a budget that an open turn holds refuses the next turn until the open one has ended, while the status says soft', async () => {
@@ -254,6 +298,17 @@ describe('a tool round', () => {
     // The tool and its result are left out.
     expect(JSON.stringify(last?.body)).not.toContain('call_a')
     expect(await server.spending()).toEqual({ settled: 14_404, reserved: 0 })
+  })
+
+  test('a tool round whose extension cannot be written is followed by a call without tools', async () => {
+    const server = await startWithItems({ provider: { rounds } })
+    server.ledger.extend = () => Promise.reject(new Error('the database is locked'))
+    expect((await chatEvents(server, NEWS)).at(-1)).toMatchObject({
+      event: 'done',
+      data: { degraded: true },
+    })
+    await settledWell(server)
+    expect(server.lines.filter(({ level }) => level === 'error')).toHaveLength(1)
   })
 })
 
@@ -336,6 +391,34 @@ describe('an answer that was given', () => {
       expect(server.provider.requests.length).toBeGreaterThan(before)
     },
   )
+
+  test('an answer by another model than the named one is not cached', async () => {
+    const behind = await startAgent()
+    const real = modelAt(behind.provider.url, { model: 'second' })
+    const model: ChatModel = { ...real, name: () => Promise.resolve('first') }
+    const server = await startWithItems({
+      ports: { provider: { model, prices: PRICES, url: 'http://model.example' } },
+    })
+    for (let times = 0; times < 2; times += 1) {
+      expect((await chatEvents(server, NEWS)).at(-1)?.event).toBe('done')
+      await server.settled()
+    }
+    expect(behind.provider.requests).toHaveLength(2)
+  })
+
+  test('a turn fails if the cache cannot be read, but not if it cannot be written', async () => {
+    const broken = (): Promise<never> => Promise.reject(new Error('the cache is broken'))
+    const kept = await startWithItems({ ports: { cache: { get: () => Promise.resolve(null), put: broken } } })
+    expect((await chatEvents(kept, chatBody('Hello'))).at(-1)?.event).toBe('done')
+    await kept.settled()
+    expect(kept.lines.filter(({ level }) => level === 'warn')).toHaveLength(1)
+    const read = await startWithItems({ ports: { cache: { get: broken, put: broken } } })
+    expect((await chatEvents(read, chatBody('Hello'))).at(-1)?.data).toEqual({
+      error: 'upstream_error',
+      code: 'failed',
+    })
+    await settledWell(read)
+  })
 })
 
 test('a round without reported usage is charged the same wherever the provider broke off', async () => {
@@ -356,6 +439,18 @@ test('a round without reported usage is charged the same wherever the provider b
   expect(new Set(costs).size).toBe(1)
   // Its bytes, and all that it was allowed to write.
   expect(costs[0]).toBeGreaterThan(5_000 + 2 * 1_000)
+})
+
+test('a chat about an item starts from the item, or from the site if the key is unknown or item chats are off', async () => {
+  const server = await startWithItems()
+  const scope = (key: string): object => ({ scope: { type: 'item', key } })
+  await chatEvents(server, chatBody('What is it?', scope('hn-hn1')))
+  await chatEvents(server, chatBody('What is it?', scope('hn-404')))
+  const off = await startWithItems({ settings: { itemChat: false } })
+  await chatEvents(off, chatBody('What is it?', scope('hn-hn1')))
+  await Promise.all([server.settled(), off.settled()])
+  const kinds = [...server.turns(), ...off.turns()].map(({ scope: kind }) => kind)
+  expect(kinds).toEqual(['item', 'site', 'site'])
 })
 
 test('no text of the conversation and no data of the caller is logged', async () => {

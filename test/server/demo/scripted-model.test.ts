@@ -134,6 +134,14 @@ test('the script searches for models if the question is not which one to use', a
   expect(calls).toEqual([search('models')])
 })
 
+test('the script names the recommended free model while an item is open, and that its test is stale', async () => {
+  const measured = { health: 'not_probed', latencyMs: null, toolUse: 'unknown', tasks: null }
+  const freeModel = { ...FREE_MODEL, stale: true, measured }
+  const data = { untrusted: true, freeModel, item: item(1) }
+  const { text } = await turn('Which model should I use?', { data })
+  expect(text).toContain('on 2026-03-01, it was the best of the free models. This test is stale.')
+})
+
 const request = async (body: object): Promise<{ response: Response; text: string }> => {
   const init = { method: 'POST', body: JSON.stringify(body) }
   const response = await scriptedModelApp(0).request('/chat/completions', init)

@@ -160,6 +160,15 @@ describe('markdown', () => {
     expect(shown.indexOf('</h1>')).toBeLessThan(shown.indexOf(contents))
   })
 
+  test('Markdown lists subsections too on a page with few sections', () => {
+    const listOf = (text: string): string[] =>
+      (/<nav class="contents".*?<\/nav>/s.exec(render(text))?.[0] ?? '').match(/#[^"]*/g) ?? []
+    expect(listOf('# T\n\n## One\n\n### Two\n\n#### x\n\n## Three')).toEqual(['#one', '#two', '#three'])
+    expect(listOf('# T\n\n### One\n\n### Two\n\n### Three')).toEqual(['#one', '#two', '#three'])
+    expect(listOf('# T\n\n## One\n\n### Two\n\n## Three\n\n## Four')).toEqual(['#one', '#three', '#four'])
+    expect(listOf('# T\n\n## One\n\n### Two')).toEqual([])
+  })
+
   test('Markdown gives headings unique ids', () => {
     const shown = render('# A `b`: c, d!\n\n## Größe\n\n## Größe')
     expect([...shown.matchAll(/id="([^"]*)"/g)].map(([, id]) => id)).toEqual(['a-b-c-d', 'größe', 'größe-1'])

@@ -123,6 +123,15 @@ test('empty values of a rule count as absent, as on the page', async () => {
   }
 })
 
+test('a new snapshot changes a selected feed at once', async () => {
+  const workspace = await openWorkspace()
+  const app = openApp(workspace)
+  const first = await keepSnapshot(workspace.feed, EVENTS)
+  expect(await keysOf(app, 'q=copy')).toEqual(['lobsters-b'])
+  await keepSnapshot(workspace.feed, EVENTS.slice(0, 1), first.snapshot.generatedAt + 1)
+  expect(await keysOf(app, 'q=copy')).toEqual([])
+})
+
 const INVALID = [
   ['q=%20', 'q', ' '],
   [`q=${'x'.repeat(201)}`, 'q', 'x'.repeat(100)],

@@ -190,6 +190,17 @@ describe('every subscription', () => {
   })
 })
 
+test('the start page links the subscription feeds for feed readers', async () => {
+  const app = openApp(await openWorkspace())
+  const page = await (await app.request('http://dash.test/')).text()
+  const links = [...page.matchAll(/<link rel="alternate" type="([^"]+)" title="[^"]+" href="([^"]+)"/g)]
+  expect(links.map(([, type, href]) => [type, href])).toEqual([
+    ['application/rss+xml', '/api/rss'],
+    ['application/atom+xml', '/api/atom'],
+    ['application/feed+json', '/api/feed.json'],
+  ])
+})
+
 test('UUIDs of version 5 match the example of RFC 9562', () => {
   const dns = '6ba7b810-9dad-11d1-80b4-00c04fd430c8'
   expect(uuidV5(dns, 'www.example.com')).toBe('2ed6657d-e927-568b-95e1-2665a8aea6a2')

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { SearchCaller, SearchPage } from '../../../src/domain/feed/search/search.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { StorageFault, Refusal } from '../../../src/domain/refusal.ts'
-import { openApp, listenLocally } from '../../support/api-client.ts'
+import { openApp, listenLocally, silentLog } from '../../support/api-client.ts'
 import { requestRoute as askPublic } from '../../support/contract-client.ts'
 import { signal } from '../../support/signals.ts'
 import { openWorkspace } from '../../support/workspace.ts'
@@ -118,6 +118,17 @@ describe('the search over HTTP', () => {
   })
 
   const PATHS = ['/api/search?q=a', '/api/similar?key=hn-1', '/api/trend?key=hn-1', '/api/trend?term=a']
+
+  test('the item page shows that the search fails, and logs it', async () => {
+    const errors: string[] = []
+    const log = { ...silentLog, error: (_: object, message: string) => void errors.push(message) }
+    const app = openApp(await openWorkspace(), {
+      search: searchThatFails(new Refusal('storage_damaged')),
+      log,
+    })
+    expect((await app.request('http://dash.test/item?key=hn-1')).status).toBe(503)
+    expect(errors).toEqual(['panel refused', 'panel refused'])
+  })
 
   test('queries of every route and page run after those of the chat and of MCP clients', async () => {
     const callers: SearchCaller[] = []

@@ -7,6 +7,9 @@ import { BODY_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
 import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 import { UNTRUSTED } from '../../../src/domain/agent/shown-data.ts'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
+import type { SearchCaller } from '../../../src/domain/feed/search/search.ts'
+import type { CallerSearch } from '../../../src/domain/ports.ts'
+import { Refusal } from '../../../src/domain/refusal.ts'
 import { runCall } from '../../../src/server/agent/tools.ts'
 import type { AgentSources } from '../../../src/server/agent/tools.ts'
 import { MCP_REFUSALS, mcpContract } from '../../../src/server/mcp/route.ts'
@@ -195,6 +198,16 @@ describe('POST /mcp', () => {
     expect((await post(url, PING)).headers.get('access-control-allow-origin')).toBeNull()
   })
 
+  test('POST /mcp responds to the preflight of allowed origins', async () => {
+    const { url } = await startMcp()
+    const ask = (origin: string): Promise<Response> =>
+      fetch(`${url}/mcp`, { method: 'OPTIONS', headers: { origin } })
+    const { status, headers } = await ask(ALLOWED)
+    expect([status, headers.get('access-control-allow-origin')]).toEqual([204, ALLOWED])
+    expect(headers.get('access-control-allow-headers')).toContain('mcp-protocol-version')
+    expect((await ask('https://evil.example')).headers.get('access-control-allow-origin')).toBeNull()
+  })
+
   test('POST /mcp accepts one protocol message of bounded length', async () => {
     const { url } = await startMcp()
     expect(await refused(await post(url, 'x'.repeat(BODY_MAX_BYTES + 1)))).toBe('payload_too_large')
@@ -224,6 +237,19 @@ describe('POST /mcp', () => {
     expect((await from('192.0.2.2')).status).toBe(200)
     now += 60_000
     expect((await from('192.0.2.1')).status).toBe(200)
+  })
+
+  test('POST /mcp queries the search for an MCP client, and not as the chat', async () => {
+    const callers: SearchCaller[] = []
+    const none = (): Promise<never> => Promise.reject(new Refusal('item_not_found'))
+    const by = (caller: SearchCaller): CallerSearch => {
+      callers.push(caller)
+      return { search: none, similar: none, itemTrend: none, termTrend: none }
+    }
+    const { url } = await startMcp({ sources: { search: { by } }, trustedProxies: ranges('127.0.0.1') })
+    const call = toolCall('find_similar_items', { key: 'hn-hn3', limit: 1 })
+    expect((await post(url, call, { 'x-forwarded-for': '192.0.2.7' })).status).toBe(200)
+    expect(callers).toMatchObject([{ group: 'mcp' }])
   })
 
   test('POST /mcp is 404 when it is off', async () => {
@@ -284,6 +310,15 @@ describe('the tools on two streams', () => {
       { id: 3, result: {} },
     ])
     expect(problems).toEqual(['a line on standard input was not a valid message'])
+  })
+
+  test('the tools on two streams respond to a call whose result comes long after the end of the input', async () => {
+    const turns = async (): Promise<null> => {
+      for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate)
+      return null
+    }
+    const { answers } = await serve(new PassThrough().end(`${FEED_CALL}\n`), { feed: turns })
+    expect(answers).toMatchObject([{ id: 1, result: { isError: true } }])
   })
 
   test('a cancelled call aborts its reads', async () => {

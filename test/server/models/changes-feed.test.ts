@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { StoredRun } from '../../../src/domain/models/schema.ts'
 import { sealRun } from '../../../src/domain/models/stored-run.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
-import { openApp, silentLog } from '../../support/api-client.ts'
+import { openApp, openPage, silentLog } from '../../support/api-client.ts'
 import { requestRoute } from '../../support/contract-client.ts'
 import { RUN_AT, candidate, evaluation, sampleRun } from '../../support/free-models.ts'
 import { jsonFeedErrors } from '../../support/live-client.ts'
@@ -162,4 +162,13 @@ test('the feed is refused while the store cannot be read, and served again after
   expect(logged).toHaveLength(1)
   isDown = false
   expect((await feedOf(app)).items).toHaveLength(3)
+})
+
+test('the page of the models links to its feed, for readers and for visitors', async () => {
+  const { page } = await openPage(await changedWorkspace(), '/models')
+  const head = page.slice(0, page.indexOf('</head>'))
+  expect(head).toMatch(
+    new RegExp(`<link rel="alternate" type="application/feed\\+json" title="[^"]+" href="${PATH}" />`),
+  )
+  expect(page).toContain(`<a href="${PATH}">JSON Feed</a>`)
 })

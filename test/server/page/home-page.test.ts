@@ -70,6 +70,16 @@ test('a server whose chat is off offers it nowhere', async () => {
   }
 })
 
+test('the filter of the feed panel is a form that keeps the other parameters and its own values', async () => {
+  const { page } = await pageOf(await openFeed(), '/?sort=week&column=hackerNews&q=rust&minPoints=10')
+  const form = /<form[^>]*aria-label="Filter the feed".*?<\/form>/s.exec(page)?.[0] ?? ''
+  expect(form).toContain('<input type="hidden" name="sort" value="week" />')
+  expect(form).toContain('<input type="hidden" name="column" value="hackerNews" />')
+  expect(form).toMatch(/name="q"[^>]*value="rust"/)
+  expect(form).toMatch(/name="minPoints"[^>]*value="10"/)
+  expect(page).toMatch(/<details class="view-menu" open>/)
+})
+
 test.each([
   ['/', ['/api/rss', '/api/atom', '/api/feed.json']],
   [

@@ -1,8 +1,12 @@
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { addDays, startOfDay } from '../../../src/domain/time.ts'
 import { rankPeriods } from '../../../src/jobs/snapshot.ts'
 import type { ServerPorts } from '../../../src/server/app.ts'
-import { NO_CHAT, openPage, silentLog } from '../../support/api-client.ts'
+import { NO_CHAT, openApp, openPage, silentLog } from '../../support/api-client.ts'
+import { stopMonotonicClock } from '../../support/monotonic-clock.ts'
+import { changeFile } from '../../support/temporary-folder.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 
@@ -44,6 +48,16 @@ describe('the page', () => {
       'x-content-type-options': 'nosniff',
       'cache-control': 'no-cache',
     })
+  })
+
+  test('the page has no inline style or script, in any period', async () => {
+    const workspace = await filled()
+    for (const sort of ['trending', 'day', 'week', 'month', 'year']) {
+      const { status, page } = await get(workspace, `/?sort=${sort}`)
+      expect([sort, status]).toEqual([sort, 200])
+      expect(page).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc="\/assets\/)/)
+      expect([sort, page.includes('data-key="')]).toEqual([sort, true])
+    }
   })
 
   test('the page of an empty server works and shows instructions', async () => {
@@ -175,6 +189,19 @@ describe('the page', () => {
     ])
   })
 
+  test.each(['/', '/models', '/status', '/chat', '/docs', '/item?key=hn-hn1'])(
+    'the header of %s has the periods, the search and the models',
+    async (path) => {
+      const { status, page } = await get(await filled(), path)
+      expect(status).toBe(200)
+      expect(page).toMatch(
+        /aria-label="Periods".*<form\s+class="search"\s+role="search"\s+action="\/search"/s,
+      )
+      expect(page).toContain('href="/?sort=year')
+      expect(page).toContain('href="/models"')
+    },
+  )
+
   test.each([
     ['/?sort=decade', 'invalid_sort'],
     ['/?sort=day&sort=week', 'invalid_sort'],
@@ -248,4 +275,37 @@ describe('the page', () => {
       expect(facts(page).replaceAll("'", '&#39;')).toContain(told)
     },
   )
+
+  test('the page marks a late publication', async () => {
+    const workspace = await filled()
+    const later = await get(workspace, '/', { clock: () => NOON + 2 * 86_400_000 })
+    expect(facts(later.page)).toContain('the next one is late')
+    expect(facts((await get(workspace, '/')).page)).not.toContain('late')
+  })
+})
+
+test('a cached page is replaced by the refusal within ten seconds after its object is damaged, and returns with it', async () => {
+  const advance = stopMonotonicClock()
+  // A settled file clock lets proofs stay in memory at once, as they do two seconds after a change.
+  const workspace = await openWorkspace(() => Date.now() + 60_000)
+  await workspace.feed.importSignals(sampleSignals())
+  await publishDays(workspace, [AS_OF])
+  const app = openApp(workspace, { clock: () => NOON })
+  const ask = async (headers: Record<string, string> = {}): Promise<Response> =>
+    app.request('http://dash.test/?sort=year', { headers })
+  const first = await ask()
+  const headers = { 'if-none-match': first.headers.get('etag') ?? '' }
+  expect([first.status, (await ask(headers)).status]).toEqual([200, 304])
+  const sha256 = (await workspace.year.read()).proved.timeline.at(-1)?.manifest.sha256 ?? ''
+  const path = join(workspace.objectsPath, 'sha256', sha256.slice(0, 2), sha256)
+  const sound = readFileSync(path)
+  chmodSync(path, 0o644)
+  changeFile(path, () => writeFileSync(path, Buffer.concat([sound, Buffer.from(' ')])))
+  await advance(10_001)
+  const damaged = await ask(headers)
+  expect(damaged.status).toBe(503)
+  expect(await damaged.text()).toContain('year_history_archive_corrupt')
+  changeFile(path, () => writeFileSync(path, sound))
+  await advance(10_001)
+  expect((await ask(headers)).status).toBe(304)
 })

@@ -93,6 +93,15 @@ describe('the page of an item', () => {
     expect(before).not.toContain('>Earlier<')
   })
 
+  test('the page of an item is linked from every item of a list, by its rank and by a word', async () => {
+    const { workspace, key } = await observed()
+    const { page } = await get(workspace, '/?sort=year')
+    expect(page).toContain(`href="/item?key=${key}"`)
+    const rows = page.match(/<li class="item" data-key="/g)?.length
+    expect(page.match(/class="rank" href="\/item\?key=/g)).toHaveLength(rows ?? 0)
+    expect(page.match(/class="history" href="\/item\?key=[^>]*>history</g)).toHaveLength(rows ?? 0)
+  })
+
   test.each([
     ['/item', 400, 'invalid_key'],
     ['/item?key=%3Cscript%3E', 400, 'invalid_key'],
@@ -104,6 +113,13 @@ describe('the page of an item', () => {
     expect(response.status).toBe(status)
     expect(response.page).toContain(`<code>${code}</code>`)
     expect(response.page).not.toContain('<script>')
+  })
+
+  test('the page of an item that is not stored has its refusal alone', async () => {
+    const { workspace } = await observed()
+    const { page, text } = await get(workspace, '/item?key=hn-999999999')
+    expect(page.match(/<section /g)).toHaveLength(1)
+    expect(text).not.toMatch(/In the Top Year|Similar items/)
   })
 
   test('the page of an item draws its ranks in the Year and its points below them, broken where it has none', async () => {

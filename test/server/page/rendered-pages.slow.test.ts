@@ -102,6 +102,15 @@ describe('a rendered page', () => {
     expect(renders.get('/')).toBe(2)
   })
 
+  test('a wall clock that is set back does not extend the life of a rendered page', async () => {
+    const advance = stopMonotonicClock()
+    const { read, shown } = openScene()
+    await read('/')
+    Object.assign(shown, { now: NOON - 86_400_000, snapshot: 'snap-2' })
+    await advance(10_001)
+    expect(await read('/')).toContain('snap-2')
+  })
+
   test('a page of which a part cannot be shown is rendered again by the next request', async () => {
     const { get, shown, renders } = openScene({
       async render({ sources: { snapshots } }) {
@@ -149,6 +158,13 @@ describe('a rendered page', () => {
     expect(renders.get('/')).toBe(2)
     await get('/?sort=day')
     expect(renders.get('/')).toBe(3)
+  })
+
+  test('a page is rendered once for concurrent requests', async () => {
+    const { renders, read } = openScene()
+    const pages = await Promise.all(Array.from({ length: 50 }, () => read('/')))
+    expect(new Set(pages).size).toBe(1)
+    expect(renders.get('/')).toBe(1)
   })
 })
 

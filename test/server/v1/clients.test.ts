@@ -138,6 +138,21 @@ test('an abort of the openai client ends the request to the routing service', as
   expect(upstream.requests).toHaveLength(1)
 })
 
+test('an abort before the first event ends the request to the routing service', async () => {
+  const { client, upstream } = await startV1()
+  upstream.behave('silence before headers')
+  const controller = new AbortController()
+  const sent = client.chat.completions.create(
+    { model: 'auto', messages, stream: true },
+    { signal: controller.signal },
+  )
+  await Promise.all([
+    expect(sent).rejects.toThrow('aborted'),
+    upstream.arrived(1).then(() => controller.abort()),
+  ])
+  await upstream.requests[0]?.closed
+})
+
 test('the openai client throws an error when a stream breaks off', async () => {
   const { client, upstream } = await startV1()
   upstream.behave('reset')
@@ -237,6 +252,16 @@ describe('a declined request that names an id', () => {
     expect(new Set(upstream.requests.map(({ body }) => JSON.stringify(body['provider'])))).toEqual(
       new Set([JSON.stringify({ max_price: { prompt: 0, completion: 0, request: 0, image: 0 } })]),
     )
+  })
+
+  test('a declined request is not repeated twice', async () => {
+    const { upstream, post } = await startV1()
+    upstream.behave(invalid(first))
+    const sent = post({ model: 'auto', messages })
+    await upstream.arrived(1)
+    upstream.behave(invalid('maker/second:free'))
+    expect((await sent).status).toBe(400)
+    expect(upstream.requests).toHaveLength(2)
   })
 
   test.each([

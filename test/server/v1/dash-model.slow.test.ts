@@ -1,10 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
 import { request as sendRequest } from 'node:http'
 import type { IncomingMessage } from 'node:http'
+import { join } from 'node:path'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
+import { parseIpRange } from '../../../src/domain/address.ts'
 import { DAY_LIMITS, keyOf, sessionOf, startAgent, chat, chatBody } from '../../support/agent.ts'
 import type { AgentServer, AgentServerOptions } from '../../support/agent.ts'
 import type { ModeName } from '../../support/provider-wire.ts'
@@ -134,6 +135,19 @@ describe('the openai client', () => {
     },
   )
 
+  test('an answer that takes too long is an error 504, and its turn is settled', async () => {
+    const { client, server } = await startWithClient({
+      provider: 'silence before headers',
+      settings: { turnMs: 100 },
+    })
+    expect(await errorOf(whole(client))).toMatchObject({ status: 504, code: 'timeout' })
+    const failed = await errorOf(whole(client.withOptions({ maxRetries: 2 })))
+    expect(failed.code).toBe('timeout')
+    await server.settled()
+    expect(server.turns()).toHaveLength(2)
+    expect((await server.spending()).reserved).toBe(0)
+  })
+
   test('a failed stream ends with an error and without [DONE]', async () => {
     const { client, server, key } = await startWithClient({ provider: 'reset' })
     const stream = await client.chat.completions.create({ model: 'dash', messages: MESSAGES, stream: true })
@@ -211,6 +225,22 @@ describe('a key', () => {
     expect(server.provider.requests).toEqual([])
   })
 
+  test('that is revoked admits nothing from then on, not even a request that was verified before', async () => {
+    const { server, client } = await startWithClient()
+    await whole(client)
+    const { admit } = server.ledger
+    // The key is revoked between its lookup and its admission.
+    server.ledger.admit = async (claim) => {
+      await server.keys.revoke('server', Date.now())
+      return admit(claim)
+    }
+    for (const _attempt of ['verified before', 'revoked'])
+      expect(await errorOf(whole(client))).toMatchObject({ status: 401, code: 'invalid_api_key' })
+    expect(server.provider.requests).toHaveLength(1)
+    await server.settled()
+    expect(server.turns()).toHaveLength(1)
+  })
+
   test.each([
     ['minute', { perMinute: 2 }],
     ['day', { perDay: 2 }],
@@ -234,6 +264,34 @@ describe('a key', () => {
       { name: 'small', usedToday: 2 },
       { name: 'other', usedToday: 1 },
     ])
+  })
+
+  test('whose day is used up is refused at once by a client with its default retries', async () => {
+    const server = await startAgent()
+    const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: await keyOf(server, { perDay: 1 }) })
+    await whole(client)
+    expect(await errorOf(whole(client))).toMatchObject({ status: 429, code: 'rate_limited' })
+  })
+
+  test('of a thousand wrong ones ten a minute are looked up, and the right key works from another address', async () => {
+    const loopback = parseIpRange('127.0.0.1')
+    const server = await startAgent({ settings: { trustedProxies: loopback ? [loopback] : [] } })
+    const from = (address: string): Record<string, string> => ({ 'x-forwarded-for': address })
+    const wrong = `dck_${'A'.repeat(43)}`
+    const statuses: number[] = []
+    for (let batch = 0; batch < 50; batch += 1) {
+      const responses = await Promise.all(
+        Array.from({ length: 20 }, () => post(server, { ...bearer(wrong), ...from('192.0.2.1') })),
+      )
+      statuses.push(...responses.map(({ status }) => status))
+    }
+    const counted = (status: number): number => statuses.filter((each) => each === status).length
+    expect(counted(401) + counted(429)).toBe(1_000)
+    // Two clock minutes at most.
+    expect([10, 20]).toContain(counted(401))
+    const key = await keyOf(server)
+    const other = await post(server, { ...bearer(key), ...from('192.0.2.2') })
+    expect(other.status).toBe(200)
   })
 
   test('that is wrong is refused before the body is read', async () => {

@@ -250,17 +250,31 @@ test('no request is passed on without a stored ranking', async () => {
   expect(upstream.requests).toEqual([])
 })
 
-test('wrong keys close the address, and open streams hold its places until their client leaves', async () => {
-  const wrong = await startV1()
-  wrong.upstream.behave(json(errorBody(401, 'No auth credentials found'), 401))
-  for (let index = 0; index < 10; index += 1)
-    await (await wrong.post({ model: 'auto', messages }, { authorization: `Bearer wrong-${index}` })).text()
-  expect(await codeOf(await wrong.post({ model: 'auto', messages }))).toEqual([429, 'too_many_rejected_keys'])
-  expect(wrong.upstream.requests).toHaveLength(10)
+test('a thousand wrong keys reach the routing service ten times, and close the address for a minute', async () => {
+  let now = Date.UTC(2026, 7, 22, 12)
+  const { upstream, post } = await startV1({ ports: { clock: () => now } })
+  upstream.behave(json(errorBody(401, `No auth credentials found for ${CALLER_KEY}`), 401))
+  const codes = new Map<unknown, number>()
+  for (let index = 0; index < 1_000; index += 1) {
+    const response = await post({ model: 'auto', messages }, { authorization: `Bearer wrong-${index}` })
+    const text = await response.text()
+    expect(text).not.toContain(CALLER_KEY)
+    const { error } = JSON.parse(text) as { error: { code: string } }
+    codes.set(error.code, (codes.get(error.code) ?? 0) + 1)
+  }
+  expect(Object.fromEntries(codes)).toEqual({ invalid_api_key: 10, too_many_rejected_keys: 990 })
+  expect(upstream.requests).toHaveLength(10)
+  upstream.behave('answer')
+  now += 61_000
+  expect((await post({ model: 'auto', messages, stream: true })).status).toBe(200)
+})
+
+test('an address has 25 open streams, whose places are free once its client leaves', async () => {
   const { post, upstream } = await startV1()
   upstream.behave('silence after first event')
   const request = { model: 'auto', messages, stream: true }
   const open = await Promise.all(Array.from({ length: 25 }, () => post(request)))
+  expect(open.every(({ status }) => status === 200)).toBe(true)
   expect(await codeOf(await post(request))).toEqual([429, 'too_many_streams'])
   for (const { body } of open) await body?.cancel()
   await Promise.all(upstream.requests.map(({ closed }) => closed))
@@ -291,6 +305,17 @@ test('a client that stops reading stops the routing service, and its end closes 
   expect(written).toBeLessThan(mostBytes)
   socket.destroy()
   await closed
+})
+
+test('a page of another origin gets no permission', async () => {
+  const { url, post } = await startV1()
+  const origin = { origin: 'https://other.example' }
+  const preflight = await fetch(`${url}/v1/chat/completions`, { method: 'OPTIONS', headers: origin })
+  const models = await fetch(`${url}/v1/models`, { headers: origin })
+  const completion = await post({ model: 'auto', messages, stream: true }, origin)
+  expect([preflight.status, models.status, completion.status]).toEqual([405, 200, 200])
+  for (const { headers } of [preflight, models, completion])
+    expect([...headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
 })
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

@@ -104,3 +104,13 @@ test('the next request gets a new publication', async () => {
   expect(after.status).toBe(200)
   expect(after.headers.get('etag')).not.toBe(before)
 })
+
+test('a new publication is served without waiting for its files to settle', async () => {
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals(sampleSignals())
+  const app = openApp(workspace)
+  expect((await requestHistory(app, '?sort=year')).error).toBe('year_history_not_found')
+  await publishDays(workspace, [AS_OF])
+  const responses = await Promise.all(Array.from({ length: 20 }, () => requestHistory(app, '?sort=year')))
+  expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]))
+})

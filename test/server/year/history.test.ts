@@ -46,6 +46,13 @@ describe('an answer', () => {
     expect((await requestHistory(app, before)).error).toBe('year_history_not_found')
   })
 
+  test('a response names the normalized lookup time and the publication time', async () => {
+    const app = openApp(await publishedWorkspace())
+    const { headers } = await requestHistory(app, '?sort=year&at=2026-03-02T12:00:00.5Z')
+    expect(headers.get('x-year-history-requested-at')).toBe('2026-03-02T12:00:00.500Z')
+    expect(headers.get('last-modified')).toBe(new Date(Math.floor(RUN_AT / 1000) * 1000).toUTCString())
+  })
+
   test('a response as CSV has the items of every list of the same publication, with its times and links', async () => {
     const workspace = await publishedWorkspace()
     const app = openApp(workspace)

@@ -101,6 +101,16 @@ describe('the bump chart', () => {
     expect(text).not.toMatch(/<script|<style|style=|href=/)
   })
 
+  test('has other colours and the same lines in the dark', async () => {
+    const app = openApp(await changedYear())
+    const [light, dark] = await Promise.all(
+      ['light', 'dark'].map(async (theme) => (await requestRoute(app, `${CHART}?theme=${theme}`)).text),
+    )
+    const withoutColours = (text = ''): string => text.replaceAll(/#[0-9a-f]{6}/g, '')
+    expect(light).not.toBe(dark)
+    expect(withoutColours(light)).toBe(withoutColours(dark))
+  })
+
   test('names older layouts without lines', async () => {
     const archive = sampleArchive(95)
     const clock = () => (archive.contents.rows.at(-1)?.publishedAt ?? 0) + 1

@@ -8,7 +8,7 @@ import { LATER, changedYear } from '../../support/changed-year.ts'
 import { requestRoute } from '../../support/contract-client.ts'
 import { jsonFeedErrors, libxmlErrors, readWithFastXml, readWithSax } from '../../support/live-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
-import { AS_OF, publishDays } from '../../support/workspace.ts'
+import { AS_OF, openWorkspace, publishDays } from '../../support/workspace.ts'
 
 const ATOM = '/api/feed/history/atom'
 const JSON_FEED = '/api/feed/history/feed.json'
@@ -172,4 +172,12 @@ test('a publication dated in the future is not in the feed', async () => {
   const before = startOfDay(addDays(LATER, 1))
   const entries = await entriesOf(openApp(workspace, { clock: () => before }))
   expect(entries.map(({ _dash: { publicationId } }) => publicationId)).toEqual([`top-year-v3-${AS_OF}`])
+})
+
+test('an archive without a publication has no feed of changes', async () => {
+  const app = openApp(await openWorkspace())
+  for (const path of PATHS) {
+    const { status, error } = await requestRoute(app, path)
+    expect([status, error]).toEqual([404, 'year_history_not_found'])
+  }
 })

@@ -4,6 +4,8 @@ import { describe, expect, test } from 'vitest'
 import { openCheckpoint, parseVerifierKey } from '../../../../src/domain/year/log/signed-note.ts'
 import type { VerifierKey } from '../../../../src/domain/year/log/signed-note.ts'
 import type { CheckpointReport } from '../../../../src/jobs/sign-checkpoint.ts'
+import { preparedFolder } from '../../../support/attack.ts'
+import { logSettings } from '../../../support/signed-log.ts'
 import { dash, filledFolder, run, temporaryFolder } from '../../../support/dash.ts'
 
 const BASE = { DASH_BASE_URL: 'https://dash.example' }
@@ -119,4 +121,53 @@ test('doctor reports the size that the key signed last, and a missing record', a
   rmSync(`${env['DASH_LOG_KEY_FILE']}.signed`)
   const mend: unknown = expect.stringContaining('docs/signed-log.md#keeping-the-key')
   expect(await checkOf()).toMatchObject({ verdict: 'problem', mend })
+})
+
+test('publish-year and checkpoint refuse a restored backup that lacks a signed entry, until the entry is recovered', async () => {
+  const { folder, day } = await preparedFolder(2)
+  const env = logSettings(folder)
+  const recordOf = (): string => readFileSync(`${env['DASH_LOG_KEY_FILE']}.signed`, 'utf8')
+  const backup = join(temporaryFolder(), 'archive')
+  expect((await dash(['copy-archive', '--data-dir', folder, '--to', backup], { env })).code).toBe(0)
+  expect(notesIn(backup).sort()).toEqual(['1', '2'])
+  expect((await dash(['publish-year', '--once', '--data-dir', folder], { env })).code).toBe(0)
+  const record = recordOf()
+  expect(record).toContain('\n3\n')
+
+  const restored = join(temporaryFolder(), 'restored')
+  expect((await dash(['copy-archive', '--data-dir', backup, '--to', restored], { env })).code).toBe(0)
+  const contradiction = 'the checkpoint has 3 entries, the ledger only 2'
+  for (const command of [['publish-year', '--once'], ['publish-year', '--dry-run'], ['checkpoint']]) {
+    const { code, stderr } = await dash([...command, '--data-dir', restored], { env })
+    expect([code, stderr]).toEqual([74, expect.stringContaining(contradiction)])
+  }
+  const audited = await dash(['verify-archive', '--json', '--data-dir', restored], { env })
+  expect([audited.code, JSON.parse(audited.stdout)]).toMatchObject([
+    65,
+    { findings: [{ code: 'log_forked', path: 'the record of the log key', actual: contradiction }] },
+  ])
+  const { stdout } = await dash(['doctor', '--offline', '--json', '--data-dir', restored], { env })
+  const { findings } = JSON.parse(stdout) as { findings: { check: string }[] }
+  expect(findings.find(({ check }) => check === 'log')).toMatchObject({
+    verdict: 'problem',
+    detail: `the ledger does not continue the tree in the record of the log key: ${contradiction}`,
+    mend: expect.stringContaining('docs/signed-log.md#a-second-history') as unknown,
+  })
+  const otherKey = { ...env, DASH_LOG_KEY_FILE: join(folder, 'no-such.key') }
+  const unnamed = await dash(['verify-archive', '--data-dir', restored], { env: otherKey })
+  expect([unnamed.code, unnamed.stderr]).toEqual([
+    0,
+    expect.stringMatching(/^the ledger was not compared with the record of the log key \(/),
+  ])
+  expect(notesIn(restored).sort()).toEqual(['1', '2'])
+  expect(recordOf()).toBe(record)
+
+  // Recover the missing entry from the original archive.
+  expect((await dash(['copy-archive', '--data-dir', folder, '--to', restored], { env })).code).toBe(0)
+  const recovered = await dash(['publish-year', '--once', '--json', '--data-dir', restored], { env })
+  expect([recovered.code, JSON.parse(recovered.stdout)]).toMatchObject([
+    0,
+    { outcome: 'already-published', asOfDay: day },
+  ])
+  expect(notesIn(restored).sort()).toEqual(['1', '2', '3'])
 })

@@ -72,3 +72,12 @@ test.each([
   expect([code, stdout, stderr]).toEqual([64, '', expect.stringContaining(says)])
   expect(existsSync(join(folder, 'state.db'))).toBe(false)
 })
+
+test('list and revoke make no database', async () => {
+  const folder = temporaryFolder()
+  const keys = keysIn(folder)
+  expect((await keys('list')).stdout).toBe('no keys; create one with dash chat-key new\n')
+  expect(JSON.parse((await keys('list', '--json')).stdout)).toEqual([])
+  expect((await keys('revoke', 'a')).code).toBe(1)
+  expect(readdirSync(folder)).toEqual([])
+})

@@ -130,4 +130,12 @@ describe('typed lines', () => {
     for (const name of completionsOf('/')) expect(helpText(80)).toContain(`  ${name.trim()}`)
     expect(completionsOf('/')).toHaveLength(10)
   })
+
+  test('the help keeps its two columns where a line is wrapped', () => {
+    const rows = helpText(44).split('\n')
+    expect(rows).toContain('  /item [KEY]       chat about one item;')
+    expect(rows).toContain('                    without KEY, about the')
+    expect(rows.filter((row) => row.length > 44)).toEqual([])
+    expect(noteRows(helpText(44), 44)).toEqual(rows)
+  })
 })

@@ -229,6 +229,13 @@ describe('a problem', () => {
     expect(await report('{"status":"draining"}')).toEqual(['problem', 'check the server log'])
     expect(await report('{"status":"ready"}')).toEqual(['ok', null])
   })
+
+  test('a wrong clock is reported by the clocks of the services', async () => {
+    const { env } = await services({}, { date: 'Sun, 01 Jan 2040 00:00:00 GMT' })
+    const { code, find } = await doctor({ cwd: temporaryFolder(), env })
+    expect(code).toBe(1)
+    expect(find('clock')).toEqual(finding('problem', { mend: 'set-ntp' }))
+  })
 })
 
 describe('unreadable paths', () => {

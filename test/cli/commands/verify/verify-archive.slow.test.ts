@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -10,7 +10,7 @@ import { rawClient } from '../../../adapters/sqlite/lock-holder.ts'
 import { dash, serve, startDash, temporaryFolder } from '../../../support/dash.ts'
 import type { RunOptions } from '../../../support/dash.ts'
 import { stateOfFolder } from '../../../support/temporary-folder.ts'
-import { AS_OF, publishedWorkspace } from '../../../support/workspace.ts'
+import { AS_OF, publishDays, publishedWorkspace, sampleSignals } from '../../../support/workspace.ts'
 import type { Workspace } from '../../../support/workspace.ts'
 
 const DAYS = [addDays(AS_OF, -2), addDays(AS_OF, -1), AS_OF]
@@ -64,6 +64,15 @@ describe('verify-archive', () => {
     expect(report).toEqual(expected)
     expect(Object.keys(report)).toEqual(Object.keys(expected))
     expect(stateOfFolder(workspace.folder)).toEqual(before)
+  })
+
+  test('a sound archive prints one line, and nothing under --quiet', async () => {
+    const { folder } = await publishedWorkspace(DAYS.slice(0, 1))
+    const spoken = await dash(['verify-archive', '--data-dir', folder])
+    expect([spoken.code, spoken.stderr]).toEqual([0, expect.stringMatching(NO_RECORD)])
+    expect(spoken.stdout).toMatch(/^sound: 1 publication, 1 object with .* read, 0 gaps, head 1 \w{16}\n$/)
+    const quiet = await dash(['verify-archive', '--data-dir', folder, '--quiet'])
+    expect(quiet).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
   test('audits of the whole archive, of a part, and of damage are recorded in the state database', async () => {
@@ -175,6 +184,24 @@ test('an audit of a host that cannot be reached gives the reason in its JSON res
 })
 
 describe('an expected head', () => {
+  test('an expected head reveals that both stores were rolled back together', async () => {
+    const workspace = await publishedWorkspace(DAYS.slice(0, 2))
+    const old = join(temporaryFolder(), 'old')
+    cpSync(workspace.folder, old, { recursive: true })
+    await workspace.feed.importSignals(sampleSignals(AS_OF))
+    await publishDays(workspace, [AS_OF])
+    const kept = join(workspace.objectsPath, 'heads', '3')
+    expect((await verify(workspace, ['--expect-head', kept])).code).toBe(0)
+    expect((await verify({ folder: old })).code).toBe(0)
+    const { code, report } = await verify({ folder: old }, ['--expect-head', kept])
+    expect(code).toBe(65)
+    const { leaf } = JSON.parse(readFileSync(kept, 'utf8')) as { leaf: string }
+    const actual = 'the ledger ends at entry 2'
+    expect(report.findings).toEqual([
+      { code: 'head_mismatch', publicationId: null, path: kept, expected: leaf, actual },
+    ])
+  })
+
   test('an unreadable expected head is refused', async () => {
     const cwd = temporaryFolder()
     writeFileSync(join(cwd, 'other'), '{"seq":1,"leaf":"a","time":"2026-01-01T00:00:00.000Z"}')

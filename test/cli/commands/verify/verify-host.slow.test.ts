@@ -1,10 +1,12 @@
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../../src/domain/digest.ts'
+import { formatHead, leafText } from '../../../../src/domain/year/ledger.ts'
 import { formatPolicy } from '../../../../src/domain/year/log/log-policy.ts'
 import { signNote, signerKey } from '../../../../src/domain/year/log/signed-note.ts'
 import type { VerifyReport } from '../../../../src/jobs/archive/audit.ts'
+import { headAt } from '../../../domain/year/ledger-rows.ts'
 import { listenLocally } from '../../../support/api-client.ts'
 import { run, temporaryFolder } from '../../../support/dash.ts'
 import { openSampleApp, rewritten, sampleArchive } from '../../../support/sample-archive.ts'
@@ -100,6 +102,19 @@ describe('a sound host', () => {
     expect([code, stderr, report.log]).toMatchObject([0, '', { trust: 'policy' }])
   })
 
+  test('a host with a head kept before its log was signed is sound', async () => {
+    const home = temporaryFolder()
+    const host = await serveFiles(staticFiles(archive))
+    writeFileSync(join(home, 'kept.json'), formatHead(headAt(rows, 3)))
+    for (const url of [host.url, await server(archive)])
+      expect((await audit(url, home, '--expect-head', 'kept.json')).code).toBe(0)
+    writeFileSync(join(home, 'kept.json'), formatHead(headAt(forked.contents.rows, 3)))
+    for (const url of [host.url, await server(archive)])
+      expect((await audit(url, home, '--expect-head', 'kept.json')).found).toEqual([
+        'head_mismatch kept.json',
+      ])
+  })
+
   test('a static host may list entries after its checkpoint in its index, and a note says so', async () => {
     const files = staticFiles(archive, size - 1)
     files.set('index.json', staticFiles(archive).get('index.json') ?? new Uint8Array())
@@ -125,8 +140,12 @@ const newest = `objects/sha256/${rows.at(-1)?.sha256?.slice(0, 2)}/${rows.at(-1)
 describe('a damaged static host', () => {
   test.each([
     ['changed', 'tlog/year/tile/0/000.p/7', 'tile_mismatch'],
+    ['changed', 'tlog/year/policy', 'note_invalid'],
     ['changed', 'index.json', 'digest_mismatch'],
+    ['changed', newest, 'digest_mismatch'],
+    ['missing', 'tlog/year/tile/entries/000.p/7', 'tile_mismatch'],
     ['missing', 'tlog/year/checkpoint', 'note_invalid'],
+    ['missing', 'ledger/legacy.ndjson', 'digest_mismatch'],
     ['missing', newest, 'object_missing'],
   ])('a static host with a %s %s is not sound, and a finding names the file', async (what, path, finding) => {
     const files = staticFiles(archive)
@@ -135,6 +154,13 @@ describe('a damaged static host', () => {
     const { code, found } = await audit((await serveFiles(files)).url, temporaryFolder())
     const expected = `${finding} ${path}`
     expect([code, found]).toEqual([65, what === 'changed' ? [expected] : expect.arrayContaining([expected])])
+  })
+
+  test('a static host whose entries and tiles agree with each other and not with the checkpoint is forked', async () => {
+    const files = staticFiles(forked)
+    files.set('tlog/year/checkpoint', encode(noteOf(archive)))
+    const { code, found } = await audit((await serveFiles(files)).url, temporaryFolder())
+    expect([code, found]).toEqual([65, ['log_forked tlog/year/checkpoint']])
   })
 
   test('a static host that sends longer files, redirects and errors is reported, and the audit ends', async () => {
@@ -169,6 +195,16 @@ describe('a damaged static host', () => {
 describe('a damaged server', () => {
   const app = openSampleApp(archive, {}, logFilesOf(archive))
 
+  test('a server whose ledger is not the signed one is forked, although its chain holds', async () => {
+    const path = 'api/feed/history/ledger'
+    const text = forked.contents.rows.map((row) => `${leafText(row)}\n`).join('')
+    const { code, found } = await audit(
+      (await serveInstead(app, new Map([[path, encode(text)]]))).url,
+      temporaryFolder(),
+    )
+    expect([code, found]).toEqual([65, expect.arrayContaining([`log_forked ${path}`])])
+  })
+
   test('a server whose note has an invalid signature is not sound, and its ledger is audited as before', async () => {
     const path = 'tlog/year/checkpoint'
     const files = new Map([[path, encode(noteOf(archive, size, OTHER_KEY))]])
@@ -178,6 +214,12 @@ describe('a damaged server', () => {
       [`note_invalid ${path}`],
       { publications: 7, log: null },
     ])
+  })
+
+  test('a server that finds its log damaged is not sound', async () => {
+    const broken = openSampleApp(rewritten(archive, 3, { attempts: 4 }), {}, logFilesOf(archive))
+    const { code, found } = await audit((await listenLocally(broken)).url, temporaryFolder())
+    expect([code, found]).toEqual([65, ['note_invalid tlog/year/checkpoint']])
   })
 })
 
@@ -292,6 +334,21 @@ describe('checkpoints seen earlier', () => {
     expect([code, found, stderr]).toEqual([0, [], expect.stringContaining('proves nothing')])
     expect(keptNote(home)).toBe(noteOf(archive))
     expect((await audit(url, home)).stderr).toBe(NOT_CHECKED.replace('URL', url))
+  })
+
+  test('a damaged state file ends the audit with 74 and accuses no host', async () => {
+    const home = temporaryFolder()
+    const { url } = await serveFiles(staticFiles(archive))
+    await audit(url, home)
+    chmodSync(stateOf(home), 0o644)
+    writeFileSync(stateOf(home), flipped(readFileSync(stateOf(home))))
+    const { code, found, report } = await audit(url, home)
+    expect([code, found]).toEqual([74, []])
+    expect(report).toMatchObject({
+      reason: expect.stringMatching(
+        new RegExp(`^the state file ${stateOf(home)} is damaged: .* remove it to forget this log`),
+      ),
+    })
   })
 })
 

@@ -201,8 +201,25 @@ describe('two times compared', () => {
     expect(page.match(/class="proof"/g)).toHaveLength(2)
   })
 
+  test('two times of one publication are shown as equal, with a gap notice', async () => {
+    const { text } = await get(await history(), `/?at=${noonAfter(NEXT)}&with=${noonAfter(GAP)}`)
+    expect(text).toContain('the same publication, byte for byte')
+    expect(text).toContain(`Gap: ${GAP} has no publication`)
+  })
+
   test('two publications with the same lists are shown as equal lists', async () => {
     const { text } = await get(await history(), `/?at=${noonAfter(AS_OF)}&with=${noonAfter(NEXT)}`)
     expect(text).toContain('The lists are equal')
+  })
+
+  test('two times are a 404 if one is before the first publication', async () => {
+    expect((await get(await history(), '/?with=2020-01-01T00:00:00Z')).status).toBe(404)
+  })
+
+  test('a comparison escapes untrusted text', async () => {
+    const workspace = await history((title) => `</td><script>alert("${title}")</script>`)
+    const { page } = await get(workspace, `/?at=${noonAfter(AS_OF)}&with=${noonAfter(LAST)}`)
+    expect(page).toContain('&lt;/td&gt;&lt;script&gt;alert(')
+    expect(page).not.toContain('<script>')
   })
 })

@@ -188,3 +188,11 @@ test.each(['yesterday', '2026-02-30', '2026-03-04', '2025-11-01', `${AS_OF}&sinc
     expect(page).toContain('name="since"')
   },
 )
+
+test('a time within a gap keeps the chart up to the publication before it', async () => {
+  const workspace = await changedYear()
+  const at = formatInstant(Date.parse(`${addDays(AS_OF, 2)}T12:00:00Z`))
+  const { page, text } = await openPage(workspace, `/?sort=year&at=${at}`)
+  expect(text).toContain(`Gap: ${addDays(AS_OF, 1)} has no publication`)
+  expect(page).toContain('id="chart-table"')
+})
