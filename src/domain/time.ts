@@ -71,3 +71,10 @@ export function parseInstant(text: string): Instant | null {
   const offsetMs = (zoneHours * 60 + zoneMinutes) * 60_000
   return zone.startsWith('-') ? atUtc + offsetMs : atUtc - offsetMs
 }
+
+/** An instant to the minute for readers, with its day named as seen from `now`: `yesterday 18:00 UTC`. */
+export function minuteSeenFrom(now: Instant, at: Instant): string {
+  const day = dayOf(at)
+  const name = day === dayOf(now) ? 'today' : day === dayOf(now - DAY_MS) ? 'yesterday' : day
+  return `${name} ${formatInstant(at).slice(11, 16)} UTC`
+}

@@ -6,6 +6,7 @@ import {
   dayOf,
   daysBetween,
   formatInstant,
+  minuteSeenFrom,
   parseDay,
   parseInstant,
   startOfDay,
@@ -129,4 +130,12 @@ describe('an instant', () => {
   ])('no instant is parsed from %j', (text) => {
     expect(parseInstant(text)).toBeNull()
   })
+})
+
+test.each([
+  ['2026-03-16T07:30:00Z', 'today 07:30 UTC'],
+  ['2026-03-15T20:00:00Z', 'yesterday 20:00 UTC'],
+  ['2026-03-14T23:59:00Z', '2026-03-14 23:59 UTC'],
+])('readers see %s on 2026-03-16 as %s', (at, text) => {
+  expect(minuteSeenFrom(Date.parse('2026-03-16T20:00:00Z'), Date.parse(at))).toBe(text)
 })

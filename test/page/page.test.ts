@@ -202,7 +202,7 @@ test('the keyboard reaches everything, shows the focus, and can skip to the cont
   expect(await page.evaluate('document.activeElement.closest("section").id')).toBe('status')
   await page.keyboard.press('Tab')
   expect(await page.evaluate('document.activeElement.textContent')).toContain('Top Year:')
-  for (const next of ['Filter, subscribe', 'What did I miss?']) {
+  for (const next of ['Filter, subscribe', 'new since yesterday', 'What did I miss?']) {
     await page.keyboard.press('Tab')
     expect(await page.evaluate('document.activeElement.textContent')).toContain(next)
   }

@@ -5,11 +5,10 @@ import { COLUMN_NAMES } from '../../domain/feed/columns.ts'
 import type { ColumnName } from '../../domain/feed/columns.ts'
 import { parseLiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveSort } from '../../domain/feed/live-sort.ts'
-import { newsOf } from '../../domain/feed/news.ts'
 import { describeRule } from '../../domain/feed/subscription.ts'
 import { parseQuery } from '../../domain/query.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { DAY_MS, dayOf, formatInstant } from '../../domain/time.ts'
+import { DAY_MS, dayOf, formatInstant, minuteSeenFrom } from '../../domain/time.ts'
 import { liveContract } from '../feed/live-routes.ts'
 import { parseFeed } from '../feed/proved-snapshots.ts'
 import { chatHeaders, chatSheet } from './chat-panel.ts'
@@ -158,11 +157,11 @@ function newItems(
   const start = generatedAt - DAY_MS
   const since = formatInstant(start)
   const entered = items.filter((item) => enteredAt(item) > since)
-  const { text, isMarked } = newsOf(entered.length, items.length, start, now)
-  const first = isMarked ? entered[0] : undefined
+  const [first] = entered
+  const text = `${first ? entered.length : 'nothing'} new since ${minuteSeenFrom(now, start)}`
   return {
     notes(_column, item) {
-      const isNew = isMarked && enteredAt(item) > since
+      const isNew = enteredAt(item) > since
       const id = item.key === first?.key ? html`id="${FIRST_NEW}"` : NOTHING
       const mark = html`<span class="${isNew ? 'rose new' : ''}" data-entered="${enteredAt(item)}" ${id}
         >${isNew ? 'NEW' : ''}</span

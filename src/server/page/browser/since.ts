@@ -1,4 +1,4 @@
-import { newsOf } from '../../../domain/feed/news.ts'
+import { minuteSeenFrom } from '../../../domain/time.ts'
 import { store, stored, make } from './dom.ts'
 
 /** Storage of the publications that this browser saw: the newest one, and the newest one of the visit before. */
@@ -141,11 +141,12 @@ export function setUpNews() {
     lastSeen('dash-snapshot', snapshot, isInstant, (one, other) => one > other).before ?? yesterday
   const isNew = (mark: Element) => (mark.getAttribute('data-entered') ?? '') > since
   const shown = [...document.querySelectorAll('.item:not([hidden]) [data-entered]')]
-  const { text, isMarked } = newsOf(shown.filter(isNew).length, shown.length, Date.parse(since), Date.now())
+  const entered = shown.filter(isNew)
+  const [first] = entered
+  const text = `${first ? entered.length : 'nothing'} new since ${minuteSeenFrom(Date.now(), Date.parse(since))}`
   for (const mark of document.querySelectorAll('[data-entered]'))
-    showMark(mark, 0, isMarked && isNew(mark) ? null : undefined)
+    showMark(mark, 0, isNew(mark) ? null : undefined)
   document.getElementById('new')?.removeAttribute('id')
-  const first = isMarked ? shown.find(isNew) : undefined
   if (first) first.id = 'new'
   line.replaceChildren(first ? make('a', { href: '#new' }, text) : text)
 }
