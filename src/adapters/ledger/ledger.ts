@@ -163,11 +163,13 @@ function appendRefusal(row: LedgerRow, cell: Value | undefined): AppendRefusal {
 /** Returns the statement that inserts a row if all its conditions hold. */
 function insertEntry(row: LedgerRow, token: string, now: number): InStatement {
   const condition = `${LAST_SEQ} = ? AND coalesce((SELECT leaf FROM entries WHERE seq = ?), ?) = ?
-    AND coalesce(? > ${LAST_PUBLISHED}, true) AND EXISTS (SELECT 1 FROM lease WHERE token = ? AND expires_at > ?)`
+    AND coalesce(? > ${LAST_PUBLISHED}, true) AND ${LEASE_HELD}`
   const { seq, previousLeaf, publishedAt } = row
   const args = [seq - 1, seq - 1, GENESIS_LEAF, previousLeaf, publishedAt, token, now]
   return insertAll(entries, [row], condition, args)
 }
+
+const LEASE_HELD = 'EXISTS (SELECT 1 FROM lease WHERE token = ? AND expires_at > ?)'
 
 /** The state that decides whether a ledger may be founded or adopted. */
 interface LedgerState {
@@ -181,7 +183,7 @@ interface LedgerState {
 }
 
 const STATE: ObjectColumns<LedgerState> = {
-  held: 'EXISTS (SELECT 1 FROM lease WHERE token = ? AND expires_at > ?)',
+  held: LEASE_HELD,
   entries: '(SELECT count(*) FROM entries)',
   leaf: '(SELECT leaf FROM entries ORDER BY seq DESC LIMIT 1)',
   legacy: '(SELECT count(*) FROM legacy_publications)',

@@ -21,8 +21,6 @@ import { NEW, rankChange } from './comparison.ts'
 import { parseTime, refusalOfYear } from './time-travel.ts'
 import { ROWS_PART, ROWS_PATH } from './timeline.ts'
 
-/** The rows of the Year: what stands beside an item, and the rows of several days for the slider. */
-
 /** Marks of ranks against the publication before, and the stay of each item. */
 export function notesOf(
   { shown, stops }: { shown: readonly TimelineStop[]; stops: readonly TimelineStop[] },
