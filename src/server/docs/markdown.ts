@@ -5,19 +5,21 @@ import type { Html } from '../page/html.ts'
 
 /**
  * Renders one of the project's documents. HTML in it is shown as text, except comments, which are left out; headings get
- * ids, and a list of them stands below the title; wide tables and code scroll, by keyboard too.
+ * ids, except nested ones, and a list of them stands below the title; wide tables and code scroll, by keyboard too.
  *
  * @param resolveLink resolves a relative link; null leaves only its text
  */
 export function renderMarkdown(text: string, resolveLink: (link: string) => string | null): Html {
-  const sections = sectionsOf(text)
-  const ids = sections.map(({ id }) => id)
+  const ids = new Map<Token, string>()
   const marked = new Marked({
     gfm: true,
     renderer: {
       html: ({ text: raw }) => (COMMENT.test(raw) ? '' : html`${raw}`.html),
-      heading({ tokens, depth }) {
-        return `<h${depth} id="${html`${ids.shift() ?? ''}`.html}">${this.parser.parseInline(tokens)}</h${depth}>\n`
+      heading(token) {
+        const { tokens, depth } = token
+        const id = ids.get(token)
+        const attribute = id === undefined ? '' : html` id="${id}"`.html
+        return `<h${depth}${attribute}>${this.parser.parseInline(tokens)}</h${depth}>\n`
       },
       code({ text: code, lang = '' }) {
         const needs = needsText(lang)
@@ -46,6 +48,8 @@ export function renderMarkdown(text: string, resolveLink: (link: string) => stri
     },
   })
   const tokens = marked.lexer(text)
+  const sections = sectionsIn(tokens)
+  for (const { heading, id } of sections) ids.set(heading, id)
   const afterTitle = tokens[0]?.type === 'heading' ? 1 : 0
   const title = { html: marked.parser(tokens.slice(0, afterTitle)) }
   const content = { html: marked.parser(tokens.slice(afterTitle)) }
@@ -81,15 +85,19 @@ export interface GuideSection {
   text: string
 }
 
-/** The sections of a document, for its search and its list of them. */
+/** The sections of a document, for its search. */
 export function sectionsOf(text: string): GuideSection[] {
+  return sectionsIn(new Marked({ gfm: true }).lexer(text)).map(({ heading: _heading, ...section }) => section)
+}
+
+function sectionsIn(document: readonly Token[]): (GuideSection & { heading: Token })[] {
   const ids = new Map<string, number>()
-  const sections: GuideSection[] = []
-  for (const token of new Marked({ gfm: true }).lexer(text)) {
+  const sections: (GuideSection & { heading: Token })[] = []
+  for (const token of document) {
     if (token.type === 'heading') {
       const { tokens, depth } = token as Tokens.Heading
       const title = plainText(tokens)
-      sections.push({ id: uniqueId(slugOf(title), ids), title, depth, text: '' })
+      sections.push({ heading: token, id: uniqueId(slugOf(title), ids), title, depth, text: '' })
     } else if (token.type !== 'html') {
       const section = sections.at(-1)
       if (section) section.text += withoutMarkup(token.raw)

@@ -129,6 +129,12 @@ test('the search of the documentation leads to the section that is about its wor
 describe('markdown', () => {
   const render = (text: string): string => renderMarkdown(text, () => null).html
 
+  test('a heading within a quote has no id, and takes none from the headings after it', () => {
+    const shown = render('# T\n\n## A\n\n> ### nested\n\n## B\n')
+    expect(shown).toContain('<h3>nested</h3>')
+    expect(shown).toContain('<h2 id="b">B</h2>')
+  })
+
   test('Markdown shows HTML as text, and links only to the web or to known documents', () => {
     const shown = render(
       '<script>x</script>\n\na <b>c</b> [d](javascript:1) [e](other.md) [f](https://example.org/?"q)',
