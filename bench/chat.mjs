@@ -27,6 +27,7 @@ import {
   run,
   runBench,
   startChild,
+  stopChild,
 } from './support.mjs'
 
 const UPSTREAM = fileURLToPath(new URL('provider-upstream.mjs', import.meta.url))
@@ -34,9 +35,11 @@ const DASH = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
 const WARM_UP = 200
 const ASKED = 1_000
 const RESETS = 200
-const HELD = 1_000
+const HELD = 500
+const HELD_RUNS = 5
 const CACHED = 500
 const ADMISSIONS = 2_000
+const RAW_REQUEST = JSON.stringify({ model: 'short', messages: [{ role: 'user', content: 'What is new?' }] })
 
 /** Pause before the memory of a server is measured again, so that it has settled. */
 const REST_MS = 2_000
@@ -54,12 +57,18 @@ await runBench(async (folder) => {
   const cached = await keptAnswers(short)
   note(`${RESETS} resets in turn`)
   const resets = await resetsInTurn(upstream, hold)
-  note(`${HELD} held answers, reset at once`)
-  const { perStream, together } = await heldAnswers(upstream, hold)
+  const heldRuns = []
+  for (let round = 1; round <= HELD_RUNS; round += 1) {
+    note(`${HELD} held answers, reset at once: run ${round}`)
+    const server = await startServer(join(folder, `hold-${round}`), provider, 'hold')
+    heldRuns.push(await heldAnswers(upstream, server))
+    await stopChild(server.child)
+  }
+  const slowest = Math.max(...heldRuns.map(({ together }) => together))
   note(`${ADMISSIONS} admissions`)
   const admissions = await admissionTimes(folder)
   printTable(
-    `The chat service: ${ASKED} answers, ${HELD} held ones, ${RESETS} resets, ${CACHED} kept answers, ${ADMISSIONS} admissions`,
+    `The chat service: ${ASKED} answers, ${HELD_RUNS} × ${HELD} held ones, ${RESETS} resets, ${CACHED} kept answers, ${ADMISSIONS} admissions`,
     ['measured', 'p50', 'p95', 'p99', 'goal'],
     [
       ['provider directly: request to first delta', ...percentiles(first.raw), ''],
@@ -68,8 +77,14 @@ await runBench(async (folder) => {
       ['service over provider', ...differences(first.service, first.raw), '5 / 10 / 25 ms'],
       ['kept answer: request to end', ...percentiles(cached), 'p95 15 ms'],
       ['reset to the provider’s connection closed', ...percentiles(resets), 'p99 50 ms'],
-      [`${HELD} resets at once to the last closed`, ms(together), '', '', '2,000 ms'],
-      ['memory of a held answer', `${(perStream / 1024).toFixed(1)} KiB`, '', '', '96 KiB'],
+      [`${HELD} resets at once to the last closed, at worst`, ms(slowest), '', '', '2,000 ms'],
+      [
+        'memory of a held answer, each run',
+        heldRuns.map(({ perStream }) => (perStream / 1024).toFixed(1)).join(', '),
+        '',
+        '',
+        '96 KiB',
+      ],
       ['admission of a turn', ...percentiles(admissions), 'p99 5 ms'],
     ],
   )
@@ -109,7 +124,7 @@ async function startServer(dataDir, provider, model) {
   const { url } = JSON.parse(await firstLine(child))
   const answer = await fetch(`${url}/api/agent/session`, { method: 'POST', headers: { origin: url } })
   const { sessionToken } = await answer.json()
-  return { url, port: Number(new URL(url).port), token: sessionToken, pid: child.pid }
+  return { url, port: Number(new URL(url).port), token: sessionToken, child }
 }
 
 function signals() {
@@ -131,8 +146,6 @@ function signals() {
 function question(text) {
   return JSON.stringify({ messages: [{ role: 'user', content: text }] })
 }
-
-const RAW_REQUEST = JSON.stringify({ model: 'short', messages: [{ role: 'user', content: 'What is new?' }] })
 
 /** Both in turn, so that other work on the machine falls on both. */
 async function firstDeltas(provider, server) {
@@ -244,14 +257,14 @@ async function resetsInTurn(upstream, server) {
 
 async function heldAnswers(upstream, server) {
   await pause(REST_MS)
-  const before = memoryOf(server.pid)
+  const before = memoryOf(server.child.pid)
   const sockets = []
   while (sockets.length < HELD) {
     const batch = Array.from({ length: 50 }, (_, index) => held(server, `Held ${sockets.length + index}`))
     sockets.push(...(await Promise.all(batch)))
   }
   await pause(REST_MS)
-  const perStream = (memoryOf(server.pid) - before) / HELD
+  const perStream = (memoryOf(server.child.pid) - before) / HELD
   const closed = closings(upstream, HELD)
   const resetAt = now()
   for (const socket of sockets) socket.resetAndDestroy()

@@ -1,7 +1,7 @@
 /**
  * Measures time and memory of `dash import signals` for a whole data set, and the time of the same import
- * again, which changes nothing. The peer, in the same run, puts the same lines into a plain table
- * with the same driver and checks nothing (plain-insert.mjs). Three rounds, taking turns; the median counts.
+ * again, which changes nothing. The peer, in the same run, puts the same lines into a plain table with an FTS5
+ * index of the titles with the same driver, and checks nothing (plain-insert.mjs). Three rounds, taking turns; the median counts.
  *
  *     npm run build && DASH_BENCH_DATA=FOLDER node bench/import.mjs
  *
@@ -84,7 +84,7 @@ function printResult(files, { first, again, plain }) {
     [
       row('dash, into a new folder', first),
       row('dash, the same again', again),
-      row('peer: plain table, no checks', plain),
+      row('peer: plain table with FTS5, no checks', plain),
     ],
   )
 }
