@@ -4,9 +4,8 @@ import { areSameBytes, decodeBase64, encodeBase64, sha256Hex } from '../domain/d
 import type { SeenLogs } from '../domain/ports.ts'
 import { Refusal, messageOf, storageDamaged, storageUnavailable } from '../domain/refusal.ts'
 import type { SeenLog } from '../domain/year/log/log-history.ts'
-import { parsePolicy } from '../domain/year/log/log-policy.ts'
+import { parsePolicy, openCheckpoint } from '../domain/year/log/signed-note.ts'
 import { merkleTree, rootAt } from '../domain/year/log/merkle-tree.ts'
-import { openCheckpoint } from '../domain/year/log/signed-note.ts'
 import { errorCode, storeFile } from './objects/file-driver.ts'
 
 const utf8 = new TextEncoder()

@@ -86,7 +86,7 @@ export class Stores {
     const { keyFile, url } = this.config.log
     if (keyFile === null) return null
     const { openLogSigner } = await import('../adapters/log-signer.ts')
-    const { formatPolicy } = await import('../domain/year/log/log-policy.ts')
+    const { formatPolicy } = await import('../domain/year/log/signed-note.ts')
     const origin = requireOrigin(this.config)
     const signer = openLogSigner(keyFile, !this.options.isTemporary)
     const { name } = signer.key

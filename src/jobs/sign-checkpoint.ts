@@ -13,9 +13,8 @@ import {
   readStoredNote,
 } from '../domain/year/log/log-history.ts'
 import type { LogFile } from '../domain/year/log/log-history.ts'
-import { parsePolicy } from '../domain/year/log/log-policy.ts'
+import { parsePolicy, openCheckpoint } from '../domain/year/log/signed-note.ts'
 import { rootAt } from '../domain/year/log/merkle-tree.ts'
-import { openCheckpoint } from '../domain/year/log/signed-note.ts'
 import type { Checkpoint } from '../domain/year/log/signed-note.ts'
 import { withPublisherLease } from './lease.ts'
 import type { LeasePorts } from './lease.ts'

@@ -1,6 +1,5 @@
 import { parseLogProof, verifyLogProof } from '../../src/domain/year/log/log-proof.ts'
-import { parsePolicy } from '../../src/domain/year/log/log-policy.ts'
-import { openCheckpoint, parseVerifierKey } from '../../src/domain/year/log/signed-note.ts'
+import { parsePolicy, openCheckpoint, parseVerifierKey } from '../../src/domain/year/log/signed-note.ts'
 
 /** Returns a copy with one inverted bit. */
 export function flipped(bytes: Uint8Array, at: number, bit: number): Buffer {

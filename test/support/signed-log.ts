@@ -4,7 +4,7 @@ import { createLogKey, openLogSigner } from '../../src/adapters/log-signer.ts'
 import type { Objects, SignedLog } from '../../src/domain/ports.ts'
 import type { LedgerRow } from '../../src/domain/year/ledger.ts'
 import { forkOf, ledgerTree, logFileName, readStoredNote } from '../../src/domain/year/log/log-history.ts'
-import { formatPolicy } from '../../src/domain/year/log/log-policy.ts'
+import { formatPolicy } from '../../src/domain/year/log/signed-note.ts'
 import type { Checkpoint, VerifierKey } from '../../src/domain/year/log/signed-note.ts'
 
 /** Name of the log in tests. */

@@ -7,9 +7,8 @@ import { proveLedger } from '../../src/domain/year/check.ts'
 import { historyIndex } from '../../src/domain/year/history/history.ts'
 import { legacyText } from '../../src/domain/year/ledger.ts'
 import { entryBytes, ledgerTree, logFileName } from '../../src/domain/year/log/log-history.ts'
-import { formatPolicy } from '../../src/domain/year/log/log-policy.ts'
+import { formatPolicy, checkpointText, signNote, signerKey } from '../../src/domain/year/log/signed-note.ts'
 import { rootAt } from '../../src/domain/year/log/merkle-tree.ts'
-import { checkpointText, signNote, signerKey } from '../../src/domain/year/log/signed-note.ts'
 import {
   STATIC_CHECKPOINT,
   STATIC_HEADERS,

@@ -8,8 +8,8 @@ import type { LedgerAudit } from '../../domain/year/check.ts'
 import { READ_ERROR, finding, isSound } from '../../domain/year/finding.ts'
 import type { Finding } from '../../domain/year/finding.ts'
 import type { AuditedContents } from '../../domain/year/ledger.ts'
-import { auditTiles, tileFinding } from '../../domain/year/log/audit-tiles.ts'
-import type { PublishedTile, TilesAudit } from '../../domain/year/log/audit-tiles.ts'
+import { auditTiles, tileFinding } from '../../domain/year/log/check-log.ts'
+import type { PublishedTile, TilesAudit } from '../../domain/year/log/check-log.ts'
 import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
 import {
   STATIC_HEADERS,

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { H3 } from 'h3'
 import { describe, expect, test } from 'vitest'
 import { addDays, formatInstant } from '../../../src/domain/time.ts'
-import { parsePolicy } from '../../../src/domain/year/log/log-policy.ts'
+import { parsePolicy, openCheckpoint } from '../../../src/domain/year/log/signed-note.ts'
 import {
   asOfProofSchema,
   entriesUntilNext,
@@ -13,7 +13,6 @@ import {
 import { merkleTree, rootAt } from '../../../src/domain/year/log/merkle-tree.ts'
 import { parseLeafText } from '../../../src/domain/year/ledger.ts'
 import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
-import { openCheckpoint } from '../../../src/domain/year/log/signed-note.ts'
 import type { Checkpoint, VerifierKey } from '../../../src/domain/year/log/signed-note.ts'
 import { parseEntryBundle, parseTile, tilePath, tilesOfSize } from '../../../src/domain/year/log/tiles.ts'
 import { proveLedger } from '../../../src/domain/year/check.ts'

@@ -1,15 +1,22 @@
 import { z } from 'zod'
-import { areSameBytes, decodeBase64, encodeBase64 } from '../../digest.ts'
+import { areSameBytes, decodeBase64, encodeBase64, sha256Hex } from '../../digest.ts'
 import { parseQuery } from '../../query.ts'
-import type { Instant } from '../../time.ts'
+import type { Instant, Day } from '../../time.ts'
 import { instantField } from '../../wire-fields.ts'
 import type { ProvedLedger, TimelineItem } from '../chain.ts'
 import { historyQuerySchema, pastOr } from '../history/history.ts'
-import { sealOf } from '../ledger.ts'
+import { sealOf, parseLeafText, parseLegacyLine } from '../ledger.ts'
 import { HASH_BYTES, inclusionProof, leafHash, rootOfInclusion } from './merkle-tree.ts'
 import type { Hash, MerkleTree } from './merkle-tree.ts'
 import { openCheckpoint, parseDecimal, parseNote, readCheckpoint } from './signed-note.ts'
-import type { OpenedCheckpoint, VerifierKey } from './signed-note.ts'
+import type { OpenedCheckpoint, VerifierKey, Checkpoint } from './signed-note.ts'
+import { parseJson, utf8Text } from '../../text.ts'
+import { parseInstant } from '../../time.ts'
+import { entryOf, timelineOf } from '../chain.ts'
+import { ALGORITHM_VERSION } from '../envelope.ts'
+import { examineBytes } from '../examine.ts'
+import { formatTime } from '../finding.ts'
+import type { LedgerRow, LegacyRow, Manifest } from '../ledger.ts'
 
 /** Proof files (C2SP tlog-proof): each proves offline that one entry is in the log. */
 
@@ -151,3 +158,185 @@ export const asOfProofSchema = z
   .meta({ id: 'AsOfProof' })
 
 export type AsOfProof = z.infer<typeof asOfProofSchema>
+
+/** A fact about a publication, and the sentence about it for a person (docs/proof.md#verifying-a-publication). */
+export interface Statement {
+  code: 'digest' | 'identity' | 'inclusion' | 'log' | 'newest' | 'newest_at'
+  text: string
+}
+
+/** Result of verifying a publication against a proof file. */
+export interface PublicationVerdict {
+  /** True if trusted keys were given and the proof is valid. */
+  ok: boolean
+  /** Why the proof is invalid; null if it is valid. */
+  problem: string | null
+  /** Each code is in one of the lists at most. */
+  proved: Statement[]
+  notProved: Statement[]
+  /** The publication, and its entry of the log; for one of the legacy ledger, the seal. Null if the proof is invalid. */
+  entry: { seq: number; publicationId: string; asOfDay: Day } | null
+}
+
+/**
+ * Verifies the bytes of a publication against a proof file, offline.
+ *
+ * @param bytes bytes of the publication
+ * @param text a proof file, or the JSON document of several proof files from `/tlog/year/proof`
+ * @param keys trusted keys; null accepts any signer, which does not prove who signed
+ */
+export function verifyPublication(
+  bytes: Uint8Array,
+  text: string,
+  keys: readonly VerifierKey[] | null,
+): PublicationVerdict {
+  const read = readProofs(text)
+  if (typeof read === 'string') {
+    const isSwapped = typeof readProofs(utf8Text(bytes)) !== 'string'
+    return wrong(isSwapped ? 'the first file is a proof; name the publication first, then its proof' : read)
+  }
+  const selected = selectedBy(read, bytes)
+  if (typeof selected === 'string') return wrong(selected)
+  const [problem] = examineBytes(selected.manifest, bytes)
+  if (problem) return wrong(`the file ${problem.difference}`)
+  const verdicts = read.proofs.map((proof) => verifyLogProof(proof, keys))
+  const failed = verdicts.find((verdict) => verdict.problem !== null)
+  if (failed?.problem) return wrong(failed.problem)
+  // All proofs have the same checkpoint.
+  const { checkpoint } = verdicts[0] as Extract<OpenedCheckpoint, { problem: null }>
+  return describe(read, selected, checkpoint, keys !== null)
+}
+
+function wrong(problem: string): PublicationVerdict {
+  return { ok: false, problem, proved: [], notProved: [], entry: null }
+}
+
+/** Parsed proofs of consecutive entries, ascending, under one checkpoint. */
+interface ReadProofs {
+  proofs: LogProof[]
+  rows: LedgerRow[]
+  /** Every publication in the entries and the legacy ledger. */
+  timeline: TimelineItem[]
+  /** True if the legacy ledger and its seal are included. */
+  hasLegacy: boolean
+  /** Time at which the proof says that the publication was the newest; null for a single proof file. */
+  at: Instant | null
+}
+
+/** @returns the proofs, or a problem as text if they cannot be parsed or do not belong together */
+function readProofs(text: string): ReadProofs | string {
+  const single = parseLogProof(text)
+  const several = single ? null : asOfProofSchema.safeParse(parseJson(text)).data
+  const proofs = single ? [single] : (several?.proofs ?? []).map(parseLogProof)
+  if (proofs.length === 0 || !proofs.every((proof) => proof !== null)) return 'it is not a proof file'
+  const rows: LedgerRow[] = []
+  for (const { entry, index, checkpoint } of proofs) {
+    const row = parseLeafText(utf8Text(entry))
+    if (row === null) return `entry ${index} is not a line of a ledger`
+    if (row.seq !== index + 1) return `the proof of entry ${index + 1} contains the line of entry ${row.seq}`
+    if (rows.length > 0 && row.seq !== (rows.at(-1)?.seq ?? 0) + 1) return 'its entries are not consecutive'
+    if (checkpoint !== proofs[0]?.checkpoint) return 'its proofs have different checkpoints'
+    rows.push(row)
+  }
+  const legacy = readLegacy(rows, several?.legacy ?? null)
+  if (typeof legacy === 'string') return legacy
+  const entries = rows.map(entryOf).filter((entry) => entry !== null)
+  const timeline = timelineOf(entries, legacy ?? [])
+  return { proofs, rows, timeline, hasLegacy: legacy !== null, at: several ? parseInstant(several.at) : null }
+}
+
+/** Reads the legacy ledger, whose SHA-256 must be that of the seal among the entries; null if both are missing. */
+function readLegacy(rows: readonly LedgerRow[], text: string | null): LegacyRow[] | string | null {
+  const seal = sealOf(rows)
+  if (text === null) return seal ? 'it has the seal of the legacy ledger without its text' : null
+  if (seal?.legacyDigest !== sha256Hex(text)) return 'its legacy ledger does not match the seal'
+  return text.split('\n').flatMap((line) => parseLegacyLine(line) ?? [])
+}
+
+/** Finds the publication with these bytes in the proof; returns a problem as text if there is none. */
+function selectedBy({ timeline }: ReadProofs, bytes: Uint8Array): TimelineItem | string {
+  const digest = sha256Hex(bytes)
+  const selected = timeline.find(({ manifest }) => manifest.sha256 === digest)
+  if (selected) return selected
+  const [first] = timeline
+  const other = first ? `the proof is of ${idOf(first.manifest)}` : 'the proof is not of a publication'
+  return `the file has the SHA-256 ${digest}; ${other}`
+}
+
+const idOf = ({ publicationId, sha256 }: Manifest): string => `${publicationId}, SHA-256 ${sha256}`
+
+function describe(
+  read: ReadProofs,
+  selected: TimelineItem,
+  { origin, size }: Checkpoint,
+  hasKeys: boolean,
+): PublicationVerdict {
+  const { manifest, ledger, seq } = selected
+  const { publicationId, asOfDay, publishedAt } = manifest
+  const newest = newestWhile(read, selected, size)
+  if (newest === 'contradiction')
+    return wrong(`${idOf(manifest)} was not the newest publication at ${formatTime(read.at ?? 0)}`)
+  const seal = read.rows.find(({ kind }) => kind === 'legacy-seal')
+  const entry = { seq: ledger === 'v1' ? (seal?.seq ?? 0) : seq, publicationId, asOfDay }
+  const place =
+    ledger === 'v1' ? 'listed in the legacy ledger that is sealed in' : `entry ${seq} of ${size} of`
+  const placed: Statement = {
+    code: 'inclusion',
+    text: `it is ${place} the log ${origin}, with ${formatTime(publishedAt)} as its time of publication`,
+  }
+  const identity: Statement = { code: 'identity', text: 'it has the id, day and times of that entry' }
+  if (!hasKeys) {
+    const notProved: Statement[] = [
+      {
+        code: 'log',
+        text: 'who signed the log: no policy was given, so anyone can have written this proof file',
+      },
+      ...[placed, ...newest.proved].map(({ code, text }) => ({
+        code,
+        text: `what the proof file says: ${text}`,
+      })),
+      ...newest.notProved,
+    ]
+    const digest: Statement = { code: 'digest', text: `the proof file is about this file: ${idOf(manifest)}` }
+    return { ok: false, problem: null, proved: [digest, identity], notProved, entry }
+  }
+  const proved: Statement[] = [
+    { code: 'digest', text: `the file is ${idOf(manifest)}, byte for byte` },
+    placed,
+    identity,
+    { code: 'log', text: `the key of ${origin} signed this log of ${entryCount(size)}` },
+    ...newest.proved,
+  ]
+  return { ok: true, problem: null, proved, notProved: newest.notProved, entry }
+}
+
+/** Returns sentences on how long the publication was the newest, and whether it was at the time of the proof. */
+function newestWhile(
+  { rows, timeline, hasLegacy, at }: ReadProofs,
+  selected: TimelineItem,
+  size: number,
+): 'contradiction' | Pick<PublicationVerdict, 'proved' | 'notProved'> {
+  const { algorithmVersion, publishedAt } = selected.manifest
+  // Entries of a founding import are not in order of time: all of them and the legacy ledger are needed.
+  const isOwn = algorithmVersion === ALGORITHM_VERSION
+  const isWhole = isOwn || (hasLegacy && rows[0]?.seq === 1)
+  const next = timeline[timeline.indexOf(selected) + 1]
+  if (!isWhole || (next === undefined && rows.at(-1)?.seq !== size)) {
+    const text = 'how long it was the newest publication: request the proof with until=next'
+    return { proved: [], notProved: [{ code: 'newest', text }] }
+  }
+  if (at !== null && (at < publishedAt || (next && at >= next.manifest.publishedAt))) return 'contradiction'
+  const period: Statement = {
+    code: 'newest',
+    text: next
+      ? `it was the newest until ${formatTime(next.manifest.publishedAt)}, when ${next.manifest.publicationId} followed`
+      : `it was the newest while the log had ${entryCount(size)}`,
+  }
+  if (at === null) return { proved: [period], notProved: [] }
+  const wasNewest = `it was the newest at ${formatTime(at)}`
+  if (next) return { proved: [period, { code: 'newest_at', text: wasNewest }], notProved: [] }
+  const text = `that ${wasNewest}: a checkpoint does not say when it was signed`
+  return { proved: [period], notProved: [{ code: 'newest_at', text }] }
+}
+
+const entryCount = (size: number): string => (size === 1 ? '1 entry' : `${size} entries`)

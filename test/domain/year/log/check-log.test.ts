@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { auditLog } from '../../../../src/domain/year/log/check-log.ts'
-import type { AuditedLogFile } from '../../../../src/domain/year/log/check-log.ts'
+import fc from 'fast-check'
+import { auditLog, auditTiles } from '../../../../src/domain/year/log/check-log.ts'
+import type { AuditedLogFile, PublishedTile } from '../../../../src/domain/year/log/check-log.ts'
 import type { LedgerRow } from '../../../../src/domain/year/ledger.ts'
 import { ledgerTree, parseLogFileName } from '../../../../src/domain/year/log/log-history.ts'
-import { rootAt } from '../../../../src/domain/year/log/merkle-tree.ts'
+import { rootAt, leafHash, merkleTree } from '../../../../src/domain/year/log/merkle-tree.ts'
 import {
   checkpointText,
   formatVerifierKey,
@@ -12,6 +13,9 @@ import {
 } from '../../../../src/domain/year/log/signed-note.ts'
 import { sampleArchive } from '../../../support/sample-archive.ts'
 import { LOG_SEED } from '../log-vectors.ts'
+import type { Checkpoint } from '../../../../src/domain/year/log/signed-note.ts'
+import { staticTilePath } from '../../../../src/domain/year/log/static-layout.ts'
+import { entriesOf, entryBundle, tileOf, tilesOfSize } from '../../../../src/domain/year/log/tiles.ts'
 
 const { rows } = sampleArchive(3).contents
 const KEY = signerKey('dash.example/tlog/year', LOG_SEED)
@@ -87,5 +91,139 @@ describe('an audit of the signed log', () => {
   test('an audit finds a file that is listed but missing', () => {
     const files = [...filesOf(SOUND), { file: { kind: 'note', size: 5 } as const, bytes: null }]
     expect(auditLog(rows, files)).toMatchObject([{ code: 'note_invalid', path: 'tlog/year/5' }])
+  })
+})
+
+const LONGEST = Array.from({ length: 600 }, (_, index) => Buffer.from(`entry ${index} of the log`))
+
+/** The log of the first `size` entries. */
+function logOf(size: number): { checkpoint: Checkpoint; files: PublishedTile[]; lines: Uint8Array[] } {
+  const lines = LONGEST.slice(0, size)
+  const tree = merkleTree(lines.map(leafHash))
+  const files = tilesOfSize(size).map((tile) => {
+    const { level } = tile
+    const bytes = level === 'entries' ? entryBundle(entriesOf(lines, tile)) : tileOf(tree, { ...tile, level })
+    return { tile, bytes }
+  })
+  return { checkpoint: { origin: 'log', size, root: rootAt(tree, size) }, files, lines }
+}
+
+type Damage = (bytes: Uint8Array) => Uint8Array | null
+
+const flip =
+  (at: number): Damage =>
+  (bytes) =>
+    bytes.map((byte, index) => (index === at % bytes.byteLength ? byte ^ 1 : byte))
+
+/** Returns `code path` of each finding after the files with these indexes were damaged. */
+function foundIn(size: number, damaged: readonly number[], damage: Damage, hasLedger = false): string[] {
+  const { checkpoint, files, lines } = logOf(size)
+  const sent = files.map((file, index) =>
+    damaged.includes(index) && file.bytes ? { ...file, bytes: damage(file.bytes) } : file,
+  )
+  const ledger = hasLedger ? { path: 'ledger', lines } : null
+  return auditTiles(checkpoint, sent, ledger).findings.map(({ code, path }) => `${code} ${path}`)
+}
+
+const SIZES = [1, 2, 255, 256, 257, 512, 513, 600]
+
+describe('tiles and bundles of a host', () => {
+  test.each(SIZES)('a log of %i entries without damage has no finding, its tree and its entries', (size) => {
+    const { checkpoint, files, lines } = logOf(size)
+    const { findings, tree, entries } = auditTiles(checkpoint, files, null)
+    expect([findings, tree?.size]).toEqual([[], size])
+    expect(entries).toEqual(lines)
+  })
+
+  test('a file with any changed bit, too short, too long or missing is the only finding', () => {
+    const damages = fc.oneof(
+      fc.nat().map(flip),
+      fc.constant<Damage>((bytes) => bytes.subarray(1)),
+      fc.constant<Damage>((bytes) => Buffer.concat([bytes, Buffer.of(0)])),
+      fc.constant<Damage>(() => null),
+    )
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...SIZES),
+        fc.nat(),
+        damages,
+        fc.boolean(),
+        (size, place, damage, hasLedger) => {
+          const { files } = logOf(size)
+          const index = place % files.length
+          const tile = files[index]?.tile
+          const expected = tile && `tile_mismatch ${staticTilePath(tile)}`
+          expect(foundIn(size, [index], damage, hasLedger)).toEqual([expected])
+        },
+      ),
+      { numRuns: 80 },
+    )
+  })
+
+  test('without a ledger, damage in bundles and in tiles makes every file doubtful', () => {
+    const paths = logOf(600).files.map(({ tile }) => staticTilePath(tile))
+    const damaged = ['tile/0/000', 'tile/entries/001'].map((end) =>
+      paths.findIndex((path) => path.endsWith(end)),
+    )
+    const exact = ['tile_mismatch tlog/year/tile/0/000', 'tile_mismatch tlog/year/tile/entries/001']
+    expect(foundIn(600, damaged, flip(7), true).sort()).toEqual(exact)
+    expect(foundIn(600, damaged, flip(7)).sort()).toEqual([
+      'tile_mismatch tlog/year/tile/0/000',
+      'tile_mismatch tlog/year/tile/0/001',
+      'tile_mismatch tlog/year/tile/0/002.p/88',
+      'tile_mismatch tlog/year/tile/1/000.p/2',
+      'tile_mismatch tlog/year/tile/entries/000',
+      'tile_mismatch tlog/year/tile/entries/001',
+      'tile_mismatch tlog/year/tile/entries/002.p/88',
+    ])
+  })
+
+  test('no damaged file of several is missed', () => {
+    const someFiles = fc.record({
+      size: fc.constantFrom(...SIZES),
+      places: fc.array(fc.nat(), { minLength: 1, maxLength: 5 }),
+      bit: fc.nat(),
+      hasLedger: fc.boolean(),
+    })
+    fc.assert(
+      fc.property(someFiles, ({ size, places, bit, hasLedger }) => {
+        const { files } = logOf(size)
+        const damaged = [...new Set(places.map((place) => place % files.length))]
+        const lines = foundIn(size, damaged, flip(bit), hasLedger)
+        const paths = damaged.map(
+          (index) => `tile_mismatch ${staticTilePath((files[index] as PublishedTile).tile)}`,
+        )
+        expect(lines).toEqual(expect.arrayContaining(paths))
+      }),
+      { numRuns: 80 },
+    )
+  })
+
+  test('a bundle and the tile of the same entries that are both wrong are both found, with and without a ledger', () => {
+    const both = [0, 1]
+    expect(logOf(3).files).toHaveLength(2)
+    for (const hasLedger of [false, true])
+      expect(foundIn(3, both, flip(4), hasLedger)).toEqual([
+        'tile_mismatch tlog/year/tile/0/000.p/3',
+        'tile_mismatch tlog/year/tile/entries/000.p/3',
+      ])
+  })
+
+  test('a ledger that is shorter than the tree, or differs from it, is forked', () => {
+    const { checkpoint, files, lines } = logOf(300)
+    for (const [wrong, actual] of [
+      [lines.slice(0, 299), 'only 299 entries'],
+      [lines.with(280, Buffer.from('other')), 'another entry 281'],
+    ] as const) {
+      const { findings } = auditTiles(checkpoint, files, { path: 'ledger', lines: wrong })
+      expect(findings).toMatchObject([{ code: 'log_forked', path: 'ledger', actual }])
+    }
+  })
+
+  test('without a bundle, the tree is proved', () => {
+    const { checkpoint, files } = logOf(300)
+    const sent = files.map((file) => (file.tile.level === 'entries' ? { ...file, bytes: null } : file))
+    const { tree, entries } = auditTiles(checkpoint, sent, null)
+    expect([tree?.size, entries]).toEqual([300, []])
   })
 })
