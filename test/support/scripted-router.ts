@@ -1,6 +1,6 @@
-import { drawItems } from '../../src/domain/models/lite/items.ts'
+import { drawItems } from '../../src/jobs/models/lite-suite.ts'
 import { solutions } from './lite-responses.ts'
-import type { LiteItems } from '../../src/domain/models/lite/items.ts'
+import type { LiteItems } from '../../src/jobs/models/lite-suite.ts'
 import type { ModelResponse } from '../../src/domain/models/lite/suite.ts'
 import type { Clock } from '../../src/domain/ports.ts'
 import { dayOf } from '../../src/domain/time.ts'

@@ -7,7 +7,7 @@ import {
   NO_FILTER,
   parseNeeds,
 } from '../../domain/models/shortlist.ts'
-import { seedRun } from '../../domain/models/seed.ts'
+import { seedRun } from '../../domain/models/recommend.ts'
 import type { Shortlist, Need } from '../../domain/models/shortlist.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
 import { Refusal } from '../../domain/refusal.ts'

@@ -1,14 +1,22 @@
 import { parseTextResponse } from '../../domain/models/lite/text-response.ts'
-import { gradeClock } from '../../domain/models/lite/clock-task.ts'
-import { gradeFiles } from '../../domain/models/lite/file-task.ts'
-import { drawItems } from '../../domain/models/lite/items.ts'
-import type { LiteItems } from '../../domain/models/lite/items.ts'
-import { SHELL_LIMITS, gradeShell } from '../../domain/models/lite/shell-task.ts'
-import type { ShellRuns } from '../../domain/models/lite/shell-task.ts'
-import { taskResult } from '../../domain/models/lite/suite.ts'
-import type { LiteSuite } from '../../domain/models/lite/suite.ts'
+import {
+  gradeClock,
+  SHELL_LIMITS,
+  gradeShell,
+  drawClock,
+  textPrompt,
+} from '../../domain/models/lite/text-tasks.ts'
+import { gradeFiles, drawFiles } from '../../domain/models/lite/file-task.ts'
+import type { ShellRuns, ClockItem } from '../../domain/models/lite/text-tasks.ts'
+import { taskResult, LITE_SUITE } from '../../domain/models/lite/suite.ts'
+import type { LiteSuite, LiteKind, LitePrompt } from '../../domain/models/lite/suite.ts'
 import type { Shell } from '../../domain/ports.ts'
 import type { Day } from '../../domain/time.ts'
+import { drawsFrom } from '../../domain/models/lite/draw.ts'
+import type { Draw } from '../../domain/models/lite/draw.ts'
+import type { FilesItem } from '../../domain/models/lite/file-task.ts'
+import { drawShellJob } from '../../domain/models/lite/shell-jobs.ts'
+import type { ShellJob } from '../../domain/models/lite/shell-jobs.ts'
 
 /**
  * Creates the suite of a UTC day (docs/lite-suite.md).
@@ -40,4 +48,28 @@ async function runEverywhere({ shell: job }: LiteItems, command: string, shell: 
     other: await shell.run(command, other.files, SHELL_LIMITS),
     awkward: await shell.run(command, awkward.files, SHELL_LIMITS),
   }
+}
+
+/** All tasks and prompts of a day. */
+export interface LiteItems {
+  day: Day
+  files: FilesItem
+  shell: ShellJob
+  clock: ClockItem
+  prompts: Record<LiteKind, LitePrompt>
+}
+
+/**
+ * Draws the items of a UTC day. They depend on the day alone, so that every model gets the same, and anyone can
+ * reproduce them.
+ */
+export function drawItems(day: Day): LiteItems {
+  const files = drawFiles(drawsFor(day, 'files'))
+  const shell = drawShellJob(drawsFor(day, 'shell'))
+  const clock = drawClock(drawsFor(day, 'clock'))
+  return { day, files, shell, clock, prompts: { tool: files.prompt, text: textPrompt(shell, clock) } }
+}
+
+function drawsFor(day: Day, task: string): Draw {
+  return drawsFrom(`${LITE_SUITE}|${day}|${task}`)
 }

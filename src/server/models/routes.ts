@@ -21,7 +21,7 @@ import type { FreeModelsRefusal, ServedRun } from '../../domain/models/shortlist
 import type { Clock, Objects } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 import type { StoredRun } from '../../domain/models/schema.ts'
-import { seedRun } from '../../domain/models/seed.ts'
+import { seedRun } from '../../domain/models/recommend.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { CSV_TYPE, csvContract, namedCsv, writeCsv } from '../csv.ts'

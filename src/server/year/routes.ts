@@ -4,13 +4,13 @@ import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import { staticObjectPath } from '../../domain/year/log/static-layout.ts'
-import { formatHttpDate } from '../../domain/year/history/memento.ts'
 import {
+  formatHttpDate,
   historyQuerySchema,
   parseHistoryQuery,
   historyIndexSchema,
+  headSchema,
 } from '../../domain/year/history/history.ts'
-import { headSchema } from '../../domain/year/history/history.ts'
 import type { HistoryRefusal } from '../../domain/year/history/history.ts'
 import type { ProvedLedger } from '../../domain/year/chain.ts'
 import { yearEnvelopeSchema, yearItemSchema } from '../../domain/year/schema.ts'

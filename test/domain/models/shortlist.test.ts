@@ -5,7 +5,7 @@ import type { LiteEvaluation } from '../../../src/domain/models/evaluation.ts'
 import { taskResult, unansweredTasks } from '../../../src/domain/models/lite/suite.ts'
 import { healthScoreOf, latencyScoreOf } from '../../../src/domain/models/score.ts'
 import type { RankedModel } from '../../../src/domain/models/schema.ts'
-import { seedRun } from '../../../src/domain/models/seed.ts'
+import { seedRun } from '../../../src/domain/models/recommend.ts'
 import {
   healthPayload,
   isStale,

@@ -1,7 +1,7 @@
 import type { H3 } from 'h3'
 import { describe, expect, test } from 'vitest'
 import type { Recommendation, TopModels } from '../../../src/domain/models/schema.ts'
-import { seedRun } from '../../../src/domain/models/seed.ts'
+import { seedRun } from '../../../src/domain/models/recommend.ts'
 import { sealRun } from '../../../src/domain/models/stored-run.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { FREE_MODELS_CONTRACTS } from '../../../src/server/models/routes.ts'

@@ -5,7 +5,7 @@ import { invalidParameter, parseQuery } from '../../query.ts'
 import { formatInstant, parseInstant } from '../../time.ts'
 import type { Instant } from '../../time.ts'
 import { countField, dayField, digestField, instantField, seqField } from '../../wire-fields.ts'
-import type { ProvedLedger } from '../chain.ts'
+import type { ProvedLedger, TimelineItem } from '../chain.ts'
 import { sealOf } from '../ledger.ts'
 import type { Head } from '../ledger.ts'
 
@@ -160,4 +160,31 @@ export function historyIndex(proved: ProvedLedger, head: Head | null): HistoryIn
       return [{ asOfDay, reason, attempts, recordedAt: formatInstant(recordedAt), seq: entrySeq, leaf }]
     }),
   }
+}
+
+/**
+ * The history in the terms of Memento, RFC 7089. There is no TimeGate: it needs `Vary`, which most CDNs ignore, and redirects
+ * that must not be cached.
+ */
+
+/** The history without a time, whose states the publications are, below the base URL of a server. */
+const ORIGINAL_PATH = '/api/feed/history?sort=year'
+
+/** Returns the path that selects a publication: the history at its own publication time. */
+export function mementoPath(publishedAt: Instant): string {
+  return `${ORIGINAL_PATH}&at=${formatInstant(publishedAt)}`
+}
+
+/**
+ * Returns true if no later entry can change the publication that a time selects. Own publications are always published
+ * after all earlier ones, and imported ones enter an empty ledger together.
+ */
+export function isFinalAt(timeline: readonly TimelineItem[], at: Instant): boolean {
+  const last = timeline.at(-1)
+  return last !== undefined && at <= last.manifest.publishedAt
+}
+
+/** Formats an instant as HTTP headers do: GMT, to the second. */
+export function formatHttpDate(at: Instant): string {
+  return new Date(at).toUTCString()
 }

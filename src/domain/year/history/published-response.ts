@@ -9,7 +9,7 @@ import { examineMembers, examineSummary, objectFindings, objectPath } from '../e
 import type { ObjectOutcome, ObjectProblem } from '../examine.ts'
 import { READ_ERROR, finding, formatTime } from '../finding.ts'
 import type { Finding } from '../finding.ts'
-import { formatHttpDate } from './memento.ts'
+import { formatHttpDate } from './history.ts'
 import type { Manifest } from '../ledger.ts'
 import { staticObjectPath } from '../log/static-layout.ts'
 

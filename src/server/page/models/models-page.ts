@@ -3,7 +3,7 @@ import { DEFAULT_DAILY_LIMIT, MINUTE_LIMIT } from '../../../domain/models/quota.
 import { shortTokens } from '../../../domain/models/ranking.ts'
 import type { RankedModel, TopModels, StoredRun } from '../../../domain/models/schema.ts'
 import { parseShortlistQuery, topModelsPayload, NEED_NAMES, NEEDS } from '../../../domain/models/shortlist.ts'
-import { trackRecords } from '../../../domain/models/track-record.ts'
+import { trackRecords } from '../../../domain/models/history.ts'
 import { dayOf } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { modelChangesContract } from '../../models/changes-feed.ts'

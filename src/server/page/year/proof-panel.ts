@@ -13,7 +13,7 @@ import {
   STATIC_POLICY,
   staticObjectPath,
 } from '../../../domain/year/log/static-layout.ts'
-import { mementoPath } from '../../../domain/year/history/memento.ts'
+import { mementoPath } from '../../../domain/year/history/history.ts'
 import { codeOf } from '../../route.ts'
 import { checkpointContract } from '../../year/log-routes.ts'
 import type { ServedLog } from '../../year/log-routes.ts'

@@ -7,7 +7,7 @@ import {
   looksLikeCall,
   safePath,
 } from '../../../../src/domain/models/lite/file-task.ts'
-import { drawItems } from '../../../../src/domain/models/lite/items.ts'
+import { drawItems } from '../../../../src/jobs/models/lite-suite.ts'
 import { solutions } from '../../../support/lite-responses.ts'
 import type { ModelResponse } from '../../../../src/domain/models/lite/suite.ts'
 import { anyText } from '../../../support/any-text.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { COLUMN_NAMES } from '../../../../src/domain/feed/columns.ts'
 import type { ColumnName } from '../../../../src/domain/feed/columns.ts'
-import { topItems } from '../../../../src/domain/year/history/missed.ts'
+import { topItems } from '../../../../src/domain/year/history/changes.ts'
 
 type Lists = Partial<Record<ColumnName, readonly string[]>>
 
