@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { CHAT_KEY_BYTES, digestOfKey, formatChatKey } from '../domain/agent/chat-key.ts'
+import { CHAT_KEY_BYTES, digestOfKey, formatChatKey, sessionSigner } from '../domain/agent/credentials.ts'
 import { ownOrigins } from '../domain/agent/chat-request.ts'
-import { sessionSigner } from '../domain/agent/token.ts'
 import { openAgent } from '../server/agent/routes.ts'
 import type { Agent } from '../server/agent/routes.ts'
 import { startSweeper, probedLedger } from '../server/agent/service.ts'

@@ -1,5 +1,5 @@
 import type { Admission, CachedAnswer, MicroUsd, TurnClaim, TurnExtension } from './agent/bounds.ts'
-import type { ChatKey, NewChatKey, StoredChatKey } from './agent/chat-key.ts'
+import type { ChatKey, NewChatKey, StoredChatKey } from './agent/credentials.ts'
 import type { ModelCall, ModelEvent } from './agent/model-call.ts'
 import type { ClockCheck } from './clock-check.ts'
 import type { Article, ArticleReading, ArticleQuery, FailedAttempt, ItemWithoutText } from './feed/article.ts'

@@ -1,7 +1,7 @@
 import type { H3Event } from 'h3'
 import type { IpRange } from '../domain/address.ts'
 import type { AgentRefusal } from '../domain/agent/schema.ts'
-import { clientAddress } from '../domain/client-address.ts'
+import { clientAddress } from '../domain/address.ts'
 import type { Clock } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { HeadersFor } from './route.ts'

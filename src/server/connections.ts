@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { peerOf } from '../domain/client-address.ts'
+import { peerOf } from '../domain/address.ts'
 import { openSlots } from './fair-queue.ts'
 import type { SlotCount } from './fair-queue.ts'
 import type { IpRange } from '../domain/address.ts'

@@ -1,4 +1,4 @@
-import { networkOf, regionOf } from '../domain/client-address.ts'
+import { networkOf, regionOf } from '../domain/address.ts'
 
 /** Slots and a fair order for callers that share the server. The driver runs the jobs. */
 

@@ -1,7 +1,7 @@
 import type { Page, Route } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { saveKey } from '../../src/domain/feed/source.ts'
-import { beginSession, SESSION_ID_BYTES, sessionSigner } from '../../src/domain/agent/token.ts'
+import { beginSession, SESSION_ID_BYTES, sessionSigner } from '../../src/domain/agent/credentials.ts'
 import type { ModelOutput } from '../support/provider-wire.ts'
 import { startProvider, startGatedProvider } from '../support/synthetic-provider.ts'
 import { picture, visit, WIDE } from './browser.ts'

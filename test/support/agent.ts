@@ -6,13 +6,17 @@ import { database } from '../../src/adapters/sqlite/database.ts'
 import { libsqlAnswerCache } from '../../src/adapters/state/answer-cache.ts'
 import { libsqlChatKeys } from '../../src/adapters/state/chat-keys.ts'
 import { libsqlChatLedger } from '../../src/adapters/state/chat-ledger.ts'
-import { CHAT_KEY_BYTES, digestOfKey, formatChatKey } from '../../src/domain/agent/chat-key.ts'
-import type { ChatKeyQuota } from '../../src/domain/agent/chat-key.ts'
+import {
+  CHAT_KEY_BYTES,
+  digestOfKey,
+  formatChatKey,
+  sessionSigner,
+} from '../../src/domain/agent/credentials.ts'
+import type { ChatKeyQuota } from '../../src/domain/agent/credentials.ts'
 import { ownOrigins } from '../../src/domain/agent/chat-request.ts'
 import type { State } from '../../src/domain/ports.ts'
 import type { AgentEvent } from '../../src/domain/agent/schema.ts'
 import { EVENT_SCHEMAS } from '../../src/domain/agent/schema.ts'
-import { sessionSigner } from '../../src/domain/agent/token.ts'
 import { openAgent } from '../../src/server/agent/routes.ts'
 import { agentMeter, requestMeter } from '../../src/server/metrics/instruments.ts'
 import type { AgentMeter, RequestMeter } from '../../src/server/metrics/instruments.ts'

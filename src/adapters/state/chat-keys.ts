@@ -1,4 +1,4 @@
-import { keyCaller } from '../../domain/agent/chat-key.ts'
+import { keyCaller } from '../../domain/agent/credentials.ts'
 import type { State } from '../../domain/ports.ts'
 import type { Database } from '../sqlite/database.ts'
 import { selectRows } from '../sqlite/rows.ts'

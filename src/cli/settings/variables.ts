@@ -1,4 +1,4 @@
-import { SESSION_MAX_SECONDS } from '../../domain/agent/token.ts'
+import { SESSION_MAX_SECONDS } from '../../domain/agent/credentials.ts'
 import { BASE_URL } from '../../domain/models/catalogue.ts'
 import { STANDARD_DATA_DIR, STANDARD_HOST, STANDARD_PORT } from './flags.ts'
 import {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { countField, instantField } from '../wire-fields.ts'
+import { countField, instantField } from '../wire-format.ts'
 import { TOOL_NAMES } from './model-call.ts'
 
 /**

@@ -1,9 +1,15 @@
 import { z } from 'zod'
-import { COLUMN_LENGTH } from './columns.ts'
+import {
+  COLUMN_LENGTH,
+  githubSchema,
+  instantSchema,
+  itemFields,
+  listedItem,
+  nonBlankText,
+} from './columns.ts'
 import type { ItemDetails } from './live-source.ts'
 import { LIVE_SORTS } from './live-sort.ts'
-import { githubSchema, instantSchema, itemFields, listedItem, nonBlankText } from './listed-item.ts'
-import type { LiveEntry, RankedLive } from './rank-live.ts'
+import type { LiveEntry, RankedLive } from './live-sort.ts'
 import type { NewsSource } from './source.ts'
 
 /**

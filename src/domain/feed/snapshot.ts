@@ -5,8 +5,7 @@ import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { LIVE_VERSION, listsOf, liveFeedSchema } from './live-items.ts'
 import type { Details, LiveFeed } from './live-items.ts'
-import type { LiveSort } from './live-sort.ts'
-import type { RankedPeriods } from './rank-live.ts'
+import type { LiveSort, RankedPeriods } from './live-sort.ts'
 
 type SnapshotRefusal = 'snapshot_too_large'
 

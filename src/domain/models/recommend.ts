@@ -98,7 +98,7 @@ export function nextRankingVersion(day: string, versions: readonly string[]): st
 }
 
 /** Notes of every recommendation. */
-export const FIXED_NOTES = [
+const FIXED_NOTES = [
   'Free model availability and rate limits can vary.',
   'The lite eval is a small practical heuristic (writing files through a tool, one shell command, a decoding puzzle), not an official benchmark result.',
   'Use openrouter/free if the recommended model is temporarily unavailable.',

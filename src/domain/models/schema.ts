@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { firstCodePoints } from '../text.ts'
-import { countField, instantField } from '../wire-fields.ts'
+import { countField, instantField } from '../wire-format.ts'
 import { LITE_SUITE, taskSchema } from './lite/suite.ts'
 
 /**

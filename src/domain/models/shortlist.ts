@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseQuery } from '../query.ts'
+import { parseQuery } from '../wire-format.ts'
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { MODEL_ID_PATTERN, deprecationOf } from './catalogue.ts'

@@ -1,5 +1,5 @@
 import { sha256Hex } from '../digest.ts'
-import { listedItem } from '../feed/listed-item.ts'
+import { listedItem } from '../feed/columns.ts'
 import { storageDamaged } from '../refusal.ts'
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'

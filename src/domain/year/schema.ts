@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { githubSchema, instantSchema, itemFields, nonBlankText } from '../feed/listed-item.ts'
-import { countField, dayField } from '../wire-fields.ts'
+import { githubSchema, instantSchema, itemFields, nonBlankText } from '../feed/columns.ts'
+import { countField, dayField } from '../wire-format.ts'
 
 /**
  * Wire schemas of the Year publication, version 3 (docs/ranking.md). The job seals valid data only, the server refuses

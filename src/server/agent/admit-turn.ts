@@ -7,14 +7,12 @@ import {
   requestShareOf,
   shortestCallCost,
 } from '../../domain/agent/budget.ts'
-import { keyCaller } from '../../domain/agent/chat-key.ts'
-import type { ChatKey } from '../../domain/agent/chat-key.ts'
+import { keyCaller, SESSION_ID_BYTES } from '../../domain/agent/credentials.ts'
+import type { ChatKey, SessionPayload, TokenProblem } from '../../domain/agent/credentials.ts'
 import { parseChatRequest } from '../../domain/agent/chat-request.ts'
 import type { ChatRequest } from '../../domain/agent/chat-request.ts'
-import { addressHash, isSameCaller, networkOf } from '../../domain/client-address.ts'
+import { addressHash, isSameCaller, networkOf } from '../../domain/address.ts'
 import type { AgentRefusal } from '../../domain/agent/schema.ts'
-import { SESSION_ID_BYTES } from '../../domain/agent/token.ts'
-import type { SessionPayload, TokenProblem } from '../../domain/agent/token.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'

@@ -1,7 +1,7 @@
 import { firstDayOfKeptCallers } from '../../domain/agent/budget.ts'
 import type { Prices } from '../../domain/agent/model-call.ts'
 import type { AgentRefusal } from '../../domain/agent/schema.ts'
-import type { SessionSigner } from '../../domain/agent/token.ts'
+import type { SessionSigner } from '../../domain/agent/credentials.ts'
 import type { ChatLimits } from '../../domain/agent/bounds.ts'
 import type { State, ChatModel, Clock, HumanVerifier } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'

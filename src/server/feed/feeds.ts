@@ -2,10 +2,13 @@ import { z } from 'zod'
 import { LIVE_SORTS } from '../../domain/feed/live-sort.ts'
 import type { LiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveFeed } from '../../domain/feed/live-items.ts'
-import { paramsOfRule } from '../../domain/feed/rule.ts'
-import type { FeedRule } from '../../domain/feed/rule.ts'
-import { describeRule, nameOfSource, subscriptionItems } from '../../domain/feed/subscription.ts'
-import type { SubscriptionItem } from '../../domain/feed/subscription.ts'
+import {
+  paramsOfRule,
+  describeRule,
+  nameOfSource,
+  subscriptionItems,
+} from '../../domain/feed/subscription.ts'
+import type { FeedRule, SubscriptionItem } from '../../domain/feed/subscription.ts'
 import type { Contract, Route } from '../route.ts'
 import {
   jsonFeedAbout,

@@ -12,8 +12,8 @@ import {
   paramsOfRule,
   parseRule,
   ruleFields,
-} from '../../domain/feed/rule.ts'
-import type { FeedRule } from '../../domain/feed/rule.ts'
+} from '../../domain/feed/subscription.ts'
+import type { FeedRule } from '../../domain/feed/subscription.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { onceFor } from '../../domain/once.ts'
 import { BUSY_REFUSAL } from '../computed-requests.ts'

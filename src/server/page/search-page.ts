@@ -1,4 +1,4 @@
-import { RULE_PARAMS, parseRule } from '../../domain/feed/rule.ts'
+import { RULE_PARAMS, parseRule } from '../../domain/feed/subscription.ts'
 import {
   LIMIT_MAX,
   PAGED_ITEMS_MAX,

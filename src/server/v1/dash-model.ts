@@ -1,6 +1,6 @@
 import type { H3Event } from 'h3'
-import { digestOfKey, keyCaller } from '../../domain/agent/chat-key.ts'
-import type { ChatKey } from '../../domain/agent/chat-key.ts'
+import { digestOfKey, keyCaller } from '../../domain/agent/credentials.ts'
+import type { ChatKey } from '../../domain/agent/credentials.ts'
 import { readCompletionRequest } from '../../domain/agent/chat-request.ts'
 import type { AgentRefusal, AgentEvent, LastEvent } from '../../domain/agent/schema.ts'
 import type { State } from '../../domain/ports.ts'

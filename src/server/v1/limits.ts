@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { networkOf } from '../../domain/client-address.ts'
+import { networkOf } from '../../domain/address.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { openSlots } from '../fair-queue.ts'
 import type { SlotBounds } from '../fair-queue.ts'

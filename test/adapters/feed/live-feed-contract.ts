@@ -5,7 +5,7 @@ import { DAMAGED } from '../../support/refusals.ts'
 import type { FeedOpener, OpenFeed } from './open-feed.ts'
 import type { LiveSort } from '../../../src/domain/feed/live-sort.ts'
 import { proveFeed, sealSnapshot } from '../../../src/domain/feed/snapshot.ts'
-import { rankLivePeriods } from '../../../src/domain/feed/rank-live.ts'
+import { rankLivePeriods } from '../../../src/domain/feed/live-sort.ts'
 import type { SealedSnapshot } from '../../../src/domain/feed/snapshot.ts'
 import type { FeedStore } from '../../../src/domain/ports.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
-import { ruleTest } from '../../../src/domain/feed/rule.ts'
+import { ruleTest } from '../../../src/domain/feed/subscription.ts'
 import { formatInstant, startOfDay } from '../../../src/domain/time.ts'
 import { quiet, rebuild, searchQuery } from '../../support/signals.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'

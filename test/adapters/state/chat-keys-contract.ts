@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { keyCaller } from '../../../src/domain/agent/chat-key.ts'
+import { keyCaller } from '../../../src/domain/agent/credentials.ts'
 import { claimOf, DAY, NOW } from './chat-claims.ts'
 import type { OpenState, StateOpener } from './open-chat.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { digestOfKey, formatChatKey } from '../../../src/domain/agent/chat-key.ts'
+import { digestOfKey, formatChatKey } from '../../../src/domain/agent/credentials.ts'
 import { chatKeysContract } from './chat-keys-contract.ts'
 import { chatInFile, chatInMemory } from './open-chat.ts'
 

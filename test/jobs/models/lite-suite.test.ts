@@ -12,9 +12,9 @@ import { solutions, worthlessResponses } from '../../support/lite-responses.ts'
 import { SHELL_CASES } from '../../../src/domain/models/lite/shell-jobs.ts'
 import { addDays } from '../../../src/domain/time.ts'
 
-const shell = await sandbox()
+const sandboxShell = await sandbox()
 
-const text = (content: string): { text: string; toolCalls: []; finishReason: string } => ({
+const textResponse = (content: string): { text: string; toolCalls: []; finishReason: string } => ({
   text: content,
   toolCalls: [],
   finishReason: 'stop',
@@ -30,14 +30,14 @@ describe('the example of docs/lite-suite.md', () => {
   })
 
   test('the example shows the points of each response', async () => {
-    const suite = makeLiteSuite('2026-11-21', shell)
+    const suite = makeLiteSuite('2026-11-21', sandboxShell)
     const rows = [
       ...page.matchAll(/^\| ([^|\n]*`(?:COMMAND|TIME): (?:[^|\n]|\\\|)*)\|\s+(\d+) \|\s+(\d+) \|$/gm),
     ]
     expect(rows).toHaveLength(5)
     for (const [, answer = '', command, clock] of rows) {
       const lines = [...answer.matchAll(/`((?:COMMAND|TIME): [^`]*)`/g)].map(([, line = '']) => line)
-      const reply = text(lines.join('\n').replaceAll('\\|', '|'))
+      const reply = textResponse(lines.join('\n').replaceAll('\\|', '|'))
       expect(pointsOf(await suite.grade('text', reply)), answer).toEqual([Number(command), Number(clock)])
     }
   })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { AGENT_ERRORS, configSchema, sessionSchema, statusSchema } from '../../../src/domain/agent/schema.ts'
-import { sessionSigner } from '../../../src/domain/agent/token.ts'
+import { sessionSigner } from '../../../src/domain/agent/credentials.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { AGENT_CONTRACTS } from '../../../src/server/agent/contracts.ts'
 import { chat, DAY_LIMITS, chatBody, SECRET, sessionOf, startAgent } from '../../support/agent.ts'

@@ -6,8 +6,8 @@ import {
   digestOfKey,
   formatChatKey,
   parseKeyName,
-} from '../../../domain/agent/chat-key.ts'
-import type { StoredChatKey } from '../../../domain/agent/chat-key.ts'
+} from '../../../domain/agent/credentials.ts'
+import type { StoredChatKey } from '../../../domain/agent/credentials.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { dayOf, formatInstant } from '../../../domain/time.ts'
 import type { CommandContext } from '../../context.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { invalidParameter, parseQuery } from '../../query.ts'
+import { invalidParameter, parseQuery } from '../../wire-format.ts'
 import { parseDay } from '../../time.ts'
 import type { Day } from '../../time.ts'
 import { isKnownSource, itemsOfKey } from '../source.ts'

@@ -1,5 +1,5 @@
-import { ruleTest } from '../../feed/rule.ts'
-import type { FeedRule, RuledItem } from '../../feed/rule.ts'
+import { ruleTest } from '../../feed/subscription.ts'
+import type { FeedRule, RuledItem } from '../../feed/subscription.ts'
 import { compareLists } from './calendar.ts'
 import type { Comparison, GapStop, TimelineStop } from './calendar.ts'
 import type { TimelineItem } from '../chain.ts'

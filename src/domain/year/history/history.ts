@@ -1,10 +1,17 @@
 import { z } from 'zod'
 import { CLOCK_TOLERANCE_MS } from '../../clock-check.ts'
 import { readAs } from '../../feed/source.ts'
-import { invalidParameter, parseQuery } from '../../query.ts'
+import {
+  invalidParameter,
+  parseQuery,
+  countField,
+  dayField,
+  digestField,
+  instantField,
+  seqField,
+} from '../../wire-format.ts'
 import { formatInstant, parseInstant } from '../../time.ts'
 import type { Instant } from '../../time.ts'
-import { countField, dayField, digestField, instantField, seqField } from '../../wire-fields.ts'
 import type { ProvedLedger, TimelineItem } from '../chain.ts'
 import { sealOf } from '../ledger.ts'
 import type { Head } from '../ledger.ts'

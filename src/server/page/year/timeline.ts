@@ -1,4 +1,4 @@
-import { RULE_PARAMS } from '../../../domain/feed/rule.ts'
+import { RULE_PARAMS } from '../../../domain/feed/subscription.ts'
 import { DAY_MS, daysBetween, startOfDay } from '../../../domain/time.ts'
 import type { Day, Instant } from '../../../domain/time.ts'
 import { atOfStop, firstDayOf, lastDayOf } from '../../../domain/year/history/calendar.ts'

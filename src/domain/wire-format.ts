@@ -1,6 +1,7 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import { Refusal } from './refusal.ts'
 import { firstCodePoints } from './text.ts'
+import { SHA256_HEX } from './digest.ts'
 
 /**
  * Query parameters of a route as one zod schema: each field parses one parameter. The parser, the type (`z.infer`) and
@@ -49,3 +50,13 @@ export function invalidParameter<Code extends string>(
   const value = values.length === 0 ? {} : { value: firstCodePoints(values.join(', '), VALUE_SHOWN) }
   return new Refusal(code, undefined, { members: { parameter, ...value } })
 }
+
+/** Fields that several wire formats have (docs/api.md). */
+
+/** ISO-8601 with milliseconds and Z. */
+export const instantField = z.iso.datetime({ precision: 3 })
+export const dayField = z.iso.date()
+export const countField = z.int().min(0)
+/** Position of an entry in its ledger, from 1. */
+export const seqField = z.int().min(1)
+export const digestField = z.string().regex(SHA256_HEX)

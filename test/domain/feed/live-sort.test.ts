@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { FeedEvent } from '../../../src/domain/feed/columns.ts'
-import { LIVE_SORTS, PERIOD_MS } from '../../../src/domain/feed/live-sort.ts'
-import { rankLive, HALF_LIFE_MS, trendOf } from '../../../src/domain/feed/rank-live.ts'
-import type { LiveEntry, RankedLive } from '../../../src/domain/feed/rank-live.ts'
+import { LIVE_SORTS, PERIOD_MS, rankLive, HALF_LIFE_MS, trendOf } from '../../../src/domain/feed/live-sort.ts'
+import type { LiveEntry, RankedLive } from '../../../src/domain/feed/live-sort.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
 import { feedEvent, feedEvents, HOUR_MS, NOW } from '../../support/signals.ts'
 

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { beginSession, sessionSigner } from '../../../src/domain/agent/token.ts'
+import { beginSession, sessionSigner } from '../../../src/domain/agent/credentials.ts'
 import { deriveKey } from '../../../src/domain/digest.ts'
 import { anyText } from '../../support/any-text.ts'
 
