@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { database } from '../dist/adapters/sqlite/database.js'
-import { libsqlChatLedger } from '../dist/adapters/state/chat-ledger.js'
+import { libsqlChatLedger } from '../dist/adapters/state/chat-stores.js'
 import {
   differences,
   firstLine,

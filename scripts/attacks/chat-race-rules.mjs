@@ -2,8 +2,7 @@
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { database } from '../../dist/adapters/sqlite/database.js'
-import { libsqlChatKeys } from '../../dist/adapters/state/chat-keys.js'
-import { libsqlChatLedger } from '../../dist/adapters/state/chat-ledger.js'
+import { libsqlChatKeys, libsqlChatLedger } from '../../dist/adapters/state/chat-stores.js'
 import { dayOf } from '../../dist/domain/time.js'
 
 export const DAY = dayOf(Date.now())

@@ -1,7 +1,6 @@
-import type { WebhookMessage } from '../adapters/webhook.ts'
+import type { WebhookMessage, JobMonitor } from '../adapters/notifications.ts'
 import type { ChatApi } from '../adapters/chat-server.ts'
 import type { HttpProbe } from '../adapters/http.ts'
-import type { JobMonitor } from '../adapters/job-pings.ts'
 import type { PublishedFeeds } from '../adapters/sources/live-sources.ts'
 import type { SourceClient, SourceMemory } from '../adapters/sources/source-client.ts'
 import { once } from '../domain/once.ts'
@@ -144,7 +143,7 @@ export class Container extends Stores {
   })
 
   async jobWatch(url: string): Promise<JobMonitor> {
-    return this.closing((await import('../adapters/job-pings.ts')).openJobPings({ url }))
+    return this.closing((await import('../adapters/notifications.ts')).openJobPings({ url }))
   }
 
   // Files on this machine
@@ -218,7 +217,7 @@ export class Container extends Stores {
   async #changeReceiver(): Promise<ChangeReceiver | null> {
     const { webhook } = this.config
     if (webhook === null) return null
-    const { openWebhook } = await import('../adapters/webhook.ts')
+    const { openWebhook } = await import('../adapters/notifications.ts')
     const { changeMessages } = await import('../server/models/changes-feed.ts')
     const host = { baseUrl: this.#ownUrl(), demo: false }
     const messagesOf = (step: RunStep): WebhookMessage[] => changeMessages(step, host)

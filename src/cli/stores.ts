@@ -74,7 +74,7 @@ export class Stores {
   })
 
   async staticTree(location: StoreLocation): Promise<StaticTree> {
-    return this.closing((await import('../adapters/objects/static-tree.ts')).openStaticTree(location))
+    return this.closing((await import('../adapters/objects/objects.ts')).openStaticTree(location))
   }
 
   readonly year = once(async () =>
@@ -143,16 +143,16 @@ export class Stores {
   )
 
   readonly chatLedger = once(async () =>
-    (await import('../adapters/state/chat-ledger.ts')).libsqlChatLedger(await this.stateDatabase()),
+    (await import('../adapters/state/chat-stores.ts')).libsqlChatLedger(await this.stateDatabase()),
   )
 
   readonly chatKeys = once(async () =>
-    (await import('../adapters/state/chat-keys.ts')).libsqlChatKeys(await this.stateDatabase()),
+    (await import('../adapters/state/chat-stores.ts')).libsqlChatKeys(await this.stateDatabase()),
   )
 
   /** @param onDamage called with the key of a stored answer that cannot be read */
   async answerCache(onDamage: (key: string) => void): Promise<State['answers']> {
-    const { libsqlAnswerCache } = await import('../adapters/state/answer-cache.ts')
+    const { libsqlAnswerCache } = await import('../adapters/state/chat-stores.ts')
     return libsqlAnswerCache(await this.stateDatabase(), onDamage)
   }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { SHA256_HEX } from './digest.ts'
 import { Refusal } from './refusal.ts'
 import { firstCodePoints } from './text.ts'
-import { SHA256_HEX } from './digest.ts'
 
 /**
  * Query parameters of a route as one zod schema: each field parses one parameter. The parser, the type (`z.infer`) and

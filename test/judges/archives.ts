@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { H3 } from 'h3'
-import { openStaticTree } from '../../src/adapters/objects/static-tree.ts'
+import { openStaticTree } from '../../src/adapters/objects/objects.ts'
 import { addDays, formatInstant, startOfDay } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
 import { asOfProofSchema } from '../../src/domain/year/log/log-proof.ts'

@@ -3,9 +3,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { database } from '../../src/adapters/sqlite/database.ts'
-import { libsqlAnswerCache } from '../../src/adapters/state/answer-cache.ts'
-import { libsqlChatKeys } from '../../src/adapters/state/chat-keys.ts'
-import { libsqlChatLedger } from '../../src/adapters/state/chat-ledger.ts'
+import { libsqlAnswerCache, libsqlChatKeys, libsqlChatLedger } from '../../src/adapters/state/chat-stores.ts'
 import {
   CHAT_KEY_BYTES,
   digestOfKey,

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { openStaticTree } from '../../src/adapters/objects/static-tree.ts'
+import { openStaticTree } from '../../src/adapters/objects/objects.ts'
 import type { StaticTree } from '../../src/domain/ports.ts'
 import type { Day } from '../../src/domain/time.ts'
 import { exportArchive } from '../../src/jobs/archive/export-archive.ts'

@@ -1,6 +1,6 @@
 import { Refusal, storageUnavailable } from '../../domain/refusal.ts'
 import { readOnlyDatabase } from '../sqlite/database.ts'
-import { isBusy } from '../sqlite/vendor-errors.ts'
+import { isBusy } from '../sqlite/guard.ts'
 import { runQuery } from './search-queries.ts'
 import type { FeedQuery, FeedResult } from './search-queries.ts'
 

@@ -1,16 +1,18 @@
 import { createStorage } from 'unstorage'
 import type { Driver, Storage } from 'unstorage'
 import { isSha256Hex, sha256Hex } from '../../domain/digest.ts'
-import type { ChangeToken, Clock, Objects } from '../../domain/ports.ts'
+import type { ChangeToken, Clock, Objects, StaticTree } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
+import type { StoreLocation } from '../../domain/refusal.ts'
 import { objectPath } from '../../domain/year/examine.ts'
 import { formatHead, parseHead } from '../../domain/year/ledger.ts'
 import type { Head } from '../../domain/year/ledger.ts'
 import { logFileName, parseLogFileName } from '../../domain/year/log/log-history.ts'
 import type { LogFile } from '../../domain/year/log/log-history.ts'
-import type { StoreLocation } from '../../domain/refusal.ts'
-import { immutableFiles, requireRoot, requireWritableRoot } from './file-driver.ts'
+import { staticFileHeaders } from '../../domain/year/log/static-layout.ts'
+import { immutableFiles, requireRoot, requireWritableRoot, replaceFile } from './file-driver.ts'
 import { s3Objects } from './s3-driver.ts'
+import type { S3Engine } from './s3-driver.ts'
 
 /** An open object store, which may hold connections. The caller closes it. */
 export type OpenObjects = Objects & { close(): Promise<void> }
@@ -223,5 +225,42 @@ export function fileObjects(root: string, fileClock: Clock = Date.now, isDurable
       await objects.ping(newest)
     },
     recommendations: { ...objects.recommendations, ping },
+  }
+}
+
+/**
+ * Opens a tree of static files on the drivers of the object store. A folder must exist before it is used. Every user may
+ * read new files; a bucket stores each file with the headers of {@link staticFileHeaders}.
+ *
+ * @param fileClock the clock that sets the file system's timestamps
+ */
+export function openStaticTree(
+  location: StoreLocation,
+  fileClock: Clock = Date.now,
+): StaticTree & { close(): Promise<void> } {
+  const { driver, prepare, replace } =
+    location.kind === 'file' ? folderOf(location.path, fileClock) : s3Objects(location)
+  const keyOf = (path: string): string => path.replaceAll('/', ':')
+  return {
+    get: async (path) => (await driver.getItemRaw?.(keyOf(path), {})) as Uint8Array | null,
+    async put(path, bytes) {
+      await prepare()
+      await driver.setItemRaw?.(keyOf(path), bytes, { headers: staticFileHeaders(path) })
+    },
+    async replace(path, before, bytes) {
+      await prepare()
+      return replace(keyOf(path), before, bytes, staticFileHeaders(path))
+    },
+    close: async () => {
+      await driver.dispose?.()
+    },
+  }
+}
+
+function folderOf(root: string, fileClock: Clock): Pick<S3Engine, 'driver' | 'prepare' | 'replace'> {
+  return {
+    driver: immutableFiles({ root, fileClock, isPublic: true }),
+    prepare: async () => requireWritableRoot(root),
+    replace: async (key, before, bytes) => replaceFile(root, key, before, bytes),
   }
 }

@@ -9,7 +9,7 @@ import type { Instant } from '../../domain/time.ts'
 import { TimeLimitExceeded, withTimeLimit } from '../http.ts'
 import { openRouter } from '../router/router.ts'
 import { openProvider } from './chat-model.ts'
-import type { IdleTimeouts } from './event-reader.ts'
+import type { IdleTimeouts } from './upstream.ts'
 
 export interface AutoModelOptions extends IdleTimeouts {
   /** API base of the routing service without a trailing slash. The key is sent to this base only. */

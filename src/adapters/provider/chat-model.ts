@@ -7,11 +7,10 @@ import { mediaTypeOf } from '../http.ts'
 import type { StreamBounds } from '../sse-parser.ts'
 import { CompletionParser, requestBody, sendRequest } from './chat-completions.ts'
 import type { Target } from './chat-completions.ts'
-import { AFTER_REASON_MS, EventReader, isEndMark } from './event-reader.ts'
-import type { IdleTimeouts } from './event-reader.ts'
-import { isInvalidRequest, refusedPart } from './refusals.ts'
-import type { RequestForm } from './refusals.ts'
 import {
+  AFTER_REASON_MS,
+  EventReader,
+  isEndMark,
   ProviderFailure,
   failedRound,
   failedUpstream,
@@ -19,7 +18,9 @@ import {
   unnamedIds,
   upstreamError,
 } from './upstream.ts'
-import type { FailedRound, Upstream, UpstreamOptions } from './upstream.ts'
+import type { IdleTimeouts, FailedRound, Upstream, UpstreamOptions } from './upstream.ts'
+import { isInvalidRequest, refusedPart } from './refusals.ts'
+import type { RequestForm } from './refusals.ts'
 
 export interface ProviderOptions extends UpstreamOptions, IdleTimeouts {}
 

@@ -11,9 +11,18 @@ import type { HttpClient, HttpResponse } from '../http.ts'
 import { classifyResponse } from '../router/classify.ts'
 import type { RouterResponse } from '../router/classify.ts'
 import { errorIn, finishReason, firstChoice } from '../completion-message.ts'
-import { AFTER_REASON_MS, END_MARK, END_MS, EventReader, isEndMark } from './event-reader.ts'
-import type { IdleTimeouts, StreamPart } from './event-reader.ts'
-import { readError, respondingId, singleUseBody, unnamedIds } from './upstream.ts'
+import {
+  AFTER_REASON_MS,
+  END_MARK,
+  END_MS,
+  EventReader,
+  isEndMark,
+  readError,
+  respondingId,
+  singleUseBody,
+  unnamedIds,
+} from './upstream.ts'
+import type { IdleTimeouts, StreamPart } from './upstream.ts'
 
 export interface PassThroughOptions extends IdleTimeouts {
   /** API base of the routing service without a trailing slash. Keys are sent to this base only. */

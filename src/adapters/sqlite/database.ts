@@ -6,7 +6,7 @@ import type { Journal } from './guard.ts'
 import { applyMigrations, migrationsOf } from './migrate.ts'
 import type { StoreName } from './migrate.ts'
 import type { StoreClient } from './rows.ts'
-import { isBusy, translateError } from './vendor-errors.ts'
+import { isBusy, translateError } from './guard.ts'
 
 /** Options for opening one store's database. */
 export interface DatabaseOptions {

@@ -4,7 +4,7 @@ import { readMigrationFiles } from 'drizzle-orm/migrator'
 import { Refusal, storageUnavailable } from '../../domain/refusal.ts'
 import { asJsonRows, selectJsonRows } from './rows.ts'
 import type { SqlReader, StoreClient } from './rows.ts'
-import { isBusy } from './vendor-errors.ts'
+import { isBusy } from './guard.ts'
 
 /** A race with another process fails once; a broken migration fails each time. */
 const ATTEMPTS = 3

@@ -19,7 +19,7 @@ import { engineOf, requireFolder } from './engine.ts'
 import { migrationState } from './migrate.ts'
 import type { StoreName } from './migrate.ts'
 import type { SqlReader, StoreClient } from './rows.ts'
-import { translateError } from './vendor-errors.ts'
+import { translateError } from './guard.ts'
 
 /** Time in milliseconds after which an existing journal counts as left by a crash, not as used by a running process. */
 const JOURNAL_SETTLES_MS = 2_000

@@ -8,7 +8,7 @@ import { readBody } from '../response-body.ts'
 import type { HttpResponse } from '../http.ts'
 import { DeadlineExceeded } from './rows.ts'
 import type { SqlReader, SqlTransaction, StoreClient } from './rows.ts'
-import { isBusy, retryBusy } from './vendor-errors.ts'
+import { isBusy, retryBusy } from './guard.ts'
 
 /** Attempts to read a snapshot without a concurrent write. */
 const SNAPSHOT_ATTEMPTS = 5

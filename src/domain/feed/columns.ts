@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { compareCodeUnits } from '../text.ts'
+import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { NEWS_SOURCES, saveKey, discussionUrl, hypeProviderOf } from './source.ts'
 import type { ItemRef, NewsSource } from './source.ts'
-import { formatInstant } from '../time.ts'
 
 /** The building blocks of every ranking: the percentile inside a source, and the orders over it (docs/ranking.md). */
 

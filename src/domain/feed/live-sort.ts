@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { parseQuery } from '../wire-format.ts'
 import { DAY_MS } from '../time.ts'
 import type { Instant } from '../time.ts'
+import { parseQuery } from '../wire-format.ts'
 import {
   PERCENTILE_ORDERS,
   compareInPopular,

@@ -1,12 +1,12 @@
 import { formatInstant, startOfDay } from '../time.ts'
 import type { Instant, Day } from '../time.ts'
 import { FALLBACK_ROUTER, BASE_URL } from './catalogue.ts'
+import { NOT_PROBED } from './history.ts'
 import { LITE_SUITE } from './lite/suite.ts'
 import { confidenceOf, coverageOf, rankCandidates } from './ranking.ts'
 import type { Candidate } from './ranking.ts'
 import { RANKING_VERSION, publishedText, withoutModelIds } from './schema.ts'
 import type { RankedModel, StoredRun } from './schema.ts'
-import { NOT_PROBED } from './history.ts'
 
 const CREATE_KEY_URL = 'https://openrouter.ai/settings/keys'
 const FALLBACK = { id: FALLBACK_ROUTER, reason: 'OpenRouter-managed free model router' } as const

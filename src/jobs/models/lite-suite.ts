@@ -1,3 +1,11 @@
+import { drawsFrom } from '../../domain/models/lite/draw.ts'
+import type { Draw } from '../../domain/models/lite/draw.ts'
+import { gradeFiles, drawFiles } from '../../domain/models/lite/file-task.ts'
+import type { FilesItem } from '../../domain/models/lite/file-task.ts'
+import { drawShellJob } from '../../domain/models/lite/shell-jobs.ts'
+import type { ShellJob } from '../../domain/models/lite/shell-jobs.ts'
+import { taskResult, LITE_SUITE } from '../../domain/models/lite/suite.ts'
+import type { LiteSuite, LiteKind, LitePrompt } from '../../domain/models/lite/suite.ts'
 import { parseTextResponse } from '../../domain/models/lite/text-response.ts'
 import {
   gradeClock,
@@ -6,17 +14,9 @@ import {
   drawClock,
   textPrompt,
 } from '../../domain/models/lite/text-tasks.ts'
-import { gradeFiles, drawFiles } from '../../domain/models/lite/file-task.ts'
 import type { ShellRuns, ClockItem } from '../../domain/models/lite/text-tasks.ts'
-import { taskResult, LITE_SUITE } from '../../domain/models/lite/suite.ts'
-import type { LiteSuite, LiteKind, LitePrompt } from '../../domain/models/lite/suite.ts'
 import type { Shell } from '../../domain/ports.ts'
 import type { Day } from '../../domain/time.ts'
-import { drawsFrom } from '../../domain/models/lite/draw.ts'
-import type { Draw } from '../../domain/models/lite/draw.ts'
-import type { FilesItem } from '../../domain/models/lite/file-task.ts'
-import { drawShellJob } from '../../domain/models/lite/shell-jobs.ts'
-import type { ShellJob } from '../../domain/models/lite/shell-jobs.ts'
 
 /**
  * Creates the suite of a UTC day (docs/lite-suite.md).

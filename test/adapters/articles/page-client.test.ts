@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ArticleTexts } from '../../../src/domain/ports.ts'
-import type { NameLookup } from '../../../src/adapters/articles/guarded-connections.ts'
+import type { NameLookup } from '../../../src/adapters/articles/page-client.ts'
 import type { ArticleReading } from '../../../src/domain/feed/article.ts'
 import { scriptedLookup, htmlSite, LOOPBACK, openTexts, pageHtml, ranges, site } from '../../support/pages.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { MISSING_TOOLS } from '../../../src/adapters/sandbox/tools.ts'
+import { MISSING_TOOLS } from '../../../src/adapters/sandbox/run-command.ts'
 import { runIn, sandbox } from '../../support/lite-shell.ts'
 
 const shell = await sandbox()

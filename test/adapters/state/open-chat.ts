@@ -1,10 +1,13 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
-import { CACHE_BOUNDS, libsqlAnswerCache } from '../../../src/adapters/state/answer-cache.ts'
-import type { CacheBounds } from '../../../src/adapters/state/answer-cache.ts'
-import { libsqlChatKeys } from '../../../src/adapters/state/chat-keys.ts'
-import { libsqlChatLedger } from '../../../src/adapters/state/chat-ledger.ts'
+import {
+  CACHE_BOUNDS,
+  libsqlAnswerCache,
+  libsqlChatKeys,
+  libsqlChatLedger,
+} from '../../../src/adapters/state/chat-stores.ts'
+import type { CacheBounds } from '../../../src/adapters/state/chat-stores.ts'
 import type { State } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { openStore } from '../sqlite/lock-holder.ts'

@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { drawItems, makeLiteSuite } from '../../../src/jobs/models/lite-suite.ts'
-import type { TaskResult } from '../../../src/domain/models/lite/suite.ts'
-import { sandbox } from '../../support/lite-shell.ts'
-import { MISSING_TOOLS } from '../../../src/adapters/sandbox/tools.ts'
-import { gradeClock } from '../../../src/domain/models/lite/text-tasks.ts'
+import { MISSING_TOOLS } from '../../../src/adapters/sandbox/run-command.ts'
 import { drawsFrom } from '../../../src/domain/models/lite/draw.ts'
 import { gradeFiles } from '../../../src/domain/models/lite/file-task.ts'
-import { solutions, worthlessResponses } from '../../support/lite-responses.ts'
 import { SHELL_CASES } from '../../../src/domain/models/lite/shell-jobs.ts'
+import type { TaskResult } from '../../../src/domain/models/lite/suite.ts'
+import { gradeClock } from '../../../src/domain/models/lite/text-tasks.ts'
 import { addDays } from '../../../src/domain/time.ts'
+import { drawItems, makeLiteSuite } from '../../../src/jobs/models/lite-suite.ts'
+import { solutions, worthlessResponses } from '../../support/lite-responses.ts'
+import { sandbox } from '../../support/lite-shell.ts'
 
 const sandboxShell = await sandbox()
 

@@ -1,9 +1,9 @@
-import { RESPONSE_FORMAT } from './text-response.ts'
+import type { Draw } from './draw.ts'
 import { SHELL_CASES } from './shell-jobs.ts'
 import type { ShellCase, ShellCaseName, ShellJob } from './shell-jobs.ts'
 import { cutText, sumPoints } from './suite.ts'
 import type { Grade, LitePrompt, ShellFiles, ShellLimits, ShellRun } from './suite.ts'
-import type { Draw } from './draw.ts'
+import { RESPONSE_FORMAT } from './text-response.ts'
 
 /** Points; 300 together. */
 const POINTS = {

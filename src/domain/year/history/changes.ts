@@ -1,11 +1,11 @@
-import { ruleTest } from '../../feed/subscription.ts'
-import type { FeedRule, RuledItem } from '../../feed/subscription.ts'
-import { compareLists } from './calendar.ts'
-import type { Comparison, GapStop, TimelineStop } from './calendar.ts'
-import type { TimelineItem } from '../chain.ts'
 import { COLUMN_NAMES } from '../../feed/columns.ts'
 import type { ColumnName } from '../../feed/columns.ts'
+import { ruleTest } from '../../feed/subscription.ts'
+import type { FeedRule, RuledItem } from '../../feed/subscription.ts'
 import type { Day } from '../../time.ts'
+import type { TimelineItem } from '../chain.ts'
+import { compareLists } from './calendar.ts'
+import type { Comparison, GapStop, TimelineStop } from './calendar.ts'
 
 /** Changes of a list from one publication of the Year to the next (docs/api.md). */
 

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { CLOCK_TOLERANCE_MS } from '../../clock-check.ts'
 import { readAs } from '../../feed/source.ts'
+import { formatInstant, parseInstant } from '../../time.ts'
+import type { Instant } from '../../time.ts'
 import {
   invalidParameter,
   parseQuery,
@@ -10,8 +12,6 @@ import {
   instantField,
   seqField,
 } from '../../wire-format.ts'
-import { formatInstant, parseInstant } from '../../time.ts'
-import type { Instant } from '../../time.ts'
 import type { ProvedLedger, TimelineItem } from '../chain.ts'
 import { sealOf } from '../ledger.ts'
 import type { Head } from '../ledger.ts'

@@ -1,8 +1,8 @@
-import { describe, expect, test } from 'vitest'
 import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { LedgerRow } from '../../../../src/domain/year/ledger.ts'
 import { auditLog, auditTiles } from '../../../../src/domain/year/log/check-log.ts'
 import type { AuditedLogFile, PublishedTile } from '../../../../src/domain/year/log/check-log.ts'
-import type { LedgerRow } from '../../../../src/domain/year/ledger.ts'
 import { ledgerTree, parseLogFileName } from '../../../../src/domain/year/log/log-history.ts'
 import { rootAt, leafHash, merkleTree } from '../../../../src/domain/year/log/merkle-tree.ts'
 import {
@@ -11,11 +11,11 @@ import {
   signNote,
   signerKey,
 } from '../../../../src/domain/year/log/signed-note.ts'
-import { sampleArchive } from '../../../support/sample-archive.ts'
-import { LOG_SEED } from '../log-vectors.ts'
 import type { Checkpoint } from '../../../../src/domain/year/log/signed-note.ts'
 import { staticTilePath } from '../../../../src/domain/year/log/static-layout.ts'
 import { entriesOf, entryBundle, tileOf, tilesOfSize } from '../../../../src/domain/year/log/tiles.ts'
+import { sampleArchive } from '../../../support/sample-archive.ts'
+import { LOG_SEED } from '../log-vectors.ts'
 
 const { rows } = sampleArchive(3).contents
 const KEY = signerKey('dash.example/tlog/year', LOG_SEED)

@@ -1,5 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { sha256Hex } from '../../../../src/domain/digest.ts'
+import { formatInstant } from '../../../../src/domain/time.ts'
+import { legacyText } from '../../../../src/domain/year/ledger.ts'
+import type { LedgerRow } from '../../../../src/domain/year/ledger.ts'
+import { entryBytes, ledgerTree } from '../../../../src/domain/year/log/log-history.ts'
 import {
   formatLogProof,
   parseLogProof,
@@ -16,6 +21,7 @@ import {
   signerKey,
 } from '../../../../src/domain/year/log/signed-note.ts'
 import type { VerifierKey } from '../../../../src/domain/year/log/signed-note.ts'
+import { sampleArchive } from '../../../support/sample-archive.ts'
 import {
   LOG_SEED,
   LOG_VKEY,
@@ -24,12 +30,6 @@ import {
   TWICE_SIGNED_CHECKPOINT,
   OTHER_SIGNATURE,
 } from '../log-vectors.ts'
-import { sha256Hex } from '../../../../src/domain/digest.ts'
-import { formatInstant } from '../../../../src/domain/time.ts'
-import { legacyText } from '../../../../src/domain/year/ledger.ts'
-import type { LedgerRow } from '../../../../src/domain/year/ledger.ts'
-import { entryBytes, ledgerTree } from '../../../../src/domain/year/log/log-history.ts'
-import { sampleArchive } from '../../../support/sample-archive.ts'
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
 

@@ -2,18 +2,20 @@ import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { createClient } from '@libsql/client'
-import { expect, onTestFinished, test } from 'vitest'
 import fc from 'fast-check'
-import { budgetState } from '../../../src/domain/agent/budget.ts'
+import { expect, onTestFinished, test } from 'vitest'
 import { applyMigrations, migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
+import type { ChatLimits, TurnClaim } from '../../../src/domain/agent/bounds.ts'
+import { budgetState } from '../../../src/domain/agent/budget.ts'
+import { digestOfKey, formatChatKey } from '../../../src/domain/agent/credentials.ts'
+import { addDays, dayOf, startOfDay } from '../../../src/domain/time.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { answerCacheContract } from './answer-cache-contract.ts'
 import { admitted, claimOf, DAY, NOW, extensionOf, NEXT_MIDNIGHT } from './chat-claims.ts'
+import { chatKeysContract } from './chat-keys-contract.ts'
+import { chatLedgerContract } from './chat-ledger-contract.ts'
 import { connectChat, chatInFile, chatInMemory, connectEvaluations } from './open-chat.ts'
 import type { OpenState } from './open-chat.ts'
-import { addDays, dayOf, startOfDay } from '../../../src/domain/time.ts'
-import { answerCacheContract } from './answer-cache-contract.ts'
-import { chatLedgerContract } from './chat-ledger-contract.ts'
-import type { ChatLimits, TurnClaim } from '../../../src/domain/agent/bounds.ts'
 
 interface StateFile extends OpenState {
   path: string
@@ -366,3 +368,13 @@ function naiveExtension(turns: readonly NaiveTurn[], turn: NaiveTurn, upTo: numb
     Math.max(0, upTo - turn.reserved) <= Math.max(0, Math.min(...moneyLeft(turns, turn.claim)))
   )
 }
+
+chatKeysContract('a file', chatInFile)
+chatKeysContract('memory', chatInMemory)
+
+test('only a text in the form of a key has a digest', () => {
+  const key = formatChatKey(new Uint8Array(32).fill(255))
+  expect(digestOfKey(key)).toMatch(/^[0-9a-f]{64}$/)
+  for (const other of ['', `${key}x`, key.slice(1), ` ${key}`, key.replace('dck', 'DCK'), `${key}\n`])
+    expect(digestOfKey(other)).toBeNull()
+})
