@@ -6,6 +6,7 @@ import type { FeedSearch, Objects, ObjectsAuditor, SignedLog, State, StaticTree 
 import { Refusal } from '../domain/refusal.ts'
 import type { DatabaseLocation, StoreLocation } from '../domain/refusal.ts'
 import type { FeedFacts, LedgerFacts, StateFacts, Inspection } from '../domain/inspection.ts'
+import { formatPolicy } from '../domain/year/log/signed-note.ts'
 import type { AgentStores } from '../server/agent/tools.ts'
 import { requireOrigin } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
@@ -86,7 +87,6 @@ export class Stores {
     const { keyFile, url } = this.config.log
     if (keyFile === null) return null
     const { openLogSigner } = await import('../adapters/log-signer.ts')
-    const { formatPolicy } = await import('../domain/year/log/signed-note.ts')
     const origin = requireOrigin(this.config)
     const signer = openLogSigner(keyFile, !this.options.isTemporary)
     const { name } = signer.key
