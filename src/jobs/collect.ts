@@ -1,11 +1,15 @@
+import { clockDifference } from '../domain/clock-check.ts'
+import type { ClockDifference } from '../domain/clock-check.ts'
 import { WANTED_DAYS, laneOf, planNextAttempt } from '../domain/feed/article.ts'
 import type { ArticleReading, MinPoints, SkipReason, ItemWithoutText } from '../domain/feed/article.ts'
+import type { LiveSourceName, SourceBatch, SourceFailure } from '../domain/feed/live-source.ts'
+import { addCounts } from '../domain/feed/signal.ts'
+import type { ImportCounts } from '../domain/feed/signal.ts'
 import { saveKey } from '../domain/feed/source.ts'
 import type { ArticleTexts, Clock, FeedSearch, LiveSource, FeedStore } from '../domain/ports.ts'
 import { shorten } from '../domain/text.ts'
-import { addDays, dayOf } from '../domain/time.ts'
-import { collectSources } from './collect-sources.ts'
-import type { SourcesPorts, SourcesReport } from './collect-sources.ts'
+import { addDays, dayOf, formatInstant } from '../domain/time.ts'
+import type { Day } from '../domain/time.ts'
 import { concurrently } from './concurrently.ts'
 import { takeSnapshot } from './snapshot.ts'
 import type { RankPeriodsPorts, TakenOrRefused } from './snapshot.ts'
@@ -140,4 +144,175 @@ function count(report: ArticlesReport, { source, sourceId }: ItemWithoutText, re
     if (report.failed.length < FAILURES_KEPT)
       report.failed.push({ key: saveKey(source, sourceId), reason: shorten(reading.reason) })
   }
+}
+
+/**
+ * The outcome of one source.
+ *
+ * - `collected`: everything was read
+ *
+ * - `partial`: only a part was read; it is stored
+ *
+ * - `failed`: nothing was read
+ *
+ * - `skipped`: a required setting is missing
+ */
+type SourceOutcome = 'collected' | 'partial' | 'failed' | 'skipped'
+
+/** One source in the JSON result of `collect` (docs/collecting.md). */
+export interface SourceReport extends ImportCounts {
+  outcome: SourceOutcome
+  /** Number of items stored for the day: new, replaced and unchanged ones. */
+  items: number
+  /** Number of rows that were left out. */
+  badRows: number
+  requests: number
+  notModified: number
+  /** The reason when it is not `collected`, in one line; else null. */
+  reason: string | null
+  /** Earliest retry that the source requested, or null. */
+  retryAt: string | null
+  /** Reasons of the first bad rows. */
+  problems: string[]
+}
+
+/** The sources in the JSON result of `collect` (docs/collecting.md). */
+export interface SourcesReport {
+  day: Day
+  outcome: 'collected' | 'partial' | 'failed'
+  sources: Partial<Record<LiveSourceName, SourceReport>>
+  /** This clock against those of the sources; null if no response had a time. */
+  clock: ClockDifference | null
+}
+
+export interface SourcesPorts {
+  feed: Pick<FeedStore, 'importSignals' | 'saveDetails'>
+  clock: Clock
+  /** Called after each stored batch. */
+  onProgress: (source: LiveSourceName, items: number) => void
+}
+
+/**
+ * Reads today's items of all sources concurrently and stores them in batches. The day of the start counts for the whole
+ * run. A failing source is reported; its earlier batches and the other sources are not affected.
+ *
+ * @throws the signal's reason, and errors of the store, after every source has stopped; stored items stay
+ */
+export async function collectSources(
+  ports: SourcesPorts,
+  sources: readonly LiveSource[],
+  signal: AbortSignal,
+): Promise<SourcesReport> {
+  const day = dayOf(ports.clock())
+  const reads = await concurrently(sources, Infinity, signal, (source, combinedSignal) =>
+    collectSource(ports, source, day, combinedSignal),
+  )
+  const outcome = overallOutcome(reads.map(({ report }) => report.outcome))
+  const reports = Object.fromEntries(reads.map(({ name, report }) => [name, report]))
+  return { day, outcome, sources: reports, clock: clockDifference(reads.map(({ skews }) => skews)) }
+}
+
+const PROBLEMS_KEPT = 10
+
+/** One source after it was read. */
+interface SourceRead {
+  name: LiveSourceName
+  report: SourceReport
+  /** See {@link SourceBatch}. */
+  skews: number[]
+}
+
+async function collectSource(
+  { feed, onProgress }: SourcesPorts,
+  source: LiveSource,
+  day: Day,
+  signal: AbortSignal,
+): Promise<SourceRead> {
+  const report = emptyReport()
+  const name = source.source
+  if (source.missingSettings.length > 0) {
+    const reason = `missing setting: ${source.missingSettings.join(', ')}`
+    return { name, report: { ...report, outcome: 'skipped', reason }, skews: [] }
+  }
+  const failures: SourceFailure[] = []
+  const skews: number[] = []
+  for await (const batch of source.read(day, signal)) {
+    signal.throwIfAborted()
+    if (batch.signals.length > 0) {
+      // Details first, so that a crash in between leaves no item without its details.
+      await feed.saveDetails(batch.details)
+      const counts = await feed.importSignals(batch.signals)
+      addCounts(report, counts)
+      report.items += counts.inserted + counts.replaced + counts.unchanged
+    }
+    countRequests(report, batch)
+    failures.push(...batch.failures)
+    skews.push(...batch.skews)
+    onProgress(name, report.items)
+  }
+  return { name, report: concludeReport(report, failures), skews }
+}
+
+function emptyReport(): SourceReport {
+  return {
+    outcome: 'collected',
+    items: 0,
+    inserted: 0,
+    replaced: 0,
+    unchanged: 0,
+    badRows: 0,
+    requests: 0,
+    notModified: 0,
+    reason: null,
+    retryAt: null,
+    problems: [],
+  }
+}
+
+function countRequests(report: SourceReport, { badRows, requests, notModified }: SourceBatch): void {
+  report.badRows += badRows.length
+  report.requests += requests
+  report.notModified += notModified
+  for (const { sourceId, reason } of badRows.slice(0, PROBLEMS_KEPT - report.problems.length))
+    report.problems.push(shorten(sourceId === null ? reason : `${sourceId}: ${reason}`))
+}
+
+const FAILURES_REPORTED = 3
+
+function concludeReport(report: SourceReport, failures: readonly SourceFailure[]): SourceReport {
+  const reasons = failures.map(({ reason }) => shorten(reason))
+  if (reasons.length === 0 && report.items === 0)
+    reasons.push(`no usable items returned (${report.badRows} bad rows)`)
+  if (reasons.length === 0) return report
+  const distinctReasons = groupByCause(reasons)
+  const more =
+    distinctReasons.length > FAILURES_REPORTED
+      ? [`and ${distinctReasons.length - FAILURES_REPORTED} more`]
+      : []
+  const times = failures.flatMap(({ retryAt }) => retryAt ?? [])
+  return {
+    ...report,
+    outcome: report.items > 0 ? 'partial' : 'failed',
+    reason: [...distinctReasons.slice(0, FAILURES_REPORTED), ...more].join('; '),
+    retryAt: times.length === 0 ? null : formatInstant(Math.max(...times)),
+  }
+}
+
+/** Groups reasons of the form `address: cause` by cause: the first address, and the number of the others. */
+function groupByCause(reasons: readonly string[]): string[] {
+  const byCause = new Map<string, string[]>()
+  for (const reason of reasons) {
+    const at = reason.indexOf(': ')
+    const cause = at < 0 ? reason : reason.slice(at + 2)
+    byCause.set(cause, [...(byCause.get(cause) ?? []), reason])
+  }
+  return [...byCause.values()].map(([first = '', ...others]) => {
+    if (others.length === 0) return first
+    return `${first} (and at ${others.length} more ${others.length === 1 ? 'address' : 'addresses'})`
+  })
+}
+
+function overallOutcome(outcomes: readonly SourceOutcome[]): SourcesReport['outcome'] {
+  if (outcomes.every((outcome) => outcome === 'collected')) return 'collected'
+  return outcomes.some((outcome) => outcome === 'collected' || outcome === 'partial') ? 'partial' : 'failed'
 }

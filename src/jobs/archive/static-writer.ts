@@ -28,8 +28,8 @@ import {
 } from '../../domain/year/log/static-layout.ts'
 import type { StoredLog } from '../../domain/year/log/check-log.ts'
 import { entriesOf, tileBytes } from '../../domain/year/log/tiles.ts'
-import { inBatches } from './copy.ts'
-import type { CopyWriter } from './copy.ts'
+import { inBatches } from './copy-archive.ts'
+import type { CopyWriter } from './copy-archive.ts'
 
 /** Number of files in the target: all, those that were written, and those that were there with the same bytes. */
 export interface FileCounts {

@@ -12,10 +12,18 @@ import { messageOf } from '../../domain/refusal.ts'
 import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { withLease } from '../lease.ts'
-import { candidatesOf, planPrompts, readHistory, readRun, sendsPrompts } from './plan-run.ts'
+import {
+  candidatesOf,
+  planPrompts,
+  readHistory,
+  readRun,
+  sendsPrompts,
+  reportOf,
+  skippedWork,
+  stopSentence,
+} from './evaluation-run.ts'
 import { sendPrompts } from './send-prompts.ts'
 import type { RecordedRun } from './send-prompts.ts'
-import { reportOf, skippedWork, stopSentence } from './evaluation-run.ts'
 import type {
   EvaluateOptions,
   EvaluatePorts,

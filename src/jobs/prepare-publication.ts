@@ -1,5 +1,7 @@
 import { describeClockProblem, stopsPublishing } from '../domain/clock-check.ts'
-import type { Clock, FeedStore, Ledger } from '../domain/ports.ts'
+import { saveKey } from '../domain/feed/source.ts'
+import type { Clock, FeedStore, Ledger, TitleSource } from '../domain/ports.ts'
+import { Refusal } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
 import type { Day } from '../domain/time.ts'
 import type { ProvedLedger } from '../domain/year/chain.ts'
@@ -7,8 +9,11 @@ import { windowEnding } from '../domain/year/ledger.ts'
 import { countLeftOut, describeEmptyYear } from '../domain/year/left-out.ts'
 import { laterTimeInLedger, missedDays, planPublication, unconfirmedGaps } from '../domain/year/plan.ts'
 import type { PublicationPlan } from '../domain/year/plan.ts'
+import { rankYear } from '../domain/year/rank.ts'
+import type { RankedYear, VerifiedTitle, YearEvent } from '../domain/year/rank.ts'
 import { examineWindow, withoutProvenance } from '../domain/year/window-check.ts'
 import type { FoundWindow } from '../domain/year/window-check.ts'
+import { concurrently } from './concurrently.ts'
 
 /** The facts that decide whether a run may publish. */
 interface RunFacts {
@@ -82,4 +87,57 @@ export async function readWindow({ feed, clock, asOfDay, allowEmpty }: RunFacts)
   }
   const days = await Promise.all((problem?.rows ?? []).map((event) => feed.latestDay(event, asOfDay)))
   return { found, problem: problem?.message(days) ?? null }
+}
+
+/** Timeout of all titles of one ranking together, in milliseconds. */
+const TITLES_TIMEOUT_MS = 300_000
+
+/** Concurrent requests per source. */
+const PER_SOURCE = 4
+
+interface RankingRun {
+  feed: Pick<FeedStore, 'saveVerifiedTitle'>
+  titles: TitleSource
+  clock: Clock
+  signal: AbortSignal
+  dryRun: boolean
+}
+
+/**
+ * Ranks a window, fetching every unverified title that the ranking needs from its owning source (docs/ranking.md, rule
+ * 7). Each title is stored at once, except in a dry run, so that none is fetched twice.
+ *
+ * @param stored stored verified titles of the events, by save key
+ * @throws Refusal `source_unavailable` or `title_not_vouched`: the first one ends the ranking
+ */
+export async function rankWithTitles(
+  { feed, titles, clock, signal, dryRun }: RankingRun,
+  events: readonly YearEvent[],
+  stored: ReadonlyMap<string, VerifiedTitle>,
+): Promise<RankedYear> {
+  const known = new Map(stored)
+  const deadline = clock() + TITLES_TIMEOUT_MS
+  const fetchTitle = async (event: YearEvent, combinedSignal: AbortSignal): Promise<void> => {
+    if (clock() > deadline)
+      throw new Refusal(
+        'source_unavailable',
+        `the requests for titles timed out after ${TITLES_TIMEOUT_MS} ms`,
+      )
+    const title = await titles.title(event, combinedSignal)
+    if (!dryRun) await feed.saveVerifiedTitle(event.source, event.sourceId, title, clock())
+    known.set(saveKey(event.source, event.sourceId), title)
+  }
+  for (;;) {
+    const outcome = rankYear(events, known)
+    if (outcome.do === 'ranked') return outcome.year
+    const sources = new Set(outcome.events.map(({ source }) => source))
+    await concurrently(sources, Infinity, signal, (source, combinedSignal) =>
+      concurrently(
+        outcome.events.filter((event) => event.source === source),
+        PER_SOURCE,
+        combinedSignal,
+        fetchTitle,
+      ),
+    )
+  }
 }
