@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
 import type { LiveSource } from '../../domain/ports.ts'
 import { addDays } from '../../domain/time.ts'
-import { instant, LIST_MAX_BYTES, listOfRows, liveSource, looseNames } from './source-batch.ts'
+import { instant, LIST_MAX_BYTES, listOfRows, liveSource, looseNames, unixSeconds } from './source-batch.ts'
 import type { SourceRow } from './source-batch.ts'
 import type { SourceClient } from './source-client.ts'
 
-/** Sources of trending repositories and models: GitHub, Hugging Face and Replicate. */
+/** Sources of trending repositories, models and posts: GitHub, Hugging Face, Replicate and Reddit. */
 
 /** Ages in days of the repositories searched: the last week, and the last month for those that keep growing. */
 const CREATED_WITHIN_DAYS = [7, 30]
@@ -170,4 +170,92 @@ export function replicate(client: SourceClient, base: string, token: string | nu
 function cursorOf(next: string | null | undefined): string | null {
   const query = next?.split('?')[1]
   return query === undefined ? null : new URLSearchParams(query).get('cursor') || null
+}
+
+const SUBREDDITS = ['MachineLearning', 'LocalLLaMA', 'StableDiffusion']
+
+const REDDIT_POSTS_MAX = 100
+
+/** Reddit issues tokens at one host and accepts them at another; any other base does both. */
+const REDDIT_BASE = 'https://www.reddit.com'
+const REDDIT_OAUTH_BASE = 'https://oauth.reddit.com'
+
+const REDDIT_CREDENTIAL = 'REDDIT_CLIENT_ID and REDDIT_CLIENT_SECRET'
+
+const redditGrant = z.object({ access_token: z.string().regex(/^[\x21-\x7e]+$/, 'must be a token') })
+
+const redditListing = z
+  .object({ data: z.object({ children: listOfRows }) })
+  .transform(({ data }) => data.children)
+
+/** Skips posts for adults, and those pinned by a moderator. */
+const redditPost = z
+  .object({
+    kind: z.literal('t3'),
+    data: z.object({
+      id: z.string(),
+      title: z.string(),
+      permalink: z.string().startsWith('/'),
+      subreddit: z.string().nullish(),
+      score: z.int().nullish(),
+      num_comments: z.int().nullish(),
+      created_utc: unixSeconds.nullish(),
+      link_flair_text: z.string().nullish(),
+      over_18: z.boolean().nullish(),
+      stickied: z.boolean().nullish(),
+      author: z.string().nullish(),
+    }),
+  })
+  .transform(({ data: post }): SourceRow | null => {
+    if (post.over_18 === true || post.stickied === true) return null
+    return {
+      sourceId: post.id,
+      title: post.title,
+      channel: 'top',
+      // The post itself, where its votes and its discussion are; its link is often a picture.
+      url: `${REDDIT_BASE}${post.permalink}`,
+      points: post.score,
+      comments: post.num_comments,
+      publishedAt: post.created_utc,
+      author: post.author,
+      tags: [post.subreddit, post.link_flair_text],
+    }
+  })
+
+/** Credentials of the application at Reddit; null if a setting is missing. */
+export interface RedditCredentials {
+  id: string | null
+  secret: string | null
+}
+
+/** Reddit: the week's top posts of the subreddits on machine learning, as an application without a user. */
+export function reddit(client: SourceClient, base: string, { id, secret }: RedditCredentials): LiveSource {
+  const missing = [
+    ...(id === null ? ['REDDIT_CLIENT_ID'] : []),
+    ...(secret === null ? ['REDDIT_CLIENT_SECRET'] : []),
+  ]
+  return liveSource(client, 'hype:reddit', missing, async function* (batch) {
+    const application = Buffer.from(`${id ?? ''}:${secret ?? ''}`).toString('base64')
+    const { access_token: token } = await batch.fetchJson({
+      url: `${base}/api/v1/access_token`,
+      form: { grant_type: 'client_credentials' },
+      headers: { authorization: `Basic ${application}` },
+      credential: REDDIT_CREDENTIAL,
+      shape: redditGrant,
+    })
+    const listBase = base === REDDIT_BASE ? REDDIT_OAUTH_BASE : base
+    const query = new URLSearchParams({ t: 'week', limit: String(REDDIT_POSTS_MAX), raw_json: '1' })
+    for (const subreddit of SUBREDDITS) {
+      const url = `${listBase}/r/${subreddit}/top.json?${query.toString()}`
+      const headers = { authorization: `Bearer ${token}` }
+      const list = {
+        url,
+        headers,
+        credential: REDDIT_CREDENTIAL,
+        maxBytes: LIST_MAX_BYTES,
+        shape: redditListing,
+      }
+      yield await batch.putList(list, redditPost)
+    }
+  })
 }

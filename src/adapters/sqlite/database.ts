@@ -1,12 +1,17 @@
+import { accessSync, constants, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { InStatement } from '@libsql/client'
+import { createClient } from '@libsql/client/sqlite3'
 import type { Clock, ChangeToken } from '../../domain/ports.ts'
+import { storageUnavailable } from '../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
-import { engineOf, readOnlyClient } from './engine.ts'
-import type { Engine } from './engine.ts'
+import { ABSENT, fileChangeToken } from '../change-token.ts'
+import { isBusy, translateError, guardClient, walPathOf } from './guard.ts'
 import type { Journal } from './guard.ts'
 import { applyMigrations, migrationsOf } from './migrate.ts'
 import type { StoreName } from './migrate.ts'
-import type { StoreClient } from './rows.ts'
-import { isBusy, translateError } from './guard.ts'
+import type { StoreClient, SqlReader } from './rows.ts'
 
 /** Options for opening one store's database. */
 export interface DatabaseOptions {
@@ -124,4 +129,156 @@ function lazyDatabase(engine: Engine, prepare: (client: StoreClient) => Promise<
     },
     close: reset,
   }
+}
+
+/** Storage of a database: a file, a server, or memory for tests. */
+export interface Engine {
+  /** Name of the database in error messages. */
+  name: string
+  /** @throws Refusal `storage_unavailable` */
+  open(): Promise<StoreClient>
+  /** Called after an opened database has been migrated. */
+  ready(): void
+  /** Returns false if the opened file has been replaced or removed, or did not exist and is not ready. */
+  isCurrent(): boolean
+  /** @throws Refusal `storage_unavailable` if a database that existed has disappeared */
+  requirePresent(): void
+  /** Returns the change token of the whole database. */
+  changeToken(fileClock: Clock): ChangeToken
+}
+
+interface EngineOptions {
+  nativeBusyMs: number
+  retryMs: number
+  /** Journal of a file; default `rollback`. */
+  journal?: Journal
+  /** If true, a file is never created, and its engine refuses writes. */
+  readOnly?: boolean
+  /** Executed on every connection of a file before each use. */
+  settings?: string
+}
+
+export function engineOf(location: DatabaseLocation, options: EngineOptions): Engine {
+  if (location.url === ':memory:') return memoryEngine(options)
+  if (location.url.startsWith('file:')) return fileEngine(location.url, options)
+  return serverEngine(location, options)
+}
+
+function fileEngine(url: string, options: EngineOptions): Engine {
+  const { nativeBusyMs, retryMs, readOnly = false, journal = 'rollback', settings = '' } = options
+  const path = fileURLToPath(url)
+  const name = `the database ${path}`
+  const walPath = journal === 'wal' || journal === 'wal-fast' ? walPathOf(path) : null
+  let existed = false
+  let openedInode: bigint | null = null
+
+  const inode = (): bigint | null => {
+    try {
+      return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino ?? null
+    } catch (cause) {
+      throw storageUnavailable(`${name} cannot be reached`, cause)
+    }
+  }
+
+  return {
+    name,
+    async open() {
+      requireFolder(dirname(path))
+      if (readOnly && inode() === null) throw storageUnavailable(`${name} does not exist`)
+      const client = createClient({ url, timeout: nativeBusyMs, concurrency: 1 })
+      openedInode = inode()
+      return guardClient(client, retryMs, {
+        journal,
+        walPath,
+        settings: readOnly ? `${QUERY_ONLY};${settings}` : settings,
+      })
+    },
+    ready() {
+      existed = true
+      openedInode = inode()
+    },
+    // An open connection would keep reading a replaced or removed file through the old descriptor.
+    isCurrent: () => openedInode !== null && inode() === openedInode,
+    requirePresent() {
+      // Opening creates a missing file, which is right at the first start and wrong for a file that has
+      // disappeared.
+      if (existed && inode() === null) throw storageUnavailable(`${name} has disappeared`)
+    },
+    changeToken(fileClock) {
+      // While a journal exists, the file alone does not determine the contents.
+      const journalToken = fileChangeToken([`${path}-journal`, `${path}-wal`], fileClock)
+      return journalToken === `${ABSENT}|${ABSENT}` ? fileChangeToken([path], fileClock) : null
+    },
+  }
+}
+
+/** @throws Refusal `storage_unavailable` if a folder is missing: an unmounted disk is not an empty database */
+export function requireFolder(folder: string): void {
+  try {
+    accessSync(folder, constants.R_OK | constants.X_OK)
+  } catch (cause) {
+    throw storageUnavailable(`the folder ${folder} does not exist or this user cannot open it`, cause)
+  }
+}
+
+/**
+ * Creates the engine of a server. It has no change token: a server reports nothing that identifies an unchanged
+ * ledger.
+ */
+function serverEngine(location: DatabaseLocation, { retryMs }: EngineOptions): Engine {
+  const { protocol, host, pathname } = new URL(location.url)
+  // Omits user, password and query, which may hold secrets.
+  const name = `the database server ${protocol}//${host}${pathname === '/' ? '' : pathname}`
+  return {
+    ...UNWATCHED,
+    name,
+    // Loading the client of servers takes longer than auditing a small archive.
+    open: async () => (await import('./server-client.ts')).serverClient(location, name, retryMs),
+  }
+}
+
+function memoryEngine({ nativeBusyMs, retryMs }: EngineOptions): Engine {
+  const open = async (): Promise<StoreClient> =>
+    guardClient(createClient({ url: ':memory:', timeout: nativeBusyMs, concurrency: 1 }), retryMs)
+  return { ...UNWATCHED, name: 'the database in memory', open }
+}
+
+const UNWATCHED = {
+  ready: (): void => undefined,
+  isCurrent: (): boolean => true,
+  requirePresent: (): void => undefined,
+  changeToken: (): ChangeToken => null,
+}
+
+/** Makes the engine refuse writes with SQLITE_READONLY. */
+export const QUERY_ONLY = 'PRAGMA query_only = ON'
+
+/**
+ * Wraps a client so that it accepts only single SELECT statements. The engine itself refuses writes; this also
+ * excludes settings and ATTACH.
+ */
+function readOnlyClient(client: StoreClient): StoreClient {
+  return {
+    execute: selectOnly(client),
+    batch: (statements) => (statements.every(isSelect) ? client.batch(statements, 'read') : refuseWrite()),
+    snapshot: (revision, read) =>
+      client.snapshot(revision, (reader) => read({ execute: selectOnly(reader) })),
+    batchWithin: refuseWrite,
+    transact: refuseWrite,
+    makeDurable: refuseWrite,
+    close: () => client.close(),
+  }
+}
+
+function selectOnly(reader: SqlReader): SqlReader['execute'] {
+  return (statement) => (isSelect(statement) ? reader.execute(statement) : refuseWrite())
+}
+
+/** No statement that begins with SELECT writes in SQLite. */
+function isSelect(statement: InStatement): boolean {
+  return /^\s*SELECT\b/i.test(typeof statement === 'string' ? statement : statement.sql)
+}
+
+function refuseWrite(): Promise<never> {
+  return Promise.reject(new Error('this handle is read-only and accepts only SELECT'))
 }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { engineOf } from '../../../src/adapters/sqlite/engine.ts'
+import { engineOf } from '../../../src/adapters/sqlite/database.ts'
 import { openServerRequests, wasNeverSent } from '../../../src/adapters/sqlite/server-client.ts'
 import { localSource, unreachableUrl } from '../../support/local-source.ts'
 import { UNAVAILABLE } from '../../support/refusals.ts'
