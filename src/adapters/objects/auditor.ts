@@ -3,7 +3,7 @@ import type { Objects, ObjectsAuditor } from '../../domain/ports.ts'
 import { OBJECT_MAX_BYTES, Refusal, StorageFault, messageOf } from '../../domain/refusal.ts'
 import type { StoreLocation } from '../../domain/refusal.ts'
 import { examineWhole } from '../../domain/year/envelope.ts'
-import { endsOf, objectPath, readIdentity } from '../../domain/year/examine.ts'
+import { objectPath, summarizeBytes } from '../../domain/year/examine.ts'
 import type { NoBytes, ObjectOutcome, ReadFile, ReadObject } from '../../domain/year/examine.ts'
 import { READ_ERROR } from '../../domain/year/finding.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
@@ -45,14 +45,9 @@ export function storeAuditor(
 
 const SHA256_DIGITS = 64
 
-/** Reads the digest, size and identity of an object. The digest is calculated outside the main thread. */
-async function summarize(read: ReadFile): Promise<ReadObject> {
-  if (read.found !== 'bytes') return read
-  const { byteLength: byteSize } = read.bytes
-  const identity = readIdentity(endsOf(read.bytes))
-  // It hashes a copy: the next file may be read into the same buffer.
-  const digest = await crypto.subtle.digest('SHA-256', read.bytes)
-  return { found: 'bytes', byteSize, sha256: Buffer.from(digest).toString('hex'), identity }
+/** Reads the digest, size and identity of an object. */
+function summarize(read: ReadFile): ReadObject {
+  return read.found === 'bytes' ? { found: 'bytes', ...summarizeBytes(read.bytes) } : read
 }
 
 function prove(manifest: Manifest, read: ReadFile): ObjectOutcome {
