@@ -37,8 +37,8 @@ client.close()
 
 /** @returns {Promise<string[]>} the next, empty batch */
 async function insert(batch) {
-  const rows = { sql: INSERT, args: [`[${batch.join(',')}]`] }
-  await client.batch([rows, { sql: INDEX, args: [inserted] }], 'write')
+  const lines = { sql: INSERT, args: [`[${batch.join(',')}]`] }
+  await client.batch([lines, { sql: INDEX, args: [inserted] }], 'write')
   inserted += batch.length
   // The driver frees a statement's memory only after a turn of the event loop.
   await new Promise((resolve) => setImmediate(resolve))

@@ -39,8 +39,11 @@ type CutReason = 'unread' | 'pipelined' | 'peer_connections' | 'connections' | '
 /** A request whose response has not ended. */
 interface OpenRequest {
   response: ServerResponse
-  handle: () => void
+  handle: Handle
 }
+
+/** @param peer the address of the connection as requests are counted by; null for a trusted proxy */
+type Handle = (peer: string | null) => void
 
 interface Connection {
   socket: Socket
@@ -69,7 +72,7 @@ export interface ConnectionTracker {
    *
    * @param isLast true if the bytes after this request cannot be trusted
    */
-  receive(request: IncomingMessage, response: ServerResponse, handle: () => void, isLast: boolean): void
+  receive(request: IncomingMessage, response: ServerResponse, handle: Handle, isLast: boolean): void
   responseEnded(socket: Socket): void
   count(): number
   /** Closes idle connections; Node's own method skips those that have not sent a request yet. */
@@ -147,14 +150,14 @@ export function boundConnections(
       const { length } = connection.requests
       // Node emits all requests of one chunk, even after the connection was paused.
       if (length > bounds.requests) cutConnection(socket, 'pipelined')
-      else if (length === 1) handle()
+      else if (length === 1) handle(connection.peer)
     },
     responseEnded(socket) {
       const connection = open.get(socket)
       if (connection === undefined) return
       connection.requests.shift()
       connection.idleSince = performance.now()
-      if (socket.writable) connection.requests[0]?.handle()
+      if (socket.writable) connection.requests[0]?.handle(connection.peer)
     },
     count: () => open.size,
     closeUnused() {

@@ -195,7 +195,12 @@ function serveRequests(server: Server, app: H3, options: ListenOptions): Connect
       res.destroy()
     }
   }
-  const serve = (request: IncomingMessage, response: ServerResponse, framing: FramingFault | null): void => {
+  const serve = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    framing: FramingFault | null,
+    peer: string | null,
+  ): void => {
     const startedAt = performance.now()
     requests?.recordStart()
     const id = requestId({ get: (name) => request.headers[name]?.toString() ?? null })
@@ -220,7 +225,7 @@ function serveRequests(server: Server, app: H3, options: ListenOptions): Connect
     })
     if (framing !== null) return refuseFraming(response, framing, id)
     const forwardedFor = request.headers['x-forwarded-for']?.toString() ?? null
-    const address = clientAddress(request.socket.remoteAddress, forwardedFor, trustedProxies)
+    const address = peer ?? clientAddress(request.socket.remoteAddress, forwardedFor, trustedProxies)
     turns.take(address, (endTurn) => {
       if (request.socket.destroyed) endTurn()
       else void handle(request, response, endTurn)
@@ -230,7 +235,12 @@ function serveRequests(server: Server, app: H3, options: ListenOptions): Connect
   server.removeAllListeners('request')
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const framing = framingFault(request)
-    connections.receive(request, response, () => serve(request, response, framing), framing !== null)
+    connections.receive(
+      request,
+      response,
+      (peer) => serve(request, response, framing, peer),
+      framing !== null,
+    )
   })
   return connections
 }
