@@ -69,12 +69,7 @@ export function examineBytes(manifest: Manifest, bytes: Uint8Array): ObjectProbl
 
 /** The part of {@link examineBytes} that needs no manifest. */
 export function summarizeBytes(bytes: Uint8Array): BytesSummary {
-  return { byteSize: bytes.byteLength, sha256: sha256Hex(bytes), identity: readIdentity(endsOf(bytes)) }
-}
-
-/** Both ends of an envelope, as {@link readIdentity} reads them. */
-export function endsOf(bytes: Uint8Array): Parameters<typeof readIdentity>[0] {
-  return { first: bytes.subarray(0, ENDS_BYTES.first), last: bytes.subarray(-ENDS_BYTES.last) }
+  return { byteSize: bytes.byteLength, sha256: sha256Hex(bytes), identity: readIdentity(bytes) }
 }
 
 /**
@@ -171,7 +166,7 @@ function identityText(identity: Record<string, unknown>): string {
   return JSON.stringify(Object.values(identity))
 }
 
-/** Bytes that {@link readIdentity} needs from each end of an envelope. */
+/** Bytes that {@link readIdentity} reads at each end of an envelope. */
 const ENDS_BYTES = { first: 1024, last: 128 }
 
 const ascii = new TextDecoder('latin1')
@@ -189,9 +184,9 @@ const LAST_MEMBER =
  * first, `archivedAt` last, nothing escaped. null otherwise; the whole text must be parsed then. Of a repeated name at
  * one end the last one counts.
  */
-export function readIdentity(ends: { first: Uint8Array; last: Uint8Array }): string | null {
-  const leading = LEADING_MEMBERS.exec(ascii.decode(ends.first))?.[1]
-  const last = LAST_MEMBER.exec(ascii.decode(ends.last))?.[1]
+function readIdentity(bytes: Uint8Array): string | null {
+  const leading = LEADING_MEMBERS.exec(ascii.decode(bytes.subarray(0, ENDS_BYTES.first)))?.[1]
+  const last = LAST_MEMBER.exec(ascii.decode(bytes.subarray(-ENDS_BYTES.last)))?.[1]
   if (leading === undefined || last === undefined) return null
   return identityText(identityIn(JSON.parse(`{${leading}"archivedAt":${last}}`) as EnvelopeMembers))
 }
