@@ -15,11 +15,15 @@ import { ITEM_PATH, itemHref, withQuery } from '../layout.ts'
 import type { View } from '../rendered-pages.ts'
 import { htmlOf, refusalsOf, section } from '../sections.ts'
 import type { Section, SectionPage } from '../sections.ts'
-import { hasYearChart, yearRanksSection } from './year-ranks.ts'
-import { readYearRecord, standingIn } from './year-record.ts'
-import type { YearRecord } from './year-record.ts'
-import { chartFigure, numbersTable } from './chart-table.ts'
-import type { ChartRow } from './chart-table.ts'
+import {
+  hasYearChart,
+  yearRanksSection,
+  readYearRecord,
+  standingIn,
+  chartFigure,
+  numbersTable,
+} from './year-ranks.ts'
+import type { YearRecord, ChartRow } from './year-ranks.ts'
 
 /** What the sections of the page are rendered from; each section that needs a failed read shows why it failed. */
 interface ItemReads {

@@ -1,31 +1,31 @@
 import { COLUMNS, COLUMN_NAMES } from '../../../domain/feed/columns.ts'
+import { parseKey } from '../../../domain/feed/search/search.ts'
 import type { ItemTrend } from '../../../domain/feed/search/search.ts'
 import { onceFor } from '../../../domain/once.ts'
 import { Refusal } from '../../../domain/refusal.ts'
-import { formatInstant } from '../../../domain/time.ts'
+import { formatInstant, addDays } from '../../../domain/time.ts'
 import type { Day, Instant } from '../../../domain/time.ts'
-import { atOfStop } from '../../../domain/year/history/calendar.ts'
+import { atOfStop, momentAt } from '../../../domain/year/history/calendar.ts'
 import type { TimelineStop, YearPosition } from '../../../domain/year/history/calendar.ts'
-import { stayOf } from '../../../domain/year/history/rank-history.ts'
+import { stayOf, lastStops } from '../../../domain/year/history/rank-history.ts'
+import { lastCompleteDay } from '../../../domain/year/ledger.ts'
 import type { Manifest } from '../../../domain/year/ledger.ts'
 import { trendContract } from '../../feed/search-routes.ts'
 import { codeOf } from '../../route.ts'
 import { ITEM_CHART_PATH } from '../../year/rank-routes.ts'
-import { itemChartOf } from '../../year/item-chart.ts'
-import { manifestsOf } from '../../year/year-lists.ts'
-import { NOTHING, formatDay, html } from '../html.ts'
+import { itemChartOf, itemChartSvg } from '../../year/item-chart.ts'
+import type { ItemChart } from '../../year/item-chart.ts'
+import { manifestsOf, stopsOnce, PUBLICATIONS_MAX } from '../../year/year-lists.ts'
+import type { ListsByDigest } from '../../year/year-lists.ts'
+import { NOTHING, formatDay, html, formatCounted, formatCount } from '../html.ts'
 import type { Html } from '../html.ts'
 import { ITEM_PATH, withQuery } from '../layout.ts'
 import type { View } from '../rendered-pages.ts'
 import { section } from '../sections.ts'
 import type { Section, SectionRefusal } from '../sections.ts'
-import { daysOf, refusalOfYear } from '../year/time-travel.ts'
+import { daysOf, refusalOfYear, parseTime } from '../year/time-travel.ts'
 import { shareBox } from '../year/year-chart.ts'
 import { ranksByDay, stayText } from '../year/rows.ts'
-import { chartFigure, numbersTable } from './chart-table.ts'
-import type { ChartRow } from './chart-table.ts'
-import { positionIn } from './year-record.ts'
-import type { YearRecord } from './year-record.ts'
 
 /** Publications and gaps per page of the chart. */
 const STOPS_PER_PAGE = 31
@@ -171,4 +171,151 @@ function pageLinks(
     ...(earlier ? [{ at: atOfStop(earlier, now), text: 'Earlier' }] : []),
     ...(later ? [{ at: atOfStop(later, now), text: 'Later' }] : []),
   ]
+}
+
+/** The ranks of one item in the publications up to the requested moment. */
+export interface YearRecord {
+  key: string
+  stops: readonly TimelineStop[]
+  /** Index of the shown stop; -1 before the first one. */
+  stopIndex: number
+  /** The newest publications up to that stop, ascending, whose verified lists are read. */
+  manifests: readonly Manifest[]
+  lists: ListsByDigest
+  now: Instant
+}
+
+/** Reads the ranks of the item of a page from verified bytes. @throws Refusal of the key, the time or the archive */
+export async function readYearRecord({ sources, now, query }: View): Promise<YearRecord> {
+  const key = parseKey(query.params)
+  const at = parseTime(query.params, 'at', 'invalid_at', now) ?? now
+  const proved = await sources.publications.entries()
+  const stops = stopsOnce(proved)
+  const { stopIndex } = momentAt(proved.timeline, stops, at)
+  const manifests = manifestsOf(lastStops(stops, stopIndex, PUBLICATIONS_MAX))
+  return { key, stops, stopIndex, manifests, lists: await sources.lists(manifests), now }
+}
+
+/** The position of an item in a publication; null if it is not listed, undefined for an older layout. */
+function positionIn(
+  { lists, key }: Pick<YearRecord, 'lists' | 'key'>,
+  { sha256 }: Manifest,
+): YearPosition | null | undefined {
+  const list = lists.get(sha256)
+  return list ? (list.positions.get(key) ?? null) : undefined
+}
+
+/**
+ * Where an item stands in the Top Year, in a phrase; nothing if that is not known.
+ *
+ * @param firstDay first day on which the item was observed: no earlier publication can list it
+ */
+export function standingIn(record: YearRecord, firstDay: Day | null): Html {
+  const { stops, stopIndex, manifests } = record
+  const [before, newest] = [manifests.at(-2), manifests.at(-1)]
+  if (!newest) return NOTHING
+  const position = positionIn(record, newest)
+  if (position === undefined) return NOTHING
+  const isNow = stopIndex === stops.length - 1
+  const list = isNow ? 'Top Year' : `Top Year up to ${formatDay(newest.asOfDay)}`
+  if (position) {
+    const rank = position.popular ?? position.rank
+    return html`<strong>#${rank ?? '–'}</strong> in
+      ${list}${position.popular === null ? ownList(record, newest) : ''}
+      ${before ? comparedWith(record, before, newest) : NOTHING}`
+  }
+  const last = manifests.findLast((manifest) => positionIn(record, manifest))
+  if (last) return html`Left the Top Year after ${formatDay(last.asOfDay)}`
+  if (!isNow) return html`Not in the ${list}`
+  if (isWholeRecord(record, firstDay)) return html`Never in the Top Year`
+  const known = manifests.filter((manifest) => positionIn(record, manifest) !== undefined)
+  return html`Not in the newest ${formatCounted(known.length, 'Top Years')}`
+}
+
+/** The list of the item's source in a publication. */
+function ownList({ lists, key }: YearRecord, { sha256 }: Manifest): string {
+  const own = COLUMN_NAMES.find((name) => lists.get(sha256)?.ranks[name].has(key))
+  return own === undefined ? '' : `, ${COLUMNS[own]}`
+}
+
+/** The rank in the publication before. */
+function comparedWith(record: YearRecord, before: Manifest, newest: Manifest): Html {
+  const position = positionIn(record, before)
+  if (position === undefined) return NOTHING
+  const day = dayOfPrevious(record, before, newest)
+  return position === null
+    ? html`(new since ${day})`
+    : html`(${day} #${position.popular ?? position.rank ?? '–'})`
+}
+
+function dayOfPrevious({ stops, stopIndex, now }: YearRecord, before: Manifest, newest: Manifest): string {
+  if (before.asOfDay !== addDays(newest.asOfDay, -1)) return formatDay(before.asOfDay)
+  const isNewest = stopIndex === stops.length - 1 && newest.asOfDay === lastCompleteDay(now)
+  return isNewest ? 'yesterday' : 'the day before'
+}
+
+/** True if every publication that can list an item is read. */
+function isWholeRecord({ stops, manifests, lists }: YearRecord, firstDay: Day | null): boolean {
+  if (firstDay === null) return false
+  const possible = manifestsOf(stops).filter(({ asOfDay }) => asOfDay >= firstDay)
+  return possible.every((manifest) => manifests.includes(manifest) && lists.get(manifest.sha256))
+}
+
+/** A column of numbers by day. */
+interface Series<Row> {
+  title: string
+  valueOf: (row: Row) => number | null
+}
+
+/** A day with numbers, or days without numbers and the reason. */
+export type ChartRow<Row> = { day: Day; row: Row } | { days: string; reason: string }
+
+interface NumbersTable<Row> {
+  /** Id of the table. */
+  id: string
+  caption: string
+  series: readonly Series<Row>[]
+  rows: readonly ChartRow<Row>[]
+}
+
+/** Renders the ranks of an item over time as a picture in the colours of the page. */
+export function chartFigure(chart: Omit<ItemChart, 'theme'>): Html {
+  const svg: Html = { html: itemChartSvg({ ...chart, theme: 'page' }) }
+  return html`<figure class="over-time">${svg}</figure>`
+}
+
+/** Renders numbers by day as a folded table. Days without an observation are separate rows. */
+export function numbersTable<Row>({ id, caption, series, rows }: NumbersTable<Row>): Html {
+  return html`<details class="folded">
+    <summary>${caption}, as a table</summary>
+    <div class="wide rows" tabindex="0" role="group" aria-label="${caption}">
+      <table class="compared" id="${id}">
+        <caption class="unseen">
+          ${caption}
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">Day</th>
+            ${series.map(({ title }) => html`<th scope="col" class="number">${title}</th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          ${rows.map((chartRow) => rowOf(chartRow, series))}
+        </tbody>
+      </table>
+    </div>
+  </details>`
+}
+
+function rowOf<Row>(chartRow: ChartRow<Row>, series: readonly Series<Row>[]): Html {
+  if ('reason' in chartRow)
+    return html`<tr class="absent">
+      <th scope="row">${chartRow.days}</th>
+      <td colspan="${series.length}">${chartRow.reason}</td>
+    </tr>`
+  const numbers = series.map(({ valueOf }) => valueOf(chartRow.row))
+  return html`<tr>
+    <th scope="row">${chartRow.day}</th>
+    ${numbers.map((number) => html`<td>${number === null ? '–' : formatCount(number)}</td>`)}
+  </tr>`
 }

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { addDays } from '../../../../src/domain/time.ts'
 import type { TimelineStop, YearPosition } from '../../../../src/domain/year/history/calendar.ts'
 import type { Manifest } from '../../../../src/domain/year/ledger.ts'
-import { standingIn } from '../../../../src/server/page/item/year-record.ts'
-import type { YearRecord } from '../../../../src/server/page/item/year-record.ts'
+import { standingIn } from '../../../../src/server/page/item/year-ranks.ts'
+import type { YearRecord } from '../../../../src/server/page/item/year-ranks.ts'
 
 /** The place of the item in a publication: in Popular, in the list of its source alone, absent, or of an older layout. */
 type Place = { popular: number } | { own: number } | 'absent' | 'older'
