@@ -21,7 +21,7 @@ import {
   searchSubscriptions,
   sourceSelect,
 } from './feed-rule.ts'
-import { SEARCH_PATH } from './header.ts'
+import { SEARCH_PATH } from './layout.ts'
 import { NOTHING, formatCount, formatCounted, html, selectField } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageQuery } from './layout.ts'

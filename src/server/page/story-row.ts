@@ -4,8 +4,7 @@ import { isHttpUrl } from '../../domain/address.ts'
 import type { Instant } from '../../domain/time.ts'
 import { NOTHING, ageAt, formatCount, html, isolated } from './html.ts'
 import type { Html } from './html.ts'
-import { CHAT_PATH } from './header.ts'
-import { itemHref } from './layout.ts'
+import { CHAT_PATH, itemHref } from './layout.ts'
 
 /** The displayed fields of an item of a live period or the Year. */
 export interface PageItem extends NamedItem {
