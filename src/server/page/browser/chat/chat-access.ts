@@ -1,9 +1,8 @@
 import type { Remaining } from '../../../../domain/agent/conversation.ts'
 import type { AgentConfig } from '../../../../domain/agent/schema.ts'
 import { store, stored, make } from '../dom.ts'
-import { chatConfig, chatService } from './chat-service.ts'
-import { problemMessage } from './chat-messages.ts'
-import type { chatParts } from './chat-sheet.ts'
+import { chatConfig, chatService, problemMessage } from './chat-service.ts'
+import type { chatParts } from './chat-view.ts'
 
 /** Where the messages left are kept in this tab. */
 const STORED = 'dash-chat-left'

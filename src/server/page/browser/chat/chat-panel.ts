@@ -2,8 +2,16 @@ import { replayOf } from '../../../../domain/agent/conversation.ts'
 import type { Replay, ReplayOptions } from '../../../../domain/agent/conversation.ts'
 import type { LiveSort } from '../../../../domain/feed/live-sort.ts'
 import { chatAccess } from './chat-access.ts'
-import { bindControls, chatParts, chatSettings, sheetControls } from './chat-sheet.ts'
-import { omissionsOf, showTurn, divide, turnView } from './chat-view.ts'
+import {
+  bindControls,
+  chatParts,
+  chatSettings,
+  sheetControls,
+  omissionsOf,
+  showTurn,
+  divide,
+  turnView,
+} from './chat-view.ts'
 import type { TurnView } from './chat-view.ts'
 import { copy, store, stored } from '../dom.ts'
 
