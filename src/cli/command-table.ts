@@ -112,7 +112,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     example: 'dash import archive older-publications',
     argument: new Argument('<dir>', 'folder with manifests.ndjson and the files it names'),
     job: () => 'import-archive',
-    load: async () => (await import('./commands/archive/import-archive.ts')).importArchiveCommand,
+    load: async () => (await import('./commands/archive.ts')).importArchiveCommand,
   },
   {
     name: 'collect',
@@ -172,7 +172,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--limit <n>', 'maximum number of items (1 to 100, default 20)'),
       option('--url <base>', 'read the public API of another host instead of the data folder'),
     ],
-    load: async () => (await import('./commands/feed/top.ts')).topCommand,
+    load: async () => (await import('./commands/top.ts')).topCommand,
   },
   {
     name: 'reindex',
@@ -198,14 +198,14 @@ export const COMMANDS: readonly CommandSpec[] = [
       ),
     ],
     job: ({ dryRun }) => (dryRun ? null : 'publish-year'),
-    load: async () => (await import('./commands/publish-year.ts')).publishYearCommand,
+    load: async () => (await import('./commands/publish.ts')).publishYearCommand,
   },
   {
     name: 'checkpoint',
     group: 'Publish',
     description: 'sign the checkpoint of the ledger unless publish-year already signed it',
     example: 'dash checkpoint --json',
-    load: async () => (await import('./commands/archive/signed-log.ts')).checkpointCommand,
+    load: async () => (await import('./commands/publish.ts')).checkpointCommand,
   },
   {
     name: 'log-key',
@@ -220,7 +220,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     example: 'dash log-key new log.key',
     argument: new Argument('[file]', 'file to write (default: DASH_LOG_KEY_FILE)'),
     options: [option('--replaces <file>', 'key file whose keys sign too until you remove their lines')],
-    load: async () => (await import('./commands/archive/signed-log.ts')).newLogKeyCommand,
+    load: async () => (await import('./commands/publish.ts')).newLogKeyCommand,
   },
   {
     name: 'export',
@@ -230,7 +230,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     argument: new Argument('<target>', 'a folder, or a bucket as s3://BUCKET/PREFIX?endpoint=URL'),
     options: [toggle('--page', 'write pages for readers too, one for each publication, and feeds')],
     job: () => 'export',
-    load: async () => (await import('./commands/archive/export.ts')).exportCommand,
+    load: async () => (await import('./commands/archive.ts')).exportCommand,
   },
   {
     name: 'verify-archive',
@@ -248,7 +248,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--jobs <n>', 'objects to read in parallel (default: one per core)'),
     ],
     job: ({ url }) => (url === undefined ? 'verify-archive' : 'verify-host'),
-    load: async () => (await import('./commands/verify/verify-archive.ts')).verifyArchiveCommand,
+    load: async () => (await import('./commands/verify.ts')).verifyArchiveCommand,
   },
   {
     name: 'verify',
@@ -257,7 +257,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     example: 'dash verify year.json year.json.tlog-proof --policy policy',
     argument: new Argument('<files...>', 'the publication, then its proof file'),
     options: [option('--policy <file>', 'policy file: the keys whose signatures to require')],
-    loadBare: async () => (await import('./commands/verify/verify-proof.ts')).verifyProofCommand,
+    loadBare: async () => (await import('./commands/verify.ts')).verifyProofCommand,
   },
   {
     name: 'evaluate-models',
@@ -368,6 +368,6 @@ export const COMMANDS: readonly CommandSpec[] = [
       ).makeOptionMandatory(),
     ],
     job: () => 'copy-archive',
-    load: async () => (await import('./commands/archive/copy-archive.ts')).copyArchiveCommand,
+    load: async () => (await import('./commands/archive.ts')).copyArchiveCommand,
   },
 ]

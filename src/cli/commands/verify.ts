@@ -1,32 +1,33 @@
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
-import { Refusal } from '../../../domain/refusal.ts'
-import { utf8Text } from '../../../domain/text.ts'
-import { parseDay } from '../../../domain/time.ts'
-import { describeFinding, isDamage } from '../../../domain/year/finding.ts'
-import { parseHead } from '../../../domain/year/ledger.ts'
-import type { AuditedContents, KeptHead } from '../../../domain/year/ledger.ts'
-import { newestNoteSize } from '../../../domain/year/log/log-history.ts'
-import type { Checkpoint } from '../../../domain/year/log/signed-note.ts'
-import { parseSample } from '../../../domain/year/sample.ts'
-import { audit } from '../../../jobs/archive/audit.ts'
+import { Refusal, messageOf } from '../../domain/refusal.ts'
+import { utf8Text } from '../../domain/text.ts'
+import { parseDay } from '../../domain/time.ts'
+import { describeFinding, isDamage } from '../../domain/year/finding.ts'
+import { parseHead } from '../../domain/year/ledger.ts'
+import type { AuditedContents, KeptHead } from '../../domain/year/ledger.ts'
+import { newestNoteSize } from '../../domain/year/log/log-history.ts'
+import { parsePolicy } from '../../domain/year/log/signed-note.ts'
+import type { Checkpoint, VerifierKey } from '../../domain/year/log/signed-note.ts'
+import { parseSample } from '../../domain/year/sample.ts'
+import { verifyPublication } from '../../domain/year/log/log-proof.ts'
+import { audit } from '../../jobs/archive/audit.ts'
 import type {
   ArchiveReader,
   AuditOptions,
   AuditProgress,
   VerifyReport,
   VerifyResult,
-} from '../../../jobs/archive/audit.ts'
-import { ownArchive } from '../../../jobs/archive/own-archive.ts'
-import type { Container } from '../../container.ts'
-import type { CommandContext } from '../../context.ts'
-import { isUnfounded, requireFolders } from '../../data-folder.ts'
-import { EXIT, describeError, exitCodeOf } from '../../exit-codes.ts'
-import { leaveAuditRecord } from '../../job-records.ts'
-import { flagValue, hostFlag, wholeFlag } from '../../settings/environment.ts'
-import { counted } from '../../terminal.ts'
-import type { Terminal } from '../../terminal.ts'
-import { readFile, readPolicy } from './verify-proof.ts'
+} from '../../jobs/archive/audit.ts'
+import { ownArchive } from '../../jobs/archive/own-archive.ts'
+import type { Container } from '../container.ts'
+import type { CommandContext, BareContext } from '../context.ts'
+import { isUnfounded, requireFolders } from '../data-folder.ts'
+import { EXIT, describeError, exitCodeOf } from '../exit-codes.ts'
+import { leaveAuditRecord } from '../job-records.ts'
+import { flagValue, hostFlag, wholeFlag, readNamedFile } from '../settings/environment.ts'
+import { counted, escaped } from '../terminal.ts'
+import type { Terminal } from '../terminal.ts'
 
 interface VerifyFlags {
   sample?: string
@@ -115,7 +116,7 @@ async function openHost(
   { policy, state }: VerifyFlags,
 ): Promise<{ archive: ArchiveReader; hasOwn: boolean }> {
   if (payloads) throw new Refusal('usage', '--payloads needs the stored objects; remove --payloads or --url')
-  const { hostArchive } = await import('../../../jobs/archive/host-archive.ts')
+  const { hostArchive } = await import('../../jobs/archive/host-archive.ts')
   const ports = {
     published: await container.publishedHistory(base),
     seenLogs: await container.seenLogs(
@@ -220,4 +221,67 @@ function megabytes(bytes: number): string {
 /** Returns the notes of a forked log below the summary; empty without a fork. */
 function forkText({ log }: Pick<VerifyReport, 'log'>): string {
   return (log?.fork ?? []).map(({ file, note }) => `\n${file}:\n${note}`).join('')
+}
+
+/**
+ * Runs `dash verify`: verifies a publication against its proof file. Without a policy, any signer is accepted and the
+ * result is not verified.
+ *
+ * @param files paths of the publication and of its proof file
+ * @throws Refusal `usage` if a file is not named, cannot be read or is not a policy
+ */
+export async function verifyProofCommand(
+  { terminal, cwd }: BareContext,
+  { policy: policyFile }: { policy?: string },
+  files: readonly string[],
+): Promise<number> {
+  const [publication, proof, ...more] = files
+  if (publication === undefined || proof === undefined || more.length > 0)
+    throw new Refusal('usage', 'name two files: the publication, then its proof file')
+  const keys = policyFile === undefined ? null : readPolicy(policyFile, cwd).keys
+  const bytes = readFile(publication, cwd)
+  const verdict = verifyPublication(bytes, utf8Text(readFile(proof, cwd)), keys)
+  const { ok, problem, entry } = verdict
+  const sentences = [
+    ...verdict.proved.map(({ text }) => `proved: ${text}`),
+    ...verdict.notProved.map(({ text }) => `not proved: ${text}`),
+  ]
+  const outcome = problem === null ? (ok ? 'verified' : 'NOT VERIFIED') : `WRONG: ${problem}`
+  const proved = verdict.proved.map(({ code }) => code)
+  const notProved = verdict.notProved.map(({ code }) => code)
+  terminal.result(
+    { ok, proved, notProved, entry, problem, sentences },
+    [outcome, ...sentences.map((sentence) => `  ${sentence}`)].map(escaped).join('\n'),
+  )
+  return ok ? EXIT.done : EXIT.damaged
+}
+
+/**
+ * Reads a file that a command line names.
+ *
+ * @param flag flag that names it, for messages; none for an argument
+ * @throws Refusal `usage` if it cannot be read
+ */
+export function readFile(file: string, cwd: string, flag = ''): Buffer {
+  try {
+    return readNamedFile(resolve(cwd, file))
+  } catch (error) {
+    throw new Refusal(
+      'usage',
+      `${flag} ${JSON.stringify(file)} cannot be read (${messageOf(error)})`.trimStart(),
+    )
+  }
+}
+
+/**
+ * Reads the policy file of `--policy`.
+ *
+ * @throws Refusal `usage` if it cannot be read or is not a policy
+ */
+export function readPolicy(file: string, cwd: string): { text: string; keys: VerifierKey[] } {
+  const text = utf8Text(readFile(file, cwd))
+  const parsed = parsePolicy(text)
+  if (parsed.problem !== null)
+    throw new Refusal('usage', `--policy ${JSON.stringify(file)} is not a valid policy: ${parsed.problem}`)
+  return { text, keys: parsed.keys }
 }

@@ -1,16 +1,12 @@
 import { chmodSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { sha256Hex } from '../../../../src/domain/digest.ts'
-import { formatHead, leafText } from '../../../../src/domain/year/ledger.ts'
-import { formatPolicy, signNote, signerKey } from '../../../../src/domain/year/log/signed-note.ts'
-import type { VerifyReport } from '../../../../src/jobs/archive/audit.ts'
-import { headAt } from '../../../domain/year/ledger-rows.ts'
-import { listenLocally } from '../../../support/api-client.ts'
-import { run, temporaryFolder } from '../../../support/dash.ts'
-import { openSampleApp, rewritten, sampleArchive } from '../../../support/sample-archive.ts'
-import type { SampleArchive } from '../../../support/sample-archive.ts'
-import { LOG_NAME } from '../../../support/signed-log.ts'
+import { headAt } from '../../domain/year/ledger-rows.ts'
+import { listenLocally } from '../../support/api-client.ts'
+import { run, temporaryFolder } from '../../support/dash.ts'
+import { openSampleApp, rewritten, sampleArchive } from '../../support/sample-archive.ts'
+import type { SampleArchive } from '../../support/sample-archive.ts'
+import { LOG_NAME } from '../../support/signed-log.ts'
 import {
   HOST_KEY,
   HOST_POLICY,
@@ -19,7 +15,11 @@ import {
   serveFiles,
   serveInstead,
   staticFiles,
-} from '../../../support/static-host.ts'
+} from '../../support/static-host.ts'
+import { sha256Hex } from '../../../src/domain/digest.ts'
+import { formatHead, leafText } from '../../../src/domain/year/ledger.ts'
+import { formatPolicy, signNote, signerKey } from '../../../src/domain/year/log/signed-note.ts'
+import type { VerifyReport } from '../../../src/jobs/archive/audit.ts'
 
 interface Audit {
   code: number

@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openApp } from '../../../support/api-client.ts'
-import { run, temporaryFolder } from '../../../support/dash.ts'
-import { signedLogIn } from '../../../support/signed-log.ts'
-import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../../support/workspace.ts'
+import { openApp } from '../../support/api-client.ts'
+import { run, temporaryFolder } from '../../support/dash.ts'
+import { signedLogIn } from '../../support/signed-log.ts'
+import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 
 /** Saves the files of a host that a reader needs: a publication, its proofs, and the policy. */
 async function savedFiles(): Promise<string> {

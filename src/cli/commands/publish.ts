@@ -1,8 +1,12 @@
+import { randomBytes } from 'node:crypto'
+import { resolve } from 'node:path'
 import { Refusal } from '../../domain/refusal.ts'
+import { ED25519_KEY_BYTES } from '../../domain/digest.ts'
 import { publishReport } from '../../jobs/publish-report.ts'
 import type { PublishReport } from '../../jobs/publish-report.ts'
 import { publishYear } from '../../jobs/publish-year.ts'
 import type { PublishResult } from '../../jobs/publish-year.ts'
+import { signLedger } from '../../jobs/sign-checkpoint.ts'
 import { prepareFolders, rehearse } from '../data-folder.ts'
 import { describeError, EXIT, exitCodeOf } from '../exit-codes.ts'
 import type { Container } from '../container.ts'
@@ -10,6 +14,8 @@ import type { CommandContext } from '../context.ts'
 import { flagValue } from '../settings/environment.ts'
 import { parseWhole } from '../settings/rules.ts'
 import { counted, escaped } from '../terminal.ts'
+import { requireOrigin } from '../settings/config.ts'
+import { THIS_RUN } from '../process-identity.ts'
 
 interface PublishFlags {
   retryDelay: string
@@ -101,4 +107,53 @@ function outcomeText(report: PublishReport): string {
 function extent({ distinctItems, coverage }: PublishReport): string {
   const days = `${coverage?.materializedDays} of ${coverage?.targetDays} days`
   return `${counted(distinctItems ?? 0, 'item')}, ${days}`
+}
+
+/**
+ * Runs `dash checkpoint`: signs the checkpoint of the ledger.
+ *
+ * @throws Refusal `configuration` if no key is set; the refusals of {@link signLedger}
+ */
+export async function checkpointCommand({ config, container, terminal }: CommandContext): Promise<number> {
+  const log = await container.signedLog()
+  if (log === null)
+    throw new Refusal(
+      'configuration',
+      'no log key is set; create one with dash log-key new and set DASH_LOG_KEY_FILE to its path',
+    )
+  prepareFolders(config, false)
+  const report = await signLedger({
+    ledger: await container.ledger(),
+    year: await container.year(),
+    objects: await container.objects(),
+    log,
+    ...THIS_RUN,
+    onProgress: terminal.note,
+  })
+  const { signed, reason, origin, size, root } = report
+  const entries = counted(size, 'entry', 'entries')
+  const outcome = signed ? 'signed' : 'already signed'
+  const text = `${outcome}: ${origin}, ${entries}, root ${root.slice(0, 16)}`
+  terminal.result(report, reason === null ? text : `nothing was signed: ${reason}`)
+  return EXIT.done
+}
+
+/**
+ * Runs `dash log-key new`: creates a key file.
+ *
+ * @param file path of the key file; undefined uses `DASH_LOG_KEY_FILE`
+ * @throws Refusal `usage` if there is no path or the file exists, `configuration` if the log has no name
+ */
+export async function newLogKeyCommand(
+  { config, container, cwd, terminal }: CommandContext,
+  { replaces }: { replaces?: string },
+  [file]: readonly string[],
+): Promise<number> {
+  const origin = requireOrigin(config)
+  const path = file === undefined ? config.log.keyFile : resolve(cwd, file)
+  if (path === null) throw new Refusal('usage', 'no key file given; name one or set DASH_LOG_KEY_FILE')
+  const replaced = replaces === undefined ? null : resolve(cwd, replaces)
+  const vkey = await container.newLogKey(path, origin, randomBytes(ED25519_KEY_BYTES), replaced)
+  terminal.result({ vkey, path, origin }, `created ${path}; its verifier key is ${vkey}`)
+  return EXIT.done
 }
