@@ -54,6 +54,15 @@ test.each(pages)('every link of %s leads to an existing file and heading', (page
   expect(flaws).toEqual([])
 })
 
+const files = ['src', 'test', 'scripts', 'bench', 'ops'].flatMap((folder) =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => `/${folder}/${name}`),
+)
+
+test.each(pages)('every file of code that %s names exists', (page) => {
+  const named = [...read(page).matchAll(/`([\w./-]+\.(?:ts|mjs))`/g)].map(([, name = '']) => name)
+  expect(named.filter((name) => !files.some((file) => file.endsWith(`/${name}`)))).toEqual([])
+})
+
 test('every page of docs is reachable from the README', () => {
   const reached = new Set(['README.md'])
   for (const page of reached) {
