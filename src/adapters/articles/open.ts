@@ -246,7 +246,8 @@ async function fetchRules(
     throw problem
   }
   const { status, notBefore } = response
-  if (status === 200) return parseRobots(new TextDecoder().decode(response.bytes), PRODUCT_TOKEN)
+  if (status >= 200 && status < 300)
+    return parseRobots(new TextDecoder().decode(response.bytes), PRODUCT_TOKEN)
   if (status >= 400 && status < 500 && status !== 429) return ALLOW_ALL
   // The server failed, so nothing may be read (RFC 9309, 2.3.1.4).
   const reason = `responded with ${status}, so no page of this host is read`

@@ -141,6 +141,14 @@ describe('a redirect', () => {
     expect(await read(openTexts(), url)).toMatchObject({ kind: 'skipped', why: 'robots' })
     expect(other.requests.map(({ target }) => target)).toEqual(['/robots.txt'])
   })
+
+  test('a robots.txt without content has no rules', async () => {
+    const { url } = await site(
+      (_question, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE),
+      (response) => void response.writeHead(204).end(),
+    )
+    expect(await read(openTexts(), url)).toMatchObject({ kind: 'text' })
+  })
 })
 
 test.each([
