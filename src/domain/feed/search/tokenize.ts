@@ -106,7 +106,7 @@ const DROPPED = new RegExp(
   String.raw`[[\p{Default_Ignorable_Code_Point}\p{sc=Inherited}\u0640]--[\u3099\u309a]]|[\p{Mn}&&[\p{sc=Hebrew}\p{sc=Arabic}]]`,
   'gv',
 )
-const APOSTROPHES = /[\u2018\u2019\u201b\u2032\u02b9\u02bb\u02bc\u0060\u055a\u05f3\ua78b\ua78c]/g
+const APOSTROPHES = /[\u2018\u2019\u201b\u2032\u02b9\u02bb-\u02bf\u02c8\u0060\u055a\u05f3\ua78b\ua78c]/g
 const TRADE_MARKS = /[\u2120\u2122]/g
 
 /**
@@ -298,10 +298,12 @@ const NAME_WITH_APOSTROPHE = /\p{L}'(?!(?:[dmst]|ll|re|ve)$)/u
 
 function cutSpaced(token: string, start: number, { inOrder, variants }: CutText): void {
   const [elided = ''] = ELISION.exec(token) ?? []
-  const stem = token.slice(elided.length).replace(/'s$/, '')
+  const unpossessed = token.replace(/'s$/, '')
+  const stem = unpossessed.slice(elided.length)
   const whole = placed(stem.replaceAll(/[',_]/g, ''), start + elided.length, stem.length)
   inOrder.push(whole)
-  if (stem.length < token.length) variants.push(placed(token.replaceAll("'", ''), start, token.length))
+  for (const form of new Set([unpossessed, token]))
+    if (form !== stem) variants.push(placed(form.replaceAll("'", ''), start, form.length))
   if (!NAME_WITH_APOSTROPHE.test(stem)) return
   for (const { 0: part, index } of stem.matchAll(/[^']{3,}/g))
     variants.push(placed(part, start + elided.length + index))

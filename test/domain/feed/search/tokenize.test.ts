@@ -18,6 +18,7 @@ describe('the words of a text', () => {
     ["Google`s developers' James's 1990's C++'s", 'google developers james 1990 c++'],
     ["L'année d’été qu'il aujourd'hui", 'annee ete il aujourdhui'],
     ["l'intelligenza dell'arte un'altra c'è l'Hospitalet", 'intelligenza arte altra e hospitalet'],
+    ['Qur\u02bean Ba\u02bfal \u02bfAl\u012b \u02bdA\u02c8in', 'quran baal ali ain'],
     ["Don't panic — it's O'Reilly, c'mon 'tis", 'dont panic it oreilly cmon tis'],
     // Signs that belong to a word, and signs between words.
     // Numbers.
@@ -42,6 +43,7 @@ describe('the words of a text', () => {
   test.each([
     ["Google's l'année don't", 'google annee dont googles lannee'],
     ["O'Reilly's Ankara'da rock'n'roll", 'oreilly ankarada rocknroll oreillys reilly ankara rock roll'],
+    ["L'Oréal's D’Artagnan", 'oreal artagnan loreals loreal dartagnan'],
     ['賢い猫 猫', '賢い い猫 猫 賢 い'],
     ['ភាសា\u200bខ្មែរ', 'ភាសា ខ្មែរ ភាសាខ្មែរ'],
     ['ភាសាខ្មែរ မြန်မာနိုင်ငံ', 'ភាសាខ្មែរ မြန်မာနိုင်ငံ ភាសា ខ្មែរ မြန်မာ နိုင်ငံ'],
