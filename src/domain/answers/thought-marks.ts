@@ -69,6 +69,7 @@ const PAIRS: readonly MarkPair[] = [
     literal('<|im_start|>assistant'),
     literal('<|start_header_id|>assistant<|end_header_id|>'),
     literal('<|begin_of_box|>'),
+    literal('<|begin_of_solution|>'),
     literal('<answer>'),
     FINAL_CHANNEL,
     [...literal('<|constrain|>'), WORDS],
@@ -134,6 +135,7 @@ const END_MARKS: readonly Mark[] = [
   '<turn|>',
   '<eos>',
   '<|end_of_box|>',
+  '<|end_of_solution|>',
   '</answer>',
   '</s>',
 ].map(literal)
