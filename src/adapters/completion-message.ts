@@ -110,7 +110,10 @@ export function errorIn(completion: JsonObject): unknown {
   const errors = [completion['error'], firstChoice(completion)?.['error']]
   const error = errors.find((value) => !isEmpty(value)) ?? null
   if (error !== null || 'choices' in completion) return error
-  const isError = completion['object'] === 'error' || completion['type'] === 'error'
+  const isError =
+    completion['object'] === 'error' ||
+    completion['type'] === 'error' ||
+    ['message', 'detail'].some((name) => typeof completion[name] === 'string')
   return isError ? completion : asJsonObject(completion['error'])
 }
 
@@ -169,7 +172,7 @@ class WrittenCalls {
       extra: jsonText(part['extra_content']) === '' ? null : part['extra_content'],
     }
     const text = added.name + added.arguments
-    const current = this.#currentCall(index, added.id)
+    const current = this.#currentCall(index, added)
     if (current === undefined || beginsCall(current, added, index !== null)) {
       if (current !== undefined) added.name ||= current.name
       this.list.push(added)
@@ -178,9 +181,12 @@ class WrittenCalls {
     return text
   }
 
-  #currentCall(index: unknown, id: string): WrittenCall | undefined {
-    if (index !== null) return this.#byIndex.get(index)
-    return (id === '' ? undefined : this.list.findLast((call) => call.id === id)) ?? this.list.at(-1)
+  /** The call that a part may belong to. An id tells it where the index does not. */
+  #currentCall(index: unknown, { id, name }: WrittenCall): WrittenCall | undefined {
+    const known = id === '' ? undefined : this.list.findLast((call) => call.id === id)
+    if (index === null) return known ?? this.list.at(-1)
+    const indexed = this.#byIndex.get(index)
+    return name === '' && indexed?.id !== id ? (known ?? indexed) : indexed
   }
 }
 
@@ -200,12 +206,19 @@ function beginsCall(current: WrittenCall, added: WrittenCall, hasIndex: boolean)
     return hasNewArguments(current, added) && isStart(added.arguments) && isWhole(current)
   if (current.name === '') return false
   const isOtherId = added.id !== '' && current.id !== '' && added.id !== current.id
-  if (isOtherId) return true
+  if (isOtherId) return !goesOn(current, added, hasIndex)
   const hasPlace = hasIndex || added.id !== ''
   // The rest of a name comes before the arguments.
   if (added.name !== current.name) return !hasPlace || current.arguments.trim() !== ''
   if (added.arguments.trim() === '') return !hasPlace && isWhole(current)
   return hasNewArguments(current, added) && isWhole(current)
+}
+
+/** True if a part with another id has the rest of the arguments: they cannot begin, and those before it are not whole. */
+function goesOn(current: WrittenCall, added: WrittenCall, hasIndex: boolean): boolean {
+  if (added.name !== current.name || added.arguments.trim() === '') return false
+  if (current.arguments.trim() === '') return hasIndex && !isWhole(added)
+  return !isStart(added.arguments) && !isWhole(current)
 }
 
 function hasNewArguments(current: WrittenCall, added: WrittenCall): boolean {

@@ -94,12 +94,21 @@ export async function readDecoded(
   return { bytes: bytes.subarray(0, maxBytes), isCut }
 }
 
-/** The codings in the order in which they were applied. */
-function codingsOf(headers: Headers): string[] {
+/** True for a `Content-Encoding` that names a compression; any other name, such as `none` or `utf-8`, names none. */
+export function isCompressed(headers: Headers): boolean {
+  return compressionsOf(headers).length > 0
+}
+
+function compressionsOf(headers: Headers): string[] {
   const names = [headers['content-encoding'] ?? []].flat().join(',').toLowerCase().split(',')
-  const codings = names
+  return names
     .map((name) => name.trim())
     .filter((name) => Object.hasOwn(DECODERS, name) || UNSUPPORTED_CODINGS.has(name))
+}
+
+/** The codings in the order in which they were applied. */
+function codingsOf(headers: Headers): string[] {
+  const codings = compressionsOf(headers)
   if (codings.length > MAX_CODINGS || codings.some((coding) => UNSUPPORTED_CODINGS.has(coding)))
     throw new UnsupportedCoding(`unsupported compression ${codings.join(', ').slice(0, 40)}`)
   return codings

@@ -44,6 +44,29 @@ describe('one tool call', () => {
       'an empty object comes first, the arguments in parts',
       [part({ name: NAME, arguments: '{}' }), part({ arguments: HALF }), part({ arguments: REST })],
     ],
+    [
+      'each part has the name and another id',
+      [
+        part({ name: NAME, arguments: '' }, { index: 0, id: 'a' }),
+        part({ name: NAME, arguments: HALF }, { index: 0, id: 'b' }),
+        part({ name: NAME, arguments: REST }, { index: 0, id: 'c' }),
+      ],
+    ],
+    [
+      'each part has the name and another id, and no index',
+      [
+        part({ name: NAME, arguments: HALF }, { id: 'a' }),
+        part({ name: NAME, arguments: REST }, { id: 'b' }),
+      ],
+    ],
+    [
+      'each part has the id and another index',
+      [
+        part({ name: NAME, arguments: '' }, { index: 0, id: 'a' }),
+        part({ arguments: HALF }, { index: 1, id: 'a' }),
+        part({ arguments: REST }, { index: 2, id: 'a' }),
+      ],
+    ],
     ['null comes first', [part({ name: NAME, arguments: 'null' }), part({ arguments: TEXT })]],
     ['an empty object comes last', [part({ name: NAME, arguments: TEXT }), part({ arguments: '{}' })]],
     [
@@ -84,6 +107,24 @@ describe('several tool calls', () => {
         part({ name: NAME, arguments: HALF }, { id: 'a' }),
         part({ name: NAME, arguments: OTHER_TEXT }, { id: 'b' }),
         part({ arguments: REST }, { id: 'a' }),
+      ],
+      BOTH,
+    ],
+    [
+      'the id in each part and one index',
+      [
+        part({ name: NAME, arguments: HALF }, { index: 0, id: 'a' }),
+        part({ name: NAME, arguments: OTHER_TEXT }, { index: 0, id: 'b' }),
+        part({ arguments: REST }, { index: 0, id: 'a' }),
+      ],
+      BOTH,
+    ],
+    [
+      'ids and indexes, the first without arguments',
+      [
+        part({ name: NAME, arguments: '' }, { index: 0, id: 'a' }),
+        part({ name: NAME, arguments: OTHER_TEXT }, { index: 1, id: 'b' }),
+        part({ arguments: TEXT }, { index: 0, id: 'a' }),
       ],
       BOTH,
     ],

@@ -200,7 +200,9 @@ export class CompletionParser {
   }
 
   parse(chunk: JsonObject): ParsedEvent {
-    this.#usage = parseUsage(asJsonObject(chunk['usage'])) ?? this.#usage
+    const usage = parseUsage(asJsonObject(chunk['usage']))
+    // Counts of a completion only grow: a smaller one, such as zeros in the last chunk, is none.
+    if (tokensOf(usage) >= tokensOf(this.#usage)) this.#usage = usage ?? this.#usage
     this.#named = chunk['model'] ?? this.#named
     const error = errorIn(chunk)
     if (error !== null) {
@@ -285,6 +287,10 @@ function parseUsage(usage: JsonObject | null): Usage | null {
   const cached = asJsonObject(details)?.['cached_tokens']
   if (!isCount(read) || !isCount(written)) return null
   return { in: read, out: written, cached: isCount(cached) && cached <= read ? cached : 0 }
+}
+
+function tokensOf(usage: Usage | null): number {
+  return usage === null ? 0 : usage.in + usage.out
 }
 
 function isCount(value: unknown): value is number {

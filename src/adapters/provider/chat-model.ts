@@ -4,6 +4,7 @@ import type { ChatModel } from '../../domain/ports.ts'
 import { parseJsonObject } from '../../domain/text.ts'
 import type { JsonObject } from '../../domain/text.ts'
 import { mediaTypeOf } from '../http.ts'
+import { isCompressed } from '../response-body.ts'
 import type { StreamBounds } from '../sse-parser.ts'
 import { CompletionParser, requestBody, sendRequest } from './chat-completions.ts'
 import type { Target } from './chat-completions.ts'
@@ -184,8 +185,8 @@ class ProviderStream {
     }
     this.#reader.begin(this.#upstream.bodyOf(response))
     const type = mediaTypeOf(response.headers.get('content-type'))
-    const encoding = response.headers.get('content-encoding') ?? 'identity'
-    if (type !== 'text/event-stream' || encoding !== 'identity') throw upstreamError('invalid_stream')
+    const isPlain = !isCompressed(Object.fromEntries(response.headers))
+    if (type !== 'text/event-stream' || !isPlain) throw upstreamError('invalid_stream')
   }
 
   /**

@@ -6,7 +6,7 @@ import { BrokenStream } from '../../domain/v1/failures.ts'
 import type { UpstreamFailure } from '../../domain/v1/failures.ts'
 import type { Clock, PassThrough } from '../../domain/ports.ts'
 import { flattenHeaders, mediaTypeOf, openHttpClient } from '../http.ts'
-import { readInto } from '../response-body.ts'
+import { isCompressed, readInto } from '../response-body.ts'
 import type { HttpClient, HttpResponse } from '../http.ts'
 import { classifyResponse } from '../router/classify.ts'
 import type { RouterResponse } from '../router/classify.ts'
@@ -109,6 +109,7 @@ function post(
     method: 'POST',
     headers: {
       accept: stream ? 'text/event-stream' : 'application/json',
+      'accept-encoding': 'identity',
       authorization: `Bearer ${key}`,
       'content-type': 'application/json',
       'content-length': String(Buffer.byteLength(body)),
@@ -129,7 +130,7 @@ async function readResponse(
 ): Promise<Result> {
   const headers = flattenHeaders(received)
   const type = mediaTypeOf(headers['content-type'])
-  const isPlain = (headers['content-encoding'] ?? 'identity') === 'identity'
+  const isPlain = !isCompressed(headers)
   const isExpected = status === 200 && isPlain && type === (reader ? 'text/event-stream' : 'application/json')
   const classify = (text: string, ending: RouterResponse['ending'] = 'whole'): Failure =>
     declined(failureOf({ status, headers, body: text, ending }, options.clock))
@@ -198,10 +199,11 @@ async function readStream(
   return { chunks: passOn(withoutComments(part), reader, options), named: event?.['model'] }
 }
 
-/** Finds the first line with data in Latin-1 text, where a byte order mark has three characters. */
-const DATA_LINE = /(?<=^(?:\xEF\xBB\xBF)?|[\r\n])data:(?![ \t]*(?:null|""|\[\])?[ \t]*(?:[\r\n]|$))/
+/** Finds the first event with data in Latin-1 text, where a byte order mark has three characters. */
+const DATA_LINE =
+  /(?<=^(?:\xEF\xBB\xBF)?|[\r\n])(?:(?:event|id|retry):[^\r\n]*(?:\r\n?|\n))*data:(?![ \t]*(?:null|""|\[\])?[ \t]*(?:[\r\n]|$))/
 
-/** Removes the comments before the first line with data. */
+/** Removes what stands before the first event with data. */
 function withoutComments(part: StreamPart): StreamPart {
   const bytes = Buffer.concat(part.chunks)
   return { ...part, chunks: [bytes.subarray(Math.max(0, bytes.toString('latin1').search(DATA_LINE)))] }

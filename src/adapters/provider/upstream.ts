@@ -48,6 +48,7 @@ export function openUpstream({ base, key, userAgent, headers = {} }: UpstreamOpt
   const requestHeaders = {
     ...headers,
     accept: 'text/event-stream',
+    'accept-encoding': 'identity',
     'content-type': 'application/json',
     'user-agent': userAgent,
     ...(key === null ? {} : { authorization: `Bearer ${key}` }),

@@ -91,6 +91,7 @@ describe('a round', () => {
     expect(provider.requests.map(({ path }) => path)).toEqual(['/v1/chat/completions'])
     expect(Object.keys(provider.requests[0]?.headers ?? {}).sort()).toEqual([
       'accept',
+      'accept-encoding',
       'authorization',
       'connection',
       'content-length',

@@ -12,22 +12,25 @@ const said = (content: unknown, more: object = {}): string =>
 const DONE = 'data: [DONE]\n\n'
 const END = choices({ index: 0, delta: {}, finish_reason: 'stop' }) + DONE
 
-async function streamAt(stream: string): Promise<string> {
+async function streamAt(stream: string, headers: Record<string, string> = {}): Promise<string> {
   const { url } = await localSource((_request, response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.writeHead(200, { 'content-type': 'text/event-stream', ...headers })
     response.end(stream)
   })
   return url
 }
 
-async function chatReads(stream: string): Promise<ReturnType<typeof outcome>> {
-  return outcome(await collectEvents(modelAt(await streamAt(stream))))
+async function chatReads(
+  stream: string,
+  headers?: Record<string, string>,
+): Promise<ReturnType<typeof outcome>> {
+  return outcome(await collectEvents(modelAt(await streamAt(stream, headers))))
 }
 
 /** The text of a stream that is passed on, or the class of its failure. */
-async function passedOn(stream: string): Promise<string> {
+async function passedOn(stream: string, headers?: Record<string, string>): Promise<string> {
   const passThrough = openPassThrough({
-    base: await streamAt(stream),
+    base: await streamAt(stream, headers),
     referer: 'http://dash.test',
     userAgent: 'dash/test',
     firstEventMs: LONG_MS,
@@ -151,6 +154,28 @@ test.each([
   expect(evaluated(stream).response?.finishReason).toBe(finishReason)
 })
 
+test.each(['none', 'utf-8', 'Identity', ''])(
+  'a stream with the content coding %j is not compressed',
+  async (coding) => {
+    const stream = said('One two.') + END
+    const headers = { 'content-encoding': coding }
+    expect(await chatReads(stream, headers)).toMatchObject({ text: 'One two.', end: { kind: 'end' } })
+    expect(await passedOn(stream, headers)).toBe(stream)
+  },
+)
+
+test('a smaller usage after the real one is none', async () => {
+  const used = (prompt: number, written: number): string =>
+    event({ choices: [], usage: { prompt_tokens: prompt, completion_tokens: written } })
+  const stream = used(5, 0) + said('One two.') + used(5, 3) + used(0, 0) + END
+  expect((await chatReads(stream)).end).toMatchObject({ usage: { in: 5, out: 3, cached: 0 } })
+})
+
+test('the name of the first event is passed on with it', async () => {
+  const stream = `event: message\nid: 1\n${said('One two.')}${END}`
+  expect(await passedOn(`: hi\n\n${stream}`)).toBe(stream)
+})
+
 const NESTED = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
 
 test.each([
@@ -176,6 +201,8 @@ const ERRORS: [string, string, string][] = [
   ['an error as text', event({ error: 'overloaded' }), 'failed'],
   ['an event that is an error', event({ object: 'error', message: 'x', code: 500 }), 'failed'],
   ['an event of type error', event({ type: 'error', message: 'x' }), 'failed'],
+  ['an event named error', `event: error\n${event({ message: 'x', code: 500 })}`, 'failed'],
+  ['a detail alone', event({ detail: 'x' }), 'failed'],
   ['an error beside content', event({ error: { message: 'x' }, choices: [first('x')] }), 'failed'],
   ['an error in the choice', choices({ ...first('x'), error: { code: 500 } }), 'failed'],
   ['an empty error alone', event({ error: {} }), 'failed'],

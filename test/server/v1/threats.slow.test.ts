@@ -148,6 +148,7 @@ test('headers of the caller other than the key do not pass', async () => {
   const names = Object.keys(upstream.requests[0]?.headers ?? {}).toSorted()
   expect(names).toEqual([
     'accept',
+    'accept-encoding',
     'authorization',
     'connection',
     'content-length',
