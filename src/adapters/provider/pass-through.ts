@@ -199,9 +199,12 @@ async function readStream(
   return { chunks: passOn(withoutComments(part), reader, options), named: event?.['model'] }
 }
 
-/** Finds the first event with data in Latin-1 text, where a byte order mark has three characters. */
+/**
+ * Finds the first event with data, from up to three other fields on, in Latin-1 text, where a byte order mark has three
+ * characters.
+ */
 const DATA_LINE =
-  /(?<=^(?:\xEF\xBB\xBF)?|[\r\n])(?:(?:event|id|retry):[^\r\n]*(?:\r\n?|\n))*data:(?![ \t]*(?:null|""|\[\])?[ \t]*(?:[\r\n]|$))/
+  /(?<=^(?:\xEF\xBB\xBF)?|[\r\n])(?:(?:event|id|retry):[^\r\n]*(?:\r\n?|\n)){0,3}data:(?![ \t]*(?:null|""|\[\])?[ \t]*(?:[\r\n]|$))/
 
 /** Removes what stands before the first event with data. */
 function withoutComments(part: StreamPart): StreamPart {
