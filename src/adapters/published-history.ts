@@ -6,7 +6,7 @@ import { formatInstant } from '../domain/time.ts'
 import { summarizeBytes } from '../domain/year/examine.ts'
 import { PUBLISHED_HEAD, PUBLISHED_LEDGER, PUBLISHED_LEGACY_LEDGER } from '../domain/year/published-ledger.ts'
 import { openHttpClient } from './http.ts'
-import { readBody } from './response-body.ts'
+import { isCompressed, readBody } from './response-body.ts'
 import type { HttpResponse } from './http.ts'
 
 const USER_AGENT = 'dash (audits published history)'
@@ -150,10 +150,10 @@ export async function readResponse(
   }: Pick<HttpResponse, 'statusCode' | 'headers'> & { body: AsyncIterable<Uint8Array> },
   maxBytes: number,
 ): Promise<PublishedResponse> {
-  const encoding = printable(headers['content-encoding'])
   const isRefusal = statusCode >= 400
   const bytes = await readBody(body, isRefusal ? REFUSAL_MAX_BYTES : maxBytes)
-  if (encoding !== null && encoding !== 'identity') {
+  if (isCompressed(headers)) {
+    const encoding = printable(headers['content-encoding'])
     throw new Error(`the response is compressed with ${encoding}, which was not requested`)
   }
   if (bytes === null && !isRefusal) throw new BodyTooLong()
