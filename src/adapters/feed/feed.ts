@@ -8,9 +8,17 @@ import { lastCompleteDay, windowEnding } from '../../domain/year/ledger.ts'
 import type { VerifiedTitle } from '../../domain/year/rank.ts'
 import { examineWindow, withoutProvenance } from '../../domain/year/window-check.ts'
 import type { Database } from '../sqlite/database.ts'
-import { columnsOf, foldRows, importCounts, selectObjects, toJsonArrays } from '../sqlite/rows.ts'
+import {
+  columnsOf,
+  foldRows,
+  importCounts,
+  selectObjects,
+  toJsonArrays,
+  jsonRows,
+  upsert,
+  upsertRow,
+} from '../sqlite/rows.ts'
 import type { SqlReader, StoreClient } from '../sqlite/rows.ts'
-import { jsonRows, upsert, upsertRow } from '../sqlite/rows.ts'
 import {
   itemsNeedingText,
   readArticle,

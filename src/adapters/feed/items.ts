@@ -13,9 +13,8 @@ import type { ItemRef } from '../../domain/feed/source.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
-import { columnsOf, isTooLarge, selectObjects } from '../sqlite/rows.ts'
+import { columnsOf, isTooLarge, selectObjects, upsert, upsertRow } from '../sqlite/rows.ts'
 import type { ObjectColumns, SqlReader, StoreClient } from '../sqlite/rows.ts'
-import { upsert, upsertRow } from '../sqlite/rows.ts'
 
 /** A row of a query: an item with the values of its latest signal. */
 export interface ItemRow {

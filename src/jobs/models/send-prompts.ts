@@ -4,6 +4,7 @@ import {
   STARTS_PER_MINUTE,
   WINDOW_MS,
   vendorOf,
+  requestsLeftOfModel,
 } from '../../domain/models/quota.ts'
 import type { QueuedCall } from '../../domain/models/quota.ts'
 import { RESPONSE_CLASSES, failureDetails, isComplete } from '../../domain/models/evaluation.ts'
@@ -17,7 +18,6 @@ import type {
 import { responseFollowsFormat, isCutShort } from '../../domain/models/lite/text-response.ts'
 import { unansweredTasks } from '../../domain/models/lite/suite.ts'
 import type { LiteKind, LiteSuite, TaskResult } from '../../domain/models/lite/suite.ts'
-import { requestsLeftOfModel } from '../../domain/models/quota.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { DAY_MS, addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
