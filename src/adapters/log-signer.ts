@@ -9,6 +9,7 @@ import {
   formatSignerKey,
   formatVerifierKey,
   openCheckpoint,
+  parseNote,
   parseSignerKey,
   signNote,
   signerKey,
@@ -40,10 +41,19 @@ export function openLogSigner(path: string, isDurable = true): SignedLog['signer
   const record = recordPath(path)
 
   const lastSigned = async (): Promise<Checkpoint> => {
-    const opened = openCheckpoint(readRecord(record), keys)
-    if (opened.problem !== null)
-      throw storageDamaged(`the record ${record} is not a checkpoint signed by ${path}: ${opened.problem}`)
-    return opened.checkpoint
+    const text = readRecord(record)
+    const opened = openCheckpoint(text, keys)
+    if (opened.problem === null) return opened.checkpoint
+    const signatures = parseNote(text)?.signatures ?? []
+    const isOlder = signatures.some(
+      ({ name, keyId }) => name === key.name && keys.every(({ id }) => id !== keyId),
+    )
+    const remedy = isOlder
+      ? `; an older key signed it: put that key's line back into ${path} until the next publication`
+      : ''
+    throw storageDamaged(
+      `the record ${record} is not a checkpoint signed by ${path}: ${opened.problem}${remedy}`,
+    )
   }
 
   const write = (file: string, text: string): void => {

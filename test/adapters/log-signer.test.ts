@@ -106,6 +106,15 @@ describe('signing', () => {
     expect(openCheckpoint(later, [old.key]).problem).not.toBeNull()
   })
 
+  test('a key whose older key is removed before both have signed names the remedy', async () => {
+    const { path } = await newKey()
+    const next = join(path, '..', 'next.key')
+    createLogKey(next, NAME, new Uint8Array(32).fill(9), path)
+    replace(next, readFileSync(next, 'utf8').split('\n')[0] ?? '')
+    const detail: unknown = expect.stringContaining("put that key's line back")
+    await expect(openLogSigner(next).lastSigned()).rejects.toMatchObject({ ...DAMAGED, detail })
+  })
+
   test('a key replaces only a key of its own log', async () => {
     const { path } = await newKey()
     const next = join(path, '..', 'next.key')

@@ -33,7 +33,8 @@ export async function evaluateModelsCommand(
       return exitCode(result)
     } catch (error) {
       const durationMs = Math.round(performance.now() - startedAt)
-      if (terminal.json) terminal.result(failedReport({ mode, dryRun }, durationMs, describeError(error)), '')
+      if (terminal.json)
+        terminal.result(failedReport(ports, { mode, dryRun }, durationMs, describeError(error)), '')
       throw error
     }
   }

@@ -129,6 +129,11 @@ export interface EvaluationReport {
   webhook: ChangeDelivery | null
 }
 
+/** The mode of a run: without a key only metadata is read. */
+function modeOf({ hasKey }: ModelRouter, requested: EvaluationRun['mode']): EvaluationRun['mode'] {
+  return hasKey ? requested : 'metadataOnly'
+}
+
 function newRun(
   { mode, dryRun }: Pick<EvaluationRun, 'mode' | 'dryRun'>,
   beganMs: number,
@@ -164,12 +169,13 @@ export function nothingMeasured(): Measurements {
 }
 
 export function failedReport(
-  flags: Pick<EvaluateOptions, 'mode' | 'dryRun'>,
+  { router }: Pick<EvaluatePorts, 'router'>,
+  { mode, dryRun }: Pick<EvaluateOptions, 'mode' | 'dryRun'>,
   durationMs: number,
   reason: string,
 ): EvaluationReport {
   const end = { outcome: 'failed' as const, rankingVersion: null, primary: null, ranked: 0, reason }
-  return reportOf(newRun(flags, 0, 0), end, [], durationMs)
+  return reportOf(newRun({ mode: modeOf(router, mode), dryRun }, 0, 0), end, [], durationMs)
 }
 
 /** How a run ended, in the members of its report. */
@@ -257,7 +263,7 @@ export async function readRun(
   { router, clock, onNote, recommendations, monotonic }: EvaluatePorts,
   { mode: requested, dryRun, signal }: EvaluateOptions,
 ): Promise<EvaluationRun> {
-  const mode = router.hasKey ? requested : 'metadataOnly'
+  const mode = modeOf(router, requested)
   const run = newRun({ mode, dryRun }, monotonic(), clock())
   const notes: string[] = []
   if (mode !== requested) {

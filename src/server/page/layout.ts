@@ -223,7 +223,7 @@ export function withQuery(path: string, params: Readonly<Record<string, string>>
 
 /** The notice of the demo, in the header of every page and on the status page. */
 export const DEMO_NOTICE =
-  'DEMO: a bundled sample of real items from 2020-2021, shifted in time, most of them on their day of publication. Nothing here is current; all of it is deleted when the server stops.'
+  'DEMO: a bundled sample of real items, news of 2020-2021 and projects of 2025, shifted in time, most of them on their day of publication. Nothing here is current; all of it is deleted when the server stops.'
 
 export const PERIOD_TITLES = {
   trending: 'Trending',

@@ -84,11 +84,12 @@ test('an empty catalogue ends with 1, and a second evaluation at the same time w
   expect(parsed(ended.stdout)).toMatchObject({ outcome: 'failed', primary: null })
   const { evaluations } = connectEvaluations(pathToFileURL(join(folder, 'state.db')).href)
   await evaluations.takeLease({ name: 'another host', process: null }, Date.now(), 600_000, () => false)
-  const held = await dash(['evaluate-models'], { env })
+  const held = await dash(['evaluate-models', '--json'], { env: { ...env, OPENROUTER_API_KEY: '' } })
   expect(held).toMatchObject({
     code: 75,
     stderr: expect.stringContaining('another host has been evaluating models') as string,
   })
+  expect(parsed(held.stdout)).toMatchObject({ outcome: 'failed', refreshMode: 'metadataOnly' })
 })
 
 test('a dry run creates no file and no folder, and reports a rejected key', async () => {

@@ -57,7 +57,7 @@ export function proofPanel(item: TimelineItem, evidence: Evidence, id = 'proof')
   return renderSeal(item, evidence, id, {
     digest: {
       caption: 'Prints the SHA-256 below',
-      text: `curl -s ${shellText(`${baseUrl}${mementoPath(publishedAt)}`)} | sha256sum`,
+      text: `curl -fsS ${shellText(`${baseUrl}${mementoPath(publishedAt)}`)} | sha256sum`,
     },
     audit: {
       caption: 'Audits every publication of this server; run it in the folder of the program',

@@ -72,7 +72,7 @@ describe('the Year of another time', () => {
       `entry 4, leaf ${proved.lastLeaf}`,
     ])
       expect(text).toContain(fact)
-    const command = `curl -s &#39;https://dash.example.org/api/feed/history?sort=year&amp;at=${formatInstant(first?.publishedAt ?? 0)}&#39; | sha256sum`
+    const command = `curl -fsS &#39;https://dash.example.org/api/feed/history?sort=year&amp;at=${formatInstant(first?.publishedAt ?? 0)}&#39; | sha256sum`
     expect(page).toContain(command)
     expect(page).toContain('npx dash verify-archive --url &#39;https://dash.example.org&#39;')
     expect(text).not.toContain('Gap:')
