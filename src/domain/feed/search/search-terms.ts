@@ -7,7 +7,7 @@ import type { CutText, PlacedWord } from './tokenize.ts'
 /** One term of a query: words that must follow each other; the last one may be a prefix. */
 export interface QueryTerm {
   words: string[]
-  /** The same words written as one, which also match: `nodejs` for `node.js`. */
+  /** The same words written as one, which also match: `nodejs` for `node.js`, `whats` for `what's`. */
   joined?: string
   prefix: boolean
   /** True for a phrase in quotation marks. */
@@ -46,8 +46,8 @@ export function parseSearchText(text: string): QueryTerm[] {
       const prefix = term.prefix && isWhole && mayAddPrefix([...terms.values()])
       const name = JSON.stringify([words, prefix])
       if (words.length === 0 || terms.has(name)) continue
-      const joined = words.join('')
-      const isVariant = words.length > 1 && typedWords.variants.includes(joined)
+      const joined = words.length > 1 ? words.join('') : `${words[0]}s`
+      const isVariant = typedWords.variants.includes(joined)
       terms.set(name, { ...term, words, prefix, ...(isVariant && { joined }) })
       wordsLeft -= words.length
     }
@@ -83,7 +83,8 @@ function canFollow(word: string, next: string): boolean {
 export function hasTerms(text: readonly string[], terms: readonly QueryTerm[]): boolean {
   const has = (term: QueryTerm): boolean => {
     const [word] = term.words
-    if (term.words.length === 1 && word !== undefined && !term.prefix) return text.includes(word)
+    if (term.words.length === 1 && word !== undefined && !term.prefix && term.joined === undefined)
+      return text.includes(word)
     return formsOf(term).some((form) => text.some((_, start) => isAt(text, form, start)))
   }
   return terms.length > 0 && terms.every(has)

@@ -166,7 +166,7 @@ const TOKEN = new RegExp(
 )
 
 /** Characters that need {@link TOKEN}. Most titles and texts have none. */
-const NEEDS_RULES = /[^\0-\x7f]|['+#]|\d[,_]\d{3}/
+const NEEDS_RULES = /[^\0-\x7f]|['+#]|\d[,_]\d{3}|\bv\d+\.\d/
 
 /** Cuts a text without these characters. The result is that of {@link cut}, several times as fast. */
 function plainWords(folded: string): string[] {
@@ -178,11 +178,18 @@ function cut(folded: string): CutText {
   for (const { 0: token, index, groups = {} } of folded.matchAll(TOKEN)) {
     if (groups['paired']) cutPairs(token, index, found)
     else if (groups['segmented']) cutSegments(token, index, found)
-    else cutSpaced(token, index, found)
+    else if (IS_VERSION.test(token) && HAS_MINOR.test(folded.slice(index + token.length))) {
+      found.inOrder.push(placed(token.slice(1), index + 1))
+      found.variants.push(placed(token, index))
+    } else cutSpaced(token, index, found)
   }
   found.variants.push(...joinWords(folded))
   return found
 }
+
+/** The first number of a version with a `v`, which is also written without: `v4` of `v4.0`. */
+const IS_VERSION = /^v\d+$/
+const HAS_MINOR = /^\.\d/
 
 /** Signs inside names that readers also write as one word: `node.js`, `e-mail`, `at&t`, `tcp/ip`. */
 const JOINT = String.raw`[.\-\/&_·\u2010\u2012\u2013\u2212]`
@@ -197,13 +204,18 @@ const JOINED = new RegExp(
 
 const PART = new RegExp(`${SPACED}+`, 'gv')
 
-/** The words between the signs written as one, all of them and each with the next: `nodejs` of `node.js-based`. */
+/** Words in a row that are also written as one: `gpt35` of `gpt-3.5-turbo`. */
+const JOINED_MAX = 3
+
+/** The words between the signs written as one: all of them, and each with the next ones, as `nodejs` of `node.js-based`. */
 function joinWords(folded: string): PlacedWord[] {
   if (!HAS_JOINT.test(folded)) return []
   return [...folded.matchAll(JOINED)].flatMap(({ 0: name, index }) => {
     const parts = [...name.matchAll(PART)].map(({ 0: part, index: at }) => placed(part, index + at))
-    const pairs = parts.slice(1).map((part, at) => [...parts.slice(at, at + 1), part])
-    const joined = [parts, ...pairs].map((words) => ({
+    const runs = parts.flatMap((_, end) =>
+      [2, JOINED_MAX].flatMap((count) => (end + 1 < count ? [] : [parts.slice(end + 1 - count, end + 1)])),
+    )
+    const joined = [parts, ...runs].map((words) => ({
       word: shorten(words.map(({ word }) => word).join('')),
       start: words[0]?.start ?? 0,
       end: words.at(-1)?.end ?? 0,

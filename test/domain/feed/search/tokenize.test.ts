@@ -50,6 +50,7 @@ describe('the words of a text', () => {
     ['Node.js U.S. E‑mail TCP/IP', 'node js u s e mail tcp ip nodejs us email tcpip'],
     ['GPT-5.5 3-D $1.5M 2-3x', 'gpt 5 5 3 d 1 5m 2 3x gpt55 gpt5 3d'],
     ['Next.js-based', 'next js based nextjsbased nextjs jsbased'],
+    ['GPT-3.5-turbo v4.0', 'gpt 3 5 turbo 4 0 gpt35turbo gpt35 gpt3 35turbo 5turbo v4 v40'],
     ['plain words', 'plain words'],
   ])('%j is also found by words out of its order', (written, words) => {
     expect(indexedWords(written).sort()).toEqual(words.split(' ').sort())
