@@ -74,18 +74,21 @@ export function openProvider(options: ProviderOptions): Provider {
       const known = knownOf.get(models) ?? new Set()
       knownOf.set(models, known)
       const form = { isOpenAi: isOpenAi(options.base), refused: new Set(known) }
+      const lessons = { known, thinkers, unsure: new Set<string>() }
       for (;;) {
         const isPermitted = await permit()
         signal.throwIfAborted()
         if (!isPermitted) return yield withoutRefusal(failedUpstream('http_429', { dispatched: false }))
         const asked = { ...target, ids }
-        const failed = yield* runRequest(upstream, options, { form, known, thinkers }, asked, call, signal)
+        const failed = yield* runRequest(upstream, options, form, lessons, asked, call, signal)
         if (failed === null) return
         const others = ids === target.ids && isInvalidRequest(failed) ? unnamedIds(failed.refusal, ids) : null
         const part = refusedPart(failed, form, requestBody(form, asked, call))
         if (others !== null) ids = others
-        else if (part !== null && !form.refused.has(part)) form.refused.add(part)
-        else return yield withoutRefusal(failed)
+        else if (part !== null && !form.refused.has(part)) {
+          form.refused.add(part)
+          if (!IS_DECLINED.test(failed.code)) lessons.unsure.add(part)
+        } else return yield withoutRefusal(failed)
       }
     },
     close: () => upstream.close(),
@@ -110,11 +113,25 @@ const EVENT_BYTES_PER_TOKEN = 32
 const ROUND_MAX_BYTES = 1024 * KIB
 const ROUND_BYTES_PER_TOKEN = KIB
 
+/** Responses that decline a request. A fault may name a part of it by chance, so that nothing is remembered of it. */
+const IS_DECLINED = /^http_(?:4\d\d|501)$/
+
+/** What a provider has taught about a model. */
+interface Lessons {
+  /** Parts without which a refused request succeeded. */
+  known: Set<string>
+  /** Models whose answers begin with thoughts. */
+  thinkers: Set<string>
+  /** Parts to leave out of this round alone. */
+  unsure: ReadonlySet<string>
+}
+
 /** Sends one request and yields the events of its response; a failure is returned instead. */
 async function* runRequest(
   upstream: Upstream,
   limits: IdleTimeouts,
-  { form, known, thinkers }: { form: RequestForm; known: Set<string>; thinkers: Set<string> },
+  form: RequestForm,
+  { known, thinkers, unsure }: Lessons,
   target: Target,
   call: ModelCall,
   signal: AbortSignal,
@@ -134,7 +151,7 @@ async function* runRequest(
       isComplete = true
       if (end.kind === 'failed') return end
       // Before the last event: its reader may leave with it.
-      for (const part of form.refused) known.add(part)
+      for (const part of form.refused) if (!unsure.has(part)) known.add(part)
       yield end
       return null
     }

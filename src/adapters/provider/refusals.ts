@@ -26,7 +26,8 @@ export const NO_TOOLS = 'no_tools'
 
 /** Empty content of messages with calls, as a part; it is replaced by words. */
 export const EMPTY_CONTENT = 'empty_content'
-const EMPTY_REFUSED = /\bnon-?empty\b|\b(?:not|is|are) (?:be )?(?:empty|blank)\b/i
+const EMPTY_REFUSED =
+  /\bnon-?empty\b|\b(?:not|cannot|can't|is|are) (?:be )?(?:an? )?(?:empty|blank)\b|\bempty (?:string|content|text|message)|too[ _]short|at least (?:1|one) (?:char|content|token)|\bcontent\b.*\brequired\b/i
 
 /** Names of the token limit. */
 const TOKEN_LIMITS: readonly string[] = ['max_completion_tokens', 'max_tokens']
@@ -48,9 +49,13 @@ const SYSTEM_REFUSED =
   /\b(?:system|developer)\b(?:['"`\s]+\w+){0,2}['"`\s]+(?:roles?|messages?|instructions?|prompts?)\b|\broles?\b.*\b(?:system|developer)\b|\broles must alternate\b|\bonly user\b.*\broles?\b|\bmessages\W{1,3}0\W{1,3}role\b/is
 const TOOLS = /\btools?(?:\b|_|config|choice)|\bfunctions?(?:\b|_)/i
 const IS_UNSUPPORTED =
-  /support|require|permit|allow|accept|enable|available|extra|forbid|unknown|unexpected|recogni|invalid (?:param|field|arg|name)/i
+  /support|require|permit|allow|accept|enable|\bavailable|extra|forbid|unknown|unexpected|recogni|invalid (?:param|field|arg|name)/i
 const IS_TOO_LONG =
   /too (?:long|large|many)|longer than|exceed|(?:context|maximum) (?:length|window|size)|token limit/i
+
+/** Errors about what the model wrote, and about a fault, also have words of {@link TOOLS} and {@link IS_UNSUPPORTED}. */
+const IS_NO_REFUSAL =
+  /tool_use_failed|failed to (?:parse|call|generate)|tool call validation|unexpected (?:token|end)|temporarily/i
 
 /** Names of parts of a field that errors name instead. */
 const ALIASES: Readonly<Record<string, string>> = { stream_options: 'stream_options|include_usage' }
@@ -93,7 +98,7 @@ export function refusedPart(
   const member = SCHEMA_MEMBERS.find((each) => names(each) && schemas.includes(`"${each}":`))
   if (member !== undefined && isUnsupported) return member
   if (hasSystem(body) && SYSTEM_REFUSED.test(error)) return SYSTEM
-  if (IS_TOO_LONG.test(error) || !TOOLS.test(error)) return null
+  if (IS_TOO_LONG.test(error) || IS_NO_REFUSAL.test(error) || !TOOLS.test(error)) return null
   if (hasTools) return isUnsupported ? 'tools' : null
   return isInvalid && hasField(body, 'tool_calls') ? NO_TOOLS : null
 }
@@ -124,9 +129,11 @@ export function tokenLimit(isOpenAi: boolean): 'max_tokens' | 'max_completion_to
 /** Deeper parts of an error name nothing. */
 const ERROR_MAX_DEPTH = 12
 
+const REPEATED_MEMBERS = new Set(['input', 'failed_generation'])
+
 /**
  * The texts of an error's body: JSON within texts is decoded, places of the request are joined by dots, and the input
- * that some engines repeat is left out.
+ * and the model's text, which some engines repeat, are left out.
  */
 function errorText(error: unknown, depth = 0): string {
   if (depth > ERROR_MAX_DEPTH) return ''
@@ -139,6 +146,6 @@ function errorText(error: unknown, depth = 0): string {
     const isPlace = error.every((part) => typeof part !== 'object')
     return error.map((part) => errorText(part, depth + 1)).join(isPlace ? '.' : '\n')
   }
-  const members = Object.entries(error).filter(([name]) => name !== 'input')
+  const members = Object.entries(error).filter(([name]) => !REPEATED_MEMBERS.has(name))
   return members.map(([name, value]) => `${name}: ${errorText(value, depth + 1)}`).join('\n')
 }

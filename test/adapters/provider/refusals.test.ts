@@ -178,6 +178,24 @@ describe('refused tools', () => {
     expect([end, requests.length]).toEqual([`http_${status}`, 1])
   })
 
+  test.each<[string, unknown, number]>([
+    ['Failed to parse tool call arguments as JSON: unexpected end of input', null, 500],
+    ['Failed to call a function.', '<function=search_items>{"query": "supported"}</function>', 400],
+    ['tool call validation failed: parameters did not match schema', 'unsupported', 400],
+  ])('are not suspected when the model wrote a wrong call: %s', async (message, written, status) => {
+    const error = { error: { message, code: 'tool_use_failed', failed_generation: written } }
+    const { end, requests } = await survive(() => true, { status, error })
+    expect([end, requests.length]).toEqual([`http_${status}`, 1])
+  })
+
+  test('are sent again after a fault that named them', async () => {
+    const { url, requests } = await engine(has('tools'), { status: 500, error: 'tools are not supported' })
+    const model = modelAt(url)
+    await collectEvents(model, ASK)
+    await collectEvents(model, ASK)
+    expect(requests.map((body) => 'tools' in body)).toEqual([true, false, true, false])
+  })
+
   test('are remembered as refused, for the models of the request', async () => {
     const { url, requests } = await engine(has('tools'), { error: 'tools are not supported' })
     const model = modelAt(url)
@@ -215,6 +233,25 @@ describe('tools that an engine requires after calls', () => {
     expect(outcome(await collectEvents(modelAt(url), LAST)).text).toBe(text)
     expect(requests.length).toBe(3)
   })
+})
+
+test.each([
+  "Invalid 'messages[2].content': string too short. Expected a string with minimum length 1.",
+  'String should have at least 1 character',
+  'Message content cannot be an empty string',
+  'Empty content is not allowed',
+  'Each message must have at least one content element',
+  'content field is a required field',
+])('words replace empty content that is refused: %s', async (message) => {
+  const contents = (body: Fields): unknown[] => (body['messages'] as Fields[]).map(({ content }) => content)
+  const { url, requests } = await engine((body) => contents(body).includes(''), {
+    error: { error: { message } },
+  })
+  const called = { text: '', reasoning: {}, calls: [{ id: 'a', name: 'search_items', arguments: '{}' }] }
+  const call = { callId: 'a', name: 'search_items', arguments: '{}' }
+  const round = { output: called, results: [{ call, output: 'r' }] }
+  expect(outcome(await collectEvents(modelAt(url), { ...ASK, rounds: [round] })).text).toBe('Hi')
+  expect(requests).toHaveLength(2)
 })
 
 describe('the schemas of tools', () => {
