@@ -70,6 +70,7 @@ const PAIRS: readonly MarkPair[] = [
     literal('<|start_header_id|>assistant<|end_header_id|>'),
     literal('<|begin_of_box|>'),
     literal('<|begin_of_solution|>'),
+    literal('<|start_response|>'),
     literal('<answer>'),
     FINAL_CHANNEL,
     [...literal('<|constrain|>'), WORDS],
@@ -136,6 +137,7 @@ const END_MARKS: readonly Mark[] = [
   '<eos>',
   '<|end_of_box|>',
   '<|end_of_solution|>',
+  '<|END_RESPONSE|>',
   '</answer>',
   '</s>',
 ].map(literal)

@@ -55,6 +55,7 @@ describe('thoughts at the start of an answer', () => {
     ['<|start_header_id|>assistant<|end_header_id|>\n\nAnswer.<|eot_id|>', 'Answer.'],
     ['<think>hm</think><|begin_of_box|>Answer.<|end_of_box|>', 'Answer.'],
     ['<|begin_of_thought|>hm<|end_of_thought|>\n<|begin_of_solution|>Answer.<|end_of_solution|>', 'Answer.'],
+    ['<|START_THINKING|>hm<|END_THINKING|><|START_RESPONSE|>Answer.<|END_RESPONSE|>', 'Answer.'],
     ['<think>hm</think>\n<answer>\nAnswer.</answer>\n', 'Answer.'],
     ['<seed:think>hm</seed:think>Answer.', 'Answer.'],
     ['<reasoning>hm</reasoning>Answer.', 'Answer.'],
