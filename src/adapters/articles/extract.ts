@@ -91,16 +91,21 @@ const PARSE_OPTIONS = { scriptingEnabled: false }
 
 /**
  * Parses HTML. Readability needs linkedom, whose parser loses text that browsers show; so its input is what a browser's
- * parser understood. XHTML has another syntax, which linkedom reads, except for CDATA sections.
+ * parser understood. XHTML has another syntax, which linkedom reads, except for CDATA sections and some elements
+ * without content.
  */
 function parse(html: string, isXml = false): PageDocument {
   const { document }: { document: PageDocument } = parseHTML(
     isXml
-      ? html.replace(/<!\[CDATA\[([^]*?)\]\]>/g, escapeSection)
+      ? html.replace(/<!\[CDATA\[([^]*?)\]\]>/g, escapeSection).replace(EMPTY_ELEMENT, '<$1$2></$1>')
       : serialize(parseAsBrowser(html, PARSE_OPTIONS), PARSE_OPTIONS),
   )
   return document
 }
+
+/** An element without content, such as `<script src="a.js"/>`, whose text would go on to the end of the page. */
+const EMPTY_ELEMENT =
+  /<(script|style|iframe|object|textarea|template|select|button|title|noscript)((?:\s(?:[^<>"']|"[^"]*"|'[^']*')*)?)\/>/gi
 
 function escapeSection(_section: string, text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
