@@ -204,7 +204,7 @@ describe('the configuration', () => {
     ),
   )('the command %s does not create a named data folder', async (command) => {
     const missing = join(temporaryFolder(), 'unmounted')
-    const flag = await run([command, '--data-dir', missing])
+    const flag = await run([command, '--data-dir', missing], { env: { PORT: '0' } })
     expect([flag.code, flag.stderr]).toEqual([64, expect.stringMatching(/correct --data-dir\n$/)])
     expect(flag.stderr).toContain(missing)
     const named = await run([command], { env: { DASH_DATA_DIR: missing, PORT: '0' } })
