@@ -1,4 +1,4 @@
-import { clockDifference } from '../domain/clock-check.ts'
+import { clockDifference, describeDifference, isClockWrong } from '../domain/clock-check.ts'
 import type { ClockDifference } from '../domain/clock-check.ts'
 import { WANTED_DAYS, laneOf, planNextAttempt } from '../domain/feed/article.ts'
 import type { ArticleReading, MinPoints, SkipReason, ItemWithoutText } from '../domain/feed/article.ts'
@@ -9,7 +9,7 @@ import { saveKey } from '../domain/feed/source.ts'
 import type { ArticleTexts, Clock, FeedSearch, LiveSource, FeedStore } from '../domain/ports.ts'
 import { shorten } from '../domain/text.ts'
 import { addDays, dayOf, formatInstant } from '../domain/time.ts'
-import type { Day } from '../domain/time.ts'
+import type { Day, Instant } from '../domain/time.ts'
 import { concurrently } from './concurrently.ts'
 import { takeSnapshot } from './snapshot.ts'
 import type { RankPeriodsPorts, TakenOrRefused } from './snapshot.ts'
@@ -203,9 +203,11 @@ export async function collectSources(
   sources: readonly LiveSource[],
   signal: AbortSignal,
 ): Promise<SourcesReport> {
-  const day = dayOf(ports.clock())
+  const startedAt = ports.clock()
+  const day = dayOf(startedAt)
+  const comparison = compareClock(sources.length, startedAt)
   const reads = await concurrently(sources, Infinity, signal, (source, combinedSignal) =>
-    collectSource(ports, source, day, combinedSignal),
+    collectSource(ports, source, day, comparison, combinedSignal).finally(() => comparison.add(source, [])),
   )
   const outcome = overallOutcome(reads.map(({ report }) => report.outcome))
   const reports = Object.fromEntries(reads.map(({ name, report }) => [name, report]))
@@ -226,6 +228,7 @@ async function collectSource(
   { feed, onProgress }: SourcesPorts,
   source: LiveSource,
   day: Day,
+  comparison: ClockComparison,
   signal: AbortSignal,
 ): Promise<SourceRead> {
   const report = emptyReport()
@@ -238,6 +241,15 @@ async function collectSource(
   const skews: number[] = []
   for await (const batch of source.read(day, signal)) {
     signal.throwIfAborted()
+    skews.push(...batch.skews)
+    countRequests(report, batch)
+    comparison.add(source, batch.skews)
+    const reason = await comparison.wrongDay
+    signal.throwIfAborted()
+    if (reason !== null) {
+      failures.push({ reason, retryAt: null })
+      break
+    }
     if (batch.signals.length > 0) {
       // Details first, so that a crash in between leaves no item without its details.
       await feed.saveDetails(batch.details)
@@ -245,12 +257,40 @@ async function collectSource(
       addCounts(report, counts)
       report.items += counts.inserted + counts.replaced + counts.unchanged
     }
-    countRequests(report, batch)
     failures.push(...batch.failures)
-    skews.push(...batch.skews)
     onProgress(name, report.items)
   }
   return { name, report: concludeReport(report, failures), skews }
+}
+
+/** The comparison of this clock with the first batch of every source. */
+interface ClockComparison {
+  /** Adds the first batch of a source, or its end without one; later calls do nothing. */
+  add(source: LiveSource, skews: readonly number[]): void
+  /** Why nothing may be stored; null if the run's day is that of the sources. Resolves when every source was added. */
+  wrongDay: Promise<string | null>
+}
+
+/**
+ * Nothing is stored before the comparison: a row of a day that has not come would replace the row of that day itself, and
+ * no day is ever deleted.
+ */
+function compareClock(sources: number, startedAt: Instant): ClockComparison {
+  const firstSkews = new Map<LiveSource, readonly number[]>()
+  let conclude: (reason: string | null) => void = () => undefined
+  const wrongDay = new Promise<string | null>((resolve) => (conclude = resolve))
+  return {
+    add(source, skews) {
+      if (firstSkews.has(source)) return
+      firstSkews.set(source, skews)
+      if (firstSkews.size < sources) return
+      const difference = clockDifference([...firstSkews.values()])
+      const day = dayOf(startedAt)
+      const isRight = !isClockWrong(difference) || dayOf(startedAt - difference.aheadMs) === day
+      conclude(isRight ? null : `the clock is ${describeDifference(difference)}, where ${day} is another day`)
+    },
+    wrongDay,
+  }
 }
 
 function emptyReport(): SourceReport {

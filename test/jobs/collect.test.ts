@@ -91,6 +91,37 @@ test('a run stores the texts that it reads, with their origin and time, and repo
   expect(await run(workspace, readerOf().texts)).toMatchObject({ wanted: 0, stored: 0 })
 })
 
+describe('a run whose clock is on another day than its sources', () => {
+  const DAY_MS = 24 * HOUR
+  const sourceAt = (source: LiveSource['source'], skew: number | null): LiveSource => ({
+    source,
+    missingSettings: [],
+    async *read(day) {
+      const skews = skew === null ? [] : [skew, skew]
+      const rest = { details: [], badRows: [], failures: [], requests: 1, notModified: 0 }
+      yield { signals: [item('1', null, { source, day })], ...rest, skews }
+    },
+  })
+
+  test.each<[string, (number | null)[], string | null]>([
+    ['three days ahead', [-3 * DAY_MS, null, -3 * DAY_MS], 'the clock is 3 days ahead of 2 sources'],
+    ['a day behind', [DAY_MS], 'the clock is 24 hours behind 1 source'],
+    ['not ahead of most sources', [0, 0, -DAY_MS], null],
+    ['an hour behind on the same day', [HOUR, HOUR], null],
+    ['of unknown difference', [null], null],
+  ])('stores nothing if it is %s', async (_what, skews, problem) => {
+    const { feed } = await openWorkspace()
+    const names = ['hn', 'lobsters', 'lesswrong'] as const
+    const sources = skews.map((skew, index) => sourceAt(names[index] ?? 'hn', skew))
+    const ports = { feed, clock: () => NOW, onProgress: () => undefined }
+    const report = await collectSources(ports, sources, new AbortController().signal)
+    const reason = problem && `${problem}, where ${AS_OF} is another day`
+    for (const each of Object.values(report.sources))
+      expect(each).toMatchObject({ reason, items: problem === null ? 1 : 0 })
+    expect(await feed.newestNewsDay(AS_OF)).toBe(problem === null ? AS_OF : null)
+  })
+})
+
 test('a report names the bad rows of a source, and each cause of its failures once', async () => {
   const { feed } = await openWorkspace()
   const failures = ['a: x', 'b: x', 'c: y', 'd: z', 'e: w'].map((reason) => ({ reason, retryAt: null }))

@@ -9,6 +9,7 @@ import { sourceClient } from '../source-client.ts'
 import { startReplay } from './replay-server.ts'
 import type { Replay } from './replay-server.ts'
 import { TOKENS } from './responses.ts'
+import type { Replayed } from './responses.ts'
 
 /** When the tests collect. */
 export const NOW: Instant = Date.UTC(2026, 10, 21, 13, 30)
@@ -31,13 +32,14 @@ export async function replay(): Promise<Replay> {
   return started
 }
 
-/** Every live source, reading the replayed ones by a client of its own. */
+/** Every live source, reading the replayed ones, whose clocks are set to that of the client. */
 export function sourcesOf(
-  { urls }: Replay,
+  { urls, setClock }: Replay,
   changes: { memory?: SourceMemory; tokens?: Partial<SourceTokens>; clock?: Clock } = {},
 ): LiveSource[] {
   const { memory = null, clock = () => NOW } = changes
   const client = sourceClient({ clock, memory })
+  for (const source of Object.keys(urls) as Replayed[]) setClock(source, clock() - Date.now())
   return liveSources(client, {
     sourceUrls: {
       hn: urls.hn,
