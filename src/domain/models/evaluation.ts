@@ -140,14 +140,14 @@ const MULTIPLIERS = [1, 0.9, 0.8, 0.7] as const
 export const LITE_POINTS_MAX = 750
 
 /**
- * Weighs an evaluation by its age: 1 on its own UTC day, 0.9, 0.8 and 0.7 on the next three days, then nothing.
+ * Weighs an evaluation by its age: 1 on its own UTC day, 0.9, 0.8 and 0.7 on the next three days, then nothing. One of a
+ * later day, by a clock that was ahead, does not count.
  *
  * @returns null when there is none that counts
  */
 export function countedEvaluation(evaluation: LiteEvaluation | null, now: Instant): CountedEvaluation | null {
   if (evaluation === null || evaluation.tasks.length === 0) return null
-  const days = (startOfDay(dayOf(now)) - startOfDay(dayOf(evaluation.updatedAt))) / DAY_MS
-  const ageDays = Math.max(0, days)
+  const ageDays = (startOfDay(dayOf(now)) - startOfDay(dayOf(evaluation.updatedAt))) / DAY_MS
   const multiplier = MULTIPLIERS[ageDays]
   if (multiplier === undefined) return null
   const points = evaluation.tasks.reduce((sum, task) => sum + task.points, 0)

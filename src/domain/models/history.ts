@@ -1,3 +1,4 @@
+import { CLOCK_TOLERANCE_MS } from '../clock-check.ts'
 import { compareCodeUnits } from '../text.ts'
 import { DAY_MS, dayOf, addDays } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
@@ -72,7 +73,7 @@ export const NOT_PROBED: Measurements['health'] = {
 
 /**
  * The history of a model. The newest complete evaluation counts; an incomplete one only when there is no other. A model
- * without a provider has none.
+ * without a provider has none. Rows of later days, which a clock that was ahead recorded, do not count.
  */
 export function historyOf(
   model: string,
@@ -80,10 +81,10 @@ export function historyOf(
   now: Instant,
 ): ModelHistory {
   const day = dayOf(now)
-  const ofModel = attempts.filter((attempt) => attempt.model === model)
+  const ofModel = attempts.filter((attempt) => attempt.model === model && attempt.day <= day)
   const settled = ofModel.filter(isSettled)
   const withResponse = settled.filter(({ end }) => end.tasks !== null)
-  const ofDays = scores.filter((score) => score.model === model)
+  const ofDays = scores.filter((score) => score.model === model && score.day <= day)
   const byDay = evaluationsByDay(ofDays, settled)
   const evaluations = [...byDay.values()]
   const today = byDay.get(day)
@@ -163,15 +164,16 @@ function healthOfFailure({ class: kind, status }: AttemptEnd): HealthStatus {
 
 /**
  * Health with endpoint data that is newer than the last probe: `failed` without a usable endpoint; else the probe's
- * status, or `imperfect` without a probe.
+ * status, or `imperfect` without a probe. Data of a clock that was ahead do not count.
  */
 function withEndpoints(
   probed: Measurements['health'],
   endpoints: EndpointRecord | undefined,
   now: Instant,
 ): Measurements['health'] {
-  if (!endpoints || now - endpoints.checkedAt > HEALTH_MS) return probed
+  if (!endpoints) return probed
   const { checkedAt, usable, latencyMs } = endpoints
+  if (now - checkedAt > HEALTH_MS || checkedAt - now > CLOCK_TOLERANCE_MS) return probed
   if (probed.checkedAt !== null && probed.checkedAt > checkedAt) return probed
   const probedStatus = probed.status === 'not_probed' ? 'imperfect' : probed.status
   return { ...probed, status: usable ? probedStatus : 'failed', latencyMs, checkedAt }

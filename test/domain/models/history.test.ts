@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { CLOCK_TOLERANCE_MS } from '../../../src/domain/clock-check.ts'
 import type {
   AttemptEnd,
   DayScore,
@@ -105,6 +106,31 @@ describe('the history of a model', () => {
     const old = attempt('text', NOW - 25 * HOUR_MS, { class: 'timeout' })
     const older = attempt('text', NOW - FAILURES_MS - 1, { class: 'timeout' })
     expect(known(older, old)).toMatchObject({ health: { status: 'not_probed' }, failuresIn72h: 1 })
+  })
+
+  test('rows of later days, which a clock that was ahead recorded, change nothing', () => {
+    const tool = attempt('tool', NOW - 5000, { class: 'provider_down', status: 502 })
+    const checkedAt = NOW + CLOCK_TOLERANCE_MS
+    const record = { model: MODEL, checkedAt, usable: true, latencyMs: 700 }
+    const ahead = {
+      attempts: [
+        tool,
+        attempt('tool', NOW + DAY_MS, { class: 'timeout' }),
+        attempt('text', NOW + DAY_MS, reply(true, 1)),
+      ],
+      scores: [score(1), score(-1), score(-365)],
+      endpoints: [{ ...record, checkedAt: checkedAt + 1 }],
+    }
+    const rows = { attempts: [tool], scores: [score(1)], endpoints: [] }
+    expect(historyOf(MODEL, ahead, NOW)).toEqual(historyOf(MODEL, rows, NOW))
+    // A run whose clock went back a little still has its own.
+    const own = { ...ahead, scores: [score(0)], endpoints: [record] }
+    expect(historyOf(MODEL, own, NOW - 5000)).toMatchObject({
+      failuresIn72h: 1,
+      evaluation: { updatedAt: NOW },
+      health: { latencyMs: null },
+    })
+    expect(historyOf(MODEL, own, NOW).health).toMatchObject({ latencyMs: 700, checkedAt })
   })
 
   test('the newest complete evaluation counts, and an incomplete one only without another', () => {

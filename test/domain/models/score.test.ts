@@ -53,8 +53,9 @@ describe('an evaluation', () => {
     expect(countedEvaluation(evaluation(updatedAt), RUN_AT)).toMatchObject({ ...expected, points: 750 })
   })
 
-  test('an evaluation that is four days old, without tasks, or absent does not count', () => {
+  test('an evaluation that is four days old, of a later day, without tasks, or absent does not count', () => {
     expect(countedEvaluation(evaluation(lastMoment - 3 * DAY_MS), RUN_AT)).toBeNull()
+    expect(countedEvaluation(evaluation(lastMoment + DAY_MS + 1), RUN_AT)).toBeNull()
     expect(countedEvaluation({ updatedAt: RUN_AT, tasks: [] }, RUN_AT)).toBeNull()
     expect(countedEvaluation(null, RUN_AT)).toBeNull()
   })
