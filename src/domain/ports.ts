@@ -497,8 +497,8 @@ export interface State {
     endpointsSince(since: Instant): Promise<EndpointRecord[]>
     /** Times of the chat's requests to the same service from an instant on, ascending. */
     chatRequestsSince(since: Instant): Promise<Instant[]>
-    /** The lowest rate of the runs since an instant; null without one. */
-    lowestRateSince(since: Instant): Promise<number | null>
+    /** The lowest rate of the runs that started between two instants, both included; null without one. */
+    lowestRateBetween(since: Instant, until: Instant): Promise<number | null>
     versionsOf(day: Day): Promise<string[]>
     ping(): Promise<void>
   }

@@ -59,8 +59,8 @@ const COUNT_CHAT_REQUEST = `
 export function libsqlEvaluations(database: Database): State['evaluations'] {
   const write = (...statements: InStatement[]): Promise<ResultSet[]> =>
     database.use((client) => client.batch(statements, 'write'))
-  const selectWhere = <T extends SQLiteTable>(table: T, orderBy: string, where: string, arg: InValue) =>
-    database.use((client) => selectRows(client, table, orderBy, where, [arg]))
+  const selectWhere = <T extends SQLiteTable>(table: T, orderBy: string, where: string, ...args: InValue[]) =>
+    database.use((client) => selectRows(client, table, orderBy, where, args))
   return {
     ...leaseOn(database, evaluationLease),
 
@@ -167,9 +167,9 @@ export function libsqlEvaluations(database: Database): State['evaluations'] {
       return rows.map(({ sentAt }) => sentAt)
     },
 
-    async lowestRateSince(since) {
-      const known = 'started_at >= ? AND starts_a_minute IS NOT NULL'
-      const [lowest] = await selectWhere(evaluationRuns, 'starts_a_minute', known, since)
+    async lowestRateBetween(since, until) {
+      const known = 'started_at BETWEEN ? AND ? AND starts_a_minute IS NOT NULL'
+      const [lowest] = await selectWhere(evaluationRuns, 'starts_a_minute', known, since, until)
       return lowest?.startsAMinute ?? null
     },
 

@@ -110,6 +110,14 @@ export const STARTS_PER_MINUTE = MINUTE_LIMIT - 1
 /** One minute plus the longest network delay of a call. */
 export const WINDOW_MS = 61_000
 
+/**
+ * The ages in milliseconds of the requests that count in the window. A request by a clock slightly ahead counts as just
+ * sent; one further ahead, by a clock that was wrong, does not count: it would stay in the window until its time.
+ */
+export function agesInWindow(sentAt: readonly Instant[], now: Instant): number[] {
+  return sentAt.filter((at) => Math.abs(now - at) < WINDOW_MS).map((at) => Math.max(0, now - at))
+}
+
 /** Longest wait for a model's own limit; a longer one fails the call. */
 const LONGEST_PAUSE_MS = 65_000
 

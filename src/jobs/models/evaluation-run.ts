@@ -327,8 +327,10 @@ export async function planPrompts(
   }
   const key = 'facts' in response ? response.facts : null
   const ownAttempts = run.history.attempts.filter((attempt) => attempt.day === day)
-  const today = [...ownAttempts.map(({ sentAt }) => sentAt), ...chatRequests]
-  const recent = today.filter((sentAt) => startedAt - sentAt <= KEY_STALE_MS)
+  // A clock that was ahead recorded requests of later days, and later ones of this day.
+  const ofChat = chatRequests.filter((sentAt) => dayOf(sentAt) === day)
+  const today = [...ownAttempts.map(({ sentAt }) => sentAt), ...ofChat]
+  const recent = today.filter((sentAt) => Math.abs(startedAt - sentAt) <= KEY_STALE_MS)
   // The service reported the limit, and no newer data contradicts it: it also counts requests from elsewhere.
   const spent = key === null && ownAttempts.some(({ end }) => end?.class === 'account_daily')
   const left = spent ? 0 : requestsLeft(key, today.length, recent.length)

@@ -3,6 +3,7 @@ import {
   SHORT_PAUSE_MS,
   STARTS_PER_MINUTE,
   WINDOW_MS,
+  agesInWindow,
   vendorOf,
   requestsLeftOfModel,
 } from '../../domain/models/quota.ts'
@@ -75,8 +76,10 @@ export async function sendPrompts(
     signal.throwIfAborted()
     const next = queue.next(new Set(session.ambiguous.map(({ call }) => vendorOf(call.model))))
     if (next === null) break
-    if (next.at > ports.monotonic()) await waitUntil(ports, next.at, signal)
-    else await send(session, next.call)
+    const now = ports.clock()
+    if (dayOf(now) !== run.day) measured.stop = { reason: 'day_ended', resetAt: null, preview: '' }
+    else if (next.at > ports.monotonic()) await waitUntil(ports, next.at, signal)
+    else await send(session, next.call, now)
   }
   const unasked = run.plan.calls.filter(({ model, kind }) => !results.get(model)?.has(kind))
   const unfinished = new Set(unasked.map(({ model }) => model))
@@ -90,7 +93,7 @@ async function openSession(
 ): Promise<PromptSession> {
   const { plan, mode, startedAt } = run
   const suite = ports.makeSuite(run.day)
-  const learnedRate = await ports.evaluations.lowestRateSince(startedAt - DAY_MS)
+  const learnedRate = await ports.evaluations.lowestRateBetween(startedAt - DAY_MS, startedAt)
   const requestsLeft = new Map<string, number>()
   const results: PromptSession['results'] = new Map()
   for (const [model, { sentToday, tasksToday }] of run.history.models) {
@@ -98,12 +101,14 @@ async function openSession(
     results.set(model, new Map(Object.entries(tasksToday) as [LiteKind, readonly TaskResult[]][]))
   }
   for (const { model, kind } of plan.calls) results.get(model)?.delete(kind)
-  const ages = run.history.attempts.map(({ sentAt }) => Math.max(0, startedAt - sentAt))
   const queue = new CallQueue({
     plan,
     requestsLeft,
     startsPerMinute: Math.min(STARTS_PER_MINUTE, learnedRate ?? STARTS_PER_MINUTE),
-    recentAges: ages.filter((ageMs) => ageMs < WINDOW_MS),
+    recentAges: agesInWindow(
+      run.history.attempts.map(({ sentAt }) => sentAt),
+      startedAt,
+    ),
     monotonic: ports.monotonic,
   })
   return { ports, run, ...recorded, suite, queue, measured: nothingMeasured(), results, ambiguous: [] }
@@ -113,7 +118,7 @@ async function openSession(
 async function countChatRequests({ ports, queue }: PromptSession): Promise<void> {
   const now = ports.clock()
   const sentAt = await ports.evaluations.chatRequestsSince(now - WINDOW_MS)
-  queue.noteOtherRequests(sentAt.map((at) => Math.max(0, now - at)))
+  queue.noteOtherRequests(agesInWindow(sentAt, now))
 }
 
 async function waitUntil(
@@ -126,15 +131,10 @@ async function waitUntil(
   await sleep(ms, signal)
 }
 
-async function send(session: PromptSession, call: QueuedCall): Promise<void> {
+async function send(session: PromptSession, call: QueuedCall, sentAt: Instant): Promise<void> {
   const { ports, run, number, token, queue, measured, signal } = session
-  const { clock, evaluations, onProgress } = ports
+  const { evaluations, onProgress } = ports
   const { model, kind } = call
-  const sentAt = clock()
-  if (dayOf(sentAt) !== run.day) {
-    measured.stop = { reason: 'day_ended', resetAt: null, preview: '' }
-    return
-  }
   const guard = { token, maxCountedBefore: run.plan.maxCountedBefore }
   // A crash from here on: the request counts, sent or not.
   const recorded = await evaluations.countAttempt({ run: number, model, kind, sentAt }, guard)

@@ -187,9 +187,10 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
         ])
       }
       expect(await evaluations.versionsOf(DAY)).toEqual([`${DAY}.v1`, `${DAY}.v2`, `${DAY}.v3`])
-      expect(await evaluations.lowestRateSince(NOW)).toBe(14)
-      expect(await evaluations.lowestRateSince(NOW + 2)).toBe(17)
-      expect(await evaluations.lowestRateSince(NOW + 3)).toBeNull()
+      expect(await evaluations.lowestRateBetween(NOW, NOW + 2)).toBe(14)
+      expect(await evaluations.lowestRateBetween(NOW + 2, NOW + 2)).toBe(17)
+      expect(await evaluations.lowestRateBetween(NOW - 1, NOW)).toBeNull()
+      expect(await evaluations.lowestRateBetween(NOW + 3, NOW + 4)).toBeNull()
     })
 
     test('one evaluation per model and day is kept: the last complete one, otherwise the last', async () => {

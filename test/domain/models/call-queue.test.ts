@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { CallQueue, STARTS_PER_MINUTE, WINDOW_MS } from '../../../src/domain/models/quota.ts'
+import { CallQueue, STARTS_PER_MINUTE, WINDOW_MS, agesInWindow } from '../../../src/domain/models/quota.ts'
 import type { CallQueueOptions, QueuedCall } from '../../../src/domain/models/quota.ts'
 
 const MODELS = ['a/one:free', 'b/two:free', 'c/three:free']
@@ -69,6 +69,12 @@ describe('the next start', () => {
     time.now += WINDOW_MS
     queue.waitForAccount(70_000, 0)
     expect(queue.next(NONE)?.at).toBe(time.now + 71_000)
+  })
+
+  test('a request by a clock slightly ahead counts as just sent, and one further ahead does not count', () => {
+    const ages = [WINDOW_MS, WINDOW_MS - 1, 0, 1 - WINDOW_MS, -WINDOW_MS]
+    const sentAt = ages.map((ageMs) => 1e9 - ageMs)
+    expect(agesInWindow(sentAt, 1e9)).toEqual([WINDOW_MS - 1, 0, 0])
   })
 
   test('the queue never exceeds a window, with calls of any length and at any rate', () => {

@@ -135,6 +135,18 @@ describe("the account's daily limit", () => {
 })
 
 describe('an evaluation across midnight', () => {
+  test('waiting for the requests of others ends with the day', async () => {
+    const bench = await openBench({}, startOfDay(addDays(DAY, 1)) - 200_000)
+    const { evaluations } = bench.ports
+    evaluations.chatRequestsSince = () => Promise.resolve(Array<number>(19).fill(bench.time.clock()))
+    const { report } = await bench.run()
+    expect(report).toMatchObject({
+      outcome: 'partial',
+      requests: 0,
+      reason: expect.stringContaining('day ended') as string,
+    })
+  })
+
   test('an evaluation sends nothing after midnight, and ranks its measurements as scores of the day it began', async () => {
     const midnight = startOfDay(addDays(DAY, 1))
     const models = scriptedModels(15)
@@ -165,4 +177,21 @@ describe('an evaluation across midnight', () => {
       evaluated: 15,
     })
   })
+})
+
+test('an evaluation by a clock that was ahead, and requests of the chat by it, do not change later evaluations', async () => {
+  const bench = await openBench()
+  await bench.run()
+  bench.time.now += 365 * DAY_MS
+  await bench.run()
+  for (let sent = 0; sent < 25; sent += 1)
+    await bench.allowance.countChatRequest('a/b:free', bench.time.now, 1_000)
+  bench.time.now = START + DAY_MS
+  const next = await bench.withService({})
+  const { report } = await next.run()
+  expect(report).toMatchObject({ outcome: 'complete', requests: 12, evaluated: 6 })
+  const run = await next.stored()
+  expect(run).toMatchObject({ liteEvalMode: 'active', evalCoverage: { completedToday: 6 } })
+  for (const { evalSummary } of run?.models ?? [])
+    expect(evalSummary).toMatchObject({ updatedAt: expect.stringMatching('^2026-03-02') as string })
 })

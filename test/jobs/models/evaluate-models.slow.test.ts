@@ -108,7 +108,7 @@ describe('a full evaluation', () => {
     expect(report).toMatchObject({ outcome: 'complete', rateLimit: { kind: 'account' } })
     expect(report.evaluated).toBeGreaterThanOrEqual(11)
     kept(bench.service)
-    expect(await bench.ports.evaluations.lowestRateSince(START)).toBe(6)
+    expect(await bench.ports.evaluations.lowestRateBetween(START, START)).toBe(6)
     const refused = bench.service.chats.length - 24
     expect(refused).toBeLessThanOrEqual(4)
     bench.time.now += 3_600_000
