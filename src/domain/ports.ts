@@ -471,12 +471,12 @@ export interface State {
   }
   /**
    * Runs, attempts and scores of `evaluate-models`, and the lease that allows one run at a time. Everything is durable
-   * on return, and kept for {@link EVALUATIONS_KEPT_DAYS} days.
+   * on return, and kept for the newest {@link EVALUATIONS_KEPT_DAYS} days with a run.
    */
   evaluations: LeaseKeeper & {
     /** Ends every unfinished run as killed, and its open attempts as abandoned; returns the number of runs. */
     sweep(now: Instant): Promise<number>
-    /** Starts a run and deletes expired records; returns the run's number. */
+    /** Starts a run and deletes the records of older days; returns the run's number. */
     beginRun(run: { day: Day; refreshMode: StoredRun['refreshMode']; startedAt: Instant }): Promise<number>
     endRun(run: number, end: RunEnd, rejections: readonly { id: string; reason: string }[]): Promise<void>
     /** Ends a run as failed, and its open attempts as abandoned; an ended run stays unchanged. */

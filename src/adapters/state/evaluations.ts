@@ -8,7 +8,7 @@ import type { TaskResult } from '../../domain/models/lite/suite.ts'
 import { RESERVED_REQUESTS } from '../../domain/models/quota.ts'
 import type { State } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
-import { DAY_MS, addDays, dayOf } from '../../domain/time.ts'
+import { dayOf } from '../../domain/time.ts'
 import type { Database } from '../sqlite/database.ts'
 import { leaseOn } from '../sqlite/lease.ts'
 import { selectRows } from '../sqlite/rows.ts'
@@ -73,14 +73,12 @@ export function libsqlEvaluations(database: Database): State['evaluations'] {
     },
 
     async beginRun({ day, refreshMode, startedAt }) {
-      const oldestDay = addDays(dayOf(startedAt), -EVALUATIONS_KEPT_DAYS)
-      const oldest = startedAt - EVALUATIONS_KEPT_DAYS * DAY_MS
       const results = await write(
-        { sql: 'DELETE FROM evaluation_attempts WHERE sent_at < ?', args: [oldest] },
-        { sql: 'DELETE FROM evaluation_scores WHERE day < ?', args: [oldestDay] },
-        { sql: 'DELETE FROM evaluation_runs WHERE started_at < ?', args: [oldest] },
-        { sql: 'DELETE FROM evaluation_endpoints WHERE checked_at < ?', args: [oldest] },
-        { sql: 'DELETE FROM chat_router_requests WHERE sent_at < ?', args: [oldest] },
+        `DELETE FROM evaluation_attempts WHERE day < ${OLDEST_DAY}`,
+        `DELETE FROM evaluation_scores WHERE day < ${OLDEST_DAY}`,
+        `DELETE FROM evaluation_endpoints WHERE date(checked_at / 1000, 'unixepoch') < ${OLDEST_DAY}`,
+        `DELETE FROM chat_router_requests WHERE day < ${OLDEST_DAY}`,
+        `DELETE FROM evaluation_runs WHERE day < ${OLDEST_DAY}`,
         'DELETE FROM evaluation_rejections WHERE run NOT IN (SELECT id FROM evaluation_runs)',
         {
           sql: 'INSERT INTO evaluation_runs (day, refresh_mode, started_at) VALUES (?, ?, ?) RETURNING id',
@@ -185,6 +183,10 @@ export function libsqlEvaluations(database: Database): State['evaluations'] {
       }),
   }
 }
+
+/** The oldest day that is kept; null while there are fewer. Without the clock: one that is ahead must not delete. */
+const OLDEST_DAY = `
+  (SELECT DISTINCT day FROM evaluation_runs ORDER BY day DESC LIMIT 1 OFFSET ${EVALUATIONS_KEPT_DAYS - 1})`
 
 const ABANDON_ATTEMPTS = `
   UPDATE evaluation_attempts SET settled_at = ?1, class = 'abandoned'

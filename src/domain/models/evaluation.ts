@@ -263,7 +263,7 @@ export interface RunEnd {
   reason: string | null
 }
 
-/** Evaluation reads three days; older records are for operators. */
+/** Days with a run whose records are kept. Evaluation reads three days; older records are for operators. */
 export const EVALUATIONS_KEPT_DAYS = 90
 
 /** One chat call of an evaluation. */

@@ -215,22 +215,35 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
       expect(await evaluations.scoresSince('2026-03-02')).toEqual([])
     })
 
-    test(`data older than ${EVALUATIONS_KEPT_DAYS} days are deleted when a run begins`, async () => {
-      const { evaluations } = await open()
-      const old = NOW - EVALUATIONS_KEPT_DAYS * DAY_MS - 1
+    test(`the newest ${EVALUATIONS_KEPT_DAYS} days with a run are kept when another begins, whatever the clock says`, async () => {
+      const { evaluations, allowance } = await open()
+      const old = NOW - 365 * DAY_MS
       const token = await leased(evaluations, old)
       const run = await begin(evaluations, old)
       await evaluations.countAttempt({ run, model: MODEL, kind: 'tool', sentAt: old }, guardOf(token))
-      const score = { model: MODEL, day: '2025-11-30', evaluatedAt: old, complete: true, tasks: [] }
-      await evaluations.saveScore(score)
-      await evaluations.endRun(run, { ...END, rankingVersion: '2025-12-01.v1' }, [
+      await allowance.countChatRequest(MODEL, old, 50)
+      await evaluations.saveEndpoints([{ model: MODEL, checkedAt: old, usable: true, latencyMs: null }])
+      await evaluations.saveScore({
+        model: MODEL,
+        day: dayOf(old),
+        evaluatedAt: old,
+        complete: true,
+        tasks: [],
+      })
+      await evaluations.endRun(run, { ...END, rankingVersion: `${dayOf(old)}.v1` }, [
         { id: 'a/b', reason: 'not_free' },
       ])
-      expect(await evaluations.attemptsSince(0)).toHaveLength(1)
-      await begin(evaluations)
-      expect(await evaluations.attemptsSince(0)).toEqual([])
-      expect(await evaluations.scoresSince('2025-01-01')).toEqual([])
-      expect(await evaluations.versionsOf(dayOf(old))).toEqual([])
+      const kept = async () => [
+        await evaluations.attemptsSince(0),
+        await evaluations.chatRequestsSince(0),
+        await evaluations.endpointsSince(0),
+        await evaluations.scoresSince('2025-01-01'),
+        await evaluations.versionsOf(dayOf(old)),
+      ]
+      for (let day = 1; day <= EVALUATIONS_KEPT_DAYS; day += 1) await begin(evaluations, NOW + day * DAY_MS)
+      for (const rows of await kept()) expect(rows).toHaveLength(1)
+      await begin(evaluations, NOW)
+      expect(await kept()).toEqual([[], [], [], [], []])
     })
   })
 }
