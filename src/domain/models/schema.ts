@@ -127,7 +127,7 @@ export const HEAD_FIELDS = Object.keys(head) as (keyof typeof head)[]
 const tail = {
   notes: z.array(z.string()),
   seed: z.boolean().describe('true for the built-in seed'),
-  stale: z.boolean().describe('true if older than `maxFreshHours` of the health endpoint'),
+  stale: z.boolean().describe('true if older than `maxFreshHours` of the health endpoint, or of the future'),
   ageHours: countField.describe('whole hours since `updatedAt`'),
   nextUpdateAt: instant.nullable().describe('time of the next update; null for the seed'),
 }
@@ -141,7 +141,9 @@ export const recommendationSchema = z
   .meta({ id: 'FreeModelRecommendation' })
 
 const health = {
-  ok: z.boolean().describe('true if the stored recommendation is not older than `maxFreshHours`'),
+  ok: z
+    .boolean()
+    .describe('true if the stored recommendation is not older than `maxFreshHours`, and not of the future'),
   lastUpdatedAt: instant.nullable().describe('null if the seed is served'),
   ageHours: z.number().min(0).nullable().describe('two decimals; null if the seed is served'),
   maxFreshHours: z.number(),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CLOCK_TOLERANCE_MS } from '../clock-check.ts'
 import { parseQuery } from '../wire-format.ts'
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
@@ -115,7 +116,7 @@ function matchesFilter(model: Filterable, { needs, minContext, passedOnly }: Sho
 }
 
 /** A recommendation older than this is stale. */
-export const MAX_FRESH_HOURS = 36
+const MAX_FRESH_HOURS = 36
 
 /** An update is due this long after the last. */
 const UPDATE_EVERY_HOURS = 24
@@ -155,7 +156,7 @@ export function recommendationPayload(served: ServedRun, now: Instant): Recommen
 export function healthPayload({ run, seed, storeAvailable }: ServedRun, now: Instant): Health {
   const ageMs = ageOf(run, now)
   return {
-    ok: !seed && isFresh(ageMs),
+    ok: !seed && isFresh(run, now),
     lastUpdatedAt: seed ? null : run.updatedAt,
     ageHours: seed ? null : Math.floor((ageMs / HOUR_MS) * 100) / 100,
     maxFreshHours: MAX_FRESH_HOURS,
@@ -194,8 +195,11 @@ function envelopeOf({ run, seed }: ServedRun, now: Instant): { head: Head; tail:
   const head = Object.fromEntries(HEAD_FIELDS.map((name) => [name, run[name]])) as Head
   const ageMs = ageOf(run, now)
   const ageHours = Math.floor(ageMs / HOUR_MS)
-  const stale = !isFresh(ageMs)
-  const ageNote = `This recommendation is ${ageHours} hours old; an update is due after ${MAX_FRESH_HOURS} hours.`
+  const stale = !isFresh(run, now)
+  const ageNote =
+    ageHours > 0
+      ? `This recommendation is ${ageHours} hours old; an update is due after ${MAX_FRESH_HOURS} hours.`
+      : `The time of this recommendation, ${run.updatedAt}, is in the future: a clock was or is wrong.`
   const tail = {
     notes: [...run.notes, ...(stale && !seed ? [ageNote] : [])],
     seed,
@@ -217,8 +221,10 @@ function ageOf({ updatedAt }: Pick<StoredRun, 'updatedAt'>, now: Instant): numbe
   return Math.max(0, now - Date.parse(updatedAt))
 }
 
-function isFresh(ageMs: number): boolean {
-  return ageMs <= MAX_FRESH_HOURS * HOUR_MS
+/** False for one of the future, too: a clock was wrong, and it would be fresh until its time. */
+export function isFresh({ updatedAt }: Pick<StoredRun, 'updatedAt'>, now: Instant): boolean {
+  const ageMs = now - Date.parse(updatedAt)
+  return ageMs >= -CLOCK_TOLERANCE_MS && ageMs <= MAX_FRESH_HOURS * HOUR_MS
 }
 
 /** The fields of a ranked model that a client needs; older hosts do not send `toolUse`. */
@@ -253,8 +259,8 @@ export function parseShortlist(body: unknown): Shortlist | null {
 }
 
 /** True when a shortlist is stale; without the member `stale` its time decides. */
-export function isStale({ stale, updatedAt }: Shortlist, now: Instant): boolean {
-  return stale ?? !isFresh(now - Date.parse(updatedAt))
+export function isStale(shortlist: Shortlist, now: Instant): boolean {
+  return shortlist.stale ?? !isFresh(shortlist, now)
 }
 
 /**

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { CLOCK_TOLERANCE_MS } from '../../../src/domain/clock-check.ts'
 import { countedEvaluation, toolUseOf } from '../../../src/domain/models/evaluation.ts'
 import type { LiteEvaluation } from '../../../src/domain/models/evaluation.ts'
 import { taskResult, unansweredTasks } from '../../../src/domain/models/lite/suite.ts'
@@ -77,6 +78,16 @@ describe('the payloads', () => {
       hasKvBinding: true,
     })
   })
+})
+
+test('a recommendation of the future is stale, except by a clock slightly ahead', () => {
+  const served = stored()
+  const before = RUN_AT - CLOCK_TOLERANCE_MS
+  const [near, far] = [before, before - 1].map((now) => topModelsPayload(served, ALL_OF_IT, now))
+  expect([near?.stale, far?.stale]).toEqual([false, true])
+  expect(far).toMatchObject({ ageHours: 0 })
+  expect(far?.notes.at(-1)).toContain('in the future')
+  expect([healthPayload(served, before).ok, healthPayload(served, before - 1).ok]).toEqual([true, false])
 })
 
 describe('the seed', () => {

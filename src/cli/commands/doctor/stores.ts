@@ -3,11 +3,12 @@ import { dirname } from 'node:path'
 import { describeClockProblem, stopsPublishing } from '../../../domain/clock-check.ts'
 import { LATE_AFTER_MS, lastDueDay } from '../../../domain/job-run.ts'
 import type { HeldLease } from '../../../domain/lease.ts'
-import { MAX_FRESH_HOURS } from '../../../domain/models/shortlist.ts'
+import { isFresh } from '../../../domain/models/shortlist.ts'
+import type { StoredRun } from '../../../domain/models/schema.ts'
 import { proveRun } from '../../../domain/models/stored-run.ts'
 import type { FeedFacts, LedgerFacts, StateFacts, Inspection } from '../../../domain/inspection.ts'
 import type { SignedLog } from '../../../domain/ports.ts'
-import { addDays, formatInstant, parseInstant } from '../../../domain/time.ts'
+import { addDays, formatInstant } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
 import type { Container } from '../../container.ts'
 import { isInDataDir } from '../../data-folder.ts'
@@ -19,8 +20,6 @@ import { findingsOf, found, note, ok, orProblem, problem, warning } from './chec
 import type { Checks, Check, Judgement } from './check.ts'
 import { LOG_RECORD } from '../../../domain/year/log/check-log.ts'
 import { SECOND_HISTORY_ADVICE, secondHistory } from '../../../jobs/sign-checkpoint.ts'
-
-const HOUR_MS = 3_600_000
 
 /** Older gaps are not reported. */
 const RECENT_GAP_DAYS = 30
@@ -111,17 +110,15 @@ function judgeLease(lease: HeldLease | null, now: Instant): Judgement[] {
   return [ok(`held by ${since}, until ${formatInstant(expiresAt)} at the latest`)]
 }
 
-/** @param updatedAt null: the built-in seed is served */
-export function judgeRecommendation(updatedAt: Instant | null, now: Instant): Judgement {
-  if (updatedAt === null)
+/** @param run null: the built-in seed is served */
+export function judgeRecommendation(run: Pick<StoredRun, 'updatedAt'> | null, now: Instant): Judgement {
+  if (run === null)
     return note(
       'no recommendation is stored; the server uses the built-in seed',
       'dash evaluate-models creates one',
     )
-  const at = `the recommendation is of ${formatInstant(updatedAt)}`
-  return now - updatedAt <= MAX_FRESH_HOURS * HOUR_MS
-    ? ok(at)
-    : warning(at, 'run dash evaluate-models, and check its timer')
+  const at = `the recommendation is of ${run.updatedAt}`
+  return isFresh(run, now) ? ok(at) : warning(at, 'run dash evaluate-models, and check its timer')
 }
 
 /**
@@ -216,9 +213,8 @@ async function inspectObjects(container: Container, publications: number): Promi
   const store = await container.recommendations()
   await store.ping()
   const bytes = await store.current()
-  const updatedAt = bytes === null ? null : parseInstant(proveRun(bytes).updatedAt)
   return [
     ...found('objects', ok('the object store responds')),
-    ...found('recommendation', judgeRecommendation(updatedAt, Date.now())),
+    ...found('recommendation', judgeRecommendation(bytes && proveRun(bytes), Date.now())),
   ]
 }

@@ -14,6 +14,7 @@ import {
   STATE_CHECKS,
 } from '../../../../src/cli/commands/doctor/stores.ts'
 import { thisProcess } from '../../../../src/cli/process-identity.ts'
+import { formatInstant } from '../../../../src/domain/time.ts'
 import type { LedgerFacts } from '../../../../src/domain/inspection.ts'
 
 const HOUR = 3_600_000
@@ -88,7 +89,8 @@ test('snapshot and recommendation are reported with their age', () => {
   const feed = (hours: number): string | undefined => feedAt(NOW - hours * HOUR)
   expect([feed(-1), feed(6), feed(6.1)]).toEqual(['problem', 'ok', 'warning'])
   expect(feedAt(null)).toBe('note')
-  const model = (hours: number): string => judgeRecommendation(NOW - hours * HOUR, NOW).verdict
+  const model = (hours: number): string =>
+    judgeRecommendation({ updatedAt: formatInstant(NOW - hours * HOUR) }, NOW).verdict
   expect([model(36), model(36.1), judgeRecommendation(null, NOW).verdict]).toEqual(['ok', 'warning', 'note'])
 })
 
