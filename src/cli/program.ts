@@ -38,11 +38,8 @@ export async function runProgram(argv: readonly string[], host: ProcessContext):
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     if (error.exitCode === 0) return EXIT.done
-    openTerminal({ json, quiet: false, verbose: false, color: false }, host).failure(
-      commandLineMessage(error),
-      EXIT.usage,
-    )
-    return EXIT.usage
+    const terminal = openTerminal({ json, quiet: false, verbose: false, color: false }, host)
+    return fail(terminal, commandLineMessage(error), EXIT.usage)
   }
 }
 
@@ -54,7 +51,8 @@ function describeProgram({ stdout, stderr }: ProcessContext, version: string): C
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(text),
-      outputError: (text, write) => write(`${text.trim().replaceAll('\n', ' ')}\n`),
+      // Printed once the error is caught.
+      outputError: () => {},
     })
     .exitOverride()
     .hook('preAction', (_program, command) => refuseEmptyValues(command))
@@ -93,9 +91,18 @@ function subcommandTerm(command: Command): string {
   return `${command.name()} ${command.usage().replace(/^\[options\] ?/, '')}`.trimEnd()
 }
 
+/** How commander's messages about a value that is none of the choices of an option or argument begin. */
+const INVALID_OPTION = /^option '(\S+).*?' argument '(.*)' is invalid\. Allowed choices are /
+const INVALID_ARGUMENT =
+  /^command-argument value '(.*)' is invalid for argument '(.*)'\. Allowed choices are /
+
 function commandLineMessage({ code, message }: CommanderError): string {
   if (code === 'commander.help') return 'a command is missing; dash --help lists all commands'
-  return message.replace(/^error: /, '').replaceAll('\n', ' ')
+  const text = message.replace(/^error: |\.$/g, '').replaceAll('\n', ' ')
+  if (code === 'commander.unknownCommand') return `${text}; dash --help lists all commands`
+  return text
+    .replace(INVALID_OPTION, '$1 "$2" must be one of ')
+    .replace(INVALID_ARGUMENT, '$2 "$1" must be one of ')
 }
 
 /**

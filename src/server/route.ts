@@ -154,7 +154,7 @@ function shownError<Code extends string>(contract: Contract<Code>, thrown: unkno
   const extraMembers = thrown instanceof Refusal && thrown.code === code ? thrown.members : {}
   const message = contract.bareErrors
     ? {}
-    : { message: refusalMessage(contract.refusals[code], extraMembers) }
+    : { message: refusalMessage(contract.refusals[code], extraMembers).replaceAll('`', '') }
   const body = { error, ...message, ...members, ...extraMembers }
   return { ...refusal, code, headers: retryAfter(extraMembers), body }
 }
@@ -165,7 +165,7 @@ function allowedMethods<Code extends string>({ method, headRefused }: Contract<C
 }
 
 /**
- * Describes a refusal as plain text: the value that was sent, and what is allowed.
+ * Describes a refusal: the value that was sent, and what is allowed. Names of the interface stand between backticks.
  *
  * @param members of the refusal, with `parameter` and `value` if a parameter caused it
  */
@@ -174,11 +174,9 @@ export function refusalMessage(
   { parameter, value }: Readonly<Record<string, string | number>>,
 ): string {
   const rule = parameter === undefined ? undefined : allowed[parameter]
-  const text =
-    rule === undefined
-      ? when
-      : `${parameter} is ${value === undefined ? 'missing' : JSON.stringify(value)}: it must be ${rule}, given once`
-  return text.replaceAll('`', '')
+  if (rule === undefined) return when
+  const given = value === undefined ? 'missing' : JSON.stringify(value)
+  return `\`${parameter}\` is ${given}: it must be ${rule}, given once`
 }
 
 /** The refusal of values of parameters that are not allowed, or given twice. @param allowed by parameter */

@@ -165,9 +165,9 @@ test('every public route answers a preflight without any store, and refuses each
 })
 
 test.each([
-  [{ parameter: 'top', value: '0' }, 'top is "0": it must be an integer from 1 to 9, given once'],
-  [{ parameter: 'key' }, 'key is missing: it must be a save key, given once'],
-  [{}, 'top is not an integer from 1 to 9; key is not a save key; or it is given twice'],
+  [{ parameter: 'top', value: '0' }, '`top` is "0": it must be an integer from 1 to 9, given once'],
+  [{ parameter: 'key' }, '`key` is missing: it must be a `save key`, given once'],
+  [{}, '`top` is not an integer from 1 to 9; `key` is not a `save key`; or it is given twice'],
 ])('the message of a refusal with the members %j names the value and what is allowed', (members, message) => {
   const refusal = invalidValues({ top: 'an integer from 1 to 9', key: 'a `save key`' })
   expect(refusalMessage(refusal, members)).toBe(message)

@@ -147,7 +147,7 @@ function refusalOf(contract: Contract<string>, result: ContractResponse): string
     refusalMessage(refusal ?? { when: '' }, {
       ...(parameter && { parameter }),
       ...(value !== undefined && { value }),
-    }),
+    }).replaceAll('`', ''),
   )
   const variable = Object.entries(members).filter(([name]) => name in (refusal?.memberSchemas ?? {}))
   expect([status, members]).toEqual([

@@ -18,13 +18,17 @@ interface SearchFlags {
   limit?: string
 }
 
-/** Advice about an invalid flag, by the error code of the search. */
-const ADVICE: Readonly<Record<string, string>> = {
-  invalid_query: 'give at least one word and at most 1000 characters',
-  invalid_source: '--source must be sources, comma-separated, such as hn,lobsters',
-  invalid_minimum: '--min-points and --min-comments must be whole numbers of at most nine digits',
-  invalid_time: '--from and --to must be existing days (YYYY-MM-DD), --from not after --to',
-  invalid_limit: '--limit must be a whole number from 1 to 100',
+const DAYS = 'an existing day (YYYY-MM-DD), --from not after --to'
+const MINIMUM = 'a whole number of at most nine digits'
+
+/** Flags and what they must be, by the parameter of the search. */
+const FORMS: Readonly<Record<string, readonly [flag: string, form: string]>> = {
+  source: ['--source', 'sources, comma-separated, such as hn,lobsters'],
+  minPoints: ['--min-points', MINIMUM],
+  minComments: ['--min-comments', MINIMUM],
+  from: ['--from', DAYS],
+  to: ['--to', DAYS],
+  limit: ['--limit', 'a whole number from 1 to 100'],
 }
 
 /**
@@ -64,7 +68,12 @@ function parseQuery(words: readonly string[], flags: SearchFlags): SearchQuery {
     return parseSearchRequest(params)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    throw new Refusal('usage', ADVICE[error.code] ?? error.code, { cause: error })
+    const { parameter = '', value } = error.members
+    const [flag, form] = FORMS[parameter] ?? []
+    const message = flag
+      ? `${flag} ${JSON.stringify(value)} must be ${form}`
+      : 'give at least one word and at most 1000 characters'
+    throw new Refusal('usage', message, { cause: error })
   }
 }
 

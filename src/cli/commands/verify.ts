@@ -42,7 +42,7 @@ interface VerifyFlags {
 
 const JOBS_MOST = 64
 
-const SAMPLE_FORM = 'a share (5%), a size (500M) or a bucket (2/7)'
+const SAMPLE_FORM = 'a share above 0% (5%), a size (500M) or a bucket (2/7)'
 
 /** `dash verify-archive`: audits the archive, or another host with `--url`. */
 export async function verifyArchiveCommand(context: CommandContext, flags: VerifyFlags): Promise<number> {
@@ -208,6 +208,7 @@ function summarize(
 ): string {
   const read = `${counted(publications, 'publication')}, ${counted(objects, 'object')} with ${megabytes(bytes)} read, ${counted(gaps, 'gap')}, head ${head.seq} ${head.leaf.slice(0, 16)}`
   const alone = isOwnUnrelated ? ' (not compared with the local archive, which is a different one)' : ''
+  if (ok && publications === 0) return `sound${alone}, but nothing is published: ${read}`
   if (ok) return `sound${alone}: ${read}`
   const damage = findings.filter(isDamage).length
   const verdict = damage > 0 ? `DAMAGED, ${counted(damage, 'finding')}` : 'NOT PROVED'

@@ -10,6 +10,7 @@ import {
   isUrlTooLong,
   readAs,
   rowText,
+  typeMessage,
   TITLE_MAX_LENGTH,
   TITLE_PROVENANCE_MAX_LENGTH,
   URL_MAX_BYTES,
@@ -38,7 +39,7 @@ export type ParsedSignal =
 
 const PROVENANCE_TOO_LONG = `is longer than ${TITLE_PROVENANCE_MAX_LENGTH} characters`
 
-const count = z.int('must be an integer or null').nullable()
+const count = z.int({ error: typeMessage('must be an integer or null') }).nullable()
 
 const signalRow = z.object({
   sourceId: rowText.refine((value) => value !== '', 'is empty'),

@@ -135,9 +135,14 @@ export const URL_MAX_BYTES = 4_096
 /** Longest provenance of a title, in code points. */
 export const TITLE_PROVENANCE_MAX_LENGTH = 256
 
+/** The message for a field of an imported row that is missing or has another type. @param rule what it must be */
+export function typeMessage(rule: string): (issue: { input: unknown }) => string {
+  return ({ input }) => (input === undefined ? 'missing' : rule)
+}
+
 /** A text of an imported row that a UTF-8 database stores unchanged. */
 export const rowText = z
-  .string()
+  .string({ error: typeMessage('must be a text') })
   .refine((value) => !value.includes('\0'), 'contains a NUL character')
   .refine((value) => value.isWellFormed(), 'is not well-formed Unicode (half of a surrogate pair)')
 
@@ -151,9 +156,12 @@ export function readAs<T>(parse: (text: string) => T | null, message: string) {
   }
 }
 
-/** Describes the problems of a row by field, in one line. */
+/** Describes the problems of a row in one line; fields with the same problem share it. */
 export function describeIssues(error: z.ZodError): string {
-  return error.issues.map((issue) => `${issue.path.join('.') || 'row'}: ${issue.message}`).join('; ')
+  const fields = new Map<string, string[]>()
+  for (const { path, message } of error.issues)
+    fields.set(message, [...(fields.get(message) ?? []), path.join('.') || 'row'])
+  return [...fields].map(([message, names]) => `${names.join(', ')}: ${message}`).join('; ')
 }
 
 /** True for a title longer than an event may have. */

@@ -146,7 +146,9 @@ async function readStaticLedger(
   const read = await auditTexts(ports, texts, { note, tiles, isStatic }, reference, run)
   if (tiles.tree !== null && tiles.findings.length === 0)
     await auditOlderTiles(ports, tiles.tree, tiles.entries, run)
-  ports.onNote(`${STATIC_HEADERS} of ${ports.published.base} is not signed and was not checked`)
+  ports.onNote(
+    `${STATIC_HEADERS}, pages and feeds of ${ports.published.base} are not signed and were not checked`,
+  )
   if (read.contents === null) return read
   run.report(auditLegacyFile(read.contents, texts.legacy))
   const indexBytes = await readFile(ports, STATIC_INDEX, run.signal)

@@ -10,6 +10,7 @@ import { Refusal } from '../../domain/refusal.ts'
 import { DAY_MS, dayOf, formatInstant, minuteSeenFrom } from '../../domain/time.ts'
 import { liveContract } from '../feed/live-routes.ts'
 import { parseFeed } from '../feed/proved-snapshots.ts'
+import { invalidValues } from '../route.ts'
 import { chatHeaders, chatSheet } from './chat-panel.ts'
 import { alternateLinks, NO_MATCH, viewMenu } from './feed-rule.ts'
 import { PERIOD_TITLES, periodTabs, firstTitles } from './layout.ts'
@@ -179,7 +180,8 @@ function refusalOfFeed(error: unknown, view: View): SectionRefusal {
 
 /** Refusals of the page itself. */
 const OWN_REFUSALS = {
-  invalid_column: { status: 400, when: `\`column\` is not one of ${COLUMN_NAMES.join(', ')}` },
+  invalid_sort: invalidValues({ sort: `one of ${Object.keys(PERIOD_TITLES).join(', ')}` }),
+  invalid_column: invalidValues({ column: `one of ${COLUMN_NAMES.join(', ')}` }),
   invalid_chart: INVALID_CHART,
   no_past: {
     status: 400,

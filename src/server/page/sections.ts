@@ -1,5 +1,5 @@
 import { Refusal } from '../../domain/refusal.ts'
-import { codeOf, retryAfter } from '../route.ts'
+import { codeOf, refusalMessage, retryAfter } from '../route.ts'
 import type { Contract } from '../route.ts'
 import { NOTHING, codeSpans, html } from './html.ts'
 import type { Html } from './html.ts'
@@ -91,23 +91,19 @@ function refusalNotice({ code, when, help = NOTHING }: SectionRefusal): Html {
 /**
  * Makes `refusalOf` of a section from the contract of its interface.
  *
- * @param own refusals of the page itself
+ * @param own refusals of the page itself, also in place of those of the interface
  */
 export function refusalsOf<Code extends string, Own extends string = never>(
   contract: Contract<Code>,
   own?: Contract<Own>['refusals'],
 ): (error: unknown) => SectionRefusal {
-  const refusals = { ...own, ...contract.refusals } as Contract<Code | Own>['refusals']
+  const refusals = { ...contract.refusals, ...own } as Contract<Code | Own>['refusals']
   return (error) => {
     const code = codeOf<Code | Own>({ ...contract, refusals }, error)
-    const { status, when, error: shown = code, expected = false } = refusals[code]
+    const { status, error: shown = code, expected = false } = refusals[code]
     const members = error instanceof Refusal && error.code === code ? error.members : {}
-    const { parameter, value } = members
-    const given =
-      parameter === undefined
-        ? ''
-        : `\`${parameter}\` is ${value === undefined ? 'missing' : `\`${value}\``}. `
-    return { status, code: shown, when: `${given}${when}`, expected, headers: retryAfter(members) }
+    const when = refusalMessage(refusals[code], members)
+    return { status, code: shown, when, expected, headers: retryAfter(members) }
   }
 }
 

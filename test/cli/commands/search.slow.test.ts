@@ -42,7 +42,7 @@ describe('dash search and dash reindex', () => {
     expect((await minimum('--min-comments', '1')).stdout).toBe('nothing found\n')
     expect(await minimum('--min-points', 'many')).toMatchObject({
       code: 64,
-      stderr: expect.stringContaining('--min-points and --min-comments must be whole numbers') as string,
+      stderr: expect.stringContaining('--min-points "many" must be a whole number') as string,
     })
     expect((await minimum('--sort', 'newest')).stdout).toMatch(/^2026-03-01 {2}hn-1/)
     const part = await dash(['search', 'rus', 'nothing', '--limit', '1', '--json', '--data-dir', folder])

@@ -53,7 +53,7 @@ const stateOf = (home: string): string => join(home, 'state', 'dash', 'logs', `$
 const keptNote = (home: string): string =>
   /^[^]*?\n\n[^]*?\n(?=\n)/.exec(readFileSync(stateOf(home), 'utf8'))?.[0] ?? ''
 
-const NOT_CHECKED = '_headers of URL is not signed and was not checked\n'
+const NOT_CHECKED = '_headers, pages and feeds of URL are not signed and were not checked\n'
 
 const FIRST_USE = `the key of the log ${LOG_NAME} is trusted on first use, as URL names it; to verify it, give a policy from another source with --policy\n`
 

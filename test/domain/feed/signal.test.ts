@@ -107,6 +107,14 @@ describe('the refusal of a bad row', () => {
       expect(parse({ [field]: value }), String(value)).toMatchObject(badField(field))
   })
 
+  test('a bad row names the missing fields together', () => {
+    const reason = 'day, url, points: missing; title: must be a text'
+    expect(parse({ title: 5, day: undefined, url: undefined, points: undefined })).toEqual({
+      kind: 'bad',
+      reason,
+    })
+  })
+
   test('a bad row names the field: sourceId with a NUL character or half of a surrogate pair', () => {
     for (const hidden of ['\0', '\ud83d', '\ude00', '\ude00\ud83d'])
       expect(parse({ sourceId: `${ROW.sourceId}${hidden}` })).toMatchObject(badField('sourceId'))

@@ -139,7 +139,7 @@ const HOUR = 3_600_000
 test('an invalid rule is refused on the page with the parameter and its value, beside the filter', async () => {
   const { status, text } = await pageOf(await openFeed(), '/?minPoints=many')
   expect(status).toBe(400)
-  expect(text).toContain('invalid_rule , minPoints is many .')
+  expect(text).toContain('invalid_rule , minPoints is &quot;many&quot;: it must be an integer from 0 to')
   expect(text).toContain('Points of at least')
 })
 

@@ -113,6 +113,7 @@ describe('the page of an item', () => {
     expect(response.status).toBe(status)
     expect(response.page).toContain(`<code>${code}</code>`)
     expect(response.page).not.toContain('<script>')
+    if (code === 'invalid_key') expect(response.page.match(/class="refusal"/g)).toHaveLength(1)
   })
 
   test('the page of an item that is not stored has its refusal alone', async () => {

@@ -62,13 +62,21 @@ test.each([
   ['/search', 200, 'Enter words of a title or of a stored text.'],
   ['/search?q=zebra', 200, 'Nothing stored matches.'],
   ['/search?q=rust&minPoints=99999', 200, 'Nothing stored matches.'],
-  ['/search?q=rust&minPoints=many', 400, 'invalid_rule , minPoints is many .'],
-  ['/search?q=rust&minComments=1&minComments=2', 400, 'invalid_rule , minComments is 1, 2 .'],
-  ['/search?top=0', 400, 'invalid_rule , top is 0 .'],
+  [
+    '/search?q=rust&minPoints=many',
+    400,
+    'invalid_rule , minPoints is &quot;many&quot;: it must be an integer from 0 to',
+  ],
+  [
+    '/search?q=rust&minComments=1&minComments=2',
+    400,
+    'invalid_rule , minComments is &quot;1, 2&quot;: it must be',
+  ],
+  ['/search?top=0', 400, 'invalid_rule , top is &quot;0&quot;: it must be'],
   ['/search?q=rust&source=unknown', 400, 'invalid_source'],
   ['/search?q=rust&cursor=x', 400, 'invalid_cursor'],
-  ['/search?q=rust&from=2026-02-30', 400, 'invalid_time , from is 2026-02-30 .'],
-  ['/search?q=rust&sort=oldest', 400, 'invalid_sort , sort is oldest .'],
+  ['/search?q=rust&from=2026-02-30', 400, 'invalid_time , from is &quot;2026-02-30&quot;: it must be'],
+  ['/search?q=rust&sort=oldest', 400, 'invalid_sort , sort is &quot;oldest&quot;: it must be one of'],
   [`/search?q=a&q=b`, 400, 'invalid_query'],
 ])('the address %s says in words why nothing is listed', async (path, status, message) => {
   const response = await openPage(await indexed(), path)

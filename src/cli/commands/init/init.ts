@@ -53,6 +53,11 @@ export async function initCommand(context: BareContext, flags: InitFlags): Promi
     return fail(terminal, 'cancelled; nothing was written', EXIT.interrupted)
   }
   const { chosen, kinds } = choices
+  if (!chosen && flags.dotenv === undefined && !existsSync(dotenv))
+    throw new Refusal(
+      'usage',
+      `${dotenv} does not exist; run dash init without --no-env, or name an env file with --dotenv`,
+    )
   const config = chosen
     ? configFrom(chosen, cwd, flagSettings(flags).originOf)
     : readConfig({ ...flags, dotenv }, env, cwd)

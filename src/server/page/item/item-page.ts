@@ -41,13 +41,18 @@ export const ITEM_PAGE: SectionPage = {
       year: readYearRecord(view),
     }
     const [trend, year] = await Promise.all([orNull(reads.trend), orNull(reads.year)])
-    const sections = await Promise.all([
-      itemSection(view, reads, year),
-      yearRanksSection(view, reads),
-      dailyRanksSection(view, trend, !(year && hasYearChart(year))),
-      similarSection(view),
-    ])
-    const name = sections[0]?.title ?? (view.query.params.get('key') || 'An item over time')
+    const item = await itemSection(view, reads, year)
+    // Without a key, one refusal says so.
+    const others =
+      item?.status === 400
+        ? []
+        : await Promise.all([
+            yearRanksSection(view, reads),
+            dailyRanksSection(view, trend, !(year && hasYearChart(year))),
+            similarSection(view),
+          ])
+    const sections = [item, ...others]
+    const name = item?.title ?? (view.query.params.get('key') || 'An item over time')
     return {
       title: `${name} · dash`,
       sections,

@@ -10,8 +10,6 @@ import type { TimelineStop, YearPosition } from '../../../domain/year/history/ca
 import { stayOf, lastStops } from '../../../domain/year/history/rank-history.ts'
 import { lastCompleteDay } from '../../../domain/year/ledger.ts'
 import type { Manifest } from '../../../domain/year/ledger.ts'
-import { trendContract } from '../../feed/search-routes.ts'
-import { codeOf } from '../../route.ts'
 import { ITEM_CHART_PATH } from '../../year/rank-routes.ts'
 import { itemChartOf, itemChartSvg } from '../../year/item-chart.ts'
 import type { ItemChart } from '../../year/item-chart.ts'
@@ -22,7 +20,7 @@ import type { Html } from '../html.ts'
 import { ITEM_PATH, withQuery } from '../layout.ts'
 import type { View } from '../rendered-pages.ts'
 import { section } from '../sections.ts'
-import type { Section, SectionRefusal } from '../sections.ts'
+import type { Section } from '../sections.ts'
 import { daysOf, refusalOfYear, parseTime } from '../year/time-travel.ts'
 import { shareBox } from '../year/year-chart.ts'
 import { ranksByDay, stayText } from '../year/rows.ts'
@@ -53,7 +51,7 @@ export function yearRanksSection(
   reads: { year: Promise<YearRecord>; trend: Promise<ItemTrend> },
 ): Promise<Section | null> {
   const { now, query } = view
-  return section(view, { id: 'year-ranks', title: 'In the Top Year', refusalOf }, async () => {
+  return section(view, { id: 'year-ranks', title: 'In the Top Year', refusalOf: refusalOfYear }, async () => {
     const record = await reads.year
     const { key, stops, stopIndex, manifests, lists } = record
     const rows = rowsOf(record)
@@ -70,10 +68,6 @@ export function yearRanksSection(
     ${stays} ${fewRanks(listed, folded)} ${folded.length > 1 ? table(folded) : NOTHING}
     ${pages.length > 0 ? html`<p>${pages}</p>` : NOTHING} ${share}`
   })
-}
-
-function refusalOf(error: unknown, view: View): SectionRefusal {
-  return codeOf(trendContract, error) === 'invalid_key' ? INVALID_KEY : refusalOfYear(error, view)
 }
 
 /** What stands in place of a chart of less than two ranks, unless the table says it. */
@@ -116,8 +110,6 @@ function shareItem(baseUrl: string, key: string, shown: readonly Manifest[]): Ht
   const chart = { path: ITEM_CHART_PATH, params, alt: `Ranks of ${key} in the Year up to ${newest.asOfDay}` }
   return shareBox({ baseUrl, path: withQuery(ITEM_PATH, params), chart })
 }
-
-const INVALID_KEY = { status: 400, code: 'invalid_key', when: trendContract.refusals.invalid_key.when }
 
 function rankRow(record: YearRecord, manifest: Manifest): ChartRow<YearPosition> {
   const { algorithmVersion, asOfDay } = manifest

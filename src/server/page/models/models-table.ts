@@ -4,7 +4,8 @@ import { NEED_NAMES } from '../../../domain/models/shortlist.ts'
 import type { Need, ShortlistFilter } from '../../../domain/models/shortlist.ts'
 import { summaryOfRecord } from '../../../domain/models/history.ts'
 import type { RecordSummary, TrackRecord } from '../../../domain/models/history.ts'
-import { Refusal } from '../../../domain/refusal.ts'
+import { invalidParameter } from '../../../domain/wire-format.ts'
+import { invalidValues } from '../../route.ts'
 import { NOTHING, formatCount, formatCounted, html, selectField } from '../html.ts'
 import type { Html } from '../html.ts'
 import type { PageQuery } from '../layout.ts'
@@ -43,15 +44,13 @@ type Sort = keyof typeof COLUMNS
 /** Parses the column by which the table is sorted. @throws Refusal `invalid_sort` */
 export function parseSort({ params }: PageQuery): Sort {
   const [sort = 'rank', ...others] = params.getAll(SORT_PARAM)
-  if (!Object.hasOwn(COLUMNS, sort) || others.length > 0) throw new Refusal('invalid_sort')
+  if (!Object.hasOwn(COLUMNS, sort) || others.length > 0)
+    throw invalidParameter('invalid_sort', SORT_PARAM, [sort, ...others])
   return sort as Sort
 }
 
 /** Refusal of the page for another column. */
-export const INVALID_SORT = {
-  status: 400,
-  when: `\`${SORT_PARAM}\` is given twice, or is not one of ${Object.keys(COLUMNS).join(', ')}`,
-}
+export const INVALID_SORT = invalidValues({ [SORT_PARAM]: `one of ${Object.keys(COLUMNS).join(', ')}` })
 
 interface TableOptions {
   /** Id of the highlighted model. */

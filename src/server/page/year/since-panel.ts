@@ -233,7 +233,7 @@ export function refusalOfSince(now: Instant): SectionRefusal {
   return {
     status: 400,
     code: 'invalid_since',
-    when: `\`since\` is not a day like \`${lastCompleteDay(now)}\`, is not over yet, or is more than ${PUBLICATIONS_MAX} days ago`,
+    when: `\`since\` must be a past day such as \`${lastCompleteDay(now)}\`, at most ${PUBLICATIONS_MAX} days ago`,
     help: sinceForm(firstOf(SPANS[0][0], now), now),
   }
 }

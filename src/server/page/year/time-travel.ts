@@ -1,11 +1,12 @@
-import { Refusal } from '../../../domain/refusal.ts'
 import { addDays, parseDay } from '../../../domain/time.ts'
 import type { Day, Instant } from '../../../domain/time.ts'
 import { atOfDay, firstDayOf, lastDayOf } from '../../../domain/year/history/calendar.ts'
 import type { GapStop, Moment, TimelineStop } from '../../../domain/year/history/calendar.ts'
 import { parsePastInstant } from '../../../domain/year/history/history.ts'
+import { invalidParameter } from '../../../domain/wire-format.ts'
 import { lastCompleteDay } from '../../../domain/year/ledger.ts'
-import { historyContract } from '../../year/routes.ts'
+import { invalidValues } from '../../route.ts'
+import { INVALID_AT, historyContract } from '../../year/routes.ts'
 import { NOTHING, formatCounted, html, instantOf } from '../html.ts'
 import type { Html } from '../html.ts'
 import type { PageQuery } from '../layout.ts'
@@ -51,7 +52,8 @@ function parseMoment(
   if (params.has(dayName)) {
     const [text = '', ...more] = params.getAll(dayName)
     const day = more.length === 0 ? parseDay(text) : null
-    if (day === null || day > lastCompleteDay(now)) throw new Refusal('invalid_day')
+    if (day === null || day > lastCompleteDay(now))
+      throw invalidParameter('invalid_day', dayName, params.getAll(dayName))
     return day
   }
   return parseTime(params, name, code, now)
@@ -61,7 +63,7 @@ function parseMoment(
 export function parseTime(params: URLSearchParams, name: string, code: string, now: Instant): Instant | null {
   if (!params.has(name)) return null
   const at = parsePastInstant(params.getAll(name), now)
-  if (at === null) throw new Refusal(code)
+  if (at === null) throw invalidParameter(code, name, params.getAll(name))
   return at
 }
 
@@ -80,16 +82,12 @@ export function addressOfDays(
   return query.link(to)
 }
 
+const PAST_DAY = 'a past day: a Year covers complete UTC days'
+
 /** Refusals of the page beside those of the history. */
 const OWN_REFUSALS = {
-  invalid_with: {
-    status: 400,
-    when: '`with` is not an existing UTC instant in the form of `at`, or is more than five minutes in the future',
-  },
-  invalid_day: {
-    status: 400,
-    when: 'a date is not an existing day or is not over yet; a Year covers complete UTC days',
-  },
+  invalid_with: invalidValues({ with: INVALID_AT.allowed.at }),
+  invalid_day: invalidValues({ day: PAST_DAY, withDay: PAST_DAY }),
 }
 
 const refusalOfHistory = refusalsOf(historyContract, OWN_REFUSALS)

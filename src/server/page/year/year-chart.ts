@@ -1,7 +1,8 @@
-import { Refusal } from '../../../domain/refusal.ts'
 import { formatInstant } from '../../../domain/time.ts'
+import { invalidParameter } from '../../../domain/wire-format.ts'
 import type { TimelineStop } from '../../../domain/year/history/calendar.ts'
 import type { BumpColumn } from '../../../domain/year/history/rank-history.ts'
+import { invalidValues } from '../../route.ts'
 import { CHART_THEMES, chartOf } from '../../year/rank-charts.ts'
 import { CHART_PATH, COUNT_DEFAULT } from '../../year/rank-routes.ts'
 import { manifestsOf, PUBLICATIONS_MAX } from '../../year/year-lists.ts'
@@ -22,15 +23,12 @@ export function parseChartCount({ params }: PageQuery): number {
   const texts = params.getAll(CHART_PARAM)
   if (texts.length === 0) return COUNT_DEFAULT
   const count = COUNTS.find((each) => String(each) === texts[0])
-  if (count === undefined || texts.length > 1) throw new Refusal('invalid_chart')
+  if (count === undefined || texts.length > 1) throw invalidParameter('invalid_chart', CHART_PARAM, texts)
   return count
 }
 
 /** Refusal of the page for another number. */
-export const INVALID_CHART = {
-  status: 400,
-  when: `\`${CHART_PARAM}\` is given twice or neither of ${COUNTS.join(', ')}`,
-}
+export const INVALID_CHART = invalidValues({ [CHART_PARAM]: COUNTS.join(' or ') })
 
 /**
  * Renders the bump chart of Popular up to the shown publication, and the same numbers as a table.

@@ -102,7 +102,7 @@ test('a rule selects items of the Year, and another chart than of 30 or 90 publi
   ])
   expect(text).toContain('Points of at least')
   expect((await openPage(workspace, '/?sort=year&minPoints=many')).text).toContain(
-    'invalid_rule , minPoints is many',
+    'invalid_rule , minPoints is &quot;many&quot;: it must be',
   )
   expect((await openPage(workspace, '/?sort=year&q=nothing-like-this')).text).toContain('matches the filter')
   expect((await openPage(workspace, '/?sort=year&chart=90')).status).toBe(200)
