@@ -120,8 +120,7 @@ async function yearAt(news: NewsReader, at: Instant): Promise<Ranking | string> 
 
 async function liveRanking(news: NewsReader, sort: LiveSort): Promise<Ranking | string> {
   const feed = await news.live(sort)
-  if (feed === null)
-    return 'the live feed has not been ranked yet; dash collect ranks it, or dash snapshot after an import'
+  if (feed === null) return 'the live feed has not been ranked yet; dash collect or dash snapshot ranks it'
   const { snapshotId, generatedAt } = feed
   return {
     lists: feed,
