@@ -6,6 +6,7 @@ import type { SearchCaller } from '../../../src/domain/feed/search/search.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { readGrounding } from '../../../src/server/agent/grounding.ts'
 import type { AgentSources } from '../../../src/server/agent/tools.ts'
+import { formatInstant } from '../../../src/domain/time.ts'
 import { readAsAgent, settle, settledWorkspace } from '../../support/agent-reads.ts'
 import { sampleRun } from '../../support/free-models.ts'
 import { signal as signalOf } from '../../support/signals.ts'
@@ -100,7 +101,7 @@ describe.each([null, 'hn-hn3'])('the free model of a turn about %s', (itemKey) =
   }
 
   test('the data block names the recommended model, what was measured of it, and whether that is stale', async () => {
-    const run = sampleRun()
+    const run = { ...sampleRun(), updatedAt: formatInstant(NOW) }
     const [best] = run.models
     expect(await groundWith(sealRun(run))).toEqual({
       freeModel: expect.objectContaining({ page: '/models', name: best?.name, id: best?.id, stale: false }),
