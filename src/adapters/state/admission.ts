@@ -34,8 +34,12 @@ export function forgetStatements(now: Instant, keepFrom: Day): InStatement[] {
 /** Time window in milliseconds in which verification attempts are counted. */
 const TRIES_WINDOW_MS = 60_000
 
+/** Returns a statement that deletes attempts outside the window, on either side: a clock may have been ahead. */
 export function forgetTries(now: Instant): InStatement {
-  return { sql: 'DELETE FROM chat_verifications WHERE tried_at <= ?', args: [now - TRIES_WINDOW_MS] }
+  return {
+    sql: 'DELETE FROM chat_verifications WHERE tried_at <= ? OR tried_at >= ?',
+    args: [now - TRIES_WINDOW_MS, now + TRIES_WINDOW_MS],
+  }
 }
 
 // Without INDEXED BY the engine reads all turns in the order of their days.
@@ -114,11 +118,14 @@ const COUNTS: ObjectColumns<CountsRow> = {
   isKeyRevoked: `claim.key IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM chat_keys AS k WHERE k.id = claim.key AND k.revoked_at IS NULL)`,
   sessionTurns: '(SELECT count(*) FROM chat_turns AS t WHERE t.session = claim.session)',
-  lastAdmittedAt: '(SELECT max(t.admitted_at) FROM chat_turns AS t WHERE t.session = claim.session)',
+  // Here and in the burst, turns further ahead do not count: a wrong clock would refuse callers until their time.
+  lastAdmittedAt: `(SELECT max(t.admitted_at) FROM chat_turns AS t
+    WHERE t.session = claim.session AND t.admitted_at < claim.minute_ahead)`,
   dayTurns: '(SELECT count(*) FROM chat_turns AS t WHERE t.address = claim.address AND t.day = claim.day)',
   // LIMIT cannot name a column, so that the OFFSET of the burst's oldest turn reads the parameter itself.
   burstSince: `(SELECT t.admitted_at FROM chat_turns AS t
     WHERE t.address IN (claim.address, claim.former_address) AND t.admitted_at > claim.minute_ago
+      AND t.admitted_at < claim.minute_ahead
     ORDER BY t.admitted_at DESC LIMIT 1 OFFSET max(0, (?1 ->> 'burstPerMinute') - 1))`,
   openTurns: '(SELECT count(*) FROM chat_turns AS t WHERE t.server = claim.server AND t.settled_at IS NULL)',
 }
@@ -126,15 +133,15 @@ const COUNTS: ObjectColumns<CountsRow> = {
 const FROM_CLAIM = `(
   SELECT ?1 ->> 'session' AS session, ?1 ->> 'address' AS address, ?1 ->> 'network' AS network,
     ?1 ->> 'formerAddress' AS former_address, ?1 ->> 'server' AS server, ?1 ->> 'day' AS day, ?1 ->> 'key' AS key,
-    ?1 ->> 'minuteAgo' AS minute_ago, NULL AS turn
+    ?1 ->> 'minuteAgo' AS minute_ago, ?1 ->> 'minuteAhead' AS minute_ahead, NULL AS turn
 ) AS claim`
 
 async function readCounts(reader: SqlReader, claim: TurnClaim): Promise<AdmissionCounts> {
   const { session, address, network, formerAddress, server, day, key, limits } = claim
-  const minuteAgo = claim.now - BURST_WINDOW_MS
+  const [minuteAgo, minuteAhead] = [claim.now - BURST_WINDOW_MS, claim.now + BURST_WINDOW_MS]
   const { burstPerMinute } = limits
-  const parameters = { session, address, network, formerAddress, server, day, key, minuteAgo, burstPerMinute }
-  const args = [JSON.stringify(parameters)]
+  const caller = { session, address, network, formerAddress, server, day, key }
+  const args = [JSON.stringify({ ...caller, minuteAgo, minuteAhead, burstPerMinute })]
   const [row] = await selectObjects(reader, COUNTS, FROM_CLAIM, args, 'the state database')
   if (!row) throw storageDamaged('an admission returned no counts')
   return { ...row, isKeyRevoked: row.isKeyRevoked === 1, use: dayUseOf(row) }

@@ -207,7 +207,10 @@ export function libsqlAnswerCache(
           sql: UPSERT_ANSWER,
           args: [key, storedAt, bytes.byteLength, digest, bytes],
         }
-        const old: InStatement = { sql: DELETE_OLD_ANSWERS, args: [storedAt - ANSWER_LIFETIME_MS] }
+        const old: InStatement = {
+          sql: DELETE_OLD_ANSWERS,
+          args: [storedAt - ANSWER_LIFETIME_MS, storedAt + ANSWER_LIFETIME_MS],
+        }
         const excess: InStatement = { sql: DELETE_EXCESS_ANSWERS, args: [bounds.bytes, bounds.entries] }
         await client.batch([stored, old, excess], 'write')
       }),
@@ -238,7 +241,8 @@ const UPSERT_ANSWER = `
   ON CONFLICT (key) DO UPDATE SET
     stored_at = excluded.stored_at, bytes = excluded.bytes, digest = excluded.digest, text = excluded.text`
 
-const DELETE_OLD_ANSWERS = 'DELETE FROM chat_answers WHERE stored_at <= ?1'
+// Answers of a clock that was ahead would outlast all others.
+const DELETE_OLD_ANSWERS = 'DELETE FROM chat_answers WHERE stored_at <= ?1 OR stored_at >= ?2'
 
 // Rows are only sorted if a limit is exceeded, which is rare.
 const DELETE_EXCESS_ANSWERS = `

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CLOCK_TOLERANCE_MS } from '../clock-check.ts'
 import { areSameBytes, deriveKey, hmacSha256, sha256Hex } from '../digest.ts'
 import { parseJsonBytes } from '../text.ts'
 import { dayOf, parseDay } from '../time.ts'
@@ -27,7 +28,11 @@ type Verification = { ok: true; payload: SessionPayload } | { ok: false; reason:
 
 export interface SessionSigner {
   sign(payload: SessionPayload): string
-  /** @param token as it came, whatever it is; null where there was none */
+  /**
+   * A token of the future, by a clock that was ahead, counts as expired: it would outlast its lifetime.
+   *
+   * @param token as it came, whatever it is; null where there was none
+   */
   verify(token: string | null, now: Instant): Verification
 }
 
@@ -90,7 +95,8 @@ export function sessionSigner(secret: string): SessionSigner {
       // A correctly signed payload of another release may be invalid.
       const payload = payloadSchema.safeParse(parseJsonBytes(bytes)).data
       if (!payload) return rejected('malformed')
-      return now < payload.exp * 1000 ? { ok: true, payload } : rejected('expired')
+      const isCurrent = payload.iat * 1000 <= now + CLOCK_TOLERANCE_MS && now < payload.exp * 1000
+      return isCurrent ? { ok: true, payload } : rejected('expired')
     },
   }
 }

@@ -17,6 +17,13 @@ export function answerCacheContract(engine: string, open: StateOpener): void {
       expect(await cache().get('other', NOW)).toBeNull()
     })
 
+    test('an answer that a clock a day ahead stored is deleted with the next one', async () => {
+      const { cache } = await open()
+      await cache().put('k', { ...ANSWER, storedAt: NOW + DAY_MS })
+      await cache().put('other', ANSWER)
+      expect(await cache().get('k', NOW + DAY_MS)).toBeNull()
+    })
+
     test('the cache keeps the later of two answers under one key', async () => {
       const { cache } = await open()
       await cache().put('k', ANSWER)

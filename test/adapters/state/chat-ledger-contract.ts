@@ -39,6 +39,20 @@ function quotaContract(engine: string, open: StateOpener): void {
       expect(third).toMatchObject({ admitted: true, remaining: { session: 18, day: 59 } })
       expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 3_000 })
     })
+
+    test.each([
+      ['burst', { address: 'a', limits: { burstPerMinute: 1 } }, 'ip'],
+      ['gap', { session: 's', limits: { minGapMs: 1_000 } }, 'session'],
+    ])(
+      'the %s counts turns by a clock that was ahead only while they are less than a minute ahead',
+      async (_limit, caller, scope) => {
+        const { ledger } = await open()
+        await admitted(ledger, { ...caller, now: NOW + 3_600_000 })
+        await admitted(ledger, { ...caller, now: NOW + 59_999 })
+        expect(await ledger.admit(claimOf(caller))).toMatchObject({ admitted: false, scope })
+        await admitted(ledger, { ...caller, now: NOW - 1 })
+      },
+    )
   })
 }
 
@@ -201,6 +215,13 @@ function callerContract(engine: string, open: StateOpener): void {
       // Only counted attempts fill the minute.
       expect(await tryAt(ledger, NOW + 60_000)).toBe(true)
       expect(await tryAt(ledger, NOW + 60_000)).toBe(false)
+    })
+
+    test('verification attempts of a clock a minute ahead do not count', async () => {
+      const { ledger } = await open()
+      expect(await ledger.countVerification('a', NOW + 60_000, 1)).toBe(true)
+      expect(await ledger.countVerification('a', NOW, 1)).toBe(true)
+      expect(await ledger.countVerification('a', NOW, 1)).toBe(false)
     })
   })
 }

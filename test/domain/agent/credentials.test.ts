@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { CLOCK_TOLERANCE_MS } from '../../../src/domain/clock-check.ts'
 import { beginSession, sessionSigner } from '../../../src/domain/agent/credentials.ts'
 import { deriveKey } from '../../../src/domain/digest.ts'
 import { anyText } from '../../support/any-text.ts'
@@ -47,9 +48,11 @@ describe('a session token', () => {
     )
   })
 
-  test('a session token is valid past midnight until its last second, and not longer', () => {
+  test('a session token is valid past midnight until its last second, not longer, and not by a clock far behind', () => {
     expect(signer.verify(token, NOW + 1_799_999)).toMatchObject({ ok: true })
     expect(signer.verify(token, NOW + 1_800_000)).toEqual({ ok: false, reason: 'expired' })
+    expect(signer.verify(token, NOW - CLOCK_TOLERANCE_MS)).toMatchObject({ ok: true })
+    expect(signer.verify(token, NOW - CLOCK_TOLERANCE_MS - 1)).toEqual({ ok: false, reason: 'expired' })
   })
 
   const [, body = '', signature = ''] = token.split('.')
