@@ -80,19 +80,19 @@ describe.each([
     expect(await page.locator('#next').textContent()).toContain(`Next: ${gap}, a gap`)
     expect(await page.locator('.gap').count()).toBe(0)
     await page.locator('#next').click()
-    await page.locator('.gap', { hasText: `Gap: ${gap} has no publication` }).waitFor()
+    await page.locator('.gap', { hasText: `Gap: ${formatDay(gap)} has no publication` }).waitFor()
     expect(await page.evaluate('[document.activeElement.id, scrollY]')).toEqual(['next', 0])
-    expect(await page.locator('.gap').textContent()).toContain(`as of ${before}`)
+    expect(await page.locator('.gap').textContent()).toContain(`as of ${formatDay(before)}`)
     const served = await answered(page)
     expect([served.asOfDay, await digestShown(page)]).toEqual([before, served.etag])
     await page.locator('#next').click()
-    await page.locator('.as-of', { hasText: `up to ${after}` }).waitFor()
+    await page.locator('.as-of', { hasText: `up to ${formatDay(after)}` }).waitFor()
     expect(await page.locator('.gap').count()).toBe(0)
     expect(await digestShown(page)).toBe((await answered(page)).etag)
     await page.locator('#previous', { hasText: `${gap}, a gap` }).click()
     await page.locator('.gap').waitFor()
     await page.goBack()
-    await page.locator('.as-of', { hasText: `up to ${after}` }).waitFor()
+    await page.locator('.as-of', { hasText: `up to ${formatDay(after)}` }).waitFor()
     expect(problems).toEqual([])
   })
 
@@ -101,12 +101,14 @@ describe.each([
     const first = index.publications[0]
     await page.locator('#day-field').fill(first?.asOfDay ?? '')
     await page.getByRole('button', { name: 'Go', exact: true }).click()
-    await page.locator('.as-of', { hasText: `up to ${first?.asOfDay}` }).waitFor()
+    await page.locator('.as-of', { hasText: `up to ${formatDay(first?.asOfDay ?? '')}` }).waitFor()
     const asked = Object.fromEntries(new URL(page.url()).searchParams)
     expect(asked).toEqual({ sort: 'year', column: 'lobsters', at: first?.publishedAt })
     expect(await digestShown(page)).toBe(first?.sha256)
     await page.locator('#newest').click()
-    await page.locator('.as-of', { hasText: `up to ${index.publications.at(-1)?.asOfDay}` }).waitFor()
+    await page
+      .locator('.as-of', { hasText: `up to ${formatDay(index.publications.at(-1)?.asOfDay ?? '')}` })
+      .waitFor()
     expect(problems).toEqual([])
   })
 
@@ -170,10 +172,10 @@ test('the slider names each day and the gap, opens the day on release, and keeps
   expect(await page.locator('#slider-day').textContent()).toBe(formatDay(before))
   await slider.focus()
   await page.keyboard.press('ArrowRight')
-  await page.locator('.gap', { hasText: `Gap: ${gap}` }).waitFor()
+  await page.locator('.gap', { hasText: `Gap: ${formatDay(gap)}` }).waitFor()
   expect(await page.evaluate('document.activeElement.id')).toBe('slider')
   expect(await page.title()).toBe(
-    `DEMO: gap of ${formatDay(gap)}, Top of the 365 days to ${formatDay(before)} · dash`,
+    `DEMO: Gap of ${formatDay(gap)}, Top of the 365 days to ${formatDay(before)} · dash`,
   )
   expect(await slider.getAttribute('aria-valuetext')).toBe(`${gap}, a gap`)
   expect(await page.locator('#slider-day').textContent()).toBe(formatDay(before))

@@ -100,7 +100,7 @@ export function nextRankingVersion(day: string, versions: readonly string[]): st
 /** Notes of every recommendation. */
 const FIXED_NOTES = [
   'Free model availability and rate limits can vary.',
-  'The lite eval is a small practical heuristic (writing files through a tool, one shell command, a decoding puzzle), not an official benchmark result.',
+  'The daily test is a small practical heuristic (writing files through a tool, one shell command, a decoding puzzle), not an official benchmark result.',
   'Use openrouter/free if the recommended model is temporarily unavailable.',
 ] as const
 
@@ -112,7 +112,7 @@ const PARTS = {
   metadataScore: 'metadata',
   healthScore: 'health',
   latencyScore: 'latency',
-  liteEvalScore: 'lite eval',
+  liteEvalScore: 'test',
   instabilityPenalty: 'instability penalty',
 } as const
 
@@ -121,7 +121,7 @@ const PARTS = {
  * and left.
  */
 function movementNotes(models: readonly RankedModel[], previous: PreviousRun): string[] {
-  if (previous === null) return ['No previous recommendation to compare with.']
+  if (previous === null) return []
   const before = new Map(previous.models.map((model) => [model.id, model]))
   const current = new Set(models.map(({ id }) => id))
   const [primary, previousPrimary] = [models[0]?.id, previous.models[0]?.id]

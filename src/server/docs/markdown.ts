@@ -109,9 +109,10 @@ function sectionsIn(document: readonly Token[]): (GuideSection & { heading: Toke
 /** A part of a document as text for its search: no targets of links, fences and marks. */
 function withoutMarkup(raw: string): string {
   return ` ${raw
-    .replaceAll(/\]\([^)]*\)/g, ' ')
-    .replaceAll(/^```.*$/gm, ' ')
-    .replaceAll(/[`*[\]|]|--+/g, ' ')
+    .replaceAll(/\]\([^)]*\)/g, '')
+    .replaceAll(/^```.*$|^ *(?:-|\d+\.) |\||-{3,}/gm, ' ')
+    .replaceAll(/(?<!\w)_(\S(?:[^_]*\S)?)_(?!\w)/g, '$1')
+    .replaceAll(/[`*[\]]/g, '')
     .replaceAll(/\s+/g, ' ')}`
 }
 

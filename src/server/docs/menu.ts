@@ -98,7 +98,7 @@ export function indexPage(
 
 /** The summary of a guide without its reader, whom the group names. */
 function summaryShown({ summary }: MenuEntry): Html {
-  const text = summary.replace(/^For [^:]*: /, '')
+  const text = summary.replace(/^For [^:]*: ./, (start) => start.slice(-1).toUpperCase())
   return text === '' ? NOTHING : html`<small>${codeSpans(text)}</small>`
 }
 
@@ -198,15 +198,16 @@ export function indexSections(
   )
 }
 
-/** Most results of a search. */
+/** Most results of a search, and most of them of one page. */
 const RESULTS_MAX = 20
+const SECTIONS_OF_PAGE = 2
 
 /** A word in a title counts as much as so many in the text. */
 const TITLE_WEIGHT = 10
 
 /**
  * The sections that have every term of a query, best first: words in titles count most. If there are none, the sections
- * that have some, those with most terms first.
+ * that have some, those with most terms first. Guides stand before decisions.
  */
 function findSections(
   index: readonly IndexedSection[],
@@ -217,10 +218,21 @@ function findSections(
   const found = index
     .map((section) => ({ section, ...rate(section, terms) }))
     .filter(({ count }) => count > 0)
-    .sort((a, b) => b.count - a.count || b.score - a.score)
+    .sort((a, b) => b.count - a.count || isDecision(a) - isDecision(b) || b.score - a.score)
   const complete = found.filter(({ count }) => count === terms.length)
   const [match, rated] = complete.length > 0 ? (['all', complete] as const) : (['some', found] as const)
-  return { sections: rated.slice(0, RESULTS_MAX).map(({ section }) => section), match }
+  const shown = new Map<string, number>()
+  const sections = rated.flatMap(({ section }) => {
+    const number = (shown.get(section.guide) ?? 0) + 1
+    shown.set(section.guide, number)
+    return number > SECTIONS_OF_PAGE ? [] : [section]
+  })
+  return { sections: sections.slice(0, RESULTS_MAX), match }
+}
+
+/** Decisions stand behind the guides. */
+function isDecision({ section }: { section: IndexedSection }): number {
+  return Number(section.path.startsWith('/docs/decisions/'))
 }
 
 /** The number of terms in a section, and how often they occur. */

@@ -40,6 +40,8 @@ interface OverviewColumn {
   stories: readonly Story[]
   /** Number of items of the whole list. */
   total: number
+  /** True if stories of earlier lists are left out. */
+  isReduced: boolean
 }
 
 /** Stories of the overview, by list. */
@@ -62,15 +64,19 @@ function overviewOf(lists: PageLists, lengths = LENGTHS): OverviewColumn[] {
   const shown = new Set<string>()
   return COLUMN_NAMES.map((name) => {
     const stories: Story[] = []
+    let isReduced = false
     for (const item of lists[name]) {
       if (stories.length === (name === 'popular' ? lengths.popular : lengths.others)) break
       const story = storyOf(item)
-      if (shown.has(story)) continue
+      if (shown.has(story)) {
+        isReduced = true
+        continue
+      }
       shown.add(story)
       const others = [...(bySource.get(story)?.values() ?? [])].filter(({ source }) => source !== item.source)
       stories.push({ item, others })
     }
-    return { name, stories, total: lists[name].length }
+    return { name, stories, total: lists[name].length, isReduced }
   })
 }
 
@@ -209,7 +215,7 @@ function overview(columns: readonly OverviewColumn[], context: ListContext): Htm
   </div>`
 }
 
-function overviewColumn({ name, stories, total }: OverviewColumn, context: ListContext): Html {
+function overviewColumn({ name, stories, total, isReduced }: OverviewColumn, context: ListContext): Html {
   const all = linkToAll(name, total, context)
   const above = stories.length === 0 ? html`<p class="empty">All of them stand above.</p>` : NOTHING
   const foot = stories.length < total ? html`<p class="more">${all}</p>` : NOTHING
@@ -226,7 +232,7 @@ function overviewColumn({ name, stories, total }: OverviewColumn, context: ListC
   return column(
     name,
     isLead ? 'lead' : 'beyond',
-    isLead ? context.about : html`<small>besides Popular</small>`,
+    isLead ? context.about : isReduced ? html`<small>besides Popular</small>` : NOTHING,
     html`${content} ${isLead ? whyThisOrder(context) : NOTHING}`,
   )
 }

@@ -82,8 +82,8 @@ function isPeriod(sort: string): sort is Period {
 
 function introduction(now: Instant): Html {
   return html`<p class="introduction">
-    Trends of Hacker News, Lobsters and LessWrong, the Top Year
-    <a href="/?sort=year#feed">as it was on any day</a>, and <a href="${missedLink(now)}">what you missed</a>.
+    See <a href="/?sort=year#feed">the Top Year of any day</a>, or
+    <a href="${missedLink(now)}">what you missed</a>.
   </p>`
 }
 

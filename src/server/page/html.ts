@@ -102,9 +102,9 @@ export function formatCount(count: number): string {
   return COUNT_FORMAT.format(count)
 }
 
-/** Formats a number with its unit: `1 comment`, `12,345 comments`. A unit that does not end in s is unchanged. */
+/** Formats a number with its unit: `1 comment`, `1 story`, `12,345 comments`. A unit without a final s is unchanged. */
 export function formatCounted(count: number, plural: string): string {
-  return `${COUNT_FORMAT.format(count)} ${count === 1 ? plural.replace(/s$/, '') : plural}`
+  return `${COUNT_FORMAT.format(count)} ${count === 1 ? plural.replace(/ies$/, 'y').replace(/s$/, '') : plural}`
 }
 
 const MINUTE_MS = 60_000

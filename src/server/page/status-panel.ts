@@ -165,7 +165,7 @@ const gapFact: FactSource = {
     if (!last) return { level: 'plain', value: html`None`, detail: html`${noGapText}` }
     const reason =
       last.reason === 'missed'
-        ? html`no publication was attempted`
+        ? html`no run tried to publish it`
         : html`${formatCounted(last.attempts, 'attempts')} failed`
     return {
       level: 'plain',

@@ -2,7 +2,7 @@ import type { NamedItem } from '../../domain/agent/shown-data.ts'
 import { nameOfSource, unitOf } from '../../domain/feed/subscription.ts'
 import { isHttpUrl } from '../../domain/address.ts'
 import type { Instant } from '../../domain/time.ts'
-import { NOTHING, ageAt, formatCount, html, isolated } from './html.ts'
+import { NOTHING, ageAt, formatCount, formatDay, html, isolated } from './html.ts'
 import type { Html } from './html.ts'
 import { CHAT_PATH, itemHref } from './layout.ts'
 
@@ -39,7 +39,7 @@ export const NO_NOTE: RowNote = { mark: NOTHING, note: NOTHING }
  *
  * @param showsSource whether the source is shown, for lists of several sources
  * @param standing why the item stands where it stands in a list of several sources; null if it is not shown
- * @param isExported true for a row without links to a server
+ * @param isExported true for a row of a page that is never rendered again: without links to a server, with a day for an age
  */
 export function storyRow(
   { item, others }: Story,
@@ -54,28 +54,27 @@ export function storyRow(
   const also = otherKeys === '' ? NOTHING : html`data-others="${otherKeys}"`
   const isNoted = others.length > 0 || note !== NOTHING
   return html`<li class="item" data-key="${key}" ${also}>
-    ${isExported ? html`<span class="rank">${rank ?? '#'}</span>` : rankLink(item)} ${mark}
-    ${linkedTitle(item)}
+    ${isExported || rank === undefined ? html`<span class="rank">${rank ?? ''}</span>` : rankLink(key, rank)}
+    ${mark} ${linkedTitle(item)}
     <p class="about${isNoted ? ' noted' : ''}">
       ${showsSource ? sourceName(item) : NOTHING}
       ${url !== null && isHttpUrl(url) ? html`<span class="host">${hostOf(url)}</span>` : NOTHING}
       ${pointsOf(item, standing)} ${discussion(item)}
-      ${publishedAt === null ? NOTHING : html`<span class="age">${ageAt(Date.parse(publishedAt), now)}</span>`}
-      ${others.map(alsoOn)} ${note} ${isExported ? NOTHING : historyLink(key)}
+      ${publishedAt === null ? NOTHING : html`<span class="age">${isExported ? formatDay(publishedAt.slice(0, 10)) : ageAt(Date.parse(publishedAt), now)}</span>`}
+      ${others.map(alsoOn)} ${note} ${isExported ? NOTHING : historyLink(key, rank)}
     </p>
     ${isExported ? NOTHING : rowMenu(key, title)}
   </li>`
 }
 
-function rankLink({ key, rank }: PageItem): Html {
-  return html`<a class="rank" href="${itemHref(key)}"
-    >${rank ?? '#'}<span class="unseen">: rank over time</span></a
-  >`
+function rankLink(key: string, rank: number): Html {
+  return html`<a class="rank" href="${itemHref(key)}">${rank}<span class="unseen">: rank over time</span></a>`
 }
 
-/** Repeats the link of the rank as a word. The keyboard and screen readers have that of the rank. */
-function historyLink(key: string): Html {
-  return html`<a class="history" href="${itemHref(key)}" tabindex="-1" aria-hidden="true">history</a>`
+/** Repeats the link of the rank as a word. The keyboard and screen readers have that of the rank, if there is one. */
+function historyLink(key: string, rank: number | undefined): Html {
+  const isRepeated = rank === undefined ? NOTHING : html`tabindex="-1" aria-hidden="true"`
+  return html`<a class="history" href="${itemHref(key)}" ${isRepeated}>history</a>`
 }
 
 function rowMenu(key: string, title: string): Html {

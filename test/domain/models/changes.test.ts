@@ -24,7 +24,7 @@ describe('changes between two runs', () => {
         previousRank: 2,
         previousPrimary: 'maker/good:free',
         reason: expect.stringMatching(
-          /^other\/weak:free rose from 2 to 1: .+\. maker\/good:free fell from 1 to 2: .*lite eval -650.*\.$/,
+          /^other\/weak:free rose from 2 to 1: .+\. maker\/good:free fell from 1 to 2: .*test -650.*\.$/,
         ) as string,
       },
     ])

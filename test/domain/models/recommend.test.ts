@@ -34,7 +34,7 @@ describe('the notes', () => {
       'Not candidates, because they are free without the free suffix (a price error or a preview): maker/glitch.',
       'The primary changed from maker/good (free) to maker/talker (free) since 2026-08-21.v1.',
       expect.stringMatching(
-        /^maker\/good \(free\) fell from 1 to \d: lite eval -750, instability penalty \+25\.$/,
+        /^maker\/good \(free\) fell from 1 to \d: test -750, instability penalty \+25\.$/,
       ),
       'maker/talker (free) rose from 2 to 1: its score is the same, others moved.',
       expect.stringMatching(/^New in the ranking: brand\/new \(free\) \(rank \d\)\.$/),

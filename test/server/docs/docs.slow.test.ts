@@ -118,6 +118,10 @@ test('the search of the documentation leads to the section that is about its wor
   expect(resultsOf(await search('restore backup'))[0]).toBe('/docs/backup#backup-and-restore')
   expect(resultsOf(await search('DASH_VERIFICATION_WIDGET_URL')).length).toBeGreaterThan(0)
   expect(await search('restore backup')).not.toContain(SOME_WORDS)
+  // At most two sections of a page, guides before decisions.
+  const gap = resultsOf(await search('gap')).map((href) => href.split('#')[0])
+  expect(gap.filter((path) => path === '/docs/publishing')).toHaveLength(2)
+  expect(gap.slice(0, 5).join()).not.toContain('/docs/decisions/')
   const some = await search('restore zebrawood backup')
   expect(some).toContain(SOME_WORDS)
   expect(resultsOf(some)[0]).toBe('/docs/backup#backup-and-restore')

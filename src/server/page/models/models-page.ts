@@ -9,7 +9,7 @@ import type { Instant } from '../../../domain/time.ts'
 import { modelChangesContract } from '../../models/changes-feed.ts'
 import { FREE_MODELS_DOCS, topModelsContract, topModelsCsvContract } from '../../models/routes.ts'
 import { alternateElements, linkedFeeds, subscribeLine } from '../feed-rule.ts'
-import { NOTHING, ageOf, formatCounted, html, copyable, formatCount, shellText } from '../html.ts'
+import { NOTHING, ageOf, formatCounted, html, copyable, formatCount, instantOf, shellText } from '../html.ts'
 import type { Html } from '../html.ts'
 import { withQuery } from '../layout.ts'
 import type { PageQuery } from '../layout.ts'
@@ -241,7 +241,7 @@ function factsOf(model: RankedModel): Html {
       maxCompletionTokens === null ? 'unknown' : formatCounted(maxCompletionTokens, 'tokens'),
     ],
     ['Claims', claims.length > 0 ? claims.join(', ') : 'none'],
-    ['Last test', checkedAt ?? 'none'],
+    ['Last test', checkedAt === null ? 'none' : instantOf(Date.parse(checkedAt))],
     [`Score, rank ${rank}`, scoreText(model)],
   ] as const
   return html`<dl class="model-facts">

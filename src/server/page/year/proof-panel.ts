@@ -169,9 +169,9 @@ const SEALED_TIME = new Intl.DateTimeFormat('en-GB', {
   timeZone: 'UTC',
 })
 
-/** A time as the summary shows it, `26 Nov 00:10`. */
+/** A time as the summary shows it, `26 Nov 00:10 UTC`. */
 function sealedTime(at: Instant): Html {
-  const text = SEALED_TIME.format(at).replace(',', '')
+  const text = `${SEALED_TIME.format(at).replace(',', '')} UTC`
   return html`<time datetime="${formatInstant(at)}" title="${formatMinute(at)}">${text}</time>`
 }
 

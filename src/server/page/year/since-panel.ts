@@ -132,7 +132,7 @@ function contentOf(
 ): Html {
   const compared = `/?sort=year&at=${timeOf(base)}&with=${timeOf(newest)}#feed`
   return html`<p class="as-of">
-      Popular of ${newest.manifest.asOfDay} against ${base.manifest.asOfDay}.
+      Popular of ${formatDay(newest.manifest.asOfDay)} against ${formatDay(base.manifest.asOfDay)}.
       <a href="${compared}">Compare all lists</a>
       ${place === 'home' ? html`<a class="narrow" href="${missedLink(now)}">What did I miss?</a>` : NOTHING}
     </p>

@@ -7,7 +7,7 @@ import { invalidParameter } from '../../../domain/wire-format.ts'
 import { lastCompleteDay } from '../../../domain/year/ledger.ts'
 import { invalidValues } from '../../route.ts'
 import { INVALID_AT, historyContract } from '../../year/routes.ts'
-import { NOTHING, formatCounted, html, instantOf } from '../html.ts'
+import { NOTHING, formatCounted, formatDay, html, instantOf } from '../html.ts'
 import type { Html } from '../html.ts'
 import type { PageQuery } from '../layout.ts'
 import type { View } from '../rendered-pages.ts'
@@ -194,27 +194,28 @@ export function gapNotice({ dueDay, selected, due }: Moment): Html {
   if (due.is === 'published') return NOTHING
   const servedText = selected
     ? html`For this time the history serves the previous publication,
-        <strong>as of ${selected.manifest.asOfDay}</strong>, shown here.`
+        <strong>as of ${formatDay(selected.manifest.asOfDay)}</strong>, shown here.`
     : html`For this time the history has no publication.`
   return html`<p class="gap" role="note">${dueText(due, dueDay)} ${servedText}</p>`
 }
 
 function dueText(due: Exclude<Moment['due'], { is: 'published' }>, dueDay: Day): Html {
+  const day = formatDay(dueDay)
   switch (due.is) {
     case 'gap':
-      return html`<strong>Gap: ${dueDay} has no publication</strong>${reasonOf(due.gap)}.`
+      return html`<strong>Gap: ${day} has no publication</strong>${reasonOf(due.gap)}.`
     case 'later':
-      return html`<strong>${dueDay} was not published yet</strong> at this time; it was published on
+      return html`<strong>${day} was not published yet</strong> at this time; it was published on
         ${instantOf(due.item.manifest.publishedAt)}.`
     case 'open':
-      return html`<strong>${dueDay} has no publication</strong>, and the ledger has no gap for it yet.`
+      return html`<strong>${day} has no publication</strong>, and the ledger has no gap for it yet.`
   }
 }
 
 function reasonOf({ recorded }: GapStop): string {
   if (!recorded) return ', and the ledger has no entry for it'
   return recorded.reason === 'missed'
-    ? ': no publication was attempted that day, and the gap is permanent'
+    ? ': no run tried to publish it, and the gap is permanent'
     : `: ${formatCounted(recorded.attempts, 'attempts')} failed, and the gap is permanent`
 }
 

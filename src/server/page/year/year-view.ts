@@ -98,7 +98,7 @@ function renderOne(frame: Frame, { moment, publication }: ServedMoment): Section
   ${'refused' in history ? withoutHistory(history.refused) : chartOf(frame, history)}
   ${publicationLine(publication, now)} ${envelope ? coverageLine(envelope) : NOTHING}`
   const day = `Top of the 365 days to ${formatDay(publication.manifest.asOfDay)}`
-  const shown = moment.due.is === 'gap' ? `gap of ${formatDay(moment.dueDay)}, ${day}` : day
+  const shown = moment.due.is === 'gap' ? `Gap of ${formatDay(moment.dueDay)}, ${day}` : day
   const { asOfDay, publishedAt } = publication.manifest
   const at = formatInstant(publishedAt)
   const preview = {
@@ -224,7 +224,7 @@ function instantAsked(requested: Moments['at'], stops: readonly TimelineStop[], 
 
 function publicationLine({ manifest }: ProvedPublication, now: Instant): Html {
   return html`<p class="as-of">
-    the last 365 days up to ${manifest.asOfDay}, published ${instantOf(manifest.publishedAt)}
+    The last 365 days up to ${formatDay(manifest.asOfDay)}, published ${instantOf(manifest.publishedAt)}
     (${ageOf(manifest.publishedAt, now)}).
   </p>`
 }

@@ -43,6 +43,7 @@ test('the page of a publication has its ranks and sources, its neighbours, the g
   expect(publications.map(({ path }) => path)).toEqual([`year/${AS_OF}.html`, `year/${NEXT}.html`])
   expect(second).toMatch(/<h1>Top of the 365 days to \d+ \w+ \d{4}<\/h1>/)
   expect(second).toMatch(/<span class="rank">1<\/span>[^]*<span class="source">/)
+  expect(second).toMatch(/<span class="age">\d+ \w+ \d{4}<\/span>/)
   expect(first).toContain(`href="../year/${NEXT}.html" rel="next"`)
   expect(first).not.toContain('rel="prev"')
   expect(second).toContain(`href="../year/${AS_OF}.html" rel="prev"`)

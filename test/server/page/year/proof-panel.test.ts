@@ -60,7 +60,7 @@ test('the closed seal names its time alone, and its first line asks the reader t
   const { page, text } = await openPage(workspace, '/?sort=year')
   const [before = '', opened = ''] = page.split('</summary>').filter((part) => /Sealed|Unchanged/.test(part))
   const minute = formatInstant(publishedAt).slice(11, 16)
-  expect(before).toMatch(new RegExp(`Sealed<span class="roomy"> <time [^>]*>\\d+ \\w+ ${minute}</time>`))
+  expect(before).toMatch(new RegExp(`Sealed<span class="roomy"> <time [^>]*>\\d+ \\w+ ${minute} UTC</time>`))
   expect(opened).toMatch(/^\s*<p>Unchanged since then: check it yourself<\/p>/)
   expect(text.split(sha256)).toHaveLength(2)
   expect(before).not.toContain(sha256.slice(0, 8))

@@ -83,8 +83,8 @@ describe('the Year of another time', () => {
     const workspace = await history()
     const { status, text, page } = await get(workspace, `/?sort=year&at=${noonAfter(GAP)}`)
     expect(status).toBe(200)
-    expect(text).toContain(`Gap: ${GAP} has no publication : no publication was attempted that day`)
-    expect(text).toContain(`as of ${NEXT} , shown here`)
+    expect(text).toContain(`Gap: ${formatDay(GAP)} has no publication : no run tried to publish it`)
+    expect(text).toContain(`as of ${formatDay(NEXT)} , shown here`)
     expect(text).toContain(`Previous : ${NEXT}`)
     expect(text).toContain(`Next : ${LAST}`)
     expect(page).toContain(`value="${GAP}"`)
@@ -94,7 +94,7 @@ describe('the Year of another time', () => {
 
   test('the Year before the publication of its day says when it was published', async () => {
     const { text } = await get(await history(), `/?at=${formatInstant(startOfDay(GAP) + 1_000)}`)
-    expect(text).toContain(`${NEXT} was not published yet at this time`)
+    expect(text).toContain(`${formatDay(NEXT)} was not published yet at this time`)
   })
 
   test('the Year before the first publication is a 404 that links to it', async () => {
@@ -204,7 +204,7 @@ describe('two times compared', () => {
   test('two times of one publication are shown as equal, with a gap notice', async () => {
     const { text } = await get(await history(), `/?at=${noonAfter(NEXT)}&with=${noonAfter(GAP)}`)
     expect(text).toContain('the same publication, byte for byte')
-    expect(text).toContain(`Gap: ${GAP} has no publication`)
+    expect(text).toContain(`Gap: ${formatDay(GAP)} has no publication`)
   })
 
   test('two publications with the same lists are shown as equal lists', async () => {

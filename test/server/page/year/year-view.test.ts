@@ -193,6 +193,6 @@ test('a time within a gap keeps the chart up to the publication before it', asyn
   const workspace = await changedYear()
   const at = formatInstant(Date.parse(`${addDays(AS_OF, 2)}T12:00:00Z`))
   const { page, text } = await openPage(workspace, `/?sort=year&at=${at}`)
-  expect(text).toContain(`Gap: ${addDays(AS_OF, 1)} has no publication`)
+  expect(text).toContain(`Gap: ${formatDay(addDays(AS_OF, 1))} has no publication`)
   expect(page).toContain('id="chart-table"')
 })
