@@ -122,29 +122,35 @@ describe('a run whose clock is on another day than its sources', () => {
   })
 })
 
-test('a report names the bad rows of a source, and each cause of its failures once', async () => {
-  const { feed } = await openWorkspace()
-  const failures = ['a: x', 'b: x', 'c: y', 'd: z', 'e: w'].map((reason) => ({ reason, retryAt: null }))
-  const badRows = [
-    { sourceId: '1', reason: 'bad' },
-    { sourceId: null, reason: 'worse' },
-  ]
-  const batch = { signals: [], details: [], badRows, failures, requests: 1, notModified: 0, skews: [] }
-  const source: LiveSource = {
-    source: 'hn',
-    missingSettings: [],
-    async *read() {
-      yield batch
-    },
-  }
-  const ports = { feed, clock: () => NOW, onProgress: () => undefined }
-  expect((await collectSources(ports, [source], new AbortController().signal)).sources.hn).toMatchObject({
-    outcome: 'failed',
-    badRows: 2,
-    problems: ['1: bad', 'worse'],
-    reason: 'a: x (and at 1 more address); c: y; d: z; and 1 more',
-  })
-})
+test.each([
+  [['a: x', 'b: x', 'c: y', 'd: z'], 'a: x (and at 1 more address); c: y; d: z'],
+  [['a: x', 'b: x', 'c: y', 'd: z', 'e: w'], 'a: x (and at 1 more address); c: y; d: z; and 1 more'],
+])(
+  'a report names the bad rows of a source, and each cause of the failures %j once',
+  async (reasons, reason) => {
+    const { feed } = await openWorkspace()
+    const failures = reasons.map((each) => ({ reason: each, retryAt: null }))
+    const badRows = [
+      { sourceId: '1', reason: 'bad' },
+      { sourceId: null, reason: 'worse' },
+    ]
+    const batch = { signals: [], details: [], badRows, failures, requests: 1, notModified: 0, skews: [] }
+    const source: LiveSource = {
+      source: 'hn',
+      missingSettings: [],
+      async *read() {
+        yield batch
+      },
+    }
+    const ports = { feed, clock: () => NOW, onProgress: () => undefined }
+    expect((await collectSources(ports, [source], new AbortController().signal)).sources.hn).toMatchObject({
+      outcome: 'failed',
+      badRows: 2,
+      problems: ['1: bad', 'worse'],
+      reason,
+    })
+  },
+)
 
 test('a report has the first hundred failures, and the number of all', async () => {
   const workspace = await openWorkspace()

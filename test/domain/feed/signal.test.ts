@@ -76,15 +76,15 @@ describe('a row', () => {
     expect(parseSignal(undefined, null)).toMatchObject(bad(/object/))
   })
 
-  test.each([['titleProvenance', `hn:${'x'.repeat(253)}`, '256 characters']])(
-    'a row may have a %s of the greatest length, and no longer',
-    (field, longest, most) => {
-      expect(parse({ [field]: longest })).toMatchObject({ signal: { [field]: longest } })
-      const reason = `${field}: is longer than ${most}`
-      expect(parse({ [field]: `${longest}x` })).toEqual({ kind: 'bad', reason })
-      if (field === 'titleProvenance') expect(parse({}, `${longest}x`)).toEqual({ kind: 'bad', reason })
-    },
-  )
+  test.each([
+    ['titleProvenance', `hn:${'x'.repeat(253)}`, '256 characters'],
+    ['url', `https://example.org/${'x'.repeat(4_076)}`, '4096 bytes'],
+  ])('a row may have a %s of the greatest length, and no longer', (field, longest, most) => {
+    expect(parse({ [field]: longest })).toMatchObject({ signal: { [field]: longest } })
+    const reason = `${field}: is longer than ${most}`
+    expect(parse({ [field]: `${longest}x` })).toEqual({ kind: 'bad', reason })
+    if (field === 'titleProvenance') expect(parse({}, `${longest}x`)).toEqual({ kind: 'bad', reason })
+  })
 
   test('a row of hn has a save key of at most 132 characters', () => {
     const prefix = 'hn-'

@@ -134,7 +134,7 @@ describe('the queue of a run', () => {
 
   test.each([
     [19, 16, 14],
-    [2, 1, 1],
+    [19, 1, 1],
   ])(
     'a queue that starts %i calls a minute and meets a limit of %i keeps to %i',
     (startsPerMinute, limit, rate) => {

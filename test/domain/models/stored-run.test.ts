@@ -14,8 +14,11 @@ describe('a stored run', () => {
     const { rejections, explanations, models } = proveRun(sealRun(sampleRun()))
     expect(rejections).toEqual([{ id: 'maker/guard:free', reason: 'guard_model' }])
     expect(Object.keys(explanations)).toEqual(models.map(({ id }) => id))
-    for (const { id, score } of models)
+    for (const { id, score } of models) {
       expect(explanations[id]?.reduce((sum, { points }) => sum + points, 0)).toBe(score)
+      // 600 of the metadata, 400 of the health, 75 of the latency, 750 of the evaluation.
+      expect(explanations[id]?.reduce((sum, { most }) => sum + most, 0)).toBe(1_825)
+    }
   })
 
   const bytes = sealRun(sampleRun())

@@ -123,6 +123,8 @@ describe('a response', () => {
     ['begins with a substitution in code', 'COMMAND: `$(which ls) -l`', '$(which ls) -l'],
     ['is a group', 'COMMAND: { ls; pwd; }', '{ ls; pwd; }'],
     ['is the name of a shell', 'COMMAND: sh\n\nIt reads.', 'sh'],
+    ['is a word on the line of a fence', `COMMAND:\n${FENCE}pwd\n${FENCE}`, 'pwd'],
+    ['is one letter in quotes', 'COMMAND: "w"', 'w'],
   ])('a command that %s is kept', (_name, text, kept) => {
     expect(parseTextResponse(text).command).toBe(kept)
   })
