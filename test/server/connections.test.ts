@@ -124,6 +124,15 @@ describe('a response', () => {
     expect(cuts).toEqual(['unread'])
   })
 
+  test('a response that cannot be sent is logged with the id of its request', async () => {
+    const error = vi.fn<(facts: object, message: string) => void>()
+    const app = new H3().get('/', (event) => respond(event, 200, { 'x-name': 'ж' }, null))
+    const { port } = await running(app, { log: { ...silentLog, error } })
+    await received(await sendRequest(port))
+    const facts = { requestId: expect.any(String) as string, err: { code: 'ERR_INVALID_CHAR' } }
+    expect(error.mock.calls).toMatchObject([[facts, 'a response cannot be sent']])
+  })
+
   test('a response that is read slowly arrives completely, however long that takes', async () => {
     const { look } = stopLooks()
     const { port, cuts } = await running(serving('x'.repeat(LARGE_BYTES)))

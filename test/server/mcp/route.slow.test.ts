@@ -317,7 +317,7 @@ describe('the tools on two streams', () => {
       for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate)
       return null
     }
-    const { answers } = await serve(new PassThrough().end(`${FEED_CALL}\n`), { feed: turns })
+    const { answers } = await serve(new PassThrough().end(FEED_CALL), { feed: turns })
     expect(answers).toMatchObject([{ id: 1, result: { isError: true } }])
   })
 

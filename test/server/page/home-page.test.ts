@@ -2,7 +2,7 @@ import type { H3 } from 'h3'
 import { expect, test } from 'vitest'
 import { openApp } from '../../support/api-client.ts'
 import { keepSnapshot } from '../../support/live-client.ts'
-import { NOW, feedEvent } from '../../support/signals.ts'
+import { NOW, feedEvent, feedEvents } from '../../support/signals.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 
 async function openFeed(): Promise<H3> {
@@ -51,6 +51,13 @@ test('the feed panel shows the items of a rule, as the API does at the same quer
     'No item of this period matches the filter.',
   )
   expect(text).not.toContain('Cooking')
+})
+
+test('the overview has each story once, also of a column of four', async () => {
+  const workspace = await openWorkspace()
+  await keepSnapshot(workspace.feed, [feedEvent(), ...feedEvents('hype:github', 4)])
+  const { page } = await pageOf(openApp(workspace), '/?sort=day')
+  expect(page.match(/data-key="/g)).toHaveLength(5)
 })
 
 test('the heading names the view, and a title cannot reverse what stands beside it', async () => {

@@ -139,6 +139,7 @@ describe('the page of an item', () => {
     expect(chartsOf(page)).toEqual([
       { title: 'Rank by points among the Hacker News items of the day', parts: [2, 2] },
     ])
+    expect([...page.matchAll(/class="day".*?<title>(.*?):/gs)].at(-1)?.[1]).toBe(LAST)
     expect(text).not.toContain('In the Top Year')
   })
 

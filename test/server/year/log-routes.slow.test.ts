@@ -130,6 +130,28 @@ describe('the served log', () => {
     expect(listings).toBe(2)
   })
 
+  test('a checkpoint that is stored while the files are listed is served by the next look', async () => {
+    const at = await scene(DAYS.slice(0, 1))
+    const { objects } = at.workspace
+    let isPublished = false
+    const list = async (): ReturnType<typeof objects.logFiles.list> => {
+      const listed = await objects.logFiles.list()
+      if (!isPublished) {
+        isPublished = true
+        await at.workspace.feed.importSignals(sampleSignals(DAYS[1]))
+        await publishDays({ ...at.workspace, log: at.log }, DAYS.slice(1, 2))
+      }
+      return listed
+    }
+    let now = Date.now()
+    const changed = { ...objects, logFiles: { ...objects.logFiles, list } }
+    const app = openApp({ ...at.workspace, objects: changed }, { clock: () => now })
+    for (const size of ['1', '2']) {
+      expect((await requestRoute(app, '/tlog/year/checkpoint')).text.split('\n')[1]).toBe(size)
+      now += 2_000
+    }
+  })
+
   test('a store without change tokens is listed again, and new files are served', async () => {
     const workspace = await openWorkspace(() => Date.now() + 60_000)
     const log = signedLogIn(workspace.folder)

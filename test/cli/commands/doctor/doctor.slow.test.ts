@@ -119,6 +119,14 @@ describe('a problem', () => {
     expect(findings.find(({ check }) => check === 'configuration.names')?.detail).toContain('DASH_PROT')
   })
 
+  test('a missing env file is reported, and the other checks run without it', async () => {
+    const { code, find } = await doctor({ cwd: temporaryFolder() }, ['--offline', '--dotenv', 'missing'])
+    expect([code, find('configuration.file')]).toEqual([
+      78,
+      finding('problem', { detail: 'the other checks run without it', mend: '--dotenv' }),
+    ])
+  })
+
   test('wrong permissions are reported with their remedy', async () => {
     const cwd = temporaryFolder()
     mkdirSync(join(cwd, 'dash-data'))

@@ -165,6 +165,18 @@ describe('the units', () => {
     },
   )
 
+  test('units may write to the whole data folder where only the objects are in it', async () => {
+    const cwd = temporaryFolder()
+    const databases = ['LEDGER', 'FEED', 'STATE'].map((name) => `DASH_${name}_URL=file:/srv/db/${name}.db\n`)
+    writeFileSync(join(cwd, '.env'), `DASH_DATA_DIR=/srv/data\n${databases.join('')}`)
+    const { units } = await init(['--no-env'], cwd)
+    for (const { name, text } of units.filter((unit) => unit.name.endsWith('.service')))
+      expect([name, text.match(/^ReadWritePaths=.*/gm)]).toEqual([
+        name,
+        ['ReadWritePaths=/srv/data', 'ReadWritePaths=/srv/db'],
+      ])
+  })
+
   test('units can be written to a folder for an existing env file, and never overwrite others', async () => {
     const cwd = temporaryFolder()
     mkdirSync(join(cwd, 'units'))
