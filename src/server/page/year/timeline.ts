@@ -226,15 +226,18 @@ function bars(
 
 const MONTH_FORMAT = new Intl.DateTimeFormat('en-GB', { month: 'short', timeZone: 'UTC' })
 
+/** What the bars show, beside the first month; their title says more. */
+const LEGEND = html`<tspan> · bars: new in Popular</tspan>`
+
 /** Ticks below the bars where months begin, and the name of the first month where it has room. */
 function monthTicks({ firstDay, lastDay }: TimelinePeriod): Html {
   const days = daysBetween(firstDay, lastDay)
   const starts = days.flatMap((day, index) => (index === 0 || day.endsWith('-01') ? [{ day, index }] : []))
   const [first, second] = starts
-  const shown = first && second && second.index - first.index < days.length / 10 ? starts.slice(1) : starts
+  const shown = first && second && second.index - first.index < days.length / 5 ? starts.slice(1) : starts
   return html`<svg class="ticks" aria-hidden="true">
     ${shown.map(
-      ({ day, index }) =>
+      ({ day, index }, place) =>
         html`<line
             x1="${percent(index / days.length)}%"
             x2="${percent(index / days.length)}%"
@@ -242,7 +245,7 @@ function monthTicks({ firstDay, lastDay }: TimelinePeriod): Html {
             y2="100%"
           />
           <text x="${percent(index / days.length)}%" dx="3" y="10">
-            ${MONTH_FORMAT.format(Date.parse(day))}
+            ${MONTH_FORMAT.format(Date.parse(day))}${place === 0 ? LEGEND : NOTHING}
           </text>`,
     )}
   </svg>`
