@@ -246,8 +246,13 @@ async function fetchRules(
     throw problem
   }
   const { status, notBefore } = response
-  if (status >= 200 && status < 300)
-    return parseRobots(new TextDecoder().decode(response.bytes), PRODUCT_TOKEN)
+  if (status >= 200 && status < 300) {
+    const text = new TextDecoder().decode(response.bytes)
+    const isCut = response.bytes.byteLength >= ROBOTS_MAX_BYTES
+    // A part of a rule would be another rule.
+    const whole = isCut ? text.slice(0, Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r')) + 1) : text
+    return parseRobots(whole, PRODUCT_TOKEN)
+  }
   if (status >= 400 && status < 500 && status !== 429) return ALLOW_ALL
   // The server failed, so nothing may be read (RFC 9309, 2.3.1.4).
   const reason = `responded with ${status}, so no page of this host is read`

@@ -149,7 +149,7 @@ export class PageClient {
         notBefore: isBusy ? retryAt(retryHeaders, this.#clock()) : null,
       }
       if (head.notBefore !== null) this.#pausedUntil.set(url.host, head.notBefore)
-      if (status !== 200) return { ...head, bytes: Buffer.alloc(0) }
+      if (status < 200 || status > 299) return { ...head, bytes: Buffer.alloc(0) }
       beforeBody?.(head)
       const { bytes, isCut } = await readDecoded(response, limit.maxBytes)
       if (isCut && limit.overflow === 'refuse')

@@ -38,13 +38,20 @@ export function parseRobots(text: string, token: string): RobotsRules {
       inAgents = false
       // An empty pattern matches nothing.
       if (value === '') continue
-      const rule = { allow: name === 'allow', pattern: normalizePath(value) }
+      // Only a final dollar sign is no character of paths.
+      const pattern = normalize(value).replace(/\$(?!$)/g, escapeCharacter)
+      const rule = { allow: name === 'allow', pattern }
       if (inOwnGroup) ownRules.push(rule)
       if (inDefaultGroup) defaultRules.push(rule)
     }
   }
   const rules = isTokenNamed ? ownRules : defaultRules
   return (path) => path === '/robots.txt' || isAllowed(rules, normalizePath(path))
+}
+
+/** Normalizes a path, whose asterisks and dollar signs are characters, to match patterns. */
+function normalizePath(path: string): string {
+  return normalize(path).replace(/[*$]/g, escapeCharacter)
 }
 
 /** Applies the longest matching rule; `allow` wins between equal lengths; a path without a match is allowed. */
@@ -80,9 +87,17 @@ function matches(pattern: string, path: string): boolean {
   return path.indexOf(last, position) >= 0
 }
 
+function escapeCharacter(character: string): string {
+  const isEncoded = /[^*$']/.test(character)
+  return isEncoded ? encodeURIComponent(character) : `%${character.charCodeAt(0).toString(16).toUpperCase()}`
+}
+
+/** Characters that `URL` escapes in some part of a URL. */
+const ESCAPED = /[^\x21-\x7E]|["'<>\\^`{|}]/gu
+
 /** Normalizes escapes: unreserved characters are unescaped, all others are escaped in upper case. */
-function normalizePath(path: string): string {
-  const escaped = path.toWellFormed().replace(/[^\x21-\x7E]/gu, (character) => encodeURIComponent(character))
+function normalize(path: string): string {
+  const escaped = path.toWellFormed().replace(ESCAPED, escapeCharacter)
   return escaped.replace(/%[0-9a-f]{2}/gi, (escape) => {
     const character = String.fromCharCode(Number.parseInt(escape.slice(1), 16))
     return /[A-Za-z0-9._~-]/.test(character) ? character : escape.toUpperCase()

@@ -34,6 +34,12 @@ describe('a robots.txt', () => {
     ['other letters', 'User-agent: *\nDisallow: /ä', '/%C3%A4', false],
     ['an escaped slash', 'User-agent: *\nDisallow: /a%2fb', '/a%2Fb', false],
     ['an escaped slash, not there', 'User-agent: *\nDisallow: /a%2fb', '/a/b', true],
+    ['an escaped asterisk', 'User-agent: *\nDisallow: /a-%2A.html', '/a-*.html', false],
+    ['an escaped dollar sign', 'User-agent: *\nDisallow: /a-%24', '/a-$', false],
+    ['a dollar sign inside', 'User-agent: *\nDisallow: /a$b', '/a$bc', false],
+    ['a final dollar sign', 'User-agent: *\nDisallow: /a$', '/a$', true],
+    ['characters that a URL escapes', 'User-agent: *\nDisallow: /{x}/"<`', '/%7Bx%7D/%22%3C%60', false],
+    ['an apostrophe', "User-agent: *\nDisallow: /a?q='", '/a?q=%27', false],
     ['everything but itself', 'User-agent: *\nDisallow: /', '/robots.txt', true],
   ])('a robots.txt with %s', (_what, text, path, allowed) => {
     expect(allows(text, path)).toBe(allowed)
