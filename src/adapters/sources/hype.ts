@@ -75,7 +75,7 @@ const HUGGING_FACE_MODELS_MAX = 100
 
 const huggingFaceModel = z
   .object({
-    id: z.string(),
+    id: z.string().refine((id) => id.isWellFormed(), 'has half of a character'),
     private: z.boolean().nullish(),
     author: z.string().nullish(),
     likes: z.int().nullish(),
