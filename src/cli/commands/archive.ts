@@ -42,6 +42,7 @@ export async function copyArchiveCommand(
       '--to is the archive itself, or its ledger or object store; choose another target',
     )
   }
+  requireOutsideStore(targetConfig.store, config)
   if (isUnfounded(config)) throw emptyArchive()
   requireFolders(config)
   prepareFolders(targetConfig, true)

@@ -137,5 +137,13 @@ test('a target that overlaps the object store is refused', async () => {
     const { code, stderr } = await exportOf(workspace, [target])
     expect([code, stderr]).toEqual([64, expect.stringContaining('overlaps the object store')])
   }
+  const copied = await dash([
+    'copy-archive',
+    '--data-dir',
+    workspace.folder,
+    '--to',
+    join(workspace.objectsPath, 'site'),
+  ])
+  expect([copied.code, copied.stderr]).toEqual([64, expect.stringContaining('overlaps the object store')])
   expect(existsSync(join(workspace.objectsPath, 'site'))).toBe(false)
 })
