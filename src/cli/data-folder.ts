@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -49,7 +49,7 @@ export function hasStoreFolder(config: Config): boolean {
   if (store.kind !== 'file') return true
   requireNamed(config, 'objects')
   if (!storeNamed && dataDirNamed) requireFolder(dataDir, 'data folder', config, 'DASH_DATA_DIR')
-  return storeNamed || existsSync(dataDir)
+  return storeNamed || isThere(dataDir)
 }
 
 /**
@@ -65,7 +65,7 @@ export function existingStores(config: Config): Record<'ledger' | 'feed' | 'stat
     ledger: !isFileMissing(ledger),
     feed: !isFileMissing(feed),
     state: !isFileMissing(state),
-    objects: store.kind !== 'file' || existsSync(store.path),
+    objects: store.kind !== 'file' || isThere(store.path),
   }
 }
 
@@ -128,7 +128,20 @@ export function fileOf({ url }: DatabaseLocation): string | null {
 /** Returns true for a database file that does not exist yet. */
 export function isFileMissing(location: DatabaseLocation): boolean {
   const path = fileOf(location)
-  return path !== null && !existsSync(path)
+  return path !== null && !isThere(path)
+}
+
+/**
+ * Returns true if something is at a path.
+ *
+ * @throws Refusal `storage_unavailable` if this user may not look: what is there must not count as missing
+ */
+function isThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch (error) {
+    throw storageUnavailable(`this user cannot open ${dirname(path)}`, error)
+  }
 }
 
 /** Resolves the links of a path, whose last parts may not exist yet. */
@@ -143,7 +156,7 @@ export function realPath(path: string): string {
 }
 
 /**
- * Requires the target of an export to be apart from the object store of the archive.
+ * Requires the target of an export or a copy to be apart from the object store of the archive.
  *
  * @throws Refusal `usage` if one of them contains the other
  */
@@ -193,7 +206,7 @@ export function isInDataDir(location: DatabaseLocation, { dataDir }: Config): bo
 }
 
 function isDefaultFolderMissing({ dataDir, dataDirNamed, dataDirUsed }: Config): boolean {
-  return dataDirUsed && !dataDirNamed && !existsSync(dataDir)
+  return dataDirUsed && !dataDirNamed && !isThere(dataDir)
 }
 
 /** @param setting variable that determines the folder */

@@ -92,8 +92,8 @@ async function leaveRecord(
   record: () => Promise<void>,
   note: Terminal['note'],
 ): Promise<'recorded' | 'failed' | 'no-database'> {
-  if (isFileMissing(state)) return 'no-database'
   try {
+    if (isFileMissing(state)) return 'no-database'
     await record()
     return 'recorded'
   } catch (error) {

@@ -34,6 +34,23 @@ test('a server refuses history while it cannot read its stores, and serves it ag
   }
 })
 
+test('a folder that this user cannot open does not count as empty', async () => {
+  const data = await publishedFolder()
+  const commands = [
+    ['publish-year', '--dry-run', '--allow-empty'],
+    ['chat-key', 'list'],
+    ['search', 'x'],
+    ['reindex'],
+  ]
+  chmodSync(data, 0o000)
+  const ends = await Promise.all(
+    commands.map((command) => dash([...command, '--data-dir', data], { boundByModes })),
+  )
+  chmodSync(data, 0o755)
+  const told = { code: 74, stderr: expect.stringContaining(`this user cannot open ${data}`) as string }
+  expect(ends).toMatchObject(commands.map(() => told))
+})
+
 /** Runs a function while a folder and everything below it have other modes. */
 async function withModes<T>(
   folder: string,

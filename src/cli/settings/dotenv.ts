@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { lstatSync, readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Refusal, messageOf } from '../../domain/refusal.ts'
 
@@ -22,7 +22,8 @@ export function readDotenv(
   flag = '--dotenv',
 ): NodeJS.Dict<string> | null {
   const path = dotenvPath(named, cwd)
-  if (named === undefined && !existsSync(path)) return null
+  // A link that leads nowhere is a file that is not mounted.
+  if (named === undefined && !lstatSync(path, { throwIfNoEntry: false })) return null
   return parseDotenv(bytesOf(path, named, flag), path)
 }
 
