@@ -54,27 +54,28 @@ export function storyRow(
   const also = otherKeys === '' ? NOTHING : html`data-others="${otherKeys}"`
   const isNoted = others.length > 0 || note !== NOTHING
   return html`<li class="item" data-key="${key}" ${also}>
-    ${isExported || rank === undefined ? html`<span class="rank">${rank ?? ''}</span>` : rankLink(key, rank)}
-    ${mark} ${linkedTitle(item)}
+    ${isExported ? html`<span class="rank">${rank ?? '#'}</span>` : rankLink(item)} ${mark}
+    ${linkedTitle(item)}
     <p class="about${isNoted ? ' noted' : ''}">
       ${showsSource ? sourceName(item) : NOTHING}
       ${url !== null && isHttpUrl(url) ? html`<span class="host">${hostOf(url)}</span>` : NOTHING}
       ${pointsOf(item, standing)} ${discussion(item)}
       ${publishedAt === null ? NOTHING : html`<span class="age">${isExported ? formatDay(publishedAt.slice(0, 10)) : ageAt(Date.parse(publishedAt), now)}</span>`}
-      ${others.map(alsoOn)} ${note} ${isExported ? NOTHING : historyLink(key, rank)}
+      ${others.map(alsoOn)} ${note} ${isExported ? NOTHING : historyLink(key)}
     </p>
     ${isExported ? NOTHING : rowMenu(key, title)}
   </li>`
 }
 
-function rankLink(key: string, rank: number): Html {
-  return html`<a class="rank" href="${itemHref(key)}">${rank}<span class="unseen">: rank over time</span></a>`
+function rankLink({ key, rank }: PageItem): Html {
+  return html`<a class="rank" href="${itemHref(key)}"
+    >${rank ?? '#'}<span class="unseen">: rank over time</span></a
+  >`
 }
 
-/** Repeats the link of the rank as a word. The keyboard and screen readers have that of the rank, if there is one. */
-function historyLink(key: string, rank: number | undefined): Html {
-  const isRepeated = rank === undefined ? NOTHING : html`tabindex="-1" aria-hidden="true"`
-  return html`<a class="history" href="${itemHref(key)}" ${isRepeated}>history</a>`
+/** Repeats the link of the rank as a word. The keyboard and screen readers have that of the rank. */
+function historyLink(key: string): Html {
+  return html`<a class="history" href="${itemHref(key)}" tabindex="-1" aria-hidden="true">history</a>`
 }
 
 function rowMenu(key: string, title: string): Html {
