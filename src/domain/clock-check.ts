@@ -1,4 +1,4 @@
-import { formatInstant } from './time.ts'
+import { dayOf, formatInstant } from './time.ts'
 import type { Instant } from './time.ts'
 
 /** Comparison of this machine's clock with those of other machines. */
@@ -61,6 +61,14 @@ export function isClockWrong<T extends ClockDifference>(clock: T | null): clock 
 export function describeDifference({ aheadMs, sources }: ClockDifference): string {
   const side = aheadMs > 0 ? 'ahead of' : 'behind'
   return `${describeDuration(Math.abs(aheadMs))} ${side} ${sources} ${sources === 1 ? 'source' : 'sources'}`
+}
+
+/** Says that a run started on another day than that of the sources; null if it did not. */
+export function describeWrongDay(difference: ClockDifference | null, startedAt: Instant): string | null {
+  if (!isClockWrong(difference)) return null
+  const day = dayOf(startedAt)
+  const isRight = dayOf(startedAt - difference.aheadMs) === day
+  return isRight ? null : `the clock is ${describeDifference(difference)}, where ${day} is another day`
 }
 
 const UNITS = [

@@ -1,4 +1,4 @@
-import { clockDifference, describeDifference, isClockWrong } from '../domain/clock-check.ts'
+import { clockDifference, describeWrongDay } from '../domain/clock-check.ts'
 import type { ClockDifference } from '../domain/clock-check.ts'
 import { WANTED_DAYS, laneOf, planNextAttempt } from '../domain/feed/article.ts'
 import type { ArticleReading, MinPoints, SkipReason, ItemWithoutText } from '../domain/feed/article.ts'
@@ -283,11 +283,8 @@ function compareClock(sources: number, startedAt: Instant): ClockComparison {
     add(source, skews) {
       if (firstSkews.has(source)) return
       firstSkews.set(source, skews)
-      if (firstSkews.size < sources) return
-      const difference = clockDifference([...firstSkews.values()])
-      const day = dayOf(startedAt)
-      const isRight = !isClockWrong(difference) || dayOf(startedAt - difference.aheadMs) === day
-      conclude(isRight ? null : `the clock is ${describeDifference(difference)}, where ${day} is another day`)
+      if (firstSkews.size === sources)
+        conclude(describeWrongDay(clockDifference([...firstSkews.values()]), startedAt))
     },
     wrongDay,
   }
