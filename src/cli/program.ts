@@ -91,7 +91,7 @@ function subcommandTerm(command: Command): string {
   return `${command.name()} ${command.usage().replace(/^\[options\] ?/, '')}`.trimEnd()
 }
 
-/** How commander's messages about a value that is none of the choices of an option or argument begin. */
+/** The beginnings of commander's messages about a value outside the choices of an option or argument. */
 const INVALID_OPTION = /^option '(\S+).*?' argument '(.*)' is invalid\. Allowed choices are /
 const INVALID_ARGUMENT =
   /^command-argument value '(.*)' is invalid for argument '(.*)'\. Allowed choices are /
