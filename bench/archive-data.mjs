@@ -7,7 +7,7 @@ import { addDays, dayOf } from '../dist/domain/time.js'
 import { objectPath } from '../dist/domain/year/examine.js'
 import { GENESIS_LEAF, sealEntry } from '../dist/domain/year/chain.js'
 import { coverageOf } from '../dist/domain/year/rank.js'
-import { sealYear } from '../dist/domain/year/envelope.js'
+import { yearSealer } from '../dist/domain/year/envelope.js'
 import { formatHead } from '../dist/domain/year/ledger.js'
 import { rankYear } from '../dist/domain/year/rank.js'
 import { windowEnding } from '../dist/domain/year/ledger.js'
@@ -63,7 +63,7 @@ function publicationOf(asOfDay) {
   if (outcome.do !== 'ranked') throw new Error('the made-up events lack titles')
   const publishedAt = window.windowEnd + RUN_AFTER_MIDNIGHT_MS
   const coverage = coverageOf(window, [], outcome.year)
-  return sealYear(window, outcome.year, coverage, publishedAt, publishedAt)
+  return yearSealer(window, outcome.year, coverage, publishedAt)(publishedAt)
 }
 
 function eventsOf(source, { asOfDay, windowStart }) {

@@ -12,7 +12,7 @@ import type { PublicationPlan } from '../domain/year/plan.ts'
 import { rankYear } from '../domain/year/rank.ts'
 import type { RankedYear, VerifiedTitle, YearEvent } from '../domain/year/rank.ts'
 import { examineWindow, withoutProvenance } from '../domain/year/window-check.ts'
-import type { FoundWindow } from '../domain/year/window-check.ts'
+import type { ExaminedWindow, FoundWindow } from '../domain/year/window-check.ts'
 import { concurrently } from './concurrently.ts'
 
 /** The facts that decide whether a run may publish. */
@@ -30,9 +30,12 @@ interface RunFacts {
   recordGaps: number | null
 }
 
+/** A window without a problem, and its seal if every title is verified. */
+export type ReadyWindow = FoundWindow & Pick<ExaminedWindow, 'seal'>
+
 /** What a run has to do: the days to record as gaps, then its plan, and the window of a first attempt. */
 export type Prepared = { missed: readonly Day[] } & (
-  | { plan: Extract<PublicationPlan, { do: 'publish' }>; window: FoundWindow }
+  | { plan: Extract<PublicationPlan, { do: 'publish' }>; window: ReadyWindow }
   | { plan: Exclude<PublicationPlan, { do: 'publish' }>; window: null }
 )
 
@@ -73,14 +76,15 @@ function forbidden({ proved, clock }: RunFacts): string | null {
 
 /** Reads the window of a publication, and the reason why it cannot be published; null without one. */
 export async function readWindow({ feed, clock, asOfDay, allowEmpty }: RunFacts): Promise<{
-  found: FoundWindow
+  found: ReadyWindow
   problem: string | null
 }> {
   const window = windowEnding(asOfDay)
   const read = await feed.readWindow(window)
   const titles = await feed.verifiedTitles(withoutProvenance(read.events))
-  const found = { window, ...read, titles }
-  const { isEmpty, excludedCohorts, problem } = examineWindow(found, clock())
+  const stored = { window, ...read, titles }
+  const { isEmpty, excludedCohorts, problem, seal } = examineWindow(stored, clock())
+  const found = { ...stored, seal }
   if (isEmpty && !allowEmpty) {
     const leftOut = countLeftOut(await feed.eventGroups(window), window, excludedCohorts)
     return { found, problem: describeEmptyYear(read.observed, leftOut) }

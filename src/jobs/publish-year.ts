@@ -3,19 +3,18 @@ import { Refusal, messageOf } from '../domain/refusal.ts'
 import type { Day, Instant } from '../domain/time.ts'
 import { headIsBehind, sealEntry } from '../domain/year/chain.ts'
 import type { ProvedLedger } from '../domain/year/chain.ts'
-import { sealYear } from '../domain/year/envelope.ts'
+import { yearSealer } from '../domain/year/envelope.ts'
 import type { SealedYear } from '../domain/year/envelope.ts'
 import { lastCompleteDay, windowEnding } from '../domain/year/ledger.ts'
 import type { AppendRefusal, EntryContent, Head, LedgerRow } from '../domain/year/ledger.ts'
 import { COMMIT_WITHIN_MS, planPublication } from '../domain/year/plan.ts'
 import type { PublicationPlan } from '../domain/year/plan.ts'
 import { coverageOf, isEmptyYear } from '../domain/year/rank.ts'
-import type { FoundWindow } from '../domain/year/window-check.ts'
 import { shorten } from '../domain/text.ts'
 import { leaseLost, withPublisherLease } from './lease.ts'
 import type { LeasePorts } from './lease.ts'
 import { prepare, readWindow, rankWithTitles } from './prepare-publication.ts'
-import type { Prepared } from './prepare-publication.ts'
+import type { Prepared, ReadyWindow } from './prepare-publication.ts'
 import { contentFacts, describeGap, manifestFacts, publishReport } from './publish-report.ts'
 import type { PublishReport } from './publish-report.ts'
 import { readContinued, signCheckpoint } from './sign-checkpoint.ts'
@@ -144,7 +143,7 @@ async function makeAttempts(run: Run, { window }: Prepared): Promise<PublishResu
   }
 }
 
-async function attempt(run: Run, found: FoundWindow, number: number): Promise<PublishResult> {
+async function attempt(run: Run, found: ReadyWindow, number: number): Promise<PublishResult> {
   try {
     await commit(run, found)
   } catch (error) {
@@ -181,9 +180,9 @@ async function fail(run: Run, number: number, error: unknown): Promise<PublishRe
 /** Most sealings when commits are too late; on a slower machine the attempt fails. */
 const SEAL_TRIES = 5
 
-async function commit(run: Run, found: FoundWindow): Promise<void> {
+async function commit(run: Run, found: ReadyWindow): Promise<void> {
   run.sealed = null
-  const sealAt = await sealing(run, found, run.clock())
+  const sealAt = await sealing(run, found)
   for (let tries = 1; ; tries += 1) {
     const sealed = sealAt(run.clock())
     run.sealed = sealed
@@ -212,7 +211,7 @@ async function rehearse(run: Run): Promise<PublishResult> {
     return settled(run, { ...plan, do: 'nothing', because: 'gap', reason: 'attempts_spent' })
   }
   const { missed, window } = prepared
-  const sealAt = await sealing(run, window, run.startedAt)
+  const sealAt = await sealing(run, window)
   const sealed = sealAt(run.clock())
   const gaps = missed.length === 1 ? '1 gap' : `${missed.length} gaps`
   return resultOf(run, 'dry-run', {
@@ -316,17 +315,15 @@ function appendFailure(refusal: AppendRefusal): Error {
   }
 }
 
-/** Ranks a window; the returned function seals it for a publication time. */
-async function sealing(
-  run: Run,
-  { window, events, observed, titles }: FoundWindow,
-  generatedAt: Instant,
-): Promise<(publishedAt: Instant) => SealedYear> {
+/** Returns the function that seals a window for a publication time. Titles that are not verified are fetched first. */
+async function sealing(run: Run, found: ReadyWindow): Promise<(publishedAt: Instant) => SealedYear> {
+  if (found.seal) return found.seal
+  const { window, events, observed, titles } = found
+  const generatedAt = run.clock()
   const ranked = await rankWithTitles(run, events, titles)
   if (isEmptyYear(ranked) && !run.allowEmpty)
     throw new Error('the Year would be empty: no news event has a title that its source confirms')
-  const coverage = coverageOf(window, observed, ranked)
-  return (publishedAt) => sealYear(window, ranked, coverage, generatedAt, publishedAt)
+  return yearSealer(window, ranked, coverageOf(window, observed, ranked), generatedAt)
 }
 
 function resultOf(

@@ -4,7 +4,7 @@ import type { SearchQuery } from '../../src/domain/feed/search/search.ts'
 import type { FeedEvent } from '../../src/domain/feed/columns.ts'
 import { coverageOf, rankYear } from '../../src/domain/year/rank.ts'
 import type { SourceObservation, RankedYear, VerifiedTitle, YearEvent } from '../../src/domain/year/rank.ts'
-import { sealYear } from '../../src/domain/year/envelope.ts'
+import { yearSealer } from '../../src/domain/year/envelope.ts'
 import type { SealedYear } from '../../src/domain/year/envelope.ts'
 import { windowEnding } from '../../src/domain/year/ledger.ts'
 import type { Day } from '../../src/domain/time.ts'
@@ -141,13 +141,8 @@ export function sampleSealed(events: readonly YearEvent[] = sampleEvents()): Sea
   const window = windowEnding(AS_OF_DAY)
   const ranked = rankedYear(events, sampleTitles())
   const generatedAt = Date.UTC(2026, 2, 15, 0, 5, 0, 7)
-  return sealYear(
-    window,
-    ranked,
-    coverageOf(window, SAMPLE_OBSERVED, ranked),
-    generatedAt,
-    generatedAt + 1993,
-  )
+  const seal = yearSealer(window, ranked, coverageOf(window, SAMPLE_OBSERVED, ranked), generatedAt)
+  return seal(generatedAt + 1993)
 }
 
 /** NDJSON of verified Hacker News stories of one day: ids and points count up. */

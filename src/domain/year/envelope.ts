@@ -31,22 +31,21 @@ export interface SealedYear {
 }
 
 /**
- * The publication's bytes (docs/ranking.md): UTF-8 JSON, keys in the contract's order, no indentation, no
- * trailing newline. The same arguments give the same bytes.
+ * Returns the function that seals a ranked window at its publication time. It gives the publication's bytes
+ * (docs/ranking.md): UTF-8 JSON, keys in the contract's order, no indentation, no trailing newline. The same arguments
+ * give the same bytes.
  *
  * @param generatedAt when the ranking was made
- * @param publishedAt becomes `archivedAt`; the ledger's publication time
+ * @returns from `publishedAt`, which becomes `archivedAt`: the ledger's publication time
  * @throws ZodError when the ranked items do not form a valid version-3 payload, PublicationTooLarge when it has more than
- *   8 MiB; nothing is sealed then
+ *   8 MiB: before there is a function to seal it
  */
-export function sealYear(
-  window: YearWindow,
+export function yearSealer(
+  { asOfDay, windowStart, windowEnd }: YearWindow,
   ranked: RankedYear,
   coverage: Coverage,
   generatedAt: Instant,
-  publishedAt: Instant,
-): SealedYear {
-  const { asOfDay, windowStart, windowEnd } = window
+): (publishedAt: Instant) => SealedYear {
   const identity = {
     schemaVersion: SCHEMA_VERSION,
     kind: ENVELOPE_KIND,
@@ -54,24 +53,29 @@ export function sealYear(
     algorithmVersion: ALGORITHM_VERSION,
     asOfDay,
   } as const
-  const envelope: YearEnvelope = {
+  const ranking = {
     ...identity,
     generatedAt: formatInstant(generatedAt),
     windowStart: formatInstant(windowStart),
     windowEnd: formatInstant(windowEnd),
     coverage,
     feed: feedOf(ranked),
-    archivedAt: formatInstant(publishedAt),
   }
+  const seal = (publishedAt: Instant): SealedYear => {
+    const envelope = { ...ranking, archivedAt: formatInstant(publishedAt) }
+    const bytes = new TextEncoder().encode(JSON.stringify(envelope))
+    const instants = { windowStart, windowEnd, generatedAt, publishedAt }
+    const manifest = { ...identity, ...instants, sha256: sha256Hex(bytes), byteSize: bytes.byteLength }
+    return { manifest, bytes, envelope }
+  }
+  // Every time of publication has the same length, and is as valid as this one.
+  const { envelope, bytes } = seal(generatedAt)
   yearEnvelopeSchema.parse(envelope)
-  const bytes = new TextEncoder().encode(JSON.stringify(envelope))
   if (bytes.byteLength > PUBLICATION_MAX_BYTES) {
     const allowed = `the maximum is ${PUBLICATION_MAX_BYTES}`
     throw new PublicationTooLarge(`the publication has ${bytes.byteLength} bytes; ${allowed}`)
   }
-  const instants = { windowStart, windowEnd, generatedAt, publishedAt }
-  const manifest = { ...identity, ...instants, sha256: sha256Hex(bytes), byteSize: bytes.byteLength }
-  return { manifest, bytes, envelope }
+  return seal
 }
 
 /**

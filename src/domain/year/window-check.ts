@@ -12,7 +12,8 @@ import {
 } from '../feed/source.ts'
 import { byteLengthOf } from '../text.ts'
 import type { Day, Instant } from '../time.ts'
-import { PublicationTooLarge, sealYear } from './envelope.ts'
+import { PublicationTooLarge, yearSealer } from './envelope.ts'
+import type { SealedYear } from './envelope.ts'
 import type { YearWindow } from './ledger.ts'
 import { coverageOf, isEmptyYear, rankYear } from './rank.ts'
 import type { RankedEvent, RankedYear, SourceObservation, VerifiedTitle, YearEvent } from './rank.ts'
@@ -41,24 +42,29 @@ const SHORTEN_HINT = 'import shorter rows for the same days with dash import sig
 const CORRECT_HINT = 'import correct rows for the same days with dash import signals'
 
 /** A window as it would be published. */
-interface ExaminedWindow {
+export interface ExaminedWindow {
   /** True if every news list would be empty. */
   isEmpty: boolean
   excludedCohorts: RankedYear['excludedCohorts']
   /** Rows to be published exceed the limits of an event, or the result cannot be sealed; null without a problem. */
   problem: RowsProblem | null
+  /** Seals the window for a publication time; null with a problem, and while a title is not verified. */
+  seal: ((publishedAt: Instant) => SealedYear) | null
 }
 
 /**
  * Examines a window before an attempt is counted, because every attempt would fail the same way. An unverified title
  * counts with the row's own text, or with its stored title once a source was read.
  *
- * @param now any instant of the run
+ * @param now when the window was read
  */
 export function examineWindow(found: FoundWindow, now: Instant): ExaminedWindow {
-  const year = rankWithStoredTitles(found)
-  const problem = tooLongRows(listedEvents([year])) ?? sealingProblem(found, year, now)
-  return { isEmpty: isEmptyYear(year), excludedCohorts: year.excludedCohorts, problem }
+  const { year, isVerified } = rankWithStoredTitles(found)
+  const sealing = tooLongRows(listedEvents([year])) ?? prepareSeal(found, year, now)
+  const examined = { isEmpty: isEmptyYear(year), excludedCohorts: year.excludedCohorts }
+  return typeof sealing === 'function'
+    ? { ...examined, problem: null, seal: isVerified ? sealing : null }
+    : { ...examined, problem: sealing, seal: null }
 }
 
 /** Events whose title is fetched from their source unless it is stored. */
@@ -66,11 +72,15 @@ export function withoutProvenance(events: readonly YearEvent[]): YearEvent[] {
   return events.filter(({ titleProvenance }) => titleProvenance === null)
 }
 
-function rankWithStoredTitles({ events, titles: stored }: FoundWindow): RankedYear {
+function rankWithStoredTitles({ events, titles: stored }: FoundWindow): {
+  year: RankedYear
+  /** False if an expected title stands for one that its source has not verified. */
+  isVerified: boolean
+} {
   const titles = new Map(stored)
   for (;;) {
     const outcome = rankYear(events, titles)
-    if (outcome.do === 'ranked') return outcome.year
+    if (outcome.do === 'ranked') return { year: outcome.year, isVerified: titles.size === stored.size }
     for (const event of outcome.events) {
       const key = saveKey(event.source, event.sourceId)
       titles.set(key, expectedTitle(event, key))
@@ -109,14 +119,13 @@ function lengthProblem({ title, url, titleProvenance }: YearEvent): string | nul
   return null
 }
 
-function sealingProblem(
-  { window, observed }: Pick<FoundWindow, 'window' | 'observed'>,
+function prepareSeal(
+  { window, observed }: FoundWindow,
   year: RankedYear,
   now: Instant,
-): RowsProblem | null {
+): ReturnType<typeof yearSealer> | RowsProblem {
   try {
-    sealYear(window, year, coverageOf(window, observed, year), now, now)
-    return null
+    return yearSealer(window, year, coverageOf(window, observed, year), now)
   } catch (error) {
     if (error instanceof PublicationTooLarge) return tooLarge(error.message, year)
     if (!(error instanceof z.ZodError)) throw error

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { formatInstant } from '../../../src/domain/time.ts'
-import { examineWhole, proveBytes, sealYear } from '../../../src/domain/year/envelope.ts'
+import { examineWhole, proveBytes, yearSealer } from '../../../src/domain/year/envelope.ts'
 import { examineBytes, examineSummary, summarizeBytes } from '../../../src/domain/year/examine.ts'
 import type { SealedYear } from '../../../src/domain/year/envelope.ts'
 import { windowEnding } from '../../../src/domain/year/ledger.ts'
@@ -32,7 +32,7 @@ const stored: YearEnvelope = JSON.parse(TEXT)
 /** The publication of these events, of which every title is known. */
 function sealOf(events: YearEvent[], asOfDay = AS_OF_DAY, generatedAt = 1, publishedAt = 2): SealedYear {
   const [window, ranked] = [windowEnding(asOfDay), rankedYear(events)]
-  return sealYear(window, ranked, coverageOf(window, [], ranked), generatedAt, publishedAt)
+  return yearSealer(window, ranked, coverageOf(window, [], ranked), generatedAt)(publishedAt)
 }
 
 /** True when it is refused as damaged. */
