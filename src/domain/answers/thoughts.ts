@@ -4,17 +4,15 @@ import {
   END_MARK,
   MARKS_BY_PAIR,
   MARK_MAX_LENGTH,
+  OPENING_IN_TEXT,
   PART_OF_CLOSING_LINE,
   PART_OF_END_MARK,
-  isEmptyTag,
-  markReader,
-  opensThoughts,
 } from './thought-marks.ts'
-import type { MarkReader, Marks } from './thought-marks.ts'
 
 /**
  * Thoughts that engines leave in the content of an answer: between two marks at its start, such as `<think>…</think>`, or
  * up to a closing mark whose opening mark the prompt had already. Marks elsewhere in an answer, or in code, are text.
+ * Within thoughts the first closing mark counts that is not between backquotes.
  */
 
 /** A streaming filter that removes thoughts. The result does not depend on where the text is split into chunks. */
@@ -36,7 +34,7 @@ export function thoughtFilter(isHeld = false): ThoughtFilter {
   let pending = ''
   let hasThought = false
   let hasLeaked = false
-  let thoughts = thoughtReader(ALL_MARKS)
+  let closing = ALL_MARKS.end
   /** Text that is the answer if it has no thoughts; null within known ones. */
   let held: string | null = null
   let lines = answerLines(isHeld)
@@ -58,14 +56,31 @@ export function thoughtFilter(isHeld = false): ThoughtFilter {
     if (mark === undefined) {
       if (hasThought) pending = text
       state = isHeld && !hasThought ? 'thoughts' : 'answer'
-      if (state === 'thoughts') held = ''
+      if (state === 'thoughts') held = pending
       lines = answerLines(isHeld || hasThought)
-    } else if (opened === undefined || opened.isHeader || isEmptyTag(mark)) close(text.slice(mark.length))
+    } else if (opened === undefined || opened.isHeader || mark.endsWith('/>')) close(text.slice(mark.length))
     else {
       pending = text.slice(mark.length)
-      thoughts = thoughtReader(opened)
+      closing = opened.end
       state = 'thoughts'
     }
+    return true
+  }
+
+  /** Looks for the end of the thoughts; false while they go on. */
+  const think = (isEnd: boolean): boolean => {
+    const end = closing.exec(pending)
+    const after = end === null ? -1 : end.index + end[0].length
+    // Another character can lengthen a mark at the end, or show that it stands between backquotes.
+    if (after >= 0 && (isEnd || after < pending.length)) {
+      held = null
+      close(pending.slice(after))
+      return true
+    }
+    pending = pending.slice(-MARK_MAX_LENGTH)
+    if (!isEnd || held === null) return false
+    pending = held
+    state = 'answer'
     return true
   }
 
@@ -74,16 +89,7 @@ export function thoughtFilter(isHeld = false): ThoughtFilter {
       if (state === 'start') {
         if (!begin(isEnd)) return ''
       } else if (state === 'thoughts') {
-        if (held !== null) held += pending
-        const rest = thoughts.push(pending, isEnd)
-        pending = ''
-        if (rest !== null) {
-          held = null
-          close(rest)
-        } else if (isEnd && held !== null) {
-          pending = held
-          state = 'answer'
-        } else return ''
+        if (!think(isEnd)) return ''
       } else {
         const { text, isThought } = lines.push(pending, isEnd)
         pending = ''
@@ -96,6 +102,7 @@ export function thoughtFilter(isHeld = false): ThoughtFilter {
   return {
     push(chunk) {
       pending += chunk
+      if (held !== null) held += chunk
       return filter(false)
     },
     end: () => filter(true),
@@ -111,111 +118,18 @@ export function withoutThoughts(text: string): string {
   return filter.push(text) + filter.end()
 }
 
-/**
- * Finds the end of thoughts that have begun. Marks in code are quoted, and inner thoughts end with marks of their own. If
- * thoughts end in no other way, the first end of inner ones counts, whose opening mark was only mentioned, and before it
- * the first end in a fence that is never closed.
- */
-function thoughtReader(marks: Marks): {
-  /** Returns the text after the thoughts; null while they go on, and if they never end. */
-  push(text: string, isEnd: boolean): string | null
-} {
-  const fence = fenceTracker()
-  let depth = 1
-  /** Text after the first end of inner thoughts. */
-  let afterInner: string | null = null
-  /** Text after the first end in the open fence. */
-  let afterFenced: string | null = null
-  let line = ''
-  /** The part of the line that its reader did not get yet. */
-  let unread = ''
-  let reader = markReader(marks)
-  /** True if the line may be a fence; null while its first characters do not decide it. */
-  let mayBeFence: boolean | null = null
-
-  const readText = (isWhole: boolean): string | null => {
-    reader.add(unread)
-    unread = ''
-    const followed = follow(reader, isWhole, depth)
-    depth = followed.depth
-    afterInner ??= followed.afterInner
-    return followed.rest
-  }
-
-  const readCode = (): void => {
-    if (!fence.isOpen) afterFenced = null
-    else if (afterFenced !== null) afterFenced += line
-    else {
-      const fenced = markReader(marks)
-      fenced.add(line)
-      afterFenced = follow(fenced, true, 1).rest
-    }
-  }
-
-  return {
-    push(text, isEnd) {
-      const parts = text.split(/(?<=\n)/)
-      for (const [index, part] of parts.entries()) {
-        line += part
-        unread += part
-        if (afterInner !== null) afterInner += part
-        const isWhole = part.endsWith('\n') || isEnd
-        mayBeFence ??= FENCE_START.test(line) || (FENCE_BEGUN.test(line) ? null : false)
-        const isCode = isWhole ? fence.isCode(line) : fence.isOpen || mayBeFence !== false
-        const rest = isCode ? null : readText(isWhole)
-        if (rest !== null) return rest + parts.slice(index + 1).join('')
-        if (!isWhole) continue
-        if (isCode) readCode()
-        line = unread = ''
-        reader = markReader(marks)
-        mayBeFence = null
-      }
-      return isEnd ? (afterFenced ?? afterInner) : null
-    },
-  }
-}
-
-/**
- * Follows the next marks in thoughts.
- *
- * @param depth number of thoughts that are open
- * @returns the text after all of them, and the text after the first end of inner ones
- */
-function follow(
-  reader: MarkReader,
-  isWhole: boolean,
-  depth: number,
-): { depth: number; rest: string | null; afterInner: string | null } {
-  let afterInner: string | null = null
-  for (let mark = reader.next(isWhole); mark !== null; mark = reader.next(isWhole)) {
-    depth += mark === 'opening' ? 1 : -1
-    if (depth === 0) return { depth, rest: reader.rest, afterInner }
-    if (mark === 'closing') afterInner ??= reader.rest
-  }
-  return { depth, rest: null, afterInner }
-}
-
-const FENCE_START = /^\s*(?:```|~~~)/
-/** The first characters of a line that may begin with it. */
-const FENCE_BEGUN = /^\s*(?:`{0,2}|~{0,2})$/
-
-/** Tells whether whole lines, given one after the other, belong to fenced code. */
-function fenceTracker(): { isCode(line: string): boolean; readonly isOpen: boolean } {
+/** Returns a function that tells whether whole lines, given one after the other, belong to fenced code. */
+function fenceTracker(): (line: string) => boolean {
   let fence = ''
-  return {
-    isCode(line) {
-      if (fence === '') {
-        const [, backquotes, tildes = ''] = /^\s*(?:(`{3,})[^`]*$|(~{3,}))/.exec(line) ?? []
-        fence = backquotes ?? tildes
-        return fence !== ''
-      }
-      const [, mark = ''] = /^\s*(`{3,}|~{3,})\s*$/.exec(line) ?? []
-      if (mark.startsWith(fence)) fence = ''
-      return true
-    },
-    get isOpen() {
+  return (line) => {
+    if (fence === '') {
+      const [, backquotes, tildes = ''] = /^\s*(?:(`{3,})[^`]*$|(~{3,}))/.exec(line) ?? []
+      fence = backquotes ?? tildes
       return fence !== ''
-    },
+    }
+    const [, mark = ''] = /^\s*(`{3,}|~{3,})\s*$/.exec(line) ?? []
+    if (mark.startsWith(fence)) fence = ''
+    return true
   }
 }
 
@@ -228,7 +142,7 @@ function answerLines(isOpen: boolean): {
   push(text: string, isEnd: boolean): { text: string; isThought: boolean }
 } {
   let isOpened = isOpen
-  const fence = fenceTracker()
+  const isFenced = fenceTracker()
   let line = ''
   /** The part of the line that was not passed on. */
   let held = ''
@@ -240,9 +154,9 @@ function answerLines(isOpen: boolean): {
         held += part
         const isWhole = part.endsWith('\n') || isEnd
         if (!isWhole && line.length < MARK_MAX_LENGTH && PART_OF_CLOSING_LINE.test(line)) continue
-        if (isWhole && !fence.isCode(line)) {
+        if (isWhole && !isFenced(line)) {
           if (CLOSING_LINE.test(line) && !isOpened) return { text: output, isThought: true }
-          isOpened ||= opensThoughts(line)
+          isOpened ||= OPENING_IN_TEXT.test(line)
         }
         output += held
         held = ''

@@ -72,9 +72,7 @@ describe('thoughts at the start of an answer', () => {
       `<think>a</think>\n[THINK]b[/THINK] ◁think▷c◁/think▷<reasoning>d</reasoning>${HARMONY}e<|end|>${FINAL}Answer.`,
       'Answer.',
     ],
-    ['<think>a<think>b</think>c</think>Answer.', 'Answer.'],
     ['<think>a\n<think a="b">b\n</think>\n<think>c</think></think>\nAnswer.', 'Answer.'],
-    ['[THINK]a[THINK]b[/THINK]c[/THINK]Answer.', 'Answer.'],
     ['<think>What does <think> mean?</think>An opening tag.', 'An opening tag.'],
     ['<think>What do <think> and\n<think> mean?</think>\nTags.\nReally.', 'Tags.\nReally.'],
     [
@@ -83,28 +81,21 @@ describe('thoughts at the start of an answer', () => {
     ],
     ['<think>a</reasoning>b[/THINK]c</think>Answer.', 'Answer.'],
     ['<think>a</think></think>Answer.', 'Answer.'],
+    ['<think>\n```\na</think>\n```\nAnswer.\n```', '```\nAnswer.\n```'],
+    ['<think>a <think> b</think>Answer </think>.', 'Answer </think>.'],
   ])('the thoughts of %j are removed, wherever the chunks are split', (text, expected) => {
     for (const chunks of splits(text)) expect(filtered(chunks)).toEqual({ text: expected, leaked: false })
   })
 
   test.each([
     ['<think>It ends with `</think>`, hm.</think>Answer.', 'Answer.'],
-    ['<think>It ends with `a </think> b` or ``` </think> ```, hm.</think>Answer.', 'Answer.'],
-    ['<think>Two: ``a ` </think> ``, hm.</think>Answer with `code`.', 'Answer with `code`.'],
-    ['<think>Like ```</think>``` and\n```</think>```\n</think>Answer.', 'Answer.'],
-    ['<think>Like\n```xml\n</think>\n```\nhm</think>Answer.', 'Answer.'],
-    ['<think>\n~~~\n```\n</think>\n~~~\nhm</think>\n```\ncode\n```\n', '```\ncode\n```\n'],
-    ['<think>\n````\n```\n</think>\n````\nhm</think>Answer.', 'Answer.'],
-    ['<think>\n  ```\n</think>\n```js\n</think>\n  ```\nhm</think>Answer.', 'Answer.'],
     ['<think>`<think>` opens</think>Answer.', 'Answer.'],
     ['[THINK]`[/THINK]`[/THINK]Answer.', 'Answer.'],
-    [`${HARMONY}Not \`${FINAL}\` yet.<|end|>${FINAL}Answer.`, 'Answer.'],
     ['<think>It ends with `</think>`', ''],
-    ['<think>\n```\n</think>\n```\nnever closed', ''],
     ['<think>A ` is open.</think>Answer.', 'Answer.'],
     ['<think>`` is open ` too.\n</think>Answer with `code`.', 'Answer with `code`.'],
     ['<think>\n```\nnever closed\n</think>\nAnswer.\n', 'Answer.\n'],
-  ])('a mark in code does not end the thoughts of %j', (text, expected) => {
+  ])('a mark between backquotes does not end the thoughts of %j', (text, expected) => {
     for (const chunks of splits(text)) expect(filtered(chunks)).toEqual({ text: expected, leaked: false })
   })
 })
@@ -197,7 +188,8 @@ describe('thoughts without an opening tag', () => {
   test.each([
     ['I guess.\n</think>\n\nAnswer.', 'Answer.'],
     ['I guess.</think>Answer.', 'Answer.'],
-    ['The tag `</think>` and\n```\n</think>\n```\n</think>\nAnswer.', 'Answer.'],
+    ['The tag `</think>` ends.\n</think>\nAnswer.', 'Answer.'],
+    ['Its name is `x`</think>Answer.', 'Answer.'],
     ['<think>hm</think>Answer.', 'Answer.'],
     ['An answer without thoughts.', 'An answer without thoughts.'],
     ['Write `</think>` here.', 'Write `</think>` here.'],
@@ -205,7 +197,6 @@ describe('thoughts without an opening tag', () => {
     ['hm[/THINK]Answer.', 'Answer.'],
     ['hm◁/think▷<think>hm</think>Answer.', 'Answer.'],
     [`hm<|end|>${FINAL}Answer.`, 'Answer.'],
-    ['hm <think>a</think> b</think>Answer.', 'Answer.'],
     ['What does <think> mean?\n</think>\nAnswer.', 'Answer.'],
     ['The tag ```</think>``` ends.</think>Answer.', 'Answer.'],
     ['An answer that stops.<|end|>', 'An answer that stops.'],
