@@ -33,12 +33,12 @@ export function answerFilter(): TextFilter {
       const found = code.codeAt(pending, at, isEnd)
       if (found === 'undecided') break
       if (found !== null) {
-        output += found.gap + pending.slice(at, at + found.length)
-        at += found.length
+        output += pending.slice(at, at + found)
+        at += found
         continue
       }
       const marks = code.runAt(pending, at)
-      const plain = marks || pending.slice(at).search(/[!<\]@&:`~]|(?<=\n)|$/)
+      const plain = marks || pending.slice(at).search(/[!<\]`~]|(?<=\n)|$/)
       show(pending.slice(at, at + plain), plain)
       if (plain > 0) continue
       const replacement = REPLACEMENTS[pending.charAt(at)]?.(pending, at, lookBehind + output)
@@ -77,9 +77,6 @@ const REPLACEMENTS: Readonly<Record<string, (text: string, at: number, given: st
   '!': exclamation,
   ']': closingBracket,
   '<': openingAngle,
-  '@': mailSign,
-  '&': mailSignEntity,
-  ':': schemeEnd,
 }
 
 /** Turns an image into a link by removing the `!`; an image without text gets the text `image`. */
@@ -158,57 +155,6 @@ function openingAngle(text: string, at: number): Replacement {
   const [address = ''] = /^[^\s<>]*/.exec(inside) ?? []
   if (inside[address.length] === '>') return unchanged('<')
   return { ...broken, isOpen: address.length === inside.length && inside.length < AUTOLINK_MAX_LENGTH }
-}
-
-/**
- * Markdown readers also link plain text: mail addresses, with or without `mailto:` and `xmpp:`, and `ftp://`. One space
- * breaks each of them; web addresses stay whole.
- */
-
-/** Longest host name to wait for. */
-const HOST_MAX_LENGTH = 255
-
-/** Matches when the text ends inside a web address, after its host, or inside a link target. */
-const IN_WEB_ADDRESS =
-  /[\s(<]https?:\/\/(?:[a-z0-9-]+\.)+[a-z0-9-]*[a-z0-9](?::\d+)?[/?#][\w\-.~:/?#@!$&+,;=%]*$/i
-
-/**
- * Matches the end of the local part of a mail address, in angle brackets (CommonMark) or bare (GFM); an entity or
- * escape may stand for one of its characters.
- */
-const LOCAL_PART_END = /[\w.!#$%&'*+\-/=?^`{|}~;\\]$/
-
-function mailSign(text: string, at: number, given: string): Replacement {
-  if (!LOCAL_PART_END.test(given) || IN_WEB_ADDRESS.test(given)) return unchanged('@')
-  const broken = { text: ' @', length: 1 }
-  const rest = text.slice(at + 1, at + 1 + HOST_MAX_LENGTH)
-  const [name = ''] = /^[\w-]*/.exec(rest) ?? []
-  const [stop, next] = [rest[name.length], rest[name.length + 1]]
-  if (rest.length === HOST_MAX_LENGTH && stop === undefined) return broken
-  if (stop === undefined || (stop === '.' && next === undefined)) return undecided('@')
-  const isMailHost = stop === '.' ? /[\w\-\\&]/.test(next ?? '') : stop === '\\' || stop === '&'
-  return isMailHost ? broken : unchanged('@')
-}
-
-/** Longest name of an entity for `@`, including leading zeros. */
-const ENTITY_MAX_LENGTH = 8
-
-/** Breaks an entity that stands for `@`. */
-function mailSignEntity(text: string, at: number): Replacement {
-  const rest = text.slice(at + 1, at + 2 + ENTITY_MAX_LENGTH)
-  const [name = ''] = /^#?[a-z0-9]*/i.exec(rest) ?? []
-  const mayBeMailSign = 'commat'.startsWith(name) || /^#(?:\d*|x[\da-f]*)$/i.test(name)
-  if (!mayBeMailSign) return unchanged('&')
-  if (name.length === rest.length) return name.length > ENTITY_MAX_LENGTH ? unchanged('&') : undecided('&')
-  const isMailSign = name === 'commat' || /^#(?:0*64|x0*40)$/i.test(name)
-  return isMailSign && rest[name.length] === ';' ? { text: '& ', length: 1 } : unchanged('&')
-}
-
-function schemeEnd(text: string, at: number, given: string): Replacement {
-  if (!/ftp$/i.test(given) || IN_WEB_ADDRESS.test(given)) return unchanged(':')
-  const next = text.slice(at + 1, at + 3)
-  if (next === '//') return { text: ' :', length: 1 }
-  return '//'.startsWith(next) ? undecided(':') : unchanged(':')
 }
 
 /**

@@ -5,18 +5,12 @@ import { LINE_MAX_LENGTH, codeLines } from './code-lines.ts'
  * and GFM reader takes for code counts; in doubt there is none (docs/decisions/0031-untrusted-text.md).
  */
 export interface CodeRegions {
-  /** Returns the code at a place of the text; null if none begins there or the code has ended. */
-  codeAt(text: string, at: number, isEnd: boolean): Code | 'undecided' | null
+  /** Returns the length of the code at a place of the text; null if none begins there or the code has ended. */
+  codeAt(text: string, at: number, isEnd: boolean): number | 'undecided' | null
   /** Length of the run of marks at a place, which belong together even if they begin no code. */
   runAt(text: string, at: number): number
   /** Records text outside code as it is shown, at most one line. */
   pass(shown: string): void
-}
-
-interface Code {
-  length: number
-  /** A space if an address before the code would include it. */
-  gap: '' | ' '
 }
 
 /** Longest text without an empty line that is examined. */
@@ -50,7 +44,7 @@ export function codeRegions(): CodeRegions {
     paragraph = ''
   }
 
-  const span = (rest: string, run: string, isEnd: boolean): Code | 'undecided' | null => {
+  const span = (rest: string, run: string, isEnd: boolean): number | 'undecided' | null => {
     isPlainRun = false
     if (/(?<!\\)(?:\\\\)*\\$/.test(paragraph)) {
       isPlainRun = run.length === 1
@@ -72,9 +66,8 @@ export function codeRegions(): CodeRegions {
       const isInLabel = endsInLabel(text, length, end)
       if (isInLabel !== true) return isInLabel === 'undecided' ? wait : null
     }
-    const gap = IN_ADDRESS.test(paragraph) ? ' ' : ''
     paragraph += SPAN
-    return { length, gap }
+    return length
   }
 
   return {
@@ -94,7 +87,7 @@ export function codeRegions(): CodeRegions {
       if (line === 'code') {
         const end = rest.indexOf('\n')
         if (end !== -1) line = 'start'
-        return { length: end === -1 ? rest.length : end + 1, gap: '' }
+        return end === -1 ? rest.length : end + 1
       }
       const run = runOf(text, at)
       if (!run.startsWith('`')) return null
@@ -126,14 +119,14 @@ const PLAIN_TARGET =
 const PLAIN_LABEL = /\[[^[\]\\]*\]/g
 
 /** Matches text whose last word may be an address that includes a run of backquotes behind it. */
-const IN_ADDRESS = /(?:[:]\/|www\.|[@&])[^ \t\n]*$/i
+const IN_ADDRESS = /(?::\/|www\.)[^ \t\n]*$/i
 
 /**
  * The place of a run of backquotes behind this text of a paragraph: in plain text, or in the label of a link. Null if it
  * may not begin a code span.
  */
 function contextOf(paragraph: string): 'text' | 'label' | null {
-  if (paragraph.includes('`') || /<[^ \t\n]*$/.test(paragraph)) return null
+  if (paragraph.includes('`') || /<[^ \t\n]*$/.test(paragraph) || IN_ADDRESS.test(paragraph)) return null
   const rest = paragraph.replace(PLAIN_TARGET, ']')
   if (rest.includes('](')) return null
   const labels = rest.replace(PLAIN_LABEL, '').split('[').length - 1

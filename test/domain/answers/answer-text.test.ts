@@ -8,12 +8,12 @@ function filtered(...chunks: string[]): string {
   return chunks.map((chunk) => filter.push(chunk)).join('') + filter.end()
 }
 
-/** Targets of everything that a Markdown reader makes of a text. */
+/** Targets of everything that a Markdown reader makes of a text, other than links that it makes of plain addresses. */
 function targetsOf(text: string): { images: string[]; links: string[]; markup: string[] } {
   const found = { images: [] as string[], links: [] as string[], markup: [] as string[] }
   void marked.walkTokens(marked.lexer(text), (token) => {
     if (token.type === 'image') found.images.push(String(token['href']))
-    if (token.type === 'link') found.links.push(String(token['href']))
+    if (token.type === 'link' && token.raw !== token['text']) found.links.push(String(token['href']))
     if (token.type === 'html') found.markup.push(token.raw)
   })
   return found
@@ -48,7 +48,7 @@ describe('plain answers', () => {
     'Wow! That is 3 < 5, a[0] = b[1], and vec![1, 2] stays.',
     '```rust\nlet v = vec![1]; let x = a < b;\n```\n\tindented',
     'See <https://example.org/x> or https://example.org/y.', 'a!b ! [c] !',
-    '@user, https://example.org/@user/a@1.2.3, [a](https://example.org/b@2.0/c) and user@host.',
+    '@user, https://example.org/@user/a@1.2.3, a.b+c@example.org, ftp://e.org and a&#64;b.',
     '[eight spaces](        https://example.org/a) before a target',
     'Note: a & b &amp; c; `x@latest`; sftp: no',
   ])('a plain answer stays as it is: %j', (text) => {
@@ -77,17 +77,7 @@ test.each([
   ['![x][ref]\n\n[ref]: https://evil.example/p?q=', '![x][ref]\n\n[ref] : https://evil.example/p?q='],
   ['!\u200b[a](https://example.org/p)', '[a](https://example.org/p)'],
   ['<img src="https://evil.example/p">', '< img src="https://evil.example/p">'],
-  // What readers make a link of by themselves is text.
-  ['write to a.b+c@example.org!', 'write to a.b+c @example.org!'],
-  ['<a@example.org>', '< a @example.org>'],
-  ['a&#64;example.org a&commat;e.org a&#x0040;e.org', 'a& #64;example.org a& commat;e.org a& #x0040;e.org'],
-  [
-    'a\\@example.org &#97;@e.org a@e&#46;org a@e\\.org',
-    'a\\ @example.org &#97; @e.org a @e&#46;org a @e\\.org',
-  ],
-  ['a@\u200bexample.org', 'a @example.org'],
-  ['[a](https://e.org)b@example.org', '[a](https://e.org)b @example.org'],
-  ['ftp://e.org FTP://e.org (ftp://e.org)', 'ftp ://e.org FTP ://e.org (ftp ://e.org)'],
+  ['<a@example.org>', '< a@example.org>'],
   // Links lead to web pages alone.
   ['[a](javascript:alert(1))', '[a] (javascript:alert(1))'],
   ['[a](java\u0000script:alert(1))', '[a] (javascript:alert(1))'],
@@ -156,7 +146,7 @@ describe('code', () => {
     ['`a\n<b>`', '`a\n< b>`'],
     ['\\`<b>`', '\\`< b>`'],
     // An address would include the code.
-    ['(https://e.org/`<b>`)', '(https://e.org/ `<b>`)'],
+    ['(https://e.org/`<b>`)', '(https://e.org/`< b>`)'],
     ['- a\n    <b>', '- a\n    < b>'],
     ['a\n    <b>', 'a\n    < b>'],
     ['| `a | <b>`\n|--|--|\n', '| `a | < b>`\n|--|--|\n'],
@@ -182,8 +172,7 @@ test('the filter removes controls and hidden characters and normalises line ends
 
 // prettier-ignore
 test.each([
-  '![abc', 'a!', 'a]', 'a<', '![a]', '[a](', '[a](http', '<htt', '<https://x', 'a@b', 'a@b.', 'ftp:/',
-  '&#6',
+  '![abc', 'a!', 'a]', 'a<', '![a]', '[a](', '[a](http', '<htt', '<https://x',
 ])('unfinished markup is returned at the end: %s', (text) => {
   expect(filtered(text).replaceAll(' ', '')).toBe(text)
 })
@@ -192,7 +181,7 @@ test.each([
 test.each([
   ['![', 'a'], ['![', '['], ['![', '\\'], ['<https://', 'a'], ['[a](', ' '], ['', '!'], ['', '<'],
   ['', ']'],
-  ['a@', 'b'], ['&#', '0'], ['`', 'a'], ['`', ' `'], ['```', 'a'], ['```\n', ' '], ['- ', '`'],
+  ['`', 'a'], ['`', ' `'], ['```', 'a'], ['```\n', ' '], ['- ', '`'],
   ['', '> '], ['', '- '], ['a `b', '\nc'], ['a\n\n', ' '], ['`a|b`', '-'], ['[', '`a` '],
 ])('the filter holds back only a little of %j followed by endless %j', (opening, filling) => {
   const filter = answerFilter()
