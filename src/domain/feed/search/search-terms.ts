@@ -1,5 +1,6 @@
 import { QUERY_MAX_LENGTH, QUERY_MAX_WORDS } from './search.ts'
-import { cutWords, fold, isPaired } from './tokenize.ts'
+import { fold } from './fold.ts'
+import { cutWords, isPaired } from './tokenize.ts'
 import type { CutText, PlacedWord } from './tokenize.ts'
 
 /** Terms of search texts, for searches, trends and rules alike (docs/api.md). */

@@ -1,3 +1,5 @@
+import { SEGMENTED, WORD_BREAK, fold, foldInPlace, withDigraphs } from './fold.ts'
+
 /**
  * Finds the words of titles, texts, queries and rules as readers see them (docs/api.md), so that results depend neither
  * on the database nor on its version: a text is folded to plain letters, and then cut into words.
@@ -24,8 +26,12 @@ export function tokenize(text: string): string[] {
 /** The words of a text to index or to test: those of {@link tokenize}, and then its variants, each once. */
 export function indexedWords(text: string): string[] {
   const { words, variants } = cutWords(fold(text))
-  if (variants.length === 0) return words
-  const others = new Set(variants)
+  const spelled = withDigraphs(text)
+  if (variants.length === 0 && spelled === null) return words
+  const others = new Set([
+    ...variants,
+    ...(spelled === null ? [] : Object.values(cutWords(fold(spelled))).flat()),
+  ])
   for (const word of words) others.delete(word)
   return [...words, ...others]
 }
@@ -43,27 +49,9 @@ export function isPaired(word: string): boolean {
   return STARTS_PAIRED.test(word)
 }
 
-/** Folds a text to lower case and to the letters that a reader would type for it. */
-export function fold(text: string): string {
-  if (ASCII.test(text)) return text.toLowerCase().replaceAll('`', "'")
-  return prepare(text).split(AFTER_DIGIT).map(foldCharacters).join(' ')
-}
-
 /** The words of a text with their places in the unfolded text. */
 export function placeWords(text: string): CutText {
-  let folded = ''
-  const origins: number[] = []
-  const append = (letters: string, origin: number): void => {
-    folded += letters
-    for (const _ of letters.split('')) origins.push(origin)
-  }
-  let partStart = 0
-  for (const part of prepare(text).split(AFTER_DIGIT)) {
-    if (partStart > 0) append(' ', partStart)
-    for (const { 0: characters, index } of part.matchAll(COMPOSABLE))
-      append(foldCharacters(characters), partStart + index)
-    partStart += part.length
-  }
+  const { folded, origins } = foldInPlace(text)
   const place = ({ word, start, end }: PlacedWord): PlacedWord => {
     const lastOrigin = origins[end - 1] ?? 0
     const next = origins.slice(end).find((origin) => origin > lastOrigin)
@@ -73,80 +61,14 @@ export function placeWords(text: string): CutText {
   return { inOrder: inOrder.map(place), variants: variants.map(place) }
 }
 
-// Folding
-
-const ASCII = /^[\0-\x7f]*$/
-
-/** Spaces that group digits in threes, as in `10 000`; an ordinary space separates numbers. */
-const GROUPING_SPACE = /(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))/g
-
-/** Fractions, superscripts and subscripts right after a digit are numbers of their own: `1½`, `10⁹`. */
-const AFTER_DIGIT = /(?<=\d)(?=[\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u215f\u2189])/
-
-/** A character with those that may compose with it: marks, halfwidth voicing marks, vowels of Thai, Lao and Hangul. */
-const COMPOSABLE = /\P{M}[\p{M}\uff9e\uff9f\u0e32\u0eb2\u1160-\u11ff]*|\p{M}+/gsu
-
-/** Scripts without spaces between words, whose words a dictionary finds. */
-const SEGMENTED = String.raw`[[\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]&&[\p{L}\p{N}\p{M}]]`
-
-/** Zero-width spaces separate words in those scripts; elsewhere they are dropped. */
-const ZERO_WIDTH_SPACE = new RegExp(`(?<=${SEGMENTED})\u200b(?=${SEGMENTED})`, 'gv')
-const WORD_BREAK = '\x1f'
-
-/** Replaces characters that depend on their neighbours, without changing the length of the text. */
-function prepare(text: string): string {
-  return text.toWellFormed().replace(GROUPING_SPACE, ',').replace(ZERO_WIDTH_SPACE, WORD_BREAK)
-}
-
-/**
- * Characters that do not make another word: invisible ones, signs of trade marks, and diacritics. The voicing marks of
- * Kana, and marks of scripts that write vowels with marks, stay.
- */
-const DROPPED = new RegExp(
-  String.raw`[[\p{Default_Ignorable_Code_Point}\p{sc=Inherited}\u0640]--[\u3099\u309a]]|[\p{Mn}&&[\p{sc=Hebrew}\p{sc=Arabic}]]`,
-  'gv',
-)
-const APOSTROPHES = /[\u2018\u2019\u201b\u2032\u02b9\u02bb-\u02bf\u02c8\u0060\u055a\u05f3\ua78b\ua78c]/g
-const TRADE_MARKS = /[\u2120\u2122]/g
-
-/**
- * Letters that Unicode does not decompose into a plain letter and a mark, and forms that look alike: Latin and Greek;
- * Arabic letters of Persian and Urdu, and the old and the new form of some letters of Malayalam and Bengali; vowels
- * that the dictionary knows undecomposed only.
- */
-const PLAIN_LETTERS = new Map(
-  [
-    'ßss æae œoe þth øo łl đd ðd ħh ıi ŧt ŋn ĸk ƀb ɓb ƈc ɖd ɗd əe ɛe ƒf ǥg ɠg ɣg',
-    'ɨi ɩi ȷj ƙk ƚl ɲn ɔo ɵo ƥp ƭt ʉu ʋv ƴy ƶz ςσ ♯#',
-    'کك یي ىي ൺണ് ൻന് ർര് ൽല് ൾള് ൿക് ৎত্',
-  ].flatMap((letters) =>
-    letters.split(' ').map((pair): [string, string] => [pair.slice(0, 1), pair.slice(1)]),
-  ),
-)
-  .set('\u0e4d\u0e32', '\u0e33')
-  .set('\u0ecd\u0eb2', '\u0eb3')
-const NOT_PLAIN = new RegExp([...PLAIN_LETTERS.keys()].join('|'), 'g')
-
-/** Folds characters, each with its marks, independently of their neighbours. */
-function foldCharacters(text: string): string {
-  return text
-    .replace(TRADE_MARKS, '')
-    .replaceAll('\u00b4', "'")
-    .normalize('NFKD')
-    .replace(APOSTROPHES, "'")
-    .replace(DROPPED, '')
-    .normalize('NFC')
-    .toLowerCase()
-    .replace(NOT_PLAIN, (letter) => PLAIN_LETTERS.get(letter) ?? letter)
-}
-
-// Cutting
-
 /** Longest word in UTF-16 units; longer words are cut. */
 const WORD_MAX_LENGTH = 64
 
 /** Scripts whose words are cut into pairs of neighbouring characters. */
 const PAIRED = String.raw`[[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{sc=Hangul}]&&[\p{L}\p{N}\p{M}]]`
+
+/** The dot between words of Katakana that are also written as one: `スター・ウォーズ`. */
+const KATAKANA_DOT = String.raw`(?<=[\p{sc=Kana}ー])・(?=\p{sc=Kana})`
 
 const STARTS_PAIRED = new RegExp(`^${PAIRED}`, 'v')
 
@@ -158,7 +80,7 @@ const SPACED = String.raw`[[\p{L}\p{N}\p{M}]--${PAIRED}--${SEGMENTED}]`
  * `issue#42` and `100+`; `++`, and a `#` after one letter, do so before further letters too: `c++20`, `c#12`.
  */
 const TOKEN = new RegExp(
-  String.raw`(?!\p{M})(?:(?<paired>${PAIRED}+)|(?<segmented>${SEGMENTED}(?:${WORD_BREAK}?${SEGMENTED})*)|${SPACED}+` +
+  String.raw`(?!\p{M})(?:(?<paired>${PAIRED}+(?:${KATAKANA_DOT}${PAIRED}+)*)|(?<segmented>${SEGMENTED}(?:${WORD_BREAK}?${SEGMENTED})*)|${SPACED}+` +
     String.raw`(?:(?:(?<=\p{L}\p{M}*)'(?=\p{L})|(?<=\d)[,'_](?=\d{3}(?!\d)))${SPACED}+)*` +
     String.raw`(?:(?<=\p{L}\p{M}*)(?:\+{2,}|(?<=(?<!${SPACED})\p{L})#|[+#]+(?![\p{L}\p{N}+#])))?` +
     String.raw`(?:'s(?!${SPACED}))?)`,
@@ -225,7 +147,7 @@ function joinWords(folded: string): PlacedWord[] {
 }
 
 /** A character with its marks. The long vowel mark at the end of a long word of Katakana is optional: `サーバー`, `サーバ`. */
-const CHARACTER = /(.\p{M}*)(?:(?<=[\p{sc=Kana}ー]{3})ー(?![\p{sc=Kana}ー]))?/gsu
+const CHARACTER = /(.\p{M}*)(?:(?<=[\p{sc=Kana}ー]{3})ー(?![\p{sc=Kana}ー]))?・?/gsu
 
 function cutPairs(run: string, start: number, { inOrder, variants }: CutText): void {
   const characters = [...run.matchAll(CHARACTER)].map(({ 0: written, 1: word = '', index }) => ({

@@ -27,14 +27,24 @@ describe('the words of a text', () => {
       '10000 1000000 1000 1000 1000 3 14 2024 2025 10000ms',
     ],
     ['1½ 10⁹ 1️⃣', '1 1 2 10 9 1'],
+    ['Part①Intro⑪ x⒈ ⓗⓘ', 'part 1 intro 11 x 1 hi'],
+    ['١٢٣ ۴۲ २०२६ ปี๒๕๖๙ ១២ ١٬٠٠٠', '123 42 2026 ปี 2569 12 1000'],
     // Scripts of pairs.
     ['サーバー ｻｰﾊﾞｰ サーバ ザ サ゛', 'サー ーバ サー ーバ サー ーバ ザ サ'],
+    [
+      'スター・ウォーズ ｽﾀｰ･ｳｫｰｽﾞ 東京・京都',
+      'スタ ター ーウ ウォ ォー ーズ スタ ター ーウ ウォ ォー ーズ 東京 京都',
+    ],
     ['サーバー運用 サーバールーム カバー', 'サー ーバ バ運 運用 サー ーバ バー ール ルー ーム カバ バー'],
     // Scripts of a dictionary, and marks that are vowels.
     ['ภาษาไทยกับคอมพิวเตอร์', 'ภาษา ไทย กับ คอมพิวเตอร์'],
     ['การทำงาน การท\u0e4d\u0e32งาน', 'การ ทำงาน การ ทำงาน'],
     ['ພາສາລາວ ភាសា\u200bខ្មែរ', 'ພາສາ ລາວ ភាសា ខ្មែរ'],
     ['ന്\u200d ൻ', 'ന് ന്'],
+    ['กรุงเทพฯ คนๆ ໆ', 'กรุงเทพ คน'],
+    // Letters and marks of Arabic and Hebrew.
+    ['مدرسة مدرسه خانهٔ خانۀ ٱلله', 'مدرسه مدرسه خانه خانه الله'],
+    ['צה״ל צה"ל צה”ל "שלום"', 'צהל צהל צהל שלום'],
     ['x'.repeat(10_000), 'x'.repeat(64)],
   ])('the words of %.60j', (written, words) => {
     expect(tokenize(written)).toEqual(words === '' ? [] : words.split(' '))
@@ -51,6 +61,8 @@ describe('the words of a text', () => {
     ['GPT-5.5 3-D $1.5M 2-3x', 'gpt 5 5 3 d 1 5m 2 3x gpt55 gpt5 3d'],
     ['Next.js-based', 'next js based nextjsbased nextjs jsbased'],
     ['GPT-3.5-turbo v4.0', 'gpt 3 5 turbo 4 0 gpt35turbo gpt35 gpt3 35turbo 5turbo v4 v40'],
+    ['کتاب\u200cها می\u200cروم', 'كتاب ها مي روم كتابها ميروم'],
+    ['Müller-Straße in A\u030arhus', 'muller strasse in arhus mueller aarhus mullerstrasse muellerstrasse'],
     ['plain words', 'plain words'],
   ])('%j is also found by words out of its order', (written, words) => {
     expect(indexedWords(written).sort()).toEqual(words.split(' ').sort())
