@@ -5,7 +5,6 @@ import type { Instant } from '../../domain/time.ts'
 import { onceFor } from '../../domain/once.ts'
 import { NOTHING, formatCounted, html } from './html.ts'
 import type { Html } from './html.ts'
-import { pageQuery } from './layout.ts'
 import type { PageQuery } from './layout.ts'
 import { NO_NOTE, storyRow } from './story-row.ts'
 import type { PageItem, RowNote, Story } from './story-row.ts'
@@ -20,18 +19,17 @@ export function isEmptyFeed(lists: PageLists): boolean {
 /** The additions to the rows of every list. */
 export type RowNotes = (column: ColumnName, item: PageItem) => RowNote
 
-interface RowContext {
+/** How lists are shown. */
+interface ListContext {
+  /** Time from which ages count. */
   now: Instant
   order: Order
-  notes: RowNotes
+  query: PageQuery
+  notes?: RowNotes
+  /** Small print beside the first heading. */
+  about?: Html
   /** URL of the publication, on a page of an export: no pages of items and lists, and no chat, are there to link to. */
   exportedFrom?: string
-}
-
-interface ListContext extends RowContext {
-  query: PageQuery
-  /** Small print beside the first heading. */
-  about: Html
 }
 
 /** The part of a list that the overview shows. */
@@ -111,17 +109,18 @@ export interface Order {
   note: Html
 }
 
-/** The share of its source's items that an item is at the top of, in percent; null below the middle. */
-function shareOf({ percentile = 0 }: PageItem): number | null {
-  const percent = Math.max(SHARE_MIN, (1 - percentile) * 100)
-  return percent <= 50 ? percent : null
-}
-
 /** Smallest share that is shown, in percent. */
 const SHARE_MIN = 0.1
 
-function shareText(percent: number | null): string | null {
-  return percent === null ? null : `top ${percent.toFixed(percent < 10 ? 1 : 0)} %`
+/** The share of its source's items that an item is at the top of, in percent. */
+function shareOf({ percentile = 0 }: PageItem): number {
+  return Math.max(SHARE_MIN, (1 - percentile) * 100)
+}
+
+/** Null below the middle. */
+function shareText(item: PageItem): string | null {
+  const percent = shareOf(item)
+  return percent > 50 ? null : `top ${percent.toFixed(percent < 10 ? 1 : 0)} %`
 }
 
 const SHARE_NOTE = html`Popular compares sources by the share of its source that a story is at the top of, so
@@ -137,32 +136,17 @@ export const ORDERS = {
     note: html`the trend is 50 for a story with more points than all but one in 50 of its source, and halves
     every six hours after its publication.`,
   },
-  share: { standingOf: (item) => shareText(shareOf(item)), note: SHARE_NOTE },
+  share: { standingOf: shareText, note: SHARE_NOTE },
   year: {
-    standingOf(item) {
-      const share = shareOf(item)
-      return share === SHARE_MIN ? null : shareText(share)
-    },
+    standingOf: (item) => (shareOf(item) === SHARE_MIN ? null : shareText(item)),
     note: SHARE_NOTE,
   },
 } as const satisfies Record<string, Order>
 
-const MIXED_COLUMNS: ReadonlySet<ColumnName> = new Set(['popular', 'hypeReplicate'])
-
-/**
- * Renders the overview, in which each story stands once, or all items of one column.
- */
-export function feedColumns(
-  lists: PageLists,
-  only: ColumnName | null,
-  now: Instant,
-  order: Order,
-  query: PageQuery,
-  notes: RowNotes = () => NO_NOTE,
-  about = NOTHING,
-): Html {
-  const context = { now, order, query, notes, about }
-  return only === null ? overview(overviewOf(lists), context) : wholeColumn(only, lists[only], context)
+/** Renders the overview, in which each story stands once, or all items of one column. */
+export function feedColumns(lists: PageLists, only: ColumnName | null, context: ListContext): Html {
+  if (only !== null) return wholeColumn(only, lists[only], context)
+  return overview(overviewOf(lists, context.exportedFrom === undefined ? LENGTHS : EXPORTED_LENGTHS), context)
 }
 
 /** The items that {@link feedColumns} shows, in its order. */
@@ -171,32 +155,15 @@ export function shownItems(lists: PageLists, only: ColumnName | null): readonly 
   return overviewOf(lists).flatMap(({ stories }) => stories.map(({ item }) => item))
 }
 
-/**
- * Renders the lists of a publication for a page of an export, each story once.
- *
- * @param now time from which ages count: the page never changes
- * @param exportedFrom URL of the publication
- */
-export function exportedColumns(
-  lists: PageLists,
-  now: Instant,
-  order: Order,
-  notes: RowNotes,
-  exportedFrom: string,
-): Html {
-  const query = pageQuery(new URLSearchParams())
-  const context = { now, order, notes, query, about: NOTHING, exportedFrom }
-  return overview(overviewOf(lists, EXPORTED_LENGTHS), context)
-}
-
 function wholeColumn(name: ColumnName, items: readonly PageItem[], context: ListContext): Html {
   const stories = items.map((item) => ({ item, others: [] }))
-  const all = html`<small>${context.query.sectionLink('feed', { column: null }, 'All columns')}</small>`
+  const { query, about = NOTHING } = context
+  const all = html`<small>${query.sectionLink('feed', { column: null }, 'All columns')}</small>`
   const content =
     items.length > 0
       ? storyList(name, stories, context)
       : html`<p class="empty">${COLUMNS[name]} is empty.</p>`
-  return column(name, 'alone', html`${context.about} ${all}`, content)
+  return column(name, 'alone', html`${about} ${all}`, content)
 }
 
 /** Most stories of a column that shares its cell of the overview. */
@@ -232,7 +199,7 @@ function overviewColumn({ name, stories, total, isReduced }: OverviewColumn, con
   return column(
     name,
     isLead ? 'lead' : 'beyond',
-    isLead ? context.about : isReduced ? html`<small>besides Popular</small>` : NOTHING,
+    isLead ? (context.about ?? NOTHING) : isReduced ? html`<small>besides Popular</small>` : NOTHING,
     html`${content} ${isLead ? whyThisOrder(context) : NOTHING}`,
   )
 }
@@ -267,7 +234,7 @@ function column(name: ColumnName, kind: 'lead' | 'beyond' | 'alone', about: Html
 }
 
 /** Renders the rows of Popular as the overview shows them. */
-export function popularRows(lists: PageLists, context: RowContext): Html {
+export function popularRows(lists: PageLists, context: ListContext): Html {
   const stories = overviewOf(lists).find(({ name }) => name === 'popular')?.stories ?? []
   return storyList('popular', stories, context)
 }
@@ -275,11 +242,12 @@ export function popularRows(lists: PageLists, context: RowContext): Html {
 function storyList(
   name: ColumnName,
   stories: readonly Story[],
-  { now, order, notes, exportedFrom }: RowContext,
+  { now, order, notes = () => NO_NOTE, exportedFrom }: ListContext,
 ): Html {
+  const isMixed = name === 'popular' || name === 'hypeReplicate'
   return html`<ol class="items">
     ${stories.map((story) => {
-      const showsSource = MIXED_COLUMNS.has(name) || story.others.length > 0
+      const showsSource = isMixed || story.others.length > 0
       const standing = name === 'popular' ? order.standingOf(story.item) : null
       return storyRow(story, now, showsSource, notes(name, story.item), standing, exportedFrom !== undefined)
     })}

@@ -22,9 +22,9 @@ import { chatOffer, htmlOf, refusalsOf, section } from './sections.ts'
 import type { SectionPage, Section, SectionRefusal } from './sections.ts'
 import { statusLine } from './status-panel.ts'
 import { sinceSection, SINCE_PARAM, missedLink, missedContent, refusalOfSince } from './year/since-panel.ts'
-import { YEAR_PARAMS, isYear, NO_MOMENTS, refusalOfYear } from './year/time-travel.ts'
+import { YEAR_PARAMS, addressOfYear, isYear, NO_MOMENTS, refusalOfYear } from './year/time-travel.ts'
 import { CHART_PARAM, INVALID_CHART } from './year/year-chart.ts'
-import { addressOfYear, yearContent } from './year/year-view.ts'
+import { yearContent } from './year/year-view.ts'
 import { ORDERS, feedColumns, isEmptyFeed, shownItems, titleOf } from './feed-columns.ts'
 import type { RowNotes } from './feed-columns.ts'
 import type { PageItem } from './story-row.ts'
@@ -118,7 +118,7 @@ function feedSection(view: View): Promise<Section | null> {
     }
     const missed = html`<small class="roomy"><a href="${missedLink(now)}">What did I miss?</a></small>`
     const { notes, line } = newItems(shownItems(feed, column), generatedAt, now)
-    const content = html`${isEmptyFeed(feed) ? NO_MATCH : feedColumns(feed, column, now, order, query, notes, html`${line} ${missed}`)}
+    const content = html`${isEmptyFeed(feed) ? NO_MATCH : feedColumns(feed, column, { now, order, query, notes, about: html`${line} ${missed}` })}
       <p class="as-of">
         ${PERIOD_TITLES[sort]}: ${PERIOD_ABOUT[sort]}, as of ${instantOf(generatedAt)}
         (${ageOf(generatedAt, now)}).

@@ -21,9 +21,10 @@ import type { ReadPublication } from '../../year/proved-publications.ts'
 import { manifestsOf, PUBLICATIONS_MAX, yearListReader } from '../../year/year-lists.ts'
 import { exportedChangesFeed, gapNote } from '../../year/change-entries.ts'
 import { plainRelease } from '../assets.ts'
-import { ORDERS, exportedColumns } from '../feed-columns.ts'
+import { ORDERS, feedColumns } from '../feed-columns.ts'
 import { NOTHING, formatDay, html } from '../html.ts'
 import type { Html } from '../html.ts'
+import { pageQuery } from '../layout.ts'
 import { exportedProofPanel } from './proof-panel.ts'
 import { daysOf } from './time-travel.ts'
 import { notesOf } from './rows.ts'
@@ -63,13 +64,13 @@ export function exportedPages(archive: ExportedArchive): ArchivePages {
     const notes = notesOf({ shown, stops }, await lists(manifestsOf(shown)))
     const { manifest } = step.item
     const feed = envelope
-      ? exportedColumns(
-          envelope.feed,
-          manifest.publishedAt,
-          ORDERS.year,
+      ? feedColumns(envelope.feed, null, {
+          now: manifest.publishedAt,
+          order: ORDERS.year,
+          query: pageQuery(new URLSearchParams()),
           notes,
-          root + staticObjectPath(manifest.sha256),
-        )
+          exportedFrom: root + staticObjectPath(manifest.sha256),
+        })
       : olderLayout(manifest, root)
     const title = `Top of the 365 days to ${formatDay(manifest.asOfDay)}`
     const main = html`<h1>${title}</h1>

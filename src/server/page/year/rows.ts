@@ -127,6 +127,7 @@ function rowsSection(view: View): Promise<Section | null> {
       const context = {
         now,
         order: ORDERS.year,
+        query,
         notes: notesOf({ shown, stops }, read),
       }
       if (envelope)

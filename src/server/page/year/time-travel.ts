@@ -6,6 +6,7 @@ import { parsePastInstant } from '../../../domain/year/history/history.ts'
 import { invalidParameter } from '../../../domain/wire-format.ts'
 import { lastCompleteDay } from '../../../domain/year/ledger.ts'
 import { invalidValues } from '../../route.ts'
+import { stopsOnce } from '../../year/year-lists.ts'
 import { INVALID_AT, historyContract } from '../../year/routes.ts'
 import { NOTHING, formatCounted, formatDay, html, instantOf } from '../html.ts'
 import type { Html } from '../html.ts'
@@ -67,19 +68,21 @@ export function parseTime(params: URLSearchParams, name: string, code: string, n
   return at
 }
 
-/** The URL with the days of a form replaced by instants; null if the query has no days. */
-export function addressOfDays(
-  moments: Moments,
-  query: PageQuery,
-  stops: readonly TimelineStop[],
-  now: Instant,
-): string | null {
-  const changes = Object.entries(moments).flatMap(([name, moment]) =>
-    typeof moment === 'string' ? [[name, atOfDay(stops, moment, now)] as const] : [],
-  )
-  if (changes.length === 0) return null
-  const to = { sort: 'year', day: null, withDay: null, ...Object.fromEntries(changes) }
-  return query.link(to)
+/** The URL of the home page with the days of a form replaced by instants; null if there are none, or not valid ones. */
+export async function addressOfYear({ sources: { publications }, now, query }: View): Promise<string | null> {
+  if (!isYear(query)) return null
+  try {
+    const days = Object.entries(parseMoments(query, now)).flatMap(([name, moment]) =>
+      typeof moment === 'string' ? [{ name, day: moment }] : [],
+    )
+    if (days.length === 0) return null
+    const stops = stopsOnce(await publications.entries())
+    const instants = Object.fromEntries(days.map(({ name, day }) => [name, atOfDay(stops, day, now)]))
+    return query.link({ sort: 'year', day: null, withDay: null, ...instants })
+  } catch {
+    // The section of the feed refuses for the same reason.
+    return null
+  }
 }
 
 const PAST_DAY = 'a past day: a Year covers complete UTC days'
@@ -93,33 +96,33 @@ const OWN_REFUSALS = {
 const refusalOfHistory = refusalsOf(historyContract, OWN_REFUSALS)
 
 /** The refusal of the history interface, with a form for another day. */
-export function refusalOfYear(error: unknown, { query, now }: View): SectionRefusal {
+export function refusalOfYear(error: unknown, view: View): SectionRefusal {
   const refusal = refusalOfHistory(error)
-  return refusal.status === 400 ? { ...refusal, help: timeHelp(query, now) } : refusal
+  return refusal.status === 400 ? { ...refusal, help: timeHelp(view) } : refusal
 }
 
-function timeHelp(query: PageQuery, now: Instant): Html {
+function timeHelp(view: View): Html {
   return html`<p>
       A time is written like <code>2026-03-02T00:10:00Z</code>. Or choose the last day of the Year:
     </p>
-    ${dayForm(query, { name: 'day', label: 'Year up to', button: 'Go', value: '', first: '', now })}
-    <p>${query.sectionLink('feed', { ...NO_MOMENTS, sort: 'year' }, 'The newest Year')}</p>`
+    ${dayForm(view, 'day', 'Year up to', 'Go')}
+    <p>${view.query.sectionLink('feed', { ...NO_MOMENTS, sort: 'year' }, 'The newest Year')}</p>`
 }
 
-interface DayForm {
-  /** Query parameter of the day. */
-  name: 'day' | 'withDay'
-  label: Html | string
-  button: string
-  /** The initial day; empty for none. */
-  value: string
-  /** The first selectable day; empty if unknown. */
-  first: string
-  now: Instant
-}
-
-/** A form that requests the Year up to a day. It works without scripts. */
-function dayForm(query: PageQuery, { name, label, button, value, first, now }: DayForm): Html {
+/**
+ * A form that requests the Year up to a day. It works without scripts.
+ *
+ * @param value the initial day; empty for none
+ * @param first the first selectable day; empty if unknown
+ */
+function dayForm(
+  { query, now }: View,
+  name: 'day' | 'withDay',
+  label: Html | string,
+  button: string,
+  value: Day = '',
+  first: Day = '',
+): Html {
   const replaced = name === 'day' ? ['sort', 'day', 'at'] : ['sort', 'withDay', 'with']
   return html`<form class="day-form" action="/#feed" method="get">
     ${query.hiddenFields(replaced)}<input type="hidden" name="sort" value="year" />
@@ -139,19 +142,6 @@ function dayForm(query: PageQuery, { name, label, button, value, first, now }: D
   </form>`
 }
 
-/** The state of the forms and links beside the neighbouring days. */
-interface Travel {
-  /** The shown day and the first day of the history. */
-  day: Day
-  firstDay: Day
-  /** True if the shown day is the newest one. */
-  isNewest: boolean
-  /** The day of the compared publication; empty for none. */
-  comparedWith: Day
-  query: PageQuery
-  now: Instant
-}
-
 /** On a narrow screen the button alone says it. */
 const GO_TO = html`<span class="roomy">Go to</span>`
 
@@ -162,29 +152,29 @@ const EARLIER_DAYS = [
   [30, 'a month ago', 'a month before'],
 ] as const
 
-/** A field for another day, and the days for a comparison. They work without scripts. */
-export function travelForms({ day, firstDay: first, isNewest, comparedWith, query, now }: Travel): Html {
+/**
+ * A field for another day, and the days for a comparison. They work without scripts.
+ *
+ * @param day the shown day
+ * @param first the first day of the history
+ * @param comparedWith the day of the compared publication; empty for none
+ */
+export function travelForms(view: View, day: Day, first: Day, comparedWith: Day): Html {
+  const isNewest = !view.query.params.has('at')
   const links = EARLIER_DAYS.map(([days, ago, before]) => {
     const withDay = addDays(day, -days)
     if (withDay < first) return NOTHING
     const changes = { sort: 'year', with: null, withDay }
-    return html`<li>${query.sectionLink('feed', changes, isNewest ? ago : before)}</li>`
+    return html`<li>${view.query.sectionLink('feed', changes, isNewest ? ago : before)}</li>`
   })
-  return html`${dayForm(query, { name: 'day', label: GO_TO, button: 'Go', value: day, first, now })}
+  return html`${dayForm(view, 'day', GO_TO, 'Go', day, first)}
     <details class="menu compare" name="menu">
       <summary>Compare<span class="roomy"> with</span></summary>
       <div>
         <ul>
           ${links}
         </ul>
-        ${dayForm(query, {
-          name: 'withDay',
-          label: 'Another day',
-          button: 'Compare',
-          value: comparedWith,
-          first,
-          now,
-        })}
+        ${dayForm(view, 'withDay', 'Another day', 'Compare', comparedWith, first)}
       </div>
     </details>`
 }

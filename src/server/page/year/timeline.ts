@@ -2,7 +2,7 @@ import { RULE_PARAMS } from '../../../domain/feed/subscription.ts'
 import { DAY_MS, daysBetween, startOfDay } from '../../../domain/time.ts'
 import type { Day, Instant } from '../../../domain/time.ts'
 import { atOfStop, firstDayOf, lastDayOf } from '../../../domain/year/history/calendar.ts'
-import type { GapStop, Moment, TimelineStop } from '../../../domain/year/history/calendar.ts'
+import type { Moment, TimelineStop } from '../../../domain/year/history/calendar.ts'
 import { turnoverBetween } from '../../../domain/year/history/rank-history.ts'
 import type { TimelinePeriod } from '../../../domain/year/history/rank-history.ts'
 import type { Manifest } from '../../../domain/year/ledger.ts'
@@ -11,7 +11,7 @@ import { manifestsOf } from '../../year/year-lists.ts'
 import type { ListsByDigest } from '../../year/year-lists.ts'
 import { NOTHING, formatCounted, formatDay, formatMinute, html } from '../html.ts'
 import type { Html } from '../html.ts'
-import type { PageQuery } from '../layout.ts'
+import type { View } from '../rendered-pages.ts'
 import { NO_MOMENTS, daysOf, travelForms } from './time-travel.ts'
 
 /** Path of the rows of Popular in several publications. */
@@ -20,17 +20,15 @@ export const ROWS_PATH = '/year/rows'
 /** Publications on that page. */
 export const ROWS_PART = 10
 
-/** The state of the timeline. */
-export interface TimelineState {
-  moment: Moment
-  period: TimelinePeriod
+/** The history around the shown moment. */
+export interface History {
+  view: View
   stops: readonly TimelineStop[]
+  period: TimelinePeriod
   /** Lists of the publications of the period and of the one before it; null if they cannot be shown. */
   lists: ListsByDigest | null
   /** The day of the compared publication; null for none. */
   comparedWith: Day | null
-  query: PageQuery
-  now: Instant
 }
 
 /** The last publication of each day of a period, and the publication before it. */
@@ -43,52 +41,36 @@ export function publicationsOfPeriod({ before, stops }: TimelinePeriod): Manifes
  * Renders the period as bars, one a day with its turnover and gaps hatched; with scripts a slider lies over them. The
  * title with the shown day, the seal, links to the neighbouring days and periods, and the forms for others stand above.
  */
-export function timeline(state: TimelineState, seal: Html): Html {
-  const { moment, period, stops, query, now } = state
+export function timeline(history: History, moment: Moment, seal = NOTHING): Html {
+  const { view, period, stops } = history
   const current = stops[moment.stopIndex]
   const firstDay = stops[0] ? firstDayOf(stops[0]) : ''
-  const isNewest = !query.params.has('at')
-  const linkTo: LinkTo = (id, at, text, attributes = NOTHING) => {
-    const changes = { ...NO_MOMENTS, sort: 'year', at, with: query.params.get('with') }
-    // The link of the opened page has the focus, so that it can be followed again.
-    return query.sectionLink(id, changes, text, html`id="${id}" ${attributes}`)
-  }
   const steps = html`<nav class="steps" aria-label="Time travel">
-    ${step('previous', stops[moment.stopIndex - 1], linkTo, now)}
-    ${step('next', stops[moment.stopIndex + 1], linkTo, now)}
-    ${isNewest ? NOTHING : linkTo('newest', null, NEWEST)}
-    ${periodLink('Earlier', period.before, linkTo, now)} ${periodLink('Later', period.after, linkTo, now)}
+    ${step(view, 'previous', stops[moment.stopIndex - 1])} ${step(view, 'next', stops[moment.stopIndex + 1])}
+    ${view.query.params.has('at') ? linkTo(view, 'newest', null, NEWEST) : NOTHING}
+    ${periodLink(view, 'Earlier', period.before)} ${periodLink(view, 'Later', period.after)}
   </nav>`
-  const forms = travelForms({
-    day: current ? lastDayOf(current) : firstDay,
+  const forms = travelForms(
+    view,
+    current ? lastDayOf(current) : firstDay,
     firstDay,
-    isNewest,
-    comparedWith: state.comparedWith ?? '',
-    query,
-    now,
-  })
-  return slider(state, current, html`${seal} ${steps} ${forms}`)
+    history.comparedWith ?? '',
+  )
+  return slider(history, moment, html`${seal} ${steps} ${forms}`)
 }
 
-/** Makes a link to the Year of another time; null is the newest. @param id of the element, unique on the page */
-type LinkTo = (id: string, at: string | null, text: Html, attributes?: Html) => Html
-
-function periodLink(
-  name: 'Earlier' | 'Later',
-  stop: TimelineStop | undefined,
-  linkTo: LinkTo,
-  now: Instant,
-): Html {
-  const text = html`${name} period`
-  return stop ? linkTo(name.toLowerCase(), atOfStop(stop, now), text) : NOTHING
+/** A link to the Year of another time. @param id of the element @param at null for the newest */
+function linkTo({ query }: View, id: string, at: string | null, text: Html, attributes = NOTHING): Html {
+  const changes = { ...NO_MOMENTS, sort: 'year', at, with: query.params.get('with') }
+  // The link of the opened page has the focus, so that it can be followed again.
+  return query.sectionLink(id, changes, text, html`id="${id}" ${attributes}`)
 }
 
-function step(
-  direction: 'previous' | 'next',
-  stop: TimelineStop | undefined,
-  linkTo: LinkTo,
-  now: Instant,
-): Html {
+function periodLink(view: View, name: 'Earlier' | 'Later', stop: TimelineStop | undefined): Html {
+  return stop ? linkTo(view, name.toLowerCase(), atOfStop(stop, view.now), html`${name} period`) : NOTHING
+}
+
+function step(view: View, direction: 'previous' | 'next', stop: TimelineStop | undefined): Html {
   const isBack = direction === 'previous'
   const [before, after] = isBack ? [ARROW_BACK, NOTHING] : [NOTHING, ARROW_ON]
   const name = isBack ? 'Previous' : 'Next'
@@ -100,26 +82,25 @@ function step(
     >`
   const days = `${daysOf(stop)}${stop.kind === 'gap' ? ', a gap' : ''}`
   const text = html`${before}${word}<span class="unseen">: ${days}</span>${after}`
-  return linkTo(direction, atOfStop(stop, now), text, html`rel="${isBack ? 'prev' : 'next'}"`)
+  return linkTo(view, direction, atOfStop(stop, view.now), text, html`rel="${isBack ? 'prev' : 'next'}"`)
 }
 
 const NEWEST = html`<span class="roomy">Newest</span><span class="narrow" aria-hidden="true">⇥</span>`
 const ARROW_BACK = html`<span aria-hidden="true">← </span>`
 const ARROW_ON = html`<span aria-hidden="true"> →</span>`
 
-function slider(
-  { moment, period, lists, comparedWith, query }: TimelineState,
-  current: TimelineStop | undefined,
-  controls: Html,
-): Html {
+function slider(history: History, moment: Moment, controls: Html): Html {
+  const { period, lists, view } = history
+  const { params } = view.query
   const { firstDay, lastDay, stops } = period
+  const current = history.stops[moment.stopIndex]
   const last = dayNumber(firstDay, lastDay)
   const shownDay = current ? lastDayOf(current) : firstDay
   const value = Math.min(last, Math.max(0, dayNumber(firstDay, shownDay)))
   const dayText = current ? `${lastDayOf(current)}, ${stopText(current)}` : `before ${firstDay}`
   const titleDay = moment.selected?.manifest.asOfDay
   const gaps = stops.filter((stop) => stop.kind === 'gap')
-  const isWhole = lists !== null && !FILTERS.some((name) => query.params.has(name))
+  const isWhole = lists !== null && !FILTERS.some((name) => params.has(name))
   const legend = `${firstDay} to ${lastDay}. Bars: items new in Popular; drag to replay the days as published.${
     gaps.length > 0 ? ` Hatched: ${formatCounted(gaps.length, 'gaps')}.` : ''
   }`
@@ -127,8 +108,8 @@ function slider(
     class="year-timeline"
     data-first-day="${firstDay}"
     data-days="${last + 1}"
-    ${isWhole && !query.params.has('at') ? html`data-ranks="${ranksContract.path}"` : NOTHING}
-    ${isWhole && !query.params.has('column') ? html`data-rows="${ROWS_PATH}" data-parts="${partsOf(period)}"` : NOTHING}
+    ${isWhole && !params.has('at') ? html`data-ranks="${ranksContract.path}"` : NOTHING}
+    ${isWhole && !params.has('column') ? html`data-rows="${ROWS_PATH}" data-parts="${partsOf(period)}"` : NOTHING}
   >
     <div class="travel">
       <label for="slider" class="unseen needs-script">Day of the history</label>
@@ -139,7 +120,7 @@ function slider(
       ${controls}
     </div>
     <div class="timeline" title="${legend}">
-      ${bars(period, lists, value, comparedWith)} ${monthTicks(period)}
+      ${bars(history, value)} ${monthTicks(period)}
       <input
         type="range"
         id="slider"
@@ -178,12 +159,7 @@ const BAR_MIN = 12
 /** Levels of colour. */
 const LEVELS = 4
 
-function bars(
-  period: TimelinePeriod,
-  lists: ListsByDigest | null,
-  value: number,
-  comparedWith: Day | null,
-): Html {
+function bars({ period, lists, comparedWith }: History, value: number): Html {
   const { firstDay, lastDay, stops } = period
   const count = dayNumber(firstDay, lastDay) + 1
   const turnovers = turnoversOf(period, lists)
@@ -202,7 +178,22 @@ function bars(
             <title>Compared: ${formatDay(comparedWith)}</title>
           </rect>`
     }
-    ${stops.filter((stop) => stop.kind === 'gap').map((gap) => gapBar(gap, period, count, x))}
+    ${stops
+      .filter((stop) => stop.kind === 'gap')
+      .map((gap) => {
+        const [first, last] = [
+          Math.max(0, dayNumber(firstDay, gap.firstDay)),
+          dayNumber(firstDay, gap.lastDay),
+        ]
+        const width = percent((Math.min(last, count - 1) - first + 1) / count)
+        return html`<rect
+          class="hatched"
+          x="${percent(first / count)}%"
+          y="0"
+          width="${width}%"
+          height="100%"
+        />`
+      })}
     ${[...days.values()].map(({ asOfDay, publishedAt, sha256 }) => {
       const turnover = turnovers.get(sha256)
       const share = (turnover ?? 0) / most
@@ -249,20 +240,6 @@ function monthTicks({ firstDay, lastDay }: TimelinePeriod): Html {
           </text>`,
     )}
   </svg>`
-}
-
-function gapBar(
-  gap: GapStop,
-  { firstDay, lastDay }: TimelinePeriod,
-  count: number,
-  x: (day: Day) => number,
-): Html {
-  const [first, last] = [
-    gap.firstDay < firstDay ? firstDay : gap.firstDay,
-    gap.lastDay > lastDay ? lastDay : gap.lastDay,
-  ]
-  const width = percent((dayNumber(first, last) + 1) / count)
-  return html`<rect class="hatched" x="${x(first)}%" y="0" width="${width}%" height="100%" />`
 }
 
 /** Number of items that entered Popular with each publication, by digest. */

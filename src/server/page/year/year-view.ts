@@ -3,7 +3,7 @@ import { applyRule, paramsOfRule, parseRule, describeRule } from '../../../domai
 import type { FeedRule } from '../../../domain/feed/subscription.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { formatInstant } from '../../../domain/time.ts'
-import type { Day, Instant } from '../../../domain/time.ts'
+import type { Instant } from '../../../domain/time.ts'
 import { atOfDay, momentAt } from '../../../domain/year/history/calendar.ts'
 import type { Moment, TimelineStop } from '../../../domain/year/history/calendar.ts'
 import { lastStops, periodWith } from '../../../domain/year/history/rank-history.ts'
@@ -27,7 +27,8 @@ import { proofPanel } from './proof-panel.ts'
 import type { Evidence } from './proof-panel.ts'
 import { notesOf } from './rows.ts'
 import { publicationsOfPeriod, timeline } from './timeline.ts'
-import { addressOfDays, gapNotice, isYear, parseMoments } from './time-travel.ts'
+import type { History } from './timeline.ts'
+import { gapNotice, parseMoments } from './time-travel.ts'
 import type { Moments } from './time-travel.ts'
 import { parseChartCount, yearChart } from './year-chart.ts'
 
@@ -35,19 +36,6 @@ import { parseChartCount, yearChart } from './year-chart.ts'
 interface ServedMoment {
   moment: Moment
   publication: ProvedPublication | null
-}
-
-/** The URL of the home page with the days of a form replaced by instants; null if there are none, or not valid ones. */
-export async function addressOfYear({ sources: { publications }, now, query }: View): Promise<string | null> {
-  if (!isYear(query)) return null
-  try {
-    const moments = parseMoments(query, now)
-    const isDay = Object.values(moments).some((moment) => typeof moment === 'string')
-    return isDay ? addressOfDays(moments, query, stopsOnce(await publications.entries()), now) : null
-  } catch {
-    // The section of the feed refuses for the same reason.
-    return null
-  }
 }
 
 /** Renders the Year of any time, its position in the history, and its proof. */
@@ -77,7 +65,7 @@ export async function yearContent(view: View, column: ColumnName | null): Promis
     stops,
     period,
     shown,
-    history: await historyOf(view.sources, period, shown),
+    ...(await historyOf(view.sources, period, shown)),
     evidence: { proved, log: await view.sources.log(), baseUrl: view.frame.baseUrl() },
     comparedWith: other?.moment.selected?.manifest.asOfDay ?? null,
   }
@@ -85,18 +73,18 @@ export async function yearContent(view: View, column: ColumnName | null): Promis
 }
 
 function renderOne(frame: Frame, { moment, publication }: ServedMoment): SectionContent {
-  const { view, column, rule, history, evidence } = frame
+  const { view, column, rule, lists, evidence } = frame
   const { query, now } = view
   // Without a requested time, a newest day that is not published yet is not a gap.
   const notice = query.params.has('at') || moment.due.is === 'gap' ? gapNotice(moment) : NOTHING
   if (!publication || !moment.selected)
-    return { status: 404, above: timelineOf(frame, moment), content: BEFORE_FIRST }
+    return { status: 404, above: timeline(frame, moment), content: BEFORE_FIRST }
   const envelope = envelopeOf(publication)
   const feed = envelope && (rule === null ? envelope.feed : applyRule(envelope.feed, rule))
-  const above = html`${timelineOf(frame, moment, proofPanel(moment.selected, evidence))} ${notice}`
+  const above = html`${timeline(frame, moment, proofPanel(moment.selected, evidence))} ${notice}`
   const content = html`${feed ? listsOf(frame, feed) : olderLayout(publication)}
-  ${'refused' in history ? withoutHistory(history.refused) : chartOf(frame, history)}
-  ${publicationLine(publication, now)} ${envelope ? coverageLine(envelope) : NOTHING}`
+  ${lists ? chartOf(frame, lists) : withoutHistory(frame)} ${publicationLine(publication, now)}
+  ${envelope ? coverageLine(envelope) : NOTHING}`
   const day = `Top of the 365 days to ${formatDay(publication.manifest.asOfDay)}`
   const shown = moment.due.is === 'gap' ? `Gap of ${formatDay(moment.dueDay)}, ${day}` : day
   const { asOfDay, publishedAt } = publication.manifest
@@ -112,8 +100,7 @@ function renderComparison(frame: Frame, served: readonly [ServedMoment, ServedMo
   const { view, column, rule, evidence } = frame
   const { query, now } = view
   const [then, later] = served.toSorted((a, b) => a.moment.at - b.moment.at) as [ServedMoment, ServedMoment]
-  const above = html`${timelineOf(frame, served[0].moment)} ${gapNotice(then.moment)}
-  ${gapNotice(later.moment)}`
+  const above = html`${timeline(frame, served[0].moment)} ${gapNotice(then.moment)} ${gapNotice(later.moment)}`
   const endLink = html`<p>${query.sectionLink('feed', { with: null }, 'End the comparison')}</p>`
   if (!then.publication || !later.publication)
     return { status: 404, above, content: html`${BEFORE_FIRST} ${endLink}` }
@@ -150,52 +137,36 @@ function difference(then: ProvedPublication, later: ProvedPublication, frame: Fr
 }
 
 /** The parts of the view that do not depend on whether it compares. */
-interface Frame {
-  view: View
+interface Frame extends History {
   column: ColumnName | null
   rule: FeedRule | null
   chartCount: number
-  stops: readonly TimelineStop[]
-  period: TimelinePeriod
   /** The stops up to the shown one, from which stays and the chart derive. */
   shown: readonly TimelineStop[]
-  history: History
+  /** Public code of the refusal if {@link History.lists} is null. */
+  refused: string
   evidence: Evidence
-  /** The day of the compared publication; null for none. */
-  comparedWith: Day | null
 }
 
-/** Lists of earlier publications; a refusal if they cannot be shown, which does not hide the shown publication. */
-type History = { lists: ListsByDigest } | { refused: string }
-
+/** Lists of earlier publications; a refusal does not hide the shown publication. */
 async function historyOf(
   { lists }: PageSources,
   period: TimelinePeriod,
   shown: readonly TimelineStop[],
-): Promise<History> {
+): Promise<Pick<Frame, 'lists' | 'refused'>> {
   try {
-    return { lists: await lists([...publicationsOfPeriod(period), ...manifestsOf(shown)]) }
+    return { lists: await lists([...publicationsOfPeriod(period), ...manifestsOf(shown)]), refused: '' }
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    return { refused: codeOf(ranksContract, error) }
+    return { lists: null, refused: codeOf(ranksContract, error) }
   }
 }
 
-function withoutHistory(code: string): Html {
-  return html`<p class="refusal">Earlier publications cannot be shown: <code>${code}</code>.</p>`
+function withoutHistory({ refused }: Frame): Html {
+  return html`<p class="refusal">Earlier publications cannot be shown: <code>${refused}</code>.</p>`
 }
 
-function timelineOf(
-  { view, stops, period, history, comparedWith }: Frame,
-  moment: Moment,
-  seal = NOTHING,
-): Html {
-  const { query, now } = view
-  const lists = 'lists' in history ? history.lists : null
-  return timeline({ moment, period, stops, lists, comparedWith, query, now }, seal)
-}
-
-function chartOf({ shown, chartCount, view, evidence }: Frame, { lists }: { lists: ListsByDigest }): Html {
+function chartOf({ shown, chartCount, view, evidence }: Frame, lists: ListsByDigest): Html {
   return yearChart(lastStops(shown, shown.length - 1, chartCount), lists, chartCount, {
     query: view.query,
     baseUrl: evidence.baseUrl,
@@ -203,10 +174,10 @@ function chartOf({ shown, chartCount, view, evidence }: Frame, { lists }: { list
 }
 
 function listsOf(frame: Frame, feed: YearEnvelope['feed']): Html {
-  const { rule, column, view, history } = frame
+  const { rule, column, view, lists } = frame
   if (rule !== null && isEmptyFeed(feed)) return NO_MATCH
-  const notes = 'lists' in history ? notesOf(frame, history.lists) : undefined
-  return feedColumns(feed, column, view.now, ORDERS.year, view.query, notes)
+  const notes = lists ? { notes: notesOf(frame, lists) } : {}
+  return feedColumns(feed, column, { now: view.now, order: ORDERS.year, query: view.query, ...notes })
 }
 
 function ruleText(rule: FeedRule | null): string {
