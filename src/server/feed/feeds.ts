@@ -58,7 +58,7 @@ export interface FeedHost {
   demo: boolean
 }
 
-const SORT_TITLES: Readonly<Record<LiveSort, string>> = {
+export const SORT_TITLES: Readonly<Record<LiveSort, string>> = {
   trending: 'trending now',
   day: 'the last 24 hours',
   week: 'the last 7 days',

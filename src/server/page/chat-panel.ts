@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import type { H3 } from 'h3'
 import { INTERESTS_MAX, PRE_PROMPT_MAX_LENGTH } from '../../domain/agent/bounds.ts'
-import type { LANGUAGES, TONES } from '../../domain/agent/chat-request.ts'
+import { TONES } from '../../domain/agent/chat-request.ts'
+import type { LANGUAGES } from '../../domain/agent/chat-request.ts'
 import { parseKey } from '../../domain/feed/search/search.ts'
 import type { ItemTrend } from '../../domain/feed/search/search.ts'
 import { once } from '../../domain/once.ts'
@@ -132,17 +133,15 @@ const LANGUAGE_TITLES: Readonly<Record<(typeof LANGUAGES)[number], string>> = {
   ru: 'Russian',
 }
 
-const TONE_TITLES: Readonly<Record<(typeof TONES)[number], string>> = {
-  neutral: 'neutral',
-  casual: 'casual',
-  terse: 'terse',
-}
-
 const SETTINGS = html`<details class="chat-settings">
   <summary>Settings</summary>
   <form id="chat-settings">
     ${selectField('Language of answers', 'preferredLanguage', Object.entries(LANGUAGE_TITLES))}
-    ${selectField('Tone', 'tone', Object.entries(TONE_TITLES))}
+    ${selectField(
+      'Tone',
+      'tone',
+      TONES.map((tone) => [tone, tone]),
+    )}
     <label
       >About you
       <textarea name="prePrompt" rows="2" maxlength="${PRE_PROMPT_MAX_LENGTH}"></textarea>

@@ -8,6 +8,7 @@ import type { LiveSort } from '../../domain/feed/live-sort.ts'
 import { parseQuery } from '../../domain/wire-format.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { DAY_MS, dayOf, formatInstant, minuteSeenFrom } from '../../domain/time.ts'
+import { SORT_TITLES } from '../feed/feeds.ts'
 import { liveContract } from '../feed/live-routes.ts'
 import { parseFeed } from '../feed/proved-snapshots.ts'
 import { invalidValues } from '../route.ts'
@@ -87,12 +88,7 @@ function introduction(now: Instant): Html {
   </p>`
 }
 
-const PERIOD_ABOUT: Readonly<Record<LiveSort, string>> = {
-  trending: 'rising now; weight halves every six hours',
-  day: 'the last 24 hours',
-  week: 'the last 7 days',
-  month: 'the last 30 days',
-}
+const PERIOD_ABOUT = { ...SORT_TITLES, trending: 'rising now; weight halves every six hours' }
 
 /** The section of the feed: live periods from the newest snapshot, the Year of any time from its publications. */
 function feedSection(view: View): Promise<Section | null> {

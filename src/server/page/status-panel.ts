@@ -27,8 +27,8 @@ interface Fact {
 
 interface FactSource {
   label: string
-  read(sources: PageSources, now: Instant): Promise<Fact>
-  refusalOf(error: unknown): SectionRefusal
+  read: (sources: PageSources, now: Instant) => Promise<Fact>
+  refusalOf: (error: unknown) => SectionRefusal
 }
 
 /** The status on the home page: one line with the worst fact, which opens to all facts. */
@@ -60,19 +60,16 @@ const STATUS = {
   refusalOf: () => ({ status: 500, code: 'internal_error', when: 'an unexpected error' }),
 }
 
-interface LabelledFact extends Fact {
-  label: string
-}
+type LabelledFact = Fact & Pick<FactSource, 'label'>
 
 /** Reads the facts independently; one that cannot be read shows its error. */
 function readFacts({ sources, now, log }: View): Promise<LabelledFact[]> {
   return Promise.all(
-    FACTS.map(async (fact): Promise<LabelledFact> => {
-      const { label } = fact
+    FACTS.map(async ({ label, read, refusalOf }): Promise<LabelledFact> => {
       try {
-        return { label, ...(await fact.read(sources, now)) }
+        return { label, ...(await read(sources, now)) }
       } catch (error) {
-        const { code, when, expected = false } = fact.refusalOf(error)
+        const { code, when, expected = false } = refusalOf(error)
         if (!expected) log.error({ code, fact: label, err: error }, 'status without a fact')
         return { label, level: 'bad', value: html`<code>${code}</code>`, detail: codeSpans(when) }
       }

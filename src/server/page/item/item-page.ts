@@ -23,31 +23,24 @@ import {
   chartFigure,
   numbersTable,
 } from './year-ranks.ts'
-import type { YearRecord, ChartRow } from './year-ranks.ts'
-
-/** What the sections of the page are rendered from; each section that needs a failed read shows why it failed. */
-interface ItemReads {
-  trend: Promise<ItemTrend>
-  year: Promise<YearRecord>
-}
+import type { NumbersRow, YearRecord } from './year-ranks.ts'
 
 /** `/item?key=…`: where an item stands, how it moved, its links, and similar items (docs/page.md). */
 export const ITEM_PAGE: SectionPage = {
   path: ITEM_PATH,
   query: { known: ['key', 'at'], linksRepeatQuery: false },
   async render(view) {
-    const reads: ItemReads = {
-      trend: Promise.resolve().then(() => view.sources.search.itemTrend(parseKey(view.query.params))),
-      year: readYearRecord(view),
-    }
-    const [trend, year] = await Promise.all([orNull(reads.trend), orNull(reads.year)])
-    const item = await itemSection(view, reads, year)
+    // Each section that needs a failed read shows why it failed.
+    const readTrend = Promise.resolve().then(() => view.sources.search.itemTrend(parseKey(view.query.params)))
+    const readYear = readYearRecord(view)
+    const [trend, year] = await Promise.all([orNull(readTrend), orNull(readYear)])
+    const item = await itemSection(view, readTrend, year)
     // Without a key, one refusal says so.
     const others =
       item?.status === 400
         ? []
         : await Promise.all([
-            yearRanksSection(view, reads),
+            yearRanksSection(view, readYear, trend !== null),
             dailyRanksSection(view, trend, !(year && hasYearChart(year))),
             similarSection(view),
           ])
@@ -70,7 +63,7 @@ function orNull<T>(read: Promise<T>): Promise<T | null> {
 /** Where an item stands, and its links. */
 function itemSection(
   view: View,
-  { trend: reading }: ItemReads,
+  reading: Promise<ItemTrend>,
   year: YearRecord | null,
 ): Promise<Section | null> {
   return section(
@@ -208,17 +201,12 @@ function bestDay(days: readonly ObservedDay[]): Html {
 
 function table(days: readonly ObservedDay[], caption: string, source: string): Html {
   const unit = unitOf(source)
-  return numbersTable<ObservedDay>({
-    id: 'daily-ranks',
-    caption,
-    series: [
-      { title: 'Rank', valueOf: ({ rank }) => rank },
-      { title: 'of', valueOf: ({ of }) => of },
-      { title: unit.charAt(0).toUpperCase() + unit.slice(1), valueOf: ({ points }) => points },
-      { title: 'Comments', valueOf: ({ comments }) => comments },
-    ],
-    rows: days.flatMap((day, index) => [...unobservedDays(days[index - 1], day), { day: day.day, row: day }]),
-  })
+  const heads = ['Rank', 'of', unit.charAt(0).toUpperCase() + unit.slice(1), 'Comments']
+  const rows = days.flatMap((each, index): NumbersRow[] => [
+    ...unobservedDays(days[index - 1], each),
+    { days: each.day, numbers: [each.rank, each.of, each.points, each.comments] },
+  ])
+  return numbersTable('daily-ranks', caption, heads, rows)
 }
 
 /** The ranks and numbers of every day from the first to the last one; a day without an observation breaks the lines. */
@@ -239,7 +227,7 @@ function dailyChart(days: readonly ObservedDay[], caption: string, source: strin
   }
 }
 
-function unobservedDays(previous: ObservedDay | undefined, { day }: ObservedDay): ChartRow<ObservedDay>[] {
+function unobservedDays(previous: ObservedDay | undefined, { day }: ObservedDay): NumbersRow[] {
   if (!previous) return []
   const [first, last] = [addDays(previous.day, 1), addDays(day, -1)]
   if (first > last) return []

@@ -1,8 +1,6 @@
 import { COLUMNS, COLUMN_NAMES } from '../../../domain/feed/columns.ts'
 import { parseKey } from '../../../domain/feed/search/search.ts'
-import type { ItemTrend } from '../../../domain/feed/search/search.ts'
 import { onceFor } from '../../../domain/once.ts'
-import { Refusal } from '../../../domain/refusal.ts'
 import { formatInstant, addDays } from '../../../domain/time.ts'
 import type { Day, Instant } from '../../../domain/time.ts'
 import { atOfStop, momentAt } from '../../../domain/year/history/calendar.ts'
@@ -34,7 +32,7 @@ function shownStops({ stops, stopIndex }: YearRecord): readonly TimelineStop[] {
 }
 
 /** The ranks of an item in the shown publications, with the days without a rank and their reason. */
-const rowsOf = onceFor((record: YearRecord): readonly ChartRow<YearPosition>[] =>
+const rowsOf = onceFor((record: YearRecord): readonly YearRow[] =>
   shownStops(record).map((stop) =>
     stop.kind === 'gap' ? gapRow(stop) : rankRow(record, stop.item.manifest),
   ),
@@ -45,35 +43,38 @@ export function hasYearChart(record: YearRecord): boolean {
   return rowsOf(record).filter((row) => 'row' in row).length > 1
 }
 
-/** An item's rank in each publication of the Year, as a chart and a folded table. */
+/**
+ * An item's rank in each publication of the Year, as a chart and a folded table.
+ *
+ * @param isStored false if the item itself cannot be shown, which the first section of the page says
+ */
 export function yearRanksSection(
   view: View,
-  reads: { year: Promise<YearRecord>; trend: Promise<ItemTrend> },
+  year: Promise<YearRecord>,
+  isStored: boolean,
 ): Promise<Section | null> {
-  const { now, query } = view
   return section(view, { id: 'year-ranks', title: 'In the Top Year', refusalOf: refusalOfYear }, async () => {
-    const record = await reads.year
-    const { key, stops, stopIndex, manifests, lists } = record
+    const record = await year
+    const { key, stops, manifests, lists } = record
     const rows = rowsOf(record)
-    const links = pageLinks(stops, stopIndex, now)
+    const links = pageLinks(view, record)
     const listed = rows.flatMap((row) => ('row' in row ? [row] : []))
-    if (listed.length === 0 && (links.length === 0 || !(await isStored(reads.trend)))) return null
+    if (listed.length === 0 && (links.length === 0 || !isStored)) return null
     const shown = shownStops(record)
     const folded = foldAbsent(rows)
     const chart = hasYearChart(record) ? itemChartOf(shown, lists, key) : null
     const stays = staysIn(manifests, record, manifests[0] === manifestsOf(stops)[0])
-    const pages = links.map(({ at, text }) => query.sectionLink('year-ranks', { at }, text))
     const share = listed.length > 0 ? shareItem(view.frame.baseUrl(), key, manifestsOf(shown)) : NOTHING
     return html`${chart === null ? NOTHING : chartFigure({ ...chart, heading: 'Rank in the Top Year' })}
     ${stays} ${fewRanks(listed, folded)} ${folded.length > 1 ? table(folded) : NOTHING}
-    ${pages.length > 0 ? html`<p>${pages}</p>` : NOTHING} ${share}`
+    ${links.length > 0 ? html`<p>${links}</p>` : NOTHING} ${share}`
   })
 }
 
 /** What stands in place of a chart of less than two ranks, unless the table says it. */
 function fewRanks(
   [only, ...others]: readonly { day: Day; row: YearPosition }[],
-  folded: readonly ChartRow<YearPosition>[],
+  folded: readonly YearRow[],
 ): Html {
   if (others.length > 0) return NOTHING
   if (only)
@@ -92,26 +93,16 @@ function staysIn(manifests: readonly Manifest[], { lists, key }: YearRecord, isS
   return stays.length === 0 ? NOTHING : html`<p class="stay">${stays.join('; ')}.</p>`
 }
 
-/** False if no item with a key is stored; the first section of the page says so. */
-async function isStored(trend: Promise<ItemTrend>): Promise<boolean> {
-  try {
-    await trend
-    return true
-  } catch (error) {
-    return !(error instanceof Refusal && error.code === 'item_not_found')
-  }
-}
-
 /** Offers the shown ranks to other pages, as of the newest publication among them. */
 function shareItem(baseUrl: string, key: string, shown: readonly Manifest[]): Html {
   const newest = shown.at(-1)
   if (!newest) return NOTHING
   const params = { key, at: formatInstant(newest.publishedAt) }
   const chart = { path: ITEM_CHART_PATH, params, alt: `Ranks of ${key} in the Year up to ${newest.asOfDay}` }
-  return shareBox({ baseUrl, path: withQuery(ITEM_PATH, params), chart })
+  return shareBox(baseUrl, withQuery(ITEM_PATH, params), chart)
 }
 
-function rankRow(record: YearRecord, manifest: Manifest): ChartRow<YearPosition> {
+function rankRow(record: YearRecord, manifest: Manifest): YearRow {
   const { algorithmVersion, asOfDay } = manifest
   const position = positionIn(record, manifest)
   if (position === undefined)
@@ -120,8 +111,8 @@ function rankRow(record: YearRecord, manifest: Manifest): ChartRow<YearPosition>
 }
 
 /** Joins consecutive days without a rank for the same reason to one row. */
-function foldAbsent(rows: readonly ChartRow<YearPosition>[]): ChartRow<YearPosition>[] {
-  const folded: ChartRow<YearPosition>[] = []
+function foldAbsent(rows: readonly YearRow[]): YearRow[] {
+  const folded: YearRow[] = []
   for (const row of rows) {
     const last = folded.at(-1)
     if (last && 'reason' in last && 'reason' in row && last.reason === row.reason && row.reason === ABSENT)
@@ -133,36 +124,30 @@ function foldAbsent(rows: readonly ChartRow<YearPosition>[]): ChartRow<YearPosit
 
 const ABSENT = 'not in the first hundred'
 
-function gapRow(stop: TimelineStop): ChartRow<YearPosition> {
+function gapRow(stop: TimelineStop): YearRow {
   return { days: daysOf(stop), reason: 'gap: nothing was published' }
 }
 
-function table(rows: readonly ChartRow<YearPosition>[]): Html {
-  return numbersTable<YearPosition>({
-    id: 'year-ranks-table',
-    caption: 'Rank in the Top Year, by as-of day',
-    series: [
-      { title: 'In its list', valueOf: ({ rank }) => rank },
-      { title: 'In Popular', valueOf: ({ popular }) => popular },
-      { title: 'Points', valueOf: ({ points }) => points },
-    ],
-    rows,
-  })
+function table(rows: readonly YearRow[]): Html {
+  return numbersTable(
+    'year-ranks-table',
+    'Rank in the Top Year, by as-of day',
+    ['In its list', 'In Popular', 'Points'],
+    rows.map((each) =>
+      'reason' in each
+        ? each
+        : { days: each.day, numbers: [each.row.rank, each.row.popular, each.row.points] },
+    ),
+  )
 }
 
 /** Links to earlier and later publications. */
-function pageLinks(
-  stops: readonly TimelineStop[],
-  place: number,
-  now: Instant,
-): { at: string; text: string }[] {
-  const earlier = stops[place - STOPS_PER_PAGE]
-  const later =
-    place < stops.length - 1 ? stops[Math.min(place + STOPS_PER_PAGE, stops.length - 1)] : undefined
-  return [
-    ...(earlier ? [{ at: atOfStop(earlier, now), text: 'Earlier' }] : []),
-    ...(later ? [{ at: atOfStop(later, now), text: 'Later' }] : []),
-  ]
+function pageLinks({ query, now }: View, { stops, stopIndex }: YearRecord): Html[] {
+  const linkTo = (stop: TimelineStop | undefined, text: string): Html[] =>
+    stop ? [query.sectionLink('year-ranks', { at: atOfStop(stop, now) }, text)] : []
+  const last = stops.length - 1
+  const later = stopIndex < last ? stops[Math.min(stopIndex + STOPS_PER_PAGE, last)] : undefined
+  return [...linkTo(stops[stopIndex - STOPS_PER_PAGE], 'Earlier'), ...linkTo(later, 'Later')]
 }
 
 /** The ranks of one item in the publications up to the requested moment. */
@@ -253,22 +238,8 @@ function isWholeRecord({ stops, manifests, lists }: YearRecord, firstDay: Day | 
   return possible.every((manifest) => manifests.includes(manifest) && lists.get(manifest.sha256))
 }
 
-/** A column of numbers by day. */
-interface Series<Row> {
-  title: string
-  valueOf: (row: Row) => number | null
-}
-
-/** A day with numbers, or days without numbers and the reason. */
-export type ChartRow<Row> = { day: Day; row: Row } | { days: string; reason: string }
-
-interface NumbersTable<Row> {
-  /** Id of the table. */
-  id: string
-  caption: string
-  series: readonly Series<Row>[]
-  rows: readonly ChartRow<Row>[]
-}
+/** A day of an item, or days without it and the reason. */
+type YearRow = { day: Day; row: YearPosition } | { days: string; reason: string }
 
 /** Renders the ranks of an item over time as a picture in the colours of the page. */
 export function chartFigure(chart: Omit<ItemChart, 'theme'>): Html {
@@ -276,8 +247,21 @@ export function chartFigure(chart: Omit<ItemChart, 'theme'>): Html {
   return html`<figure class="over-time">${svg}</figure>`
 }
 
-/** Renders numbers by day as a folded table. Days without an observation are separate rows. */
-export function numbersTable<Row>({ id, caption, series, rows }: NumbersTable<Row>): Html {
+/** Numbers of a day, or days without any and the reason. */
+export type NumbersRow =
+  { days: string; numbers: readonly (number | null)[] } | { days: string; reason: string }
+
+/**
+ * Renders numbers by day as a folded table. Days without an observation are separate rows.
+ *
+ * @param heads of the columns of numbers
+ */
+export function numbersTable(
+  id: string,
+  caption: string,
+  heads: readonly string[],
+  rows: readonly NumbersRow[],
+): Html {
   return html`<details class="folded">
     <summary>${caption}, as a table</summary>
     <div class="wide rows" tabindex="0" role="group" aria-label="${caption}">
@@ -288,26 +272,25 @@ export function numbersTable<Row>({ id, caption, series, rows }: NumbersTable<Ro
         <thead>
           <tr>
             <th scope="col">Day</th>
-            ${series.map(({ title }) => html`<th scope="col" class="number">${title}</th>`)}
+            ${heads.map((title) => html`<th scope="col" class="number">${title}</th>`)}
           </tr>
         </thead>
         <tbody>
-          ${rows.map((chartRow) => rowOf(chartRow, series))}
+          ${rows.map((row) => rowOf(row, heads.length))}
         </tbody>
       </table>
     </div>
   </details>`
 }
 
-function rowOf<Row>(chartRow: ChartRow<Row>, series: readonly Series<Row>[]): Html {
-  if ('reason' in chartRow)
+function rowOf(row: NumbersRow, width: number): Html {
+  if ('reason' in row)
     return html`<tr class="absent">
-      <th scope="row">${chartRow.days}</th>
-      <td colspan="${series.length}">${chartRow.reason}</td>
+      <th scope="row">${row.days}</th>
+      <td colspan="${width}">${row.reason}</td>
     </tr>`
-  const numbers = series.map(({ valueOf }) => valueOf(chartRow.row))
   return html`<tr>
-    <th scope="row">${chartRow.day}</th>
-    ${numbers.map((number) => html`<td>${number === null ? '–' : formatCount(number)}</td>`)}
+    <th scope="row">${row.days}</th>
+    ${row.numbers.map((number) => html`<td>${number === null ? '–' : formatCount(number)}</td>`)}
   </tr>`
 }

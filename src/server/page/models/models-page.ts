@@ -123,12 +123,11 @@ function recommendation({ models: [first], seed, stale, updatedAt, baseUrl }: To
     </p>`
 }
 
+const LIST = new Intl.ListFormat('en-GB')
+
 /** Joins phrases: `one, two and three`. */
 function enumerated(phrases: readonly Html[]): Html {
-  return html`${phrases.map((phrase, index) => {
-    if (index === 0) return phrase
-    return html`${index === phrases.length - 1 ? ' and ' : ', '}${phrase}`
-  })}`
+  return { html: LIST.format(phrases.map((phrase) => phrase.html)) }
 }
 
 /** Addresses that explain a measurement. */
@@ -147,15 +146,12 @@ function measuredFacts({ healthStatus, toolUse, evalSummary }: RankedModel): Htm
   const called = { proven: 'called a tool', disproven: 'called no tool', unknown: undefined }[toolUse]
   const age = cacheAgeDays === undefined ? '' : ` ${formatCounted(cacheAgeDays, 'days')} ago`
   const solved = status === 'not_evaluated' ? undefined : `solved ${passed} of ${total} tasks${age}`
-  return [
-    ...linked(answered, MEANINGS.format),
-    ...linked(called, MEANINGS.tool),
-    ...linked(solved, MEANINGS.tasks),
-  ]
-}
-
-function linked(text: string | undefined, href: string): Html[] {
-  return text === undefined ? [] : [html`<a href="${href}">${text}</a>`]
+  const facts = [
+    [answered, MEANINGS.format],
+    [called, MEANINGS.tool],
+    [solved, MEANINGS.tasks],
+  ] as const
+  return facts.flatMap(([text, href]) => (text === undefined ? [] : [html`<a href="${href}">${text}</a>`]))
 }
 
 function contextFact({ contextLength }: RankedModel): Html {

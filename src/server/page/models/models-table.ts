@@ -32,8 +32,8 @@ const COLUMNS = {
   rank: { title: 'Rank', order: 'ascending', valueOf: ({ model }) => model.rank },
   name: { title: 'Model', order: 'ascending', valueOf: ({ model }) => model.name.toLowerCase() },
   tasks: { title: 'Tasks', order: 'descending', valueOf: ({ model }) => tasksSolved(model) },
-  format: { title: 'Format', order: 'descending', valueOf: ({ model }) => rankOfMark(formatMark(model)) },
-  tool: { title: 'Tool', order: 'descending', valueOf: ({ model }) => rankOfMark(toolMark(model)) },
+  format: { title: 'Format', order: 'descending', valueOf: ({ model }) => formatMark(model) },
+  tool: { title: 'Tool', order: 'descending', valueOf: ({ model }) => toolMark(model) },
   response: { title: 'Response', order: 'ascending', valueOf: ({ model }) => model.latencyMs },
   success: { title: '14 days', order: 'descending', valueOf: ({ record }) => successOf(record) },
   context: { title: 'Context', order: 'descending', valueOf: ({ model }) => model.contextLength },
@@ -127,15 +127,11 @@ function row({ model, record }: TableRow, isChosen: boolean, slowestMs: number, 
   </tr>`
 }
 
-/** The result of a test; null if there was none. */
-type Mark = boolean | null
-
-function rankOfMark(mark: Mark): number | null {
-  return mark === null ? null : Number(mark)
-}
+/** The result of a test, 1 if it was passed; null if there was none. */
+type Mark = number | null
 
 function markOf(mark: Mark, text: string): Html {
-  const [symbol, kind] = mark === null ? ['–', 'plain'] : mark ? ['✓', 'good'] : ['✕', 'bad']
+  const [symbol, kind] = mark === null ? ['–', 'plain'] : mark === 1 ? ['✓', 'good'] : ['✕', 'bad']
   return html`<span class="${kind}" title="${text}"
     ><span aria-hidden="true">${symbol}</span><span class="unseen">${text}</span></span
   >`
@@ -147,7 +143,7 @@ const FAILURES: Readonly<Record<string, string>> = {
 }
 
 function formatMark({ healthStatus }: RankedModel): Mark {
-  return healthStatus === 'not_probed' ? null : healthStatus === 'passed'
+  return healthStatus === 'not_probed' ? null : Number(healthStatus === 'passed')
 }
 
 function formatText({ healthStatus }: RankedModel): string {
@@ -158,7 +154,7 @@ function formatText({ healthStatus }: RankedModel): string {
 }
 
 function toolMark({ toolUse }: RankedModel): Mark {
-  return toolUse === 'unknown' ? null : toolUse === 'proven'
+  return toolUse === 'unknown' ? null : Number(toolUse === 'proven')
 }
 
 function toolText({ toolUse, supportsTools }: RankedModel): string {

@@ -1,4 +1,4 @@
-import { addDays, formatInstant, parseDay } from '../../../domain/time.ts'
+import { addDays, formatInstant } from '../../../domain/time.ts'
 import type { Instant, Day } from '../../../domain/time.ts'
 import type { TimelineItem } from '../../../domain/year/chain.ts'
 import { selectableItems } from '../../../domain/year/history/calendar.ts'
@@ -21,6 +21,7 @@ import { storiesOf } from '../feed-columns.ts'
 import { storyRow } from '../story-row.ts'
 import type { Story } from '../story-row.ts'
 import { NEW } from './comparison.ts'
+import { NO_PUBLICATION, parsePastDay } from './time-travel.ts'
 
 const TITLE = 'Changes of the Year'
 
@@ -44,8 +45,7 @@ export function sinceSection(view: View, place: 'home' | 'page'): Promise<Sectio
   const { sources, now, query } = view
   const headingLevel = place === 'home' ? 2 : 1
   return section(view, { id: 'since', title: TITLE, headingLevel, refusalOf }, async () => {
-    const { timeline } = await sources.publications.entries()
-    const published = selectableItems(timeline).filter(({ manifest }) => manifest.publishedAt <= now)
+    const published = await publishedItems(view)
     const newest = published.at(-1)
     if (!newest) return place === 'home' ? NOTHING : NO_PUBLICATION
     const seen = published.find((item) => nameOf(item) === query.params.get(SINCE_PARAM))
@@ -79,9 +79,12 @@ export function sinceSection(view: View, place: 'home' | 'page'): Promise<Sectio
 
 const refusalOf = refusalsOf(ranksContract)
 
-const NO_PUBLICATION = html`<p class="empty">Nothing has been published yet.</p>`
-
 const NO_CHANGE = html`<p>No publication of the Year since then.</p>`
+
+async function publishedItems({ sources, now }: View): Promise<TimelineItem[]> {
+  const { timeline } = await sources.publications.entries()
+  return selectableItems(timeline).filter(({ manifest }) => manifest.publishedAt <= now)
+}
 
 /** The name by which a browser remembers a publication: position in its ledger and digest. */
 function nameOf({ seq, manifest }: TimelineItem): string {
@@ -166,8 +169,7 @@ function hrefOf(day: Day): string {
 export async function missedContent(view: View): Promise<SectionContent> {
   const { sources, now, query } = view
   const since = parseSince(query.params, now)
-  const { timeline } = await sources.publications.entries()
-  const published = selectableItems(timeline).filter(({ manifest }) => manifest.publishedAt <= now)
+  const published = await publishedItems(view)
   const days = new Map(published.map(({ manifest }) => [manifest.asOfDay, manifest]))
   const manifests = [...days.values()].filter(({ asOfDay }) => asOfDay >= since)
   const form = sinceForm(since, now)
@@ -177,7 +179,7 @@ export async function missedContent(view: View): Promise<SectionContent> {
     return {
       status: 200,
       title,
-      content: html`${form} ${first === undefined ? NO_ARCHIVE : nothingSince(since)}`,
+      content: html`${form} ${first === undefined ? NO_PUBLICATION : nothingSince(since)}`,
     }
   const lists = await sources.lists(manifests)
   const years = manifests.flatMap(({ asOfDay, sha256 }) => {
@@ -218,9 +220,8 @@ function topStories(years: readonly YearTops<ListedItem>[]): { story: Story; not
 
 /** @throws Refusal `invalid_since` */
 function parseSince(params: URLSearchParams, now: Instant): Day {
-  const [text = '', ...more] = params.getAll(SINCE_PARAM)
-  const day = more.length === 0 ? parseDay(text) : null
-  if (day === null || day > lastCompleteDay(now) || day < firstDay(now)) throw new Refusal('invalid_since')
+  const day = parsePastDay(params, SINCE_PARAM, now)
+  if (day === null || day < firstDay(now)) throw new Refusal('invalid_since')
   return day
 }
 
@@ -279,11 +280,6 @@ function daysNote({ best, column, item }: TopItem<ListedItem>, days: readonly Da
 function shortDay(day: Day): string {
   return formatDay(day).slice(0, -' 2026'.length)
 }
-
-const NO_ARCHIVE = html`<p class="empty">
-  Nothing has been published yet, so no day can be looked up. Import signals, then run
-  <code>dash publish-year</code>.
-</p>`
 
 function nothingSince(since: Day): Html {
   return html`<p class="empty">No publication of the Year covers a day since ${formatDay(since)}.</p>`

@@ -50,14 +50,17 @@ function parseMoment(
   code: string,
   now: Instant,
 ): Moments['at'] {
-  if (params.has(dayName)) {
-    const [text = '', ...more] = params.getAll(dayName)
-    const day = more.length === 0 ? parseDay(text) : null
-    if (day === null || day > lastCompleteDay(now))
-      throw invalidParameter('invalid_day', dayName, params.getAll(dayName))
-    return day
-  }
-  return parseTime(params, name, code, now)
+  if (!params.has(dayName)) return parseTime(params, name, code, now)
+  const day = parsePastDay(params, dayName, now)
+  if (day === null) throw invalidParameter('invalid_day', dayName, params.getAll(dayName))
+  return day
+}
+
+/** Null unless the parameter is one complete day. */
+export function parsePastDay(params: URLSearchParams, name: string, now: Instant): Day | null {
+  const [text = '', ...more] = params.getAll(name)
+  const day = more.length === 0 ? parseDay(text) : null
+  return day !== null && day <= lastCompleteDay(now) ? day : null
 }
 
 /** Parses an instant as in the history interface; null if missing. @throws Refusal with the code */
@@ -214,3 +217,7 @@ export function daysOf(stop: TimelineStop): string {
   const [first, last] = [firstDayOf(stop), lastDayOf(stop)]
   return first === last ? first : `${first} to ${last}`
 }
+
+export const NO_PUBLICATION = html`<p class="empty">
+  Nothing has been published yet. Import signals, then run <code>dash publish-year</code>.
+</p>`

@@ -63,7 +63,19 @@ export function yearChart(
         <a href="${withQuery(CHART_PATH, { ...params, theme: 'light' })}">SVG</a>
       </p>
     </figcaption>
-    ${chartImages({ path: CHART_PATH, params, alt: name }, { width: 936, height: 30 + top * 24 + 12 })}
+    <div class="wide" tabindex="0" role="group" aria-label="${name}, chart">
+      ${CHART_THEMES.map(
+        (theme) =>
+          html`<img
+            class="in-${theme}"
+            src="${withQuery(CHART_PATH, { ...params, theme })}"
+            alt="${name}; the table below has the same numbers"
+            loading="lazy"
+            width="936"
+            height="${30 + top * 24 + 12}"
+          />`,
+      )}
+    </div>
     <details>
       <summary>The same numbers as a table</summary>
       <div class="wide rows" tabindex="0" role="group" aria-label="${name}">
@@ -91,65 +103,30 @@ export function yearChart(
         </table>
       </div>
     </details>
-    ${shareBox({
-      baseUrl,
-      path: withQuery('/', { sort: 'year', at }),
-      chart: { path: CHART_PATH, params, alt: name },
-    })}
+    ${shareBox(baseUrl, withQuery('/', { sort: 'year', at }), { path: CHART_PATH, params, alt: name })}
   </figure>`
-}
-
-/** A chart in both themes, of which the stylesheet shows one. */
-function chartImages({ path, params, alt }: SharedChart, { width, height }: Size): Html {
-  return html`<div class="wide" tabindex="0" role="group" aria-label="${alt}, chart">
-    ${CHART_THEMES.map(
-      (theme) =>
-        html`<img
-          class="in-${theme}"
-          src="${withQuery(path, { ...params, theme })}"
-          alt="${alt}; the table below has the same numbers"
-          loading="lazy"
-          width="${width}"
-          height="${height}"
-        />`,
-    )}
-  </div>`
-}
-
-interface Size {
-  width: number
-  height: number
 }
 
 function dayOf({ firstDay, lastDay }: BumpColumn): string {
   return firstDay === lastDay ? firstDay.slice(5) : `${firstDay.slice(5)} to ${lastDay.slice(5)}`
 }
 
-/** A chart: its path, its query without a theme, and its description. */
-interface SharedChart {
-  path: string
-  params: Readonly<Record<string, string>>
-  alt: string
-}
-
-/** What a view offers to other pages. */
-interface Shared {
-  baseUrl: string
-  /** Path and query of the view at this moment. */
-  path: string
-  /** A chart of the same moment. */
-  chart: SharedChart
-}
-
 /**
- * A link to this moment, and its chart for other pages: in Markdown, and in HTML for both themes. The chart of a time stays
- * the same while no publication is added before it.
+ * A link to a view at this moment, and its chart for other pages: in Markdown, and in HTML for both themes. The chart of a
+ * time stays the same while no publication is added before it.
+ *
+ * @param view path and query of the view
+ * @param chart path of the chart, its query without a theme, and its description
  */
-export function shareBox({ baseUrl, path, chart }: Shared): Html {
+export function shareBox(
+  baseUrl: string,
+  view: string,
+  chart: { path: string; params: Readonly<Record<string, string>>; alt: string },
+): Html {
   const [light, dark] = CHART_THEMES.map(
     (theme) => baseUrl + withQuery(chart.path, { ...chart.params, theme }),
   ) as [string, string]
-  const link = baseUrl + path
+  const link = baseUrl + view
   const picture = html`<a href="${link}"
     ><picture
       ><source media="(prefers-color-scheme: dark)" srcset="${dark}" />

@@ -28,7 +28,7 @@ import type { Evidence } from './proof-panel.ts'
 import { notesOf } from './rows.ts'
 import { publicationsOfPeriod, timeline } from './timeline.ts'
 import type { History } from './timeline.ts'
-import { gapNotice, parseMoments } from './time-travel.ts'
+import { NO_PUBLICATION, gapNotice, parseMoments } from './time-travel.ts'
 import type { Moments } from './time-travel.ts'
 import { parseChartCount, yearChart } from './year-chart.ts'
 
@@ -214,8 +214,4 @@ const BEFORE_FIRST = html`<p class="refusal" role="alert">
 
 const ONE_PUBLICATION = html`<p class="notice" role="note">
   Both times have the same publication, byte for byte: nothing differs.
-</p>`
-
-const NO_PUBLICATION = html`<p class="empty">
-  Nothing has been published yet. Import signals, then run <code>dash publish-year</code>.
 </p>`
