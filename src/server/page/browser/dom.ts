@@ -70,3 +70,13 @@ export async function copy(text: string): Promise<string> {
     return 'The browser blocked copying; select the text instead.'
   }
 }
+
+/** Reads a page of this server; null if the server cannot be reached or refuses. */
+export async function fetchPage(href: string): Promise<Document | null> {
+  try {
+    const response = await fetch(href)
+    return response.ok ? new DOMParser().parseFromString(await response.text(), 'text/html') : null
+  } catch {
+    return null
+  }
+}

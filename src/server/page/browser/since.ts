@@ -1,11 +1,13 @@
 import { minuteSeenFrom } from '../../../domain/time.ts'
-import { store, stored, make } from './dom.ts'
+import { fetchPage, make, store, stored } from './dom.ts'
 
 /** Storage of the publications that this browser saw: the newest one, and the newest one of the visit before. */
 const STORED = 'dash-seen'
 
 /** Name of a publication: position in its ledger and digest, so that no position of another archive is mistaken for it. */
 const NAME = /^\d{1,9}-[0-9a-f]{64}$/
+
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 /** Publication time of the one seen at the last visit; null for a first visit. */
 let lastVisit: Promise<string | null> = Promise.resolve(null)
@@ -15,7 +17,7 @@ export function setUpSince() {
   const panel = document.querySelector('#since .since')
   const newest = panel?.getAttribute('data-newest') ?? ''
   if (!panel || !NAME.test(newest)) return
-  const { before, isNew } = lastSeen(STORED, newest, isName)
+  const { before, isNew } = lastSeen(STORED, newest, NAME)
   if (before === null) return
   lastVisit = fetchSince(before).then((response) => {
     if (response === null) return null
@@ -26,20 +28,10 @@ export function setUpSince() {
   })
 }
 
-/**
- * The panel of changes since a publication.
- *
- * @returns null if the server does not know the publication or cannot be reached
- */
+/** The panel of changes since a publication; null if the server does not know that or cannot be reached. */
 async function fetchSince(name: string): Promise<Element | null> {
-  try {
-    const response = await fetch(`/since?since=${name}`)
-    const page = new DOMParser().parseFromString(await response.text(), 'text/html')
-    const panel = page.querySelector('#since .since')
-    return response.ok && panel?.getAttribute('data-base') === name ? document.adoptNode(panel) : null
-  } catch {
-    return null
-  }
+  const panel = (await fetchPage(`/since?since=${name}`))?.querySelector('#since .since')
+  return panel?.getAttribute('data-base') === name ? document.adoptNode(panel) : null
 }
 
 /** Counts the changes in the title until the panel is opened. */
@@ -97,26 +89,23 @@ function showMark(mark: Element, rank: number, before: number | null | undefined
   mark.textContent = text
 }
 
-function isName(value: unknown) {
-  return typeof value === 'string' && NAME.test(value)
-}
-
 /**
  * Keeps the newest version of something that this browser saw, and the one before.
  *
  * @param key key of the storage
  * @param newest the shown version
+ * @param form of a version
  * @param isLater whether the first version is later than the second; an older page than the last one changes nothing
  * @returns `before`: the version of the last visit, null for a first visit; `isNew`: false if the newest was seen already
  */
 function lastSeen(
   key: string,
   newest: string,
-  isValid: (value: unknown) => boolean,
+  form: RegExp,
   isLater: (one: string, other: string) => boolean = () => true,
 ): { before: string | null; isNew: boolean } {
   const seen = Object(stored(key))
-  const textOf = (value: unknown) => (isValid(value) ? String(value) : null)
+  const textOf = (value: unknown) => (typeof value === 'string' && form.test(value) ? value : null)
   const [last, earlier] = [textOf(seen.newest), textOf(seen.before)]
   if (last === null || last === newest) {
     const before = last === null ? null : earlier
@@ -136,9 +125,9 @@ export function setUpNews() {
   const line = document.querySelector('.news')
   const snapshot = line?.getAttribute('data-snapshot') ?? ''
   const yesterday = line?.getAttribute('data-since') ?? ''
-  if (!line || !isInstant(snapshot) || !isInstant(yesterday)) return
-  const since =
-    lastSeen('dash-snapshot', snapshot, isInstant, (one, other) => one > other).before ?? yesterday
+  if (!line || !INSTANT.test(snapshot) || !INSTANT.test(yesterday)) return
+  const { before } = lastSeen('dash-snapshot', snapshot, INSTANT, (one, other) => one > other)
+  const since = before ?? yesterday
   const isNew = (mark: Element) => (mark.getAttribute('data-entered') ?? '') > since
   const shown = [...document.querySelectorAll('.item:not([hidden]) [data-entered]')]
   const entered = shown.filter(isNew)
@@ -149,8 +138,4 @@ export function setUpNews() {
   document.getElementById('new')?.removeAttribute('id')
   if (first) first.id = 'new'
   line.replaceChildren(first ? make('a', { href: '#new' }, text) : text)
-}
-
-function isInstant(text: unknown) {
-  return typeof text === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text)
 }

@@ -1,7 +1,7 @@
-import { make } from './dom.ts'
+import { DAY_MS } from '../../../domain/time.ts'
+import { formatDay } from '../html.ts'
+import { fetchPage, make } from './dom.ts'
 import { setUpMarks } from './since.ts'
-
-const DAY_MS = 86_400_000
 
 /** Time without another key after which the slider's day opens, in milliseconds. */
 const KEY_PAUSE_MS = 500
@@ -61,7 +61,7 @@ function setUpTips(timeline: HTMLElement, slider: HTMLInputElement) {
   const days = Number(timeline.dataset['days'] ?? 1)
   const show = (index: number) => {
     const day = dayAt(timeline, index)
-    tip.textContent = `${dayText(day)} · ${newText(barOf(timeline, day))}`
+    tip.textContent = `${formatDay(day)} · ${newText(barOf(timeline, day))}`
     tip.style.left = `clamp(4rem, ${((index + 0.5) / days) * 100}%, 100% - 4rem)`
     tip.hidden = false
   }
@@ -84,17 +84,6 @@ function newText(bar: Element | null) {
   if (bar === null) return 'no publication'
   const count = bar.getAttribute('data-new') ?? ''
   return count === '' ? 'published' : `${count} new`
-}
-
-const DAY_FORMAT = new Intl.DateTimeFormat('en-GB', {
-  day: 'numeric',
-  month: 'short',
-  year: 'numeric',
-  timeZone: 'UTC',
-})
-
-function dayText(day: string) {
-  return DAY_FORMAT.format(Date.parse(day))
 }
 
 /** Says below the bars why a day was not opened. */
@@ -165,19 +154,13 @@ function replay(timeline: HTMLElement, slider: HTMLInputElement) {
   return { show, fetchParts }
 }
 
-/** @returns null if the server cannot be reached or refuses */
+/** The rows of some days; null if they cannot be read. */
 async function fetchRows(href: string): Promise<[day: string, rows: Element[]][] | null> {
-  try {
-    const response = await fetch(href)
-    if (!response.ok) return null
-    const page = new DOMParser().parseFromString(await response.text(), 'text/html')
-    return [...page.querySelectorAll('[data-rows]')].map((part) => [
-      part.getAttribute('data-rows') ?? '',
-      [...part.querySelectorAll('.item')],
-    ])
-  } catch {
-    return null
-  }
+  const page = await fetchPage(href)
+  const parts = page && [...page.querySelectorAll('[data-rows]')]
+  return (
+    parts && parts.map((part) => [part.getAttribute('data-rows') ?? '', [...part.querySelectorAll('.item')]])
+  )
 }
 
 /** Names the slider's day in the title and as its value text. */
@@ -185,7 +168,7 @@ function describe(timeline: HTMLElement, slider: HTMLInputElement, day: string) 
   const bar = barOf(timeline, day)
   slider.setAttribute('aria-valuetext', `${day}, ${bar?.getAttribute('data-state') ?? 'a gap'}`)
   const output = timeline.querySelector('output')
-  if (output) output.textContent = dayText(day) + (bar === null ? ', a gap' : '')
+  if (output) output.textContent = formatDay(day) + (bar === null ? ', a gap' : '')
   const share = Number(slider.value) / Number(timeline.dataset['days'] ?? 1)
   timeline.querySelector('.chosen')?.setAttribute('x', `${share * 100}%`)
 }
@@ -213,7 +196,7 @@ async function openDay(day: string): Promise<string | null> {
   fields.set('day', day)
   const query = new URLSearchParams()
   for (const [name, value] of fields) if (typeof value === 'string') query.append(name, value)
-  const problem = (why: string) => `${dayText(day)} cannot be loaded: ${why}.`
+  const problem = (why: string) => `${formatDay(day)} cannot be loaded: ${why}.`
   try {
     const response = await fetch(`/?${query}`)
     if (!response.ok) return problem(`the server responded with ${response.status}`)

@@ -22,9 +22,8 @@ export function chatAccess(parts: ReturnType<typeof chatParts>, showStatus: (tex
     return requireVerification && challenge ? challenge.proof(verificationSiteKey ?? '', signal) : null
   })
   let configPromise: Promise<AgentConfig> | null = null
-  let isVerified = service.hasSession()
   /** Remaining messages, as last reported by the server. */
-  let remaining: Remaining | null = isVerified ? storedRemaining() : null
+  let remaining: Remaining | null = service.hasSession() ? storedRemaining() : null
 
   /** The configuration, requested once and again after a failure. */
   function config() {
@@ -49,36 +48,24 @@ export function chatAccess(parts: ReturnType<typeof chatParts>, showStatus: (tex
         const { enabled, requireVerification, verificationSiteKey, quotas } = await config()
         if (!enabled) return showStatus('The chat of this server is off or not set up.')
         showQuota(quotas)
-        if (!isVerified && requireVerification && challenge) await challenge.show(verificationSiteKey ?? '')
+        if (!service.hasSession() && requireVerification && challenge)
+          await challenge.show(verificationSiteKey ?? '')
       } catch (error) {
         showStatus(problemMessage(error, Date.now(), remaining))
       }
     },
-    /**
-     * Updates the quota after an admitted turn.
-     *
-     * @param remaining messages
-     */
-    async onAdmitted({ session, day }: { session: number; day: number }) {
-      remaining = { session, day }
+    /** Updates the quota after an admitted turn. */
+    async onAdmitted(left: Remaining) {
+      remaining = left
       store(STORED, remaining, 'sessionStorage')
       const { quotas } = await config()
-      isVerified = true
       showQuota(quotas)
     },
-    /**
-     * @param error of a turn
-     * @returns the message for the visitor
-     */
+    /** The message about a failed turn for the visitor. */
     problemOf: (error: unknown): string => problemMessage(error, Date.now(), remaining),
-    /** Shows the challenge again after the server rejected the verification. */
-    resetVerification() {
-      isVerified = false
-    },
     /** Forgets session, configuration and quota. */
     forget() {
       service.forget()
-      isVerified = false
       remaining = null
       store(STORED, null, 'sessionStorage')
       configPromise = null

@@ -1,5 +1,6 @@
 import DOMPurify from 'dompurify'
 import { Marked } from 'marked'
+import { html } from '../../html.ts'
 import { make } from '../dom.ts'
 import { withoutOverrides } from '../../../../domain/text.ts'
 
@@ -11,8 +12,8 @@ const marked = new Marked({
   breaks: true,
   renderer: {
     // Show HTML and the alternative text of images as text.
-    html: ({ text }) => escape(text),
-    image: ({ text }) => escape(text),
+    html: ({ text }) => html`${text}`.html,
+    image: ({ text }) => html`${text}`.html,
     checkbox: ({ checked }) => (checked ? '☑ ' : '☐ '),
     heading({ tokens }) {
       return `<p><strong>${this.parser.parseInline(tokens)}</strong></p>`
@@ -109,8 +110,4 @@ function addressOf({ day, key, path }: Record<string, string | undefined>): stri
     return isPast ? `/?day=${day}` : null
   }
   return key === undefined ? (path ?? null) : `/item?key=${encodeURIComponent(key)}`
-}
-
-function escape(text: string) {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }

@@ -1,27 +1,16 @@
 import { replayOf } from '../../../../domain/agent/conversation.ts'
-import type { Replay, ReplayOptions } from '../../../../domain/agent/conversation.ts'
+import type { Replay } from '../../../../domain/agent/conversation.ts'
+import { TOOL_ACTIONS } from '../../../../domain/agent/model-call.ts'
 import type { LiveSort } from '../../../../domain/feed/live-sort.ts'
 import { chatAccess } from './chat-access.ts'
-import {
-  bindControls,
-  chatParts,
-  chatSettings,
-  sheetControls,
-  omissionsOf,
-  showTurn,
-  divide,
-  turnView,
-} from './chat-view.ts'
+import { chatParts, chatSettings, sheetControls, omissionsOf, divide, turnView } from './chat-view.ts'
 import type { TurnView } from './chat-view.ts'
+import { CUT_OFF, failureMessage } from './chat-service.ts'
 import { copy, store, stored } from '../dom.ts'
 
 type Item = { key: string; title: string }
-type Turn = {
-  item: Item | null
-  question: string
-  answer: string
-  view: TurnView
-}
+type StoredTurn = { item: Item | null; question: string; answer: string }
+type Turn = StoredTurn & { view: TurnView }
 
 /** Time after the end of an answer in which Escape does not close the sheet, in milliseconds. */
 const STOP_GRACE_MS = 1_000
@@ -40,7 +29,7 @@ const STORED = 'dash-chat'
 /** Most turns that are kept; older ones are no longer part of a request either. */
 const STORED_MAX = 20
 
-function storedTurns(): { item: Item | null; question: string; answer: string }[] {
+function storedTurns(): StoredTurn[] {
   const turns = stored(STORED, 'sessionStorage')
   return Array.isArray(turns)
     ? turns.filter((turn) => typeof turn?.question === 'string' && typeof turn?.answer === 'string')
@@ -52,52 +41,14 @@ function storeTurns(turns: readonly Turn[]) {
   store(STORED, kept, 'sessionStorage')
 }
 
-/** The turns of this tab's conversation and the item of the next one. */
-function conversation() {
-  let turns: Turn[] = []
-  let item: Item | null = null
-
-  return {
-    /** The item of the next turn; null for the whole site. */
-    item: () => item,
-    isEmpty: () => turns.length === 0,
-    last: () => turns.at(-1),
-    has: (turn: Turn) => turns.includes(turn),
-    add(turn: Turn) {
-      turns.push(turn)
-    },
-    replace(old: Turn, turn: Turn) {
-      turns = turns.map((each) => (each === old ? turn : each))
-    },
-    clear() {
-      turns = []
-      storeTurns(turns)
-    },
-    store: () => storeTurns(turns),
-    /** @returns whether the item changed */
-    setItem(next: Item | null): boolean {
-      if (next?.key === item?.key) return false
-      item = next
-      return true
-    },
-    /** The body of the next turn. */
-    request: (question: string, excluded: Turn | null, settings: ReplayOptions['settings']): Replay =>
-      replayOf(
-        turns
-          .filter((turn) => turn !== excluded)
-          .map((turn) => ({ ...turn, itemKey: turn.item?.key ?? null })),
-        question,
-        { itemKey: item?.key ?? null, ...shownSort(), settings },
-      ),
-  }
-}
-
 /** The chat in the page's sheet. */
 class ChatPanel {
   #parts = chatParts()
   #sheet = sheetControls(this.#parts.sheet, this.#parts.text)
   #settings = chatSettings(this.#parts.settings)
-  #conversation = conversation()
+  #turns: Turn[] = []
+  /** The item of the next turn; null for the whole site. */
+  #item: Item | null = null
   #showStatus = (text: string) => {
     this.#parts.status.textContent = text
   }
@@ -115,16 +66,32 @@ class ChatPanel {
       this.#parts.text.focus()
       void this.#ask(button.textContent ?? '')
     })
-    bindControls(this.#parts, {
-      send: () => this.#send(),
-      stop: () => this.#running?.abort(),
-      escape: () => this.#escape(),
-      close: () => this.#sheet.close(),
-      startOver: () => this.#startOver(),
-      site: () => {
-        this.discuss(null)
-        this.#parts.text.focus()
-      },
+    this.#bindControls()
+  }
+
+  /** Enter sends, Shift+Enter breaks the line, Escape stops or closes. */
+  #bindControls() {
+    const { form, text, sheet, button } = this.#parts
+    form.addEventListener('submit', (event) => {
+      event.preventDefault()
+      this.#send()
+    })
+    text.addEventListener('keydown', (event) => {
+      if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+      event.preventDefault()
+      this.#send()
+    })
+    sheet.addEventListener('keydown', (event) => {
+      if (event.key !== 'Escape' || event.isComposing) return
+      event.preventDefault()
+      this.#escape()
+    })
+    button('stop').addEventListener('click', () => this.#running?.abort())
+    button('new').addEventListener('click', () => this.#startOver())
+    button('close').addEventListener('click', () => this.#sheet.close())
+    button('site').addEventListener('click', () => {
+      this.discuss(null)
+      text.focus()
     })
   }
 
@@ -133,7 +100,7 @@ class ChatPanel {
     for (const { item, question, answer } of storedTurns()) {
       this.discuss(item)
       const turn = { item, question, answer, view: turnView(this.#parts.log, question, false) }
-      this.#conversation.add(turn)
+      this.#turns.push(turn)
       turn.view.show(answer)
       turn.view.end('', [this.#copyAction(turn)])
     }
@@ -142,7 +109,7 @@ class ChatPanel {
   }
 
   #showSuggestions() {
-    this.#parts.suggestions.hidden = !this.#conversation.isEmpty() || this.#conversation.item() !== null
+    this.#parts.suggestions.hidden = this.#turns.length > 0 || this.#item !== null
   }
 
   open() {
@@ -152,12 +119,13 @@ class ChatPanel {
 
   /** @param item the item of the next question; null for the whole site */
   discuss(item: Item | null) {
-    if (!this.#conversation.setItem(item)) return
+    if (item?.key === this.#item?.key) return
+    this.#item = item
     const title = item?.title ?? 'this site'
     const name = this.#parts.scope.querySelector('bdi')
     if (name) name.textContent = title
     this.#parts.button('site').hidden = item === null
-    if (!this.#conversation.isEmpty()) divide(this.#parts.log, `About ${title}`)
+    if (this.#turns.length > 0) divide(this.#parts.log, `About ${title}`)
     this.#showSuggestions()
     this.#showStatus(`The chat is about ${title}.`)
   }
@@ -180,61 +148,79 @@ class ChatPanel {
 
   /** @param replaced the turn that the answer replaces once it begins */
   async #ask(question: string, replaced: Turn | null = null) {
-    const item = this.#conversation.item()
-    const request = this.#conversation.request(question, replaced, this.#settings())
+    const request = this.#request(question, replaced)
     const note = omissionsOf(request)
     this.#parts.note.textContent = note
     this.#parts.note.hidden = note === ''
-    this.#conversation.last()?.view.removeActions()
-    const turn = { item, question, answer: '', view: turnView(this.#parts.log, question, replaced !== null) }
-    if (replaced === null) this.#conversation.add(turn)
+    this.#turns.at(-1)?.view.removeActions()
+    const view = turnView(this.#parts.log, question, replaced !== null)
+    const turn = { item: this.#item, question, answer: '', view }
+    if (replaced === null) this.#turns.push(turn)
     this.#showSuggestions()
-    const onFirstText = () => {
-      if (replaced === null || this.#conversation.has(turn)) return
-      this.#conversation.replace(replaced, turn)
-      turn.view.replaceView(replaced.view)
-    }
     const controller = new AbortController()
     this.#setRunning(controller)
     this.#showStatus('Asking …')
-    const problem = await this.#runTurn(turn, onFirstText, request.body, controller.signal)
-    if (
-      controller.signal.aborted &&
-      !this.#conversation.has(replaced ?? turn) &&
-      !this.#conversation.has(turn)
-    )
-      return
+    const problem = await this.#showAnswer(turn, replaced, request.body, controller.signal)
+    // A new conversation has begun.
+    if (this.#running !== controller) return
     this.#setRunning(null)
     if (!controller.signal.aborted) this.#endedAt = performance.now()
-    if (replaced === null || this.#conversation.has(turn))
+    if (replaced === null || turn.answer !== '')
       return this.#finish(turn, problem, 'The part received is kept.')
     turn.view.remove()
     this.#finish(replaced, problem, 'The previous answer is kept.')
   }
 
+  #request(question: string, excluded: Turn | null): Replay {
+    const turns = this.#turns.filter((turn) => turn !== excluded)
+    return replayOf(
+      turns.map((turn) => ({ ...turn, itemKey: turn.item?.key ?? null })),
+      question,
+      { itemKey: this.#item?.key ?? null, ...shownSort(), settings: this.#settings() },
+    )
+  }
+
   /**
-   * @param onFirstText called before the first text
+   * Shows a turn as its events arrive.
+   *
    * @returns the error message of the turn; empty if it succeeded
    */
-  async #runTurn(turn: Turn, onFirstText: () => void, body: string, signal: AbortSignal): Promise<string> {
+  async #showAnswer(turn: Turn, replaced: Turn | null, body: string, signal: AbortSignal): Promise<string> {
     try {
-      const events = this.#access.turn(body, signal)
-      return await showTurn(turn, events, {
-        showStatus: this.#showStatus,
-        onFirstText,
-        onAdmitted: (remaining) => this.#access.onAdmitted(remaining),
-      })
+      for await (const { event, data } of this.#access.turn(body, signal)) {
+        if (event === 'meta') await this.#access.onAdmitted(data.remaining)
+        else if (event === 'tool') {
+          const isDone = data.status === 'done'
+          turn.view.tool(data.name, isDone, performance.now())
+          this.#showStatus(isDone ? 'Thinking …' : `${TOOL_ACTIONS[data.name]} …`)
+        } else if (event === 'delta') {
+          if (turn.answer === '') this.#beginAnswer(turn, replaced)
+          turn.answer += data.text
+          turn.view.show(turn.answer)
+        } else if (event === 'done') {
+          if (data.degraded) turn.view.label('degraded: no tools used, the budget is nearly used up')
+          if (data.cached) turn.view.label('cached answer')
+          return ''
+        } else if (event === 'error') return failureMessage(data)
+      }
+      return CUT_OFF
     } catch (error) {
-      if (error instanceof Error && error.message === 'human_verification_failed')
-        this.#access.resetVerification()
       return signal.aborted ? 'Stopped.' : this.#access.problemOf(error)
     }
+  }
+
+  /** Puts a turn in the place of the one whose question it asks again. */
+  #beginAnswer(turn: Turn, replaced: Turn | null) {
+    this.#showStatus('Answering …')
+    if (replaced === null) return
+    this.#turns = this.#turns.map((each) => (each === replaced ? turn : each))
+    turn.view.replaceView(replaced.view)
   }
 
   /** @param keptNote note added to an error if there is an answer */
   #finish(turn: Turn, problem: string, keptNote: string) {
     const message = problem !== '' && turn.answer !== '' ? `${problem} ${keptNote}` : problem
-    this.#conversation.store()
+    storeTurns(this.#turns)
     const copyAction = this.#copyAction(turn)
     const retryAction = { title: 'Retry', act: () => this.#retry(turn) }
     this.#showStatus(message)
@@ -264,7 +250,8 @@ class ChatPanel {
   }
 
   #startOver() {
-    this.#conversation.clear()
+    this.#turns = []
+    storeTurns([])
     this.#running?.abort()
     this.#setRunning(null)
     this.#access.forget()

@@ -13,16 +13,12 @@ const WAITS_MAX = 2
 const STORED = 'dash-chat-session'
 
 /** A refusal of the server, by its public code. */
-export class ChatRefusal extends Error {
-  readonly code: string
-  readonly scope: string | undefined
-  readonly retryAfterSeconds: number | undefined
+class ChatRefusal extends Error {
+  readonly body: RefusalBody
 
-  constructor({ error, scope, retryAfterSeconds }: RefusalBody) {
-    super(error)
-    this.code = error
-    this.scope = scope
-    this.retryAfterSeconds = retryAfterSeconds
+  constructor(body: RefusalBody) {
+    super(body.error)
+    this.body = body
   }
 }
 
@@ -76,8 +72,8 @@ export function chatService(proveHuman: (signal: AbortSignal) => Promise<string 
     for (let waits = 0; ; waits += 1) {
       const response = await send(body, sessionToken, signal)
       if (response.status !== 429 || waits === WAITS_MAX) return response
-      const { code, retryAfterSeconds = Infinity } = await refusalOf(response.clone())
-      if (code !== 'rate_limited' || !(retryAfterSeconds <= WAIT_MAX_SECONDS)) return response
+      const { error, retryAfterSeconds = Infinity } = (await refusalOf(response.clone())).body
+      if (error !== 'rate_limited' || !(retryAfterSeconds <= WAIT_MAX_SECONDS)) return response
       void response.body?.cancel()
       await wait(retryAfterSeconds * 1000, signal)
     }
@@ -178,23 +174,8 @@ const REFUSALS: Readonly<Record<string, string>> = {
     'This server does not accept questions from the address of this page; its operator can allow it.',
   human_verification_failed: 'The verification failed. Verify again, then retry.',
   invalid_session: 'The server rejected the session. Retry, or start a new conversation.',
-  payload_too_large: 'The message is too large.',
-  invalid_json: 'The server did not understand the message.',
-  no_user_message: 'The message is empty.',
-  not_found: 'This server has no chat.',
   'HTTP 429': 'The server or a proxy refused the request: too many requests (HTTP 429).',
   internal_error: 'The server cannot answer now; no model was used.',
-}
-
-const FAILURES: Readonly<Record<string, string>> = {
-  first_event: 'The model did not start in time',
-  idle: 'The model stopped responding',
-  total: 'The answer took too long',
-  connect: 'The model service could not be reached',
-  truncated: 'The connection to the model broke',
-  invalid_stream: 'The model service sent an invalid response',
-  incomplete: 'The model exceeded the output limit',
-  empty: 'The model returned nothing',
 }
 
 /** A hundred years; a time further ahead is not shown. */
@@ -209,7 +190,7 @@ export const CUT_OFF = 'The connection broke before the answer ended.'
  */
 export function problemMessage(error: unknown, now: number, remaining: Remaining | null) {
   if (!(error instanceof ChatRefusal)) return 'The server could not be reached, or the connection broke.'
-  const { code, scope = '', retryAfterSeconds } = error
+  const { error: code, scope = '', retryAfterSeconds } = error.body
   const message =
     code === 'rate_limited'
       ? limitMessage(scope, retryAfterSeconds ?? Infinity, remaining)
@@ -228,7 +209,8 @@ function limitMessage(scope: string, seconds: number, remaining: Remaining | nul
 
 /** The message for a stream that ended with an error. */
 export function failureMessage({ error, code }: { error: string; code: string }) {
-  return `${FAILURES[code] ?? 'The model failed'} (${error}, ${code}). This message counted.`
+  const what = error === 'timeout' ? 'The model took too long' : 'The model failed'
+  return `${what} (${error}, ${code}). This message counted.`
 }
 
 /** The visitor's local time after some seconds, with seconds if it is near, and with day and year if they differ. */

@@ -7,11 +7,9 @@ import {
   INTEREST_MAX_LENGTH,
 } from '../../../../domain/agent/bounds.ts'
 import type { Replay } from '../../../../domain/agent/conversation.ts'
-import type { AgentEvent } from '../../../../domain/agent/schema.ts'
 import type { ChatSettings } from '../../../../domain/agent/chat-request.ts'
 import { firstCodePoints } from '../../../../domain/text.ts'
 import { make, store, stored } from '../dom.ts'
-import { CUT_OFF, failureMessage } from './chat-service.ts'
 
 export type TurnView = ReturnType<typeof turnView>
 
@@ -166,57 +164,6 @@ export function omissionsOf({ leftOut, questionCut, earlierCut }: Replay) {
   return parts.join(' ')
 }
 
-/** The part of a turn that shows its answer. */
-interface ShownTurn {
-  answer: string
-  view: Pick<TurnView, 'tool' | 'show' | 'label'>
-}
-
-/**
- * Shows a turn as its events arrive.
- *
- * @returns the error message; empty if the turn succeeded
- * @throws {Error} errors of reading the events
- */
-export async function showTurn(
-  turn: ShownTurn,
-  events: AsyncIterable<AgentEvent>,
-  callbacks: {
-    showStatus(text: string): void
-    onFirstText(): void
-    onAdmitted(remaining: { session: number; day: number }): Promise<void>
-  },
-): Promise<string> {
-  for await (const message of events) {
-    switch (message.event) {
-      case 'meta':
-        await callbacks.onAdmitted(message.data.remaining)
-        break
-      case 'tool':
-        turn.view.tool(message.data.name, message.data.status === 'done', performance.now())
-        callbacks.showStatus(
-          message.data.status === 'done' ? 'Thinking …' : `${TOOL_ACTIONS[message.data.name]} …`,
-        )
-        break
-      case 'delta':
-        if (turn.answer === '') {
-          callbacks.showStatus('Answering …')
-          callbacks.onFirstText()
-        }
-        turn.answer += message.data.text
-        turn.view.show(turn.answer)
-        break
-      case 'done':
-        if (message.data.degraded) turn.view.label('degraded: no tools used, the budget is nearly used up')
-        if (message.data.cached) turn.view.label('cached answer')
-        return ''
-      case 'error':
-        return failureMessage(message.data)
-    }
-  }
-  return CUT_OFF
-}
-
 /** The elements of the chat's sheet, as the server renders them. */
 export function chatParts() {
   const sheet = partById('chat-sheet', HTMLDialogElement)
@@ -280,31 +227,6 @@ export function sheetControls(sheet: HTMLDialogElement, text: HTMLTextAreaElemen
       if (opener instanceof HTMLElement) opener.focus()
     },
   }
-}
-
-/** Connects the sheet's keys and buttons to actions: Enter sends, Shift+Enter breaks the line, Escape stops or closes. */
-export function bindControls(
-  parts: ReturnType<typeof chatParts>,
-  actions: Record<'send' | 'stop' | 'escape' | 'site' | 'startOver' | 'close', () => void>,
-) {
-  parts.form.addEventListener('submit', (event) => {
-    event.preventDefault()
-    actions.send()
-  })
-  parts.text.addEventListener('keydown', (event) => {
-    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
-    event.preventDefault()
-    actions.send()
-  })
-  parts.sheet.addEventListener('keydown', (event) => {
-    if (event.key !== 'Escape' || event.isComposing) return
-    event.preventDefault()
-    actions.escape()
-  })
-  parts.button('stop').addEventListener('click', actions.stop)
-  parts.button('site').addEventListener('click', actions.site)
-  parts.button('new').addEventListener('click', actions.startOver)
-  parts.button('close').addEventListener('click', actions.close)
 }
 
 /** Where the settings are stored. */
