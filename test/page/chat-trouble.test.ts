@@ -271,7 +271,7 @@ test('a task list marks done tasks, and no character reverses the text direction
   const { url } = await serveChat(NOBODY)
   const { page } = await visit(url)
   const shown = (text: string): Promise<string> =>
-    page.evaluate<string>(`import('/assets/chat-markdown.js')
+    page.evaluate<string>(`import('/assets/any/chat-markdown.js')
       .then(({ safeFragment }) => safeFragment(${JSON.stringify(text)}).textContent.trim())`)
   expect(await shown('- [ ] to do\n- [x] done')).toBe('☐ to do\n☑ done')
   expect(await shown('read \u202egnorw\u202c &#x202e;and right \u2067אב\u2069')).toBe(
@@ -286,7 +286,7 @@ test('an answer links the days, items and models that it names, and no words tha
   const { page } = await visit(url)
   /** The texts and addresses of the links that the chat makes of a text. */
   const linksOf = (text: string): Promise<[text: string, href: string][]> =>
-    page.evaluate<[string, string][]>(`import('/assets/chat-markdown.js')
+    page.evaluate<[string, string][]>(`import('/assets/any/chat-markdown.js')
       .then(({ safeFragment }) => [...safeFragment(${JSON.stringify(text)}).querySelectorAll('a')]
         .map((link) => [link.textContent, link.getAttribute('href')]))`)
   const text =
@@ -356,7 +356,7 @@ describe('hostile text of a model does nothing', () => {
     const { page, problems, hosts } = await visit(url)
     const requestedUrls: string[] = []
     page.on('request', (request) => requestedUrls.push(new URL(request.url()).pathname))
-    await page.evaluate(`import('/assets/chat-markdown.js').then(({ safeFragment }) => {
+    await page.evaluate(`import('/assets/any/chat-markdown.js').then(({ safeFragment }) => {
       const place = document.createElement('div')
       place.id = 'hostile'
       document.body.append(place)

@@ -150,7 +150,7 @@ export function mountDocs(
   )
   mount({
     path: '/docs',
-    query: { known: ['q'], linksRepeatQuery: false },
+    query: { known: ['q'] },
     render: (view) =>
       respondPage(view, indexPage(menu(), interfaces, searchIndex, view.query.params.get('q') ?? '')),
   })

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { basename, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import type { H3, H3Event } from 'h3'
+import type { H3 } from 'h3'
 import { sha256Hex } from '../../domain/digest.ts'
 import { once } from '../../domain/once.ts'
 import { IMMUTABLE, NO_STORE, respondCompressed, respondJson } from '../respond.ts'
@@ -50,21 +50,20 @@ export interface Assets {
 }
 
 /**
- * Mounts `/assets/<release>/<name>`, which is immutable, and `/assets/<name>`, which is always revalidated
- * (docs/page.md). Files are read once, at the first use of any of them.
+ * Mounts `/assets/<release>/<name>`, which is immutable (docs/page.md). Files are read once, at the first use of any of
+ * them.
  */
 export function mountAssets(app: H3): Assets {
   const release = once(readRelease)
 
-  app.get('/assets/:name', (event) =>
-    serve(event, release().files.get(event.context.params?.['name'] ?? ''), 'no-cache'),
-  )
   app.get('/assets/:release/:name', (event) => {
     const { id, files } = release()
     const { release: releaseId, name = '' } = event.context.params ?? {}
+    const asset = files.get(name)
+    if (!asset) return respondJson(event, 404, NO_STORE, { error: 'not_found' })
     // A page of another release gets the current files, and must not cache them under its own URL.
-    const cacheControl = releaseId === id ? IMMUTABLE : 'no-cache'
-    return serve(event, files.get(name), cacheControl)
+    const headers = { ...HEADERS, 'cache-control': releaseId === id ? IMMUTABLE : 'no-cache' }
+    return respondCompressed(event, 200, headers, asset, { 'content-type': asset.type })
   })
   return {
     href(name) {
@@ -73,12 +72,6 @@ export function mountAssets(app: H3): Assets {
       return `/assets/${id}/${name}`
     },
   }
-}
-
-function serve(event: H3Event, asset: Asset | undefined, cacheControl: string): Response {
-  if (!asset) return respondJson(event, 404, NO_STORE, { error: 'not_found' })
-  const headers = { ...HEADERS, 'cache-control': cacheControl }
-  return respondCompressed(event, 200, headers, asset, { 'content-type': asset.type })
 }
 
 function readRelease(): Release {

@@ -172,7 +172,7 @@ export function mountEmbed(app: H3, mount: MountPage, frame: Frame, origins: rea
   mountSections(mount, {
     path: '/embed/chat',
     headers: chatHeaders(frame, origins.length > 0 ? { 'frame-ancestors': origins } : {}),
-    query: { known: ['key', 'theme'], linksRepeatQuery: false },
+    query: { known: ['key', 'theme'] },
     render: async (view) => ({
       title: 'Chat · dash',
       sections: [await chatSection(view)],

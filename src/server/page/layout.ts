@@ -168,8 +168,6 @@ export interface QueryRules {
   known: readonly string[]
   /** True if a value shows the same page as no value. */
   isDefault?: (name: string, value: string, params: URLSearchParams) => boolean
-  /** False if no link repeats the query, which may then be longer. */
-  linksRepeatQuery?: false
 }
 
 /**

@@ -75,7 +75,7 @@ const REFUSALS = {
   query_too_long: {
     status: 400,
     title: 'This address is too long',
-    when: 'a query has at most 1,024 bytes, and the part that the start page repeats in its links at most 512',
+    when: 'a query has at most 1,024 bytes',
   },
   busy: { status: BUSY_REFUSAL.status, title: 'Too many requests at once', when: BUSY_REFUSAL.when },
 }
@@ -100,9 +100,8 @@ export function refusalPage(frame: Frame, code: keyof typeof REFUSALS) {
 
 const compress = promisify(zlib.gzip)
 
-/** Most bytes of a page's query, as it was sent, and of one that the links of a page repeat, about fifty of them. */
+/** Most bytes of a page's query, as it was sent: the links of a page repeat it. */
 const QUERY_MAX_BYTES = 1_024
-const LINK_QUERY_MAX_BYTES = 512
 
 /** The result of a render: a text of any type, or a redirect. */
 export interface PageText {
@@ -195,10 +194,8 @@ export function servePages(app: H3, ports: PagesPorts): MountPage {
 
   return (page) => {
     app.get(page.path, async (event) => {
-      const { linksRepeatQuery = true } = page.query ?? {}
       if (sentQueryBytes(event) > QUERY_MAX_BYTES) return refuseQuery(event)
       const query = pageQuery(event.url.searchParams, page.query, page.path)
-      if (linksRepeatQuery && String(query.params).length > LINK_QUERY_MAX_BYTES) return refuseQuery(event)
       try {
         return respondRendered(event, await renderedPage(page, query, event))
       } catch (error) {

@@ -40,7 +40,6 @@ export const SEARCH_PAGE: SectionPage = {
   query: {
     known: [...RULE_PARAMS, ...DAYS, 'sort', 'cursor', 'shown'],
     isDefault: (name, value) => name === 'sort' && value === DEFAULT_SORT,
-    linksRepeatQuery: false,
   },
   async render(view) {
     const { query } = view

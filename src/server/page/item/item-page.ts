@@ -28,7 +28,7 @@ import type { NumbersRow, YearRecord } from './year-ranks.ts'
 /** `/item?key=…`: where an item stands, how it moved, its links, and similar items (docs/page.md). */
 export const ITEM_PAGE: SectionPage = {
   path: ITEM_PATH,
-  query: { known: ['key', 'at'], linksRepeatQuery: false },
+  query: { known: ['key', 'at'] },
   async render(view) {
     // Each section that needs a failed read shows why it failed.
     const readTrend = Promise.resolve().then(() => view.sources.search.itemTrend(parseKey(view.query.params)))
