@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { once } from '../../domain/once.ts'
 import { AGENT_CONTRACTS, AGENT_DOCS } from '../agent/contracts.ts'
-import { FEED_DOCS, SUBSCRIPTION_CONTRACTS, liveContract, liveCsvContract } from '../feed/live-routes.ts'
+import { FEED_DOCS } from '../feed/feeds.ts'
+import { SUBSCRIPTION_CONTRACTS, liveContract, liveCsvContract } from '../feed/live-routes.ts'
 import {
   SEARCH_DOCS,
   searchContract,

@@ -65,22 +65,19 @@ export const SORT_TITLES: Readonly<Record<LiveSort, string>> = {
   month: 'the last 30 days',
 }
 
-interface SubscriptionPaths {
-  /** Path of the document, such as `/api/rss`. */
-  path: string
-  /** Path of the page that documents it. */
-  docsPath: string
-}
+/** Path of the page that documents the interface of the live feed. */
+export const FEED_DOCS = '/docs/api/feed'
 
 /**
  * Builds a subscription from a live feed.
  *
+ * @param path of the document, such as `/api/rss`
  * @param rule the rule of the request; null for the whole feed
  */
 export function subscriptionFeed(
   feed: LiveFeed,
   { baseUrl, demo }: FeedHost,
-  { path, docsPath }: SubscriptionPaths,
+  path: string,
   rule: FeedRule | null = null,
 ): Subscription {
   const { sortMode: sort, snapshotId: snapshot, generatedAt } = feed
@@ -91,7 +88,7 @@ export function subscriptionFeed(
     description: `Hacker News, Lobsters, LessWrong and the hype providers: ${period}, ranked across sources.`,
     homeUrl: rule === null ? `${baseUrl}/` : `${baseUrl}/?${query}`,
     selfUrl: `${baseUrl}${path}?${query}`,
-    docsUrl: `${baseUrl}${docsPath}`,
+    docsUrl: `${baseUrl}${FEED_DOCS}`,
     generatedAt,
     elements: [xml`<dash:sort>${sort}</dash:sort>\n`, xml`<dash:snapshot>${snapshot}</dash:snapshot>\n`],
     facts: { sort, snapshot, generatedAt },

@@ -1,18 +1,10 @@
-import type { H3Event } from 'h3'
-import { LRUCache } from 'lru-cache'
 import { LIVE_SORTS, liveQuery, parseLiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveRefusal } from '../../domain/feed/live-sort.ts'
 import { COLUMN_LENGTH } from '../../domain/feed/columns.ts'
 import { MINIMUM_RULES, SOURCES_RULE } from '../../domain/feed/search/search.ts'
 import { liveFeedSchema, liveItemSchema } from '../../domain/feed/live-items.ts'
 import type { LiveFeed } from '../../domain/feed/live-items.ts'
-import {
-  RULE_QUERY_MAX_LENGTH,
-  applyRule,
-  paramsOfRule,
-  parseRule,
-  ruleFields,
-} from '../../domain/feed/subscription.ts'
+import { RULE_QUERY_MAX_LENGTH, applyRule, parseRule, ruleFields } from '../../domain/feed/subscription.ts'
 import type { FeedRule } from '../../domain/feed/subscription.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { onceFor } from '../../domain/once.ts'
@@ -29,14 +21,11 @@ import {
   publishedRoute,
 } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
-import { jsonFeedSchema, subscriptionFeed, feedContracts, feedRoutes } from './feeds.ts'
+import { FEED_DOCS, jsonFeedSchema, subscriptionFeed, feedContracts, feedRoutes } from './feeds.ts'
 import type { FeedHost } from './feeds.ts'
 import type { FeedDocument } from './formats.ts'
 import { LIVE_CACHE, parseFeed, publishedFrom } from './proved-snapshots.ts'
 import type { ProvedFeed, ProvedSnapshots } from './proved-snapshots.ts'
-
-/** Size of the cache of feeds selected by rules, in bytes. */
-const RULE_CACHE_MAX_BYTES = 8 * 1024 * 1024
 
 type LiveContract = Contract<LiveRefusal>
 
@@ -45,32 +34,20 @@ type Render = (proved: ProvedFeed, rule: FeedRule | null) => PublishedBody
 
 /** Routes of the live feed and its three subscription formats (docs/api.md). */
 export function liveRoutes(snapshots: ProvedSnapshots, host: () => FeedHost, compute: Compute): Route[] {
-  const cache = new LRUCache<string, PublishedBody>({
-    maxSize: RULE_CACHE_MAX_BYTES,
-    sizeCalculation: ({ body }) => body.byteLength,
-  })
-
   const live = (contract: LiveContract, render: Render): Route => {
     const whole = onceFor((proved: ProvedFeed) => render(proved, null))
-    const selected = async (event: H3Event, proved: ProvedFeed, rule: FeedRule): Promise<PublishedBody> => {
-      const key = [contract.path, proved.published.etag, paramsOfRule(rule)].join(' ')
-      const body = cache.get(key) ?? (await compute(event, async () => render(proved, rule)))
-      cache.set(key, body)
-      return body
-    }
     return publishedRoute(contract, async (params, event) => {
       const sort = parseLiveSort(params)
       const rule = parseRule(params)
       const proved = await snapshots.newest(sort)
       if (!proved) throw new Refusal<LiveRefusal>('no_snapshot')
-      return rule === null ? whole(proved) : selected(event, proved, rule)
+      return rule === null ? whole(proved) : compute(event, async () => render(proved, rule))
     })
   }
 
   const subscription = (contract: LiveContract, write: (feed: FeedDocument) => string): Route =>
     live(contract, (proved, rule) => {
-      const paths = { path: contract.path, docsPath: FEED_DOCS }
-      const text = write(subscriptionFeed(parseFeed(proved), host(), paths, rule))
+      const text = write(subscriptionFeed(parseFeed(proved), host(), contract.path, rule))
       return publishedFrom(proved.snapshot, text, `${contract.contentType}; charset=utf-8`)
     })
 
@@ -96,9 +73,6 @@ function liveCsv(proved: ProvedFeed, rule: FeedRule | null): PublishedBody {
 function selectedFeed(proved: ProvedFeed, rule: FeedRule | null): LiveFeed {
   return rule === null ? parseFeed(proved) : applyRule(parseFeed(proved), rule)
 }
-
-/** Path of the page that documents this interface. */
-export const FEED_DOCS = '/docs/api/feed'
 
 /** The refusal of a rule, for the contracts of its users. */
 export const INVALID_RULE = invalidValues({

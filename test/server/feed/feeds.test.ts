@@ -90,9 +90,7 @@ describe.each(XML_PATHS)('%s with hostile titles', (path) => {
         const [trending] = sealEvents(events).feeds
         if (!trending) throw new Error('nothing was sealed')
         const host = { baseUrl: 'http://dash.test', demo: false }
-        const items = await readWithSax(
-          WRITERS[path](subscriptionFeed(trending, host, { path, docsPath: '/docs' })),
-        )
+        const items = await readWithSax(WRITERS[path](subscriptionFeed(trending, host, path)))
         expect(items.map(({ title }) => title)).toEqual(events.map(({ title }) => asXml(title).trim()))
       }),
       { numRuns: 25 },
