@@ -17,10 +17,17 @@ const ATTRIBUTES = '(?:[ \\t][^<>\\n]{0,120})?'
 
 const literal = (text: string): Mark => Array.from(text, (character) => character.replace(/[[\]|/]/, '\\$&'))
 
-const tagPair = (name: string): MarkPair => ({
-  opening: ['<', BLANKS, ...literal(name), ATTRIBUTES, '/?', '>'],
-  closings: [['<', BLANKS, '/', BLANKS, ...literal(name), BLANKS, '>']],
-})
+/** Parts that models add to the names of tags, as in `mm:think`, `longcat_think` and `think:opensource`. */
+const NAME_START = ['[\\w:-]{0,20}', '(?<![a-z\\d-])']
+const NAME_END = '(?:[:_][\\w:-]{0,20})?'
+
+const tagPair = (name: string): MarkPair => {
+  const words = [...NAME_START, ...literal(name), NAME_END]
+  return {
+    opening: ['<', BLANKS, ...words, ATTRIBUTES, '/?', '>'],
+    closings: [['<', BLANKS, '/', BLANKS, ...words, BLANKS, '>']],
+  }
+}
 
 const pair = (opening: string, closing: string): MarkPair => ({
   opening: literal(opening),
@@ -31,19 +38,8 @@ const pair = (opening: string, closing: string): MarkPair => ({
 const WORDS = '[^<>\\n]{0,120}'
 const FINAL_CHANNEL = [...literal('<|channel|>final'), WORDS]
 
-const TAG_NAMES = [
-  'think',
-  'thinking',
-  'thought',
-  'thoughts',
-  'reasoning',
-  'reflection',
-  'scratchpad',
-  'seed:think',
-]
-
 const PAIRS: readonly MarkPair[] = [
-  ...TAG_NAMES.map(tagPair),
+  ...['think', 'thinking', 'thought', 'thoughts', 'reasoning', 'reflection', 'scratchpad'].map(tagPair),
   ...['think', 'thinking'].flatMap((name) => [
     // A link begins in the same way.
     { ...pair(`[${name}]`, `[/${name}]`), opening: [...literal(`[${name}]`), '(?!\\()'] },
@@ -67,6 +63,7 @@ const PAIRS: readonly MarkPair[] = [
     literal('<|begin_of_solution|>'),
     literal('<|start_response|>'),
     literal('<answer>'),
+    literal('<response>'),
     FINAL_CHANNEL,
     [...literal('<|constrain|>'), WORDS],
     literal('<|message|>'),
@@ -146,6 +143,7 @@ const END_MARKS: readonly Mark[] = [
   '<|end_of_solution|>',
   '<|END_RESPONSE|>',
   '</answer>',
+  '</response>',
   '</s>',
 ].map(literal)
 export const END_MARK = anyOf(END_MARKS.map((mark) => mark.join('')))
