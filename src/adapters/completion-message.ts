@@ -23,7 +23,8 @@ export class CompletionMessage {
   #hasDeltas = false
 
   get calls(): readonly WrittenCall[] {
-    return this.#calls.list
+    // Some engines end with an empty call.
+    return this.#calls.list.filter((call) => call.name + call.arguments !== '')
   }
 
   /**
@@ -39,7 +40,7 @@ export class CompletionMessage {
     if (delta === null && whole === null) return { content: '', refusal: '', hidden: '' }
     this.isMissing = false
     const isDelta = SPOKEN_FIELDS.some((field) => !isEmpty(delta?.[field]))
-    if (!isDelta && this.#hasDeltas) return this.#addRest(contentText(whole?.['content']))
+    if (!isDelta && this.#hasDeltas) return this.#addRest(whole ?? {})
     this.#hasDeltas ||= isDelta
     const message = (isDelta ? delta : whole) ?? {}
     const content = contentText(message['content'])
@@ -61,10 +62,11 @@ export class CompletionMessage {
   }
 
   /** Adds the rest of a whole message that repeats the deltas before it. */
-  #addRest(whole: string): { content: string; refusal: string; hidden: string } {
-    const content = whole.startsWith(this.text) ? whole.slice(this.text.length) : ''
+  #addRest(whole: JsonObject): { content: string; refusal: string; hidden: string } {
+    const text = contentText(whole['content'])
+    const content = text.startsWith(this.text) ? text.slice(this.text.length) : ''
     this.text += content
-    return { content, refusal: '', hidden: '' }
+    return { content, refusal: '', hidden: this.calls.length > 0 ? '' : this.#calls.add(whole) }
   }
 }
 
@@ -83,9 +85,14 @@ function addDetail(details: readonly JsonObject[], added: unknown): JsonObject[]
 
 /** Other names of the reasons that say that an answer is not whole. */
 const REASONS: readonly [RegExp, string][] = [
-  [/error|fail|abort|cancel|malformed|insufficient|overload|unexpected|other/i, 'error'],
-  [/length|max_?tokens|max_?output/i, 'length'],
-  [/filter|safety|sensitive|recitation|prohibited|blocklist|spii|guardrail|refusal/i, 'content_filter'],
+  [
+    /error|fail|abort|cancel|malformed|insufficient|overload|unexpected|internal|time|interrupt|unavailable|other/i,
+    'error',
+  ],
+  [/length|max|limit|window|truncat|repetition/i, 'length'],
+  [/filter|safety|sensitive|recitation|prohibited|block|moderat|spii|guardrail|refusal/i, 'content_filter'],
+  // Some engines write the absence of a reason as a text.
+  [/^(?:null|none)$/i, ''],
 ]
 
 /** The finish reason of a choice as OpenAI names it; empty if there is none. */
@@ -186,7 +193,9 @@ class WrittenCalls {
     const known = id === '' ? undefined : this.list.findLast((call) => call.id === id)
     if (index === null) return known ?? this.list.at(-1)
     const indexed = this.#byIndex.get(index)
-    return name === '' && indexed?.id !== id ? (known ?? indexed) : indexed
+    if (name !== '' || indexed?.id === id) return indexed
+    // The first part may have lacked the index.
+    return known ?? indexed ?? (id === '' ? this.list.at(-1) : undefined)
   }
 }
 

@@ -30,7 +30,10 @@ export class StreamTooLarge extends Error {
   override readonly name = 'StreamTooLarge'
 }
 
-/** Parses an event stream (WHATWG HTML, 9.2.6) from arbitrary chunks. Buffers at most one event. */
+/**
+ * Parses an event stream (WHATWG HTML, 9.2.6) from arbitrary chunks. Buffers at most one event. A JSON object in place of
+ * a stream is one event.
+ */
 export class SseParser {
   readonly #bounds: StreamBounds
   readonly #decoder = new TextDecoder()
@@ -40,6 +43,8 @@ export class SseParser {
   #events: StreamRecord[] = []
   /** The last character so far; initially a line feed, since a stream begins like a line. */
   #lastCharacter = '\n'
+  /** True if the body is a JSON object; null before its first character. */
+  #isObject: boolean | null = null
   #bytes = 0
   #eventBytes = 0
   /** Since the last event with data. */
@@ -57,7 +62,7 @@ export class SseParser {
     this.#bytes += chunk.byteLength
     if (this.#bytes > this.#bounds.maxBytes) throw new StreamTooLarge('the stream is larger than allowed')
     const previous = this.#lastCharacter
-    const text = this.#normalizeLineEnds(this.#decoder.decode(chunk, { stream: true }))
+    const text = this.#asField(this.#normalizeLineEnds(this.#decoder.decode(chunk, { stream: true })))
     const withPrevious = `${previous === '\r' ? '\n' : previous}${text}`
     // Comments and fields without data also end at a blank line and do not count towards the next event.
     const blankLine = withPrevious.lastIndexOf('\n\n')
@@ -89,6 +94,12 @@ export class SseParser {
     const remaining = this.#lastCharacter === '\r' && text.startsWith('\n') ? text.slice(1) : text
     this.#lastCharacter = text.at(-1) ?? this.#lastCharacter
     return remaining.replaceAll(/\r\n?/g, '\n')
+  }
+
+  #asField(text: string): string {
+    const isFirst = this.#isObject === null && text.trim() !== ''
+    if (isFirst) this.#isObject = text.trimStart().startsWith('{')
+    return this.#isObject === true ? `${isFirst ? 'data:' : ''}${text.replaceAll('\n', ' ')}` : text
   }
 
   #parse(text: string): StreamRecord[] {

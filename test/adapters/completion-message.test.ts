@@ -41,6 +41,14 @@ describe('one tool call', () => {
       [part({ name: NAME, arguments: HALF }, { index: 0, id: 'a' }), part({ arguments: REST }, {})],
     ],
     [
+      'only the first part has no index',
+      [part({ name: NAME, arguments: HALF }, { id: 'a' }), part({ arguments: REST }, { index: 0 })],
+    ],
+    [
+      'an empty call follows',
+      [part({ name: NAME, arguments: TEXT }), part({ name: '', arguments: '' }, { index: 1 })],
+    ],
+    [
       'an empty object comes first, the arguments in parts',
       [part({ name: NAME, arguments: '{}' }), part({ arguments: HALF }), part({ arguments: REST })],
     ],
@@ -131,4 +139,13 @@ describe('several tool calls', () => {
   ])('are told apart with %s', (_how, deltas, expected) => {
     expect(callsOf(deltas)).toEqual(expected)
   })
+})
+
+test('the calls of a whole message that ends a stream are read', () => {
+  const message = new CompletionMessage()
+  message.add({ choices: [{ index: 0, delta: { content: 'Hi' } }] })
+  const calls = part({ name: NAME, arguments: TEXT })
+  for (let time = 0; time < 2; time += 1)
+    message.add({ choices: [{ index: 0, message: { content: 'Hi', ...calls } }] })
+  expect(message.calls.map((call) => [call.name, call.arguments])).toEqual(CALL)
 })

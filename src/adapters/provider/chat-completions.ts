@@ -1,165 +1,15 @@
-import type {
-  ChatCompletionCreateParamsStreaming,
-  ChatCompletionMessageParam,
-  ChatCompletionTool,
-} from 'openai/resources/chat/completions'
-import { asArray, asJsonObject, jsonText, parseJsonObject } from '../../domain/text.ts'
+import { asJsonObject, jsonText, parseJsonObject } from '../../domain/text.ts'
 import type { JsonObject } from '../../domain/text.ts'
 import { ARGUMENTS_MAX_LENGTH } from '../../domain/agent/bounds.ts'
 import { toolNameOf } from '../../domain/agent/model-call.ts'
-import type {
-  InputMessage,
-  ModelCall,
-  ModelEvent,
-  ToolDefinition,
-  ToolRound,
-  Usage,
-} from '../../domain/agent/model-call.ts'
+import type { ModelCall, ModelEvent, ToolRound, Usage } from '../../domain/agent/model-call.ts'
 import { decodeJson } from '../../domain/answers/written-json.ts'
 import { thoughtFilter } from '../../domain/answers/thoughts.ts'
 import type { ThoughtFilter } from '../../domain/answers/thoughts.ts'
-import { CompletionMessage, errorIn } from '../completion-message.ts'
-import { EMPTY_CONTENT, NO_TOOLS, SCHEMA_MEMBERS, SYSTEM, tokenLimit } from './refusals.ts'
-import type { RequestBody, RequestForm } from './refusals.ts'
+import { CompletionMessage, errorIn, firstChoice } from '../completion-message.ts'
+import type { AssistantMessage, Target } from './model-request.ts'
 import { failedUpstream, respondingId } from './upstream.ts'
-import type { FailedRound, Upstream } from './upstream.ts'
-
-/** The models of a round, and additional request fields. */
-export interface Target {
-  /** One id, or several for the routing service, which uses the first that responds. */
-  ids: readonly string[]
-  /** Merged into the request. */
-  extra?: Readonly<Record<string, unknown>>
-}
-
-/** The parts of an assistant message that later rounds send back. */
-interface AssistantMessage {
-  text: string
-  reasoning: CompletionMessage['reasoning']
-  calls: readonly { id: string; name: string; arguments: string; extra?: unknown }[]
-}
-
-/** Builds the request of a call. */
-export function requestBody(form: RequestForm, { ids, extra }: Target, call: ModelCall): RequestBody {
-  const tools = call.tools.map((tool) => toTool(tool, form))
-  const hasSystem = !form.refused.has(SYSTEM)
-  const isOtherLimit = form.refused.has(tokenLimit(form.isOpenAi))
-  const body: RequestBody = {
-    messages: [
-      ...(hasSystem ? [{ role: 'system' as const, content: call.instructions }] : []),
-      ...joinAdjacent(hasSystem ? call.input : [{ role: 'user', content: call.instructions }, ...call.input]),
-      ...call.rounds.flatMap((round) => toMessages(round, form)),
-    ],
-    ...(tools.length > 0 ? { tools } : form.refused.has(NO_TOOLS) ? usedTools(call) : {}),
-    [tokenLimit(form.isOpenAi !== isOtherLimit)]: call.maxOutputTokens,
-    stream: true,
-    stream_options: { include_usage: true },
-    store: false,
-    ...extra,
-    // The types of the SDK know no list of models.
-    ...(ids.length === 1 ? { model: ids[0] } : { models: ids }),
-  }
-  return withoutRefused(body, form)
-}
-
-function withoutRefused<Fields extends object>(fields: Fields, { refused }: RequestForm): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([name]) => !refused.has(name))) as Fields
-}
-
-/** Sends a request; the signal aborts it. */
-export function sendRequest({ client }: Upstream, body: RequestBody, signal: AbortSignal): Promise<Response> {
-  return client.chat.completions.create(body as ChatCompletionCreateParamsStreaming, { signal }).asResponse()
-}
-
-/** Many engines require that user and assistant alternate. */
-function joinAdjacent(input: readonly InputMessage[]): InputMessage[] {
-  const joined: InputMessage[] = []
-  for (const { role, content } of input) {
-    const last = joined.at(-1)
-    const text = content.toWellFormed()
-    if (last?.role === role) last.content += `\n\n${text}`
-    else joined.push({ role, content: text })
-  }
-  return joined
-}
-
-function toTool({ name, description, parameters }: ToolDefinition, form: RequestForm): ChatCompletionTool {
-  const schema = withoutMembers(parameters, form)
-  return {
-    type: 'function',
-    function: {
-      name,
-      description,
-      ...(form.isOpenAi ? { parameters: schema, strict: true } : { parameters: toPlainSchema(schema) }),
-    },
-  }
-}
-
-/** The tools that were called, for engines that require the tools of earlier calls. None may be called again. */
-function usedTools({ rounds }: ModelCall): Pick<RequestBody, 'tools' | 'tool_choice'> {
-  const used = new Set(
-    rounds.flatMap(({ output }) => (output as AssistantMessage).calls.map(({ name }) => name)),
-  )
-  const tools = Array.from(used, (name) => ({
-    type: 'function' as const,
-    function: { name, parameters: { type: 'object', properties: {} } },
-  }))
-  return tools.length > 0 ? { tools, tool_choice: 'none' } : {}
-}
-
-function withoutMembers(schema: JsonObject, { refused }: RequestForm): JsonObject {
-  const isRefused = (name: string): boolean => SCHEMA_MEMBERS.includes(name) && refused.has(name)
-  const text = JSON.stringify(schema, (name, value: unknown) => (isRefused(name) ? undefined : value))
-  return parseJsonObject(text) ?? {}
-}
-
-/**
- * Converts a strict schema for engines that know no strict tools, several of which refuse what only those need: lists of
- * types, null among the values, and `additionalProperties`. Arguments that may be null may be left out instead.
- */
-function toPlainSchema(schema: JsonObject): JsonObject {
-  const { type, enum: values, properties, items, required, additionalProperties: _closed, ...rest } = schema
-  const inner = Object.entries(asJsonObject(properties) ?? {}).map(
-    ([name, property]) => [name, asJsonObject(property) ?? {}] as const,
-  )
-  const optional = new Set(inner.filter(([, property]) => isNullable(property)).map(([name]) => name))
-  const needed = asArray(required).filter((name) => !optional.has(String(name)))
-  return {
-    type: [type].flat().find((each) => each !== 'null'),
-    ...rest,
-    ...(values === undefined ? {} : { enum: asArray(values).filter((value) => value !== null) }),
-    ...(items === undefined ? {} : { items: toPlainSchema(asJsonObject(items) ?? {}) }),
-    ...(properties === undefined
-      ? {}
-      : { properties: Object.fromEntries(inner.map(([name, property]) => [name, toPlainSchema(property)])) }),
-    // JSON Schema once forbade an empty list.
-    ...(needed.length > 0 ? { required: needed } : {}),
-  }
-}
-
-function isNullable({ type }: JsonObject): boolean {
-  return asArray(type).includes('null')
-}
-
-function toMessages(round: ToolRound, form: RequestForm): ChatCompletionMessageParam[] {
-  const { text, reasoning, calls } = round.output as AssistantMessage
-  const resultOf = resultsByCallId(round)
-  const message = {
-    role: 'assistant' as const,
-    content: text === '' && form.refused.has(EMPTY_CONTENT) ? 'Tools:' : text,
-    ...withoutRefused(reasoning, form),
-    tool_calls: calls.map(({ id, extra, ...called }) => ({
-      id,
-      type: 'function' as const,
-      function: called,
-      ...(extra === undefined ? {} : { extra_content: extra }),
-    })),
-  }
-  return [
-    message,
-    ...calls.map(({ id }) => ({ role: 'tool' as const, tool_call_id: id, content: resultOf(id) })),
-  ]
-}
+import type { FailedRound } from './upstream.ts'
 
 /** Text and end of the round in an event; either may be absent. */
 interface ParsedEvent {
@@ -200,7 +50,7 @@ export class CompletionParser {
   }
 
   parse(chunk: JsonObject): ParsedEvent {
-    const usage = parseUsage(asJsonObject(chunk['usage']))
+    const usage = parseUsage(usageIn(chunk))
     // Counts of a completion only grow: a smaller one, such as zeros in the last chunk, is none.
     if (tokensOf(usage) >= tokensOf(this.#usage)) this.#usage = usage ?? this.#usage
     this.#named = chunk['model'] ?? this.#named
@@ -278,15 +128,22 @@ export class CompletionParser {
 /** No model reads or writes this many tokens in one round. */
 const MAX_TOKENS = 10_000_000
 
+/** The usage in a chunk. Some engines put it into the choice or into a member of their own. */
+function usageIn(chunk: JsonObject): JsonObject | null {
+  const holders = [chunk, firstChoice(chunk), asJsonObject(chunk['x_groq'])]
+  return holders.map((holder) => asJsonObject(holder?.['usage'])).find((usage) => usage !== null) ?? null
+}
+
 /**
- * Parses the usage a provider reports; null if it is missing or invalid. An impossible number of cached tokens
- * counts as zero, so that no discount is assumed.
+ * Parses the usage a provider reports; null if it is missing or invalid. Some count the reasoning in the total alone. An
+ * impossible number of cached tokens counts as zero, so that no discount is assumed.
  */
 function parseUsage(usage: JsonObject | null): Usage | null {
-  const { prompt_tokens: read, completion_tokens: written, prompt_tokens_details: details } = usage ?? {}
-  const cached = asJsonObject(details)?.['cached_tokens']
+  const { prompt_tokens: read, completion_tokens: written, total_tokens: total } = usage ?? {}
+  const cached = asJsonObject(usage?.['prompt_tokens_details'])?.['cached_tokens']
   if (!isCount(read) || !isCount(written)) return null
-  return { in: read, out: written, cached: isCount(cached) && cached <= read ? cached : 0 }
+  const out = isCount(total) ? Math.max(written, total - read) : written
+  return { in: read, out, cached: isCount(cached) && cached <= read ? cached : 0 }
 }
 
 function tokensOf(usage: Usage | null): number {
@@ -329,13 +186,4 @@ function sanitizeCall(call: { name: string; arguments: string }): { name: string
     name: toolNameOf(name) ?? (NAME_PATTERN.test(name) ? name : 'unknown'),
     arguments: isObject ? written : JSON.stringify(asJsonObject(decoded) ?? {}),
   }
-}
-
-/** Result of a tool call that did not run: providers reject a call without a result. */
-const NOT_RUN = '{"error":"not_run"}'
-
-/** Returns a function that finds the result of a call by its id. */
-function resultsByCallId({ results }: ToolRound): (callId: string) => string {
-  const outputs = new Map(results.map(({ call, output }) => [call.callId, output]))
-  return (callId) => outputs.get(callId) ?? NOT_RUN
 }

@@ -3,11 +3,13 @@ import type { ModelCall, ModelEvent } from '../../domain/agent/model-call.ts'
 import type { ChatModel } from '../../domain/ports.ts'
 import { parseJsonObject } from '../../domain/text.ts'
 import type { JsonObject } from '../../domain/text.ts'
+import { errorIn } from '../completion-message.ts'
 import { mediaTypeOf } from '../http.ts'
 import { isCompressed } from '../response-body.ts'
 import type { StreamBounds } from '../sse-parser.ts'
-import { CompletionParser, requestBody, sendRequest } from './chat-completions.ts'
-import type { Target } from './chat-completions.ts'
+import { CompletionParser } from './chat-completions.ts'
+import { requestBody, sendRequest } from './model-request.ts'
+import type { Target } from './model-request.ts'
 import {
   AFTER_REASON_MS,
   EventReader,
@@ -178,6 +180,8 @@ class ProviderStream {
   readonly #reader: EventReader
   #events: string[] = []
   #hasEnded = false
+  /** True for an event stream. Some engines name another type, or send a whole completion; the first event tells it. */
+  #isCompletion = false
 
   constructor(upstream: Upstream, limits: IdleTimeouts, bounds: StreamBounds, signal: AbortSignal) {
     this.#upstream = upstream
@@ -201,9 +205,8 @@ class ProviderStream {
       throw this.#reader.expired === null ? toRequestFailure(error) : this.#timeout(error)
     }
     this.#reader.begin(this.#upstream.bodyOf(response))
-    const type = mediaTypeOf(response.headers.get('content-type'))
-    const isPlain = !isCompressed(Object.fromEntries(response.headers))
-    if (type !== 'text/event-stream' || !isPlain) throw upstreamError('invalid_stream')
+    if (isCompressed(Object.fromEntries(response.headers))) throw upstreamError('invalid_stream')
+    this.#isCompletion = mediaTypeOf(response.headers.get('content-type')) === 'text/event-stream'
   }
 
   /**
@@ -224,10 +227,12 @@ class ProviderStream {
     }
     this.#signal.throwIfAborted()
     const data = this.#events.shift()
-    if (data === undefined || isEndMark(data)) return null
-    const event = parseJsonObject(data)
+    const isEnd = data === undefined || isEndMark(data)
+    const event = isEnd ? null : parseJsonObject(data)
     // A cut stream can end with half an event.
-    if (event === null) throw upstreamError(this.#hasEnded ? 'truncated' : 'invalid_stream')
+    if (event === null && !isEnd) throw upstreamError(this.#hasEnded ? 'truncated' : 'invalid_stream')
+    this.#isCompletion ||= event !== null && ('choices' in event || errorIn(event) !== null)
+    if (!this.#isCompletion) throw upstreamError('invalid_stream')
     return event
   }
 

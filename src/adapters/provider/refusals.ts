@@ -27,7 +27,12 @@ export const NO_TOOLS = 'no_tools'
 /** Empty content of messages with calls, as a part; it is replaced by words. */
 export const EMPTY_CONTENT = 'empty_content'
 const EMPTY_REFUSED =
-  /\bnon-?empty\b|\b(?:not|cannot|can't|is|are) (?:be )?(?:an? )?(?:empty|blank)\b|\bempty (?:string|content|text|message)|too[ _]short|at least (?:1|one) (?:char|content|token)|\bcontent\b.*\brequired\b/i
+  /\bnon-?empty\b|\b(?:not|cannot|can't|is|are) (?:be )?(?:an? )?(?:empty|blank)\b|\bempty (?:string|content|text|message)|too[ _]short|zero-length|at least (?:1|one) (?:char|content|token)|\bcontent\b.*\b(?:required|missing|greater than 0)\b|\bmust have (?:an? |some )?(?:content|text|message)\b/i
+
+/** Calls without `reasoning_content`, as a part; they get their reasoning under that name, or words. */
+export const NO_REASONING = 'no_reasoning'
+const REASONING_REQUIRED =
+  /\breasoning\w*\b.*\b(?:missing|require[ds]?|passed back)\b|\bmissing\b.*\breasoning/is
 
 /** Names of the token limit. */
 const TOKEN_LIMITS: readonly string[] = ['max_completion_tokens', 'max_tokens']
@@ -46,12 +51,18 @@ const OPTIONAL_FIELDS: readonly string[] = [
 
 /** Errors name these parts in several ways, and in sentences about other things too. */
 const SYSTEM_REFUSED =
-  /\b(?:system|developer)\b(?:['"`\s]+\w+){0,2}['"`\s]+(?:roles?|messages?|instructions?|prompts?)\b|\broles?\b.*\b(?:system|developer)\b|\broles must alternate\b|\bonly user\b.*\broles?\b|\bmessages\W{1,3}0\W{1,3}role\b/is
+  /\b(?:system|developer)\b(?:['"`\s]+\w+){0,2}['"`\s]+(?:roles?|messages?|instructions?|prompts?)\b|\broles?\b.*\b(?:system|developer)\b|\broles must alternate\b|\bonly user\b.*\broles?\b|\b(?:first|starts?|begins?)\b.*\buser\b|\bmessages\W{1,3}0\W{1,3}role\b/is
+
+/** Messages with calls and with their results, as a part; they are sent as text. */
+export const CALL_MESSAGES = 'call_messages'
+const CALL_MESSAGES_REFUSED =
+  /\broles must alternate\b|\bonly user\b.*\broles?\b|\broles?\b.*\btool\b|\btool\b.*\broles?\b|\bmessages\W{1,3}\d+\W{1,3}role\b/is
+
 const TOOLS = /\btools?(?:\b|_|config|choice)|\bfunctions?(?:\b|_)/i
 const IS_UNSUPPORTED =
-  /support|require|permit|allow|accept|enable|\bavailable|extra|forbid|unknown|unexpected|recogni|invalid (?:param|field|arg|name)/i
+  /support|require|permit|allow|accept|enable|available|disabled|cannot|can't|implemented|capab|compatible|extra|forbid|unknown|unexpected|recogni|not valid|invalid (?:param|field|arg|name|for)/i
 const IS_TOO_LONG =
-  /too (?:long|large|many)|longer than|exceed|(?:context|maximum) (?:length|window|size)|token limit/i
+  /too (?:long|large|many)|(?:longer|greater|larger|more) than|exceed|(?:context|maximum) (?:length|window|size)|token limit/i
 
 /** Errors about what the model wrote, and about a fault, also have words of {@link TOOLS} and {@link IS_UNSUPPORTED}. */
 const IS_NO_REFUSAL =
@@ -89,6 +100,7 @@ export function refusedPart(
   const namesBothLimits = TOKEN_LIMITS.every(names) && !IS_TOO_LONG.test(error)
   const isRefused = (each: string): boolean =>
     !TOKEN_LIMITS.includes(each) || isUnsupported || namesBothLimits
+  if (isInvalid && REASONING_REQUIRED.test(error) && lacksReasoning(body)) return NO_REASONING
   const field = OPTIONAL_FIELDS.find(
     (each) => names(each) && hasField(body, each) && isRefused(each) && !isKept(each, form),
   )
@@ -98,6 +110,7 @@ export function refusedPart(
   const member = SCHEMA_MEMBERS.find((each) => names(each) && schemas.includes(`"${each}":`))
   if (member !== undefined && isUnsupported) return member
   if (hasSystem(body) && SYSTEM_REFUSED.test(error)) return SYSTEM
+  if (hasField(body, 'tool_calls') && CALL_MESSAGES_REFUSED.test(error)) return CALL_MESSAGES
   if (IS_TOO_LONG.test(error) || IS_NO_REFUSAL.test(error) || !TOOLS.test(error)) return null
   if (hasTools) return isUnsupported ? 'tools' : null
   return isInvalid && hasField(body, 'tool_calls') ? NO_TOOLS : null
@@ -109,6 +122,10 @@ function hasField(body: RequestBody, field: string): boolean {
 
 function hasEmptyContent({ messages }: RequestBody): boolean {
   return messages.some(({ content }) => content === '')
+}
+
+function lacksReasoning({ messages }: RequestBody): boolean {
+  return messages.some((message) => 'tool_calls' in message && !('reasoning_content' in message))
 }
 
 function hasSystem({ messages }: RequestBody): boolean {
@@ -131,6 +148,9 @@ const ERROR_MAX_DEPTH = 12
 
 const REPEATED_MEMBERS = new Set(['input', 'failed_generation'])
 
+/** The same within a text: Python's form of a list of errors, and a value after the name of its field. */
+const REPEATED_VALUE = /(?:'input'|, value): .*/s
+
 /**
  * The texts of an error's body: JSON within texts is decoded, places of the request are joined by dots, and the input
  * and the model's text, which some engines repeat, are left out.
@@ -139,7 +159,7 @@ function errorText(error: unknown, depth = 0): string {
   if (depth > ERROR_MAX_DEPTH) return ''
   if (typeof error === 'string') {
     const decoded = /^\s*[[{"]/.test(error) ? parseJson(error) : undefined
-    return decoded === undefined ? error : errorText(decoded, depth + 1)
+    return decoded === undefined ? error.replace(REPEATED_VALUE, '') : errorText(decoded, depth + 1)
   }
   if (typeof error !== 'object' || error === null) return String(error)
   if (Array.isArray(error)) {

@@ -1,8 +1,10 @@
 import type { Readable } from 'node:stream'
 import { OpenAI } from 'openai'
 import type { FailureCode, ModelEvent } from '../../domain/agent/model-call.ts'
+import { parseJsonObject } from '../../domain/text.ts'
 import { flattenHeaders, openHttpClient } from '../http.ts'
 import type { HttpClient } from '../http.ts'
+import { errorIn } from '../completion-message.ts'
 import { readInto } from '../response-body.ts'
 import { SseParser, StreamTooLarge, hasData } from '../sse-parser.ts'
 import type { StreamBounds, StreamRecord } from '../sse-parser.ts'
@@ -326,7 +328,21 @@ export class EventReader {
   }
 }
 
-/** The data of events, without events that only keep a connection open. */
+/** The data of events, without events that only keep a connection open, and without those of other names. */
 function dataOf(records: readonly StreamRecord[]): string[] {
-  return records.map(({ data }) => data.trim()).filter(hasData)
+  return records
+    .map((record) => ({ ...record, data: record.data.trim() }))
+    .filter(({ name, data }) => hasData(data) && (PLAIN_NAMES.has(name) || COMPLETION.test(data)))
+    .map(({ name, data }) => (name === ERROR_NAME ? asError(data) : data))
+}
+
+const ERROR_NAME = 'error'
+const PLAIN_NAMES = new Set(['message', ERROR_NAME])
+
+/** What an event of another name has if it belongs to the completion. */
+const COMPLETION = /"choices"|"error"|^"?\[done\]/i
+
+function asError(data: string): string {
+  const event = parseJsonObject(data)
+  return event !== null && errorIn(event) !== null ? data : JSON.stringify({ error: data })
 }

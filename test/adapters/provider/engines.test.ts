@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { requestBody } from '../../../src/adapters/provider/chat-completions.ts'
+import { requestBody } from '../../../src/adapters/provider/model-request.ts'
 import type { ModelCall } from '../../../src/domain/agent/model-call.ts'
 import { localSource } from '../../support/local-source.ts'
 import { CALL, collectEvents, modelAt, outcome, runTurn } from '../../support/model-turns.ts'

@@ -72,6 +72,16 @@ describe('a refused field is left out, and the tools stay', () => {
     ['store', 'a list of names', { error: { message: "does not support parameters: ['store', 'n']" } }],
     ['store', 'an argument', { error: { message: 'Unrecognized request argument supplied: store' } }],
     ['store', 'a property', { error: { message: "property 'store' is unsupported" } }],
+    [
+      'stream_options',
+      'an error of Python that repeats the request',
+      "[{'type': 'extra_forbidden', 'loc': ('body', 'stream_options'), 'input': {'store': False, 'tools': []}}]",
+    ],
+    [
+      'stream_options',
+      'a sentence with its value',
+      "not permitted, field: 'stream_options', value: {'store': 1}",
+    ],
     ['stream_options', 'a member of the field', 'include_usage is not supported'],
     ['stream_options', 'a path', { error: 'stream_options.include_usage: unknown' }],
     ['stream_options', 'another spelling', 'Unknown field "streamOptions"'],
@@ -133,6 +143,7 @@ describe('a refused system message', () => {
     ["messages.0.role: Input should be 'user' or 'assistant'"],
     ['Conversation roles must alternate user/assistant/user/assistant/...'],
     ['Only user and assistant roles are supported!'],
+    ['A conversation must start with a user message.'],
     ['Invalid role: system'],
   ])('becomes the beginning of the first message of the user: %s', async (error, status = 400) => {
     const { text, requests, last } = await survive(hasSystem, {
@@ -159,6 +170,10 @@ describe('refused tools', () => {
     ['tools param requires --jinja flag', 500],
     ['Function calling is not enabled for this model'],
     ["Unsupported parameter: 'tool_choice'"],
+    ['Cannot use tools with stream', 500],
+    ['Tools are disabled for this model'],
+    ['The model does not have tool capabilities'],
+    ['tool_use is unavailable'],
     ['Unknown name "tools": Cannot find field.'],
     [JSON.stringify(extra('body', 'tools')), 422],
   ])('are left out: %s', async (error, status = 400) => {
@@ -242,6 +257,7 @@ test.each([
   'Empty content is not allowed',
   'Each message must have at least one content element',
   'content field is a required field',
+  'messages: the length of content must be greater than 0',
 ])('words replace empty content that is refused: %s', async (message) => {
   const contents = (body: Fields): unknown[] => (body['messages'] as Fields[]).map(({ content }) => content)
   const { url, requests } = await engine((body) => contents(body).includes(''), {
@@ -252,6 +268,58 @@ test.each([
   const round = { output: called, results: [{ call, output: 'r' }] }
   expect(outcome(await collectEvents(modelAt(url), { ...ASK, rounds: [round] })).text).toBe('Hi')
   expect(requests).toHaveLength(2)
+})
+
+describe('calls with their results', () => {
+  const call = { callId: 'a', name: 'search_items', arguments: '{"query":"x"}' }
+  const calls = [{ id: 'a', name: call.name, arguments: call.arguments }]
+  const turn = (reasoning: object): typeof ASK => ({
+    ...ASK,
+    rounds: [{ output: { text: '', reasoning, calls }, results: [{ call, output: '{"items":[]}' }] }],
+  })
+  const messagesOf = (body: Fields | undefined): Fields[] => body?.['messages'] as Fields[]
+
+  test.each([
+    [
+      'thinking is enabled but reasoning_content is missing in assistant tool call message at index 3',
+      {},
+      'Tools:',
+    ],
+    [
+      'The `reasoning_content` in the thinking mode must be passed back to the API.',
+      { reasoning: 'hm' },
+      'hm',
+    ],
+  ])('have the reasoning that an engine requires: %s', async (message, reasoning, sent) => {
+    const lacks = (body: Fields): boolean =>
+      messagesOf(body).some((each) => 'tool_calls' in each && !each['reasoning_content'])
+    const { url, requests } = await engine(lacks, { error: { error: { message } } })
+    expect(outcome(await collectEvents(modelAt(url), turn(reasoning))).text).toBe('Hi')
+    expect(requests).toHaveLength(2)
+    expect(messagesOf(requests[1]).at(-2)).toMatchObject({
+      reasoning_content: sent,
+      tool_calls: [{ id: 'a' }],
+    })
+    expect(requests[1]).toHaveProperty('tools')
+  })
+
+  test.each<[string, number?]>([
+    [
+      'Template error: syntax error: Conversation roles must alternate user/assistant/user/assistant/...',
+      422,
+    ],
+    ["messages.4.role: Input should be 'system', 'user' or 'assistant'"],
+    ["role 'tool' is not supported"],
+  ])('become text for an engine without such messages: %s', async (message, status = 400) => {
+    const refuses = (body: Fields): boolean => rolesOf(body).includes('tool')
+    const { url, requests } = await engine(refuses, { status, error: { error: { message } } })
+    expect(outcome(await collectEvents(modelAt(url), turn({}))).text).toBe('Hi')
+    expect(messagesOf(requests.at(-1)).slice(-2)).toEqual([
+      { role: 'assistant', content: 'search_items({"query":"x"})' },
+      { role: 'user', content: 'search_items: {"items":[]}' },
+    ])
+    expect(requests.at(-1)).toHaveProperty('tools')
+  })
 })
 
 describe('the schemas of tools', () => {

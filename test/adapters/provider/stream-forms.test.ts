@@ -137,15 +137,15 @@ describe('a stream with', () => {
 })
 
 test.each([
-  ...['length', 'model_length', 'MAX_TOKENS', 'max_tokens'].map((reason) => [reason, 'incomplete', 'length']),
-  ...['content_filter', 'content_filter: RECITATION', 'SAFETY', 'sensitive', 'refusal'].map((reason) => [
-    reason,
-    'incomplete',
-    'content_filter',
-  ]),
-  ...['error', 'abort', 'network_error', 'insufficient_system_resource', 'MALFORMED_FUNCTION_CALL'].map(
-    (reason) => [reason, 'failed', undefined],
+  ...'length model_length MAX_TOKENS max_tokens max_new_tokens model_context_window_exceeded'
+    .split(' ')
+    .map((reason) => [reason, 'incomplete', 'length']),
+  ...['content_filter', 'content_filter: RECITATION', 'SAFETY', 'sensitive', 'refusal', 'moderation'].map(
+    (reason) => [reason, 'incomplete', 'content_filter'],
   ),
+  ...'error abort network_error insufficient_system_resource MALFORMED_FUNCTION_CALL timeout'
+    .split(' ')
+    .map((reason) => [reason, 'failed', undefined]),
   ...['stop', 'STOP', 'eos_token', 'end_turn', 'COMPLETE'].map((reason) => [reason, 'end', reason]),
 ])('the finish reason %s is read as engines mean it', async (reason, code, finishReason) => {
   const stream = said('One two.') + choices({ index: 0, delta: {}, finish_reason: reason }) + DONE
@@ -163,6 +163,62 @@ test.each(['none', 'utf-8', 'Identity', ''])(
     expect(await passedOn(stream, headers)).toBe(stream)
   },
 )
+
+const WHOLE_JSON = JSON.stringify({ choices: [whole('One two.')] }, null, 2)
+
+test.each<[string, string, string]>([
+  ['events of another type', said('One two.') + END, 'application/json'],
+  ['events after a comment, of another type', `: hi\n\n${said('One two.')}${END}`, 'text/plain'],
+  ['a whole completion', WHOLE_JSON, 'application/json'],
+  ['a whole completion as a stream', WHOLE_JSON, 'text/event-stream'],
+])('a response with %s is read by the chat', async (_what, stream, type) => {
+  const result = await chatReads(stream, { 'content-type': type })
+  expect(result).toMatchObject({ text: 'One two.', end: { kind: 'end' } })
+})
+
+test('an error in place of a stream fails the turn as an error', async () => {
+  const result = await chatReads('{"error":{"message":"x"}}', { 'content-type': 'application/json' })
+  expect(result).toMatchObject({ end: { kind: 'failed', code: 'failed' } })
+})
+
+test.each(['{"status_code":500}', 'Internal Server Error'])(
+  'an event named error fails the turn, whatever its data: %s',
+  async (data) => {
+    const { end } = await chatReads(`${said('One two.')}event: error\ndata: ${data}\n\n${END}`)
+    expect(end).toMatchObject({ kind: 'failed', code: 'failed' })
+  },
+)
+
+test('a finish reason of null as a text is none', async () => {
+  const stream = said('One ', { finish_reason: 'null' }) + said('two.', { finish_reason: 'null' })
+  expect((await chatReads(stream)).end).toMatchObject({ kind: 'failed', code: 'truncated' })
+  expect(await chatReads(stream + END)).toMatchObject({ text: 'One two.', end: { kind: 'end' } })
+})
+
+test('events of other names are no part of the completion', async () => {
+  const progress =
+    'event: tool.progress\ndata: {"tool":"a","message":"searching"}\n\nevent: ping\ndata: now\n\n'
+  const stream = progress + said('One two.') + progress + END
+  expect(await chatReads(stream)).toMatchObject({ text: 'One two.', end: { kind: 'end' } })
+})
+
+test.each([
+  [
+    'with the reasoning in the total alone',
+    { usage: { prompt_tokens: 20, completion_tokens: 5, total_tokens: 125 } },
+  ],
+  [
+    'in the choice',
+    { choices: [{ index: 0, delta: {}, usage: { prompt_tokens: 20, completion_tokens: 105 } }] },
+  ],
+  [
+    'in a member of an engine',
+    { x_groq: { usage: { prompt_tokens: 20, completion_tokens: 105 } }, choices: [] },
+  ],
+])('usage is read %s', async (_where, chunk) => {
+  const stream = said('One two.', { finish_reason: 'stop' }) + event(chunk) + DONE
+  expect((await chatReads(stream)).end).toMatchObject({ usage: { in: 20, out: 105, cached: 0 } })
+})
 
 test('a smaller usage after the real one is none', async () => {
   const used = (prompt: number, written: number): string =>

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { CompletionParser, requestBody } from '../../../src/adapters/provider/chat-completions.ts'
+import { CompletionParser } from '../../../src/adapters/provider/chat-completions.ts'
+import { requestBody } from '../../../src/adapters/provider/model-request.ts'
 import type { ToolRound } from '../../../src/domain/agent/model-call.ts'
 import { CALL, collectEvents, modelAt, outcome, runTurn } from '../../support/model-turns.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
