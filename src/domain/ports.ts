@@ -29,15 +29,12 @@ import type {
   ChatCall,
   ChatOutcome,
   CountedAttempt,
-  DayScore,
   EndpointRecord,
   ModelAttempt,
   RouterFacts,
-  RunEnd,
 } from './models/evaluation.ts'
 import type { ShellFiles, ShellLimits, ShellRun } from './models/lite/suite.ts'
 import type { KeyRequests } from './models/quota.ts'
-import type { StoredRun } from './models/schema.ts'
 import type { Day, Instant } from './time.ts'
 import type { UpstreamFailure } from './v1/failures.ts'
 import type { ProvedLedger } from './year/chain.ts'
@@ -470,37 +467,24 @@ export interface State {
     ): Promise<boolean>
   }
   /**
-   * Runs, attempts and scores of `evaluate-models`, and the lease that allows one run at a time. Everything is durable
-   * on return, and kept for the newest {@link EVALUATIONS_KEPT_DAYS} days with a run.
+   * The requests of `evaluate-models` with their results, and the lease that allows one run at a time. Everything is
+   * durable on return, and kept for the newest {@link EVALUATIONS_KEPT_DAYS} days with requests.
    */
   evaluations: LeaseKeeper & {
-    /** Ends every unfinished run as killed, and its open attempts as abandoned; returns the number of runs. */
+    /** Ends the open attempts of earlier runs as abandoned and deletes old records; returns the number of attempts. */
     sweep(now: Instant): Promise<number>
-    /** Starts a run and deletes the records of older days; returns the run's number. */
-    beginRun(run: { day: Day; refreshMode: StoredRun['refreshMode']; startedAt: Instant }): Promise<number>
-    endRun(run: number, end: RunEnd, rejections: readonly { id: string; reason: string }[]): Promise<void>
-    /** Ends a run as failed, and its open attempts as abandoned; an ended run stays unchanged. */
-    abandonRun(run: number, endedAt: Instant, reason: string): Promise<void>
     /** Records a request before it is sent. */
     countAttempt(attempt: AttemptStart, guard: AttemptGuard): Promise<CountedAttempt>
     /** Records the end of an attempt; a later call replaces it. */
     settleAttempt(attempt: number, end: AttemptEnd): Promise<void>
     /** Every attempt sent at or after an instant, ascending. */
     attemptsSince(since: Instant): Promise<ModelAttempt[]>
-    /** Stores the evaluation of a day. An incomplete one never replaces a complete one. */
-    saveScore(score: DayScore): Promise<void>
-    /** Every evaluation of a day or a later one, ascending by day, then model. */
-    scoresSince(day: Day): Promise<DayScore[]>
     /** Stores endpoint records, replacing those of the same models. */
     saveEndpoints(records: readonly EndpointRecord[]): Promise<void>
     /** Endpoint records from an instant on, one for each model, in no order. */
     endpointsSince(since: Instant): Promise<EndpointRecord[]>
-    /** Times of the chat's requests to the same service from an instant on, ascending. */
-    chatRequestsSince(since: Instant): Promise<Instant[]>
-    /** The lowest rate of the runs that started between two instants, both included; null without one. */
-    lowestRateBetween(since: Instant, until: Instant): Promise<number | null>
-    versionsOf(day: Day): Promise<string[]>
-    ping(): Promise<void>
+    /** Times of the requests with the key from an instant on, those of the chat included, ascending. */
+    requestsSince(since: Instant): Promise<Instant[]>
   }
   audits: {
     /** Records an audit, durable on return. Only the newest hundred are kept. */

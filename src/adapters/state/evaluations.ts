@@ -1,5 +1,4 @@
-import type { InStatement, InValue, ResultSet } from '@libsql/client'
-import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+import type { InStatement, ResultSet } from '@libsql/client'
 import { z } from 'zod'
 import { RESPONSE_CLASSES, EVALUATIONS_KEPT_DAYS } from '../../domain/models/evaluation.ts'
 import type { ResponseClass, AttemptEnd, ModelAttempt } from '../../domain/models/evaluation.ts'
@@ -11,17 +10,10 @@ import { storageDamaged } from '../../domain/refusal.ts'
 import { dayOf } from '../../domain/time.ts'
 import type { Database } from '../sqlite/database.ts'
 import { leaseOn } from '../sqlite/lease.ts'
-import { selectRows } from '../sqlite/rows.ts'
+import { asJsonRows, selectJsonRows, selectRows, upsert } from '../sqlite/rows.ts'
 import { SHARES } from '../../domain/agent/admission.ts'
 import { requestsSentBy } from './admission.ts'
-import {
-  chatRouterRequests,
-  evaluationAttempts,
-  evaluationEndpoints,
-  evaluationLease,
-  evaluationRuns,
-  evaluationScores,
-} from './schema.ts'
+import { evaluationAttempts, evaluationEndpoints, evaluationLease } from './schema.ts'
 
 /** The day's requests of the evaluation and the chat together; the day is parameter 1. */
 const COUNTED_OF_DAY = `
@@ -55,68 +47,31 @@ const COUNT_CHAT_REQUEST = `
     WHERE ${requestsSentBy('address', 'requester')} >= ?6 OR ${requestsSentBy('network', 'requester')} >= ${SHARES.network} * ?6)
   RETURNING id`
 
-/** Creates the store of runs, attempts, scores and rejections on libSQL. */
+/** Creates the store of the requests of the evaluation on libSQL. */
 export function libsqlEvaluations(database: Database): State['evaluations'] {
   const write = (...statements: InStatement[]): Promise<ResultSet[]> =>
     database.use((client) => client.batch(statements, 'write'))
-  const selectWhere = <T extends SQLiteTable>(table: T, orderBy: string, where: string, ...args: InValue[]) =>
-    database.use((client) => selectRows(client, table, orderBy, where, args))
   return {
     ...leaseOn(database, evaluationLease),
 
     async sweep(now) {
-      const [, ended] = await write(
+      const [ended] = await write(
         { sql: ABANDON_ATTEMPTS, args: [now] },
-        { sql: END_OPEN, args: [now, 'killed'] },
+        deleteOldDays('evaluation_attempts'),
+        deleteOldDays('chat_router_requests'),
       )
       return ended?.rowsAffected ?? 0
     },
 
-    async beginRun({ day, refreshMode, startedAt }) {
-      const results = await write(
-        `DELETE FROM evaluation_attempts WHERE day < ${OLDEST_DAY}`,
-        `DELETE FROM evaluation_scores WHERE day < ${OLDEST_DAY}`,
-        `DELETE FROM evaluation_endpoints WHERE date(checked_at / 1000, 'unixepoch') < ${OLDEST_DAY}`,
-        `DELETE FROM chat_router_requests WHERE day < ${OLDEST_DAY}`,
-        `DELETE FROM evaluation_runs WHERE day < ${OLDEST_DAY}`,
-        'DELETE FROM evaluation_rejections WHERE run NOT IN (SELECT id FROM evaluation_runs)',
-        {
-          sql: 'INSERT INTO evaluation_runs (day, refresh_mode, started_at) VALUES (?, ?, ?) RETURNING id',
-          args: [day, refreshMode, startedAt],
-        },
-      )
-      return Number(results.at(-1)?.rows[0]?.[0])
-    },
-
-    async endRun(run, { endedAt, outcome, rankingVersion, startsAMinute, reason }, rejections) {
-      const rows = JSON.stringify(rejections.map((rejection) => [rejection.id, rejection.reason]))
-      await write(
-        { sql: END_RUN, args: [run, endedAt, outcome, rankingVersion, startsAMinute, reason] },
-        { sql: INSERT_REJECTIONS, args: [run, rows] },
-      )
-    },
-
-    async abandonRun(run, endedAt, reason) {
-      await write(
-        { sql: `${ABANDON_ATTEMPTS} AND run = ?2`, args: [endedAt, run] },
-        { sql: `${END_OPEN} AND id = ?3`, args: [endedAt, reason, run] },
-      )
-    },
-
-    countAttempt: ({ run, model, kind, sentAt }, { token, maxCountedBefore }) =>
+    countAttempt: ({ model, kind, sentAt }, { token, maxCountedBefore }) =>
       database.use((client) =>
         client.transact(async (tx) => {
-          const { rows: found } = await tx.execute({
-            sql: COUNTED,
-            args: [dayOf(sentAt), sentAt, token],
-          })
+          const day = dayOf(sentAt)
+          const { rows: found } = await tx.execute({ sql: COUNTED, args: [day, sentAt, token] })
           const [held, counted] = Array.from(found[0] ?? [], Number)
           if (held !== 1) return { refused: 'lease_lost' }
           if (maxCountedBefore !== null && Number(counted) > maxCountedBefore) return { refused: 'day_spent' }
-          const { rows } = await tx.execute({
-            sql: INSERT_ATTEMPT,
-            args: [run, model, kind, dayOf(sentAt), sentAt],
-          })
+          const { rows } = await tx.execute({ sql: INSERT_ATTEMPT, args: [model, kind, day, sentAt] })
           return { counted: Number(rows[0]?.[0]) }
         }),
       ),
@@ -128,25 +83,11 @@ export function libsqlEvaluations(database: Database): State['evaluations'] {
       await write({ sql: SETTLE_ATTEMPT, args })
     },
 
-    async saveScore({ model, day, evaluatedAt, complete, tasks }) {
-      const points = tasks.reduce((sum, task) => sum + task.points, 0)
-      const args = [model, day, evaluatedAt, complete ? 1 : 0, points, JSON.stringify(tasks)]
-      await write({ sql: UPSERT_SCORE, args })
-    },
-
-    attemptsSince: async (since) =>
-      (await selectWhere(evaluationAttempts, 'id', 'sent_at >= ?', since)).map(toAttempt),
-
-    async scoresSince(since) {
-      const rows = await selectWhere(evaluationScores, 'day', 'day >= ?', since)
-      return rows.map(({ model, day, evaluatedAt, complete, tasks }) => ({
-        model,
-        day,
-        evaluatedAt,
-        complete: complete === 1,
-        tasks: parseTasks(tasks),
-      }))
-    },
+    attemptsSince: (since) =>
+      database.use(async (client) => {
+        const rows = await selectRows(client, evaluationAttempts, 'id', 'sent_at >= ?', [since])
+        return rows.map(toAttempt)
+      }),
 
     async saveEndpoints(records) {
       const rows = records.map(({ model, checkedAt, usable, latencyMs }) => {
@@ -155,79 +96,48 @@ export function libsqlEvaluations(database: Database): State['evaluations'] {
       await write({ sql: UPSERT_ENDPOINTS, args: [JSON.stringify(rows)] })
     },
 
-    async endpointsSince(since) {
-      const rows = await selectWhere(evaluationEndpoints, 'model', 'checked_at >= ?', since)
-      return rows.map((record) => ({ ...record, usable: record.usable === 1 }))
-    },
-
-    async chatRequestsSince(since) {
-      const rows = await selectWhere(chatRouterRequests, 'sent_at', 'sent_at >= ?', since)
-      return rows.map(({ sentAt }) => sentAt)
-    },
-
-    async lowestRateBetween(since, until) {
-      const known = 'started_at BETWEEN ? AND ? AND starts_a_minute IS NOT NULL'
-      const [lowest] = await selectWhere(evaluationRuns, 'starts_a_minute', known, since, until)
-      return lowest?.startsAMinute ?? null
-    },
-
-    async versionsOf(day) {
-      const ranked = 'day = ? AND ranking_version IS NOT NULL'
-      const rows = await selectWhere(evaluationRuns, 'id', ranked, day)
-      return rows.flatMap(({ rankingVersion }) => rankingVersion ?? [])
-    },
-
-    ping: () =>
+    endpointsSince: (since) =>
       database.use(async (client) => {
-        await client.execute('SELECT 1 FROM evaluation_runs LIMIT 1')
+        const rows = await selectRows(client, evaluationEndpoints, 'model', 'checked_at >= ?', [since])
+        return rows.map((record) => ({ ...record, usable: record.usable === 1 }))
+      }),
+
+    requestsSince: (since) =>
+      database.use(async (client) => {
+        const rows = await selectJsonRows(client, REQUESTS, [since], 'the requests with the key')
+        return rows.map(([sentAt]) => Number(sentAt))
       }),
   }
 }
 
-/** The oldest day that is kept; null while there are fewer. Without the clock: one that is ahead must not delete. */
-const OLDEST_DAY = `
-  (SELECT DISTINCT day FROM evaluation_runs ORDER BY day DESC LIMIT 1 OFFSET ${EVALUATIONS_KEPT_DAYS - 1})`
+/** Deletes all but the newest days of a table. Without the clock: one that is ahead must not delete. */
+function deleteOldDays(table: string): string {
+  const newest = `SELECT DISTINCT day FROM ${table} ORDER BY day DESC LIMIT 1`
+  return `DELETE FROM ${table} WHERE day < (${newest} OFFSET ${EVALUATIONS_KEPT_DAYS - 1})`
+}
 
 const ABANDON_ATTEMPTS = `
-  UPDATE evaluation_attempts SET settled_at = ?1, class = 'abandoned'
-  WHERE settled_at IS NULL AND run IN (SELECT id FROM evaluation_runs WHERE ended_at IS NULL)`
-
-const END_OPEN = `
-  UPDATE evaluation_runs SET ended_at = ?1, outcome = 'failed', reason = ?2 WHERE ended_at IS NULL`
-
-const END_RUN = `
-  UPDATE evaluation_runs SET ended_at = ?2, outcome = ?3, ranking_version = ?4, starts_a_minute = ?5, reason = ?6
-  WHERE id = ?1`
-
-const INSERT_REJECTIONS = `
-  INSERT INTO evaluation_rejections (run, model, reason)
-  SELECT ?1, value ->> 0, value ->> 1 FROM json_each(?2) WHERE true
-  ON CONFLICT (run, model) DO NOTHING`
+  UPDATE evaluation_attempts SET settled_at = ?, class = 'abandoned' WHERE settled_at IS NULL`
 
 /** The lease, and all requests of the day. */
 const COUNTED = `
   SELECT EXISTS (SELECT 1 FROM evaluation_lease WHERE token = ?3 AND expires_at > ?2), ${COUNTED_OF_DAY}`
 
 const INSERT_ATTEMPT = `
-  INSERT INTO evaluation_attempts (run, model, kind, day, sent_at) VALUES (?, ?, ?, ?, ?) RETURNING id`
+  INSERT INTO evaluation_attempts (model, kind, day, sent_at) VALUES (?, ?, ?, ?) RETURNING id`
 
 const SETTLE_ATTEMPT = `
   UPDATE evaluation_attempts
   SET settled_at = ?2, class = ?3, status = ?4, latency_ms = ?5, as_asked = ?6, tasks = ?7
   WHERE id = ?1`
 
-const UPSERT_ENDPOINTS = `
-  INSERT INTO evaluation_endpoints (model, checked_at, usable, latency_ms)
-  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?1) WHERE true
-  ON CONFLICT (model) DO UPDATE SET
-    checked_at = excluded.checked_at, usable = excluded.usable, latency_ms = excluded.latency_ms`
+const UPSERT_ENDPOINTS = upsert('evaluation_endpoints', ['model'], ['checked_at', 'usable', 'latency_ms'])
 
-const UPSERT_SCORE = `
-  INSERT INTO evaluation_scores (model, day, evaluated_at, complete, points, tasks) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-  ON CONFLICT (model, day) DO UPDATE SET
-    evaluated_at = excluded.evaluated_at, complete = excluded.complete, points = excluded.points,
-    tasks = excluded.tasks
-  WHERE excluded.complete >= complete`
+const REQUESTS = asJsonRows(
+  'sent_at',
+  `SELECT sent_at FROM evaluation_attempts WHERE sent_at >= ?1
+    UNION ALL SELECT sent_at FROM chat_router_requests WHERE sent_at >= ?1 ORDER BY sent_at`,
+)
 
 /**
  * Converts a row to an attempt.
@@ -235,7 +145,7 @@ const UPSERT_SCORE = `
  * @throws Refusal `storage_damaged` if the row is invalid
  */
 function toAttempt(row: typeof evaluationAttempts.$inferSelect): ModelAttempt {
-  const { id, run, model, kind, day, sentAt, settledAt, status, latencyMs, asAsked, tasks } = row
+  const { id, model, kind, day, sentAt, settledAt, status, latencyMs, asAsked, tasks } = row
   if (kind !== 'tool' && kind !== 'text') throw damaged(`an attempt of kind ${JSON.stringify(kind)}`)
   const end =
     settledAt === null
@@ -248,7 +158,7 @@ function toAttempt(row: typeof evaluationAttempts.$inferSelect): ModelAttempt {
           asAsked: asAsked === null ? null : asAsked === 1,
           tasks: tasks === null ? null : parseTasks(tasks),
         }
-  return { id, run, model, kind, day, sentAt, end }
+  return { id, model, kind, day, sentAt, end }
 }
 
 function parseClass(name: string | null): AttemptEnd['class'] {

@@ -1,23 +1,10 @@
-import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { leaseTable } from '../sqlite/lease.ts'
 
 /** Tables of the state database that are read as whole rows; migrations/state describes all tables and columns. */
 
-export const evaluationRuns = sqliteTable('evaluation_runs', {
-  id: integer('id').primaryKey({ autoIncrement: true }),
-  day: text('day').notNull(),
-  refreshMode: text('refresh_mode').notNull(),
-  startedAt: integer('started_at').notNull(),
-  endedAt: integer('ended_at'),
-  outcome: text('outcome'),
-  rankingVersion: text('ranking_version'),
-  startsAMinute: integer('starts_a_minute'),
-  reason: text('reason'),
-})
-
 export const evaluationAttempts = sqliteTable('evaluation_attempts', {
   id: integer('id').primaryKey({ autoIncrement: true }),
-  run: integer('run').notNull(),
   model: text('model').notNull(),
   kind: text('kind').notNull(),
   day: text('day').notNull(),
@@ -30,32 +17,11 @@ export const evaluationAttempts = sqliteTable('evaluation_attempts', {
   tasks: text('tasks'),
 })
 
-export const evaluationScores = sqliteTable(
-  'evaluation_scores',
-  {
-    model: text('model').notNull(),
-    day: text('day').notNull(),
-    evaluatedAt: integer('evaluated_at').notNull(),
-    complete: integer('complete').notNull(),
-    points: integer('points').notNull(),
-    tasks: text('tasks').notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.model, table.day] })],
-)
-
 export const evaluationEndpoints = sqliteTable('evaluation_endpoints', {
   model: text('model').primaryKey(),
   checkedAt: integer('checked_at').notNull(),
   usable: integer('usable').notNull(),
   latencyMs: integer('latency_ms'),
-})
-
-export const chatRouterRequests = sqliteTable('chat_router_requests', {
-  id: integer('id').primaryKey({ autoIncrement: true }),
-  day: text('day').notNull(),
-  model: text('model').notNull(),
-  sentAt: integer('sent_at').notNull(),
-  turn: text('turn'),
 })
 
 export const evaluationLease = leaseTable('evaluation_lease')

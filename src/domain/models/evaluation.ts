@@ -87,25 +87,19 @@ export function rateLimitKind(kind: ResponseClass): RankedModel['rateLimitKind']
   return RESPONSE_CLASSES[kind].rateLimit ?? 'none'
 }
 
-/**
- * The published details of tasks without a response (docs/free-models.md).
- *
- * @param failure a classification, or its stored part
- */
-export function failureDetails(
-  failure: Pick<Classification, 'class' | 'status'> & Partial<Classification>,
-): Record<string, unknown> {
-  const {
-    status,
-    providerName = null,
-    limit = null,
-    remaining = null,
-    resetAt = null,
-    preview = '',
-  } = failure
+/** The published details of tasks without a response (docs/free-models.md). */
+export function failureDetails({
+  class: kind,
+  status,
+  providerName,
+  limit,
+  remaining,
+  resetAt,
+  preview,
+}: Classification): Record<string, unknown> {
   return {
-    responseStatus: status ?? (failure.class === 'timeout' ? 'timeout' : 'failed'),
-    rateLimitKind: rateLimitKind(failure.class),
+    responseStatus: status ?? (kind === 'timeout' ? 'timeout' : 'failed'),
+    rateLimitKind: rateLimitKind(kind),
     providerName: providerName === null ? null : publishedText(providerName, 100),
     rateLimitLimit: limit,
     rateLimitRemaining: remaining,
@@ -193,7 +187,6 @@ export type RunOutcome = 'complete' | 'partial' | 'unchanged' | 'failed'
 
 /** The record of a request to a model before it is sent. */
 export interface AttemptStart {
-  run: number
   model: string
   kind: LiteKind
   sentAt: Instant
@@ -202,14 +195,14 @@ export interface AttemptStart {
 /** Outcome of a request. */
 export interface AttemptEnd {
   settledAt: Instant
-  /** `abandoned` when the run was killed first. */
+  /** `abandoned` when the run ended first. */
   class: ResponseClass | 'abandoned'
   /** HTTP status of the error, or null. */
   status: number | null
   latencyMs: number | null
   /** True when the response had the requested form; null without a response. */
   asAsked: boolean | null
-  /** The graded tasks of the prompt; null without a response. */
+  /** The tasks of the prompt: graded, or with the failure of the model as their details; null for any other failure. */
   tasks: readonly TaskResult[] | null
 }
 
@@ -220,16 +213,6 @@ export interface ModelAttempt extends AttemptStart {
   day: Day
   /** null while the request is open. */
   end: AttemptEnd | null
-}
-
-/** The evaluation of a model on one UTC day. */
-export interface DayScore {
-  model: string
-  day: Day
-  evaluatedAt: Instant
-  /** False when a prompt got no response; its tasks have no points. */
-  complete: boolean
-  tasks: readonly TaskResult[]
 }
 
 /** The endpoint data of a model from the routing service. */
@@ -253,17 +236,7 @@ export interface AttemptGuard {
 /** The number of an attempt, or the reason why none was recorded. */
 export type CountedAttempt = { counted: number } | { refused: 'lease_lost' | 'day_spent' }
 
-/** The record of a run that ended. */
-export interface RunEnd {
-  endedAt: Instant
-  outcome: RunOutcome
-  rankingVersion: string | null
-  /** Requests a minute after the account's minute limit was met; null when it was not met. */
-  startsAMinute: number | null
-  reason: string | null
-}
-
-/** Days with a run whose records are kept. Evaluation reads three days; older records are for operators. */
+/** Days with requests whose records are kept. An evaluation reads four; older records are for operators. */
 export const EVALUATIONS_KEPT_DAYS = 90
 
 /** One chat call of an evaluation. */

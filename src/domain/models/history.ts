@@ -2,38 +2,25 @@ import { CLOCK_TOLERANCE_MS } from '../clock-check.ts'
 import { compareCodeUnits } from '../text.ts'
 import { DAY_MS, dayOf, addDays } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
-import {
-  RESPONSE_CLASSES,
-  failureDetails,
-  hasResponse,
-  isComplete,
-  rateLimitKind,
-  toolUseOf,
-} from './evaluation.ts'
-import type {
-  ResponseClass,
-  AttemptEnd,
-  DayScore,
-  EndpointRecord,
-  LiteEvaluation,
-  ModelAttempt,
-} from './evaluation.ts'
-import { tasksOfKind, unansweredTasks } from './lite/suite.ts'
+import { RESPONSE_CLASSES, hasResponse, isComplete, rateLimitKind, toolUseOf } from './evaluation.ts'
+import type { ResponseClass, AttemptEnd, EndpointRecord, LiteEvaluation, ModelAttempt } from './evaluation.ts'
+import { unansweredTasks } from './lite/suite.ts'
 import type { LiteKind, TaskResult } from './lite/suite.ts'
 import type { HealthStatus, RankedModel } from './schema.ts'
 
 /** Period in which failures count against a model's stability. */
 export const FAILURES_MS = 3 * DAY_MS
 
+/** Days before today whose evaluations may still count. */
+export const EARLIER_DAYS = 3
+
 /** Period in which a probe's health is valid. */
 const HEALTH_MS = DAY_MS
 
 /** The stored rows of every model. */
 export interface EvaluationRows {
-  /** Attempts of the last {@link FAILURES_MS}, ascending. */
+  /** Attempts of the days whose evaluations may still count, ascending. */
   attempts: readonly ModelAttempt[]
-  /** Scores of the days that may still count, ascending by day. */
-  scores: readonly DayScore[]
   endpoints: readonly EndpointRecord[]
 }
 
@@ -77,15 +64,14 @@ export const NOT_PROBED: Measurements['health'] = {
  */
 export function historyOf(
   model: string,
-  { attempts, scores, endpoints }: EvaluationRows,
+  { attempts, endpoints }: EvaluationRows,
   now: Instant,
 ): ModelHistory {
   const day = dayOf(now)
   const ofModel = attempts.filter((attempt) => attempt.model === model && attempt.day <= day)
   const settled = ofModel.filter(isSettled)
-  const withResponse = settled.filter(({ end }) => end.tasks !== null)
-  const ofDays = scores.filter((score) => score.model === model && score.day <= day)
-  const byDay = evaluationsByDay(ofDays, settled)
+  const answers = settled.filter(isAnswered)
+  const byDay = evaluationsByDay(settled)
   const evaluations = [...byDay.values()]
   const today = byDay.get(day)
   const { health, gone } = probedHealth(settled, now)
@@ -98,10 +84,10 @@ export function historyOf(
   return {
     sentToday: ofModel.filter((attempt) => attempt.day === day).length,
     tasksToday: Object.fromEntries(
-      withResponse.filter((each) => each.day === day).map(({ kind, end }) => [kind, end.tasks]),
+      answers.filter((each) => each.day === day).map(({ kind, end }) => [kind, end.tasks]),
     ),
     health: withEndpoints(health, endpoint, now),
-    toolUse: gone ? 'unknown' : newestToolUse(evaluations, withResponse),
+    toolUse: gone ? 'unknown' : newestToolUse(evaluations, answers),
     gone,
     failuresIn72h: failures.length,
     evaluation: gone ? failure : (last ?? null),
@@ -115,14 +101,18 @@ function isSettled(attempt: ModelAttempt): attempt is SettledAttempt {
   return attempt.end !== null && attempt.end.class !== 'abandoned'
 }
 
+function isAnswered({ end }: SettledAttempt): boolean {
+  return end.class === 'answered'
+}
+
 /**
  * A response of today counts before a complete evaluation, and a forced evaluation before the one it did not replace.
  */
 function newestToolUse(
   evaluations: readonly LiteEvaluation[],
-  answered: readonly SettledAttempt[],
+  answers: readonly SettledAttempt[],
 ): RankedModel['toolUse'] {
-  const responses = answered.map(({ end }) => ({ updatedAt: end.settledAt, tasks: end.tasks ?? [] }))
+  const responses = answers.map(({ end }) => ({ updatedAt: end.settledAt, tasks: end.tasks ?? [] }))
   const uses = [...evaluations, ...responses].map(toolUseOf)
   return uses.findLast((use) => use !== 'unknown') ?? 'unknown'
 }
@@ -146,8 +136,8 @@ function probedHealth(
     (kind) => probes.findLast((each) => each.kind === kind) ?? [],
   )
   const probed = gone ? [last] : both
-  const answered = probed.filter(({ end }) => end.class === 'answered')
-  const passed = probed.every(({ end }) => end.class === 'answered' && end.asAsked === true)
+  const answered = probed.filter(isAnswered)
+  const passed = probed.every((each) => isAnswered(each) && each.end.asAsked === true)
   const health = {
     status: answered.length === 0 ? healthOfFailure(last.end) : passed ? 'passed' : 'imperfect',
     latencyMs: answered[0]?.end.latencyMs ?? null,
@@ -180,44 +170,36 @@ function withEndpoints(
 }
 
 /**
- * A model's evaluation of each day, ascending: the stored one when it is complete, else the responses of that day, so
- * that an interrupted run loses no measurement. A day has none while a prompt was not sent, or the account's limits
- * blocked it: the next run sends it (docs/decisions/0026-evaluation-quota-and-pacing.md).
+ * A model's evaluation of each day, ascending: the last response to each prompt, else its last failure. A day has none
+ * while a prompt was not sent, or the account's limits blocked it: the next run sends it
+ * (docs/decisions/0026-evaluation-quota-and-pacing.md).
  *
- * @param scores of one model
- * @param settled attempts of the same model, ascending
+ * @param settled attempts of one model, ascending
  */
-function evaluationsByDay(
-  scores: readonly DayScore[],
-  settled: readonly SettledAttempt[],
-): Map<Day, LiteEvaluation> {
-  const answered = settled.filter(({ end }) => end.tasks !== null)
-  const days = [...new Set([...scores, ...answered].map(({ day }) => day))].toSorted(compareCodeUnits)
+function evaluationsByDay(settled: readonly SettledAttempt[]): Map<Day, LiteEvaluation> {
+  const days = [...new Set(settled.map(({ day }) => day))].toSorted(compareCodeUnits)
   const evaluations = days.map((day) => {
-    const stored = scores.find((score) => score.day === day)
-    const ofDay = settled.filter((attempt) => attempt.day === day)
-    if (!stored?.complete) return [day, evaluationOfDay(day, stored, ofDay)] as const
-    return [day, { updatedAt: stored.evaluatedAt, tasks: stored.tasks }] as const
+    const evaluation = evaluationOfDay(settled.filter((attempt) => attempt.day === day))
+    return [day, evaluation] as const
   })
   return new Map(evaluations.flatMap(([day, evaluation]) => (evaluation ? [[day, evaluation]] : [])))
 }
 
 /** @returns null while a prompt has neither a response nor a failure of the model */
-function evaluationOfDay(
-  day: Day,
-  stored: DayScore | undefined,
-  attempts: readonly SettledAttempt[],
-): LiteEvaluation | null {
-  const tasks = (['tool', 'text'] as const).map((kind): readonly TaskResult[] => {
-    const ends = attempts.filter((attempt) => attempt.kind === kind).map(({ end }) => end)
-    const answer = ends.findLast((end) => end.tasks !== null)?.tasks ?? tasksOfKind(kind, stored?.tasks ?? [])
-    const last = ends.at(-1)
-    const failed = last && last.tasks === null && RESPONSE_CLASSES[last.class].scope !== 'account'
-    return answer.length === 0 && failed ? unansweredTasks(kind, day, failureDetails(last)) : answer
-  })
-  if (tasks.some((each) => each.length === 0)) return null
-  const ends = attempts.filter(({ end }) => end.tasks !== null).map(({ end }) => end.settledAt)
-  return { updatedAt: Math.max(...ends, ...(stored ? [stored.evaluatedAt] : [])), tasks: tasks.flat() }
+function evaluationOfDay(attempts: readonly SettledAttempt[]): LiteEvaluation | null {
+  const tasks: TaskResult[] = []
+  const settledAt: Instant[] = []
+  for (const kind of ['tool', 'text'] as const) {
+    // Without a provider the other prompt is not sent: it would fail the same way.
+    const own = attempts.filter((each) => each.kind === kind || each.end.class === 'model_gone')
+    const counted = own.findLast(isAnswered) ?? own.at(-1)
+    if (!counted?.end.tasks) return null
+    const { settledAt: at, tasks: recorded } = counted.end
+    const isOther = counted.kind !== kind
+    tasks.push(...(isOther ? unansweredTasks(kind, counted.day, recorded[0]?.details ?? {}) : recorded))
+    settledAt.push(at)
+  }
+  return { updatedAt: Math.max(...settledAt), tasks }
 }
 
 /** Days of a track record. */

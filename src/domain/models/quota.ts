@@ -99,10 +99,7 @@ function byUrgency(a: QuotaClaim, b: QuotaClaim): number {
   )
 }
 
-/**
- * The pending calls of a run and their pace. Times are milliseconds of a monotonic clock, so that a change of the wall
- * clock cannot exceed a limit.
- */
+/** The pending calls of a run and their pace. Waits are in milliseconds of a monotonic clock. */
 
 /** One below the service's limit. */
 export const STARTS_PER_MINUTE = MINUTE_LIMIT - 1
@@ -153,9 +150,6 @@ export interface CallQueueOptions {
   plan: Pick<CallPlan, 'calls' | 'budget'>
   /** Requests left for each model. */
   requestsLeft: ReadonlyMap<string, number>
-  startsPerMinute: number
-  /** Ages in milliseconds of recent requests that count in the window. */
-  recentAges: readonly number[]
   monotonic: () => number
 }
 
@@ -163,32 +157,24 @@ export class CallQueue {
   readonly #monotonic: () => number
   readonly #budget: number
   readonly #requestsLeft: Map<string, number>
-  readonly #starts: number[]
-  #otherStarts: number[] = []
   #waiting: QueuedCall[]
-  #startsPerMinute: number
+  #startsPerMinute = STARTS_PER_MINUTE
   #notBefore = 0
   /** Number of times in a row that the account's limit was met. */
   #timesLimited = 0
   /** Number of started calls. */
   sent = 0
-  /** Calls a minute after a limit in this run; null without one. */
-  learnedRate: number | null = null
 
-  constructor({
-    plan,
-    requestsLeft: leftOfModels,
-    startsPerMinute,
-    recentAges,
-    monotonic,
-  }: CallQueueOptions) {
-    const now = monotonic()
+  constructor({ plan, requestsLeft: leftOfModels, monotonic }: CallQueueOptions) {
     this.#monotonic = monotonic
     this.#budget = plan.budget
     this.#requestsLeft = new Map(leftOfModels)
-    this.#starts = recentAges.map((ageMs) => now - ageMs)
-    this.#startsPerMinute = startsPerMinute
-    this.#waiting = plan.calls.map(({ model, kind }) => ({ model, kind, readyAt: now, retry: false }))
+    this.#waiting = plan.calls.map(({ model, kind }) => ({
+      model,
+      kind,
+      readyAt: monotonic(),
+      retry: false,
+    }))
   }
 
   /** Number of pending calls. */
@@ -200,19 +186,20 @@ export class CallQueue {
    * The call to send next; null when none is pending.
    *
    * @param ambiguous vendors whose last response may have been the account's fault; another vendor shows which it was
+   * @param agesMs ages of the requests that count in the window, those of the run and of others
    */
-  next(ambiguous: ReadonlySet<string>): NextStart | null {
+  next(ambiguous: ReadonlySet<string>, agesMs: readonly number[]): NextStart | null {
     const soonest = Math.min(...this.#waiting.map(({ readyAt }) => readyAt))
-    const at = Math.max(soonest, this.#notBefore, this.#windowOpensAt())
+    const at = Math.max(soonest, this.#notBefore, this.#windowOpensAt(agesMs))
     const ready = this.#waiting.filter(({ readyAt }) => readyAt <= at)
     const call = ready.find(({ model }) => !ambiguous.has(vendorOf(model))) ?? ready[0]
     return call ? { call, at } : null
   }
 
   /** The earliest time at which another start keeps every window within the limit. */
-  #windowOpensAt(): number {
-    const starts = [...this.#starts, ...this.#otherStarts].sort((a, b) => a - b)
-    return (starts.at(-this.#startsPerMinute) ?? -Infinity) + WINDOW_MS
+  #windowOpensAt(agesMs: readonly number[]): number {
+    const age = agesMs.toSorted((a, b) => a - b)[this.#startsPerMinute - 1]
+    return age === undefined ? -Infinity : this.#monotonic() - age + WINDOW_MS
   }
 
   /** Removes and returns the pending calls of a model. */
@@ -225,15 +212,8 @@ export class CallQueue {
   /** Removes a call that starts, and counts it. */
   start(call: QueuedCall): void {
     this.#waiting = this.#waiting.filter((waiting) => waiting !== call)
-    this.#starts.push(this.#monotonic())
     this.sent += 1
     this.#requestsLeft.set(call.model, (this.#requestsLeft.get(call.model) ?? 0) - 1)
-  }
-
-  /** Records requests by others with the same key in the window, by their ages in milliseconds. */
-  noteOtherRequests(agesMs: readonly number[]): void {
-    const now = this.#monotonic()
-    this.#otherStarts = agesMs.map((ageMs) => now - ageMs)
   }
 
   /**
@@ -267,7 +247,6 @@ export class CallQueue {
     const rate = this.#startsPerMinute
     const below = limit === null || limit < 1 ? rate - 2 : Math.min(rate, limit - 2)
     this.#startsPerMinute = Math.max(1, below)
-    this.learnedRate = this.#startsPerMinute
   }
 
   /**

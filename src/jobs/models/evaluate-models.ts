@@ -1,21 +1,19 @@
 import pLimit from 'p-limit'
 import { stepBetween } from '../../domain/models/changes.ts'
 import type { RunStep } from '../../domain/models/changes.ts'
-import { RESPONSE_CLASSES, hasResponse, toolUseOf } from '../../domain/models/evaluation.ts'
+import { RESPONSE_CLASSES, hasResponse } from '../../domain/models/evaluation.ts'
 import type { EndpointRecord, RunOutcome } from '../../domain/models/evaluation.ts'
 import { unservedLeaders } from '../../domain/models/ranking.ts'
-import type { Candidate } from '../../domain/models/ranking.ts'
 import { nextRankingVersion, recommend, hasSameContent } from '../../domain/models/recommend.ts'
 import type { StoredRun } from '../../domain/models/schema.ts'
 import { sealRun } from '../../domain/models/stored-run.ts'
-import { messageOf } from '../../domain/refusal.ts'
 import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { withLease } from '../lease.ts'
 import {
   candidatesOf,
   planPrompts,
-  readHistory,
+  readResults,
   readRun,
   sendsPrompts,
   reportOf,
@@ -23,7 +21,6 @@ import {
   stopSentence,
 } from './evaluation-run.ts'
 import { sendPrompts } from './send-prompts.ts'
-import type { RecordedRun } from './send-prompts.ts'
 import type {
   EvaluateOptions,
   EvaluatePorts,
@@ -43,8 +40,6 @@ export interface EvaluateResult {
   blame: 'settings' | 'service' | null
   /** The step from the previous recommendation to the one that this run stored; null without both. */
   step: RunStep | null
-  /** Requests a minute after the account's limit was met; null when it was not met. */
-  learnedRate: number | null
 }
 
 /**
@@ -58,55 +53,55 @@ export async function evaluateModels(
   options: EvaluateOptions,
 ): Promise<EvaluateResult> {
   if (options.dryRun) return rehearse(ports, options)
-  const { evaluations, recommendations, clock, onNote } = ports
+  const { evaluations, clock, onNote } = ports
   // A crash from here on: the lease expires, or the next run takes it over once this process is known to be dead.
   const ended = await withLease(evaluations, 'evaluating models', ports, async (token) => {
-    // Ends killed runs. A crash: the next run repeats it.
-    const killed = await evaluations.sweep(clock())
-    if (killed > 0) onNote('the last evaluation was interrupted; its requests are counted')
-    // Reads only: a crash leaves nothing.
-    const read = await readRun(ports, options)
-
-    // A crash from here on leaves an open run, which the next one ends as killed, with its open attempts.
-    const number = await evaluations.beginRun({
-      day: read.day,
-      refreshMode: read.mode,
-      startedAt: read.startedAt,
-    })
-    const result = await abandonOnError(ports, number, options.signal, async (): Promise<EvaluateResult> => {
-      if (read.eligible.length === 0) return failure(ports, read, NO_CANDIDATE)
-      const planned = await planPrompts(ports, read, options.signal)
-
-      // Requests are recorded before they are sent. After a crash all of them count, and the next run of the day sends
-      // only prompts without a response.
-      const run = await measure(ports, planned, { number, token, signal: options.signal })
-      const { requests, stop, probed } = run.measured
-      if (stop && probed.size === 0 && !isTemporary(stop)) return stoppedEarly(ports, run, stop)
-
-      const now = Math.min(clock(), startOfDay(addDays(run.day, 1)) - 1)
-      const history = requests + probed.size > 0 ? await readHistory(ports, run.eligible, now) : run.history
-      const ranked = rankRun({ ...run, history }, now, await nextVersion(ports, run), ports.baseUrl)
-      if (ranked === null) return failure(ports, run, UNSERVED, 'service')
-      const skipped = skippedWork(run).length > 0
-      if (requests === 0 && !skipped && run.previous && hasSameContent(run.previous, ranked))
-        return success(ports, run, 'unchanged', ranked)
-
-      // The commit point, one atomic step. A crash before it: the stored recommendation stays. A crash after it: the
-      // new one is served, its run counts as killed, and its version is never reused.
-      await recommendations.put(ranked.rankingVersion, sealRun(ranked))
-      const stored = success(ports, run, skipped ? 'partial' : 'complete', ranked)
-      return { ...stored, step: run.previous && stepBetween(run.previous, ranked) }
-    })
-
-    // A crash before it: the recommendation is stored, and the next run ends this one as killed.
-    const { outcome, rankingVersion, reason, rejected } = result.report
-    const end = { endedAt: clock(), outcome, rankingVersion, startsAMinute: result.learnedRate, reason }
-    const rejections = rejected.map((each) => ({ id: each.model, reason: each.reason }))
-    await evaluations.endRun(number, end, rejections)
-    return result
+    // Ends the open request of a run that was killed. A crash: the next run repeats it.
+    const abandoned = await evaluations.sweep(clock())
+    if (abandoned > 0) onNote('the last evaluation was interrupted; its requests are counted')
+    try {
+      return await evaluate(ports, options, token)
+    } catch (error) {
+      // If the store itself fails, the next run ends the open request.
+      await evaluations.sweep(clock()).catch(() => undefined)
+      throw error
+    }
   })
   // A crash from here on: the changes are in the feed, and no webhook repeats them.
   return announce(ports, ended, options.signal)
+}
+
+/** The steps of a run under its lease. */
+async function evaluate(
+  ports: EvaluatePorts,
+  options: EvaluateOptions,
+  token: string,
+): Promise<EvaluateResult> {
+  const { recommendations, clock } = ports
+  // Reads only: a crash leaves nothing.
+  const read = await readRun(ports, options)
+  if (read.eligible.length === 0) return failure(ports, read, NO_CANDIDATE)
+  const planned = await planPrompts(ports, read, options.signal)
+
+  // Requests are recorded before they are sent. After a crash all of them count, and the next run of the day sends only
+  // prompts without a response.
+  const sent = await measure(ports, planned, token, options.signal)
+  const { requests, stop, probed } = sent.measured
+  if (stop && probed.size === 0 && !isTemporary(stop)) return stoppedEarly(ports, sent, stop)
+
+  const now = Math.min(clock(), startOfDay(addDays(sent.day, 1)) - 1)
+  const run = { ...sent, history: await readResults(ports, sent, now) }
+  const ranked = rankRun(run, now, await nextVersion(ports, run), ports.baseUrl)
+  if (ranked === null) return failure(ports, run, UNSERVED, 'service')
+  const skipped = skippedWork(run).length > 0
+  if (requests === 0 && !skipped && run.previous && hasSameContent(run.previous, ranked))
+    return success(ports, run, 'unchanged', ranked)
+
+  // The commit point, one atomic step. A crash before it: the stored recommendation stays. A crash after it: the new one
+  // is served, and its version is never reused.
+  await recommendations.put(ranked.rankingVersion, sealRun(ranked))
+  const stored = success(ports, run, skipped ? 'partial' : 'complete', ranked)
+  return { ...stored, step: run.previous && stepBetween(run.previous, ranked) }
 }
 
 /** Sends the changes of a run to their receiver; its failure does not change the result of the run. */
@@ -128,47 +123,23 @@ async function rehearse(ports: EvaluatePorts, options: EvaluateOptions): Promise
   const run = await planPrompts(ports, read, options.signal)
   const { plan, measured } = run
   if (measured.stop) return stoppedEarly(ports, run, measured.stop)
-  const unfinished = new Set(plan.calls.map(({ model }) => model))
-  const version = nextRankingVersion(run.day, [])
-  const ranked = rankRun(
-    { ...run, measured: { ...measured, unfinished } },
-    run.startedAt,
-    version,
-    ports.baseUrl,
-  )
+  const ranked = rankRun(run, run.startedAt, nextRankingVersion(run.day, []), ports.baseUrl)
   if (ranked === null) return failure(ports, run, UNSERVED, 'service')
   const rehearsed = { ...run, previous: null, measured: { ...measured, requests: plan.calls.length } }
   return success(ports, rehearsed, 'unchanged', ranked)
-}
-
-/** Ends a failed run at once, so that its open attempts do not belong to an open run. */
-async function abandonOnError<T>(
-  { evaluations, clock }: EvaluatePorts,
-  run: number,
-  signal: AbortSignal,
-  work: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    const reason = signal.aborted ? 'interrupted' : messageOf(error)
-    // If the store itself fails, the next run ends this one.
-    await evaluations.abandonRun(run, clock(), reason).catch(() => undefined)
-    throw error
-  }
 }
 
 /** Sends prompts or probes endpoints, depending on the mode; everything is stored on return. */
 async function measure(
   ports: EvaluatePorts,
   run: EvaluationRun,
-  recorded: RecordedRun,
+  token: string,
+  signal: AbortSignal,
 ): Promise<EvaluationRun> {
   if (run.measured.stop) return run
-  if (run.mode === 'healthOnly')
-    return { ...run, measured: await probeEndpoints(ports, run, recorded.signal) }
+  if (run.mode === 'healthOnly') return { ...run, measured: await probeEndpoints(ports, run, signal) }
   if (run.plan.calls.length === 0) return run
-  return { ...run, measured: await sendPrompts(ports, run, recorded) }
+  return { ...run, measured: await sendPrompts(ports, run, token, signal) }
 }
 
 /** Concurrent endpoint requests; they send no prompt. */
@@ -195,10 +166,10 @@ async function probeEndpoints(
 }
 
 async function nextVersion(
-  { evaluations, recommendations }: EvaluatePorts,
+  { recommendations }: EvaluatePorts,
   { day, previous }: EvaluationRun,
 ): Promise<string> {
-  const usedVersions = [...(await evaluations.versionsOf(day)), ...(await recommendations.versions())]
+  const usedVersions = await recommendations.versions()
   return nextRankingVersion(day, previous ? [...usedVersions, previous.rankingVersion] : usedVersions)
 }
 
@@ -210,14 +181,7 @@ function rankRun(
   baseUrl: string,
 ): StoredRun | null {
   const { mode, day, previous, history, measured } = run
-  // A forced run reuses earlier scores only for prompts that the account's limits blocked.
-  const mayReuseScores = new Set([...measured.unfinished, ...run.plan.postponed])
-  const all = candidatesOf(run).map((candidate): Candidate => {
-    if (mode !== 'forceEval' || mayReuseScores.has(candidate.model.id)) return candidate
-    const fresh = measured.evaluations.get(candidate.model.id) ?? null
-    const counts = fresh && !(candidate.gone && hasResponse(fresh))
-    return { ...candidate, toolUse: toolUseOf(fresh), evaluation: counts ? fresh : null }
-  })
+  const all = candidatesOf(run)
   const leaders = unservedLeaders(all, now)
   const candidates = all.filter(({ model }) => !leaders.has(model.id))
   if (candidates.length === 0) return null
@@ -295,5 +259,5 @@ function resultOf(
   rejections: StoredRun['rejections'],
 ): EvaluateResult {
   const report = reportOf(run, end, rejections, monotonic())
-  return { report, blame: null, step: null, learnedRate: run.measured.learnedRate }
+  return { report, blame: null, step: null }
 }

@@ -1,15 +1,10 @@
 import { filterCatalogue } from '../../domain/models/catalogue.ts'
 import type { Candidates } from '../../domain/models/catalogue.ts'
 import type { ChangeDelivery } from '../../domain/models/changes.ts'
-import { RESPONSE_CLASSES } from '../../domain/models/evaluation.ts'
-import type {
-  ResponseClass,
-  LiteEvaluation,
-  ModelAttempt,
-  RunOutcome,
-} from '../../domain/models/evaluation.ts'
-import { FAILURES_MS, historyOf } from '../../domain/models/history.ts'
-import type { ModelHistory, EvaluationRows } from '../../domain/models/history.ts'
+import { RESPONSE_CLASSES, isComplete } from '../../domain/models/evaluation.ts'
+import type { ResponseClass, ModelAttempt, RunOutcome } from '../../domain/models/evaluation.ts'
+import { EARLIER_DAYS, FAILURES_MS, historyOf } from '../../domain/models/history.ts'
+import type { ModelHistory } from '../../domain/models/history.ts'
 import type { LiteSuite } from '../../domain/models/lite/suite.ts'
 import { KEY_STALE_MS, planCalls, requestsLeft } from '../../domain/models/quota.ts'
 import type { CallPlan } from '../../domain/models/quota.ts'
@@ -76,7 +71,7 @@ export interface EvaluationRun extends Candidates {
 export interface RunHistory {
   /** The history of every candidate, by its id. */
   models: ReadonlyMap<string, ModelHistory>
-  /** Every attempt of the last three days. */
+  /** Every attempt of the days whose evaluations may still count, ascending. */
   attempts: readonly ModelAttempt[]
 }
 
@@ -90,18 +85,12 @@ export interface Measurements {
   /** Chat requests sent. */
   requests: number
   stop: EarlyEnd | null
-  /** Requests a minute after the account's limit was met; null when it was not met. */
-  learnedRate: number | null
   /** The limits that were met. */
   limits: { account: boolean; model: boolean; resetAt: Instant | null }
   /** Models with a planned prompt that was not sent, or that the account's limits blocked. */
   unfinished: ReadonlySet<string>
   /** Models that responded or failed on their own in this run. */
   probed: Set<string>
-  /** Models whose evaluation this run completed. */
-  evaluated: Set<string>
-  /** The evaluations of this run by model, including earlier results. */
-  evaluations: Map<string, LiteEvaluation>
 }
 
 /** The JSON result of `evaluate-models`. */
@@ -159,12 +148,9 @@ export function nothingMeasured(): Measurements {
   return {
     requests: 0,
     stop: null,
-    learnedRate: null,
     limits: { account: false, model: false, resetAt: null },
     unfinished: new Set(),
     probed: new Set(),
-    evaluated: new Set(),
-    evaluations: new Map(),
   }
 }
 
@@ -196,7 +182,7 @@ export function reportOf(
     primary: end.primary,
     ranked: end.ranked,
     probed: measured.probed.size,
-    evaluated: measured.evaluated.size,
+    evaluated: sendsPrompts(run.mode) ? [...measured.probed].filter((id) => isEvaluated(run, id)).length : 0,
     requests: measured.requests,
     rateLimit: rateLimitOf(measured.limits),
     durationMs: Math.round(now - run.beganMs),
@@ -205,6 +191,11 @@ export function reportOf(
     rejected: rejections.map(({ id, reason }) => ({ model: id, reason })),
     webhook: null,
   }
+}
+
+function isEvaluated({ history }: EvaluationRun, id: string): boolean {
+  const { tool, text } = history.models.get(id)?.tasksToday ?? {}
+  return tool !== undefined && text !== undefined && isComplete({ tasks: [...tool, ...text] })
 }
 
 /** The limit that was met; the account's before a model's. */
@@ -292,18 +283,34 @@ async function previousRun(
 }
 
 /** Reads what is known of every candidate at a time. */
-export async function readHistory(
+async function readHistory(
   { evaluations }: EvaluatePorts,
   eligible: EvaluationRun['eligible'],
   now: Instant,
 ): Promise<RunHistory> {
-  const rows: EvaluationRows = {
-    attempts: await evaluations.attemptsSince(now - FAILURES_MS),
-    scores: await evaluations.scoresSince(addDays(dayOf(now), -3)),
-    endpoints: await evaluations.endpointsSince(now - FAILURES_MS),
-  }
-  const models = new Map(eligible.map(({ id }) => [id, historyOf(id, rows, now)]))
-  return { attempts: rows.attempts, models }
+  const attempts = await evaluations.attemptsSince(startOfDay(addDays(dayOf(now), -EARLIER_DAYS)))
+  const endpoints = await evaluations.endpointsSince(now - FAILURES_MS)
+  const models = new Map(eligible.map(({ id }) => [id, historyOf(id, { attempts, endpoints }, now)]))
+  return { attempts, models }
+}
+
+/** Reads the history after the requests of a run. In a forced one they alone count for the models that it evaluated. */
+export async function readResults(
+  ports: EvaluatePorts,
+  { eligible, mode, plan, measured, history: before }: EvaluationRun,
+  now: Instant,
+): Promise<RunHistory> {
+  const history = await readHistory(ports, eligible, now)
+  if (mode !== 'forceEval') return history
+  const reused = new Set([...measured.unfinished, ...plan.postponed])
+  const lastBefore = before.attempts.at(-1)?.id ?? 0
+  const own = history.attempts.filter(({ id }) => id > lastBefore)
+  const models = [...history.models].map(([id, known]): [string, ModelHistory] => {
+    if (reused.has(id)) return [id, known]
+    const { evaluation, toolUse, tasksToday } = historyOf(id, { attempts: own, endpoints: [] }, now)
+    return [id, { ...known, evaluation, toolUse, tasksToday }]
+  })
+  return { ...history, models: new Map(models) }
 }
 
 /** Plans the prompts and their order: none in the modes without prompts, nor with a rejected key, which stops the run. */
@@ -315,7 +322,7 @@ export async function planPrompts(
   const { mode, startedAt, day } = read
   const run = { ...read, history: await readHistory(ports, read.eligible, startedAt) }
   if (!sendsPrompts(mode)) return run
-  const chatRequests = await ports.evaluations.chatRequestsSince(startOfDay(day))
+  const requests = await ports.evaluations.requestsSince(startOfDay(day))
   const response = await ports.router.key(signal)
   if ('failed' in response && RESPONSE_CLASSES[response.failed.class].setting !== undefined) {
     const stop: EarlyEnd = {
@@ -326,13 +333,13 @@ export async function planPrompts(
     return { ...run, measured: { ...run.measured, stop } }
   }
   const key = 'facts' in response ? response.facts : null
-  const ownAttempts = run.history.attempts.filter((attempt) => attempt.day === day)
   // A clock that was ahead recorded requests of later days, and later ones of this day.
-  const ofChat = chatRequests.filter((sentAt) => dayOf(sentAt) === day)
-  const today = [...ownAttempts.map(({ sentAt }) => sentAt), ...ofChat]
+  const today = requests.filter((sentAt) => dayOf(sentAt) === day)
   const recent = today.filter((sentAt) => Math.abs(startedAt - sentAt) <= KEY_STALE_MS)
   // The service reported the limit, and no newer data contradicts it: it also counts requests from elsewhere.
-  const spent = key === null && ownAttempts.some(({ end }) => end?.class === 'account_daily')
+  const spent =
+    key === null &&
+    run.history.attempts.some((attempt) => attempt.day === day && attempt.end?.class === 'account_daily')
   const left = spent ? 0 : requestsLeft(key, today.length, recent.length)
   const plan = planCalls(claimsOf(candidatesOf(run), mode, startedAt), left)
   return { ...run, plan: { ...plan, maxCountedBefore: today.length + left - 1 } }

@@ -1,14 +1,13 @@
 import {
   CallQueue,
   SHORT_PAUSE_MS,
-  STARTS_PER_MINUTE,
   WINDOW_MS,
   agesInWindow,
   vendorOf,
   requestsLeftOfModel,
 } from '../../domain/models/quota.ts'
 import type { QueuedCall } from '../../domain/models/quota.ts'
-import { RESPONSE_CLASSES, failureDetails, isComplete } from '../../domain/models/evaluation.ts'
+import { RESPONSE_CLASSES, failureDetails } from '../../domain/models/evaluation.ts'
 import type {
   AttemptEnd,
   ChatCall,
@@ -18,30 +17,25 @@ import type {
 } from '../../domain/models/evaluation.ts'
 import { responseFollowsFormat, isCutShort } from '../../domain/models/lite/text-response.ts'
 import { unansweredTasks } from '../../domain/models/lite/suite.ts'
-import type { LiteKind, LiteSuite, TaskResult } from '../../domain/models/lite/suite.ts'
+import type { LiteKind, LiteSuite } from '../../domain/models/lite/suite.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { DAY_MS, addDays, dayOf, startOfDay } from '../../domain/time.ts'
+import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import type { LeaseRefusal } from '../lease.ts'
 import { nothingMeasured } from './evaluation-run.ts'
 import type { EvaluatePorts, EvaluationRun, EarlyEnd, Measurements } from './evaluation-run.ts'
 
-/** The recorded run and its abort signal. */
-export interface RecordedRun {
-  number: number
+interface PromptSession {
   /** Token of the lease. */
   token: string
   signal: AbortSignal
-}
-
-interface PromptSession extends RecordedRun {
   ports: EvaluatePorts
   run: EvaluationRun
   suite: LiteSuite
   queue: CallQueue
   measured: Measurements
-  /** Results by model and prompt, including those from before the run. */
-  results: Map<string, Map<LiteKind, readonly TaskResult[]>>
+  /** Planned prompts with a response or a failure of the model that stands, as {@link promptKey}. */
+  done: Set<string>
   /** Ambiguous responses that no later response has refuted. */
   ambiguous: AmbiguousResponse[]
 }
@@ -53,7 +47,7 @@ interface SentCall extends QueuedCall {
 /** An ambiguous response as it was settled. */
 interface AmbiguousResponse {
   call: SentCall
-  end: AttemptEnd
+  end: Omit<AttemptEnd, 'tasks'>
   correlated: CorrelatedFailure
 }
 
@@ -67,58 +61,44 @@ interface AmbiguousResponse {
 export async function sendPrompts(
   ports: EvaluatePorts,
   run: EvaluationRun,
-  recorded: RecordedRun,
+  token: string,
+  signal: AbortSignal,
 ): Promise<Measurements> {
-  const session = await openSession(ports, run, recorded)
-  const { queue, measured, signal, results } = session
+  const session = openSession(ports, run, token, signal)
+  const { queue, measured, done } = session
   while (measured.stop === null) {
-    await countChatRequests(session)
-    signal.throwIfAborted()
-    const next = queue.next(new Set(session.ambiguous.map(({ call }) => vendorOf(call.model))))
-    if (next === null) break
     const now = ports.clock()
+    // The chat uses the same key during a run: its requests count in the same window.
+    const recent = await ports.evaluations.requestsSince(now - WINDOW_MS)
+    signal.throwIfAborted()
+    const ambiguous = new Set(session.ambiguous.map(({ call }) => vendorOf(call.model)))
+    const next = queue.next(ambiguous, agesInWindow(recent, now))
+    if (next === null) break
     if (dayOf(now) !== run.day) measured.stop = { reason: 'day_ended', resetAt: null, preview: '' }
     else if (next.at > ports.monotonic()) await waitUntil(ports, next.at, signal)
     else await send(session, next.call, now)
   }
-  const unasked = run.plan.calls.filter(({ model, kind }) => !results.get(model)?.has(kind))
-  const unfinished = new Set(unasked.map(({ model }) => model))
-  return { ...measured, unfinished, requests: queue.sent, learnedRate: queue.learnedRate }
+  const unasked = run.plan.calls.filter((call) => !done.has(promptKey(call)))
+  return { ...measured, unfinished: new Set(unasked.map(({ model }) => model)), requests: queue.sent }
 }
 
-async function openSession(
+function openSession(
   ports: EvaluatePorts,
   run: EvaluationRun,
-  recorded: RecordedRun,
-): Promise<PromptSession> {
-  const { plan, mode, startedAt } = run
+  token: string,
+  signal: AbortSignal,
+): PromptSession {
+  const requestsLeft = new Map(
+    [...run.history.models].map(([id, { sentToday }]) => [id, requestsLeftOfModel(run.mode, sentToday)]),
+  )
+  const queue = new CallQueue({ plan: run.plan, requestsLeft, monotonic: ports.monotonic })
   const suite = ports.makeSuite(run.day)
-  const learnedRate = await ports.evaluations.lowestRateBetween(startedAt - DAY_MS, startedAt)
-  const requestsLeft = new Map<string, number>()
-  const results: PromptSession['results'] = new Map()
-  for (const [model, { sentToday, tasksToday }] of run.history.models) {
-    requestsLeft.set(model, requestsLeftOfModel(mode, sentToday))
-    results.set(model, new Map(Object.entries(tasksToday) as [LiteKind, readonly TaskResult[]][]))
-  }
-  for (const { model, kind } of plan.calls) results.get(model)?.delete(kind)
-  const queue = new CallQueue({
-    plan,
-    requestsLeft,
-    startsPerMinute: Math.min(STARTS_PER_MINUTE, learnedRate ?? STARTS_PER_MINUTE),
-    recentAges: agesInWindow(
-      run.history.attempts.map(({ sentAt }) => sentAt),
-      startedAt,
-    ),
-    monotonic: ports.monotonic,
-  })
-  return { ports, run, ...recorded, suite, queue, measured: nothingMeasured(), results, ambiguous: [] }
+  const measured = nothingMeasured()
+  return { ports, run, token, signal, suite, queue, measured, done: new Set(), ambiguous: [] }
 }
 
-/** The chat uses the same key during a run: its requests count in the same window. */
-async function countChatRequests({ ports, queue }: PromptSession): Promise<void> {
-  const now = ports.clock()
-  const sentAt = await ports.evaluations.chatRequestsSince(now - WINDOW_MS)
-  queue.noteOtherRequests(agesInWindow(sentAt, now))
+function promptKey({ model, kind }: Pick<QueuedCall, 'model' | 'kind'>): string {
+  return `${kind} ${model}`
 }
 
 async function waitUntil(
@@ -132,12 +112,12 @@ async function waitUntil(
 }
 
 async function send(session: PromptSession, call: QueuedCall, sentAt: Instant): Promise<void> {
-  const { ports, run, number, token, queue, measured, signal } = session
+  const { ports, run, token, queue, measured, signal } = session
   const { evaluations, onProgress } = ports
   const { model, kind } = call
   const guard = { token, maxCountedBefore: run.plan.maxCountedBefore }
   // A crash from here on: the request counts, sent or not.
-  const recorded = await evaluations.countAttempt({ run: number, model, kind, sentAt }, guard)
+  const recorded = await evaluations.countAttempt({ model, kind, sentAt }, guard)
   if ('refused' in recorded) {
     if (recorded.refused === 'lease_lost')
       throw new Refusal<LeaseRefusal>(
@@ -159,14 +139,13 @@ async function settle(session: PromptSession, call: SentCall, outcome: ChatOutco
   const { response } = classification
   const { scope } = RESPONSE_CLASSES[classification.class]
   if (scope === 'none' || scope === 'model') queue.noteAccepted()
-  const end: AttemptEnd = {
+  const end: Omit<AttemptEnd, 'tasks'> = {
     // Scores belong to the day of the run, whose suite graded them.
     settledAt: Math.min(outcome.endedAt, startOfDay(addDays(run.day, 1)) - 1),
     class: classification.class,
     status: classification.status,
     latencyMs: response && outcome.latencyMs,
     asAsked: response && responseFollowsFormat(call.kind, response),
-    tasks: null,
   }
   if (!response) return settleFailure(session, call, classification, end)
   // A response refutes the ambiguous ones before it.
@@ -174,17 +153,19 @@ async function settle(session: PromptSession, call: SentCall, outcome: ChatOutco
   // A crash before the attempt is settled: it counts as abandoned, and the next run sends the prompt again.
   const tasks = await suite.grade(call.kind, response)
   await ports.evaluations.settleAttempt(call.attempt, { ...end, tasks })
-  await recordResult(session, call, tasks, end.settledAt)
+  noteDone(session, call)
 }
 
 async function settleFailure(
   session: PromptSession,
   call: SentCall,
   classification: Classification,
-  end: AttemptEnd,
+  end: Omit<AttemptEnd, 'tasks'>,
 ): Promise<void> {
-  const { ports, measured, queue } = session
-  await ports.evaluations.settleAttempt(call.attempt, end)
+  const { ports, run, measured, queue } = session
+  const isOfAccount = RESPONSE_CLASSES[classification.class].scope === 'account'
+  const tasks = isOfAccount ? null : unansweredTasks(call.kind, run.day, failureDetails(classification))
+  await ports.evaluations.settleAttempt(call.attempt, { ...end, tasks })
   const reclassified = await correlate(session, call, classification.correlated, end)
   const kind = reclassified && classification.correlated ? classification.correlated : classification.class
   const { scope, retries, rateLimit } = RESPONSE_CLASSES[kind]
@@ -194,11 +175,21 @@ async function settleFailure(
   if (scope === 'account') {
     const stop: EarlyEnd = { reason: kind, resetAt: classification.resetAt, preview: classification.preview }
     if (!retries || !waitForAccount(session, call, kind, classification.limit, waitMs)) measured.stop = stop
-    for (const other of reclassified ?? []) withdrawFailure(session, other.call)
+    for (const other of reclassified ?? []) {
+      session.done.delete(promptKey(other.call))
+      queue.requeue(other.call)
+    }
     return
   }
   if (retries && queue.retry(call, waitMs ?? 0)) return
-  await recordFailure(session, call, { ...classification, class: kind }, end.settledAt)
+  // Without a provider the other prompt would fail the same way.
+  const others = kind === 'model_gone' ? queue.drop(call.model) : []
+  for (const each of [call, ...others]) noteDone(session, each)
+}
+
+function noteDone({ measured, done }: PromptSession, call: QueuedCall): void {
+  measured.probed.add(call.model)
+  done.add(promptKey(call))
 }
 
 /**
@@ -211,7 +202,7 @@ async function correlate(
   session: PromptSession,
   call: SentCall,
   correlated: CorrelatedFailure | null,
-  end: AttemptEnd,
+  end: AmbiguousResponse['end'],
 ): Promise<AmbiguousResponse[] | null> {
   if (correlated === null) return null
   const entry = { call, end, correlated }
@@ -220,7 +211,8 @@ async function correlate(
   if (new Set(matching.map((each) => vendorOf(each.call.model))).size < 2) return null
   const reclassified = matching.filter((each) => each.end.class !== correlated)
   for (const each of reclassified) each.end = { ...each.end, class: correlated }
-  for (const each of reclassified) await session.ports.evaluations.settleAttempt(each.call.attempt, each.end)
+  for (const each of reclassified)
+    await session.ports.evaluations.settleAttempt(each.call.attempt, { ...each.end, tasks: null })
   return reclassified.filter((each) => each !== entry)
 }
 
@@ -240,44 +232,6 @@ function waitForAccount(
   if (isMinute) queue.lowerRate(limit)
   queue.requeue(call)
   return queue.waitForAccount(waitMs, isMinute ? WINDOW_MS : SHORT_PAUSE_MS)
-}
-
-/** Withdraws a failure of a model after others with the same one showed that the account caused it. */
-function withdrawFailure({ results, queue }: PromptSession, call: SentCall): void {
-  results.get(call.model)?.delete(call.kind)
-  queue.requeue(call)
-}
-
-async function recordFailure(
-  session: PromptSession,
-  call: QueuedCall,
-  classification: Classification,
-  at: Instant,
-): Promise<void> {
-  const details = failureDetails(classification)
-  // Without a provider the other prompt would fail the same way.
-  const others = classification.class === 'model_gone' ? session.queue.drop(call.model) : []
-  for (const each of [call, ...others])
-    await recordResult(session, each, unansweredTasks(each.kind, session.run.day, details), at)
-}
-
-/** Stores the result of a prompt, and the model's evaluation once both exist. */
-async function recordResult(
-  { ports, run, measured, results }: PromptSession,
-  { model, kind }: QueuedCall,
-  result: readonly TaskResult[],
-  evaluatedAt: Instant,
-): Promise<void> {
-  measured.probed.add(model)
-  const ofModel = results.get(model) ?? new Map<LiteKind, readonly TaskResult[]>()
-  results.set(model, ofModel.set(kind, result))
-  const [tool, text] = [ofModel.get('tool'), ofModel.get('text')]
-  if (!tool || !text) return
-  const tasks = [...tool, ...text]
-  const complete = isComplete({ tasks })
-  measured.evaluations.set(model, { updatedAt: evaluatedAt, tasks })
-  await ports.evaluations.saveScore({ model, day: run.day, evaluatedAt, complete, tasks })
-  if (complete) measured.evaluated.add(model)
 }
 
 /** The chat call of a prompt, adapted to the model's catalogue entry. */

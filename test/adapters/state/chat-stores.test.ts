@@ -89,10 +89,12 @@ test("an evaluation's writes beside the chat are durable at once, and visible to
   const { ledger, path, cut } = await openFile()
   await admitted(ledger)
   const { evaluations } = connectEvaluations(pathToFileURL(path).href)
-  await evaluations.beginRun({ day: DAY, refreshMode: 'fullEval', startedAt: NOW })
+  await evaluations.saveEndpoints([{ model: 'a/b:free', checkedAt: NOW, usable: true, latencyMs: null }])
   const left = await cut(statSync(`${path}-wal`).size)
   expect(await left.ledger.spending(DAY)).toEqual({ settled: 0, reserved: 1_000 })
-  const { rows } = await left.database.use((client) => client.execute('SELECT day FROM evaluation_runs'))
+  const { rows } = await left.database.use((client) =>
+    client.execute('SELECT model FROM evaluation_endpoints'),
+  )
   expect(rows).toHaveLength(1)
 })
 

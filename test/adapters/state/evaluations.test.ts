@@ -10,18 +10,17 @@ import { rawClient } from '../sqlite/lock-holder.ts'
 evaluationsContract('a file', evaluationsInFile)
 evaluationsContract('memory', evaluationsInMemory)
 
-test.each([
-  "INSERT INTO evaluation_attempts (run, model, kind, day, sent_at, settled_at, class) VALUES (1, 'a/b', 'text', '2026-03-01', 5, 6, 'unheard')",
-  "INSERT INTO evaluation_scores VALUES ('a/b', '2026-03-01', 5, 1, 5, '{')",
-  "INSERT INTO evaluation_scores VALUES ('a/b', '2026-03-01', 5, 1, 5, CAST(x'ff' AS TEXT))",
-])('damaged rows of a file are refused, not misread: %s', async (sql) => {
-  const url = pathToFileURL(join(await temporaryFolder(), 'state.db')).href
-  const { evaluations } = connectEvaluations(url)
-  await evaluations.ping()
-  const raw = rawClient(url)
-  await raw.execute(sql)
-  const reading = sql.includes('scores')
-    ? evaluations.scoresSince('2026-01-01')
-    : evaluations.attemptsSince(0)
-  await expect(reading).rejects.toMatchObject(DAMAGED)
-})
+test.each(["'unheard', NULL", "'answered', '{'", "'answered', CAST(x'ff' AS TEXT)"])(
+  'an attempt of a file with the damaged class and tasks %s is refused, not misread',
+  async (values) => {
+    const url = pathToFileURL(join(await temporaryFolder(), 'state.db')).href
+    const { evaluations } = connectEvaluations(url)
+    await evaluations.attemptsSince(0)
+    const raw = rawClient(url)
+    await raw.execute(
+      `INSERT INTO evaluation_attempts (model, kind, day, sent_at, settled_at, class, tasks)
+      VALUES ('a/b', 'text', '2026-03-01', 5, 6, ${values})`,
+    )
+    await expect(evaluations.attemptsSince(0)).rejects.toMatchObject(DAMAGED)
+  },
+)

@@ -108,7 +108,7 @@ test('a dry run creates no file and no folder, and reports a rejected key', asyn
   expect(service.chats).toEqual([])
 })
 
-test('a stopped evaluation ends its run and its requests at once', async () => {
+test('a stopped evaluation ends its requests at once', async () => {
   const { env, folder, service } = await prepare({ fault: () => 'hang' })
   const { end } = startDash(['evaluate-models'], { env })
   await vi.waitUntil(() => service.chats.length === 1, { interval: 10, timeout: 20_000 })

@@ -19,13 +19,11 @@ function timed(models: readonly string[], options: Partial<CallQueueOptions> = {
   const queue = new CallQueue({
     plan: { calls: models.map((model) => ({ model, kind: 'tool' })), budget: 40 },
     requestsLeft: new Map(models.map((model) => [model, 3])),
-    startsPerMinute: STARTS_PER_MINUTE,
-    recentAges: [],
     monotonic: () => time.now,
     ...options,
   })
   const started = (): QueuedCall => {
-    const next = queue.next(NONE)
+    const next = queue.next(NONE, [])
     if (next === null || next.at > time.now) throw new Error('no call may start now')
     queue.start(next.call)
     return next.call
@@ -38,14 +36,14 @@ describe('the next start', () => {
     ['is one of another vendor after an ambiguous response', ['a/x', 'a/y', 'b/x'], ['a'], 'b/x'],
     ['is one of the same vendor where no other is left', ['a/x'], ['a'], 'a/x'],
   ])('the next start %s', (_what, models, ambiguous, model) => {
-    expect(timed(models).queue.next(new Set(ambiguous))?.call.model).toBe(model)
+    expect(timed(models).queue.next(new Set(ambiguous), [])?.call.model).toBe(model)
   })
 
   test('the queue skips a call whose retry waits, and waits for it when it is the last', () => {
     const { queue, time, started } = timed(['a/x', 'b/x'])
     expect(queue.retry(started(), 900)).toBe(true)
     expect(started().model).toBe('b/x')
-    expect(queue.next(NONE)).toMatchObject({ call: { model: 'a/x' }, at: time.now + 5_000 })
+    expect(queue.next(NONE, [])).toMatchObject({ call: { model: 'a/x' }, at: time.now + 5_000 })
   })
 
   test.each([
@@ -54,21 +52,18 @@ describe('the next start', () => {
   ])('the queue refuses a retry %s', (_what, retry, waitMs) => {
     const { queue, started } = timed(['a/x'])
     expect(queue.retry({ ...started(), retry }, waitMs)).toBe(false)
-    expect(queue.next(NONE)).toBeNull()
+    expect(queue.next(NONE, [])).toBeNull()
   })
 
-  test('the queue waits for the window, which earlier requests and those of others fill too, and for the account', () => {
-    const ages = Array.from({ length: STARTS_PER_MINUTE - 1 }, () => 100)
-    const { queue, time, started } = timed(MODELS, { recentAges: ages })
-    started()
-    expect(queue.next(NONE)?.at).toBe(900 + WINDOW_MS)
-    time.now = 900 + WINDOW_MS
-    expect(queue.next(NONE)?.at).toBeLessThanOrEqual(time.now)
-    queue.noteOtherRequests(ages)
-    expect(queue.next(NONE)?.at).toBe(1_000 + WINDOW_MS)
-    time.now += WINDOW_MS
+  test('the queue waits for the window that requests fill, and for the account', () => {
+    const { queue, time } = timed(MODELS)
+    const ages = Array.from({ length: STARTS_PER_MINUTE }, (_, index) => 100 + index)
+    expect(queue.next(NONE, ages.slice(1))?.at).toBe(time.now)
+    const opensAt = time.now - (ages.at(-1) ?? 0) + WINDOW_MS
+    expect(queue.next(NONE, ages)?.at).toBe(opensAt)
+    expect(queue.next(NONE, [WINDOW_MS - 1, ...ages])?.at).toBe(opensAt)
     queue.waitForAccount(70_000, 0)
-    expect(queue.next(NONE)?.at).toBe(time.now + 71_000)
+    expect(queue.next(NONE, ages)?.at).toBe(time.now + 71_000)
   })
 
   test('a request by a clock slightly ahead counts as just sent, and one further ahead does not count', () => {
@@ -87,7 +82,8 @@ describe('the next start', () => {
           plan: { calls: models.map((model) => ({ model, kind: 'text' })), budget: 100 },
         })
         const starts: number[] = []
-        for (let next = queue.next(NONE); next !== null; next = queue.next(NONE)) {
+        const ages = () => starts.map((at) => time.now - at).filter((age) => age < WINDOW_MS)
+        for (let next = queue.next(NONE, []); next !== null; next = queue.next(NONE, ages())) {
           time.now = Math.max(time.now, next.at)
           queue.start(next.call)
           starts.push(time.now)
@@ -114,7 +110,10 @@ describe('the queue of a run', () => {
 
   test('the queue waits three times in a row for the account, at least a window after the first, until a call is accepted', () => {
     const { queue, time } = timed(MODELS)
-    const waits = (): unknown[] => [queue.waitForAccount(2_000, 0), (queue.next(NONE)?.at ?? 0) - time.now]
+    const waits = (): unknown[] => [
+      queue.waitForAccount(2_000, 0),
+      (queue.next(NONE, [])?.at ?? 0) - time.now,
+    ]
     expect(waits()).toEqual([true, 3_000])
     expect(waits()).toEqual([true, WINDOW_MS])
     expect(waits()).toEqual([true, WINDOW_MS])
@@ -124,25 +123,16 @@ describe('the queue of a run', () => {
     expect(queue.waitForAccount(300_001, 0)).toBe(false)
   })
 
-  test('the queue lowers its rate by two each time that no limit is named', () => {
-    const { queue } = timed(MODELS)
-    queue.lowerRate(null)
-    expect(queue.learnedRate).toBe(17)
-    queue.lowerRate(null)
-    expect(queue.learnedRate).toBe(15)
-  })
-
   test.each([
-    [19, 16, 14],
-    [19, 1, 1],
-  ])(
-    'a queue that starts %i calls a minute and meets a limit of %i keeps to %i',
-    (startsPerMinute, limit, rate) => {
-      const { queue } = timed(MODELS, { startsPerMinute })
-      queue.lowerRate(limit)
-      expect(queue.learnedRate).toBe(rate)
-    },
-  )
+    ['by two each time that no limit is named', [null, null], 15],
+    ['to two below a limit', [16], 14],
+    ['to one at least', [1], 1],
+  ])('the queue lowers its rate %s', (_what, limits, rate) => {
+    const { queue, time } = timed(MODELS)
+    for (const limit of limits) queue.lowerRate(limit)
+    const opensAt = (requests: number): number => queue.next(NONE, Array<number>(requests).fill(0))?.at ?? 0
+    expect([opensAt(rate - 1), opensAt(rate)]).toEqual([time.now, time.now + WINDOW_MS])
+  })
 
   test('the queue sends no more than the budget and the requests of each model, in any order of failures', () => {
     const drawnModels = fc.array(fc.integer({ min: 1, max: 3 }), { maxLength: 25 })
@@ -155,10 +145,9 @@ describe('the queue of a run', () => {
         const { queue, time } = timed(models, {
           plan: { calls, budget },
           requestsLeft,
-          startsPerMinute: 1_000,
         })
         const sent = new Map<string, number>()
-        for (let next = queue.next(NONE); next !== null; next = queue.next(NONE)) {
+        for (let next = queue.next(NONE, []); next !== null; next = queue.next(NONE, [])) {
           const { call } = next
           time.now = Math.max(time.now, next.at)
           queue.start(call)

@@ -1,11 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { CLOCK_TOLERANCE_MS } from '../../../src/domain/clock-check.ts'
-import type {
-  AttemptEnd,
-  DayScore,
-  EndpointRecord,
-  ModelAttempt,
-} from '../../../src/domain/models/evaluation.ts'
+import type { AttemptEnd, EndpointRecord, ModelAttempt } from '../../../src/domain/models/evaluation.ts'
 import { FAILURES_MS, historyOf, summaryOfRecord, trackRecords } from '../../../src/domain/models/history.ts'
 import { unansweredTasks } from '../../../src/domain/models/lite/suite.ts'
 import { DAY_MS, dayOf } from '../../../src/domain/time.ts'
@@ -25,7 +20,7 @@ function attempt(
 ): ModelAttempt {
   const settled = { settledAt: sentAt + 900, status: null, latencyMs: null, asAsked: null, tasks: null }
   const whole = end && { ...settled, class: 'answered' as const, ...end }
-  return { id: (attempts += 1), run: 1, model, kind, sentAt, day: dayOf(sentAt), end: whole }
+  return { id: (attempts += 1), model, kind, sentAt, day: dayOf(sentAt), end: whole }
 }
 
 const reply = (asAsked: boolean, latencyMs: number): Partial<AttemptEnd> => ({
@@ -34,15 +29,22 @@ const reply = (asAsked: boolean, latencyMs: number): Partial<AttemptEnd> => ({
   tasks: [],
 })
 
-const score = (daysAgo: number, complete = true): DayScore => {
-  const evaluatedAt = NOW - daysAgo * DAY_MS
-  const { tasks } = evaluation(evaluatedAt)
-  const answered = complete ? tasks : [...tasks.slice(0, 1), ...unansweredTasks('text', dayOf(NOW), {})]
-  return { model: MODEL, day: dayOf(evaluatedAt), evaluatedAt, complete, tasks: answered }
+/** The attempts of an evaluation of an earlier day, or of one that lacks the response to a prompt. */
+function evaluated(daysAgo: number, isComplete = true): ModelAttempt[] {
+  const sentAt = NOW - daysAgo * DAY_MS
+  const [files, ...others] = evaluation(sentAt).tasks
+  const text = isComplete ? { tasks: others } : failure('text', { class: 'timeout' })
+  return [attempt('tool', sentAt, { tasks: files ? [files] : [] }), attempt('text', sentAt, text)]
 }
 
+/** A failure of the model. */
+const failure = (kind: 'tool' | 'text', end: Partial<AttemptEnd>, details = {}): Partial<AttemptEnd> => ({
+  ...end,
+  tasks: unansweredTasks(kind, dayOf(NOW), details),
+})
+
 const known = (...made: ModelAttempt[]): ReturnType<typeof historyOf> =>
-  historyOf(MODEL, { attempts: made, scores: [], endpoints: [] }, NOW)
+  historyOf(MODEL, { attempts: made, endpoints: [] }, NOW)
 
 describe('the history of a model', () => {
   test('a model without attempts and scores has no history', () => {
@@ -112,34 +114,35 @@ describe('the history of a model', () => {
     const tool = attempt('tool', NOW - 5000, { class: 'provider_down', status: 502 })
     const checkedAt = NOW + CLOCK_TOLERANCE_MS
     const record = { model: MODEL, checkedAt, usable: true, latencyMs: 700 }
+    const earlier = evaluated(1)
     const ahead = {
       attempts: [
+        ...earlier,
         tool,
+        ...evaluated(-365),
         attempt('tool', NOW + DAY_MS, { class: 'timeout' }),
         attempt('text', NOW + DAY_MS, reply(true, 1)),
       ],
-      scores: [score(1), score(-1), score(-365)],
       endpoints: [{ ...record, checkedAt: checkedAt + 1 }],
     }
-    const rows = { attempts: [tool], scores: [score(1)], endpoints: [] }
-    expect(historyOf(MODEL, ahead, NOW)).toEqual(historyOf(MODEL, rows, NOW))
+    expect(historyOf(MODEL, ahead, NOW)).toEqual(known(...earlier, tool))
     // A run whose clock went back a little still has its own.
-    const own = { ...ahead, scores: [score(0)], endpoints: [record] }
+    const own = { attempts: [tool, ...evaluated(0)], endpoints: [record] }
     expect(historyOf(MODEL, own, NOW - 5000)).toMatchObject({
       failuresIn72h: 1,
-      evaluation: { updatedAt: NOW },
-      health: { latencyMs: null },
+      evaluation: { updatedAt: NOW + 900 },
     })
-    expect(historyOf(MODEL, own, NOW).health).toMatchObject({ latencyMs: 700, checkedAt })
+    const probed = { attempts: [tool], endpoints: [record] }
+    expect(historyOf(MODEL, probed, NOW - 5000).health).toMatchObject({ latencyMs: null })
+    expect(historyOf(MODEL, probed, NOW).health).toMatchObject({ latencyMs: 700, checkedAt })
   })
 
   test('the newest complete evaluation counts, and an incomplete one only without another', () => {
-    const of = (...scores: DayScore[]) => historyOf(MODEL, { attempts: [], scores, endpoints: [] }, NOW)
-    expect(of(score(2), score(1), score(0, false))).toMatchObject({
-      evaluation: { updatedAt: NOW - DAY_MS },
-      lastEvaluatedAt: NOW,
+    expect(known(...evaluated(2), ...evaluated(1), ...evaluated(0, false))).toMatchObject({
+      evaluation: { updatedAt: NOW - DAY_MS + 900 },
+      lastEvaluatedAt: NOW + 900,
     })
-    expect(of(score(1, false))).toMatchObject({ evaluation: { updatedAt: NOW - DAY_MS } })
+    expect(known(...evaluated(1, false))).toMatchObject({ evaluation: { updatedAt: NOW - DAY_MS + 900 } })
   })
   const text = [task('task_shell_command_lite', 300), task('babylonian_clock_lite', 100)]
   const answeredText = { asAsked: true, latencyMs: 400, tasks: text }
@@ -147,8 +150,7 @@ describe('the history of a model', () => {
   test('a model is gone by its last probe alone, whatever it responded before', () => {
     const before = attempt('text', NOW - 20 * HOUR_MS, answeredText)
     const gone = attempt('tool', NOW - 1000, { class: 'model_gone', status: 404 })
-    const rows = { attempts: [before, gone], scores: [score(1)], endpoints: [] }
-    expect(historyOf(MODEL, rows, NOW)).toMatchObject({
+    expect(known(...evaluated(1), before, gone)).toMatchObject({
       gone: true,
       health: { status: 'http_404', latencyMs: null },
       evaluation: null,
@@ -163,23 +165,35 @@ describe('the history of a model', () => {
     for (const made of [[answer, daily], [answer]]) {
       expect(known(...made).evaluation).toBeNull()
       expect(Object.keys(known(...made).tasksToday)).toEqual(['text'])
-      const rows = { attempts: made, scores: [score(1)], endpoints: [] }
-      expect(historyOf(MODEL, rows, NOW).evaluation).toMatchObject({ updatedAt: NOW - DAY_MS })
+      expect(known(...evaluated(1), ...made).evaluation).toMatchObject({ updatedAt: NOW - DAY_MS + 900 })
     }
   })
 
   test("the evaluation includes one prompt's result although the model failed the other", () => {
-    const down = attempt('tool', NOW - 500, { class: 'provider_down', status: 502 })
+    const details = { responseStatus: 502 }
+    const down = attempt('tool', NOW - 500, failure('tool', { class: 'provider_down', status: 502 }, details))
     const { evaluation: measured } = known(attempt('text', NOW - 1000, answeredText), down)
     expect(measured?.tasks.map(({ id, points, status }) => [id, points, status])).toEqual([
       ['task_files_lite', 0, 'http_timeout_or_error'],
       ['task_shell_command_lite', 300, 'passed'],
       ['babylonian_clock_lite', 100, 'passed'],
     ])
-    expect(measured?.tasks[0]?.details).toMatchObject({ responseStatus: 502, rateLimitKind: 'none' })
+    expect(measured?.tasks[0]?.details).toEqual(details)
   })
 
-  test('the evaluation includes both responses of a run that ended before it stored them', () => {
+  test('the end of a model is the result of both prompts, of which one is sent', () => {
+    const details = { responseStatus: 404 }
+    const end = failure('tool', { class: 'model_gone', status: 404 }, details)
+    const tasks = known(attempt('tool', NOW - 500, end)).evaluation?.tasks ?? []
+    expect(tasks.map((each) => each.id)).toEqual([
+      'task_files_lite',
+      'task_shell_command_lite',
+      'babylonian_clock_lite',
+    ])
+    for (const each of tasks) expect(each).toMatchObject({ status: 'http_timeout_or_error', details })
+  })
+
+  test('the evaluation includes both responses of a day', () => {
     const tool = { asAsked: true, latencyMs: 900, tasks: [task('task_files_lite', 350)] }
     const { evaluation: measured } = known(
       attempt('tool', NOW - 9000, tool),
@@ -191,7 +205,7 @@ describe('the history of a model', () => {
   test('the health follows the latest endpoint data until the next probe', () => {
     const at = (endpoints: Partial<EndpointRecord>, ...probes: ModelAttempt[]) => {
       const record = { model: MODEL, checkedAt: NOW - 5000, usable: true, latencyMs: 700, ...endpoints }
-      return historyOf(MODEL, { attempts: probes, scores: [], endpoints: [record] }, NOW).health
+      return historyOf(MODEL, { attempts: probes, endpoints: [record] }, NOW).health
     }
     expect(at({})).toMatchObject({ status: 'imperfect', latencyMs: 700, checkedAt: NOW - 5000 })
     expect(at({ usable: false, latencyMs: null })).toMatchObject({ status: 'failed', latencyMs: null })

@@ -138,7 +138,7 @@ describe('an evaluation across midnight', () => {
   test('waiting for the requests of others ends with the day', async () => {
     const bench = await openBench({}, startOfDay(addDays(DAY, 1)) - 200_000)
     const { evaluations } = bench.ports
-    evaluations.chatRequestsSince = () => Promise.resolve(Array<number>(19).fill(bench.time.clock()))
+    evaluations.requestsSince = () => Promise.resolve(Array<number>(19).fill(bench.time.clock()))
     const { report } = await bench.run()
     expect(report).toMatchObject({
       outcome: 'partial',

@@ -97,11 +97,6 @@ export function unansweredTasks(kind: LiteKind, day: Day, details: Record<string
   return TASKS_OF[kind].map((id) => taskResult(id, day, { points: 0, details, isVoid: true }))
 }
 
-/** The results that belong to a prompt. */
-export function tasksOfKind(kind: LiteKind, tasks: readonly TaskResult[]): TaskResult[] {
-  return tasks.filter(({ id }) => TASKS_OF[kind].includes(id))
-}
-
 /** Longest excerpt of a model's text, in code points. */
 const KEPT_CODE_POINTS = 200
 
