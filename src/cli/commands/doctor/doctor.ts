@@ -3,7 +3,7 @@ import { Refusal } from '../../../domain/refusal.ts'
 import { isClockWrong, medianOf, skewOf } from '../../../domain/clock-check.ts'
 import { LIVE_SOURCES } from '../../../domain/feed/live-source.ts'
 import type { LiveSourceName } from '../../../domain/feed/live-source.ts'
-import { parseJsonObject } from '../../../domain/text.ts'
+import { asJsonObject, parseJsonObject } from '../../../domain/text.ts'
 import { Container } from '../../container.ts'
 import type { BareContext } from '../../context.ts'
 import { EXIT, describeError } from '../../exit-codes.ts'
@@ -22,13 +22,7 @@ import type { Check, Judgement, Verdict } from './check.ts'
 import { checkFolders, checkName, checkSecretFiles, checkWritable } from './host.ts'
 import { inspectStores } from './stores.ts'
 
-/**
- * `dash doctor`: checks everything an installation needs, and prints remedies. It changes nothing: it creates no
- * folder or file, applies no migration, and sends no request that costs anything; with
- * `--offline`, none at all.
- *
- * @returns 0 without a problem, else the exit code of the first one to repair: 78, 74, 65, 69 or 1
- */
+/** `dash doctor`. It creates no folder or file, applies no migration, and sends no request that costs anything. */
 export async function doctorCommand(
   context: BareContext,
   { offline }: { offline: boolean },
@@ -286,14 +280,9 @@ function judgeModelService(
 
 /** Returns the IDs of a list of models; null for another body. */
 function modelIds(body: string): string[] | null {
-  try {
-    const { data } = JSON.parse(body) as { data?: unknown }
-    if (!Array.isArray(data)) return null
-    const ids = data.map((each: { id?: unknown } | null) => each?.id)
-    return ids.filter((id) => typeof id === 'string')
-  } catch {
-    return null
-  }
+  const data = parseJsonObject(body)?.['data']
+  if (!Array.isArray(data)) return null
+  return data.map((each) => asJsonObject(each)?.['id']).filter((id) => typeof id === 'string')
 }
 
 /** Variable that holds the address of a source. */

@@ -124,14 +124,11 @@ const FREE_MIN_BYTES = 200 * MIB
 const FREE_LOW_BYTES = 2048 * MIB
 
 function checkFreeSpace(check: string, path: string): Check[] {
-  const { bavail, bsize, ffree, files } = statfsSync(path)
+  const { bavail, bsize } = statfsSync(path)
   const free = bavail * bsize
   const shown = `${Math.floor(free / MIB)} MiB free at ${path}`
   const mend = 'free some space, or move the folder to a larger disk; a full disk loses no stored data'
-  const isOutOfInodes = files > 0 && ffree < 1000
-  const detail = isOutOfInodes ? `only ${ffree} more files can be created at ${path}` : shown
-  if (isOutOfInodes || free < FREE_MIN_BYTES)
-    return found(`${check}.room`, problem(detail, mend, EXIT.storage))
+  if (free < FREE_MIN_BYTES) return found(`${check}.room`, problem(shown, mend, EXIT.storage))
   return found(`${check}.room`, free < FREE_LOW_BYTES ? warning(shown, mend) : ok(shown))
 }
 
