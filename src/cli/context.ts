@@ -64,7 +64,10 @@ export interface CommandSpec {
   loadBare?: () => Promise<Handler<BareContext>>
 }
 
-/** Runs a command and resolves with its exit code. It declares the flags of its options as commander parses them. */
+/**
+ * Runs a command and resolves with its exit code. It declares the flags of its options as commander parses them, and throws
+ * refusals, faults and the signal's reason, each of which has an exit code (exit-codes.ts).
+ */
 type Handler<Context> = (context: Context, flags: never, args: string[]) => Promise<number>
 
 /** Flags by which a run of a command is another job, or none. */

@@ -24,9 +24,6 @@ import { counted } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
 import type { CommandContext } from '../context.ts'
 
-/**
- * `dash copy-archive`: copies the archive to other stores and audits the copy.
- */
 export async function copyArchiveCommand(
   context: CommandContext,
   { to: targets }: { to: string[] },
@@ -94,11 +91,6 @@ interface ExportFlags {
   page: boolean
 }
 
-/**
- * Runs `dash export`: writes the archive as static files.
- *
- * @param target a folder, or the URL of a bucket
- */
 export async function exportCommand(
   context: CommandContext,
   { page }: ExportFlags,
@@ -133,12 +125,6 @@ function exportSummary({ checkpoint: { origin, size }, written }: ExportReport):
 
 const REFUSALS_SHOWN = 10
 
-/**
- * `dash import archive DIR`: imports older publications into an empty archive.
- *
- * @returns 0, or 1 if the import was refused
- * @throws Refusals and faults of the folder and the stores; the signal's reason if the command is stopped
- */
 export async function importArchiveCommand(
   { config, container, terminal, signal }: CommandContext,
   _flags: object,

@@ -11,13 +11,6 @@ import { indexProgress } from './import-lines.ts'
 import { counted, escaped } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
 
-/**
- * `dash collect`: stores the items of the live sources, takes a snapshot, indexes new items and collects article
- * texts.
- *
- * @returns 0 if every chosen source was read completely, else 69; 1 if no snapshot could be taken
- * @throws Refusals and faults of the stores; the signal's reason if the command is stopped
- */
 export async function collectCommand(
   { config, container, terminal, signal }: CommandContext,
   { source: chosen = [] }: { source?: LiveSourceName[] },
@@ -89,7 +82,6 @@ function entries(sources: CollectReport['sources']): [string, SourceReport][] {
   return Object.entries(sources)
 }
 
-/** `dash snapshot`: ranks the live periods and stores the result. */
 export async function snapshotCommand(
   { config, container, terminal, signal }: CommandContext,
   { discardLater }: { discardLater: boolean },
@@ -111,13 +103,12 @@ function snapshotSummary(report: SnapshotReport): string {
   return `snapshot ${snapshotId} of ${counted(events, 'event')}; popular: ${popular.join(', ')}`
 }
 
-/**
- * `dash reindex`: rebuilds the search index.
- *
- * @throws Refusals and faults of the stores; the signal's reason if the command is stopped
- */
-export async function reindexCommand(context: CommandContext): Promise<number> {
-  const { config, container, terminal, signal } = context
+export async function reindexCommand({
+  config,
+  container,
+  terminal,
+  signal,
+}: CommandContext): Promise<number> {
   requireFeed(config)
   const search = await container.search()
   const started = performance.now()

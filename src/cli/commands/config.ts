@@ -23,13 +23,7 @@ interface ShownSetting {
   from: string | null
 }
 
-/**
- * `dash config`: prints every setting with its value and origin. Secrets and their lengths are never shown.
- *
- * @param names settings to show; empty for all
- * @returns 0, or 78 if any value is invalid; all invalid values are reported
- * @throws Refusal `usage` for an unknown name
- */
+/** `dash config`. Secrets and their lengths are never shown; all invalid values are reported. */
 export async function configCommand(
   context: BareContext,
   _flags: object,

@@ -27,7 +27,6 @@ type ShownReport = LinesReport & Partial<Pick<ImportReport, 'unknownSources' | '
 
 const ERRORS_SHOWN = 10
 
-/** `dash import signals FILE… | -`; see {@link importLines}. */
 export async function importSignalsCommand(
   context: CommandContext,
   { onError, titleProvenance = null }: ImportFlags,
@@ -41,7 +40,6 @@ export async function importSignalsCommand(
   })
 }
 
-/** `dash import articles FILE… | -`; see {@link importLines}. */
 export function importArticlesCommand(
   context: CommandContext,
   { onError }: ImportFlags,
@@ -60,11 +58,8 @@ interface LinesImport {
 }
 
 /**
- * Imports files of lines, rebuilds a search index of another release, and prints the report. The stores' folders are created only when
- * something is stored.
- *
- * @returns 0, or 1 if a file was left out or failed, or no snapshot could be taken
- * @throws Refusals and faults of the stores; the signal's reason if the command is stopped
+ * Imports files of lines, rebuilds a search index of another release, and prints the report. The stores' folders are
+ * created only when something is stored.
  */
 async function importLines(
   { config, container, terminal, stdin, signal }: CommandContext,

@@ -7,12 +7,7 @@ import { requireFeed } from '../data-folder.ts'
 import { describeError, EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
 
-/**
- * `dash mcp`: serves the agent's tools to the MCP client that started this process (docs/mcp.md).
- *
- * @returns 0 when the client closes its input or a signal arrives
- * @throws Refusal `usage`, `input_unreadable`; refusals of the stores
- */
+/** `dash mcp`: serves the MCP client that started this process, until it closes its input or a signal arrives. */
 export async function mcpCommand(context: CommandContext, { demo }: { demo: boolean }): Promise<number> {
   if (context.terminal.json) {
     throw new Refusal('usage', 'mcp writes protocol messages to standard output; remove --json')

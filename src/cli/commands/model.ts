@@ -25,13 +25,7 @@ interface ModelFlags {
   url?: string
 }
 
-/**
- * `dash model`: prints the free model to use now.
- *
- * @returns 0, or 1 if no model meets the needs
- * @throws Refusals of the command line, the store and the host. A damaged store is refused, not replaced by the
- *   seed, because its operator can repair it
- */
+/** `dash model`. A damaged store is refused, not replaced by the seed, because its operator can repair it. */
 export async function modelCommand(context: CommandContext, flags: ModelFlags): Promise<number> {
   const { terminal } = context
   const needs = parseFlags(flags, terminal)

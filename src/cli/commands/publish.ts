@@ -25,7 +25,6 @@ interface PublishFlags {
   recordGaps?: string
 }
 
-/** `dash publish-year`: publishes the Year of the last completed UTC day. */
 export async function publishYearCommand(
   { config, container, terminal, signal }: CommandContext,
   flags: PublishFlags,
@@ -109,11 +108,6 @@ function extent({ distinctItems, coverage }: PublishReport): string {
   return `${counted(distinctItems ?? 0, 'item')}, ${days}`
 }
 
-/**
- * Runs `dash checkpoint`: signs the checkpoint of the ledger.
- *
- * @throws Refusal `configuration` if no key is set; the refusals of {@link signLedger}
- */
 export async function checkpointCommand({ config, container, terminal }: CommandContext): Promise<number> {
   const log = await container.signedLog()
   if (log === null)
@@ -138,12 +132,6 @@ export async function checkpointCommand({ config, container, terminal }: Command
   return EXIT.done
 }
 
-/**
- * Runs `dash log-key new`: creates a key file.
- *
- * @param file path of the key file; undefined uses `DASH_LOG_KEY_FILE`
- * @throws Refusal `usage` if there is no path or the file exists, `configuration` if the log has no name
- */
 export async function newLogKeyCommand(
   { config, container, cwd, terminal }: CommandContext,
   { replaces }: { replaces?: string },

@@ -31,11 +31,6 @@ const FORMS: Readonly<Record<string, readonly [flag: string, form: string]>> = {
   limit: ['--limit', 'a whole number from 1 to 100'],
 }
 
-/**
- * `dash search WORDS…`: prints the stored items that match.
- *
- * @throws Refusal `usage` for an invalid flag; refusals and faults of the stores
- */
 export async function searchCommand(
   { config, container, terminal }: CommandContext,
   flags: SearchFlags,

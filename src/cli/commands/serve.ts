@@ -12,7 +12,6 @@ import type { Terminal } from '../terminal.ts'
 /** Time limit for writing the remaining log lines. */
 const LOG_FLUSH_MS = 500
 
-/** `dash serve`: runs a server until a signal arrives. */
 export async function serveCommand(context: CommandContext, { demo }: { demo: boolean }): Promise<number> {
   const { host, port, originOf } = context.config
   try {

@@ -42,12 +42,6 @@ interface Ranking {
 const LIMIT_DEFAULT = 20
 const LIMIT_MAX = 100
 
-/**
- * `dash top`: prints a ranking of the live feed, or a Year.
- *
- * @returns 0, or 1 if nothing is ranked or published by then
- * @throws Refusal `usage` for an invalid flag; refusals of the stores and of the host
- */
 export async function topCommand(
   context: CommandContext,
   { at, source, limit = String(LIMIT_DEFAULT), url }: TopFlags,
@@ -60,7 +54,7 @@ export async function topCommand(
   const now = Date.now()
   const moment = at === undefined ? now : flagValue('--at', at, AT_FORM, (text) => parseMoment(text, now))
   const count = wholeFlag('--limit', limit, LIMIT_MAX)
-  const news = await openNews(context, url)
+  const news = url === undefined ? await ownNews(context) : await hostNews(context, url)
   const ranking = sort === 'year' ? await yearAt(news, moment) : await liveRanking(news, sort)
   if (typeof ranking === 'string') return fail(terminal, ranking, EXIT.failed)
   const list = source === undefined ? 'popular' : (LISTS[source] ?? 'hypeReplicate')
@@ -237,16 +231,6 @@ interface NewsReader {
   year(publication: ListedPublication): Promise<YearEnvelope | null>
   /** The newest live feed of a period; null before the first snapshot. */
   live(sort: LiveSort): Promise<LiveFeed | null>
-}
-
-/**
- * Opens the data folder, or the host of `--url`.
- *
- * @throws Refusal `usage` for an invalid URL; `storage_unavailable` and refusals of the configuration for a data folder
- *   without data
- */
-function openNews(context: CommandContext, url: string | undefined): Promise<NewsReader> {
-  return url === undefined ? ownNews(context) : hostNews(context, url)
 }
 
 const READ_ADVICE =

@@ -44,7 +44,6 @@ const JOBS_MOST = 64
 
 const SAMPLE_FORM = 'a share above 0% (5%), a size (500M) or a bucket (2/7)'
 
-/** `dash verify-archive`: audits the archive, or another host with `--url`. */
 export async function verifyArchiveCommand(context: CommandContext, flags: VerifyFlags): Promise<number> {
   const { config, container, terminal, signal, cwd } = context
   const options = parseFlags(flags, cwd, signal)
@@ -104,11 +103,7 @@ async function recordOfKey(
   }
 }
 
-/**
- * Opens another host, to be compared with the local ledger if there is one.
- *
- * @throws Refusal `usage` for flags that do not apply to a host
- */
+/** Opens another host, to be compared with the local ledger if there is one. */
 async function openHost(
   base: string,
   { config, container, terminal, cwd }: CommandContext,
@@ -224,13 +219,7 @@ function forkText({ log }: Pick<VerifyReport, 'log'>): string {
   return (log?.fork ?? []).map(({ file, note }) => `\n${file}:\n${note}`).join('')
 }
 
-/**
- * Runs `dash verify`: verifies a publication against its proof file. Without a policy, any signer is accepted and the
- * result is not verified.
- *
- * @param files paths of the publication and of its proof file
- * @throws Refusal `usage` if a file is not named, cannot be read or is not a policy
- */
+/** `dash verify`. Without a policy, any signer is accepted and the result is not verified. */
 export async function verifyProofCommand(
   { terminal, cwd }: BareContext,
   { policy: policyFile }: { policy?: string },
@@ -257,13 +246,8 @@ export async function verifyProofCommand(
   return ok ? EXIT.done : EXIT.damaged
 }
 
-/**
- * Reads a file that a command line names.
- *
- * @param flag flag that names it, for messages; none for an argument
- * @throws Refusal `usage` if it cannot be read
- */
-export function readFile(file: string, cwd: string, flag = ''): Buffer {
+/** Reads a file that a flag or an argument names. */
+function readFile(file: string, cwd: string, flag = ''): Buffer {
   try {
     return readNamedFile(resolve(cwd, file))
   } catch (error) {
@@ -274,12 +258,7 @@ export function readFile(file: string, cwd: string, flag = ''): Buffer {
   }
 }
 
-/**
- * Reads the policy file of `--policy`.
- *
- * @throws Refusal `usage` if it cannot be read or is not a policy
- */
-export function readPolicy(file: string, cwd: string): { text: string; keys: VerifierKey[] } {
+function readPolicy(file: string, cwd: string): { text: string; keys: VerifierKey[] } {
   const text = utf8Text(readFile(file, cwd))
   const parsed = parsePolicy(text)
   if (parsed.problem !== null)

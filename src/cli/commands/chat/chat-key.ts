@@ -21,11 +21,6 @@ interface NewKeyFlags {
   perMinute: string
 }
 
-/**
- * Runs `dash chat-key new`: creates a key and prints it, which is the only time that it is shown.
- *
- * @throws Refusal `usage` for an invalid flag, `chat_key_refused` if an active key has the name
- */
 export async function newChatKeyCommand(context: CommandContext, flags: NewKeyFlags): Promise<number> {
   const { config, container, terminal } = context
   const name = nameOf('--name', flags.name)
@@ -46,7 +41,6 @@ export async function newChatKeyCommand(context: CommandContext, flags: NewKeyFl
   return EXIT.done
 }
 
-/** Runs `dash chat-key list`: prints every key with its quota, without the key itself. */
 export async function listChatKeysCommand({ config, container, terminal }: CommandContext): Promise<number> {
   const isStored = existingStores(config).state
   const keys = isStored ? await (await container.chatKeys()).list(dayOf(Date.now())) : []
@@ -55,12 +49,6 @@ export async function listChatKeysCommand({ config, container, terminal }: Comma
   return EXIT.done
 }
 
-/**
- * Runs `dash chat-key revoke`: ends a key, so that no server admits another request with it.
- *
- * @returns the exit code: 0 also for a key that was revoked before
- * @throws Refusal `usage` for an invalid name, `chat_key_refused` if no key has the name
- */
 export async function revokeChatKeyCommand(
   { config, container, terminal }: CommandContext,
   _flags: object,

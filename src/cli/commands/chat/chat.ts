@@ -36,14 +36,7 @@ const HOW_TO_START = 'start one with dash serve, choose another with --url, or r
 
 const HOW_TO_ASK = 'run dash chat "QUESTION", or echo QUESTION | dash chat'
 
-/**
- * `dash chat`: answers a question from the command line or a pipe, else runs a conversation on the terminal.
- *
- * @param words words of the question; empty: standard input holds it, or a person types
- * @returns 0 if answered, or left with Ctrl-D or /quit; 1 if declined; 69 if server or model are unavailable; 130
- *   if left with Ctrl-C
- * @throws Refusal `usage`; errors of the private server of `--demo`
- */
+/** `dash chat`: answers a question from the command line or a pipe, else runs a conversation on the terminal. */
 export async function chatCommand(
   context: CommandContext,
   flags: ChatFlags,

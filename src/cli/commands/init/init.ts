@@ -33,13 +33,7 @@ interface InitFlags extends ConfigFlags {
 /** Bytes of a new session secret: twice the required length. */
 const SECRET_BYTES = 64
 
-/**
- * `dash init`: writes a commented env file with a new secret, and prints how to run the installation. No existing
- * file is overwritten, and an invalid value is refused before anything is written.
- *
- * @returns 0, or 130 if the user cancelled
- * @throws Refusal `usage`, `configuration`
- */
+/** `dash init`. No existing file is overwritten, and an invalid value is refused before anything is written. */
 export async function initCommand(context: BareContext, flags: InitFlags): Promise<number> {
   const { terminal, cwd, env, signal } = context
   noteUnknownSettings(env, terminal)
