@@ -18,12 +18,10 @@ import type { Container } from './container.ts'
  * @throws Refusal `configuration`, `usage` for a folder that a flag named
  */
 export function prepareFolders(config: Config, creates: boolean): void {
-  const { dataDir, dataDirNamed, dataDirUsed, store, storeNamed } = config
-  if (dataDirUsed && (creates || !dataDirNamed)) create(dataDir, config, 'DASH_DATA_DIR')
-  else requireNamed(config, 'data')
-  if (store.kind === 'file' && (creates || !storeNamed))
-    create(store.path, config, storeNamed ? 'DASH_STORE_URL' : 'DASH_DATA_DIR')
-  else requireNamed(config, 'objects')
+  const { dataDir, dataDirUsed, store, storeNamed } = config
+  if (!creates) requireNamed(config)
+  if (dataDirUsed) create(dataDir, config, 'DASH_DATA_DIR')
+  if (store.kind === 'file') create(store.path, config, storeNamed ? 'DASH_STORE_URL' : 'DASH_DATA_DIR')
 }
 
 /**
@@ -33,9 +31,8 @@ export function prepareFolders(config: Config, creates: boolean): void {
  * @throws Refusal `configuration`, `usage` for a folder that a flag named
  */
 export function requireFolders(config: Config): void {
-  if (isDefaultFolderMissing(config)) return prepareFolders(config, false)
-  if (config.dataDirUsed) requireFolder(config.dataDir, 'data folder', config, 'DASH_DATA_DIR')
-  requireNamed(config, 'objects')
+  if (isDefaultFolderMissing(config)) prepareFolders(config, false)
+  else requireNamed(config)
 }
 
 /**
@@ -45,11 +42,9 @@ export function requireFolders(config: Config): void {
  * @throws Refusal `configuration` or `usage` when a folder that was named is not there
  */
 export function hasStoreFolder(config: Config): boolean {
-  const { store, storeNamed, dataDir, dataDirNamed } = config
-  if (store.kind !== 'file') return true
-  requireNamed(config, 'objects')
-  if (!storeNamed && dataDirNamed) requireFolder(dataDir, 'data folder', config, 'DASH_DATA_DIR')
-  return storeNamed || isThere(dataDir)
+  const { store, storeNamed, dataDir } = config
+  requireNamed(config)
+  return store.kind !== 'file' || storeNamed || isThere(dataDir)
 }
 
 /**
@@ -58,8 +53,7 @@ export function hasStoreFolder(config: Config): boolean {
  * @throws Refusal `configuration` or `usage` when a folder that was named is not there
  */
 export function existingStores(config: Config): Record<'ledger' | 'feed' | 'state' | 'objects', boolean> {
-  requireNamed(config, 'data')
-  requireNamed(config, 'objects')
+  requireNamed(config)
   const { ledger, feed, state, store } = config
   return {
     ledger: !isFileMissing(ledger),
@@ -109,7 +103,7 @@ export function isUnfounded(config: Config): boolean {
  *   without a feed, with the advice
  */
 export function requireFeed(config: Config, advice = FEED_ADVICE): void {
-  if (!isDefaultFolderMissing(config)) requireFolders(config)
+  requireNamed(config)
   if (!isFileMissing(config.feed)) return
   throw storageUnavailable(`no feed database at ${fileOf(config.feed)}; ${advice}`)
 }
@@ -221,12 +215,12 @@ function create(folder: string, config: Config, setting: string): void {
   }
 }
 
-/** Refuses a folder that is in use, was named, and does not exist. */
-function requireNamed(config: Config, which: 'data' | 'objects'): void {
-  const { dataDir, dataDirNamed, dataDirUsed, store, storeNamed } = config
-  if (which === 'data' && dataDirUsed && dataDirNamed)
+/** Refuses a folder that is in use and was named but does not exist, or is not a folder. */
+function requireNamed(config: Config): void {
+  const { dataDir, dataDirUsed, store, storeNamed } = config
+  if (dataDirUsed && !isDefaultFolderMissing(config))
     requireFolder(dataDir, 'data folder', config, 'DASH_DATA_DIR')
-  if (which === 'objects' && store.kind === 'file' && storeNamed)
+  if (store.kind === 'file' && storeNamed)
     requireFolder(store.path, 'object store folder', config, 'DASH_STORE_URL')
 }
 
