@@ -77,25 +77,14 @@ export function largeCallOf(config: Config): ChatWarning | null {
   const { budgetPerDay, budgetShare } = limits
   const { withTools: call } = shortestCallCost({ maxOutputTokens, prices })
   const perAddress = shareOf(budgetPerDay, budgetShare)
-  const fitsBudget = call <= budgetPerDay * LARGE_PART_OF_BUDGET
-  if (fitsBudget && call <= perAddress * LARGE_PART_OF_SHARE) return null
-  const turnsAtOnce = Math.min(Math.floor(budgetPerDay / call), 1_000_000)
-  const turnsOfAddress = Math.min(Math.floor(perAddress / call), turnsAtOnce)
-  // Smallest share and budget of which a call is not a large part, rounded up to hundredths and cents.
-  const share = Math.ceil((call / LARGE_PART_OF_SHARE / budgetPerDay) * 100) / 100
-  const ofShare = call / LARGE_PART_OF_SHARE / (budgetShare / 1_000_000)
-  const budget = Math.ceil(Math.max(call / LARGE_PART_OF_BUDGET, ofShare) / 10_000) * 10_000
-  const remedies = [
-    ...(fitsBudget ? [`DASH_CHAT_BUDGET_SHARE to at least ${share}`] : []),
-    `DASH_CHAT_BUDGET_USD_PER_DAY to at least ${dollarsOf(budget)}`,
-  ]
+  if (call <= budgetPerDay * LARGE_PART_OF_BUDGET && call <= perAddress * LARGE_PART_OF_SHARE) return null
   return {
     check: 'chat.budget',
     problem:
-      `one turn with tools reserves up to ${dollarsOf(call)} of the day's ${dollarsOf(budgetPerDay)} ` +
-      `(DASH_CHAT_BUDGET_USD_PER_DAY) and of the ${dollarsOf(perAddress)} of one address ` +
-      `(DASH_CHAT_BUDGET_SHARE=${budgetShare / 1_000_000}), so ${turnsAtOnce} turns fit at a time, ${turnsOfAddress} of one address`,
-    mend: `set ${remedies.join(' or ')}, or lower DASH_CHAT_MAX_OUTPUT_TOKENS`,
+      `few turns fit at a time: one turn with tools reserves up to ${dollarsOf(call)} of the day's ` +
+      `${dollarsOf(budgetPerDay)} (DASH_CHAT_BUDGET_USD_PER_DAY) and of the ${dollarsOf(perAddress)} of one address ` +
+      `(DASH_CHAT_BUDGET_SHARE=${budgetShare / 1_000_000})`,
+    mend: 'raise the budget or the share, or lower DASH_CHAT_MAX_OUTPUT_TOKENS',
   }
 }
 
