@@ -89,19 +89,13 @@ export function readTargetConfig(targets: readonly string[], { flags, env, cwd }
   const [first = ''] = targets
   if (targets.length === 1 && statSync(resolve(cwd, first), { throwIfNoEntry: false })?.isFile())
     return targetFile(first, cwd)
-  const named: Record<string, string> = {}
-  for (const target of targets) {
-    const name = targetSetting(target)
-    const before = named[name]
-    if (before !== undefined)
-      throw usage(
-        `--to has two targets of one kind: ${withoutSecrets(before)} and ${withoutSecrets(target)}; keep one`,
-      )
-    named[name] = target
-  }
-  if (named['DASH_DATA_DIR'] === undefined && targets.length < 2) {
-    const advice = 'give a database URL and a store URL, or a data folder'
-    throw usage(`--to ${withoutSecrets(first)} is only half of a target; ${advice}`)
+  const named: NodeJS.Dict<string> = Object.fromEntries(
+    targets.map((target) => [targetSetting(target), target]),
+  )
+  const isWhole = named['DASH_DATA_DIR'] !== undefined || targets.length > 1
+  if (!isWhole || Object.keys(named).length < targets.length) {
+    const advice = 'give a data folder, or a database URL and a store URL'
+    throw usage(`--to ${targets.map(withoutSecrets).join(' ')} is not one whole target; ${advice}`)
   }
   const own: NodeJS.Dict<string> = { ...readDotenv(flags.dotenv, cwd), ...env }
   for (const location of ALL_LOCATIONS) delete own[location]

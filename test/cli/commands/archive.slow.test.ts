@@ -76,9 +76,9 @@ test('the archive itself, under any name, and one half of a target are refused',
     expect([code, stderr], to.join(' ')).toEqual([64, expect.stringContaining('the archive itself')])
   }
   const half = await copy(source, ['http://127.0.0.1:1'])
-  expect([half.code, half.stderr]).toEqual([64, expect.stringContaining('only half of a target')])
+  expect([half.code, half.stderr]).toEqual([64, expect.stringContaining('is not one whole target')])
   const twice = await copy(source, [join(source.folder, 'a'), join(source.folder, 'b')])
-  expect([twice.code, twice.stderr]).toEqual([64, expect.stringContaining('two targets of one kind')])
+  expect([twice.code, twice.stderr]).toEqual([64, expect.stringContaining('is not one whole target')])
 })
 
 const SIGNED_DAYS = [AS_OF, addDays(AS_OF, 1)]
