@@ -197,28 +197,23 @@ async function startChat(parts: Parts): Promise<StartedChat> {
   const { container, sources, meter, publicAddress, demo, log } = parts
   const { config } = container
   const { chat, trustedProxies } = config
-  const { sessionSeconds, limits, maxOutputTokens, pingMs, turnMs, verification } = chat
+  const { sessionSecret, provider, verification, itemDisabled, ...settings } = chat
   const clock = Date.now
   const ledger = probedLedger(await container.chatLedger())
   const { hasModel, prices } = chatSetup(config)
   const model = hasModel ? await container.chatModel() : null
   // `auto` is not the name of a model.
-  const named = chat.provider.model === 'auto' ? '' : (chat.provider.model ?? '')
+  const named = provider.model === 'auto' ? '' : (provider.model ?? '')
   const ports: AgentPorts = {
     settings: {
-      disabled: chat.disabled,
-      itemChat: !chat.itemDisabled,
-      sessionSeconds,
-      limits,
-      maxOutputTokens,
-      pingMs,
-      turnMs,
+      ...settings,
+      itemChat: !itemDisabled,
       trustedProxies,
       origins: () => publicAddress.origins,
     },
-    signer: chat.sessionSecret === null ? null : sessionSigner(chat.sessionSecret),
+    signer: sessionSecret === null ? null : sessionSigner(sessionSecret),
     modelName: () => model?.name() ?? Promise.resolve(named),
-    provider: model === null || prices === null ? null : { model, prices, url: chat.provider.url },
+    provider: model === null || prices === null ? null : { model, prices, url: provider.url },
     verification: verification && {
       siteKey: verification.siteKey,
       verifier: await container.humanVerifier(verification),
@@ -236,7 +231,7 @@ async function startChat(parts: Parts): Promise<StartedChat> {
   const isSetUp = ports.signer !== null && ports.provider !== null
   const answerAsDash =
     config.v1 && isSetUp ? dashModel(ports, agent.handle, await keyFinder(container, demo)) : null
-  const stopSweeping = startSweeper(ledger, clock, log, sessionSeconds)
+  const stopSweeping = startSweeper(ledger, clock, log, settings.sessionSeconds)
   return { agent, answerAsDash, ledger, stop: () => agent.settled().then(stopSweeping) }
 }
 

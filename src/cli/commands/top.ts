@@ -125,18 +125,7 @@ async function liveRanking(news: NewsReader, sort: LiveSort): Promise<Ranking | 
   }
 }
 
-/** The displayed fields of an item of a live period or of the Year. */
-interface NewsItem {
-  key: string
-  source: string
-  rank: number
-  title: string
-  url: string | null
-  discussionUrl: string | null
-  points: number
-  comments: number | null
-  publishedAt: string
-}
+type NewsItem = (LiveFeed | YearEnvelope['feed'])[ColumnName][number]
 
 /** Where lines of items are printed. */
 interface Layout {
