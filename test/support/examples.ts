@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { H3 } from 'h3'
-import { NEEDS, TOOLS } from '../../src/server/docs/markdown.ts'
+import { NEEDS } from '../../src/server/docs/markdown.ts'
 
 /** Fenced blocks of the documents (CONTRIBUTING.md, "Examples in the documents"): every block names its language. */
 
@@ -21,6 +21,9 @@ export interface Example {
   /** Words after the language other than `needs=`; none is allowed. */
   strange: readonly string[]
 }
+
+/** Programs that an example may require. */
+const TOOLS: readonly string[] = ['jq', 'sqlite3', 'openssl', 'promtool']
 
 /** Languages of what a reader runs. */
 const RUN: readonly string[] = ['sh', 'js', 'python']

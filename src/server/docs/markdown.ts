@@ -154,9 +154,6 @@ export const NEEDS: Readonly<Record<string, string>> = {
   program: 'the program it names',
 }
 
-/** Programs that an example may require. */
-export const TOOLS: readonly string[] = ['jq', 'sqlite3', 'openssl', 'promtool']
-
 /** The prerequisites in the fence of a block as text; empty if there are none. */
 function needsText(info: string): string {
   const [, needs = ''] = /(?:^| )needs=(\S+)/.exec(info) ?? []
