@@ -1,9 +1,18 @@
-import { appendFileSync, chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import fastStringWidth from 'fast-string-width'
 import { wrapAnsi } from 'fast-wrap-ansi'
 import { messageOf } from '../../../domain/refusal.ts'
-import { EXIT, hasCode } from '../../exit-codes.ts'
+import { parseJson } from '../../../domain/text.ts'
+import { EXIT } from '../../exit-codes.ts'
 import { inOneLine, printable, styled } from '../../terminal.ts'
 import { Prompt } from './prompt.ts'
 import { showTurn } from './show-turn.ts'
@@ -128,11 +137,14 @@ export function openQuestionHistory(
 
 /** Reads the questions of a file, and rewrites it when it has grown to twice the kept number. */
 function readHistoryFile(path: string): string[] {
-  const text = readIfPresent(path)
-  if (text === null) return []
-  const lines = text.split('\n')
+  if (!existsSync(path)) return []
+  const lines = readFileSync(path, 'utf8').split('\n')
   chmodSync(path, OWNER_ONLY)
-  const questions = lastOf(lines.flatMap(parseLine))
+  const stored = lines
+    .map(parseJson)
+    .filter((line): line is string => typeof line === 'string' && line !== '')
+  // Each question stands at its last use.
+  const questions = [...new Set(stored.toReversed())].slice(0, QUESTIONS_KEPT).toReversed()
   if (lines.length > 2 * QUESTIONS_KEPT) {
     const temporary = `${path}.${process.pid}`
     writeFileSync(temporary, questions.map(lineOf).join(''), { mode: OWNER_ONLY })
@@ -141,30 +153,6 @@ function readHistoryFile(path: string): string[] {
   return questions
 }
 
-/** Node versions differ in whether `statSync` throws for a file in place of a folder; reading always does. */
-function readIfPresent(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if (hasCode(error, /^ENOENT$/)) return null
-    throw error
-  }
-}
-
-/** Returns each question at its last use, limited to the newest. */
-function lastOf(questions: readonly string[]): string[] {
-  return [...new Set(questions.toReversed())].slice(0, QUESTIONS_KEPT).toReversed()
-}
-
 function lineOf(question: string): string {
   return `${JSON.stringify(question)}\n`
-}
-
-function parseLine(line: string): string[] {
-  try {
-    const value: unknown = JSON.parse(line)
-    return typeof value === 'string' && value !== '' ? [value] : []
-  } catch {
-    return []
-  }
 }

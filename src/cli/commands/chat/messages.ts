@@ -37,19 +37,15 @@ export interface MessageSetting {
   quota: Quota | null
 }
 
-/** Meaning of a code: the message, the exit code, and whether the same request may not meet it again. */
+/** Meaning of a code: the message and the exit code. */
 interface Refused {
   exitCode: number
-  isTransient: boolean
   text: (base: string, refusal: Refusal<Code>) => string
 }
 
-const endingWith =
-  (exitCode: number) =>
-  (text: Refused['text'], isTransient = false): Refused => ({ exitCode, isTransient, text })
-const unavailable = endingWith(EXIT.unavailable)
-const failed = endingWith(EXIT.failed)
-const disconnected = unavailable((_base, { code, detail }) => detail ?? code, true)
+const unavailable = (text: Refused['text']): Refused => ({ exitCode: EXIT.unavailable, text })
+const failed = (text: Refused['text']): Refused => ({ exitCode: EXIT.failed, text })
+const disconnected = unavailable((_base, { code, detail }) => detail ?? code)
 const rejected = failed(
   (base, { code }) => `the server ${base} rejected the question (${code}); it may run another version`,
 )
@@ -67,7 +63,6 @@ const REFUSED: Readonly<Record<Exclude<Code, 'rate_limited'>, Refused>> = {
   ),
   internal_error: unavailable(
     (base) => `the server ${base} failed (internal_error); try again, or check its log if you run it`,
-    true,
   ),
   human_verification_failed: failed(verificationMessage),
   forbidden_origin: failed(
@@ -81,7 +76,7 @@ const REFUSED: Readonly<Record<Exclude<Code, 'rate_limited'>, Refused>> = {
       `the server ${base} rejected its own new session (invalid_session${why}); your requests reach it from ` +
       'different addresses, or several servers there use different secrets'
     )
-  }, true),
+  }),
   payload_too_large: rejected,
   invalid_json: rejected,
   no_user_message: rejected,
@@ -113,23 +108,10 @@ export function verificationMessage(base: string): string {
   return `${base} requires human verification, which a terminal cannot show; open ${base}/ in a browser and chat there`
 }
 
-/** Returns true if asking the same question again soon can succeed: no quota is used up and nothing is switched off. */
-export function canHelpAgain(refusal: Refusal<Code>, quota: Quota | null): boolean {
-  if (refusal.code !== 'rate_limited') return REFUSED[refusal.code].isTransient
-  return !['session', 'address', 'budget'].includes(limitIn(refusal.members, quota))
-}
-
-function limitIn(
-  { scope, retryAfterSeconds }: Refusal['members'],
-  quota: Quota | null,
-): keyof typeof LIMIT_TEXTS {
-  return limitOf(scope, Number(retryAfterSeconds ?? Infinity), quota && quota.remaining)
-}
-
 /** Names the limit and the time when it ends. */
 function limitMessage(members: Refusal['members'], now: Instant, { isTalk, quota }: MessageSetting): string {
   const { scope = 'rate_limited', retryAfterSeconds: seconds } = members
-  const limit = limitIn(members, quota)
+  const limit = limitOf(scope, Number(seconds ?? Infinity), quota && quota.remaining)
   const when = typeof seconds === 'number' ? `; try again at ${clockTime(now + seconds * 1000, now)}` : ''
   return `${LIMIT_TEXTS[limit]} (${scope})${when}${isTalk && limit === 'session' ? '; /new starts another session' : ''}`
 }

@@ -9,14 +9,7 @@ import { knowsHyperlinks } from '../../hyperlink.ts'
 import { jsonLine } from '../../terminal.ts'
 import type { Prompt } from './prompt.ts'
 import type { Talk } from './talk.ts'
-import {
-  canHelpAgain,
-  refusalMessage,
-  failureMessage,
-  isChatRefusal,
-  labelsOf,
-  quotaMessage,
-} from './messages.ts'
+import { refusalMessage, failureMessage, isChatRefusal, labelsOf, quotaMessage } from './messages.ts'
 import { markdownStream } from './markdown.ts'
 import type { MarkdownStream } from './markdown.ts'
 
@@ -89,10 +82,9 @@ export async function showTurn(chat: ChatContext, question: string, again = fals
     if (end?.event === 'error') after.push(failureMessage(end.data, { isTalk: true, engineUrl }))
   } catch (error) {
     if (signal.aborted) after.push('stopped; /retry to ask again')
-    else if (isChatRefusal(error)) {
-      const { text } = refusalMessage(error, api.base, Date.now(), { isTalk: true, quota: talk.quota })
-      after.push(canHelpAgain(error, talk.quota) ? `${text}; /retry to ask again` : text)
-    } else throw error
+    else if (isChatRefusal(error))
+      after.push(refusalMessage(error, api.base, Date.now(), { isTalk: true, quota: talk.quota }).text)
+    else throw error
   }
   context.signal.throwIfAborted()
   for (const line of after) say(line)

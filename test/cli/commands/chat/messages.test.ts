@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { noteRows } from '../../../../src/cli/commands/chat/converse.ts'
 import { replayNotes } from '../../../../src/cli/commands/chat/show-turn.ts'
 import { completionsOf, helpText, parseTypedLine } from '../../../../src/cli/commands/chat/slash-commands.ts'
-import { canHelpAgain, refusalMessage, failureMessage } from '../../../../src/cli/commands/chat/messages.ts'
+import { refusalMessage, failureMessage } from '../../../../src/cli/commands/chat/messages.ts'
 import type { Quota } from '../../../../src/cli/commands/chat/messages.ts'
 import { Refusal } from '../../../../src/domain/refusal.ts'
 
@@ -20,27 +20,25 @@ describe('messages', () => {
   const busy = 'the chat is busy: open answers hold the remaining budget or all streams (global-budget)'
 
   test.each([
-    ['session', 30, 0, 47, false, `${all} 12:00:30; /new starts another session`],
-    ['ip', 30, 18, 0, false, `${day} 12:00:30`],
-    ['ip', 43_200, 18, 47, false, `${day} 4 May 00:00:00`],
-    ['global-budget', 5, 18, 47, true, `${busy}; try again at 12:00:05`],
+    ['session', 30, 0, 47, `${all} 12:00:30; /new starts another session`],
+    ['ip', 30, 18, 0, `${day} 12:00:30`],
+    ['ip', 43_200, 18, 47, `${day} 4 May 00:00:00`],
+    ['global-budget', 5, 18, 47, `${busy}; try again at 12:00:05`],
     [
       'global-budget',
       43_200,
       18,
       47,
-      false,
       'the chat budget of today is used up (global-budget); try again at 4 May 00:00:00',
     ],
   ])(
-    'a limit of scope %s for %i s is described, with %i of the session and %i of the day left; /retry helps: %s',
-    (scope, retryAfterSeconds, session, left, helps, text) => {
+    'a limit of scope %s for %i s is described, with %i of the session and %i of the day left',
+    (scope, retryAfterSeconds, session, left, text) => {
       const quota = {
         remaining: { session, day: left },
         quotas: { messagesPerSession: 20, messagesPerDay: 60 },
       }
       expect(limitText(scope, retryAfterSeconds, quota)).toBe(text)
-      expect(canHelpAgain(limit(scope, retryAfterSeconds), quota)).toBe(helps)
     },
   )
 
@@ -54,12 +52,6 @@ describe('messages', () => {
     expect(limitText('session', 1_200, null, false)).toBe(
       'all messages of this session are used (session); try again at 12:20:00',
     )
-  })
-
-  test('/retry is offered for an unreachable server, and not if only its operator can help', () => {
-    expect(canHelpAgain(new Refusal('server_unreachable' as const), null)).toBe(true)
-    expect(canHelpAgain(new Refusal('answer_cut' as const), null)).toBe(true)
-    expect(canHelpAgain(new Refusal('disabled' as const), null)).toBe(false)
   })
 
   test('a failed model names /retry in a conversation, and a new question elsewhere', () => {

@@ -77,7 +77,7 @@ test('an unusable file is reported once', () => {
   const questions = openQuestionHistory(path, (problem) => problems.push(problem))
   questions.add('one')
   questions.add('two')
-  expect(problems).toEqual([expect.stringMatching(/^questions are not saved: .*ENOTDIR/)])
+  expect(problems).toEqual([expect.stringMatching(/^questions are not saved: /)])
 })
 
 test('without a file there are no earlier questions, and none is stored', () => {
