@@ -8,7 +8,7 @@ import { HTML_TYPE, PAGE_HEADERS, layout } from '../page/layout.ts'
 import type { Frame, PageContent } from '../page/layout.ts'
 import type { MountPage, PageText, View } from '../page/rendered-pages.ts'
 import { chatOffer } from '../page/sections.ts'
-import { publishedBody, respondJson, respondPublished } from '../respond.ts'
+import { JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
 import { indexSections, described, groupsOf, indexPage, withMenu } from './menu.ts'
 import { renderMarkdown, sectionsOf } from './markdown.ts'
 import type { GuideSection } from './markdown.ts'
@@ -26,29 +26,24 @@ interface Guide extends MenuEntry {
 /** Opens the project's documents; each is read at its first use. */
 function openGuides(): readonly Guide[] {
   const guides = guideFiles()
-  const files = [...guides, ...filesOfTypes({ ...TEXT_TYPES, ...PICTURE_TYPES })]
+  const files = [...guides, ...attachedFiles()]
   return guides.map((file) => {
     const text = once(() => readFileSync(new URL(file.name, ROOT), 'utf8'))
+    const sections = once(() => sectionsOf(text()))
     const resolveLink = (link: string): string | null => linkedPath(files, file, link)
     return {
       path: file.path,
       get title() {
-        return titleOf(text())
+        return sections()[0]?.title ?? ''
       },
       get summary() {
         return summaryOf(text())
       },
       content: once(() => renderMarkdown(text(), resolveLink)),
-      sections: () => sectionsOf(text()),
-      markdown: once(() => withLinksToMarkdown(text(), resolveLink)),
+      sections,
+      markdown: () => withLinksToMarkdown(text(), resolveLink),
     }
   })
-}
-
-/** The first heading, without its markup. */
-function titleOf(text: string): string {
-  const [, heading = ''] = /^# (.+)$/m.exec(text) ?? []
-  return heading.replaceAll(/[`*]/g, '')
 }
 
 /** The first sentence of the first paragraph; empty if there is no paragraph. */
@@ -106,8 +101,6 @@ function section(title: string, lines: readonly string[]): string {
 const PLAIN_TYPE = 'text/plain; charset=utf-8'
 const MARKDOWN_TYPE = 'text/markdown; charset=utf-8'
 
-const PUBLIC_HEADERS = { 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' }
-
 /**
  * Mounts `/docs` with the page and document of each interface and the guides, which are also served as Markdown under
  * `.md`. Every page has the menu of the guides; `/llms.txt` lists interfaces and guides for language models.
@@ -123,11 +116,12 @@ export function mountDocs(
 ): void {
   const guides = openGuides()
   const menu = once(() => groupsOf(guides))
-  const textAt = (path: string, type: string, text: () => string): void =>
-    mount({
-      path,
-      render: () => ({ status: 200, headers: { ...PUBLIC_HEADERS, 'content-type': type }, text: text() }),
-    })
+  const fileAt = (path: string, contentType: string, content: () => Buffer | string): void => {
+    const headers = { 'access-control-allow-origin': '*' }
+    const cacheControl = 'public, max-age=300'
+    const file = once(() => publishedBody(content(), { contentType, cacheControl, headers }))
+    app.get(path, (event) => respondPublished(event, {}, file()))
+  }
   const respondPage = async ({ sources, now, query }: View, content: DocumentContent): Promise<PageText> => {
     const text = layout(frame, {
       head: NOTHING,
@@ -154,22 +148,16 @@ export function mountDocs(
     render: (view) =>
       respondPage(view, indexPage(menu(), interfaces, searchIndex, view.query.params.get('q') ?? '')),
   })
-  textAt('/llms.txt', PLAIN_TYPE, () => llmsText(interfaces, guides, baseUrl()))
+  fileAt('/llms.txt', PLAIN_TYPE, () => llmsText(interfaces, guides, baseUrl()))
   for (const guide of guides) {
     pageAt(guide.path, () => ({ title: guide.title, main: guide.content() }))
-    textAt(`${guide.path}.md`, MARKDOWN_TYPE, () => guide.markdown())
+    fileAt(`${guide.path}.md`, MARKDOWN_TYPE, guide.markdown)
   }
-  for (const { path, name, type } of filesOfTypes(TEXT_TYPES))
-    textAt(path, type, () => readFileSync(new URL(name, ROOT), 'utf8'))
-  for (const { path, name, type: contentType } of filesOfTypes(PICTURE_TYPES)) {
-    const picture = once(() =>
-      publishedBody(readFileSync(new URL(name, ROOT)), { contentType, cacheControl: 'public, max-age=300' }),
-    )
-    app.get(path, (event) => respondPublished(event, {}, picture()))
-  }
+  for (const { path, name, type } of attachedFiles())
+    fileAt(path, type, () => readFileSync(new URL(name, ROOT)))
   for (const each of interfaces) {
     const { path, title, document } = each
-    app.get(`${path}/openapi.json`, (event) => respondJson(event, 200, PUBLIC_HEADERS, document()))
+    fileAt(`${path}/openapi.json`, JSON_TYPE, () => JSON.stringify(document()))
     const head = html`<link rel="service-desc" type="application/json" href="${path}/openapi.json" />`
     pageAt(path, () => ({
       title,
@@ -194,16 +182,18 @@ const OTHER_DOCUMENTS: Readonly<Record<string, string>> = {
   'assets/demo/SOURCES.md': 'demo-sources',
 }
 
-type FileTypes = Readonly<Record<string, string>>
-
 /** Scripts and diagrams of the documents, and their pictures (`npm run pictures`): content types by extension. */
-const TEXT_TYPES: FileTypes = { '.sh': PLAIN_TYPE, '.svg': 'image/svg+xml' }
-const PICTURE_TYPES: FileTypes = { '.png': 'image/png', '.gif': 'image/gif' }
+const FILE_TYPES: Readonly<Record<string, string>> = {
+  '.sh': PLAIN_TYPE,
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.gif': 'image/gif',
+}
 
-/** Files in `docs`, which have the same path on the server. */
-function filesOfTypes(types: FileTypes): (GuideFile & { type: string })[] {
+/** Files in `docs` other than documents, which have the same path on the server. */
+function attachedFiles(): (GuideFile & { type: string })[] {
   return namesInDocs().flatMap((name) => {
-    const type = types[posix.extname(name)]
+    const type = FILE_TYPES[posix.extname(name)]
     return type === undefined ? [] : [{ name, path: `/${name}`, type }]
   })
 }

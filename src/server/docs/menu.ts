@@ -115,48 +115,32 @@ function menuItem({ path, title }: MenuEntry, current: string): Html {
   </li>`
 }
 
-/** A group of the menu, with its pages in reading order. */
-interface PageGroup {
-  title: string
-  /** Paths below `/docs/`. */
-  pages: readonly string[]
+/**
+ * The menu: guides by reader, the first ones for newcomers and the last ones for contributors. Each page by its path
+ * below `/docs/`.
+ */
+export const MENU_GROUPS: Readonly<Record<string, readonly string[]>> = {
+  Visitors: ['readme', 'tour', 'page', 'faq', 'chat', 'ranking', 'glossary'],
+  Developers: ['quick-start', 'api', 'free-models', 'v1', 'mcp', 'agent-chat', 'embedding', 'errors'],
+  Operators: [
+    'deployment',
+    'configuration',
+    'commands',
+    'collecting',
+    'importing',
+    'articles',
+    'publishing',
+    'static-hosting',
+    'operations',
+    'monitoring',
+    'backup',
+    'security',
+    'troubleshooting',
+  ],
+  Auditors: ['proof', 'auditing', 'signed-log', 'evidence'],
+  Internals: ['architecture', 'model-scores', 'lite-suite', 'model-errors', 'agent-tools'],
+  Project: ['decisions', 'benchmarks', 'contributing', 'changelog', 'demo-sources'],
 }
-
-/** The menu: guides by reader, the first ones for newcomers and the last ones for contributors. */
-export const MENU_GROUPS: readonly PageGroup[] = [
-  { title: 'Visitors', pages: ['readme', 'tour', 'page', 'faq', 'chat', 'ranking', 'glossary'] },
-  {
-    title: 'Developers',
-    pages: ['quick-start', 'api', 'free-models', 'v1', 'mcp', 'agent-chat', 'embedding', 'errors'],
-  },
-  {
-    title: 'Operators',
-    pages: [
-      'deployment',
-      'configuration',
-      'commands',
-      'collecting',
-      'importing',
-      'articles',
-      'publishing',
-      'static-hosting',
-      'operations',
-      'monitoring',
-      'backup',
-      'security',
-      'troubleshooting',
-    ],
-  },
-  { title: 'Auditors', pages: ['proof', 'auditing', 'signed-log', 'evidence'] },
-  {
-    title: 'Internals',
-    pages: ['architecture', 'model-scores', 'lite-suite', 'model-errors', 'agent-tools'],
-  },
-  {
-    title: 'Project',
-    pages: ['decisions', 'benchmarks', 'contributing', 'changelog', 'demo-sources'],
-  },
-]
 
 /**
  * Groups pages in the menu's order; pages without a group come last. Pages of single decisions are omitted: their list
@@ -165,12 +149,12 @@ export const MENU_GROUPS: readonly PageGroup[] = [
 export function groupsOf<Page extends MenuEntry>(
   pages: readonly Page[],
 ): { title: string; entries: readonly Page[] }[] {
-  const groups = MENU_GROUPS.map(({ title, pages: names }) => ({
+  const groups = Object.entries(MENU_GROUPS).map(([title, names]) => ({
     title,
     entries: names.flatMap((name) => pages.filter(({ path }) => path === `/docs/${name}`)),
   }))
-  const named = new Set(MENU_GROUPS.flatMap(({ pages: names }) => names.map((name) => `/docs/${name}`)))
-  const rest = pages.filter(({ path }) => !named.has(path) && !path.startsWith('/docs/decisions/'))
+  const named = new Set(groups.flatMap(({ entries }) => entries))
+  const rest = pages.filter((page) => !named.has(page) && !page.path.startsWith('/docs/decisions/'))
   return [...groups, { title: 'More', entries: rest }].filter(({ entries }) => entries.length > 0)
 }
 

@@ -35,8 +35,6 @@ import {
   tileContract,
 } from '../year/log-routes.ts'
 
-type Contracts = Parameters<typeof openApiDocument>[1]
-
 /** One published interface: its page is at `path`, its OpenAPI document at `path/openapi.json`. */
 export interface PublishedInterface {
   path: string
@@ -47,15 +45,13 @@ export interface PublishedInterface {
   document: () => Record<string, unknown>
 }
 
-interface Interface extends Omit<PublishedInterface, 'document'> {
-  contracts: Contracts
-}
-
 /** Version of every interface, independent of the product's release. */
 const VERSION = '1.0.0'
 
 /** The public interfaces, in display order. */
-const INTERFACES: readonly Interface[] = [
+const INTERFACES: readonly (Omit<PublishedInterface, 'document'> & {
+  contracts: readonly Contract<string>[]
+})[] = [
   {
     path: HISTORY_DOCS,
     guide: '/docs/api#history',
@@ -127,19 +123,13 @@ const INTERFACES: readonly Interface[] = [
   },
 ]
 
-/** Every interface with its OpenAPI document, which is built at its first use. */
+/** Every interface with its OpenAPI document. */
 export function publishedInterfaces(demo: boolean): PublishedInterface[] {
   return INTERFACES.map(({ contracts, ...described }) => {
     const { title, summary } = described
     const info = { title: demo ? `DEMO: ${title}` : title, version: VERSION, description: summary }
-    return { ...described, document: once(() => openApiDocument(info, contracts)) }
+    return { ...described, document: () => openApiDocument(info, contracts) }
   })
-}
-
-interface DocumentInfo {
-  title: string
-  version: string
-  description: string
 }
 
 const SCHEMA_PREFIX = '#/components/schemas/'
@@ -149,7 +139,7 @@ const SCHEMA_PREFIX = '#/components/schemas/'
  * schemas that the handlers parse with.
  */
 function openApiDocument(
-  info: DocumentInfo,
+  info: Record<'title' | 'version' | 'description', string>,
   contracts: readonly Contract<string>[],
 ): Record<string, unknown> {
   const paths = Object.fromEntries(contracts.map((contract) => [contract.path, pathItem(contract)]))
@@ -224,17 +214,11 @@ function pathParameters({ pathRest }: Contract<string>): Record<string, unknown>
 
 function queryParameters(query: z.ZodObject): Record<string, unknown>[] {
   const { properties = {}, required = [] } = z.toJSONSchema(query, { io: 'input' })
-  return Object.entries(properties as Record<string, Described>).map(([name, described]) => {
+  return Object.entries(properties as Record<string, Record<string, unknown>>).map(([name, described]) => {
     const { description, example, ...schema } = described
     const exampleMember = example === undefined ? {} : { example }
     return { name, required: required.includes(name), description, schema, ...exampleMember }
   })
-}
-
-/** JSON Schema of a parameter, with the members of its `meta`. */
-interface Described extends Record<string, unknown> {
-  description: string
-  example?: string
 }
 
 function successes(contract: Contract<string>): Record<string, unknown> {
@@ -282,24 +266,24 @@ function refusals(contract: Contract<string>): Record<string, unknown> {
           ...headerObjects(namesOf(contract.refusalHeaders)),
           ...headerObjects(Object.assign({}, ...codes.map(({ headers = {} }) => headers))),
         },
-        content: {
-          'application/json': {
-            schema: {
-              type: 'object',
-              required: ['error'],
-              properties: {
-                error: errorSchema(contract, codes),
-                ...(contract.bareErrors || contract.openAiErrors ? {} : { message: MESSAGE, ...PARAMETER }),
-                ...memberSchemas(codes.map(({ members = {} }) => members)),
-                ...Object.assign({}, ...codes.map(({ memberSchemas: schemas = {} }) => schemas)),
-              },
-              additionalProperties: false,
-            },
-          },
-        },
+        content: { 'application/json': { schema: refusalSchema(contract, codes) } },
       },
     ]),
   )
+}
+
+function refusalSchema(contract: Contract<string>, codes: readonly RefusalOfStatus[]): object {
+  return {
+    type: 'object',
+    required: ['error'],
+    properties: {
+      error: errorSchema(contract, codes),
+      ...(contract.bareErrors || contract.openAiErrors ? {} : { message: MESSAGE, ...PARAMETER }),
+      ...memberSchemas(codes.map(({ members = {} }) => members)),
+      ...Object.assign({}, ...codes.map(({ memberSchemas: schemas = {} }) => schemas)),
+    },
+    additionalProperties: false,
+  }
 }
 
 function errorSchema({ openAiErrors }: Contract<string>, codes: readonly RefusalOfStatus[]): object {

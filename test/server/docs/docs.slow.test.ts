@@ -16,7 +16,7 @@ describe('the guides', () => {
     const app = openApp(await openWorkspace())
     const menu = guidesOf(await (await app.request('http://dash.test/docs')).text())
     const groups = [...menu.matchAll(/<h2>([^<]*)<\/h2>/g)].map(([, title]) => title)
-    expect(groups).toEqual(MENU_GROUPS.map(({ title }) => title))
+    expect(groups).toEqual(Object.keys(MENU_GROUPS))
     expect(groups.slice(0, 4)).toEqual(['Visitors', 'Developers', 'Operators', 'Auditors'])
     const links = [...menu.matchAll(/href="([^"]*)"/g)].map(([, link]) => link)
     expect(links.slice(0, 2)).toEqual(['/docs/readme', '/docs/tour'])
