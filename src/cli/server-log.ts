@@ -61,8 +61,10 @@ type Fields = Readonly<Record<string, unknown>>
 interface Group {
   level: Level
   message: string
-  /** Common fields of the lines that are not written yet. */
+  /** Fields that all its lines have. */
   common: Fields
+  /** Fields of the last line. */
+  last: Fields
   /** Number of lines that are not written yet. */
   count: number
 }
@@ -89,8 +91,8 @@ export function openServerLog(
   const flush = (): void => {
     clearTimeout(timer)
     timer = undefined
-    for (const { level: lineLevel, message, common, count } of groups.values()) {
-      if (count > 0) lines[lineLevel](count === 1 ? common : { ...common, count }, message)
+    for (const { level: lineLevel, message, common, last, count } of groups.values()) {
+      if (count > 0) lines[lineLevel](count === 1 ? last : { ...common, count }, message)
     }
     groups.clear()
   }
@@ -99,14 +101,16 @@ export function openServerLog(
     // Every chat turn has its own line, which states its cost; quotas limit their number.
     if (message === TURN_MESSAGE) return lines[lineLevel](fields, message)
     const key = keyOf(lineLevel, fields, message)
-    const groupKey = groups.has(key) || groups.size < GROUPS_MAX ? key : `${lineLevel} ${message}`
+    const isOwn = groups.has(key) || groups.size < GROUPS_MAX
+    const groupKey = isOwn ? key : `${lineLevel} ${message}`
     const group = groups.get(groupKey)
     if (group) {
-      group.common = group.count === 0 ? fields : commonFields(group.common, fields)
+      group.last = fields
       group.count += 1
       return
     }
-    groups.set(groupKey, { level: lineLevel, message, common: {}, count: 0 })
+    const common = isOwn ? withoutRequest(fields) : {}
+    groups.set(groupKey, { level: lineLevel, message, common, last: fields, count: 0 })
     timer ??= setTimeout(flush, SUM_MS).unref()
     lines[lineLevel](fields, message)
   }
@@ -129,17 +133,8 @@ function comparable(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/**
- * Returns those common fields that another line has too. Returns the same object if the line has all of them, because a
- * busy server calls this for every request.
- */
-function commonFields(common: Fields, fields: Fields): Fields {
-  const isEqual = (name: string): boolean =>
-    common[name] === fields[name] || comparable(common[name]) === comparable(fields[name])
-  const names = Object.keys(common)
-  return names.every(isEqual)
-    ? common
-    : Object.fromEntries(names.filter(isEqual).map((name) => [name, common[name]]))
+function withoutRequest(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !REQUEST_FIELDS.has(name)))
 }
 
 const ERROR_TEXT_LENGTH = 4_000
