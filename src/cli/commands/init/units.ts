@@ -45,19 +45,13 @@ export const JOBS = [...opsFile('container/schedule').matchAll(/^# (.+)\n([*7]) 
 
 type Job = (typeof JOBS)[number]
 
-/** Up to this many hours of the same minute get separate lines; more of them share one. */
-const SEPARATE_HOURS_MAX = 2
-
+/** The times of a job as lines of a timer or a crontab: the hours of each minute. */
 function scheduleLines({ times }: Job): { hours: string[]; minute: string }[] {
-  const lines: { hours: string[]; minute: string }[] = []
-  for (const time of times) {
-    const [hour = '', minute = ''] = time.split(':')
-    const sharesLine = times.filter((other) => other.endsWith(`:${minute}`)).length > SEPARATE_HOURS_MAX
-    const line = sharesLine ? lines.find((each) => each.minute === minute) : undefined
-    if (line) line.hours.push(hour)
-    else lines.push({ hours: [hour], minute })
-  }
-  return lines
+  const minutes = [...new Set(times.map((time) => time.slice(3)))]
+  return minutes.map((minute) => ({
+    minute,
+    hours: times.filter((time) => time.endsWith(minute)).map((time) => time.slice(0, 2)),
+  }))
 }
 
 export interface Unit {

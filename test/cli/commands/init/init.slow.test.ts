@@ -103,9 +103,8 @@ describe('the units', () => {
       ]),
     ])
     expect(text('dash-publish-year.timer').match(/^OnCalendar=.*/gm)).toEqual([
-      'OnCalendar=*-*-* 00:10:00 UTC',
+      'OnCalendar=*-*-* 00,01:10:00 UTC',
       'OnCalendar=*-*-* 00:40:00 UTC',
-      'OnCalendar=*-*-* 01:10:00 UTC',
     ])
     expect(text('dash-collect.timer').match(/^OnCalendar=.*/gm)).toEqual([
       'OnCalendar=*-*-* 00,02,04,06,08,10,12,14,16,18,20,22:05:00 UTC',
@@ -208,9 +207,8 @@ describe('the crontab', () => {
     const { crontab } = await init([], temporaryFolder())
     const lines = crontab.split('\n').filter((line) => !line.startsWith('#') && line !== '')
     expect(lines.map((line) => line.split(' ').slice(0, 5).join(' '))).toEqual([
-      '10 0 * * *',
+      '10 0,1 * * *',
       '40 0 * * *',
-      '10 1 * * *',
       '17 3 * * *',
       '30 4 * * 0',
       '5 0,2,4,6,8,10,12,14,16,18,20,22 * * *',
