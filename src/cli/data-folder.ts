@@ -20,8 +20,8 @@ import type { Container } from './container.ts'
 export function prepareFolders(config: Config, creates: boolean): void {
   const { dataDir, dataDirUsed, store, storeNamed } = config
   if (!creates) requireNamed(config)
-  if (dataDirUsed) create(dataDir, config, 'DASH_DATA_DIR')
-  if (store.kind === 'file') create(store.path, config, storeNamed ? 'DASH_STORE_URL' : 'DASH_DATA_DIR')
+  if (dataDirUsed) createFolder(dataDir, config, 'DASH_DATA_DIR')
+  if (store.kind === 'file') createFolder(store.path, config, storeNamed ? 'DASH_STORE_URL' : 'DASH_DATA_DIR')
 }
 
 /**
@@ -185,7 +185,7 @@ export function createPublicFolder(path: string): void {
 }
 
 /** Creates a folder and its parents, which all users may read, if they are missing. */
-export function makePublicFolder(path: string): void {
+function makePublicFolder(path: string): void {
   const umask = process.umask(0o022)
   try {
     mkdirSync(path, { recursive: true })
@@ -203,10 +203,16 @@ function isDefaultFolderMissing({ dataDir, dataDirNamed, dataDirUsed }: Config):
   return dataDirUsed && !dataDirNamed && !isThere(dataDir)
 }
 
-/** @param setting variable that determines the folder */
-function create(folder: string, config: Config, setting: string): void {
+/**
+ * Creates a folder if it is missing. It is private, but the user of the services must be able to enter the folders
+ * above it.
+ *
+ * @param setting variable that determines the folder
+ */
+export function createFolder(folder: string, config: Config, setting: string): void {
   try {
-    mkdirSync(folder, { recursive: true })
+    makePublicFolder(dirname(folder))
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
   } catch (error) {
     if (hasCode(error, DISK_ERRORS)) throw error
     const why = messageOf(error)

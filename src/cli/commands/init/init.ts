@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Refusal, messageOf } from '../../../domain/refusal.ts'
 import type { BareContext } from '../../context.ts'
-import { fileOf, makePublicFolder } from '../../data-folder.ts'
+import { createFolder, fileOf } from '../../data-folder.ts'
 import { EXIT, hasCode } from '../../exit-codes.ts'
 import { currentUser, ownerName } from '../../process-identity.ts'
 import { configFrom } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
-import { badValue, parseEnvironment } from '../../settings/environment.ts'
+import { parseEnvironment } from '../../settings/environment.ts'
 import { SETTING_FLAGS } from '../../settings/flags.ts'
 import type { ConfigFlags } from '../../settings/flags.ts'
 import { dotenvPath } from '../../settings/dotenv.ts'
@@ -184,25 +184,12 @@ function unitFilesOf(
   throw new Refusal('usage', `--write-units ${folder} is not a folder; create it or choose another`)
 }
 
-/**
- * Creates the data folder with its parents, even a named one, because this command sets up an installation. Only the
- * data folder itself is private: the user of the services must be able to enter the folders above it.
- *
- * @returns true if the folder was created
- */
-function createDataFolder({ dataDir, dataDirUsed, stateInDataDir, originOf }: Config): boolean {
+/** Creates the data folder, even a named one, because this command sets up an installation. @returns true if it was missing */
+function createDataFolder(config: Config): boolean {
+  const { dataDir, dataDirUsed, stateInDataDir } = config
   if ((!dataDirUsed && !stateInDataDir) || existsSync(dataDir)) return false
-  try {
-    makePublicFolder(dirname(dataDir))
-    mkdirSync(dataDir, { mode: 0o700 })
-    return true
-  } catch (error) {
-    const why = messageOf(error)
-    throw badValue(
-      originOf('DASH_DATA_DIR'),
-      `the data folder ${dataDir} cannot be created (${why}); choose another with --data-dir`,
-    )
-  }
+  createFolder(dataDir, config, 'DASH_DATA_DIR')
+  return true
 }
 
 function isUtc(): boolean {
