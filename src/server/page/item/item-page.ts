@@ -40,7 +40,7 @@ export const ITEM_PAGE: SectionPage = {
       item?.status === 400
         ? []
         : await Promise.all([
-            yearRanksSection(view, readYear, trend !== null),
+            yearRanksSection(view, readYear, item?.status !== 404),
             dailyRanksSection(view, trend, !(year && hasYearChart(year))),
             similarSection(view),
           ])
