@@ -101,7 +101,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   const pages = [MODELS_PAGE, SINCE_PAGE, ROWS_PAGE, STATUS_PAGE, ITEM_PAGE, SEARCH_PAGE]
   for (const page of [homePage(frame), chatPage(frame), ...pages]) mountSections(mount, page)
   mountEmbed(app, mount, frame, ports.embedOrigins)
-  mountDocs(app, mount, publishedInterfaces(demo), frame, baseUrl)
+  mountDocs(app, mount, publishedInterfaces(demo), baseUrl)
   const host = (): FeedHost => ({ baseUrl: baseUrl(), demo })
   const live = liveRoutes(snapshots, host, compute)
   const year = [

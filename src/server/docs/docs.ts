@@ -2,12 +2,12 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { posix } from 'node:path'
 import type { H3 } from 'h3'
 import { once } from '../../domain/once.ts'
-import { NOTHING, html } from '../page/html.ts'
+import { html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
-import { HTML_TYPE, PAGE_HEADERS, layout } from '../page/layout.ts'
-import type { Frame, PageContent } from '../page/layout.ts'
+import { HTML_TYPE, PAGE_HEADERS } from '../page/layout.ts'
+import type { PageContent } from '../page/layout.ts'
 import type { MountPage, PageText, View } from '../page/rendered-pages.ts'
-import { chatOffer } from '../page/sections.ts'
+import { pageText } from '../page/sections.ts'
 import { JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
 import { indexSections, described, groupsOf, indexPage, withMenu } from './menu.ts'
 import { renderMarkdown, sectionsOf } from './markdown.ts'
@@ -111,7 +111,6 @@ export function mountDocs(
   app: H3,
   mount: MountPage,
   interfaces: readonly PublishedInterface[],
-  frame: Frame,
   baseUrl: () => string,
 ): void {
   const guides = openGuides()
@@ -122,15 +121,11 @@ export function mountDocs(
     const file = once(() => publishedBody(content(), { contentType, cacheControl, headers }))
     app.get(path, (event) => respondPublished(event, {}, file()))
   }
-  const respondPage = async ({ sources, now, query }: View, content: DocumentContent): Promise<PageText> => {
-    const text = layout(frame, {
-      head: NOTHING,
-      ...content,
-      chat: await chatOffer(sources),
-      printed: { path: query.link({}), at: now },
-    })
-    return { status: 200, headers: { ...PAGE_HEADERS, 'content-type': HTML_TYPE }, text }
-  }
+  const respondPage = async (view: View, content: DocumentContent): Promise<PageText> => ({
+    status: 200,
+    headers: { ...PAGE_HEADERS, 'content-type': HTML_TYPE },
+    text: await pageText(view, content),
+  })
   const pageAt = (path: string, content: () => DocumentContent): void =>
     mount({
       path,

@@ -56,15 +56,11 @@ function listsOfSearch({ params }: PageQuery): URLSearchParams | null {
   return new URLSearchParams([['sort', SEARCHED_SORT], ...givenParams(params, RULE_PARAMS)])
 }
 
-/** The feeds of a search: those of the live period with its words and conditions. */
-function feedsOfSearch(query: PageQuery): LinkedFeed[] {
-  const lists = listsOfSearch(query)
-  return lists === null ? [] : linkedFeeds(SUBSCRIPTION_CONTRACTS, String(lists))
-}
-
-/** Links by which feed readers find the feeds of a search. */
+/** Links by which feed readers find the feeds of a search: those of the live period with its words and conditions. */
 export function alternateLinksOfSearch(query: PageQuery): Html {
-  return alternateElements(feedsOfSearch(query), `dash, stories with ${query.params.get('q') ?? ''}`)
+  const lists = listsOfSearch(query)
+  const feeds = lists === null ? [] : linkedFeeds(SUBSCRIPTION_CONTRACTS, String(lists))
+  return alternateElements(feeds, `dash, stories with ${query.params.get('q') ?? ''}`)
 }
 
 /** The subscriptions to a search, and the same search in the lists. */
@@ -74,7 +70,7 @@ export function searchSubscriptions(query: PageQuery): Html {
   const conditions = givenParams(query.params, RULE_PARAMS).size > 1 ? ' and filters' : ''
   const what = html`stories of the <a href="/?${String(lists)}">lists of the last 30 days</a> with these
     words${conditions}`
-  return subscribeLine(feedsOfSearch(query), what)
+  return subscribeLine(linkedFeeds(SUBSCRIPTION_CONTRACTS, String(lists)), what)
 }
 
 /**
@@ -93,9 +89,9 @@ export function linkedFeeds(
   }))
 }
 
-/** The parameters of some names that are not empty. */
+/** The parameters of some names. */
 export function givenParams(params: URLSearchParams, names: readonly string[]): URLSearchParams {
-  return new URLSearchParams([...params].filter(([name, value]) => names.includes(name) && value !== ''))
+  return new URLSearchParams([...params].filter(([name]) => names.includes(name)))
 }
 
 function subscriptionParams(params: URLSearchParams): URLSearchParams {
@@ -184,7 +180,7 @@ export function numberFields(query: PageQuery): Html {
 
 /** True if the query has a rule, valid or not. */
 function hasRule({ params }: PageQuery): boolean {
-  return givenParams(params, RULE_PARAMS).size > 0
+  return RULE_PARAMS.some((name) => params.has(name))
 }
 
 /** Notice for a rule that no item of the view matches. */

@@ -135,17 +135,14 @@ export function mountSections(mount: MountPage, page: SectionPage): void {
     path,
     ...(query && { query }),
     async render(view) {
-      const [chat, shown] = await Promise.all([chatOffer(view.sources), page.render(view)])
+      const shown = await page.render(view)
       if ('location' in shown)
         return { status: 303, headers: { ...headers, location: shown.location }, text: '' }
       const { sections, lead = sections[0], ...content } = shown
       const { status = 200, headers: refusalHeaders } = sections.find(isClientError) ?? lead ?? {}
-      const text = layout(view.frame, {
-        head: NOTHING,
+      const text = await pageText(view, {
         main: htmlOf(sections),
         preview: lead?.preview ?? null,
-        chat,
-        printed: { path: view.query.link({}), at: view.now },
         ...content,
       })
       return {
@@ -156,6 +153,15 @@ export function mountSections(mount: MountPage, page: SectionPage): void {
       }
     },
   })
+}
+
+/** Renders a whole page around its content. */
+export async function pageText(
+  { frame, sources, query, now }: View,
+  content: Partial<PageContent> & Pick<PageContent, 'title' | 'main'>,
+): Promise<string> {
+  const [chat, printed] = [await chatOffer(sources), { path: query.link({}), at: now }]
+  return layout(frame, { head: NOTHING, chat, printed, ...content })
 }
 
 /** What the chat answers about now; nothing if that cannot be read. */

@@ -3,7 +3,7 @@ import { parseKey } from '../../../domain/feed/search/search.ts'
 import { onceFor } from '../../../domain/once.ts'
 import { formatInstant, addDays } from '../../../domain/time.ts'
 import type { Day, Instant } from '../../../domain/time.ts'
-import { atOfStop, momentAt } from '../../../domain/year/history/calendar.ts'
+import { atOfStop } from '../../../domain/year/history/calendar.ts'
 import type { TimelineStop, YearPosition } from '../../../domain/year/history/calendar.ts'
 import { stayOf, lastStops } from '../../../domain/year/history/rank-history.ts'
 import { lastCompleteDay } from '../../../domain/year/ledger.ts'
@@ -11,7 +11,7 @@ import type { Manifest } from '../../../domain/year/ledger.ts'
 import { ITEM_CHART_PATH } from '../../year/rank-routes.ts'
 import { itemChartOf, itemChartSvg } from '../../year/item-chart.ts'
 import type { ItemChart } from '../../year/item-chart.ts'
-import { manifestsOf, stopsOnce, PUBLICATIONS_MAX } from '../../year/year-lists.ts'
+import { manifestsOf, PUBLICATIONS_MAX } from '../../year/year-lists.ts'
 import type { ListsByDigest } from '../../year/year-lists.ts'
 import { NOTHING, formatDay, html, formatCounted, formatCount } from '../html.ts'
 import type { Html } from '../html.ts'
@@ -19,7 +19,7 @@ import { ITEM_PATH, withQuery } from '../layout.ts'
 import type { View } from '../rendered-pages.ts'
 import { section } from '../sections.ts'
 import type { Section } from '../sections.ts'
-import { daysOf, refusalOfYear, parseTime } from '../year/time-travel.ts'
+import { daysOf, refusalOfYear, stopAt } from '../year/time-travel.ts'
 import { shareBox } from '../year/year-chart.ts'
 import { ranksByDay, stayText } from '../year/rows.ts'
 
@@ -46,7 +46,7 @@ export function hasYearChart(record: YearRecord): boolean {
 /**
  * An item's rank in each publication of the Year, as a chart and a folded table.
  *
- * @param isStored false if the item itself cannot be shown, which the first section of the page says
+ * @param isStored false if no such item is stored, which the first section of the page says
  */
 export function yearRanksSection(
   view: View,
@@ -163,14 +163,11 @@ export interface YearRecord {
 }
 
 /** Reads the ranks of the item of a page from verified bytes. @throws Refusal of the key, the time or the archive */
-export async function readYearRecord({ sources, now, query }: View): Promise<YearRecord> {
-  const key = parseKey(query.params)
-  const at = parseTime(query.params, 'at', 'invalid_at', now) ?? now
-  const proved = await sources.publications.entries()
-  const stops = stopsOnce(proved)
-  const { stopIndex } = momentAt(proved.timeline, stops, at)
+export async function readYearRecord(view: View): Promise<YearRecord> {
+  const key = parseKey(view.query.params)
+  const { stops, stopIndex } = await stopAt(view)
   const manifests = manifestsOf(lastStops(stops, stopIndex, PUBLICATIONS_MAX))
-  return { key, stops, stopIndex, manifests, lists: await sources.lists(manifests), now }
+  return { key, stops, stopIndex, manifests, lists: await view.sources.lists(manifests), now: view.now }
 }
 
 /** The position of an item in a publication; null if it is not listed, undefined for an older layout. */

@@ -8,7 +8,7 @@ import { dayOf } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { modelChangesContract } from '../../models/changes-feed.ts'
 import { FREE_MODELS_DOCS, topModelsContract, topModelsCsvContract } from '../../models/routes.ts'
-import { alternateElements, linkedFeeds, subscribeLine } from '../feed-rule.ts'
+import { alternateElements, givenParams, linkedFeeds, subscribeLine } from '../feed-rule.ts'
 import { NOTHING, ageOf, formatCounted, html, copyable, formatCount, instantOf, shellText } from '../html.ts'
 import type { Html } from '../html.ts'
 import { withQuery } from '../layout.ts'
@@ -33,7 +33,7 @@ export const MODEL_PARAMS: readonly string[] = [...FILTERS, 'model']
 
 /** URL of the list for the parameters of the list on the home page; null without any. */
 export function modelsAddress({ params }: PageQuery): string | null {
-  const ofList = new URLSearchParams([...params].filter(([name]) => MODEL_PARAMS.includes(name)))
+  const ofList = givenParams(params, MODEL_PARAMS)
   return ofList.size > 0 ? `${MODELS_PATH}?${String(ofList)}` : null
 }
 

@@ -6,6 +6,7 @@ import { summaryOfRecord } from '../../../domain/models/history.ts'
 import type { RecordSummary, TrackRecord } from '../../../domain/models/history.ts'
 import { invalidParameter } from '../../../domain/wire-format.ts'
 import { invalidValues } from '../../route.ts'
+import { givenParams } from '../feed-rule.ts'
 import { NOTHING, formatCount, formatCounted, html, selectField } from '../html.ts'
 import type { Html } from '../html.ts'
 import type { PageQuery } from '../layout.ts'
@@ -257,9 +258,7 @@ export const NEED_TITLES: Readonly<Record<Need, string>> = {
  * list.
  */
 export function shortlistParamsOf(params: URLSearchParams): URLSearchParams {
-  const shortlistParams = new URLSearchParams(
-    [...params].filter(([name]) => name === 'minContext' || name === 'health'),
-  )
+  const shortlistParams = givenParams(params, ['minContext', 'health'])
   const needs = params.getAll('needs')
   if (needs.length > 0) shortlistParams.set('needs', needs.join(','))
   return shortlistParams

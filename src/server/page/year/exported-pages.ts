@@ -46,10 +46,6 @@ export function exportedPages(archive: ExportedArchive): ArchivePages {
   const steps = withPaths(publicationSteps(stops))
   const pathOf = new Map(steps.map(({ item, path }) => [item.manifest, path]))
   const release = plainRelease()
-  const frame: Frame = {
-    stylesheet: staticAssetPath(release.id, 'page.css'),
-    icon: staticAssetPath(release.id, 'icon.svg'),
-  }
   const publication = async (manifest: Manifest): Promise<ReadPublication> => ({
     manifest,
     published: { body: Buffer.from(await archive.publication(manifest)) },
@@ -85,7 +81,7 @@ export function exportedPages(archive: ExportedArchive): ArchivePages {
         </section>
       </div>
       ${step.gaps.map((gap) => html`<div class="gap" role="note">${gapNote(gap)}</div>`)}`
-    return documentOf({ ...frame, root }, title, main)
+    return documentOf(release.id, root, title, main)
   }
   return {
     assets: new Map([...release.files].map(([name, { body }]) => [staticAssetPath(release.id, name), body])),
@@ -95,7 +91,7 @@ export function exportedPages(archive: ExportedArchive): ArchivePages {
       render: () => render(index, '../'),
     })),
     async overviews() {
-      const days = documentOf({ ...frame, root: '' }, 'All days of the Top Year', daysList(stops, pathOf))
+      const days = documentOf(release.id, '', 'All days of the Top Year', daysList(stops, pathOf))
       const pageOf = (manifest: Manifest): string => pathOf.get(manifest) ?? ''
       const feedAt = (path: string) =>
         exportedChangesFeed(steps, lists, pageOf, archive.checkpoint.origin, path)
@@ -111,19 +107,8 @@ export function exportedPages(archive: ExportedArchive): ArchivePages {
   }
 }
 
-/** What all pages share. */
-interface Frame {
-  /** Paths from the root of the export. */
-  stylesheet: string
-  icon: string
-}
-
 /** @param root relative URL of the root of the export, empty or ending with a slash */
-function documentOf(
-  { stylesheet, icon, root }: Frame & { root: string },
-  title: string,
-  main: Html,
-): Uint8Array {
+function documentOf(releaseId: string, root: string, title: string, main: Html): Uint8Array {
   const { atom, rss, json } = STATIC_FEEDS
   const page = html`<!doctype html>
     <html lang="en">
@@ -134,8 +119,8 @@ function documentOf(
         <meta http-equiv="content-security-policy" content="${POLICY}" />
         <meta name="referrer" content="no-referrer" />
         <title>${title} · dash</title>
-        <link rel="icon" type="image/svg+xml" href="${root}${icon}" />
-        <link rel="stylesheet" href="${root}${stylesheet}" />
+        <link rel="icon" type="image/svg+xml" href="${root}${staticAssetPath(releaseId, 'icon.svg')}" />
+        <link rel="stylesheet" href="${root}${staticAssetPath(releaseId, 'page.css')}" />
         <link rel="alternate" type="application/atom+xml" title="Changes of the Year" href="${root}${atom}" />
       </head>
       <body>

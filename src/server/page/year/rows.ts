@@ -2,13 +2,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { COLUMN_NAMES } from '../../../domain/feed/columns.ts'
 import type { ColumnName } from '../../../domain/feed/columns.ts'
 import type { Day } from '../../../domain/time.ts'
-import { momentAt } from '../../../domain/year/history/calendar.ts'
 import type { TimelineStop } from '../../../domain/year/history/calendar.ts'
 import { lastStops, stayOf } from '../../../domain/year/history/rank-history.ts'
 import type { RankedYear, Stay } from '../../../domain/year/history/rank-history.ts'
 import type { Manifest } from '../../../domain/year/ledger.ts'
 import { envelopeOf } from '../../year/proved-publications.ts'
-import { manifestsOf, stopsOnce, PUBLICATIONS_MAX } from '../../year/year-lists.ts'
+import { manifestsOf, PUBLICATIONS_MAX } from '../../year/year-lists.ts'
 import type { ListsByDigest } from '../../year/year-lists.ts'
 import { ORDERS, popularRows } from '../feed-columns.ts'
 import type { RowNotes } from '../feed-columns.ts'
@@ -18,7 +17,7 @@ import type { View } from '../rendered-pages.ts'
 import { section } from '../sections.ts'
 import type { Section, SectionPage } from '../sections.ts'
 import { NEW, rankChange } from './comparison.ts'
-import { parseTime, refusalOfYear } from './time-travel.ts'
+import { refusalOfYear, stopAt } from './time-travel.ts'
 import { ROWS_PART, ROWS_PATH } from './timeline.ts'
 
 /** Marks of ranks against the publication before, and the stay of each item. */
@@ -113,10 +112,7 @@ function rowsSection(view: View): Promise<Section | null> {
   const { sources, now, query } = view
   const { publications, lists } = sources
   return section(view, { id: 'days', title: TITLE, headingLevel: 1, refusalOf: refusalOfYear }, async () => {
-    const at = parseTime(query.params, 'at', 'invalid_at', now) ?? now
-    const proved = await publications.entries()
-    const stops = stopsOnce(proved)
-    const { stopIndex } = momentAt(proved.timeline, stops, at)
+    const { stops, stopIndex } = await stopAt(view)
     const read = await lists(manifestsOf(lastStops(stops, stopIndex, PUBLICATIONS_MAX + ROWS_PART)))
     const days: Html[] = []
     for (const stop of lastStops(stops, stopIndex, ROWS_PART)) {

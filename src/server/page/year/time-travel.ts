@@ -1,6 +1,6 @@
 import { addDays, parseDay } from '../../../domain/time.ts'
 import type { Day, Instant } from '../../../domain/time.ts'
-import { atOfDay, firstDayOf, lastDayOf } from '../../../domain/year/history/calendar.ts'
+import { atOfDay, firstDayOf, lastDayOf, momentAt } from '../../../domain/year/history/calendar.ts'
 import type { GapStop, Moment, TimelineStop } from '../../../domain/year/history/calendar.ts'
 import { parsePastInstant } from '../../../domain/year/history/history.ts'
 import { invalidParameter } from '../../../domain/wire-format.ts'
@@ -64,11 +64,22 @@ export function parsePastDay(params: URLSearchParams, name: string, now: Instant
 }
 
 /** Parses an instant as in the history interface; null if missing. @throws Refusal with the code */
-export function parseTime(params: URLSearchParams, name: string, code: string, now: Instant): Instant | null {
+function parseTime(params: URLSearchParams, name: string, code: string, now: Instant): Instant | null {
   if (!params.has(name)) return null
   const at = parsePastInstant(params.getAll(name), now)
   if (at === null) throw invalidParameter(code, name, params.getAll(name))
   return at
+}
+
+/** The verified history and the stop that `at` selects, by default now; -1 before the first one. @throws Refusal */
+export async function stopAt({ sources, now, query }: View): Promise<{
+  stops: readonly TimelineStop[]
+  stopIndex: number
+}> {
+  const at = parseTime(query.params, 'at', 'invalid_at', now) ?? now
+  const proved = await sources.publications.entries()
+  const stops = stopsOnce(proved)
+  return { stops, stopIndex: momentAt(proved.timeline, stops, at).stopIndex }
 }
 
 /** The URL of the home page with the days of a form replaced by instants; null if there are none, or not valid ones. */
