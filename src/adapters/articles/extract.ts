@@ -19,9 +19,11 @@ interface UndecodedPage {
 
 /**
  * The text before conversion to plain text; `none` if there is no article; `forbidden` if the page forbids storing
- * it.
+ * it. The target of a page that soon opens another one, as it is written.
  */
-export type Extracted = { kind: 'text'; text: string } | { kind: 'none' } | { kind: 'forbidden' }
+export type Extracted = ({ kind: 'text'; text: string } | { kind: 'none' } | { kind: 'forbidden' }) & {
+  target?: string | null
+}
 
 /** No normal page is nested deeper, and Readability's running time grows steeply with the depth. */
 const DEPTH_MAX = 200
@@ -54,15 +56,31 @@ export function extract(request: ExtractRequest): Extracted {
   if (request.as === 'fragment') return { kind: 'text', text: textWithin(parse(request.html).body) }
   const document = parsePage(request)
   const { token } = request
+  const target = refreshTarget(document)
   for (const meta of document.querySelectorAll('meta')) {
     const name = meta.getAttribute('name')?.trim().toLowerCase()
     const isForReader = name === 'robots' || name === token
-    if (isForReader && forbidsKeeping(meta.getAttribute('content') ?? '', token)) return { kind: 'forbidden' }
+    if (isForReader && forbidsKeeping(meta.getAttribute('content') ?? '', token))
+      return { kind: 'forbidden', target }
   }
   if (depthWithin(document.documentElement) > DEPTH_MAX) return { kind: 'none' }
   const options = { serializer: (node: DomElement) => node, disableJSONLD: true }
   const article = new Readability<DomElement>(document, options).parse()
-  return article?.content ? { kind: 'text', text: textWithin(article.content) } : { kind: 'none' }
+  return article?.content
+    ? { kind: 'text', text: textWithin(article.content), target }
+    : { kind: 'none', target }
+}
+
+/** The value of a `meta` element that opens another page within seconds. */
+const REFRESH = /^\s*[0-5](?:\.\d*)?\s*[;,\s]\s*(?:url\s*=\s*)?(["']?)(.+?)\1\s*$/is
+
+function refreshTarget(document: PageDocument): string | null {
+  for (const meta of document.querySelectorAll('meta')) {
+    const isRefresh = meta.getAttribute('http-equiv')?.trim().toLowerCase() === 'refresh'
+    const [, , target] = (isRefresh ? REFRESH.exec(meta.getAttribute('content') ?? '') : null) ?? []
+    if (target !== undefined) return target
+  }
+  return null
 }
 
 /** Parses a page in the encoding that it names, wherever its `meta` element stands, or in the likely one. */
@@ -117,10 +135,16 @@ const CDATA = 4
 
 /** Elements without readable text. */
 const HIDDEN_ELEMENTS: ReadonlySet<string> = new Set(
-  'script style template noscript iframe object svg annotation annotation-xml head title select textarea button'.split(
-    ' ',
-  ),
+  (
+    'script style template noscript noembed noframes iframe object audio video canvas svg annotation ' +
+    'annotation-xml head title select datalist textarea button'
+  ).split(' '),
 )
+
+function isHidden(element: DomElement): boolean {
+  const isClosed = element.localName === 'dialog' && element.getAttribute('open') === null
+  return isClosed || HIDDEN_ELEMENTS.has(element.localName)
+}
 
 /** Elements that begin and end a paragraph. */
 const BLOCKS: ReadonlySet<string> = new Set(
@@ -192,8 +216,7 @@ function* walk(root: DomNode): Generator<{ node: DomNode; entering: boolean }> {
   while (node) {
     const isElement = node.nodeType === ELEMENT
     yield { node, entering: true }
-    const child: DomNode | null =
-      isElement && !HIDDEN_ELEMENTS.has((node as DomElement).localName) ? node.firstChild : null
+    const child: DomNode | null = isElement && !isHidden(node as DomElement) ? node.firstChild : null
     if (child) {
       node = child
       continue

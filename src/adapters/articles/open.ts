@@ -13,7 +13,14 @@ import type { NewsUrls } from '../sources/live-sources.ts'
 import { UNEXPECTED_SHAPE } from '../sources/source-client.ts'
 import { decode, headerEncoding, likelyEncoding } from './decode.ts'
 import type { ExtractRequest, Extracted } from './extract.ts'
-import { openGuardedConnections, PageClient, PageProblem, asPageProblem } from './page-client.ts'
+import {
+  MAX_REDIRECTS,
+  openGuardedConnections,
+  PageClient,
+  PageProblem,
+  asPageProblem,
+  parsePageUrl,
+} from './page-client.ts'
 import type { NameLookup, PageHead, PageResponse } from './page-client.ts'
 import { ROBOTS_MAX_BYTES, forbidsKeeping, parseRobots } from './robots.ts'
 import type { RobotsRules } from './robots.ts'
@@ -153,7 +160,11 @@ const PAGE_MAX_BYTES = 2 * 1024 * 1024
 /** Minimum length of an article in characters; a shorter one is a notice. */
 const ARTICLE_MIN_LENGTH = 200
 
-const MEDIA_TYPES: ReadonlySet<string> = new Set(['text/html', 'application/xhtml+xml', 'text/plain'])
+const MARKUP_TYPES: ReadonlySet<string> = new Set(['text/html', 'application/xhtml+xml'])
+const PLAIN_TYPES: ReadonlySet<string> = new Set(['text/plain', 'text/markdown', 'text/x-markdown'])
+
+/** The beginning of HTML, for pages without a type. */
+const MARKUP = /^(?:\xEF\xBB\xBF)?\s*</
 
 const STATUS_SKIPS: Readonly<Record<number, SkipReason>> = {
   401: 'refused',
@@ -166,14 +177,17 @@ const STATUS_SKIPS: Readonly<Record<number, SkipReason>> = {
 }
 
 /**
- * Requests a page and returns its article as plain text with its provenance.
+ * Requests a page and returns its article as plain text with its provenance. A page without an article may open another
+ * page.
  *
+ * @param hops number of such pages so far
  * @throws PageProblem; errors of the network
  */
 async function fetchPageText(
   reader: ArticleReader,
   page: string,
   signal: AbortSignal,
+  hops = 0,
 ): Promise<ExtractedText> {
   const request = {
     url: page,
@@ -187,26 +201,35 @@ async function fetchPageText(
     reader.client.get(request, limitedSignal),
   )
   const { url, status, contentType, notBefore, bytes } = response
-  if (status !== 200)
+  if (status < 200 || status > 299)
     throw new PageProblem(STATUS_SKIPS[status] ?? null, `${url.href}: responded with ${status}`, {
       notBefore,
     })
-  const isPlain = mediaTypeOf(contentType) === 'text/plain'
+  const type = mediaTypeOf(contentType)
+  if (type === '' && !MARKUP.test(bytes.toString('latin1', 0, 1_024))) throw unsupportedType(url, type)
+  const isPlain = PLAIN_TYPES.has(type)
   const extracted: Extracted = isPlain
     ? { kind: 'text', text: decode(bytes, headerEncoding(contentType) ?? likelyEncoding(bytes)) }
     : await reader.extractor.extract({ as: 'page', bytes, contentType, token: PRODUCT_TOKEN }, signal)
-  if (extracted.kind === 'forbidden') throw forbidden(url)
   const text = plainTextOf(extracted)
-  if (text.length < ARTICLE_MIN_LENGTH)
-    throw new PageProblem('noText', `${url.href}: no article found on the page`)
-  return { text, provenance: `page:${isPlain ? 'plain-text' : 'readability'} ${url.href}` }
+  if (text.length >= ARTICLE_MIN_LENGTH)
+    return { text, provenance: `page:${isPlain ? 'plain-text' : 'readability'} ${url.href}` }
+  const { target = null } = extracted
+  if (target !== null && hops === MAX_REDIRECTS)
+    throw new PageProblem('redirects', `${url.href}: more than ${MAX_REDIRECTS} pages that open another one`)
+  if (target !== null) return fetchPageText(reader, parsePageUrl(target, url).href, signal, hops + 1)
+  if (extracted.kind === 'forbidden') throw forbidden(url)
+  throw new PageProblem('noText', `${url.href}: no article found on the page`)
 }
 
 function requireReadable({ url, contentType, robotsTags }: PageHead): void {
   if (robotsTags.some((directives) => forbidsKeeping(directives, PRODUCT_TOKEN))) throw forbidden(url)
   const type = mediaTypeOf(contentType)
-  if (!MEDIA_TYPES.has(type))
-    throw new PageProblem('notHtml', `${url.href}: unsupported media type ${type.slice(0, 80) || '(none)'}`)
+  if (type !== '' && !MARKUP_TYPES.has(type) && !PLAIN_TYPES.has(type)) throw unsupportedType(url, type)
+}
+
+function unsupportedType(url: URL, type: string): PageProblem {
+  return new PageProblem('notHtml', `${url.href}: unsupported media type ${type.slice(0, 80) || '(none)'}`)
 }
 
 function plainTextOf(extracted: Extracted): string {

@@ -11,8 +11,8 @@ import type { SkipReason } from '../../domain/feed/article.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { networkReason } from '../../domain/refusal.ts'
 import type { Instant } from '../../domain/time.ts'
-import { redirectTarget, retryAt, openHttpClient } from '../http.ts'
-import type { HttpClient } from '../http.ts'
+import { networkCode, redirectTarget, retryAt, openHttpClient } from '../http.ts'
+import type { HttpClient, HttpResponse } from '../http.ts'
 import { UnsupportedCoding, readDecoded } from '../response-body.ts'
 
 /** Thrown when a page yields no text; becomes the result of its item. */
@@ -53,7 +53,10 @@ interface BodyLimit {
 }
 
 /** Maximum number of redirects followed from one URL. */
-const MAX_REDIRECTS = 5
+export const MAX_REDIRECTS = 5
+
+/** Error codes of connections that ended before a response. */
+const CLOSED: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
 
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
@@ -68,7 +71,7 @@ export interface PageHead {
   notBefore: Instant | null
 }
 
-/** A final response. The body is read only for status 200. */
+/** A final response. The body is read only if it is a success. */
 export interface PageResponse extends PageHead {
   bytes: Buffer
 }
@@ -80,7 +83,7 @@ export interface PageRequest {
   limit: BodyLimit
   /** Called with each URL before it is requested, including redirect targets; throws to refuse. */
   beforeRequest?: (url: URL) => Promise<void>
-  /** Called before the body of a 200 is read; throws to refuse. */
+  /** Called before the body of a success is read; throws to refuse. */
   beforeBody?: (head: PageHead) => void
 }
 
@@ -134,7 +137,13 @@ export class PageClient {
         notBefore: pausedUntil,
       })
     const requestHeaders = { accept, 'accept-encoding': 'gzip, br', 'user-agent': this.#userAgent }
-    const response = await this.#http.request(url, { signal, method: 'GET', headers: requestHeaders })
+    const send = (): Promise<HttpResponse> =>
+      this.#http.request(url, { signal, method: 'GET', headers: requestHeaders })
+    // Some servers close a connection after a response without saying so.
+    const response = await send().catch((error: unknown) => {
+      if (!CLOSED.has(networkCode(error) ?? '')) throw error
+      return send()
+    })
     try {
       const { statusCode: status, headers } = response
       const location = redirectTarget(headers)
@@ -167,7 +176,7 @@ export class PageClient {
  *
  * @throws PageProblem `badUrl`
  */
-function parsePageUrl(text: string, base?: URL): URL {
+export function parsePageUrl(text: string, base?: URL): URL {
   const excerpt = text.slice(0, 200)
   let url
   try {

@@ -95,6 +95,15 @@ test('code on a page keeps its lines and indentation', () => {
     expect(readPage(`<html><body>${body}</body></html>`, type)).toBe(`${P}\n\n${code}\n\n${P}`)
 })
 
+test('text that a browser does not show is left out', () => {
+  const hidden = 'audio video canvas object noembed noframes datalist dialog template textarea'
+    .split(' ')
+    .map((name) => `<${name}>HIDDEN</${name}>`)
+    .join('')
+  const html = `<p>a</p>${hidden}<dialog open>b</dialog>`
+  expect(readFragment(html)).toBe('a\n\nb')
+})
+
 test.each([
   ['<p>a\nb</p>\n\n<pre><code>if x:\n  y\n</code></pre>', 'a b\n\nif x:\n  y'],
   ['<p> a <b> b</b></p> <pre><div>x</div><div>  y</div></pre> <p>c', 'a b\n\nx\n  y\n\nc'],

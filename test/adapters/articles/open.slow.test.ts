@@ -51,7 +51,7 @@ describe('the text of a page', () => {
 
 const SKIPS: [string, string, (response: ServerResponse) => void][] = [
   ['a picture', 'notHtml', respondWith('x', { 'content-type': 'image/png' })],
-  ['something without a type', 'notHtml', (response) => void response.writeHead(200).end(PAGE)],
+  ['something without a type that is no HTML', 'notHtml', (response) => void response.writeHead(200).end(PLAIN)],
   ['a compression nobody asked for', 'notHtml', respondWith('x', { 'content-encoding': 'zstd' })],
   ['a large page', 'tooLarge', respondWith(`${PAGE}${' '.repeat(2 * MIB)}`)],
   ['a small page that unpacks to a huge one', 'tooLarge', respondWith(gzipSync(Buffer.alloc(200 * MIB)), { 'content-encoding': 'gzip' })],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ArticleReading } from '../../../src/domain/feed/article.ts'
 import type { FetchJson } from '../../../src/adapters/articles/open.ts'
-import { htmlSite, openTexts, pageHtml } from '../../support/pages.ts'
+import { htmlSite, openTexts, pageHtml, site } from '../../support/pages.ts'
 
 interface SentRequest {
   url: string
@@ -90,5 +90,55 @@ describe('the text an item has at its source', () => {
     ['hn', new Error('no answer')],
   ])('an item of %s fails if the response is %j', async (source, json) => {
     expect(await read(source, '7', json).reading).toMatchObject({ kind: 'failed', notBefore: null })
+  })
+})
+
+const HTML = { 'content-type': 'text/html; charset=utf-8' }
+const ARTICLE = pageHtml('The page')
+
+describe('the page of an item', () => {
+  const readAt = (url: string): Promise<ArticleReading> =>
+    read('hn', '7', new Error('was asked'), url).reading
+
+  test.each<[string, number, Record<string, string>]>([
+    ['a copy that a proxy changed', 203, HTML],
+    ['a part, although the whole was requested', 206, HTML],
+    ['HTML without a type', 200, {}],
+    ['a type that is named twice', 200, { 'content-type': 'text/html, text/html; charset=utf-8' }],
+    ['Markdown', 200, { 'content-type': 'text/markdown' }],
+  ])('%s is read', async (_what, status, headers) => {
+    const { url } = await site((_request, response) => void response.writeHead(status, headers).end(ARTICLE))
+    expect(await readAt(url)).toMatchObject({
+      kind: 'text',
+      text: expect.stringContaining('The page') as string,
+    })
+  })
+
+  const opens = (value: string): string =>
+    `<html><head><meta name=robots content=noindex><meta http-equiv="Refresh" content="${value}"></head></html>`
+
+  test.each(['0; url=/new', "0;URL='/new'", '5; URL=new', '0;/new'])(
+    'a page without an article that opens another one is followed: %s',
+    async (value) => {
+      const { url } = await site((request, response) => {
+        response.writeHead(200, HTML).end(request.target === '/new' ? ARTICLE : opens(value))
+      })
+      expect(await readAt(url)).toMatchObject({ kind: 'text', provenance: `page:readability ${url}/new` })
+    },
+  )
+
+  test.each([
+    ['itself', opens('0; url=/'), 'redirects'],
+    ['another one after minutes', '<meta http-equiv=refresh content="300; url=/new">', 'noText'],
+    ['nothing', '<meta http-equiv=refresh content="0">', 'noText'],
+    ['a private page', opens('0; url=http://10.0.0.1/'), 'private'],
+  ])('a page without an article that opens %s has no text', async (_what, html, why) => {
+    const { url } = await htmlSite(html)
+    expect(await readAt(url)).toMatchObject({ kind: 'skipped', why })
+  })
+
+  test('an article that reloads itself is read', async () => {
+    const { url } = await htmlSite(pageHtml('The page', '<meta http-equiv=refresh content="0; url=/new">'))
+    expect(await readAt(url)).toMatchObject({ kind: 'text', provenance: `page:readability ${url}/` })
   })
 })

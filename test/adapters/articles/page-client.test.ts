@@ -91,6 +91,24 @@ describe('a name that resolves to another address each time', () => {
   })
 })
 
+test('a page is read from a server that closes each connection without saying so', async () => {
+  const { url } = await site(
+    (_request, response) => {
+      response.writeHead(200, {
+        'content-type': 'text/html',
+        connection: 'keep-alive',
+        'content-length': PAGE.length,
+      })
+      response.end(PAGE, () => response.socket?.end())
+    },
+    (response) => {
+      response.writeHead(404, { connection: 'keep-alive', 'content-length': 0 })
+      response.end(() => response.socket?.end())
+    },
+  )
+  expect(await read(openTexts(), url)).toMatchObject({ kind: 'text' })
+})
+
 describe('a redirect', () => {
   test.each([
     ['to a private address', 'http://10.0.0.1/', 'private'],
