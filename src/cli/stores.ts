@@ -1,3 +1,4 @@
+import type { createLogKey } from '../adapters/log-signer.ts'
 import type { Database } from '../adapters/sqlite/database.ts'
 import type { inspectDatabase } from '../adapters/sqlite/read-only-copy.ts'
 import { QUERY_TIMEOUT_MS } from '../domain/feed/search/search.ts'
@@ -98,14 +99,8 @@ export class Stores {
     return { signer, policy: formatPolicy(signer.keys, url) }
   })
 
-  /** Creates the key of a log in a new file and returns its verifier key; see `createLogKey`. */
-  async newLogKey(
-    path: string,
-    name: string,
-    seed: Uint8Array,
-    replaced: string | null = null,
-  ): Promise<string> {
-    return (await import('../adapters/log-signer.ts')).createLogKey(path, name, seed, replaced)
+  async newLogKey(...key: Parameters<typeof createLogKey>): Promise<string> {
+    return (await import('../adapters/log-signer.ts')).createLogKey(...key)
   }
 
   readonly ledgerAuditor = once(async () =>

@@ -9,7 +9,7 @@ import { parsePastInstant, parseHistoryIndex } from '../../domain/year/history/h
 import type { ListedPublication } from '../../domain/year/history/history.ts'
 import { liveFeedSchema } from '../../domain/feed/live-items.ts'
 import type { LiveFeed } from '../../domain/feed/live-items.ts'
-import { parseJson } from '../../domain/text.ts'
+import { parseJsonBytes } from '../../domain/text.ts'
 import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
 import type { YearEnvelope } from '../../domain/year/schema.ts'
 import { once } from '../../domain/once.ts'
@@ -294,5 +294,5 @@ async function hostNews({ container, signal }: CommandContext, url: string): Pro
 }
 
 function parseYear(bytes: Uint8Array): YearEnvelope | null {
-  return yearEnvelopeSchema.safeParse(parseJson(new TextDecoder().decode(bytes))).data ?? null
+  return yearEnvelopeSchema.safeParse(parseJsonBytes(bytes)).data ?? null
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { H3 } from 'h3'
 import { DATA_MARKER } from '../../domain/agent/prompt.ts'
-import { asArray, asJsonObject, firstCodePoints, parseJsonObject } from '../../domain/text.ts'
+import { asArray, asJsonObject, firstCodePoints, parseJsonObject, textOf } from '../../domain/text.ts'
 import type { JsonObject } from '../../domain/text.ts'
 import { formatInstant } from '../../domain/time.ts'
 import { respondJson } from '../respond.ts'
@@ -23,7 +23,7 @@ export function scriptedModelApp(deltaMs = 20): H3 {
     const request = parseJsonObject(body)
     const messages = objectsOf(request?.['messages'])
     // A routing service tries a list of models in order: here the first one always answers.
-    const model = asString(asArray(request?.['models'])[0] ?? request?.['model'])
+    const model = textOf(asArray(request?.['models'])[0] ?? request?.['model'])
     if (model === '' || messages.length === 0)
       return respondJson(event, 400, HEADERS, { error: { code: 400, message: 'no model or no messages' } })
     const { text, call } = completionOf(messages, objectsOf(request?.['tools']))
@@ -72,20 +72,20 @@ const ASKS_FOR_MODEL =
 
 /** Names the free model that is asked for, or quotes the open item, else the result of the tool that the question leads to. */
 function completionOf(messages: readonly JsonObject[], tools: readonly JsonObject[]): Completion {
-  const texts = messages.map(({ content }) => asString(content))
+  const texts = messages.map(({ content }) => textOf(content))
   const data = parseJsonObject(texts.map((text) => DATA_BLOCK.exec(text)?.[1]).find(Boolean) ?? '')
   const question = texts.findLast((_, at) => messages[at]?.['role'] === 'user') ?? ''
   const asked = question.split(/\n\n|>>>/).at(-1) ?? ''
   const model = asJsonObject(data?.['freeModel'])
   if (model && ASKS_FOR_MODEL.test(asked)) return { text: [NOTICE, modelText(model)].join('\n\n') }
   const item = asJsonObject(data?.['item'])
-  if (item) return answer('The open item:', [item], asString(data?.['text']))
+  if (item) return answer('The open item:', [item], textOf(data?.['text']))
   const { heading, name, args } = listFor(asked)
   const isOffered = tools.some((tool) => asJsonObject(tool['function'])?.['name'] === name)
   const isResult = messages.at(-1)?.['role'] === 'tool'
   if (isOffered && !isResult) return { text: '', call: { name, arguments: JSON.stringify(args) } }
   const result = isResult ? parseJsonObject(texts.at(-1) ?? '') : null
-  const day = asString(result?.['asOfDay'])
+  const day = textOf(result?.['asOfDay'])
   return answer(day === '' ? heading : `Top of the 365 days to ${day}:`, objectsOf(result?.['items']))
 }
 
@@ -130,7 +130,7 @@ function answer(heading: string, items: readonly JsonObject[], excerpt = ''): Co
 
 /** The recommendation of the data block and what its tests measured. */
 function modelText({ name, updatedAt, stale, note, measured }: JsonObject): string {
-  if (asString(name) === '') return asString(note)
+  if (textOf(name) === '') return textOf(note)
   const { health, toolUse, tasks } = asJsonObject(measured) ?? {}
   const { passed, total } = asJsonObject(tasks) ?? {}
   const facts = [
@@ -142,22 +142,18 @@ function modelText({ name, updatedAt, stale, note, measured }: JsonObject): stri
   ]
   const reason = facts.length === 0 ? 'it was the best of the free models' : `it ${LIST_FORMAT.format(facts)}`
   const age = stale === true ? ' This test is stale.' : ''
-  return `Use **${asString(name)}**: when tested on ${asString(updatedAt).slice(0, 10)}, ${reason}.${age}\n\nCompare all: /models`
+  return `Use **${textOf(name)}**: when tested on ${textOf(updatedAt).slice(0, 10)}, ${reason}.${age}\n\nCompare all: /models`
 }
 
 const LIST_FORMAT = new Intl.ListFormat('en-GB')
 
 /** An item as a link with its key, escaped for Markdown. */
 function citation({ title, link, key }: JsonObject): string {
-  const text = asString(title).replaceAll(/[[\]\\]/g, String.raw`\$&`)
-  const url = asString(link).replaceAll('(', '%28').replaceAll(')', '%29')
-  return `${url === '' ? text : `[${text}](${url})`} (${asString(key)})`
+  const text = textOf(title).replaceAll(/[[\]\\]/g, String.raw`\$&`)
+  const url = textOf(link).replaceAll('(', '%28').replaceAll(')', '%29')
+  return `${url === '' ? text : `[${text}](${url})`} (${textOf(key)})`
 }
 
 function objectsOf(value: unknown): JsonObject[] {
   return asArray(value).flatMap<JsonObject>((each) => asJsonObject(each) ?? [])
-}
-
-function asString(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }

@@ -15,7 +15,7 @@ import { z } from 'zod'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { UNTRUSTED } from '../../domain/agent/shown-data.ts'
 import { TOOL_DEFINITIONS, TOOL_TITLES } from '../../domain/agent/tools.ts'
-import { asJsonObject, parseJson } from '../../domain/text.ts'
+import { asJsonObject, jsonText, parseJson } from '../../domain/text.ts'
 import { networkReason, Refusal } from '../../domain/refusal.ts'
 import type { AgentSources, CallOptions, ToolRun } from '../agent/tools.ts'
 import { failure, runCall } from '../agent/tools.ts'
@@ -27,13 +27,6 @@ export interface ToolServerPorts {
   /** True if the data is the demo's. */
   demo: boolean
   onFault: CallOptions['onFault']
-}
-
-interface ToolServer {
-  /** Handles the protocol over one transport, which it then owns. */
-  server: Server
-  /** Resolves when every started call has its result. */
-  settled: () => Promise<void>
 }
 
 /** Instructions about the server for a client's model. */
@@ -73,8 +66,13 @@ const callSchema = CallToolRequestSchema.extend({
 /**
  * Creates an MCP server with the agent's six tools, for one connection (docs/mcp.md). This file loads the protocol's
  * library, so import it on demand.
+ *
+ * @returns the server, and the calls without a result
  */
-function createToolServer({ sources, version, demo, onFault }: ToolServerPorts): ToolServer {
+function createToolServer({ sources, version, demo, onFault }: ToolServerPorts): {
+  server: Server
+  running: ReadonlySet<Promise<unknown>>
+} {
   const title = demo ? 'DEMO: dash' : 'dash'
   const instructions = demo ? `DEMO: sample data. ${INSTRUCTIONS}` : INSTRUCTIONS
   // The library's newer class generates argument schemas and errors itself; the tools use those of the chat.
@@ -83,7 +81,7 @@ function createToolServer({ sources, version, demo, onFault }: ToolServerPorts):
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: TOOLS }))
   server.setRequestHandler(callSchema, async ({ params }, { signal }) => {
     const text = jsonText(params.arguments ?? {})
-    if (text === null) return callResult(failure('the arguments are nested too deep'))
+    if (text === '') return callResult(failure('the arguments are nested too deep'))
     const run = runCall({ name: params.name, arguments: text }, sources, { group: 'mcp', onFault }, signal)
     running.add(run)
     try {
@@ -92,22 +90,7 @@ function createToolServer({ sources, version, demo, onFault }: ToolServerPorts):
       running.delete(run)
     }
   })
-  return {
-    server,
-    settled: async () => {
-      await Promise.allSettled(running)
-    },
-  }
-}
-
-/** Serialises a value; null if it is nested too deeply for `JSON.stringify`. */
-function jsonText(value: object): string | null {
-  try {
-    return JSON.stringify(value)
-  } catch (error) {
-    if (error instanceof RangeError) return null
-    throw error
-  }
+  return { server, running }
 }
 
 /**
@@ -218,7 +201,7 @@ export async function serveStdio(
   const closed = new AbortController()
   for (const event of ['error', 'close']) output.once(event, () => closed.abort())
   const ended = AbortSignal.any([signal, closed.signal])
-  const { server, settled } = createToolServer(ports)
+  const { server, running } = createToolServer(ports)
   const write = (message: object): void => void output.write(`${JSON.stringify(message)}\n`)
   const transport: Transport = {
     start: () => Promise.resolve(),
@@ -242,7 +225,7 @@ export async function serveStdio(
     if (!ended.aborted) {
       // Calls that were read start in this turn of the event loop, and their results are written in a later one.
       await nextTurn()
-      await settled()
+      await Promise.allSettled(running)
       await nextTurn()
     }
     await server.close()
