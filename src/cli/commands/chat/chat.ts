@@ -1,5 +1,5 @@
 import { addAbortSignal } from 'node:stream'
-import { MESSAGE_MAX_LENGTH } from '../../../domain/agent/bounds.ts'
+import { text as readText } from 'node:stream/consumers'
 import { isItemKey } from '../../../domain/agent/conversation.ts'
 import type { LiveSort } from '../../../domain/feed/live-sort.ts'
 import { isHttpUrl } from '../../../domain/address.ts'
@@ -108,9 +108,6 @@ function problemOf(config: ServedConfig, { base }: ChatApi, { item }: ChatFlags)
   return null
 }
 
-/** Most bytes read from a pipe: more than a message of full length takes in its longest encoding. */
-const QUESTION_MAX_BYTES = MESSAGE_MAX_LENGTH * 16
-
 /**
  * Returns the question from the command line, else from standard input; null for a conversation on the terminal.
  *
@@ -126,20 +123,10 @@ async function questionOf(
     if (terminal.interactive) return null
     throw new Refusal('usage', `dash chat without a question needs a terminal; ${HOW_TO_ASK}`)
   }
-  const question = (words.length > 0 ? words.join(' ') : await readAll(stdin, signal)).trim()
+  const given = words.length > 0 ? words.join(' ') : await readText(addAbortSignal(signal, stdin))
+  const question = given.trim()
   if (question !== '') return question
   throw new Refusal('usage', `the question is empty; ${HOW_TO_ASK}`)
-}
-
-async function readAll(stdin: NodeJS.ReadStream, signal: AbortSignal): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of addAbortSignal(signal, stdin) as AsyncIterable<Buffer>) {
-    chunks.push(chunk)
-    size += chunk.byteLength
-    if (size > QUESTION_MAX_BYTES) break
-  }
-  return new TextDecoder().decode(Buffer.concat(chunks))
 }
 
 /** Runs a function with a demo server on a free port of the loopback, which logs nothing. */

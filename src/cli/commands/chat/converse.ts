@@ -17,7 +17,7 @@ import { inOneLine, printable, styled } from '../../terminal.ts'
 import { Prompt } from './prompt.ts'
 import { showTurn } from './show-turn.ts'
 import type { ChatContext } from './show-turn.ts'
-import { completionsOf, parseTypedLine, runSlashCommand } from './slash-commands.ts'
+import { completionsOf, parseSlashCommand, runSlashCommand } from './slash-commands.ts'
 
 /** Path of the question history below the user's state folder. */
 const QUESTIONS_FILE = join('dash', 'chat-history')
@@ -57,11 +57,10 @@ export async function converse(
       wasInterrupted = false
       if (entered.text.trim() === '') continue
       questions.add(entered.text)
-      const typed = parseTypedLine(entered.text)
-      if (typed.kind === 'unknown') say(`unknown command /${typed.name}; /help lists the commands`)
-      else if (typed.kind === 'question') await showTurn(chat, typed.text)
-      else if (typed.name === 'quit') return EXIT.done
-      else await runSlashCommand(chat, typed)
+      const command = parseSlashCommand(entered.text)
+      if (command === null) await showTurn(chat, entered.text)
+      else if (command.name === 'quit') return EXIT.done
+      else await runSlashCommand(chat, command)
     }
   } finally {
     prompt.close()

@@ -149,23 +149,19 @@ async function quota({ context, prompt, talk, api, say }: ChatContext): Promise<
   }
 }
 
-export type TypedLine =
-  | { kind: 'question'; text: string }
-  | { kind: 'command'; name: string; argument: string }
-  | { kind: 'unknown'; name: string }
+interface TypedCommand {
+  name: string
+  argument: string
+}
 
 /** Words that end other programs. */
 const LEAVING = /^\s*(?:\/exit|quit|exit)\s*$/i
 
-/** Parses a line. A path (`/etc/hosts …`) and a text of several lines are questions. */
-export function parseTypedLine(text: string): TypedLine {
-  if (LEAVING.test(text)) return { kind: 'command', name: 'quit', argument: '' }
-  const [, typed, argument = ''] = /^\s*\/([a-z]+)(?:[ \t]+(.*))?$/i.exec(text.trimEnd()) ?? []
-  if (typed === undefined) return { kind: 'question', text }
-  const name = typed.toLowerCase()
-  return Object.hasOwn(SLASH_COMMANDS, name)
-    ? { kind: 'command', name, argument: argument.trim() }
-    : { kind: 'unknown', name }
+/** Parses a command; null for a question, as a path (`/etc/hosts …`) and a text of several lines are. */
+export function parseSlashCommand(text: string): TypedCommand | null {
+  if (LEAVING.test(text)) return { name: 'quit', argument: '' }
+  const [, name, argument = ''] = /^\s*\/([a-z]+)(?:[ \t]+(.*))?$/i.exec(text.trimEnd()) ?? []
+  return name === undefined ? null : { name: name.toLowerCase(), argument: argument.trim() }
 }
 
 /**
@@ -173,11 +169,10 @@ export function parseTypedLine(text: string): TypedLine {
  *
  * @throws the signal's reason
  */
-export async function runSlashCommand(
-  chat: ChatContext,
-  { name, argument }: TypedLine & { kind: 'command' },
-): Promise<void> {
-  await SLASH_COMMANDS[name]?.run?.(chat, argument)
+export async function runSlashCommand(chat: ChatContext, { name, argument }: TypedCommand): Promise<void> {
+  const command = Object.hasOwn(SLASH_COMMANDS, name) ? SLASH_COMMANDS[name] : undefined
+  if (command === undefined) chat.say(`unknown command /${name}; /help lists the commands`)
+  await command?.run?.(chat, argument)
 }
 
 /** Returns the completions of the beginning of a line, each a whole line. */

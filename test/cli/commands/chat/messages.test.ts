@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { noteRows } from '../../../../src/cli/commands/chat/converse.ts'
 import { replayNotes } from '../../../../src/cli/commands/chat/show-turn.ts'
-import { completionsOf, helpText, parseTypedLine } from '../../../../src/cli/commands/chat/slash-commands.ts'
+import {
+  completionsOf,
+  helpText,
+  parseSlashCommand,
+} from '../../../../src/cli/commands/chat/slash-commands.ts'
 import { refusalMessage, failureMessage } from '../../../../src/cli/commands/chat/messages.ts'
 import type { Quota } from '../../../../src/cli/commands/chat/messages.ts'
 import { Refusal } from '../../../../src/domain/refusal.ts'
@@ -98,16 +102,15 @@ describe('messages', () => {
 
 describe('typed lines', () => {
   test.each([
-    ['/lang  RU ', { kind: 'command', name: 'lang', argument: 'RU' }],
-    ['/Help', { kind: 'command', name: 'help', argument: '' }],
-    ['/nothing', { kind: 'unknown', name: 'nothing' }],
-    ['/etc/hosts?', { kind: 'question', text: '/etc/hosts?' }],
-    ['a /quit', { kind: 'question', text: 'a /quit' }],
-    ['quit', { kind: 'command', name: 'quit', argument: '' }],
-    ['/exit', { kind: 'command', name: 'quit', argument: '' }],
-    ['exit strategies?', { kind: 'question', text: 'exit strategies?' }],
+    ['/lang  RU ', { name: 'lang', argument: 'RU' }],
+    ['/Help', { name: 'help', argument: '' }],
+    ['/etc/hosts?', null],
+    ['a /quit', null],
+    ['quit', { name: 'quit', argument: '' }],
+    ['/exit', { name: 'quit', argument: '' }],
+    ['exit strategies?', null],
   ])('the line %j is parsed', (text, parsed) => {
-    expect(parseTypedLine(text)).toEqual(parsed)
+    expect(parseSlashCommand(text)).toEqual(parsed)
   })
 
   test.each([
