@@ -232,20 +232,18 @@ const CHUNK_BYTES = 64 * 1024
 export function readNamedFile(path: string): Buffer {
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
-    const stats = fstatSync(file)
-    return stats.isFile() || stats.isDirectory() ? readFileSync(file) : readPipe(file, stats.isFIFO())
+    return fstatSync(file).isFIFO() ? readPipe(file) : readFileSync(file)
   } finally {
     closeSync(file)
   }
 }
 
-/** @param isPipe false for a device, which ends without a writer */
-function readPipe(file: number, isPipe: boolean): Buffer {
+function readPipe(file: number): Buffer {
   const chunks: Buffer[] = []
   const startedAt = performance.now()
   for (;;) {
     const chunk = readAvailable(file)
-    if (chunk?.byteLength === 0 && (chunks.length > 0 || !isPipe)) return Buffer.concat(chunks)
+    if (chunk?.byteLength === 0 && chunks.length > 0) return Buffer.concat(chunks)
     if (chunk !== null && chunk.byteLength > 0) chunks.push(chunk)
     else if (performance.now() - startedAt > (chunk === null ? SLOW_WRITER_MS : NO_WRITER_MS))
       throw new Error(chunk === null ? 'its writer is too slow' : 'nothing is written to the pipe')
