@@ -1,7 +1,7 @@
 import type { Job, JobRun } from '../domain/job-run.ts'
 import { messageOf } from '../domain/refusal.ts'
 import { auditRecord } from '../domain/year/finding.ts'
-import type { AuditOptions, VerifyResult } from '../jobs/archive/audit.ts'
+import type { AuditOptions, VerifyReport } from '../jobs/archive/audit.ts'
 import { Container } from './container.ts'
 import type { BareContext, Run } from './context.ts'
 import { fileOf, isFileMissing } from './data-folder.ts'
@@ -110,27 +110,20 @@ async function leaveRecord(
  */
 export async function leaveAuditRecord(
   container: Container,
-  { report, cause }: VerifyResult,
+  report: VerifyReport,
   { sample, since, signal }: Pick<AuditOptions, 'sample' | 'since' | 'signal'>,
   terminal: Pick<Terminal, 'note'>,
 ): Promise<boolean> {
   const record = auditRecord(report, sample === null && since === null, Date.now())
   if (signal.aborted && record.damage === 0) return false
   const { config } = container
-  // The failure that ended the audit was already described.
-  const describedCause = cause === null ? null : describeError(cause)
-  const note = (message: string): void => {
-    if (describedCause === null || !message.endsWith(describedCause)) terminal.note(message)
-  }
-  const outcome = await leaveRecord(
-    config,
-    'audit',
-    async () => (await container.audits()).record(record),
-    note,
-  )
+  const store = async (): Promise<void> => (await container.audits()).record(record)
+  const outcome = await leaveRecord(config, 'audit', store, terminal.note)
   if (outcome === 'no-database') {
     const path = fileOf(config.state)
-    note(`this audit was not recorded: the state database ${path} does not exist; ${STATE_IS_CREATED_BY}`)
+    terminal.note(
+      `this audit was not recorded: the state database ${path} does not exist; ${STATE_IS_CREATED_BY}`,
+    )
   }
   return outcome === 'recorded'
 }

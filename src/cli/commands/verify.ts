@@ -63,7 +63,7 @@ export async function verifyArchiveCommand(context: CommandContext, flags: Verif
   const result = await audit(archive, { clock: Date.now, random: Math.random, onProgress }, options)
   const { report, cause } = result
   showFindings(result, terminal)
-  const recorded = base === null && (await leaveAuditRecord(container, result, options, terminal))
+  const recorded = base === null && (await leaveAuditRecord(container, report, options, terminal))
   const reason = cause === null ? null : describeError(cause)
   const summary = summarize(report, hasOwn && report.comparedWith === 'none') + forkText(report)
   terminal.result({ ...report, reason, recorded }, summary)
