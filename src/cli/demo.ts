@@ -141,13 +141,10 @@ async function fill(
     const yesterday = lastCompleteDay(Date.now())
     const inserted = await importSample(container, yesterday, signal)
     note(`DEMO: ${inserted} signals imported; publishing the last ${REPLAYED_DAYS} days`)
-    const publishedDaysAgo = Array.from(
-      { length: REPLAYED_DAYS },
-      (_, index) => REPLAYED_DAYS - 1 - index,
-    ).filter((daysAgo) => daysAgo !== GAP_DAYS_AGO)
-    for (const [done, daysAgo] of publishedDaysAgo.entries()) {
+    for (let daysAgo = REPLAYED_DAYS - 1; daysAgo >= 0; daysAgo--) {
+      if (daysAgo === GAP_DAYS_AGO) continue
       signal.throwIfAborted()
-      progress(`DEMO: ${done} of ${publishedDaysAgo.length} days published`)
+      progress(`DEMO: publishing ${addDays(yesterday, -daysAgo)}`)
       await publishAsOf(addDays(yesterday, -daysAgo), container, signal)
     }
     await keepRecommendations(container, yesterday)
