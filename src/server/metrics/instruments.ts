@@ -132,21 +132,19 @@ const HTTP_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
 
-/** A request whose response ended, or whose client disconnected before a response. */
-interface EndedRequest {
-  /** Template of the matched route; `none` if none matched. */
-  route: string
-  method: string | undefined
-  status: number
-  hasResponse: boolean
-  durationMs: number
-}
-
 /** Counts requests and their durations. */
 export interface RequestMeter extends Meter {
   /** Counts a request that has arrived. */
   recordStart(): void
-  recordEnd(request: EndedRequest): void
+  /** Counts a request whose response ended, or whose client disconnected before a response. */
+  recordEnd(request: {
+    /** Template of the matched route; `none` if none matched. */
+    route: string
+    method: string | undefined
+    status: number
+    hasResponse: boolean
+    durationMs: number
+  }): void
 }
 
 export function requestMeter(): RequestMeter {
@@ -174,22 +172,20 @@ export function requestMeter(): RequestMeter {
 
 const CHAT_BUCKETS_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 90]
 
-interface EndedTurn {
-  outcome: TurnOutcome
-  /** Null if it ended before the source was known. */
-  source: 'cache' | 'own' | null
-  firstDeltaMs: number | null
-  durationMs: number
-  /** Charged cost, in millionths of a US dollar. */
-  costMicroUsd: number
-}
-
 /** Counts turns of the chat. */
 export interface AgentMeter extends Meter {
   recordAdmission(admission: Admission): void
   /** Counts a turn whose stream has started. */
   recordStart(): void
-  recordEnd(turn: EndedTurn): void
+  recordEnd(turn: {
+    outcome: TurnOutcome
+    /** Null if it ended before the source was known. */
+    source: 'cache' | 'own' | null
+    firstDeltaMs: number | null
+    durationMs: number
+    /** Charged cost, in millionths of a US dollar. */
+    costMicroUsd: number
+  }): void
 }
 
 const OUTCOMES = ['normal', 'degraded', 'ip', 'session', 'global-budget']
