@@ -4,10 +4,9 @@ import type { H3 } from 'h3'
 import { once } from '../../domain/once.ts'
 import { html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
-import { HTML_TYPE, PAGE_HEADERS } from '../page/layout.ts'
 import type { PageContent } from '../page/layout.ts'
-import type { MountPage, PageText, View } from '../page/rendered-pages.ts'
-import { pageText } from '../page/sections.ts'
+import type { MountPage } from '../page/rendered-pages.ts'
+import { mountSections } from '../page/sections.ts'
 import { JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
 import { indexSections, described, groupsOf, indexPage, withMenu } from './menu.ts'
 import { renderMarkdown, sectionsOf } from './markdown.ts'
@@ -121,27 +120,21 @@ export function mountDocs(
     const file = once(() => publishedBody(content(), { contentType, cacheControl, headers }))
     app.get(path, (event) => respondPublished(event, {}, file()))
   }
-  const respondPage = async (view: View, content: DocumentContent): Promise<PageText> => ({
-    status: 200,
-    headers: { ...PAGE_HEADERS, 'content-type': HTML_TYPE },
-    text: await pageText(view, content),
-  })
   const pageAt = (path: string, content: () => DocumentContent): void =>
-    mount({
+    mountSections(mount, {
       path,
-      render(view) {
+      async render() {
         const { main, ...others } = content()
-        return respondPage(view, { ...others, main: withMenu(menu(), path, main) })
+        return { ...others, main: withMenu(menu(), path, main) }
       },
     })
   const searchIndex = once(() =>
     indexSections(guides.map(({ path, title, sections }) => ({ path, title, sections: sections() }))),
   )
-  mount({
+  mountSections(mount, {
     path: '/docs',
     query: { known: ['q'] },
-    render: (view) =>
-      respondPage(view, indexPage(menu(), interfaces, searchIndex, view.query.params.get('q') ?? '')),
+    render: async ({ query }) => indexPage(menu(), interfaces, searchIndex, query.params.get('q') ?? ''),
   })
   fileAt('/llms.txt', PLAIN_TYPE, () => llmsText(interfaces, guides, baseUrl()))
   for (const guide of guides) {

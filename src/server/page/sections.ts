@@ -22,7 +22,6 @@ export interface SectionRefusal {
   headers?: Readonly<Record<string, string>>
 }
 
-/** A section's content with its status and title. */
 export interface SectionContent {
   /** Not 200 if the request was valid but there is nothing to show. */
   status: number
@@ -109,8 +108,8 @@ export function refusalsOf<Code extends string, Own extends string = never>(
 
 interface SectionsShown extends Partial<PageContent> {
   title: string
-  /** In display order; null for one that is left out. */
-  sections: readonly (Section | null)[]
+  /** In display order; null for one that is left out. The page shows them unless it has its own content. */
+  sections?: readonly (Section | null)[]
   /** The page has its status and preview, unless another section has a 4xx status; default: the first one. */
   lead?: Section | null
 }
@@ -123,7 +122,6 @@ export interface SectionPage extends Pick<Page, 'path' | 'query'> {
   render(view: View): Promise<SectionsShown | { location: string }>
 }
 
-/** The elements of sections, in their order. */
 export function htmlOf(sections: readonly (Section | null)[]): Html {
   return html`${sections.map((each) => each?.content ?? NOTHING)}`
 }
@@ -135,14 +133,17 @@ export function mountSections(mount: MountPage, page: SectionPage): void {
     path,
     ...(query && { query }),
     async render(view) {
-      const shown = await page.render(view)
+      const [chat, shown] = await Promise.all([chatOffer(view.sources), page.render(view)])
       if ('location' in shown)
         return { status: 303, headers: { ...headers, location: shown.location }, text: '' }
-      const { sections, lead = sections[0], ...content } = shown
+      const { sections = [], lead = sections[0], ...content } = shown
       const { status = 200, headers: refusalHeaders } = sections.find(isClientError) ?? lead ?? {}
-      const text = await pageText(view, {
+      const text = layout(view.frame, {
+        head: NOTHING,
         main: htmlOf(sections),
         preview: lead?.preview ?? null,
+        chat,
+        printed: { path: view.query.link({}), at: view.now },
         ...content,
       })
       return {
@@ -153,15 +154,6 @@ export function mountSections(mount: MountPage, page: SectionPage): void {
       }
     },
   })
-}
-
-/** Renders a whole page around its content. */
-export async function pageText(
-  { frame, sources, query, now }: View,
-  content: Partial<PageContent> & Pick<PageContent, 'title' | 'main'>,
-): Promise<string> {
-  const [chat, printed] = [await chatOffer(sources), { path: query.link({}), at: now }]
-  return layout(frame, { head: NOTHING, chat, printed, ...content })
 }
 
 /** What the chat answers about now; nothing if that cannot be read. */
