@@ -41,7 +41,6 @@ const ITEM_FACTS = z.object({
   titleVerified: z.boolean(),
 })
 
-/** A subscription as JSON Feed 1.1. */
 export const jsonFeedSchema = jsonFeedDocument
   .extend({
     _dash: jsonFeedAbout.extend(FACTS.shape),
@@ -141,10 +140,8 @@ const FORMATS = [
   { name: 'JSON Feed', document: 'A JSON Feed 1.1 document', contentType: JSON_FEED_TYPE },
 ] as const
 
-/** The contracts of a feed: RSS, Atom, JSON Feed. */
 type FeedContracts<Code extends string> = readonly [Contract<Code>, Contract<Code>, Contract<Code>]
 
-/** Path and operation id of a feed in one format. */
 type Address = readonly [path: string, operationId: string]
 
 /** What a feed has in every format. */

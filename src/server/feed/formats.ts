@@ -3,8 +3,6 @@ import { z } from 'zod'
 import { html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
 
-/** The three formats of feeds: Atom 1.0, RSS 2.0 and JSON Feed 1.1. */
-
 /**
  * A feed, independent of its format. `Facts` and `EntryFacts` are the product's own members of the JSON document and of
  * its items.
@@ -13,7 +11,6 @@ export interface FeedDocument<Facts extends object = object, EntryFacts extends 
   title: string
   description: string
   homeUrl: string
-  /** URL of this document. */
   selfUrl: string
   /** Permanent id of the feed. Default: its URL. */
   id?: string
@@ -138,7 +135,6 @@ export const jsonFeedItem = z.object({
 /** Members of `_dash` at the top level of every JSON Feed. */
 export const jsonFeedAbout = z.object({ about: z.string().describe('page that describes these members') })
 
-/** Writes JSON Feed 1.1. */
 export function writeJsonFeed(feed: FeedDocument): string {
   return JSON.stringify({
     version: JSON_FEED_VERSION,

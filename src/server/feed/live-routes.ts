@@ -101,7 +101,6 @@ const REFUSALS = {
   feed_lookup_failed: { status: 503, when: 'any other failure' },
 } satisfies LiveContract['refusals']
 
-/** Members shared by the four contracts. */
 const COMMON = {
   tag: 'Live feed',
   query: liveQuery.extend(ruleFields),
@@ -115,7 +114,6 @@ const COMMON = {
   ...publicAccess(FEED_DOCS, ['ETag', 'Last-Modified', 'Link']),
 } as const
 
-/** `GET /api/feed` (docs/api.md). */
 export const liveContract: LiveContract = {
   ...COMMON,
   path: '/api/feed',
@@ -130,10 +128,8 @@ export const liveContract: LiveContract = {
   successDescription: 'The feed; without a rule, byte for byte from the snapshot',
 }
 
-/** `GET /api/feed.csv` (docs/api.md). */
 export const liveCsvContract = csvContract(liveContract)
 
-/** The subscriptions (docs/api.md). */
 export const SUBSCRIPTION_CONTRACTS = feedContracts<LiveRefusal>({
   ...COMMON,
   content: 'the live feed',

@@ -23,12 +23,10 @@ export interface ProvedSnapshots {
   newest(sort: LiveSort): Promise<ProvedFeed | null>
 }
 
-/** The reads of the store: the newest snapshot and the bytes of its feeds. */
 export type SnapshotReader = Pick<FeedStore, 'newestSnapshot' | 'snapshotFeed'>
 
 export const LIVE_CACHE = 'public, max-age=60, stale-while-revalidate=300'
 
-/** Publishes a text made from a snapshot. */
 export function publishedFrom(
   { generatedAt }: Snapshot,
   body: Buffer | string,

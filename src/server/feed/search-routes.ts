@@ -133,7 +133,6 @@ const { invalid_key, invalid_trend, item_not_found } = {
   item_not_found: { status: 404, when: 'no item with this key is stored' },
 } satisfies Partial<Record<SearchRefusal, RefusalContract>>
 
-/** Members shared by the three contracts. */
 const COMMON = {
   tag: 'Search',
   successHeaders: publishedHeaders(CACHE_CONTROL),
@@ -144,7 +143,6 @@ const COMMON = {
 
 type ItemsRefusal = keyof typeof ITEMS_REFUSALS
 
-/** `GET /api/search` (docs/api.md). */
 export const searchContract: Contract<ItemsRefusal> = {
   ...COMMON,
   path: '/api/search',
@@ -160,7 +158,6 @@ export const searchContract: Contract<ItemsRefusal> = {
   refusals: ITEMS_REFUSALS,
 }
 
-/** `GET /api/search.csv` (docs/api.md). */
 export const searchCsvContract = csvContract({
   ...searchContract,
   successHeaders: {
@@ -171,7 +168,6 @@ export const searchCsvContract = csvContract({
 
 type SimilarRefusal = keyof typeof STORE_REFUSALS | 'invalid_key' | 'invalid_limit' | 'item_not_found'
 
-/** `GET /api/similar` (docs/api.md). */
 export const similarContract: Contract<SimilarRefusal> = {
   ...COMMON,
   path: '/api/similar',
@@ -190,7 +186,6 @@ export const similarContract: Contract<SimilarRefusal> = {
 type TrendRefusal =
   keyof typeof STORE_REFUSALS | 'invalid_key' | 'invalid_trend' | 'invalid_time' | 'item_not_found'
 
-/** `GET /api/trend` (docs/api.md). */
 export const trendContract: Contract<TrendRefusal> = {
   ...COMMON,
   path: '/api/trend',

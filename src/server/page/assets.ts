@@ -41,7 +41,6 @@ interface Release {
   files: ReadonlyMap<string, Asset>
 }
 
-/** Scripts, styles and images of the pages. */
 export interface Assets {
   /**
    * URL of a file, which changes whenever any file does. Relative imports between modules stay within one release.

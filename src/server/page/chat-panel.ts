@@ -27,7 +27,6 @@ export function chatHeaders(
   return pageHeaders({ 'script-src': [origin], 'frame-src': [origin], ...additions })
 }
 
-/** `/chat`: the chat as a page. */
 export const chatPage = (frame: Frame): SectionPage => ({
   path: CHAT_PATH,
   headers: chatHeaders(frame),

@@ -16,10 +16,8 @@ export function isEmptyFeed(lists: PageLists): boolean {
   return COLUMN_NAMES.every((name) => lists[name].length === 0)
 }
 
-/** The additions to the rows of every list. */
 export type RowNotes = (column: ColumnName, item: PageItem) => RowNote
 
-/** How lists are shown. */
 interface ListContext {
   /** Time from which ages count. */
   now: Instant
@@ -32,7 +30,6 @@ interface ListContext {
   exportedFrom?: string
 }
 
-/** The part of a list that the overview shows. */
 interface OverviewColumn {
   name: ColumnName
   stories: readonly Story[]
@@ -233,7 +230,6 @@ function column(name: ColumnName, kind: 'lead' | 'beyond' | 'alone', about: Html
   </section>`
 }
 
-/** Renders the rows of Popular as the overview shows them. */
 export function popularRows(lists: PageLists, context: ListContext): Html {
   const stories = overviewOf(lists).find(({ name }) => name === 'popular')?.stories ?? []
   return storyList('popular', stories, context)

@@ -12,8 +12,6 @@ import type { Html } from './html.ts'
 import type { PageQuery } from './layout.ts'
 import { isYear } from './year/time-travel.ts'
 
-/** The filter of the feed, and the subscriptions to the shown view. */
-
 const ALL_SOURCES = [...NEWS_SOURCES, ...HYPE_SOURCES, 'midjourney']
 
 /** Sources of the columns that a subscription can be limited to. */
@@ -25,14 +23,12 @@ const COLUMN_SOURCES: Readonly<Record<string, readonly string[]>> = {
   midjourney: ['midjourney'],
 }
 
-/** Names of the formats of feeds, by media type. */
 const FORMATS: Readonly<Record<string, string>> = {
   'application/rss+xml': 'RSS',
   'application/atom+xml': 'Atom',
   [JSON_FEED_TYPE]: 'JSON Feed',
 }
 
-/** A feed: its format, media type and URL. */
 interface LinkedFeed {
   format: string
   type: string
@@ -73,11 +69,7 @@ export function searchSubscriptions(query: PageQuery): Html {
   return subscribeLine(linkedFeeds(SUBSCRIPTION_CONTRACTS, String(lists)), what)
 }
 
-/**
- * The links to a feed in each of its formats.
- *
- * @param query of the feed's URL; empty for none
- */
+/** @param query of the feed's URLs; empty for none */
 export function linkedFeeds(
   contracts: readonly { path: string; contentType?: string }[],
   query = '',
@@ -89,7 +81,6 @@ export function linkedFeeds(
   }))
 }
 
-/** The parameters of some names. */
 export function givenParams(params: URLSearchParams, names: readonly string[]): URLSearchParams {
   return new URLSearchParams([...params].filter(([name]) => names.includes(name)))
 }
@@ -150,7 +141,6 @@ function dataLinks(query: PageQuery): Html {
   </p>`
 }
 
-/** A line of links to feeds. @param what subject of the feeds */
 export function subscribeLine(feeds: readonly LinkedFeed[], what: Html | string): Html {
   return html`<p class="as-of">
     Subscribe to ${what}: ${feeds.map(({ format, href }) => html`<a href="${href}">${format}</a> `)}
@@ -183,10 +173,8 @@ function hasRule({ params }: PageQuery): boolean {
   return RULE_PARAMS.some((name) => params.has(name))
 }
 
-/** Notice for a rule that no item of the view matches. */
 export const NO_MATCH = html`<p class="empty">No item of this period matches the filter.</p>`
 
-/** Changes that remove the rule from a query. */
 const NO_RULE = { q: null, source: null, minPoints: null, minComments: null, top: null } as const
 
 function numberField({ params }: PageQuery, name: string, title: string, min: number, max: number): Html {
@@ -195,11 +183,7 @@ function numberField({ params }: PageQuery, name: string, title: string, min: nu
   /></label>`
 }
 
-/**
- * A field that chooses the source.
- *
- * @param value the value of `source`, which may be a list; empty for all
- */
+/** @param value the value of `source`, which may be a list; empty for all */
 export function sourceSelect(value: string): Html {
   const values = ['', ...ALL_SOURCES, ...(value === '' || ALL_SOURCES.includes(value) ? [] : [value])]
   const nameOf = (each: string): string =>

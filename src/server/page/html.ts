@@ -46,7 +46,6 @@ function escape(text: string): string {
     .replaceAll("'", '&#39;')
 }
 
-/** A snippet that can be copied. */
 interface Copyable {
   /** Id of the text on the page. */
   id: string
@@ -69,11 +68,6 @@ export function copyable({ id, caption, copiedThing, text }: Copyable): Html {
   </figure>`
 }
 
-/**
- * A field that chooses one of some values.
- *
- * @param options values, each with its text
- */
 export function selectField(
   title: string,
   name: string,

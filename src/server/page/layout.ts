@@ -5,7 +5,6 @@ import type { Assets } from './assets.ts'
 import { NOTHING, html } from './html.ts'
 import type { Html } from './html.ts'
 
-/** The parts that all pages of a server share. */
 export interface Frame {
   assets: Assets
   demo: boolean
@@ -90,13 +89,10 @@ function previewTags(baseUrl: string, title: string, preview: Preview | null): H
     ${path === null ? NOTHING : tag('url', baseUrl + path)}`
 }
 
-/** Items named in a description. */
-const DESCRIBED = 3
-
 /** Names the first items of a list, for the description of a page. */
 export function firstTitles(items: readonly { title: string }[]): string {
   return items
-    .slice(0, DESCRIBED)
+    .slice(0, 3)
     .map(({ title }, index) => `${index + 1}. ${title}`)
     .join(' · ')
 }
@@ -129,7 +125,6 @@ const POLICY = {
 /** Further sources of a page, by directive. */
 export type PolicyAdditions = Readonly<Record<string, readonly string[]>>
 
-/** Headers of a page without external sources. */
 export const PAGE_HEADERS = pageHeaders({})
 
 /** Headers of a page, with external sources added to the policy. */
@@ -210,7 +205,6 @@ export function pageQuery(
 
 export const ITEM_PATH = '/item'
 
-/** URL of an item's page. @param key save key */
 export function itemHref(key: string): string {
   return withQuery(ITEM_PATH, { key })
 }
@@ -232,7 +226,6 @@ export const PERIOD_TITLES = {
 } as const
 export type Period = keyof typeof PERIOD_TITLES
 
-/** The tabs of the periods. @param link makes the link of one period */
 export function periodTabs(link: (period: Period, title: string) => Html): Html {
   const periods = Object.entries(PERIOD_TITLES) as [Period, string][]
   return html`<nav class="tabs" id="periods" aria-label="Periods">
@@ -242,10 +235,8 @@ export function periodTabs(link: (period: Period, title: string) => Html): Html 
   </nav>`
 }
 
-/** The tabs of every page except the home page. */
 const TABS_TO_HOME = periodTabs((period, title) => html`<a href="/?sort=${period}">${title}</a>`)
 
-/** Pages beside the home page. */
 const SECTION_LINKS = html`<ul>
   <li><a href="/models">Models</a></li>
   <li><a href="/status">Status</a></li>
@@ -254,7 +245,6 @@ const SECTION_LINKS = html`<ul>
 
 export const CHAT_PATH = '/chat'
 
-/** The header of every page: name, periods, search, chat if it is on, and colours. */
 function pageHeader(demo: boolean, tabs: Html, hasChat: boolean): Html {
   return html`<header class="top">
     <a class="brand" href="/">dash</a>
@@ -323,7 +313,6 @@ const PAGE_MENU = html`<details class="menu theme" name="menu">
   </div>
 </details>`
 
-/** The footer of every page: all pages, and the keys. @param hasChat true if the server has a chat */
 function pageFooter(hasChat: boolean): Html {
   return html`<footer class="foot">
     <nav aria-label="All pages">

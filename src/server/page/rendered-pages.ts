@@ -38,7 +38,6 @@ export interface PageSources {
   search: Pick<CallerSearch, 'itemTrend' | 'search' | 'similar'>
 }
 
-/** The input of a page and of its sections. */
 export interface View {
   sources: PageSources
   frame: Frame
@@ -55,7 +54,6 @@ const LIFETIME_MS = 10_000
 const MAX_BYTES = 32 * 1024 * 1024
 const MAX_PAGES = 500
 
-/** A page as it is sent. */
 interface RenderedPage {
   status: number
   headers: Readonly<Record<string, string>>
@@ -112,7 +110,6 @@ export interface PageText {
   isPartial?: boolean
 }
 
-/** A page: its path, its query parameters, and its renderer. */
 export interface Page {
   path: string
   query?: QueryRules

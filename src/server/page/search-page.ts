@@ -6,7 +6,7 @@ import {
   SEARCH_SORTS,
   parseSearchRequest,
 } from '../../domain/feed/search/search.ts'
-import type { SearchHit, SearchSort } from '../../domain/feed/search/search.ts'
+import type { SearchSort } from '../../domain/feed/search/search.ts'
 import { findTerm, parseSearchText, withLastAsPrefix } from '../../domain/feed/search/search-terms.ts'
 import { placeWords } from '../../domain/feed/search/tokenize.ts'
 import type { PlacedWord } from '../../domain/feed/search/tokenize.ts'
@@ -14,6 +14,7 @@ import type { Instant } from '../../domain/time.ts'
 import { INVALID_RULE } from '../feed/live-routes.ts'
 import { searchContract, searchCsvContract } from '../feed/search-routes.ts'
 import { storyRow } from './story-row.ts'
+import type { PageItem } from './story-row.ts'
 import {
   alternateLinksOfSearch,
   givenParams,
@@ -31,7 +32,6 @@ import type { Section, SectionPage } from './sections.ts'
 
 const DEFAULT_SORT: SearchSort = 'relevance'
 
-/** First and last day of the items. */
 const DAYS = ['from', 'to']
 
 /** `/search?q=…`: stored items by words, without scripts (docs/page.md). */
@@ -145,12 +145,7 @@ function mergeOverlaps(places: readonly PlacedWord[]): Pick<PlacedWord, 'start' 
   return merged
 }
 
-interface Result extends SearchHit {
-  rank: number
-  markedTitle: Html
-}
-
-function results(items: readonly Result[], now: Instant): Html {
+function results(items: readonly PageItem[], now: Instant): Html {
   if (items.length === 0) return NOTHING
   return html`<ol class="items" start="${items[0]?.rank ?? 1}">
     ${items.map((item) => storyRow({ item, others: [] }, now, true))}

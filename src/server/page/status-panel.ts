@@ -15,6 +15,7 @@ import type { Html } from './html.ts'
 import type { PageSources, View } from './rendered-pages.ts'
 import { refusalsOf, section } from './sections.ts'
 import type { Section, SectionPage, SectionRefusal } from './sections.ts'
+import { gapReason } from './year/time-travel.ts'
 
 /** Severity of a fact, which is also shown as text, never by colour alone. */
 type FactLevel = 'good' | 'attention' | 'bad' | 'plain'
@@ -116,7 +117,6 @@ function renderFact({ label, level, value, detail }: LabelledFact): Html {
  */
 const OLD_SNAPSHOT_MS = 2 * 3_600_000
 
-/** The age of the live periods. */
 const feedFact: FactSource = {
   label: 'Live feed',
   refusalOf: refusalsOf(liveContract),
@@ -133,7 +133,6 @@ const feedFact: FactSource = {
   },
 }
 
-/** The newest publication of the Year, and whether the next one is late. */
 const publicationFact: FactSource = {
   label: 'Last publication',
   refusalOf: refusalsOf(historyContract),
@@ -150,7 +149,6 @@ const publicationFact: FactSource = {
   },
 }
 
-/** The newest day without a publication. */
 const gapFact: FactSource = {
   label: 'Last gap',
   refusalOf: refusalsOf(historyContract),
@@ -160,19 +158,14 @@ const gapFact: FactSource = {
     const last = gaps.at(-1)
     const noGapText = timeline.length === 0 ? 'nothing is due yet' : 'every day since the first is published'
     if (!last) return { level: 'plain', value: html`None`, detail: html`${noGapText}` }
-    const reason =
-      last.reason === 'missed'
-        ? html`no run tried to publish it`
-        : html`${formatCounted(last.attempts, 'attempts')} failed`
     return {
       level: 'plain',
       value: html`${last.asOfDay}`,
-      detail: html`${reason}; ${formatCounted(gaps.length, 'gaps')} in all`,
+      detail: html`${gapReason(last)}; ${formatCounted(gaps.length, 'gaps')} in all`,
     }
   },
 }
 
-/** The result of the last `verify-archive`. */
 const auditFact: FactSource = {
   label: 'Last audit',
   refusalOf: auditRefusal,
@@ -203,7 +196,6 @@ function auditRefusal(error: unknown): SectionRefusal {
   return { status: 503, code, when: 'the audit records could not be read' }
 }
 
-/** The recommended model, its confidence and its age. */
 const modelFact: FactSource = {
   label: 'Free model',
   refusalOf: refusalsOf(freeModelsStatusContract),
@@ -223,7 +215,6 @@ const modelFact: FactSource = {
   },
 }
 
-/** The state of the chat and of its daily budget. */
 const chatFact: FactSource = {
   label: 'Chat',
   refusalOf: refusalsOf(statusContract),

@@ -97,7 +97,6 @@ export function askLink(key: string, text: Html): Html {
 
 type TitledItem = Pick<PageItem, 'title' | 'markedTitle' | 'url' | 'discussionUrl'>
 
-/** A paragraph with the title of an item, see {@link titleLink}. */
 export function linkedTitle(item: TitledItem): Html {
   return html`<p class="title">${titleLink(item)}</p>`
 }
@@ -109,7 +108,6 @@ export function titleLink({ title, markedTitle, url, discussionUrl }: TitledItem
   return link === null ? text : untrustedLink(link, text)
 }
 
-/** Names of sources that are usually abbreviated. */
 const SHORT_NAMES: Readonly<Record<string, string>> = { hn: 'HN' }
 
 function sourceName({ source }: PageItem): Html {

@@ -57,11 +57,7 @@ export function setUpCopyButtons() {
   })
 }
 
-/**
- * Copies a text.
- *
- * @returns the result as a message
- */
+/** Copies a text. @returns the result as a message */
 export async function copy(text: string): Promise<string> {
   try {
     await navigator.clipboard.writeText(text)

@@ -2,7 +2,7 @@ import { announce, make, onClick, setUpCopyButtons } from './dom.ts'
 import { ROW, hidesRead, setHidesRead, setUpHidden, showHiddenItems, toggleHidden } from './hidden.ts'
 import { setUpNews, setUpSince } from './since.ts'
 import { setUpTimeline } from './year.ts'
-import type { startChat } from './chat/chat-panel.ts'
+import type { ChatPanel } from './chat/chat-panel.ts'
 
 /** Closes an open menu by a click elsewhere or on one of the actions of a row, and by Escape. */
 function setUpMenus() {
@@ -135,11 +135,11 @@ function hideReadField(dialog: HTMLDialogElement) {
   return field
 }
 
-let panelPromise: Promise<ReturnType<typeof startChat>> | null = null
+let panelPromise: Promise<ChatPanel> | null = null
 
 /** Loads the panel when it is first opened: most visitors only read. */
 function panel() {
-  panelPromise ??= import('./chat/chat-panel.ts').then((loaded) => loaded.startChat())
+  panelPromise ??= import('./chat/chat-panel.ts').then((loaded) => new loaded.ChatPanel())
   return panelPromise
 }
 

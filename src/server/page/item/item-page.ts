@@ -60,7 +60,6 @@ function orNull<T>(read: Promise<T>): Promise<T | null> {
   return read.catch(() => null)
 }
 
-/** Where an item stands, and its links. */
 function itemSection(
   view: View,
   reading: Promise<ItemTrend>,
@@ -101,7 +100,6 @@ function standing({ days, publishedAt }: ItemTrend, source: string, year: YearRe
   </p>`
 }
 
-/** Links to the article and to its discussion. */
 function itemLinks({ url }: ItemTrend, discussion: string | null): Html {
   const article =
     url !== null && isHttpUrl(url) ? untrustedLink(url, html`Article (${hostOf(url)})`) : NOTHING
@@ -128,7 +126,6 @@ function numbersOf({ points, comments }: ObservedDay, source: string): string[] 
   ]
 }
 
-/** Number of similar items shown. */
 const SIMILAR_MAX = 8
 
 /** An item that is stored but not indexed yet has no similar ones; one that is not stored is the first section's refusal. */

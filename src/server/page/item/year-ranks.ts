@@ -26,7 +26,6 @@ import { ranksByDay, stayText } from '../year/rows.ts'
 /** Publications and gaps per page of the chart. */
 const STOPS_PER_PAGE = 31
 
-/** The publications and gaps that the chart and the table show. */
 function shownStops({ stops, stopIndex }: YearRecord): readonly TimelineStop[] {
   return stops.slice(Math.max(0, stopIndex + 1 - STOPS_PER_PAGE), stopIndex + 1)
 }
@@ -141,7 +140,6 @@ function table(rows: readonly YearRow[]): Html {
   )
 }
 
-/** Links to earlier and later publications. */
 function pageLinks({ query, now }: View, { stops, stopIndex }: YearRecord): Html[] {
   const linkTo = (stop: TimelineStop | undefined, text: string): Html[] =>
     stop ? [query.sectionLink('year-ranks', { at: atOfStop(stop, now) }, text)] : []
@@ -212,7 +210,6 @@ function ownList({ lists, key }: YearRecord, { sha256 }: Manifest): string {
   return own === undefined ? '' : `, ${COLUMNS[own]}`
 }
 
-/** The rank in the publication before. */
 function comparedWith(record: YearRecord, before: Manifest, newest: Manifest): Html {
   const position = positionIn(record, before)
   if (position === undefined) return NOTHING

@@ -130,7 +130,6 @@ function enumerated(phrases: readonly Html[]): Html {
   return { html: LIST.format(phrases.map((phrase) => phrase.html)) }
 }
 
-/** Addresses that explain a measurement. */
 const MEANINGS = {
   format: '/docs/lite-suite#grading',
   tasks: '/docs/lite-suite',

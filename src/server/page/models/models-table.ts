@@ -11,7 +11,6 @@ import { NOTHING, formatCount, formatCounted, html, selectField } from '../html.
 import type { Html } from '../html.ts'
 import type { PageQuery } from '../layout.ts'
 
-/** Query parameter of the column by which the table is sorted. */
 export const SORT_PARAM = 'sort'
 
 /** A model with its tests of the last days; null if those cannot be read. */
@@ -33,8 +32,8 @@ const COLUMNS = {
   rank: { title: 'Rank', order: 'ascending', valueOf: ({ model }) => model.rank },
   name: { title: 'Model', order: 'ascending', valueOf: ({ model }) => model.name.toLowerCase() },
   tasks: { title: 'Tasks', order: 'descending', valueOf: ({ model }) => tasksSolved(model) },
-  format: { title: 'Format', order: 'descending', valueOf: ({ model }) => formatMark(model) },
-  tool: { title: 'Tool', order: 'descending', valueOf: ({ model }) => toolMark(model) },
+  format: { title: 'Format', order: 'descending', valueOf: ({ model }) => formatResult(model).mark },
+  tool: { title: 'Tool', order: 'descending', valueOf: ({ model }) => toolResult(model).mark },
   response: { title: 'Response', order: 'ascending', valueOf: ({ model }) => model.latencyMs },
   success: { title: '14 days', order: 'descending', valueOf: ({ record }) => successOf(record) },
   context: { title: 'Context', order: 'descending', valueOf: ({ model }) => model.contextLength },
@@ -50,11 +49,9 @@ export function parseSort({ params }: PageQuery): Sort {
   return sort as Sort
 }
 
-/** Refusal of the page for another column. */
 export const INVALID_SORT = invalidValues({ [SORT_PARAM]: `one of ${Object.keys(COLUMNS).join(', ')}` })
 
 interface TableOptions {
-  /** Id of the highlighted model. */
   chosen: string | null
   sort: Sort
   /** Null if the tests of the last days cannot be read. */
@@ -120,18 +117,23 @@ function row({ model, record }: TableRow, isChosen: boolean, slowestMs: number, 
     <td role="cell" class="rank">${rank}${moved}</td>
     <th scope="row" role="rowheader">${link}</th>
     <td role="cell" data-unit="tasks">${tasksText(model)}</td>
-    <td role="cell" data-unit="format">${markOf(formatMark(model), formatText(model))}</td>
-    <td role="cell" data-unit="tool">${markOf(toolMark(model), toolText(model))}</td>
+    <td role="cell" data-unit="format">${markOf(formatResult(model))}</td>
+    <td role="cell" data-unit="tool">${markOf(toolResult(model))}</td>
     <td role="cell">${latencyMs === null ? '–' : `${formatCount(latencyMs)} ms`}</td>
     <td role="cell">${record ? sparkline(record, slowestMs) : '–'}</td>
     <td role="cell">${shortTokens(contextLength)}</td>
   </tr>`
 }
 
-/** The result of a test, 1 if it was passed; null if there was none. */
-type Mark = number | null
+/** The result of a test: 1 if it was passed, null if there was none. */
+interface TestResult {
+  mark: 0 | 1 | null
+  text: string
+}
 
-function markOf(mark: Mark, text: string): Html {
+const NOT_TESTED: TestResult = { mark: null, text: 'not tested' }
+
+function markOf({ mark, text }: TestResult): Html {
   const [symbol, kind] = mark === null ? ['–', 'plain'] : mark === 1 ? ['✓', 'good'] : ['✕', 'bad']
   return html`<span class="${kind}" title="${text}"
     ><span aria-hidden="true">${symbol}</span><span class="unseen">${text}</span></span
@@ -139,29 +141,24 @@ function markOf(mark: Mark, text: string): Html {
 }
 
 const FAILURES: Readonly<Record<string, string>> = {
+  imperfect: 'did not follow the format',
   timeout: 'did not answer in time',
   failed: 'did not answer',
 }
 
-function formatMark({ healthStatus }: RankedModel): Mark {
-  return healthStatus === 'not_probed' ? null : Number(healthStatus === 'passed')
+function formatResult({ healthStatus }: RankedModel): TestResult {
+  if (healthStatus === 'not_probed') return NOT_TESTED
+  if (healthStatus === 'passed') return { mark: 1, text: 'followed the format' }
+  return {
+    mark: 0,
+    text: FAILURES[healthStatus] ?? `answered with ${healthStatus.replace('http_', 'HTTP ')}`,
+  }
 }
 
-function formatText({ healthStatus }: RankedModel): string {
-  if (healthStatus === 'passed') return 'followed the format'
-  if (healthStatus === 'imperfect') return 'did not follow the format'
-  if (healthStatus === 'not_probed') return 'not tested'
-  return FAILURES[healthStatus] ?? `answered with ${healthStatus.replace('http_', 'HTTP ')}`
-}
-
-function toolMark({ toolUse }: RankedModel): Mark {
-  return toolUse === 'unknown' ? null : Number(toolUse === 'proven')
-}
-
-function toolText({ toolUse, supportsTools }: RankedModel): string {
-  if (toolUse === 'proven') return 'called a tool'
-  if (toolUse === 'unknown') return 'not tested'
-  return supportsTools ? 'claims tools, called none' : 'called no tool'
+function toolResult({ toolUse, supportsTools }: RankedModel): TestResult {
+  if (toolUse === 'unknown') return NOT_TESTED
+  if (toolUse === 'proven') return { mark: 1, text: 'called a tool' }
+  return { mark: 0, text: supportsTools ? 'claims tools, called none' : 'called no tool' }
 }
 
 function tasksSolved({ evalSummary: { status, passed } }: RankedModel): number | null {
@@ -218,7 +215,6 @@ function sparkline(record: TrackRecord, slowestMs: number): Html {
     ><small aria-hidden="true">${answered}/${tested}</small>`
 }
 
-/** A track record in words. */
 function recordText(
   { tested, answered, fastestMs, slowestMs, failedDays }: RecordSummary,
   days: number,
@@ -234,10 +230,8 @@ function recordText(
   return `answered on ${answered} of ${formatCounted(tested, 'days')} with a test, of the last ${days}${times}${failures}`
 }
 
-/** Path of the page of the free models. */
 export const MODELS_PATH = '/models'
 
-/** Parameters of the filter. */
 export const FILTERS = ['needs', 'minContext', 'health'] as const
 
 /** Context lengths of the filter, in tokens. */

@@ -10,10 +10,8 @@ import type { Html } from '../html.ts'
 import { itemHref } from '../layout.ts'
 import type { PageQuery } from '../layout.ts'
 
-/** Column shown by default. */
 const DEFAULT_COLUMN: ColumnName = 'popular'
 
-/** The lists of a publication and its day. */
 export interface ComparedYear {
   asOfDay: string
   feed: YearFeed
@@ -124,7 +122,6 @@ export function rankChange(rose: number): Html {
   >`
 }
 
-/** The mark of an item that the earlier list lacks. */
 export const NEW = html`<span class="rose new">NEW</span>`
 
 function folded(summary: string, rows: readonly Html[]): Html {

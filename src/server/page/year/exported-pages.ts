@@ -32,7 +32,6 @@ import { notesOf } from './rows.ts'
 /** The attribute by which a stored page shows that it links to the next one. */
 const NEXT = 'rel="next"'
 
-/** A step with the path of its page. */
 interface PageStep extends PublicationStep {
   path: string
 }

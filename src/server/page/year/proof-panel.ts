@@ -37,7 +37,6 @@ export async function shownLog(readLog: () => Promise<ServedLog | null>): Promis
   }
 }
 
-/** Evidence for every publication of a server. */
 export interface Evidence {
   proved: ProvedLedger & { head: Head | null }
   log: ShownLog
@@ -106,7 +105,6 @@ export function exportedProofPanel(
   })
 }
 
-/** A command of the proof, and what it does. */
 interface ProofCommand {
   caption: string | Html
   text: string

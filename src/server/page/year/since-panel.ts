@@ -229,7 +229,6 @@ function firstDay(now: Instant): Day {
   return firstOf(PUBLICATIONS_MAX, now)
 }
 
-/** The refusal of a bad day, with the form for another. */
 export function refusalOfSince(now: Instant): SectionRefusal {
   return {
     status: 400,

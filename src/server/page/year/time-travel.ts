@@ -21,7 +21,6 @@ export const YEAR_PARAMS = ['at', 'with', 'day', 'withDay'] as const
 /** The requested times: instants, or days sent by a form. */
 export type Moments = Readonly<Record<'at' | 'with', Instant | Day | null>>
 
-/** Changes that remove all times from a query. */
 export const NO_MOMENTS = { at: null, with: null, day: null, withDay: null } as const
 
 /** True if the Year is requested, by `sort` or, without it, by a time. */
@@ -101,7 +100,6 @@ export async function addressOfYear({ sources: { publications }, now, query }: V
 
 const PAST_DAY = 'a past day: a Year covers complete UTC days'
 
-/** Refusals of the page beside those of the history. */
 const OWN_REFUSALS = {
   invalid_with: invalidValues({ with: INVALID_AT.allowed.at }),
   invalid_day: invalidValues({ day: PAST_DAY, withDay: PAST_DAY }),
@@ -217,10 +215,14 @@ function dueText(due: Exclude<Moment['due'], { is: 'published' }>, dueDay: Day):
 }
 
 function reasonOf({ recorded }: GapStop): string {
-  if (!recorded) return ', and the ledger has no entry for it'
-  return recorded.reason === 'missed'
-    ? ': no run tried to publish it, and the gap is permanent'
-    : `: ${formatCounted(recorded.attempts, 'attempts')} failed, and the gap is permanent`
+  return recorded
+    ? `: ${gapReason(recorded)}, and the gap is permanent`
+    : ', and the ledger has no entry for it'
+}
+
+/** Why a recorded day has no publication. */
+export function gapReason({ reason, attempts }: NonNullable<GapStop['recorded']>): string {
+  return reason === 'missed' ? 'no run tried to publish it' : `${formatCounted(attempts, 'attempts')} failed`
 }
 
 /** Formats the days of a stop, `2026-03-02` or `2026-03-02 to 2026-03-05`. */

@@ -156,7 +156,6 @@ function dayNumber(firstDay: Day, day: Day): number {
 /** Least height of a bar, in percent, so that a day without turnover is visible. */
 const BAR_MIN = 12
 
-/** Levels of colour. */
 const LEVELS = 4
 
 function bars({ period, lists, comparedWith }: History, value: number): Html {

@@ -12,10 +12,8 @@ import type { Html } from '../html.ts'
 import { itemHref, withQuery } from '../layout.ts'
 import type { PageQuery } from '../layout.ts'
 
-/** Numbers of publications that the chart can show. */
 const COUNTS = [COUNT_DEFAULT, PUBLICATIONS_MAX]
 
-/** Query parameter of the number of publications. */
 export const CHART_PARAM = 'chart'
 
 /** Parses the number of publications of the chart. @throws Refusal `invalid_chart` */
@@ -27,7 +25,6 @@ export function parseChartCount({ params }: PageQuery): number {
   return count
 }
 
-/** Refusal of the page for another number. */
 export const INVALID_CHART = invalidValues({ [CHART_PARAM]: COUNTS.join(' or ') })
 
 /**

@@ -41,8 +41,8 @@ function storeTurns(turns: readonly Turn[]) {
   store(STORED, kept, 'sessionStorage')
 }
 
-/** The chat in the page's sheet. */
-class ChatPanel {
+/** The chat in the page's sheet, with the conversation of this tab. */
+export class ChatPanel {
   #parts = chatParts()
   #sheet = sheetControls(this.#parts.sheet, this.#parts.text)
   #settings = chatSettings(this.#parts.settings)
@@ -232,7 +232,6 @@ class ChatPanel {
     return { title: 'Copy', act: () => void copy(turn.answer).then(this.#showStatus) }
   }
 
-  /** @param turn the last one */
   #retry(turn: Turn) {
     if (this.#running) return
     this.discuss(turn.item)
@@ -263,9 +262,4 @@ class ChatPanel {
     this.#parts.text.focus()
     void this.#access.prepare()
   }
-}
-
-/** Starts the chat in the page's sheet, with the conversation of this tab. */
-export function startChat() {
-  return new ChatPanel()
 }

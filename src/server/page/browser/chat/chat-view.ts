@@ -164,7 +164,6 @@ export function omissionsOf({ leftOut, questionCut, earlierCut }: Replay) {
   return parts.join(' ')
 }
 
-/** The elements of the chat's sheet, as the server renders them. */
 export function chatParts() {
   const sheet = partById('chat-sheet', HTMLDialogElement)
   return {
@@ -229,7 +228,6 @@ export function sheetControls(sheet: HTMLDialogElement, text: HTMLTextAreaElemen
   }
 }
 
-/** Where the settings are stored. */
 const KEY = 'dash-chat-settings'
 
 /**
