@@ -101,8 +101,8 @@ const compress = promisify(zlib.gzip)
 /** Most bytes of a page's query, as it was sent: the links of a page repeat it. */
 const QUERY_MAX_BYTES = 1_024
 
-/** The result of a render: a text of any type, or a redirect. */
-export interface PageText {
+/** The result of a render, or a redirect. */
+interface PageText {
   status: number
   headers: Readonly<Record<string, string>>
   text: string
