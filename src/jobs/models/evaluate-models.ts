@@ -1,4 +1,3 @@
-import pLimit from 'p-limit'
 import { stepBetween } from '../../domain/models/changes.ts'
 import type { RunStep } from '../../domain/models/changes.ts'
 import { RESPONSE_CLASSES, hasResponse } from '../../domain/models/evaluation.ts'
@@ -28,7 +27,6 @@ import type {
   EvaluationRun,
   EarlyEnd,
   Measurements,
-  RunEnd,
 } from './evaluation-run.ts'
 
 export interface EvaluateResult {
@@ -91,7 +89,8 @@ async function evaluate(
 
   const now = Math.min(clock(), startOfDay(addDays(sent.day, 1)) - 1)
   const run = { ...sent, history: await readResults(ports, sent, now) }
-  const ranked = rankRun(run, now, await nextVersion(ports, run), ports.baseUrl)
+  const version = nextRankingVersion(run.day, await recommendations.versions())
+  const ranked = rankRun(run, now, version, ports.baseUrl)
   if (ranked === null) return failure(ports, run, UNSERVED, 'service')
   const skipped = skippedWork(run).length > 0
   if (requests === 0 && !skipped && run.previous && hasSameContent(run.previous, ranked))
@@ -142,9 +141,6 @@ async function measure(
   return { ...run, measured: await sendPrompts(ports, run, token, signal) }
 }
 
-/** Concurrent endpoint requests; they send no prompt. */
-const PROBES_AT_ONCE = 4
-
 async function probeEndpoints(
   { router, evaluations }: EvaluatePorts,
   { eligible, measured }: EvaluationRun,
@@ -152,25 +148,18 @@ async function probeEndpoints(
 ): Promise<Measurements> {
   const records: EndpointRecord[] = []
   let stop: EarlyEnd | null = null
-  await pLimit(PROBES_AT_ONCE).map(eligible, async ({ id }) => {
-    if (stop) return
+  for (const { id } of eligible) {
     const response = await router.endpoints(id, signal)
-    if ('failed' in response)
+    if ('failed' in response) {
       stop = { reason: 'account_key', resetAt: null, preview: response.failed.preview }
-    else if (response.facts) records.push(response.facts)
-  })
+      break
+    }
+    if (response.facts) records.push(response.facts)
+  }
   await evaluations.saveEndpoints(records)
   const probed = new Set(records.map(({ model }) => model))
   const unfinished = new Set(eligible.map(({ id }) => id).filter((id) => !probed.has(id)))
   return { ...measured, stop, probed, unfinished }
-}
-
-async function nextVersion(
-  { recommendations }: EvaluatePorts,
-  { day, previous }: EvaluationRun,
-): Promise<string> {
-  const usedVersions = await recommendations.versions()
-  return nextRankingVersion(day, previous ? [...usedVersions, previous.rankingVersion] : usedVersions)
 }
 
 /** The recommendation of a run; null when no candidate has a provider. */
@@ -211,7 +200,7 @@ const UNSERVED = 'no candidate has an endpoint at the service'
 
 /** The result of a failed run: the stored recommendation stays. */
 function failure(
-  ports: EvaluatePorts,
+  { monotonic }: EvaluatePorts,
   run: EvaluationRun,
   reason: string,
   blame: EvaluateResult['blame'] = null,
@@ -223,7 +212,7 @@ function failure(
     ranked: 0,
     reason: `${reason}; the stored recommendation is kept`,
   }
-  return { ...resultOf(ports, run, end, run.rejections), blame }
+  return { report: reportOf(run, end, run.rejections, monotonic()), blame, step: null }
 }
 
 function stoppedEarly(ports: EvaluatePorts, run: EvaluationRun, stop: EarlyEnd): EvaluateResult {
@@ -237,7 +226,7 @@ function isTemporary({ reason }: EarlyEnd): boolean {
 }
 
 function success(
-  ports: EvaluatePorts,
+  { monotonic }: EvaluatePorts,
   run: EvaluationRun,
   outcome: RunOutcome,
   { models, rankingVersion, rejections }: StoredRun,
@@ -249,15 +238,5 @@ function success(
     ranked: models.length,
     reason: skippedWork(run)[0]?.reason ?? null,
   }
-  return resultOf(ports, run, end, rejections)
-}
-
-function resultOf(
-  { monotonic }: EvaluatePorts,
-  run: EvaluationRun,
-  end: RunEnd,
-  rejections: StoredRun['rejections'],
-): EvaluateResult {
-  const report = reportOf(run, end, rejections, monotonic())
-  return { report, blame: null, step: null }
+  return { report: reportOf(run, end, rejections, monotonic()), blame: null, step: null }
 }

@@ -165,7 +165,7 @@ export function failedReport(
 }
 
 /** How a run ended, in the members of its report. */
-export type RunEnd = Pick<EvaluationReport, 'outcome' | 'rankingVersion' | 'primary' | 'ranked' | 'reason'>
+type RunEnd = Pick<EvaluationReport, 'outcome' | 'rankingVersion' | 'primary' | 'ranked' | 'reason'>
 
 export function reportOf(
   run: EvaluationRun,
