@@ -1,4 +1,4 @@
-import { DAY_MS, addDays, dayOf, startOfDay } from '../time.ts'
+import { addDays, dayOf } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 
 /** A model in the routing service's catalogue. Missing or unreadable values are null. */
@@ -68,7 +68,7 @@ const CONTEXT_MIN = 8_192
 const DAYS_AHEAD = 3
 
 /** The service uses expiries from this day on as placeholders. */
-const SENTINEL_DAY = '2090-01-01'
+export const SENTINEL_DAY = '2090-01-01'
 
 /** The service's routers by name, in case the catalogue does not mark them. */
 const OWN_ROUTERS = /^openrouter\/(?:auto|bodybuilder|free|fusion|pareto)(?:[-:]|$)/
@@ -148,32 +148,4 @@ function expiryRejection(
   if (expirationUnreadable) return 'expiry_unreadable'
   if (expirationDay === null || expirationDay >= SENTINEL_DAY) return null
   return expirationDay > addDays(dayOf(now), DAYS_AHEAD) ? null : 'expiring'
-}
-
-/** Period before the end of a model in which its end is announced. */
-const NOTICE_DAYS = 14
-
-/** The announced end of a model. */
-export interface Deprecation {
-  /** Start of the notice period. */
-  deprecatedAt: Instant
-  /** Start of the UTC day on which the model ends. */
-  sunsetAt: Instant
-}
-
-/**
- * The announced end of a model that ends within 14 days or has ended (docs/free-models.md#models-that-end). The end is
- * the start of the catalogue's expiration day, the earliest moment of that day.
- *
- * @param model its expiration day; null without one
- * @returns null without an end, for a placeholder from 2090 on, and while the end is further away
- */
-export function deprecationOf(
-  { expirationDay }: Pick<CatalogueModel, 'expirationDay'>,
-  now: Instant,
-): Deprecation | null {
-  if (expirationDay === null || expirationDay >= SENTINEL_DAY) return null
-  const sunsetAt = startOfDay(expirationDay)
-  const deprecatedAt = sunsetAt - NOTICE_DAYS * DAY_MS
-  return now >= deprecatedAt ? { deprecatedAt, sunsetAt } : null
 }

@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import { CLOCK_TOLERANCE_MS } from '../clock-check.ts'
 import { parseQuery } from '../wire-format.ts'
-import { formatInstant } from '../time.ts'
+import { DAY_MS, formatInstant, startOfDay } from '../time.ts'
 import type { Instant } from '../time.ts'
-import { MODEL_ID_PATTERN, deprecationOf } from './catalogue.ts'
-import type { Deprecation } from './catalogue.ts'
+import { MODEL_ID_PATTERN, SENTINEL_DAY } from './catalogue.ts'
 import { CAPABILITIES, HEAD_FIELDS, rankedModelSchema } from './schema.ts'
 import type {
   Capability,
@@ -175,19 +174,29 @@ export function statusPayload(served: ServedRun, now: Instant): Status {
 type Head = Pick<StoredRun, (typeof HEAD_FIELDS)[number]>
 type Tail = Pick<TopModels, 'notes' | 'seed' | 'stale' | 'ageHours' | 'nextUpdateAt'>
 
+/** Period before the end of a model in which its end is announced. */
+const NOTICE_DAYS = 14
+
+/** The announced end of a model. */
+interface Deprecation {
+  /** Start of the notice period. */
+  deprecatedAt: Instant
+  /** Start of the UTC day on which the model ends, the earliest moment of that day. */
+  sunsetAt: Instant
+}
+
 /**
- * The announced end of a ranked model that ends within 14 days; null for any other id.
+ * The announced end of a ranked model that ends within 14 days or has ended (docs/free-models.md#models-that-end).
  *
  * @param id of the model, as it is ranked
+ * @returns null without an end, for a placeholder, while the end is further away, and for any other id
  */
-export function rankedModelDeprecation(
-  { expirations = {} }: StoredRun,
-  id: string,
-  now: Instant,
-): Deprecation | null {
-  return Object.hasOwn(expirations, id)
-    ? deprecationOf({ expirationDay: expirations[id] ?? null }, now)
-    : null
+export function deprecationOf({ expirations = {} }: StoredRun, id: string, now: Instant): Deprecation | null {
+  const day = Object.hasOwn(expirations, id) ? expirations[id] : undefined
+  if (day === undefined || day >= SENTINEL_DAY) return null
+  const sunsetAt = startOfDay(day)
+  const deprecatedAt = sunsetAt - NOTICE_DAYS * DAY_MS
+  return now >= deprecatedAt ? { deprecatedAt, sunsetAt } : null
 }
 
 /** The first and the last fields of both payloads. They change at most once an hour. */

@@ -9,9 +9,9 @@ import {
 } from '../../domain/models/schema.ts'
 import {
   NEED_NAMES,
+  deprecationOf,
   healthPayload,
   parseShortlistQuery,
-  rankedModelDeprecation,
   recommendationPayload,
   shortlistQuery,
   statusPayload,
@@ -83,7 +83,7 @@ export function deprecationHeaders(
   id: string,
   now: Instant,
 ): Readonly<Record<string, string>> {
-  const ending = rankedModelDeprecation(run, id, now)
+  const ending = deprecationOf(run, id, now)
   if (ending === null) return {}
   const { deprecatedAt, sunsetAt } = ending
   return { deprecation: `@${deprecatedAt / 1000}`, sunset: new Date(sunsetAt).toUTCString() }

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { deprecationOf } from '../../../src/domain/models/catalogue.ts'
 import { compareVersions, modelChanges, runSteps } from '../../../src/domain/models/changes.ts'
 import type { StoredRun } from '../../../src/domain/models/schema.ts'
-import { rankedModelDeprecation } from '../../../src/domain/models/shortlist.ts'
+import { deprecationOf } from '../../../src/domain/models/shortlist.ts'
 import { RUN_AT, candidate, catalogueModel, evaluation, sampleRun } from '../../support/free-models.ts'
 
 const GOOD = candidate('maker/good:free')
@@ -122,26 +121,24 @@ describe('the end of a model', () => {
   const END = Date.UTC(2026, 8, 20)
   const DAY = 86_400_000
 
-  test.each([['15 days before', END - 15 * DAY, false]])(
-    'the end of a model is announced only within 14 days: %s',
-    (_when, now, announced) => {
-      const expected = announced ? { deprecatedAt: END - 14 * DAY, sunsetAt: END } : null
-      expect(deprecationOf({ expirationDay: '2026-09-20' }, now)).toEqual(expected)
-    },
-  )
-
-  test('a model without an end, or with a placeholder, has none', () => {
-    expect(deprecationOf({ expirationDay: null }, END)).toBeNull()
-    expect(deprecationOf({ expirationDay: '2098-12-31' }, Date.UTC(2098, 11, 30))).toBeNull()
+  test.each([
+    ['15 days before', '2026-09-20', END - 15 * DAY, false],
+    ['14 days before', '2026-09-20', END - 14 * DAY, true],
+    ['never for a placeholder', '2098-12-31', Date.UTC(2098, 11, 30), false],
+  ])('the end of a model is announced only within 14 days: %s', (_when, day, now, announced) => {
+    const run = { ...runOf([GOOD]), expirations: { a: day } }
+    expect(deprecationOf(run, 'a', now)).toEqual(
+      announced ? { deprecatedAt: END - 14 * DAY, sunsetAt: END } : null,
+    )
   })
 
   test('a stored run knows the ends of its ranked models', () => {
     const ending = { ...GOOD, model: catalogueModel('maker/good:free', { expirationDay: '2026-09-01' }) }
     const run = runOf([ending, WEAK])
-    expect(rankedModelDeprecation(run, 'maker/good:free', RUN_AT)?.sunsetAt).toBe(Date.UTC(2026, 8, 1))
-    expect(rankedModelDeprecation(run, 'other/weak:free', RUN_AT)).toBeNull()
-    expect(rankedModelDeprecation(run, 'toString', RUN_AT)).toBeNull()
+    expect(deprecationOf(run, 'maker/good:free', RUN_AT)?.sunsetAt).toBe(Date.UTC(2026, 8, 1))
+    expect(deprecationOf(run, 'other/weak:free', RUN_AT)).toBeNull()
+    expect(deprecationOf(run, 'toString', RUN_AT)).toBeNull()
     const { expirations: _expirations, ...older } = run
-    expect(rankedModelDeprecation(older, 'maker/good:free', RUN_AT)).toBeNull()
+    expect(deprecationOf(older, 'maker/good:free', RUN_AT)).toBeNull()
   })
 })
