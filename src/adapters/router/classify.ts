@@ -157,19 +157,19 @@ function isEmptyCompletion({ text, toolCalls, finishReason }: ModelResponse): bo
 
 /** Classifies an error by the first rule that applies, from the most to the least specific. */
 function decide(context: ErrorContext): Decision {
-  const { limitSource, availability, filtered, within200 } = context
+  const { limitSource, availability, errorType, filtered, fromProvider, within200 } = context
   return (
     CLASS_BY_CAUSE.get(`limit_source ${limitSource}`) ??
     CLASS_BY_CAUSE.get(`availability ${availability}`) ??
     (filtered ? 'refused' : null) ??
     decideByMessage(context) ??
     decideByHeaders(context) ??
-    decideByProvider(context) ??
-    (within200 ? decideByStatusWithin200(context) : decideByStatus(context))
+    (fromProvider ? null : CLASS_BY_CAUSE.get(`error_type ${errorType}`)) ??
+    (within200 ? decideWithin200(context) : decideByStatus(context))
   )
 }
 
-/** Class of each cause that the service names by a field and its value. */
+/** Class of each cause that the service names by a field and its value; other types of errors agree with their status. */
 const CLASS_BY_CAUSE = new Map<string, ResponseClass>(
   Object.entries({
     'limit_source openrouter_free_tier_daily': 'account_daily',
@@ -189,17 +189,9 @@ const CLASS_BY_CAUSE = new Map<string, ResponseClass>(
     'availability region_restricted': 'model_gone',
     'availability constraint_filtered': 'model_unsupported',
     'availability wrong_endpoint': 'model_unsupported',
-    'error_type provider_overloaded': 'provider_down',
-    'error_type provider_unavailable': 'provider_down',
-    'error_type server': 'provider_down',
     'error_type timeout': 'timeout',
-    'error_type authentication': 'account_key',
-    'error_type payment_required': 'account_balance',
-    'error_type not_found': 'model_gone',
     'error_type content_policy_violation': 'refused',
     'error_type refusal': 'refused',
-    'error_type context_length_exceeded': 'model_unsupported',
-    'error_type invalid_request': 'model_unsupported',
   } satisfies Record<string, ResponseClass>),
 )
 
@@ -231,22 +223,16 @@ function decideByHeaders({ fromProvider, limit, status, resetInMs }: ErrorContex
   return daily ? 'account_daily' : 'account_minute'
 }
 
-/** Class of a provider's status, which describes its model. */
+const TIMEOUTS: readonly number[] = [408, 504, 524]
+
+/** Class of a provider's status, which describes its model; others are `provider_down`. */
 const PROVIDER_STATUS_CLASSES: Readonly<Record<number, ResponseClass>> = {
   400: 'model_unsupported',
   403: 'refused',
   404: 'model_gone',
-  408: 'timeout',
   413: 'model_unsupported',
   422: 'model_unsupported',
   429: 'model_rate_limit',
-  504: 'timeout',
-  524: 'timeout',
-}
-
-function decideByProvider({ fromProvider, status, within200 }: ErrorContext): ResponseClass | null {
-  if (!fromProvider) return null
-  return within200 ? classWithin200(status) : (PROVIDER_STATUS_CLASSES[status] ?? 'provider_down')
 }
 
 /** Class of a status of the service with a JSON body; 500 and above are `provider_down`. */
@@ -260,11 +246,10 @@ const SERVICE_STATUS_CLASSES: Readonly<Record<number, ResponseClass>> = {
   422: 'model_unsupported',
 }
 
-function decideByStatus({ errorType, status, readable, retryAt }: ErrorContext): Decision {
-  if ([408, 504, 524].includes(status)) return 'timeout'
+function decideByStatus({ fromProvider, status, readable, retryAt }: ErrorContext): Decision {
+  if (TIMEOUTS.includes(status)) return 'timeout'
+  if (fromProvider) return PROVIDER_STATUS_CLASSES[status] ?? 'provider_down'
   if (status === 402 && retryAt !== null) return 'account_busy'
-  const typed = CLASS_BY_CAUSE.get(`error_type ${errorType}`)
-  if (typed) return typed
   const known = SERVICE_STATUS_CLASSES[status] ?? (status >= 500 ? 'provider_down' : undefined)
   if (readable && known) return known
   if (status === 429) return { maybe: 'account_minute' }
@@ -277,13 +262,7 @@ function decideByStatus({ errorType, status, readable, retryAt }: ErrorContext):
  * Classifies an error inside a 200. The service had accepted the request and found a provider, so the failure is
  * not caused by the key, the balance or the request. Only a 429 without details may still be the account's limit.
  */
-function decideByStatusWithin200({ errorType, status }: ErrorContext): Decision {
-  const typed = CLASS_BY_CAUSE.get(`error_type ${errorType}`)
-  if (typed === 'provider_down' || typed === 'timeout' || typed === 'refused') return typed
-  return status === 429 ? { maybe: 'account_minute' } : classWithin200(status)
-}
-
-function classWithin200(status: number): ResponseClass {
-  const providerClass = PROVIDER_STATUS_CLASSES[status]
-  return providerClass === 'model_rate_limit' || providerClass === 'timeout' ? providerClass : 'provider_down'
+function decideWithin200({ fromProvider, status }: ErrorContext): Decision {
+  if (status === 429) return fromProvider ? 'model_rate_limit' : { maybe: 'account_minute' }
+  return TIMEOUTS.includes(status) ? 'timeout' : 'provider_down'
 }

@@ -247,7 +247,6 @@ function findAliases(rows: readonly Row[]): Set<string> {
 
 function toModel(item: Row, isAlias: boolean): CatalogueModel {
   const architecture = asJsonObject(item['architecture']) ?? {}
-  const [inputs, outputs] = parseModality(architecture['modality'])
   const expiry = item['expiration_date'] ?? null
   const expirationDay = typeof expiry === 'string' ? parseDay(expiry.slice(0, 10)) : null
   const topProvider = asJsonObject(item['top_provider']) ?? {}
@@ -258,8 +257,8 @@ function toModel(item: Row, isAlias: boolean): CatalogueModel {
     contextLength: item.context_length ?? tokens.parse(topProvider['context_length']),
     maxCompletionTokens: tokens.parse(topProvider['max_completion_tokens']),
     prices: Object.fromEntries(flattenPrices('', item.pricing)),
-    inputModalities: textList.parse(architecture['input_modalities']) ?? inputs,
-    outputModalities: textList.parse(architecture['output_modalities']) ?? outputs,
+    inputModalities: textList.parse(architecture['input_modalities']) ?? [],
+    outputModalities: textList.parse(architecture['output_modalities']) ?? [],
     supportedParameters: item.supported_parameters ?? [],
     expirationDay,
     expirationUnreadable: expiry !== null && expirationDay === null,
@@ -267,14 +266,6 @@ function toModel(item: Row, isAlias: boolean): CatalogueModel {
     isRouterOrAlias:
       isAlias || architecture['tokenizer'] === 'Router' || (item['alias_target'] ?? null) !== null,
   }
-}
-
-/** Parses the older form of the modalities, `text+image->text`. */
-function parseModality(modality: unknown): [inputs: string[], outputs: string[]] {
-  if (typeof modality !== 'string') return [[], []]
-  const [inputs = '', outputs = ''] = modality.split('->')
-  const split = (list: string): string[] => list.split('+').filter((name) => name !== '')
-  return [split(inputs), split(outputs)]
 }
 
 function flattenPrices(path: string, value: unknown): [string, number | null][] {

@@ -50,7 +50,6 @@ test.each([
   ['context_length', '131072', 'contextLength', 131_072],
   ['top_provider', null, 'maxCompletionTokens', null],
   ['supported_parameters', 'tools', 'supportedParameters', []],
-  ['architecture', { modality: 'text+image->text' }, 'inputModalities', ['text', 'image']],
   ['architecture', null, 'outputModalities', []],
   ['description', null, 'description', ''],
   ['expiration_date', 'soon', 'expirationUnreadable', true],
