@@ -54,7 +54,7 @@ export async function runCommand(
   if (run.outcome !== 'ran') return run
   const withStderr = command.replaceAll(/(?:2|&)>{1,2}\s*\/dev\/null/g, '')
   const { stderr } = withStderr === command ? run : (await execute(withStderr, files, limits)).run
-  const reason = missingTools[0] ?? unsupported ?? findUnsupported(command, stderr)
+  const reason = missingTools[0] ?? unsupported ?? UNSUPPORTED_MESSAGES.exec(stderr)?.[0] ?? null
   return reason === null ? run : failedRun('unsupported', reason, missingTools)
 }
 
@@ -152,23 +152,19 @@ const VALUE_LETTERS: Readonly<Record<string, string>> = {
 
 /** Splits options that share a word: `-nrk2` is `-nr -k 2`. The first operand of awk and xargs ends their options. */
 function splitOptions(tool: string, args: readonly string[]): string[] {
+  const letters = VALUE_LETTERS[tool]
+  if (letters === undefined) return [...args]
+  const valued = new RegExp(`^-([^${letters}]*)([${letters}])(.*)$`, 's')
   const split: string[] = []
   const rest = [...args]
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
     const operand = !isOption(word)
     if (word === '--' || (operand && (tool === 'awk' || tool === 'xargs'))) return [...split, word, ...rest]
-    if (operand || word.startsWith('--')) split.push(word)
-    else split.push(...splitWord(word, VALUE_LETTERS[tool] ?? '', rest))
+    const [, flags, letter, value] = operand || word.startsWith('--') ? [] : (valued.exec(word) ?? [])
+    if (letter === undefined) split.push(word)
+    else split.push(...(flags ? [`-${flags}`] : []), `-${letter}`, ...(value ? [value] : rest.splice(0, 1)))
   }
   return split
-}
-
-function splitWord(word: string, valueLetters: string, rest: string[]): string[] {
-  const position = Array.from(word).findIndex((letter, index) => index > 0 && valueLetters.includes(letter))
-  if (position < 0) return [word]
-  const value = word.slice(position + 1) || rest.shift()
-  const flags = word.slice(0, position)
-  return [...(flags === '-' ? [] : [flags]), `-${word[position]}`, ...(value === undefined ? [] : [value])]
 }
 
 function isOption(word: string): boolean {
@@ -182,7 +178,12 @@ function hasLetter(args: readonly string[], letters: RegExp): boolean {
 
 /** Arguments with another effect than in the real tool, without an error: the reason, or null. */
 const DIFFERENT_ARGUMENTS: Readonly<Record<string, (args: readonly string[]) => string | null>> = {
+  awk: (args) =>
+    args.some((word) => /\blength\b(?!\s*\()/.test(word)) ? 'awk length needs parentheses' : null,
+  diff: () => 'diff uses another output format',
   find(args) {
+    if (args.some((word, index) => args[index - 1] === '-size' && !/^[+-]?\d+c$/.test(word)))
+      return 'find -size uses another unit'
     const exec = args.indexOf('-exec')
     const end = exec < 0 ? -1 : args.indexOf(';', exec)
     const isLast = end === args.length - 1 && !['!', '-not', '-o', '-or'].includes(args[exec - 1] ?? '')
@@ -196,7 +197,9 @@ const DIFFERENT_ARGUMENTS: Readonly<Record<string, (args: readonly string[]) => 
     return /\(\?<?[=!]/.test(pattern) ? 'grep -P with lookaround' : null
   },
   ls: (args) => (args.filter((word) => !isOption(word)).length > 1 ? 'ls of several files' : null),
+  od: () => 'od uses another output format',
   sed: (args) => (args.some((word) => /^-[nErsuz]*i./.test(word)) ? 'sed -i cannot keep a backup' : null),
+  split: () => 'split uses another output format',
 }
 
 /**
@@ -251,30 +254,15 @@ export const MISSING_TOOLS: readonly string[] = [
 ].flatMap((names) => names.split(' '))
 
 /** Messages of the sandbox about options it rejects, which GNU may know, and about other unsupported features. */
-const UNSUPPORTED_MESSAGES = [
-  /^\w+: (?:invalid option -- '|unrecognized option '|unknown predicate ').*$/m,
-  /^.*\b(?:not supported|not implemented|not allowed in sandboxed|not available in)\b.*$/im,
-  /^usage: paste .*$/m,
-  /^(?:head|tail): invalid number of (?:lines|bytes)$/m,
-  /^awk: .*out of bounds.*$/m,
-  /^awk: Unexpected token: PIPE.*$/m,
-  /^date: invalid date .*$/m,
-]
-
-/** Forms that the sandbox runs without an error, with another result than GNU. */
-const DIFFERENT_RESULTS: readonly { form: RegExp; why: string }[] = [
-  { form: /\bfind\b[^|;]*\s-size\s+[+-]?\d+[^c\d]/, why: 'find -size uses another unit' },
-  { form: /\bawk\b.*\blength\b(?!\s*\()/, why: 'awk length needs parentheses' },
-  { form: /(?:^|[|;&(]\s*)(?:od|split|diff)\s/, why: 'od, split and diff use another output format' },
-]
-
-/**
- * Returns the part of a command that the sandbox does not support, in one line; null if there is none.
- *
- * @param stderr complete error output of the command
- */
-function findUnsupported(command: string, stderr: string): string | null {
-  const messages = UNSUPPORTED_MESSAGES.map((message) => message.exec(stderr)?.[0])
-  const message = messages.find((found) => found !== undefined)
-  return message ?? DIFFERENT_RESULTS.find(({ form }) => form.test(command))?.why ?? null
-}
+const UNSUPPORTED_MESSAGES = new RegExp(
+  [
+    String.raw`^\w+: (?:invalid option -- '|unrecognized option '|unknown predicate ').*$`,
+    String.raw`^.*\b(?:not supported|not implemented|not allowed in sandboxed|not available in)\b.*$`,
+    '^usage: paste .*$',
+    '^(?:head|tail): invalid number of (?:lines|bytes)$',
+    '^awk: .*out of bounds.*$',
+    '^awk: Unexpected token: PIPE.*$',
+    '^date: invalid date .*$',
+  ].join('|'),
+  'im',
+)
