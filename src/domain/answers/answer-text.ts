@@ -17,8 +17,7 @@ export function answerFilter(): TextFilter {
   const clean = cleaningFilter()
   const code = codeRegions()
   let pending = ''
-  // The start of the answer is the start of a line.
-  let lookBehind = '\n'
+  let last = ''
 
   const filter = (text: string, isEnd: boolean): string => {
     pending += text
@@ -41,15 +40,13 @@ export function answerFilter(): TextFilter {
       const plain = marks || pending.slice(at).search(/[!<\]`~]|(?<=\n)|$/)
       show(pending.slice(at, at + plain), plain)
       if (plain > 0) continue
-      const replacement = REPLACEMENTS[pending.charAt(at)]?.(pending, at, lookBehind + output)
+      const replacement = REPLACEMENTS[pending.charAt(at)]?.(pending, at, (last + output).slice(-1))
       if (replacement === undefined) continue
       if (replacement.isOpen && !isEnd) break
-      // A removal must not join the text around it into new markup.
-      const joins = pending[at] === '!' && replacement.text !== '!' && (lookBehind + output).endsWith('!')
-      show(joins ? ` ${replacement.text}` : replacement.text, replacement.length)
+      show(replacement.text, replacement.length)
     }
     pending = pending.slice(at)
-    lookBehind = (lookBehind + output).slice(-LOOK_BACK_LENGTH)
+    last = (last + output).slice(-1)
     return output
   }
 
@@ -69,51 +66,24 @@ interface Replacement {
 const unchanged = (text: string): Replacement => ({ text, length: text.length })
 const undecided = (text: string, length = text.length): Replacement => ({ text, length, isOpen: true })
 
-/** Output kept for the look-behind, in code units. */
-const LOOK_BACK_LENGTH = 2_000
-
-/** The replacement rule of each character that can start markup, given its position and the output before it. */
-const REPLACEMENTS: Readonly<Record<string, (text: string, at: number, given: string) => Replacement>> = {
+/** The replacement rule of each character that can start markup, given its position and the character before it. */
+const REPLACEMENTS: Readonly<Record<string, (text: string, at: number, before: string) => Replacement>> = {
   '!': exclamation,
   ']': closingBracket,
   '<': openingAngle,
 }
 
-/** Turns an image into a link by removing the `!`; an image without text gets the text `image`. */
-function exclamation(text: string, at: number, given: string): Replacement {
-  if (/(?<!\\)(?:\\\\)*\\$/.test(given)) return unchanged('!')
-  const next = text[at + 1]
-  if (next === undefined) return undecided('!')
-  const image = next === '[' && isImage(text, at + 1)
-  if (image === 'undecided') return undecided('!')
-  if (!image) return unchanged('!')
-  return text[at + 2] === ']' ? { text: '[image', length: 2 } : { text: '', length: 1 }
-}
-
-/** Longest image text to wait for; a longer one counts as an image. */
-const ALT_MAX_LENGTH = 500
-
 /**
- * True when the bracket at `start`, after a `!`, begins an image: its closing bracket is followed by `(`. Inside code
- * or markup brackets need not match, so that case counts as an image.
+ * Turns an image into a link by removing the `!`, or by a space behind it if it may be punctuation; an image without
+ * text gets the text `image`.
  */
-function isImage(text: string, start: number): boolean | 'undecided' {
-  let depth = 0
-  for (let at = start; at < text.length; at += 1) {
-    if (at - start >= ALT_MAX_LENGTH) return true
-    const character = text[at]
-    if (character === '\\') at += 1
-    else if (character === '`' || character === '<') return true
-    else if (character === '[') depth += 1
-    else if (character === ']') {
-      depth -= 1
-      // The target of an inner link may contain brackets.
-      if (depth > 0 && text[at + 1] === '(') return true
-      if (depth > 0) continue
-      return at + 1 < text.length ? text[at + 1] === '(' : 'undecided'
-    }
-  }
-  return 'undecided'
+function exclamation(text: string, at: number, before: string): Replacement {
+  const [, bracket, next] = text.slice(at, at + 3)
+  if (bracket === undefined) return undecided('!')
+  if (bracket !== '[') return unchanged('!')
+  const link = next === ']' ? '[image' : '['
+  const replacement = { text: /[^\s([]/.test(before) ? `! ${link}` : link, length: 2 }
+  return next === undefined ? { ...replacement, isOpen: true } : replacement
 }
 
 /** Most white space allowed before the target of a link. */
