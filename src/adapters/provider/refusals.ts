@@ -53,10 +53,13 @@ const OPTIONAL_FIELDS: readonly string[] = [
 const SYSTEM_REFUSED =
   /\b(?:system|developer)\b(?:['"`\s]+\w+){0,2}['"`\s]+(?:roles?|messages?|instructions?|prompts?)\b|\broles?\b.*\b(?:system|developer)\b|\broles must alternate\b|\bonly user\b.*\broles?\b|\b(?:first|starts?|begins?)\b.*\buser\b|\bmessages\W{1,3}0\W{1,3}role\b/is
 
-/** Messages with calls and with their results, as a part; they are sent as text. */
+/**
+ * Messages with calls and with their results, as a part; they are sent as text. Templates may know no such messages, one
+ * call in each, or ids of one form, and a gateway may lose what a model requires back with its calls.
+ */
 export const CALL_MESSAGES = 'call_messages'
 const CALL_MESSAGES_REFUSED =
-  /\broles must alternate\b|\bonly user\b.*\broles?\b|\broles?\b.*\btool\b|\btool\b.*\broles?\b|\bmessages\W{1,3}\d+\W{1,3}role\b/is
+  /\broles must alternate\b|\bonly user\b.*\broles?\b|\broles?\b.*\btool\b|\btool\b.*\broles?\b|\bmessages\W{1,3}\d+\W{1,3}role\b|\btool[ _-]?calls?\b|\btool_call_ids?\b|\bfunction (?:call|response) (?:turn|parts?)\b|\bthought_?signature/is
 
 const TOOLS = /\btools?(?:\b|_|config|choice)|\bfunctions?(?:\b|_)/i
 const IS_UNSUPPORTED =
@@ -71,16 +74,22 @@ const IS_NO_REFUSAL =
 /** Names of parts of a field that errors name instead. */
 const ALIASES: Readonly<Record<string, string>> = { stream_options: 'stream_options|include_usage' }
 
+/** The status of an error in a stream. */
+const INVALID_STATUS = /"(?:code|status|status_code)":"?(?:400|422)\b/
+
 /** True if the provider found the request invalid, so that any part of it may be the cause. */
 export function isInvalidRequest(
   failed: Pick<FailedRound, 'code' | 'refusal'>,
-): failed is { code: 'http_400' | 'http_422'; refusal: string } {
-  return failed.refusal !== null && (failed.code === 'http_400' || failed.code === 'http_422')
+): failed is { code: FailedRound['code']; refusal: string } {
+  if (failed.refusal === null) return false
+  return (
+    /^http_4(?:00|22)$/.test(failed.code) || (failed.code === 'failed' && INVALID_STATUS.test(failed.refusal))
+  )
 }
 
 /**
  * The part to send a declined request without, or with its replacement; null if the error names none that it had.
- * Errors of other statuses, and in streams, count only for tools and the system message.
+ * Errors of other statuses count only for tools, calls and the system message.
  */
 export function refusedPart(
   failed: Pick<FailedRound, 'code' | 'refusal'>,
@@ -110,8 +119,9 @@ export function refusedPart(
   const member = SCHEMA_MEMBERS.find((each) => names(each) && schemas.includes(`"${each}":`))
   if (member !== undefined && isUnsupported) return member
   if (hasSystem(body) && SYSTEM_REFUSED.test(error)) return SYSTEM
+  if (IS_TOO_LONG.test(error) || IS_NO_REFUSAL.test(error)) return null
   if (hasField(body, 'tool_calls') && CALL_MESSAGES_REFUSED.test(error)) return CALL_MESSAGES
-  if (IS_TOO_LONG.test(error) || IS_NO_REFUSAL.test(error) || !TOOLS.test(error)) return null
+  if (!TOOLS.test(error)) return null
   if (hasTools) return isUnsupported ? 'tools' : null
   return isInvalid && hasField(body, 'tool_calls') ? NO_TOOLS : null
 }

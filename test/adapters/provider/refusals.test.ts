@@ -95,6 +95,11 @@ describe('a refused field is left out, and the tools stay', () => {
     )
   })
 
+  test('a field may be refused within the stream', async () => {
+    const error = `data: ${JSON.stringify({ error: { message: LOST.stored, code: 400 } })}\n\n`
+    expect(await survive(has('store'), { status: 200, error })).toMatchObject({ text: 'Hi' })
+  })
+
   test('a field is sent again if the request was refused without it too', async () => {
     let refuses = true
     const { url, requests } = await engine(() => refuses, { error: LOST.stored })
@@ -310,7 +315,12 @@ describe('calls with their results', () => {
     ],
     ["messages.4.role: Input should be 'system', 'user' or 'assistant'"],
     ["role 'tool' is not supported"],
-  ])('become text for an engine without such messages: %s', async (message, status = 400) => {
+    ['Tool call id was chatcmpl-tool-1 but must be a-z, A-Z, 0-9, with a length of 9.'],
+    ['This model only supports single tool-calls at once!'],
+    ['Cannot pass both content and thinking in an assistant message with tool calls!', 500],
+    ['Function call is missing a thought_signature in functionCall parts. This is required for tools.'],
+    ['Please ensure that function call turn comes immediately after a user turn'],
+  ])('become text for an engine that refuses such messages: %s', async (message, status = 400) => {
     const refuses = (body: Fields): boolean => rolesOf(body).includes('tool')
     const { url, requests } = await engine(refuses, { status, error: { error: { message } } })
     expect(outcome(await collectEvents(modelAt(url), turn({}))).text).toBe('Hi')
