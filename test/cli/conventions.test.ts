@@ -81,7 +81,7 @@ describe('a command line', () => {
       '--base-url "https://a.example/b" must be an address without a path',
     ],
     [['verify-archive', '--url', 'nowhere'], '--url "nowhere" must be'],
-    [['verify-archive', '--url', 'http://host?x=1'], 'without query or fragment'],
+    [['verify-archive', '--url', 'http://host?x=1'], 'without user, query or fragment'],
     [['verify-archive', '--sample', '0%'], '--sample "0%" must be '],
     [['verify-archive', '--since', '2026-02-30'], '--since "2026-02-30" must be '],
     [['verify-archive', '--jobs', '65'], '--jobs "65" must be '],

@@ -10,8 +10,9 @@ import { SECRETS, VARIABLES } from './variables.ts'
 /** Placeholder for secrets in output. */
 export const NOT_SHOWN = '(not shown)'
 
-/** URL parameters that are not secret; `endpoint` is itself a URL. */
+/** URL parameters that are not secret; `endpoint` is itself a URL, whose user part would be one. */
 const SHOWN_PARAMETERS: ReadonlySet<string> = new Set(['endpoint', 'region', 'tls'])
+const PLAIN_VALUE = /^(?:[\w.:/-]|%3a|%2f)+$/i
 
 /**
  * Masks secrets in a URL: the user part, and every parameter that is not known to be harmless. Other text is
@@ -33,18 +34,7 @@ function maskedParameter(parameter: string): string {
   const [, name = '', value] = /^([^=]*)(?:=(.*))?$/s.exec(parameter) ?? []
   if (value === undefined) return name === '' ? '' : NOT_SHOWN
   if (value === '') return parameter
-  const decoded = SHOWN_PARAMETERS.has(name) ? decodedOf(value) : null
-  if (decoded === null) return `${name}=${NOT_SHOWN}`
-  const masked = withoutSecrets(decoded)
-  return masked === decoded ? parameter : `${name}=${masked}`
-}
-
-function decodedOf(value: string): string | null {
-  try {
-    return decodeURIComponent(value)
-  } catch {
-    return null
-  }
+  return SHOWN_PARAMETERS.has(name) && PLAIN_VALUE.test(value) ? parameter : `${name}=${NOT_SHOWN}`
 }
 
 /** Origin of a value; both null: the environment. */
@@ -208,11 +198,11 @@ export function wholeFlag(flag: string, text: string, most: number): number {
 /**
  * Returns the base URL that `--url` gives, without a trailing slash.
  *
- * @throws Refusal `usage` if the text is not an http(s) URL without query and fragment
+ * @throws Refusal `usage` if the text is not an http(s) URL without user, query and fragment
  */
 export function hostFlag(text: string): string {
-  return flagValue('--url', text, 'an absolute http(s) URL without query or fragment', (url) =>
-    isHttpUrl(url) && !/[?#]/.test(url) ? url.replace(/\/+$/, '') : null,
+  return flagValue('--url', text, 'an absolute http(s) URL without user, query or fragment', (url) =>
+    isHttpUrl(url) && !/[?#@]/.test(url) ? url.replace(/\/+$/, '') : null,
   )
 }
 

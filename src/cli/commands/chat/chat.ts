@@ -2,14 +2,13 @@ import { addAbortSignal } from 'node:stream'
 import { text as readText } from 'node:stream/consumers'
 import { isItemKey } from '../../../domain/agent/conversation.ts'
 import type { LiveSort } from '../../../domain/feed/live-sort.ts'
-import { isHttpUrl } from '../../../domain/address.ts'
 import type { LastEvent, ServedConfig } from '../../../domain/agent/schema.ts'
 import type { ChatApi } from '../../container.ts'
 import { HOW_TO_REACH, Refusal } from '../../../domain/refusal.ts'
 import type { CommandContext } from '../../context.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { localUrl } from '../../settings/config.ts'
-import { flagValue } from '../../settings/environment.ts'
+import { flagValue, hostFlag } from '../../settings/environment.ts'
 import { fail } from '../../terminal.ts'
 import { replayNotes, showAnswer } from './show-turn.ts'
 import type { ChatContext } from './show-turn.ts'
@@ -88,10 +87,7 @@ async function chatWith(
 function checkFlags({ url, item, demo }: ChatFlags): void {
   if (demo && url !== undefined)
     throw new Refusal('usage', '--demo starts a private server; remove --url or --demo')
-  if (url !== undefined)
-    flagValue('--url', url, 'an absolute http(s) URL without user, query or fragment', (text) =>
-      isHttpUrl(text) && !/[?#]/.test(text) && new URL(text).username === '' ? text : null,
-    )
+  if (url !== undefined) hostFlag(url)
   if (item !== undefined)
     flagValue('--item', item, 'a save key such as hn-29387264', (key) => (isItemKey(key) ? key : null))
 }
