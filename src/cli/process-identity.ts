@@ -8,14 +8,14 @@ import type { LeaseHolder } from '../domain/lease.ts'
  * that another process of the same host can detect its death. Elsewhere the identity is null, and the lease of a
  * dead holder has to expire.
  */
-export function thisProcess(): LeaseHolder {
+function thisProcess(): LeaseHolder {
   return { name: `${hostname()} (process ${process.pid})`, process: identityOf(process.pid) }
 }
 
 export const THIS_RUN = { clock: Date.now, holder: thisProcess(), isDead: isDeadProcess }
 
 /** Returns true if a process of this boot and namespace is gone: no process has its PID and start time. */
-export function isDeadProcess(identity: string): boolean {
+function isDeadProcess(identity: string): boolean {
   const namespace = pidNamespace()
   const [pid] = identity.split('@', 1)
   return namespace !== null && identity.includes(`@${namespace}@`) && identityOf(Number(pid)) !== identity

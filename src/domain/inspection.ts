@@ -1,5 +1,4 @@
 import type { ClockCheck } from './clock-check.ts'
-import type { HeldLease } from './lease.ts'
 import type { Day, Instant } from './time.ts'
 import type { AuditRecord } from './year/finding.ts'
 
@@ -23,7 +22,6 @@ export interface LedgerFacts {
   recordedAt: Instant | null
   /** The newest gaps, at most thirty, the newest first. */
   gaps: { asOfDay: Day; reason: string }[]
-  lease: HeldLease | null
 }
 
 export interface FeedFacts {
@@ -37,7 +35,4 @@ export interface FeedFacts {
 
 export interface StateFacts {
   audit: Pick<AuditRecord, 'endedAt' | 'ok' | 'complete'> | null
-  /** Number of active keys of the chat. */
-  chatKeys: number
-  lease: HeldLease | null
 }

@@ -15,15 +15,6 @@ export interface LeaseHolder {
 export type LeaseGrant =
   { granted: true; token: string } | { granted: false; heldBy: string; since: Instant; until: Instant }
 
-/** A lease as stored. */
-export interface HeldLease {
-  holder: string
-  /** See {@link LeaseHolder}. */
-  process: string | null
-  takenAt: Instant
-  expiresAt: Instant
-}
-
 /** A lease kept in a store: one holder at a time. */
 export interface LeaseKeeper {
   /**

@@ -8,11 +8,10 @@ import type { DatabaseLocation } from '../../domain/refusal.ts'
 import { decodeUtf8 } from '../../domain/text.ts'
 import type { LedgerFacts } from '../../domain/inspection.ts'
 import type { AuditedContents, UnreadableRow } from '../../domain/year/ledger.ts'
-import { readLease } from '../sqlite/lease.ts'
 import { asJsonRows, decodeJsonRows, matchesColumn, selectJsonRows } from '../sqlite/rows.ts'
 import type { SqlReader } from '../sqlite/rows.ts'
 import { openReadOnlyCopy } from '../sqlite/read-only-copy.ts'
-import { entries, founding, lease, legacyPublications, toFoundingMark } from './schema.ts'
+import { entries, founding, legacyPublications, toFoundingMark } from './schema.ts'
 
 /**
  * Creates the auditor of a ledger. It does not change the database.
@@ -151,6 +150,5 @@ export async function ledgerFacts(reader: SqlReader): Promise<LedgerFacts> {
     recordedAt: typeof counts?.[1] === 'number' ? counts[1] : null,
     newest: newest ? { asOfDay: String(newest[0]), publishedAt: Number(newest[1]) } : null,
     gaps: gaps.map(([asOfDay, reason]) => ({ asOfDay: String(asOfDay), reason: String(reason) })),
-    lease: await readLease(reader, lease),
   }
 }

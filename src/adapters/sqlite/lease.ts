@@ -3,10 +3,10 @@ import { integer } from 'drizzle-orm/sqlite-core/columns/integer'
 import { text } from 'drizzle-orm/sqlite-core/columns/text'
 import { sqliteTable } from 'drizzle-orm/sqlite-core/table'
 import { getTableName } from 'drizzle-orm/table'
-import type { HeldLease, LeaseGrant, LeaseHolder, LeaseKeeper } from '../../domain/lease.ts'
+import type { LeaseGrant, LeaseHolder, LeaseKeeper } from '../../domain/lease.ts'
 import type { Database } from './database.ts'
 import { selectRows } from './rows.ts'
-import type { SqlReader, SqlTransaction } from './rows.ts'
+import type { SqlTransaction } from './rows.ts'
 
 type LeaseTable = ReturnType<typeof leaseTable>
 
@@ -55,14 +55,6 @@ async function takeLease(
     },
   ])
   return { granted: true, token }
-}
-
-/** Reads the lease of a store that is opened read-only; null if it is free. */
-export async function readLease(reader: SqlReader, lease: LeaseTable): Promise<HeldLease | null> {
-  const [held] = await selectRows(reader, lease, 'id')
-  if (held === undefined) return null
-  const { holder, process, takenAt, expiresAt } = held
-  return { holder, process, takenAt, expiresAt }
 }
 
 /** Defines the table of a lease, which has one row while the lease is held. */

@@ -6,8 +6,7 @@ import type { AuditRecord } from '../../domain/year/finding.ts'
 import type { Database } from '../sqlite/database.ts'
 import { selectRows } from '../sqlite/rows.ts'
 import type { SqlReader } from '../sqlite/rows.ts'
-import { readLease } from '../sqlite/lease.ts'
-import { audits, evaluationLease, jobs } from './schema.ts'
+import { audits, jobs } from './schema.ts'
 
 /** Creates the log of jobs on libSQL. */
 export function libsqlJobLog(database: Database): State['jobs'] {
@@ -88,10 +87,5 @@ const REMOVE_OLD = 'DELETE FROM audits WHERE id <= (SELECT max(id) FROM audits) 
 
 /** Reads the facts about the state for an operator. */
 export async function stateFacts(reader: SqlReader): Promise<StateFacts> {
-  const keys = await reader.execute('SELECT count(*) FROM chat_keys WHERE revoked_at IS NULL')
-  return {
-    audit: await newestAudit(reader),
-    chatKeys: Number(keys.rows[0]?.[0]),
-    lease: await readLease(reader, evaluationLease),
-  }
+  return { audit: await newestAudit(reader) }
 }

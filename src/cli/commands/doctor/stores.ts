@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { describeClockProblem, stopsPublishing } from '../../../domain/clock-check.ts'
 import { LATE_AFTER_MS, lastDueDay } from '../../../domain/job-run.ts'
-import type { HeldLease } from '../../../domain/lease.ts'
 import { isFresh } from '../../../domain/models/shortlist.ts'
 import type { StoredRun } from '../../../domain/models/schema.ts'
 import { proveRun } from '../../../domain/models/stored-run.ts'
@@ -14,7 +13,6 @@ import type { Container } from '../../container.ts'
 import { isInDataDir } from '../../data-folder.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { STATE_IS_CREATED_BY } from '../../job-records.ts'
-import { isDeadProcess } from '../../process-identity.ts'
 import { counted } from '../../terminal.ts'
 import { findingsOf, found, note, ok, orProblem, problem, warning } from './check.ts'
 import type { Checks, Check, Judgement } from './check.ts'
@@ -54,7 +52,6 @@ export const LEDGER_CHECKS: Checks<LedgerFacts> = {
       EXIT.failed,
     )
   },
-  'publisher.lease': ({ lease }, now) => judgeLease(lease, now),
 }
 
 export const FEED_CHECKS: Checks<FeedFacts> = {
@@ -94,20 +91,6 @@ export const STATE_CHECKS: Checks<StateFacts> = {
       ? warning(`the last audit is of ${at}`, 'run dash verify-archive, and check its timer')
       : ok(`the audit of ${at} found no damage`)
   },
-  'chat.keys': ({ chatKeys }) =>
-    chatKeys === 0 ? [] : ok(`${counted(chatKeys, 'active key')} of the chat; dash chat-key list shows them`),
-  'evaluation.lease': ({ lease }, now) => judgeLease(lease, now),
-}
-
-function judgeLease(lease: HeldLease | null, now: Instant): Judgement[] {
-  if (lease === null) return []
-  const { holder, process, takenAt, expiresAt } = lease
-  const since = `${holder} since ${formatInstant(takenAt)}`
-  const next = 'the next run takes over at once'
-  if (process !== null && isDeadProcess(process))
-    return [note(`${since}, whose process has ended: its run was interrupted`, next)]
-  if (expiresAt <= now) return [note(`${since}, whose lease has expired: its run was interrupted`, next)]
-  return [ok(`held by ${since}, until ${formatInstant(expiresAt)} at the latest`)]
 }
 
 /** @param run null: the built-in seed is served */

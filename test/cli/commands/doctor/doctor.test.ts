@@ -13,7 +13,6 @@ import {
   LEDGER_CHECKS,
   STATE_CHECKS,
 } from '../../../../src/cli/commands/doctor/stores.ts'
-import { thisProcess } from '../../../../src/cli/process-identity.ts'
 import { formatInstant } from '../../../../src/domain/time.ts'
 import type { LedgerFacts } from '../../../../src/domain/inspection.ts'
 
@@ -25,7 +24,6 @@ const LEDGER: LedgerFacts = {
   newest: { asOfDay: '2026-03-01', publishedAt: NOW - 12 * HOUR },
   recordedAt: NOW - 12 * HOUR,
   gaps: [],
-  lease: null,
 }
 
 /** Returns `<check> <verdict>` of every finding about a ledger. */
@@ -52,22 +50,6 @@ describe('publications', () => {
 
   test('publications later than the clock are a problem of the clock', () => {
     expect(ledgerVerdicts({ recordedAt: NOW + 1 })).toContain('clock.ledger problem')
-  })
-})
-
-describe('a lease', () => {
-  const detailOf = (expiresAt: number, process: string | null): string => {
-    const lease = { holder: 'host (process 7)', process, takenAt: NOW - HOUR, expiresAt }
-    return findingsOf(LEDGER_CHECKS, { ...LEDGER, lease }, NOW).at(-1)?.detail ?? ''
-  }
-
-  test('a lease is reported with its holder, and with its death or expiry', () => {
-    expect(detailOf(NOW + HOUR, '7@boot')).toContain(
-      'held by host (process 7) since 2026-03-02T11:00:00.000Z',
-    )
-    // A different start time means another process with the same number.
-    expect(detailOf(NOW + HOUR, `${thisProcess().process}0`)).toContain('process has ended')
-    expect(detailOf(NOW, '7@boot')).toContain('lease has expired')
   })
 })
 
@@ -101,7 +83,7 @@ test.each([
   [{ endedAt: NOW - HOUR, ok: true, complete: false }, 'warning', 0],
   [{ endedAt: NOW - HOUR, ok: false, complete: true }, 'problem', 65],
 ])('the last audit %o is a %s', (audit, verdict, exitCode) => {
-  const findings = findingsOf(STATE_CHECKS, { audit, chatKeys: 0, lease: null }, NOW)
+  const findings = findingsOf(STATE_CHECKS, { audit }, NOW)
   expect(findings.map((each) => each.verdict)).toEqual([verdict])
   expect(exitCodeOfFindings(findings)).toBe(exitCode)
 })
