@@ -223,7 +223,7 @@ function decideByHeaders({ fromProvider, limit, status, resetInMs }: ErrorContex
   return daily ? 'account_daily' : 'account_minute'
 }
 
-const TIMEOUTS: readonly number[] = [408, 504, 524]
+const TIMEOUTS: ReadonlySet<number> = new Set([408, 504, 524])
 
 /** Class of a provider's status, which describes its model; others are `provider_down`. */
 const PROVIDER_STATUS_CLASSES: Readonly<Record<number, ResponseClass>> = {
@@ -247,7 +247,7 @@ const SERVICE_STATUS_CLASSES: Readonly<Record<number, ResponseClass>> = {
 }
 
 function decideByStatus({ fromProvider, status, readable, retryAt }: ErrorContext): Decision {
-  if (TIMEOUTS.includes(status)) return 'timeout'
+  if (TIMEOUTS.has(status)) return 'timeout'
   if (fromProvider) return PROVIDER_STATUS_CLASSES[status] ?? 'provider_down'
   if (status === 402 && retryAt !== null) return 'account_busy'
   const known = SERVICE_STATUS_CLASSES[status] ?? (status >= 500 ? 'provider_down' : undefined)
@@ -264,5 +264,5 @@ function decideByStatus({ fromProvider, status, readable, retryAt }: ErrorContex
  */
 function decideWithin200({ fromProvider, status }: ErrorContext): Decision {
   if (status === 429) return fromProvider ? 'model_rate_limit' : { maybe: 'account_minute' }
-  return TIMEOUTS.includes(status) ? 'timeout' : 'provider_down'
+  return TIMEOUTS.has(status) ? 'timeout' : 'provider_down'
 }

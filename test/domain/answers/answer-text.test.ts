@@ -13,10 +13,16 @@ function targetsOf(text: string): { images: string[]; links: string[]; markup: s
   const found = { images: [] as string[], links: [] as string[], markup: [] as string[] }
   void marked.walkTokens(marked.lexer(text), (token) => {
     if (token.type === 'image') found.images.push(String(token['href']))
-    if (token.type === 'link' && token.raw !== token['text']) found.links.push(String(token['href']))
+    if (token.type === 'link' && !isPlainAddress(token.raw, String(token['text'])))
+      found.links.push(String(token['href']))
     if (token.type === 'html') found.markup.push(token.raw)
   })
   return found
+}
+
+/** True for an address that a reader links without a mark, or a mail address between angle brackets. */
+function isPlainAddress(raw: string, text: string): boolean {
+  return raw === text || (raw === `<${text}>` && /^[^:]+@/.test(text))
 }
 
 /** Pieces of which hostile Markdown is made. */
