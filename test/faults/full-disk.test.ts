@@ -95,6 +95,7 @@ test('a publish on a full disk fails with 74 and leaves no partial result; with 
     74,
     { outcome: 'failed', attempt: 1, sha256: null },
   ])
+  expect(full.stderr).toContain('error: the disk is full; free some space')
   expect(await audit(data, day)).toMatchObject({ sound: true, publications: [], gaps: [], attempts: 1 })
   rmSync(ballast)
   const next = await dash(['publish-year', '--once', '--json', '--data-dir', data])

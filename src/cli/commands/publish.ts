@@ -40,7 +40,8 @@ export async function publishYearCommand(
       const result = await publishYear(ports, { ...flags, recordGaps, retryDelayMs: seconds * 1000, signal })
       const { outcome, reason } = result.report
       const isWrong = outcome === 'failed' || outcome === 'gap' || result.cause !== null
-      if (isWrong) terminal.error(reason ?? 'failed')
+      const isFault = outcome === 'failed' && result.cause !== null
+      if (isWrong) terminal.error(isFault ? describeError(result.cause) : (reason ?? 'failed'))
       terminal.result(result.report, escaped(summary(result.report)))
       return exitCode(result, signal)
     } catch (error) {

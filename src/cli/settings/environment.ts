@@ -111,8 +111,10 @@ export function examineEnvironment(
   for (const { path, message } of parsed.error?.issues ?? []) {
     const name = path.join('.')
     const isSecret = SECRETS.some((secret) => secret === name)
-    const shown = isSecret ? NOT_SHOWN : withoutSecrets(JSON.stringify(values[name] ?? ''))
-    const origin = originOf(name)
+    const file = name in secrets ? `${name}_FILE` : null
+    const secret = file === null ? NOT_SHOWN : `${NOT_SHOWN} from ${file}=${JSON.stringify(values[file])}`
+    const shown = isSecret ? secret : withoutSecrets(JSON.stringify(values[name] ?? ''))
+    const origin = originOf(file ?? name)
     const isUsage = origin.flag !== null
     problems.push({ message: `${settingLabel(name, origin, shown)} ${message}`, isUsage })
   }

@@ -11,7 +11,7 @@ import type { OriginOf } from './environment.ts'
 import { SETTING_FLAGS } from './flags.ts'
 import type { ConfigFlags } from './flags.ts'
 import type { Terminal } from '../terminal.ts'
-import { unknownNames } from './variables.ts'
+import { SECRETS, unknownNames } from './variables.ts'
 
 /**
  * Reads flags, environment and env file into one configuration.
@@ -49,13 +49,21 @@ export function gatherSettings(
   const { values, originOf } = flagSettings(flags)
   const dotenv = file === null ? null : dotenvPath(flags.dotenv, cwd)
   return {
-    values: { ...file, ...env, ...values },
+    values: { ...withoutOverridden(file ?? {}, env), ...env, ...values },
     originOf: (name) => ({
       ...originOf(name),
       file: name in values || env[name] !== undefined || file?.[name] === undefined ? null : dotenv,
     }),
     dotenv,
   }
+}
+
+/** An env file without the secrets that the environment gives in their other form: `NAME` or `NAME_FILE`. */
+function withoutOverridden(file: NodeJS.Dict<string>, env: NodeJS.ProcessEnv): NodeJS.Dict<string> {
+  const forms = SECRETS.map((name) => [name, `${name}_FILE`])
+  const isOverridden = (name: string): boolean =>
+    forms.some((pair) => pair.includes(name) && pair.some((form) => form !== name && env[form]))
+  return Object.fromEntries(Object.entries(file).filter(([name]) => !isOverridden(name)))
 }
 
 /** Names the `DASH_` variables that do not exist, such as misspelt ones, on standard error. */
