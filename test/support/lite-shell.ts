@@ -74,7 +74,6 @@ async function resultOf(folder: string): Promise<ShellRun> {
     outcome: 'ran',
     stdout: await readFile(join(folder, 'stdout'), 'utf8'),
     stderr: await readFile(join(folder, 'stderr'), 'utf8'),
-    exitCode: null,
     files: new Map(files),
     reason: null,
     missingTools: [],

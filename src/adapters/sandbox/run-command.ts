@@ -97,22 +97,21 @@ async function execute(
   bash.registerTransformPlugin(loopsOverArguments)
   const result = await bash.exec(command, { rawScript: true })
   const run =
-    sleptMs > limits.timeMs ? failedRun('timeout', 'slept too long') : await toShellRun(bash, result, limits)
+    sleptMs > limits.timeMs ? failedRun('limit', 'slept too long') : await toShellRun(bash, result, limits)
   return { run: { ...run, missingTools: [...missingTools] }, unsupported: unsupportedForms[0] ?? null }
 }
 
 async function toShellRun(bash: Bash, result: BashExecResult, limits: ShellLimits): Promise<ShellRun> {
   const { stdout, stderr, exitCode } = result
   const limit = exitCode === 126 || exitCode === 124 ? LIMIT.exec(stderr)?.[0] : undefined
-  if (limit !== undefined)
-    return failedRun(/output|length|bytes/.test(limit) ? 'too-much-output' : 'timeout', limit)
+  if (limit !== undefined) return failedRun('limit', limit)
   const syntax = exitCode === 2 ? SYNTAX.exec(stderr)?.[0] : undefined
   const unknown = exitCode === 127 ? /^bash: .*: command not found$/m.exec(stderr)?.[0] : undefined
   if (syntax ?? unknown) return failedRun('not-executable', syntax ?? unknown ?? '')
   const files = await readFiles(bash, limits.outputBytes)
   if (files === null || stdout.length + stderr.length > limits.outputBytes)
-    return failedRun('too-much-output', `more than ${limits.outputBytes} bytes`)
-  return { outcome: 'ran', stdout, stderr, exitCode, files, reason: null, missingTools: [] }
+    return failedRun('limit', `more than ${limits.outputBytes} bytes`)
+  return { outcome: 'ran', stdout, stderr, files, reason: null, missingTools: [] }
 }
 
 /** Matches the sandbox's message about an exceeded limit. */

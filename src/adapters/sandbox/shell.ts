@@ -34,7 +34,7 @@ export function memoryShell(): Shell {
   const run = async (request: SandboxRequest): Promise<ShellRun> => {
     try {
       const result = (await sandbox.request(request, request.limits.timeMs + GRACE_MS)) as ShellRun
-      if (result.outcome === 'timeout' || result.outcome === 'too-much-output') await sandbox.end()
+      if (result.outcome === 'limit') await sandbox.end()
       return result
     } catch (error) {
       if (error instanceof ProcessFailure) return runOf(error)
@@ -65,9 +65,7 @@ function permissionFlags(): string[] {
 
 /** A crash is not the command's failure, but full memory and an endless step are. */
 function runOf({ message, isLate, signal }: ProcessFailure): ShellRun {
-  if (isLate) return failedRun('timeout', message)
   // Node ends with SIGABRT (134 behind a wrapper) when the heap is full.
-  return signal === 'SIGABRT'
-    ? failedRun('too-much-output', 'out of memory')
-    : failedRun('unsupported', message)
+  const limit = isLate ? message : signal === 'SIGABRT' ? 'out of memory' : null
+  return limit === null ? failedRun('unsupported', message) : failedRun('limit', limit)
 }

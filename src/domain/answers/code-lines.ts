@@ -1,17 +1,4 @@
 /**
- * Finds the lines of code in Markdown: fences and indented code, also in lists and block quotes, by the rules of
- * CommonMark. A line is classified as soon as its beginning is known.
- */
-export interface CodeLines {
-  /**
-   * Classifies the line at whose start a text begins.
-   *
-   * @param isBracketOpen true if a bracket at the start of an earlier line could begin a definition that includes code
-   */
-  classify(rest: string, isEnd: boolean, isBracketOpen: boolean): LineKind
-}
-
-/**
  * `text` continues a paragraph; `block` begins a block. From `unknown` on, readers may disagree
  * about what is code.
  */
@@ -37,7 +24,14 @@ const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/s
 /** Indentation of code, in columns. */
 const CODE_INDENT = ' '.repeat(4)
 
-export function codeLines(): CodeLines {
+/**
+ * Finds the lines of code in Markdown: fences and indented code, also in lists and block quotes, by the rules of
+ * CommonMark. A line is classified as soon as its beginning is known.
+ *
+ * @returns classifies the line at whose start `rest` begins; `isBracketOpen` if a bracket at the start of an earlier line
+ *   could begin a definition that includes code
+ */
+export function codeLines(): (rest: string, isEnd: boolean, isBracketOpen: boolean) => LineKind {
   let containers: readonly Container[] = []
   let fence: Fence | null = null
   let isInParagraph = false
@@ -154,27 +148,25 @@ export function codeLines(): CodeLines {
     return leave('block', true)
   }
 
-  return {
-    classify(rest, isEnd, isBracketOpen) {
-      const end = rest.indexOf('\n')
-      const whole = end === -1 ? rest : rest.slice(0, end)
-      const [beginning = ''] = BEGINNING.exec(whole) ?? []
-      const isWhole = end !== -1 || isEnd
-      const isDecided =
-        isWhole || (beginning.length < whole.length && (fence !== null || !/[`~]/.test(beginning)))
-      if (!isDecided) return whole.length > LINE_MAX_LENGTH ? 'unknown' : 'undecided'
-      const line = whole
-        .replace(/^[ \t]*$/, '')
-        .replace(/^\t+/, (tabs) => CODE_INDENT.repeat(tabs.length))
-        .replace(/^( *[-+*])\t/, '$1   ')
-      // Readers count the columns of other tabs differently.
-      if (fence === null && /^[ >*+\-\d.)]*\t/.test(line)) isDoubtful = true
-      const place = enter(line)
-      if (/^[ \t]*$/.test(place.rest)) return emptyLine(place.entered)
-      if (fence !== null) return lineOfFence(fence, place.rest, place.entered)
-      const kind = otherLine(line, place, isBracketOpen)
-      return kind === 'block' && isDoubtful ? 'text' : kind
-    },
+  return (rest, isEnd, isBracketOpen) => {
+    const end = rest.indexOf('\n')
+    const whole = end === -1 ? rest : rest.slice(0, end)
+    const [beginning = ''] = BEGINNING.exec(whole) ?? []
+    const isWhole = end !== -1 || isEnd
+    const isDecided =
+      isWhole || (beginning.length < whole.length && (fence !== null || !/[`~]/.test(beginning)))
+    if (!isDecided) return whole.length > LINE_MAX_LENGTH ? 'unknown' : 'undecided'
+    const line = whole
+      .replace(/^[ \t]*$/, '')
+      .replace(/^\t+/, (tabs) => CODE_INDENT.repeat(tabs.length))
+      .replace(/^( *[-+*])\t/, '$1   ')
+    // Readers count the columns of other tabs differently.
+    if (fence === null && /^[ >*+\-\d.)]*\t/.test(line)) isDoubtful = true
+    const place = enter(line)
+    if (/^[ \t]*$/.test(place.rest)) return emptyLine(place.entered)
+    if (fence !== null) return lineOfFence(fence, place.rest, place.entered)
+    const kind = otherLine(line, place, isBracketOpen)
+    return kind === 'block' && isDoubtful ? 'text' : kind
   }
 }
 

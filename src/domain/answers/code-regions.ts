@@ -22,7 +22,7 @@ const SPAN = '\u0000'
 const PLAIN_MARK = '\u0001'
 
 export function codeRegions(): CodeRegions {
-  const lines = codeLines()
+  const classify = codeLines()
   /** False once readers may disagree about what is code. */
   let isAgreed = true
   let line: 'start' | 'code' | 'text' = 'start'
@@ -75,7 +75,7 @@ export function codeRegions(): CodeRegions {
       const rest = text.slice(at)
       if (!isAgreed || rest === '') return null
       if (line === 'start') {
-        const kind = lines.classify(rest, isEnd, isBracketOpen())
+        const kind = classify(rest, isEnd, isBracketOpen())
         if (kind === 'undecided') return kind
         if (kind === 'unknown') {
           isAgreed = false

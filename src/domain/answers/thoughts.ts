@@ -1,3 +1,4 @@
+import type { TextFilter } from './answer-text.ts'
 import {
   ALL_MARKS,
   CLOSING_LINE,
@@ -15,12 +16,8 @@ import {
  * Within thoughts the first closing mark counts that is not between backquotes.
  */
 
-/** A streaming filter that removes thoughts. The result does not depend on where the text is split into chunks. */
-export interface ThoughtFilter {
-  /** Returns the text of the answer so far; keeps back what may belong to thoughts. */
-  push(chunk: string): string
-  /** Returns the remaining text. */
-  end(): string
+/** A filter that removes thoughts, and keeps back what may belong to them. */
+export interface ThoughtFilter extends TextFilter {
   /** True if the text returned so far turned out to be thoughts. */
   readonly hasLeaked: boolean
 }

@@ -1,5 +1,7 @@
+import { z } from 'zod'
 import { addDays } from '../time.ts'
 import type { Day } from '../time.ts'
+import { dayField } from '../wire-format.ts'
 import { UNRANKED_REASONS } from './catalogue.ts'
 import { describeMove } from './recommend.ts'
 import type { ScoredModel } from './recommend.ts'
@@ -13,29 +15,21 @@ export type ComparedRun = Pick<StoredRun, 'rankingVersion' | 'updatedAt' | 'reje
   models: readonly ScoredModel[]
 }
 
-export const CHANGE_KINDS = ['primary_changed', 'model_gone', 'model_new'] as const
-
 /** One change of the ranking. */
-export interface ModelChange {
-  kind: (typeof CHANGE_KINDS)[number]
-  /** Id of the new primary, of the model that went, or of the model that came. */
-  model: string
-  name: string
-  /** Rank in the later run; null for a model that went. */
-  rank: number | null
-  /** Rank in the earlier run; null for a model that came. */
-  previousRank: number | null
-  /** Id of the primary before; null unless the primary changed. */
-  previousPrimary: string | null
-  /** One sentence. */
-  reason: string
-}
+export const modelChangeSchema = z.object({
+  kind: z.enum(['primary_changed', 'model_gone', 'model_new']),
+  model: z.string().describe('id of the new primary, of the model that went, or of the model that came'),
+  name: z.string(),
+  rank: z.int().nullable().describe('null for a model that went'),
+  previousRank: z.int().nullable().describe('null for a model that came'),
+  previousPrimary: z.string().nullable().describe('null unless the primary changed'),
+  reason: z.string(),
+})
+export type ModelChange = z.infer<typeof modelChangeSchema>
 
 /** Consecutive UTC days without a stored evaluation. */
-export interface MissedDays {
-  firstDay: Day
-  lastDay: Day
-}
+export const missedDaysSchema = z.object({ firstDay: dayField, lastDay: dayField })
+export type MissedDays = z.infer<typeof missedDaysSchema>
 
 /** The changes between two consecutive readable runs, and what is unknown about the time between them. */
 export interface RunStep {

@@ -32,14 +32,9 @@ export function sealRun(run: StoredRun): Uint8Array {
  * @throws Refusal `storage_damaged` for any other bytes
  */
 export function proveRun(bytes: Uint8Array): StoredRun {
-  const text = decodeUtf8(bytes)
-  if (text === null) throw damaged('is not UTF-8')
-  const [, digest, inner] = SEALED.exec(text) ?? []
-  if (inner === undefined) throw damaged('has no seal')
+  const [, digest, inner = ''] = SEALED.exec(decodeUtf8(bytes) ?? '') ?? []
   if (sha256Hex(inner) !== digest) throw damaged('does not match its digest')
-  const run = parseJson(inner)
-  if (run === undefined) throw damaged('is not JSON')
-  const { data, error } = storedRunSchema.safeParse(run)
+  const { data, error } = storedRunSchema.safeParse(parseJson(inner))
   if (error) throw damaged(`has an unexpected format at ${error.issues[0]?.path.join('.') ?? ''}`, error)
   const inconsistency = inconsistencyOf(data)
   if (inconsistency !== null) throw damaged(`is inconsistent: ${inconsistency}`)

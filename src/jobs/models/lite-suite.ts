@@ -27,7 +27,6 @@ import type { Day } from '../../domain/time.ts'
 export function makeLiteSuite(day: Day, shell: Shell): LiteSuite {
   const items = drawItems(day)
   return {
-    day,
     prompts: items.prompts,
     async grade(kind, response) {
       if (kind === 'tool') return [taskResult('task_files_lite', day, gradeFiles(items.files, response))]

@@ -1,8 +1,12 @@
 import { z } from 'zod'
 import pLimit from 'p-limit'
-import { CHANGE_KINDS, runSteps, compareVersions } from '../../domain/models/changes.ts'
+import {
+  compareVersions,
+  missedDaysSchema,
+  modelChangeSchema,
+  runSteps,
+} from '../../domain/models/changes.ts'
 import type { MissedDays, ModelChange, RunStep } from '../../domain/models/changes.ts'
-import { dayField } from '../../domain/wire-format.ts'
 import { RANKING_VERSION } from '../../domain/models/schema.ts'
 import type { RankedModel, StoredRun } from '../../domain/models/schema.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
@@ -112,21 +116,12 @@ export function modelChangesRoute({ runs, recommendation, host }: ModelChangesPo
   return publishedRoute(modelChangesContract, readChanges)
 }
 
-const missedDays = z
-  .array(z.object({ firstDay: dayField, lastDay: dayField }))
-  .describe('UTC days without a stored evaluation')
+const missedDays = z.array(missedDaysSchema).describe('UTC days without a stored evaluation')
 const unreadable = z.array(z.string()).describe('ranking versions whose stored run is missing or damaged')
 
 const FACTS = z.object({ updatedAt: z.iso.datetime(), missedDays, unreadable })
 
-const ENTRY_FACTS = z.object({
-  kind: z.enum(CHANGE_KINDS),
-  model: z.string().describe('id of the new primary, of the model that went, or of the model that came'),
-  name: z.string(),
-  rank: z.int().nullable().describe('null for a model that went'),
-  previousRank: z.int().nullable().describe('null for a model that came'),
-  previousPrimary: z.string().nullable().describe('null unless the primary changed'),
-  reason: z.string(),
+const ENTRY_FACTS = modelChangeSchema.extend({
   rankingVersion: z.string(),
   previousVersion: z.string().describe('ranking version that this one is compared with'),
   missedDays,

@@ -138,7 +138,6 @@ export const COMMON = {
   refusals: REFUSALS,
 } as const
 
-/** `GET /api/free-llm/recommendation` (docs/free-models.md). */
 const recommendationContract: FreeModelContract = {
   ...COMMON,
   successHeaders: {
@@ -158,7 +157,6 @@ const recommendationContract: FreeModelContract = {
   successDescription: 'The recommendation',
 }
 
-/** `GET /api/free-llm/top-models` (docs/free-models.md). */
 export const topModelsContract: Contract<FreeModelsRefusal> = {
   ...COMMON,
   path: '/api/free-llm/top-models',
@@ -174,10 +172,8 @@ export const topModelsContract: Contract<FreeModelsRefusal> = {
   refusals: SHORTLIST_REFUSALS,
 }
 
-/** `GET /api/free-llm/top-models.csv` (docs/free-models.md). */
 export const topModelsCsvContract = csvContract(topModelsContract)
 
-/** `GET /api/free-llm/health` (docs/free-models.md). */
 const freeModelsHealthContract: FreeModelContract = {
   ...COMMON,
   path: '/api/free-llm/health',
@@ -188,7 +184,6 @@ const freeModelsHealthContract: FreeModelContract = {
   successDescription: 'Freshness',
 }
 
-/** `GET /api/status/free-llm` (docs/free-models.md). */
 export const freeModelsStatusContract: FreeModelContract = {
   ...COMMON,
   path: '/api/status/free-llm',
@@ -210,7 +205,6 @@ const badgeSchema = z
   })
   .meta({ id: 'FreeModelBadge' })
 
-/** `GET /badge/free-model.json` (docs/free-models.md). */
 const badgeContract: FreeModelContract = {
   ...COMMON,
   path: '/badge/free-model.json',

@@ -12,7 +12,6 @@ const LIVING = new AbortController().signal
 const CALL: ChatCall = {
   model: 'example/model-1:free',
   prompt: {
-    kind: 'tool',
     messages: [{ role: 'user', content: 'write a file' }],
     tools: [{ name: 'write_file', description: 'writes', parameters: { type: 'object' } }],
     maxTokens: 900,

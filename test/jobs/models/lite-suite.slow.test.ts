@@ -16,10 +16,7 @@ test('a suite gives its own solutions all points and worthless responses none, o
   for (let index = 0; index < 12; index += 1) {
     const day = addDays('2026-11-01', index)
     const suite = makeLiteSuite(day, shell)
-    expect(suite).toMatchObject({
-      day,
-      prompts: { tool: { kind: 'tool' }, text: { kind: 'text', tools: [] } },
-    })
+    expect(suite.prompts.text.tools).toEqual([])
     const items = drawItems(day)
     const solved = solutions(items)
     for (const [kind, responses] of Object.entries(worthlessResponses(items)))

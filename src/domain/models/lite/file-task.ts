@@ -41,7 +41,7 @@ export function drawFiles(draw: Draw): FilesItem {
   const content = `Write these ${FILES} files with the tool ${WRITE_FILE}, one call for each file. Use the paths exactly as given. Do not print the files in your answer.\n\n${list}`
   const messages = [{ role: 'user' as const, content }]
   return {
-    prompt: { kind: 'tool', messages, tools: [WRITE_FILE_TOOL], maxTokens: MAX_TOKENS },
+    prompt: { messages, tools: [WRITE_FILE_TOOL], maxTokens: MAX_TOKENS },
     requested,
   }
 }

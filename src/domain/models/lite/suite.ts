@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { firstCodePoints } from '../../text.ts'
 import type { Day } from '../../time.ts'
 
 /** Name of the suite; also part of every day's seed. */
@@ -10,7 +9,6 @@ export type LiteKind = 'tool' | 'text'
 
 /** One chat request, without model and routing. */
 export interface LitePrompt {
-  kind: LiteKind
   messages: readonly { role: 'system' | 'user'; content: string }[]
   /** `parameters` is JSON Schema draft 7; empty for kind `text`. */
   tools: readonly { name: string; description: string; parameters: Record<string, unknown> }[]
@@ -27,9 +25,8 @@ export interface ModelResponse {
   finishReason: string | null
 }
 
-/** The suite of a UTC day, verified by its own solutions before use. */
+/** The suite of a UTC day. */
 export interface LiteSuite {
-  day: Day
   prompts: Record<LiteKind, LitePrompt>
   /** Grades the tasks of a prompt: the files task, or the shell command and the clock. */
   grade(kind: LiteKind, response: ModelResponse): Promise<TaskResult[]>
@@ -97,14 +94,6 @@ export function unansweredTasks(kind: LiteKind, day: Day, details: Record<string
   return TASKS_OF[kind].map((id) => taskResult(id, day, { points: 0, details, isVoid: true }))
 }
 
-/** Longest excerpt of a model's text, in code points. */
-const KEPT_CODE_POINTS = 200
-
-/** The beginning of a text, cut between code points, with lone surrogates replaced. */
-export function cutText(text: string): string {
-  return firstCodePoints(text.toWellFormed(), KEPT_CODE_POINTS)
-}
-
 /** Content by path: relative, with `/`. A map, because a model chooses names like `__proto__`. */
 export type ShellFiles = ReadonlyMap<string, string>
 
@@ -117,17 +106,15 @@ export interface ShellLimits {
 
 /**
  * Outcome of a command. `not-executable`: no shell would run it (syntax error or unknown command). `unsupported`: a real
- * shell might run it, but the sandbox cannot.
+ * shell might run it, but the sandbox cannot. `limit`: it reached a limit of time or size.
  */
-export type ShellOutcome = 'ran' | 'not-executable' | 'unsupported' | 'timeout' | 'too-much-output'
+export type ShellOutcome = 'ran' | 'not-executable' | 'unsupported' | 'limit'
 
 export interface ShellRun {
   outcome: ShellOutcome
   /** Empty unless `ran`. */
   stdout: string
   stderr: string
-  /** null unless `ran`. */
-  exitCode: number | null
   /** Every regular file below the working folder afterwards; empty unless `ran`. */
   files: ShellFiles
   /** Reason why the command did not run to its end, in one line; null for `ran`. */
@@ -145,6 +132,6 @@ export function failedRun(
   reason: string,
   missingTools: readonly string[] = [],
 ): ShellRun {
-  const nothing = { stdout: '', stderr: '', exitCode: null, files: new Map<string, string>() }
+  const nothing = { stdout: '', stderr: '', files: new Map<string, string>() }
   return { outcome, ...nothing, reason: reason.slice(0, REASON_MAX_LENGTH), missingTools }
 }

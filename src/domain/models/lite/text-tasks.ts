@@ -1,7 +1,8 @@
+import { firstCodePoints } from '../../text.ts'
 import type { Draw } from './draw.ts'
 import { SHELL_CASES } from './shell-jobs.ts'
 import type { ShellCase, ShellCaseName, ShellJob } from './shell-jobs.ts'
-import { cutText, sumPoints } from './suite.ts'
+import { sumPoints } from './suite.ts'
 import type { Grade, LitePrompt, ShellFiles, ShellLimits, ShellRun } from './suite.ts'
 import { RESPONSE_FORMAT } from './text-response.ts'
 
@@ -39,7 +40,7 @@ ${job.task} The one command line must do this for any files of this form, spaces
 Task 2: a clock. ${clock.task}
 
 ${RESPONSE_FORMAT}`
-  return { kind: 'text', messages: [{ role: 'user', content }], tools: [], maxTokens: MAX_TOKENS }
+  return { messages: [{ role: 'user', content }], tools: [], maxTokens: MAX_TOKENS }
 }
 
 /**
@@ -69,11 +70,16 @@ export function gradeShell(job: ShellJob, command: string | null, runs: ShellRun
       ? Math.floor((2 * ALL_POINTS * sumPoints(judged, POINTS) + maxPoints) / (2 * maxPoints))
       : 0,
     details: {
-      command: cutText(command),
+      command: excerpt(command),
       ...Object.fromEntries(decided),
-      ...(unsupported ? { sandboxUnsupported: cutText(unsupported.reason ?? '') } : {}),
+      ...(unsupported ? { sandboxUnsupported: excerpt(unsupported.reason ?? '') } : {}),
     },
   }
+}
+
+/** The beginning of a text for the published details. */
+function excerpt(text: string): string {
+  return firstCodePoints(text.toWellFormed(), 200)
 }
 
 /** null marks a void property. */
