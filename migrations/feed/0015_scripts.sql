@@ -1,2 +1,2 @@
--- The index of a feed without events follows the sixth version of the rules of words; others wait for a rebuild.
-UPDATE search_state SET format = 6 WHERE NOT EXISTS (SELECT 1 FROM events);
+-- The index of a feed without events follows the seventh version of the rules of words; others wait for a rebuild.
+UPDATE search_state SET format = 7 WHERE NOT EXISTS (SELECT 1 FROM events);

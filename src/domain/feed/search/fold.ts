@@ -40,8 +40,8 @@ const ASCII = /^[\0-\x7f]*$/
 /** Spaces that group digits in threes, as in `10 000`; an ordinary space separates numbers. */
 const GROUPING_SPACE = /(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))/g
 
-/** Numbers in circles, in brackets or with a full stop. */
-const ENCLOSED = String.raw`[\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u3251-\u325f\u32b1-\u32bf]`
+/** Numbers in circles, in brackets or with a full stop, and the sign of a number. */
+const ENCLOSED = String.raw`[\u2116\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u3251-\u325f\u32b1-\u32bf]`
 
 /** Edges of numbers of their own: fractions, superscripts and subscripts right after a digit (`1½`, `10⁹`), and `①`. */
 const NUMBER_EDGE = new RegExp(

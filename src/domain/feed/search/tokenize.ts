@@ -114,7 +114,7 @@ const IS_VERSION = /^v\d+$/
 const HAS_MINOR = /^\.\d/
 
 /** Signs inside names that readers also write as one word: `node.js`, `e-mail`, `at&t`, `tcp/ip`. */
-const JOINT = String.raw`[.\-\/&_·\u2010\u2012\u2013\u2212]`
+const JOINT = String.raw`[.\-\/&_·\u05be\u2010\u2012\u2013\u2212]`
 const HAS_JOINT = new RegExp(`${SPACED}${JOINT}${SPACED}`, 'v')
 
 /** Words between such signs. A sign between digits is part of a number, unless letters precede: `gpt-5.5`, not `1.5m`. */

@@ -27,7 +27,7 @@ describe('the words of a text', () => {
       '10000 1000000 1000 1000 1000 3 14 2024 2025 10000ms',
     ],
     ['1½ 10⁹ 1️⃣', '1 1 2 10 9 1'],
-    ['Part①Intro⑪ x⒈ ⓗⓘ', 'part 1 intro 11 x 1 hi'],
+    ['Part①Intro⑪ x⒈ ⓗⓘ №1', 'part 1 intro 11 x 1 hi no 1'],
     ['١٢٣ ۴۲ २०२६ ปี๒๕๖๙ ១២ ١٬٠٠٠', '123 42 2026 ปี 2569 12 1000'],
     // Scripts of pairs.
     ['サーバー ｻｰﾊﾞｰ サーバ ザ サ゛', 'サー ーバ サー ーバ サー ーバ ザ サ'],
@@ -59,6 +59,7 @@ describe('the words of a text', () => {
     ['ភាសាខ្មែរ မြန်မာနိုင်ငံ', 'ភាសាខ្មែរ မြန်မာနိုင်ငံ ភាសា ខ្មែរ မြန်မာ နိုင်ငံ'],
     ['Node.js U.S. E‑mail TCP/IP', 'node js u s e mail tcp ip nodejs us email tcpip'],
     ['GPT-5.5 3-D $1.5M 2-3x', 'gpt 5 5 3 d 1 5m 2 3x gpt55 gpt5 3d'],
+    ['תל־אביב', 'תל אביב תלאביב'],
     ['Next.js-based', 'next js based nextjsbased nextjs jsbased'],
     ['GPT-3.5-turbo v4.0', 'gpt 3 5 turbo 4 0 gpt35turbo gpt35 gpt3 35turbo 5turbo v4 v40'],
     ['کتاب\u200cها می\u200cروم', 'كتاب ها مي روم كتابها ميروم'],
