@@ -3,6 +3,7 @@ import type { JsonObject } from '../../domain/text.ts'
 import { ARGUMENTS_MAX_LENGTH } from '../../domain/agent/bounds.ts'
 import { toolNameOf } from '../../domain/agent/model-call.ts'
 import type { ModelCall, ModelEvent, ToolRound, Usage } from '../../domain/agent/model-call.ts'
+import { callFilter } from '../../domain/answers/calls-in-text.ts'
 import { decodeJson } from '../../domain/answers/written-json.ts'
 import { thoughtFilter } from '../../domain/answers/thoughts.ts'
 import type { ThoughtFilter } from '../../domain/answers/thoughts.ts'
@@ -32,6 +33,7 @@ export class CompletionParser {
   readonly #thinkers: Set<string>
   readonly #message = new CompletionMessage()
   #thoughts: ThoughtFilter | null = null
+  readonly #inText = callFilter((name) => toolNameOf(name) !== null)
   /** Text of the answer, without thoughts. */
   #shown = ''
   #usage: Usage | null = null
@@ -60,13 +62,17 @@ export class CompletionParser {
       return { end: this.#endedEarly('failed', refusal) }
     }
     const { content, refusal, hidden } = this.#message.add(chunk)
-    return { received: content + refusal + hidden, ...this.#show(this.#filter.push(content), refusal) }
+    const answer = this.#inText.push(this.#filter.push(content))
+    return { received: content + refusal + hidden, ...this.#show(answer, refusal) }
   }
 
   /** Returns the end of the round when the stream has ended. */
   endOfStream(): ParsedEvent {
-    const { finish, text, refusal, calls: written } = this.#message
-    const last = this.#show(written.length > 0 && this.#isThinker ? '' : this.#filter.end(), '')
+    const { finish, text, refusal, calls: parsed } = this.#message
+    const rest = parsed.length > 0 && this.#isThinker ? '' : this.#filter.end()
+    const last = this.#show(this.#inText.push(rest) + this.#inText.end(), '')
+    const unparsed = this.#inText.calls.map((call) => ({ ...call, id: '', extra: null }))
+    const written = parsed.length > 0 ? parsed : unparsed
     if (last.end) return last
     if (finish === '') return { end: this.#endedEarly('truncated') }
     if (finish === 'error') return { end: this.#endedEarly('failed') }
@@ -74,7 +80,7 @@ export class CompletionParser {
     const calls = written.map((call) => ({ callId: this.#uniqueId(call.id), call }))
     if (this.#shown.trim() === '' && calls.length === 0) return { end: this.#endedEarly('empty') }
     const output: AssistantMessage = {
-      text: text + refusal,
+      text: unparsed.length > 0 ? this.#shown : text + refusal,
       reasoning: this.#message.reasoning,
       calls: calls.map(({ callId, call }) => ({
         id: callId,

@@ -108,6 +108,13 @@ describe('tool calls of an engine', () => {
     ['without indexes and ids', fixture('tools-noindex-noid.0'), [FIRST, OTHER]],
     ['with one index and an empty id', fixture('tools-sameindex-emptyid.0'), [FIRST, SECOND]],
     ['without arguments', calls(called(FIRST[0] ?? '', '')), [[FIRST[0] ?? '', '']]],
+    [
+      'in the text',
+      chunk({ content: `<tool_call>{"name":"${FIRST[0]}","arguments":${FIRST[1]}}` }) +
+        chunk({ content: '</tool_call>' }, 'stop') +
+        DONE,
+      [FIRST],
+    ],
   ])('the calls are told apart %s', async (_how, stream, expected) => {
     const { end: result } = await answerOf(stream)
     if (result.kind === 'failed') throw new Error(result.code)

@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest'
+import { callFilter } from '../../../src/domain/answers/calls-in-text.ts'
+
+function read(chunks: readonly string[]): { text: string; calls: string[][] } {
+  const filter = callFilter((name) => name === 'search')
+  const text = chunks.map((chunk) => filter.push(chunk)).join('') + filter.end()
+  return { text, calls: filter.calls.map((call) => [call.name, call.arguments]) }
+}
+
+/** The same text whole, by code unit, and in two parts at every place. */
+function splits(text: string): string[][] {
+  const parts = Array.from(text, (_unit, at) => [text.slice(0, at), text.slice(at)])
+  return [[text], text.split(''), ...parts]
+}
+
+const CALL = '<tool_call>\n{"name": "search", "arguments": {"query": "rust"}}\n</tool_call>'
+const RUST = ['search', '{"query":"rust"}']
+
+describe('tool calls in the text of an answer', () => {
+  test.each<[string, string, string[][]]>([
+    [CALL, '', [RUST]],
+    [`I look.\n${CALL}\n${CALL}`, 'I look.\n\n', [RUST, RUST]],
+    [CALL.replace('arguments', 'parameters'), '', [RUST]],
+    [CALL.replace('{"query": "rust"}', '"{}"'), '', [['search', '{}']]],
+    [CALL.replace('\n</tool_call>', ''), '', [RUST]],
+    [
+      '<tool_call>\n<function=search>\n<parameter=query>\nrust\n</parameter>\n</function>\n</tool_call>',
+      '',
+      [RUST],
+    ],
+    ['<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>rust</arg_value>\n</tool_call>', '', [RUST]],
+    ['<tool_call>search</tool_call>', '', [['search', '{}']]],
+  ])('the calls in %j are read', (text, shown, calls) => {
+    for (const chunks of splits(text)) expect(read(chunks)).toEqual({ text: shown, calls })
+  })
+
+  test.each([
+    'a <b> < tool <tool_cal',
+    CALL.replace('search', 'other'),
+    'The tag <tool_call> begins a call, </tool_call> ends it.',
+    `<tool_call>${'x'.repeat(30_000)}`,
+  ])('the text %j stays as it is', (text) => {
+    for (const chunks of text.length > 1_000 ? [[text], text.split('')] : splits(text))
+      expect(read(chunks)).toEqual({ text, calls: [] })
+  })
+})
