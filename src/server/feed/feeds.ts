@@ -140,9 +140,7 @@ const FORMATS = [
   { name: 'JSON Feed', document: 'A JSON Feed 1.1 document', contentType: JSON_FEED_TYPE },
 ] as const
 
-type FeedContracts<Code extends string> = readonly [Contract<Code>, Contract<Code>, Contract<Code>]
-
-type Address = readonly [path: string, operationId: string]
+type InEachFormat<Value> = readonly [rss: Value, atom: Value, json: Value]
 
 /** What a feed has in every format. */
 interface FeedContract<Code extends string> extends Omit<
@@ -151,11 +149,11 @@ interface FeedContract<Code extends string> extends Omit<
 > {
   /** Names the content, as in "the live feed". */
   content: string
-  addresses: readonly [rss: Address, atom: Address, json: Address]
+  addresses: InEachFormat<readonly [path: string, operationId: string]>
   jsonFeed: z.ZodType
 }
 
-export function feedContracts<Code extends string>(feed: FeedContract<Code>): FeedContracts<Code> {
+export function feedContracts<Code extends string>(feed: FeedContract<Code>): InEachFormat<Contract<Code>> {
   const { content, addresses, jsonFeed, ...common } = feed
   const contractOf = (format: 0 | 1 | 2): Contract<Code> => {
     const { name, document, contentType } = FORMATS[format]
@@ -174,7 +172,7 @@ export function feedContracts<Code extends string>(feed: FeedContract<Code>): Fe
 }
 
 export function feedRoutes<Code extends string>(
-  [rss, atom, json]: FeedContracts<Code>,
+  [rss, atom, json]: InEachFormat<Contract<Code>>,
   make: (contract: Contract<Code>, write: (feed: FeedDocument) => string) => Route,
 ): Route[] {
   return [make(rss, writeRss), make(atom, writeAtom), make(json, writeJsonFeed)]

@@ -1,7 +1,7 @@
 import { COLUMN_LENGTH } from '../../domain/feed/columns.ts'
 import { RULE_PARAMS, RULE_QUERY_MAX_LENGTH, nameOfSource } from '../../domain/feed/subscription.ts'
 import { MINIMUM_MAX } from '../../domain/feed/search/search.ts'
-import { HYPE_SOURCES, NEWS_SOURCES } from '../../domain/feed/source.ts'
+import { HYPE_SOURCES } from '../../domain/feed/source.ts'
 import { JSON_FEED_TYPE } from '../feed/formats.ts'
 import { SUBSCRIPTION_CONTRACTS, liveContract, liveCsvContract } from '../feed/live-routes.ts'
 import { historyContract, historyCsvContract } from '../year/routes.ts'
@@ -12,8 +12,6 @@ import type { Html } from './html.ts'
 import type { PageQuery } from './layout.ts'
 import { isYear } from './year/time-travel.ts'
 
-const ALL_SOURCES = [...NEWS_SOURCES, ...HYPE_SOURCES, 'midjourney']
-
 /** Sources of the columns that a subscription can be limited to. */
 const COLUMN_SOURCES: Readonly<Record<string, readonly string[]>> = {
   hackerNews: ['hn'],
@@ -22,6 +20,8 @@ const COLUMN_SOURCES: Readonly<Record<string, readonly string[]>> = {
   hypeReplicate: HYPE_SOURCES,
   midjourney: ['midjourney'],
 }
+
+const ALL_SOURCES = Object.values(COLUMN_SOURCES).flat()
 
 const FORMATS: Readonly<Record<string, string>> = {
   'application/rss+xml': 'RSS',
