@@ -67,12 +67,7 @@ export const SORT_TITLES: Readonly<Record<LiveSort, string>> = {
 /** Path of the page that documents the interface of the live feed. */
 export const FEED_DOCS = '/docs/api/feed'
 
-/**
- * Builds a subscription from a live feed.
- *
- * @param path of the document, such as `/api/rss`
- * @param rule the rule of the request; null for the whole feed
- */
+/** @param path of the document, such as `/api/rss` @param rule null for the whole feed */
 export function subscriptionFeed(
   feed: LiveFeed,
   { baseUrl, demo }: FeedHost,

@@ -164,8 +164,6 @@ const LOADER = new URL('../../../assets/embed/chat.js', import.meta.url)
 /**
  * Mounts `/embed/chat`, the chat for a frame on the pages of allowed origins, and `/embed/chat.js`, which puts a button
  * with that frame on such a page (docs/embedding.md).
- *
- * @param origins origins whose pages may show the chat in a frame
  */
 export function mountEmbed(app: H3, mount: MountPage, frame: Frame, origins: readonly string[]): void {
   mountSections(mount, {

@@ -139,8 +139,6 @@ function enteredAt({ listedSince, publishedAt }: PageItem): string {
  * The marks of the rows that entered the lists of a live period within the 24 hours before its snapshot, and the line that
  * counts them and leads to the first. A browser that knows the snapshot it saw last marks what entered since then instead
  * (browser/since.ts).
- *
- * @param items the shown items in their order
  */
 function newItems(
   items: readonly PageItem[],

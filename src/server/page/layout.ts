@@ -168,9 +168,6 @@ export interface QueryRules {
 /**
  * Normalises a query, so that queries of the same page are equal: known parameters in a fixed order, without empty values
  * and defaults.
- *
- * @param received the parsed query
- * @param path path of the page
  */
 export function pageQuery(
   received: URLSearchParams,

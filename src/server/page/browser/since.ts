@@ -47,11 +47,7 @@ function countInTitle(panel: Element) {
   })
 }
 
-/**
- * Marks the rows of Popular against the publication of the last visit.
- *
- * @param ranks path of the ranks
- */
+/** Marks the rows of Popular against the publication of the last visit. @param ranks path of the ranks */
 export async function setUpMarks(ranks: string) {
   const at = await lastVisit
   if (at === null) return
@@ -75,11 +71,7 @@ function markRow(row: Element, before: Map<string, number>) {
   if (mark) showMark(mark, rank, before.get(row.getAttribute('data-key') ?? '') ?? null)
 }
 
-/**
- * Shows how a rank changed.
- *
- * @param before the earlier rank; null for a new item, undefined if unknown
- */
+/** Shows how a rank changed. @param before the earlier rank; null for a new item, undefined if unknown */
 function showMark(mark: Element, rank: number, before: number | null | undefined) {
   const rose = typeof before === 'number' ? before - rank : 0
   const isNew = before === null
@@ -92,9 +84,6 @@ function showMark(mark: Element, rank: number, before: number | null | undefined
 /**
  * Keeps the newest version of something that this browser saw, and the one before.
  *
- * @param key key of the storage
- * @param newest the shown version
- * @param form of a version
  * @param isLater whether the first version is later than the second; an older page than the last one changes nothing
  * @returns `before`: the version of the last visit, null for a first visit; `isNew`: false if the newest was seen already
  */

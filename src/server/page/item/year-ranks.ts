@@ -245,11 +245,7 @@ export function chartFigure(chart: Omit<ItemChart, 'theme'>): Html {
 export type NumbersRow =
   { days: string; numbers: readonly (number | null)[] } | { days: string; reason: string }
 
-/**
- * Renders numbers by day as a folded table. Days without an observation are separate rows.
- *
- * @param heads of the columns of numbers
- */
+/** Renders numbers by day as a folded table. Days without an observation are separate rows. */
 export function numbersTable(
   id: string,
   caption: string,

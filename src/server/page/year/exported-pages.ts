@@ -1,5 +1,4 @@
 import type { ArchivePage, ArchivePages, ExportedArchive } from '../../../domain/year/log/static-layout.ts'
-import type { TimelineItem } from '../../../domain/year/chain.ts'
 import { lastDayOf, timelineStops } from '../../../domain/year/history/calendar.ts'
 import type { TimelineStop } from '../../../domain/year/history/calendar.ts'
 import { publicationSteps } from '../../../domain/year/history/changes.ts'
@@ -54,7 +53,8 @@ export function exportedPages(archive: ExportedArchive): ArchivePages {
 
   const render = async (index: number, root: string): Promise<Uint8Array> => {
     const step = steps[index] as PageStep
-    const shown = lastStops(stops, stops.findIndex(isOf(step.item)), PUBLICATIONS_MAX)
+    const place = stops.findIndex((stop) => stop.kind === 'publication' && stop.item === step.item)
+    const shown = lastStops(stops, place, PUBLICATIONS_MAX)
     const envelope = envelopeOf(await publication(step.item.manifest))
     const notes = notesOf({ shown, stops }, await lists(manifestsOf(shown)))
     const { manifest } = step.item
@@ -164,11 +164,6 @@ function withPaths(steps: readonly PublicationStep[]): PageStep[] {
     return { ...step, path: staticPagePath(asOfDay, number) }
   })
 }
-
-const isOf =
-  (item: TimelineItem) =>
-  (stop: TimelineStop): boolean =>
-    stop.kind === 'publication' && stop.item === item
 
 function neighbours(previous: PageStep | undefined, next: PageStep | undefined, root: string): Html {
   const dayOfStep = ({ item }: PageStep): string => formatDay(item.manifest.asOfDay)

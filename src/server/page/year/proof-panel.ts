@@ -23,11 +23,7 @@ import type { Html } from '../html.ts'
 /** The log as the page shows it: null without a signed checkpoint; a refusal if it cannot be served. */
 export type ShownLog = Pick<ServedLog, 'checkpoint'> | { refused: string } | null
 
-/**
- * Reads the log for the page. A log that cannot be served does not hide the publications, which the chain proves.
- *
- * @throws faults
- */
+/** Reads the log for the page. A log that cannot be served does not hide the publications, which the chain proves. */
 export async function shownLog(readLog: () => Promise<ServedLog | null>): Promise<ShownLog> {
   try {
     return await readLog()
@@ -47,8 +43,6 @@ export interface Evidence {
 /**
  * Renders the proof of a publication as a seal that opens: the commands that check it, the facts, and the files
  * (docs/auditing.md).
- *
- * @param id id of the element, unique on the page
  */
 export function proofPanel(item: TimelineItem, evidence: Evidence, id = 'proof'): Html {
   const { proved, log, baseUrl } = evidence

@@ -167,8 +167,6 @@ const EARLIER_DAYS = [
 /**
  * A field for another day, and the days for a comparison. They work without scripts.
  *
- * @param day the shown day
- * @param first the first day of the history
  * @param comparedWith the day of the compared publication; empty for none
  */
 export function travelForms(view: View, day: Day, first: Day, comparedWith: Day): Html {

@@ -24,8 +24,6 @@ const marked = new Marked({
 /**
  * Renders a model's Markdown as safe elements: no images, scripts or styles; links only to web pages, in a new window
  * without referrer; no characters that override the text direction. Text nested too deeply to parse is shown verbatim.
- *
- * @param text Markdown
  */
 export function safeFragment(text: string): DocumentFragment {
   try {
@@ -40,7 +38,6 @@ export function safeFragment(text: string): DocumentFragment {
   }
 }
 
-/** @param text Markdown */
 function renderMarkdown(text: string) {
   const fragment = DOMPurify.sanitize(marked.parse(text, { async: false }), {
     ALLOWED_TAGS: TAGS,

@@ -37,8 +37,7 @@ export async function chatConfig(): Promise<AgentConfig> {
 /**
  * Client of this server's chat. The session starts with the first turn and is renewed when it expires.
  *
- * @param proveHuman returns an unused verification token, or null if
- * none is required
+ * @param proveHuman returns an unused verification token, or null if none is required
  */
 export function chatService(proveHuman: (signal: AbortSignal) => Promise<string | null>) {
   const kept = stored(STORED, 'sessionStorage')
@@ -183,11 +182,7 @@ const LONGEST_SECONDS = 100 * 366 * 86_400
 
 export const CUT_OFF = 'The connection broke before the answer ended.'
 
-/**
- * The message for a failed turn.
- *
- * @param remaining null if the server has not reported it yet
- */
+/** The message for a failed turn. @param remaining null if the server has not reported it yet */
 export function problemMessage(error: unknown, now: number, remaining: Remaining | null) {
   if (!(error instanceof ChatRefusal)) return 'The server could not be reached, or the connection broke.'
   const { error: code, scope = '', retryAfterSeconds } = error.body

@@ -84,11 +84,7 @@ export function turnView(log: HTMLElement, question: string, isRetry: boolean) {
       follow()
     },
     label: (label: string) => labels.append(make('span', { className: 'label' }, label)),
-    /**
-     * Ends the turn.
-     *
-     * @param problem error message; empty for none
-     */
+    /** Ends the turn. @param problem error message; empty for none */
     end(problem: string, actionList: readonly { title: string; act: () => void }[]) {
       for (const open of running.values()) for (const { line } of open) line.textContent = 'not finished'
       problemLine.textContent = problem
@@ -195,8 +191,6 @@ function partById<Kind extends HTMLElement>(id: string, kind: new () => Kind): K
 /**
  * Opens and closes the sheet: beside the page on a wide screen, as a modal dialog on a narrow one. On the page of the chat
  * it is a part of the page.
- *
- * @param text gets the focus when the sheet opens
  */
 export function sheetControls(sheet: HTMLDialogElement, text: HTMLTextAreaElement) {
   const wideScreen = matchMedia('(min-width: 60rem)')
@@ -230,11 +224,7 @@ export function sheetControls(sheet: HTMLDialogElement, text: HTMLTextAreaElemen
 
 const KEY = 'dash-chat-settings'
 
-/**
- * Settings of the chat, stored in this browser only. If storage is forbidden, they last as long as the page.
- *
- * @returns returns the settings for a request
- */
+/** Reads the settings, which are stored in this browser only. If storage is forbidden, they last as long as the page. */
 export function chatSettings(form: HTMLFormElement): () => Partial<ChatSettings> {
   fill(form, Object(stored(KEY)))
   form.addEventListener('change', () => store(KEY, textsOf(form)))
