@@ -99,10 +99,11 @@ function step(by: 1 | -1) {
 }
 
 let help: HTMLDialogElement | null = null
+const hideRead = make('input', { type: 'checkbox', name: 'read' })
 
 function openHelp() {
   help ??= makeHelp()
-  hideReadField(help).checked = hidesRead()
+  hideRead.checked = hidesRead()
   if (!help.open) help.showModal()
 }
 
@@ -114,7 +115,7 @@ function makeHelp() {
     <h2 id="help-title">Keys and hidden stories</h2>
     <table><tbody></tbody></table>
     <form method="dialog">
-      <p><label><input type="checkbox" name="read" /> Hide stories that I opened</label></p>
+      <p><label> Hide stories that I opened</label></p>
       <p class="as-of">Kept in this browser only.</p>
       <p><button>Done</button> <button type="button" data-show>Show all hidden stories</button></p>
     </form>`
@@ -123,16 +124,10 @@ function makeHelp() {
   )
   dialog.querySelector('tbody')?.append(...rows)
   dialog.querySelector('[data-show]')?.addEventListener('click', showHiddenItems)
-  const field = hideReadField(dialog)
-  dialog.addEventListener('close', () => setHidesRead(field.checked))
+  dialog.querySelector('label')?.prepend(hideRead)
+  dialog.addEventListener('close', () => setHidesRead(hideRead.checked))
   document.body.append(dialog)
   return dialog
-}
-
-function hideReadField(dialog: HTMLDialogElement) {
-  const field = dialog.querySelector('input[name="read"]')
-  if (!(field instanceof HTMLInputElement)) throw new Error('the help has no field read')
-  return field
 }
 
 let panelPromise: Promise<ChatPanel> | null = null

@@ -107,23 +107,16 @@ function replay(timeline: HTMLElement, slider: HTMLInputElement) {
   const parts = ends.split(' ').filter((end) => end !== '')
   let isFetching = false
   const output = timeline.querySelector('output')
-  const chosen = timeline.querySelector('.chosen')
   const [title, value] = [output?.textContent ?? '', slider.getAttribute('aria-valuetext') ?? '']
-  const x = chosen?.getAttribute('x') ?? ''
-
-  /** Names the opened day again. */
-  const restore = () => {
-    if (output) output.textContent = title
-    slider.setAttribute('aria-valuetext', value)
-    chosen?.setAttribute('x', x)
-  }
 
   const show = () => {
     const isMoved = slider.value !== slider.defaultValue
     const day = dayAt(timeline, slider.value)
     const rows = isMoved ? days.get(day) : original
-    if (isMoved) describe(timeline, slider, day)
-    else restore()
+    describe(timeline, slider, day)
+    // The opened day may be a gap, of which the page says more.
+    if (!isMoved && output) output.textContent = title
+    if (!isMoved) slider.setAttribute('aria-valuetext', value)
     section?.classList.toggle('travelling', isMoved)
     // Where the rows are not those of a publication, only the dimmed section says that the day is another.
     section?.classList.toggle('unlisted', rows === undefined)
