@@ -99,10 +99,7 @@ export function exportedProofPanel(
   })
 }
 
-interface ProofCommand {
-  caption: string | Html
-  text: string
-}
+type ProofCommand = Pick<Parameters<typeof copyable>[0], 'caption' | 'text'>
 
 /** What differs between the proof at a server and in an export. */
 interface ProofMeans {
