@@ -15,7 +15,7 @@ import type { Container } from './container.ts'
  *
  * @param creates true for commands that may create any data folder. Others create only the default one: a missing
  *   named folder is probably an unmounted disk, not an empty archive
- * @throws Refusal `configuration`, `usage` for a folder that a flag named
+ * @throws Refusal `configuration`, `usage` for a folder that a flag named, as all functions below
  */
 export function prepareFolders(config: Config, creates: boolean): void {
   const { dataDir, dataDirUsed, store, storeNamed } = config
@@ -27,8 +27,6 @@ export function prepareFolders(config: Config, creates: boolean): void {
 /**
  * Like {@link prepareFolders}, for commands that only read: nothing is added to an existing data folder. A missing
  * object store is refused when it is read.
- *
- * @throws Refusal `configuration`, `usage` for a folder that a flag named
  */
 export function requireFolders(config: Config): void {
   if (isDefaultFolderMissing(config)) prepareFolders(config, false)
@@ -38,8 +36,6 @@ export function requireFolders(config: Config): void {
 /**
  * Returns true if the object store can be read, and false while the default data folder is missing. For commands
  * that read nothing else; creates no folder.
- *
- * @throws Refusal `configuration` or `usage` when a folder that was named is not there
  */
 export function hasStoreFolder(config: Config): boolean {
   const { store, storeNamed, dataDir } = config
@@ -47,11 +43,7 @@ export function hasStoreFolder(config: Config): boolean {
   return store.kind !== 'file' || storeNamed || isThere(dataDir)
 }
 
-/**
- * Reports which stores exist, for dry runs. Creates no folder and no file.
- *
- * @throws Refusal `configuration` or `usage` when a folder that was named is not there
- */
+/** Reports which stores exist, for dry runs. Creates no folder and no file. */
 export function existingStores(config: Config): Record<'ledger' | 'feed' | 'state' | 'objects', boolean> {
   requireNamed(config)
   const { ledger, feed, state, store } = config
@@ -63,11 +55,7 @@ export function existingStores(config: Config): Record<'ledger' | 'feed' | 'stat
   }
 }
 
-/**
- * Runs a dry run. Each missing store is replaced by an empty one in a temporary folder, which is deleted afterwards.
- *
- * @throws the same as {@link existingStores}; errors of the run
- */
+/** Runs a dry run. Each missing store is replaced by an empty one in a temporary folder, which is deleted afterwards. */
 export async function rehearse<T>(own: Container, run: (container: Container) => Promise<T>): Promise<T> {
   const existing = existingStores(own.config)
   const scratch = mkdtempSync(join(tmpdir(), 'dash-rehearsal-'))
@@ -99,8 +87,7 @@ export function isUnfounded(config: Config): boolean {
  * Refuses a missing feed, for commands that read only the feed. Creates no folder, and no file as opening a missing
  * database would.
  *
- * @throws Refusal `configuration` or `usage` when a folder that was named is not there; `storage_unavailable`
- *   without a feed, with the advice
+ * @throws Refusal `storage_unavailable` without a feed, with the advice
  */
 export function requireFeed(config: Config, advice = FEED_ADVICE): void {
   requireNamed(config)
