@@ -215,7 +215,6 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'log-key new',
-    group: 'Publish',
     description: 'create a key file and, beside it, the record of the last signed checkpoint',
     example: 'dash log-key new log.key',
     argument: new Argument('[file]', 'file to write (default: DASH_LOG_KEY_FILE)'),
@@ -315,7 +314,6 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'chat-key new',
-    group: 'Chat',
     description: 'create a key and print it, once',
     example: 'dash chat-key new --name open-webui --per-day 500 --per-minute 20',
     options: [
@@ -327,14 +325,12 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'chat-key list',
-    group: 'Chat',
     description: 'list all keys with their quotas and their use today',
     example: 'dash chat-key list --json',
     load: async () => (await import('./commands/chat/chat-key.ts')).listChatKeysCommand,
   },
   {
     name: 'chat-key revoke',
-    group: 'Chat',
     description: 'end a key: no server admits another request with it',
     example: 'dash chat-key revoke open-webui',
     argument: new Argument('<name>', 'name of the key'),

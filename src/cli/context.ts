@@ -86,7 +86,7 @@ export function settingOption(
   name: keyof typeof SETTING_FLAGS,
   help: string = SETTING_FLAGS[name].help,
 ): Option {
-  return option(`${SETTING_FLAGS[name].flag} ${SETTING_FLAGS[name].value}`, help)
+  return option(SETTING_FLAGS[name].flag, help)
 }
 
 export const sharedOptions = (): Option[] => [

@@ -7,35 +7,28 @@ export const STANDARD_DATA_DIR = './dash-data'
 export const SETTING_FLAGS = {
   DASH_DATA_DIR: {
     key: 'dataDir',
-    flag: '--data-dir',
-    value: '<dir>',
+    flag: '--data-dir <dir>',
     help: `folder of ledger, feed and objects (DASH_DATA_DIR, default ${STANDARD_DATA_DIR})`,
   },
   HOST: {
     key: 'host',
-    flag: '--host',
-    value: '<host>',
+    flag: '--host <host>',
     help: `address to listen on (HOST, default ${STANDARD_HOST})`,
   },
   PORT: {
     key: 'port',
-    flag: '--port',
-    value: '<port>',
+    flag: '--port <port>',
     help: `port to listen on (PORT, default ${STANDARD_PORT})`,
   },
   DASH_BASE_URL: {
     key: 'baseUrl',
-    flag: '--base-url',
-    value: '<base>',
+    flag: '--base-url <base>',
     help: 'public address of the server (DASH_BASE_URL)',
-    of: 'init',
   },
   DASH_CHAT_MODEL: {
     key: 'chatModel',
-    flag: '--chat-model',
-    value: '<model>',
+    flag: '--chat-model <model>',
     help: 'chat model (DASH_CHAT_MODEL); auto: the recommended free model',
-    of: 'init',
   },
 } as const
 

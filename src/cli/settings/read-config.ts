@@ -75,7 +75,7 @@ export function noteUnknownSettings(values: NodeJS.Dict<string>, { note }: Pick<
 export function flagSettings(flags: ConfigFlags): { values: Record<string, string>; originOf: OriginOf } {
   const given = Object.entries(SETTING_FLAGS).flatMap(([name, { key, flag }]) => {
     const value = flags[key]
-    return value === undefined ? [] : [{ name, flag, value }]
+    return value === undefined ? [] : [{ name, flag: flag.replace(/ .*/, ''), value }]
   })
   return {
     values: Object.fromEntries(given.map(({ name, value }) => [name, value])),
