@@ -175,8 +175,8 @@ export async function handleMessage(
   }
 }
 
-/** Longest line, in bytes; a longer one is refused. */
-const LINE_MAX_BYTES = 1024 * 1024
+/** Longest line, in characters; a longer one is refused. */
+const LINE_MAX_LENGTH = 1024 * 1024
 
 interface StdioOptions {
   input: Readable
@@ -234,18 +234,17 @@ export async function serveStdio(
 
 /** Yields the lines that have a text, without their ends and a byte order mark at the start. */
 async function* linesOf(input: AsyncIterable<Buffer>): AsyncGenerator<string> {
-  let waiting = Buffer.alloc(0)
+  let waiting = ''
   const decoder = new TextDecoder()
   for await (const chunk of input) {
-    waiting = Buffer.concat([waiting, chunk])
-    for (let end = waiting.indexOf(0x0a); end >= 0; end = waiting.indexOf(0x0a)) {
-      const line = decoder.decode(waiting.subarray(0, end)).trim()
-      waiting = waiting.subarray(end + 1)
-      if (line !== '') yield line
-    }
-    if (waiting.byteLength > LINE_MAX_BYTES)
-      throw new Refusal('input_unreadable', `a line on standard input has more than ${LINE_MAX_BYTES} bytes`)
+    const lines = (waiting + decoder.decode(chunk, { stream: true })).split('\n')
+    waiting = lines.pop() ?? ''
+    yield* lines.map((line) => line.trim()).filter((line) => line !== '')
+    if (waiting.length > LINE_MAX_LENGTH)
+      throw new Refusal(
+        'input_unreadable',
+        `a line on standard input has more than ${LINE_MAX_LENGTH} characters`,
+      )
   }
-  const last = decoder.decode(waiting).trim()
-  if (last !== '') yield last
+  if (waiting.trim() !== '') yield waiting.trim()
 }

@@ -84,7 +84,7 @@ test('an endless line, a missing feed and --json each end the MCP server with on
   expect(await dash(['mcp', '--data-dir', folder], { stdin: 'x'.repeat(2_000_000) })).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'error: a line on standard input has more than 1048576 bytes\n',
+    stderr: 'error: a line on standard input has more than 1048576 characters\n',
   })
   const missing = await dash(['mcp', '--data-dir', temporaryFolder()], { stdin: HELLO })
   expect([missing.code, missing.stdout]).toEqual([74, ''])
