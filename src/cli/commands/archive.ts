@@ -86,14 +86,9 @@ function copySummary({ objects, entries, legacy, head }: CopyReport): string {
   return `copied and audited: ${counted(objects.copied, 'object')}, ${counted(rows, 'ledger row')}${there}; head ${head.seq} ${head.leaf.slice(0, 16)}`
 }
 
-interface ExportFlags {
-  /** True to write pages too. */
-  page: boolean
-}
-
 export async function exportCommand(
   context: CommandContext,
-  { page }: ExportFlags,
+  { page }: { page: boolean },
   [target = '']: readonly string[],
 ): Promise<number> {
   const { config, container, terminal, signal } = context

@@ -44,7 +44,7 @@ function showProblems(
   { note, error }: Terminal,
 ): void {
   if (isClockWrong(clock)) error(`the clock is ${describeDifference(clock)}; ${CLOCK_REMEDY}`)
-  for (const [source, report] of entries(sources)) {
+  for (const [source, report] of Object.entries(sources)) {
     if (report.outcome !== 'collected') error(`${source} ${OUTCOME_LABELS[report.outcome]}: ${report.reason}`)
     if (report.badRows === 0) continue
     note(`${source}: ${counted(report.badRows, 'row')} skipped, first problem: ${report.problems[0]}`)
@@ -61,7 +61,7 @@ function showProblems(
 const OUTCOME_LABELS = { partial: 'was only partly read', failed: 'failed', skipped: 'was skipped' } as const
 
 function collectSummary({ day, sources, clock, snapshot, articles }: CollectReport): string {
-  const reports = entries(sources).map(([, report]) => report)
+  const reports = Object.values(sources)
   const sum = (count: (report: SourceReport) => number): number =>
     reports.reduce((total, report) => total + count(report), 0)
   const whole = reports.filter(({ outcome }) => outcome === 'collected').length
@@ -76,10 +76,6 @@ function collectSummary({ day, sources, clock, snapshot, articles }: CollectRepo
     snapshot?.outcome === 'superseded' ? `; the server keeps the later snapshot ${snapshot.snapshotId}` : ''
   const clockText = isClockWrong(clock) ? `; the clock is ${describeDifference(clock)}` : ''
   return `${day}: ${read} collected, ${sum(({ items }) => items)} items: ${counts.join(', ')}${texts}${served}${clockText}`
-}
-
-function entries(sources: CollectReport['sources']): [string, SourceReport][] {
-  return Object.entries(sources)
 }
 
 export async function snapshotCommand(

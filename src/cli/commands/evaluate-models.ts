@@ -9,14 +9,9 @@ import type { Container } from '../container.ts'
 import type { CommandContext } from '../context.ts'
 import { counted, escaped } from '../terminal.ts'
 
-interface EvaluateFlags {
-  mode: StoredRun['refreshMode']
-  dryRun: boolean
-}
-
 export async function evaluateModelsCommand(
   { config, container, terminal, signal }: CommandContext,
-  { mode, dryRun }: EvaluateFlags,
+  { mode, dryRun }: { mode: StoredRun['refreshMode']; dryRun: boolean },
 ): Promise<number> {
   const folders = { ...config, dataDirUsed: config.dataDirUsed || config.stateInDataDir }
   const { progress: onProgress, note: onNote } = terminal
@@ -56,9 +51,7 @@ function summary(report: EvaluationReport): string {
     return `would send ${counted(requests, 'request')}; currently first of ${counted(ranked, 'model')}: ${escaped(String(primary))}; nothing was written`
   const after = `${counted(requests, 'request')}, ${counted(evaluated, 'model')} evaluated`
   const line = `${outcome} ${rankingVersion}: ${escaped(String(primary))} of ${counted(ranked, 'model')}; ${after}`
-  return report.webhook === null ? line : `${line}; ${deliverySummary(report.webhook)}`
-}
-
-function deliverySummary({ changes, delivered }: NonNullable<EvaluationReport['webhook']>): string {
-  return `webhook accepted ${delivered} of ${counted(changes, 'change')}`
+  if (report.webhook === null) return line
+  const { changes, delivered } = report.webhook
+  return `${line}; webhook accepted ${delivered} of ${counted(changes, 'change')}`
 }

@@ -223,36 +223,31 @@ function noteNextSteps(
   { node, program, dotenv, user, written: folders, recordFolder }: Installation,
   { written, created, kinds }: { written: boolean; created: boolean; kinds: readonly OutputKind[] },
 ): void {
-  const isOtherUser = user !== currentUser().name
+  const { uid, name: ownName } = currentUser()
   const commandLine = (name: string): string =>
     [node, program, name, '--dotenv', dotenv].map(shellWord).join(' ')
-  // Containers have their own user and volume.
-  const ownUser = kinds.includes('containers')
-    ? []
-    : [
-        ...folders.flatMap((folder) =>
-          isOtherUser
-            ? [
-                `make ${folder} belong to the user of the services: chown -R ${ownerName(user)} ${shellWord(folder)}`,
-              ]
-            : [],
-        ),
-        recordFolder !== null &&
-          `the user ${user} must be able to write in ${recordFolder} (DASH_LOG_KEY_FILE)`,
-        user === 'dash' &&
-          currentUser().uid === 0 &&
-          'create the user: useradd --system --user-group --no-create-home --shell /usr/sbin/nologin dash',
-      ]
   const steps = [
     written && `created ${dotenv} with a fresh secret; only its owner can read it`,
     ...folders.map((folder) => created && `created ${folder}`),
-    ...ownUser,
-    kinds.includes('cron') &&
-      !kinds.includes('systemd') &&
-      `cron starts only the jobs; start the server with ${commandLine('serve')}`,
-    `check everything with ${commandLine('doctor')}`,
   ]
-  for (const step of steps) if (step !== false) terminal.note(step)
+  // Containers have their own user and volume.
+  if (!kinds.includes('containers'))
+    steps.push(
+      ...folders.map(
+        (folder) =>
+          user !== ownName &&
+          `make ${folder} belong to the user of the services: chown -R ${ownerName(user)} ${shellWord(folder)}`,
+      ),
+      recordFolder !== null &&
+        `the user ${user} must be able to write in ${recordFolder} (DASH_LOG_KEY_FILE)`,
+      user === 'dash' &&
+        uid === 0 &&
+        'create the user: useradd --system --user-group --no-create-home --shell /usr/sbin/nologin dash',
+    )
+  if (kinds.includes('cron') && !kinds.includes('systemd'))
+    steps.push(`cron starts only the jobs; start the server with ${commandLine('serve')}`)
+  for (const step of [...steps, `check everything with ${commandLine('doctor')}`])
+    if (step !== false) terminal.note(step)
 }
 
 /**
