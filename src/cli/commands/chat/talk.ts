@@ -4,12 +4,7 @@ import { cleaningFilter } from '../../../domain/answers/answer-text.ts'
 import type { AgentSession, ServedEvent } from '../../../domain/agent/schema.ts'
 import type { ChatApi } from '../../container.ts'
 import { Refusal } from '../../../domain/refusal.ts'
-import { pause } from '../../process-identity.ts'
 import type { Quota } from './messages.ts'
-
-/** Longest rate limit that is waited out, and most waits for one question. */
-const WAIT_MAX_SECONDS = 3
-const WAITS_MAX = 2
 
 /** Event of a question, in order. Text has no control characters but line ends and tabs. */
 export type TalkEvent =
@@ -22,7 +17,6 @@ export type TalkEvent =
 export class Talk {
   readonly #api: ChatApi
   #session: Pick<AgentSession, 'sessionToken' | 'quotas'> | null = null
-  readonly #wait: typeof pause
   turns: readonly Turn[] = []
   /** The last question, answered or not. */
   lastQuestion: string | null = null
@@ -32,10 +26,8 @@ export class Talk {
   /** Quota as the server last reported it; null before the first answer of a session. */
   quota: Quota | null = null
 
-  /** @param wait waits out a short limit, in milliseconds */
-  constructor(api: ChatApi, preferences: TurnOptions, wait: typeof pause = pause) {
+  constructor(api: ChatApi, preferences: TurnOptions) {
     this.#api = api
-    this.#wait = wait
     this.preferences = preferences
   }
 
@@ -90,40 +82,24 @@ export class Talk {
     return again && this.#lastAnswered ? this.turns.slice(0, -1) : this.turns
   }
 
-  /**
-   * Yields the events of a request. Retries after a short rate limit, and once in a new session if the old one is
-   * refused.
-   */
+  /** Yields the events of a request; repeats it once in a new session if the old one is refused. */
   async *#events(body: string, signal: AbortSignal): AsyncGenerator<TalkEvent, void> {
-    let isOld = this.#session !== null
-    for (let waits = 0; ;) {
-      const { sessionToken, quotas } = (this.#session ??= await this.#api.session(signal))
-      try {
-        for await (const served of this.#api.ask(sessionToken, body, signal)) {
-          if (served.event === 'meta') this.quota = { remaining: served.data.remaining, quotas }
-          yield { kind: 'event', served }
-        }
-        return
-      } catch (error) {
-        const seconds = waits < WAITS_MAX ? shortWaitOf(error) : null
-        if (isOld && error instanceof Refusal && error.code === 'invalid_session') {
-          isOld = false
-          waits = 0
-          this.#session = await this.#api.session(signal)
-          yield { kind: 'renewed' }
-        } else if (seconds === null) throw error
-        else {
-          waits += 1
-          await this.#wait(seconds * 1000, signal)
-        }
-      }
+    const isOld = this.#session !== null
+    try {
+      yield* this.#request(body, signal)
+    } catch (error) {
+      if (!isOld || !(error instanceof Refusal) || error.code !== 'invalid_session') throw error
+      this.#session = await this.#api.session(signal)
+      yield { kind: 'renewed' }
+      yield* this.#request(body, signal)
     }
   }
-}
 
-/** Returns the seconds until a short rate limit ends; null for other errors. A refusal comes before any event. */
-function shortWaitOf(error: unknown): number | null {
-  if (!(error instanceof Refusal) || error.code !== 'rate_limited') return null
-  const seconds = error.members['retryAfterSeconds']
-  return typeof seconds === 'number' && seconds <= WAIT_MAX_SECONDS ? seconds : null
+  async *#request(body: string, signal: AbortSignal): AsyncGenerator<TalkEvent, void> {
+    const { sessionToken, quotas } = (this.#session ??= await this.#api.session(signal))
+    for await (const served of this.#api.ask(sessionToken, body, signal)) {
+      if (served.event === 'meta') this.quota = { remaining: served.data.remaining, quotas }
+      yield { kind: 'event', served }
+    }
+  }
 }
