@@ -142,20 +142,14 @@ export const MENU_GROUPS: Readonly<Record<string, readonly string[]>> = {
   Project: ['decisions', 'benchmarks', 'contributing', 'changelog', 'demo-sources'],
 }
 
-/**
- * Groups pages in the menu's order; pages without a group come last. Pages of single decisions are omitted: their list
- * links to them.
- */
+/** Groups pages in the menu's order. Pages of single decisions are omitted: their list links to them. */
 export function groupsOf<Page extends MenuEntry>(
   pages: readonly Page[],
 ): { title: string; entries: readonly Page[] }[] {
-  const groups = Object.entries(MENU_GROUPS).map(([title, names]) => ({
+  return Object.entries(MENU_GROUPS).map(([title, names]) => ({
     title,
     entries: names.flatMap((name) => pages.filter(({ path }) => path === `/docs/${name}`)),
   }))
-  const named = new Set(groups.flatMap(({ entries }) => entries))
-  const rest = pages.filter((page) => !named.has(page) && !page.path.startsWith('/docs/decisions/'))
-  return [...groups, { title: 'More', entries: rest }].filter(({ entries }) => entries.length > 0)
 }
 
 /** A section of a guide that can be found. */
