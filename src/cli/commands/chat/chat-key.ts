@@ -43,9 +43,9 @@ export async function newChatKeyCommand(context: CommandContext, flags: NewKeyFl
 
 export async function listChatKeysCommand({ config, container, terminal }: CommandContext): Promise<number> {
   const isStored = existingStores(config).state
-  const keys = isStored ? await (await container.chatKeys()).list(dayOf(Date.now())) : []
+  const keys = isStored ? (await (await container.chatKeys()).list(dayOf(Date.now()))).map(entryOf) : []
   const lines = keys.length === 0 ? ['no keys; create one with dash chat-key new'] : keys.map(lineOf)
-  terminal.result(keys.map(entryOf), lines.join('\n'))
+  terminal.result(keys, lines.join('\n'))
   return EXIT.done
 }
 
@@ -73,19 +73,18 @@ function refused(detail: string): Refusal<'chat_key_refused'> {
   return new Refusal('chat_key_refused', detail)
 }
 
-function entryOf({ name, perDay, perMinute, usedToday, createdAt, revokedAt }: StoredChatKey): object {
+/** A key with its times as text. */
+type Entry = ReturnType<typeof entryOf>
+
+function entryOf({ createdAt, revokedAt, ...key }: StoredChatKey) {
   return {
-    name,
-    perDay,
-    perMinute,
-    usedToday,
+    ...key,
     createdAt: formatInstant(createdAt),
     revokedAt: revokedAt === null ? null : formatInstant(revokedAt),
   }
 }
 
-function lineOf({ name, perDay, perMinute, usedToday, createdAt, revokedAt }: StoredChatKey): string {
-  const state =
-    revokedAt === null ? `${usedToday} of ${perDay} used today` : `revoked ${formatInstant(revokedAt)}`
-  return `${name}: ${state}, ${perMinute} a minute, created ${formatInstant(createdAt)}`
+function lineOf({ name, perDay, perMinute, usedToday, createdAt, revokedAt }: Entry): string {
+  const state = revokedAt === null ? `${usedToday} of ${perDay} used today` : `revoked ${revokedAt}`
+  return `${name}: ${state}, ${perMinute} a minute, created ${createdAt}`
 }
