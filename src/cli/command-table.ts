@@ -256,7 +256,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     example: 'dash verify year.json year.json.tlog-proof --policy policy',
     argument: new Argument('<files...>', 'the publication, then its proof file'),
     options: [option('--policy <file>', 'policy file: the keys whose signatures to require')],
-    loadBare: async () => (await import('./commands/verify.ts')).verifyProofCommand,
+    load: async () => (await import('./commands/verify.ts')).verifyProofCommand,
   },
   {
     name: 'evaluate-models',

@@ -232,7 +232,7 @@ describe('the configuration', () => {
     },
   )
 
-  test.each([['serve'], ['config'], ['top'], ['init', '--no-env']])(
+  test.each([['serve'], ['config'], ['top'], ['init', '--no-env'], ['verify', 'a', 'b']])(
     '%s ends with 78 and the number of a line of the env file that cannot be read',
     async (...args) => {
       const cwd = temporaryFolder()
@@ -250,7 +250,13 @@ describe('the configuration', () => {
     const cwd = temporaryFolder()
     writeFileSync(join(cwd, '.env'), 'DASH_LOGLEVEL=warn\ndash_port=1\n')
     const env = { DASH_DATADIR: 'x' }
-    for (const args of [['config', 'PORT'], ['init', '--no-env'], ['top'], ['search', 'x']]) {
+    for (const args of [
+      ['config', 'PORT'],
+      ['init', '--no-env'],
+      ['top'],
+      ['search', 'x'],
+      ['verify', 'a', 'b'],
+    ]) {
       const { stdout, stderr } = await run([...args, '--json'], { cwd, env })
       expect([args, stderr]).toEqual([
         args,

@@ -21,7 +21,7 @@ import type {
 } from '../../jobs/archive/audit.ts'
 import { ownArchive } from '../../jobs/archive/own-archive.ts'
 import type { Container } from '../container.ts'
-import type { CommandContext, BareContext } from '../context.ts'
+import type { CommandContext } from '../context.ts'
 import { isUnfounded, requireFolders } from '../data-folder.ts'
 import { EXIT, describeError, exitCodeOf } from '../exit-codes.ts'
 import { leaveAuditRecord } from '../job-records.ts'
@@ -221,7 +221,7 @@ function forkText({ log }: Pick<VerifyReport, 'log'>): string {
 
 /** `dash verify`. Without a policy, any signer is accepted and the result is not verified. */
 export async function verifyProofCommand(
-  { terminal, cwd }: BareContext,
+  { terminal, cwd }: CommandContext,
   { policy: policyFile }: { policy?: string },
   files: readonly string[],
 ): Promise<number> {
