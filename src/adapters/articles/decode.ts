@@ -48,6 +48,14 @@ export function likelyEncoding(bytes: Uint8Array): string {
   return invalid > others ? 'windows-1252' : 'utf-8'
 }
 
+/**
+ * The encoding that a page or its server names; null for UTF-8 that the bytes contradict. Browsers show such pages without
+ * their letters.
+ */
+export function credibleEncoding(encoding: string | null, bytes: Uint8Array): string | null {
+  return encoding === 'utf-8' && likelyEncoding(bytes) !== encoding ? null : encoding
+}
+
 /** A declaration that was readable as ASCII cannot be in UTF-16; HTML takes it for UTF-8. */
 function readableEncoding(match: RegExpExecArray | null): string | null {
   const encoding = encodingOf(match)

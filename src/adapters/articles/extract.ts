@@ -2,7 +2,14 @@ import { Readability } from '@mozilla/readability'
 import { parseHTML } from 'linkedom'
 import { parse as parseAsBrowser, serialize } from 'parse5'
 import { mediaTypeOf } from '../http.ts'
-import { decode, headerEncoding, likelyEncoding, metaEncoding, xmlEncoding } from './decode.ts'
+import {
+  credibleEncoding,
+  decode,
+  headerEncoding,
+  likelyEncoding,
+  metaEncoding,
+  xmlEncoding,
+} from './decode.ts'
 import { forbidsKeeping } from './robots.ts'
 
 /** A page with an article in it, or HTML that is text as a whole. */
@@ -86,10 +93,11 @@ function refreshTarget(document: PageDocument): string | null {
 /** Parses a page in the encoding that it names, wherever its `meta` element stands, or in the likely one. */
 function parsePage({ bytes, contentType }: UndecodedPage): PageDocument {
   const isXml = mediaTypeOf(contentType) === 'application/xhtml+xml'
-  const named = headerEncoding(contentType) ?? (isXml ? xmlEncoding(bytes) : null)
+  const credible = (encoding: string | null): string | null => credibleEncoding(encoding, bytes)
+  const named = credible(headerEncoding(contentType)) ?? (isXml ? credible(xmlEncoding(bytes)) : null)
   const assumed = named ?? likelyEncoding(bytes)
   const document = parse(decode(bytes, assumed), isXml)
-  const declared = named ?? declaredEncoding(document) ?? xmlEncoding(bytes) ?? assumed
+  const declared = named ?? credible(declaredEncoding(document)) ?? credible(xmlEncoding(bytes)) ?? assumed
   return declared === assumed ? document : parse(decode(bytes, declared), isXml)
 }
 

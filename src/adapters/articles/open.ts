@@ -11,7 +11,7 @@ import { workerProcess } from '../worker-process.ts'
 import { NEWS_ITEMS } from '../sources/live-sources.ts'
 import type { NewsUrls } from '../sources/live-sources.ts'
 import { UNEXPECTED_SHAPE } from '../sources/source-client.ts'
-import { decode, headerEncoding, likelyEncoding } from './decode.ts'
+import { credibleEncoding, decode, headerEncoding, likelyEncoding } from './decode.ts'
 import type { ExtractRequest, Extracted } from './extract.ts'
 import {
   MAX_REDIRECTS,
@@ -209,7 +209,10 @@ async function fetchPageText(
   if (type === '' && !MARKUP.test(bytes.toString('latin1', 0, 1_024))) throw unsupportedType(url, type)
   const isPlain = PLAIN_TYPES.has(type)
   const extracted: Extracted = isPlain
-    ? { kind: 'text', text: decode(bytes, headerEncoding(contentType) ?? likelyEncoding(bytes)) }
+    ? {
+        kind: 'text',
+        text: decode(bytes, credibleEncoding(headerEncoding(contentType), bytes) ?? likelyEncoding(bytes)),
+      }
     : await reader.extractor.extract({ as: 'page', bytes, contentType, token: PRODUCT_TOKEN }, signal)
   const text = plainTextOf(extracted)
   if (text.length >= ARTICLE_MIN_LENGTH)
