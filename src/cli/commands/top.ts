@@ -213,20 +213,13 @@ function ageText(ageMs: number): string {
 }
 
 /** The Year publications and the live feed of the data folder or of another host, verified by their digests. */
-interface NewsReader {
-  /** Publications in the order of selection. */
-  history(): Promise<ListedPublication[]>
-  /** The content of a publication of the history; null for an older layout. */
-  year(publication: ListedPublication): Promise<YearEnvelope | null>
-  /** The newest live feed of a period; null before the first snapshot. */
-  live(sort: LiveSort): Promise<LiveFeed | null>
-}
+type NewsReader = Awaited<ReturnType<typeof ownNews>>
 
 const READ_ADVICE =
   'read a running server with --url, create one with dash import signals, or correct --data-dir'
 
 /** Reads the data folder as the server does. A missing store is empty, unless nothing is stored at all. */
-async function ownNews({ config, container }: CommandContext): Promise<NewsReader> {
+async function ownNews({ config, container }: CommandContext) {
   const existing = existingStores(config)
   if (!existing.ledger && !existing.feed) requireFeed(config, READ_ADVICE)
   const publications = once(async () =>
@@ -238,7 +231,8 @@ async function ownNews({ config, container }: CommandContext): Promise<NewsReade
     }),
   )
   return {
-    async history() {
+    /** Publications in the order of selection. */
+    async history(): Promise<ListedPublication[]> {
       if (!existing.ledger) return []
       const { timeline } = await (await publications()).entries()
       return timeline.map(({ manifest: { publicationId, asOfDay, publishedAt, sha256 } }) => ({
@@ -248,11 +242,13 @@ async function ownNews({ config, container }: CommandContext): Promise<NewsReade
         sha256,
       }))
     },
-    async year({ publishedAt }) {
+    /** The content of a publication of the history; null for an older layout. */
+    async year({ publishedAt }: ListedPublication): Promise<YearEnvelope | null> {
       const proved = await (await publications()).latestAt(Date.parse(publishedAt))
       return proved && parseYear(proved.published.body)
     },
-    async live(sort) {
+    /** The newest live feed of a period; null before the first snapshot. */
+    async live(sort: LiveSort): Promise<LiveFeed | null> {
       if (!existing.feed) return null
       const proved = await provedSnapshots(await container.feed()).newest(sort)
       return proved && parseFeed(proved)
