@@ -92,11 +92,6 @@ const LISTENING = {
   bodyMaxBytes: 4 * 1024 * 1024,
 }
 
-/** Returns a name for the log of a demo. Each demo is another log: auditors remember logs by their names. */
-function newLogOrigin(): string {
-  return `demo-${randomInt(2 ** 47)}.dash.example/tlog/year`
-}
-
 function demoConfig(config: Config, folder: string, modelUrl: string): Config {
   return {
     ...config,
@@ -109,7 +104,12 @@ function demoConfig(config: Config, folder: string, modelUrl: string): Config {
     stateInDataDir: true,
     store: { kind: 'file', path: join(folder, 'objects') },
     storeNamed: false,
-    log: { keyFile: join(folder, 'log.key'), origin: newLogOrigin(), url: null },
+    // Each demo is another log: auditors remember logs by their names.
+    log: {
+      keyFile: join(folder, 'log.key'),
+      origin: `demo-${randomInt(2 ** 47)}.dash.example/tlog/year`,
+      url: null,
+    },
     // The demo gets no real key; its models exist nowhere else. The page offers snippets with this URL.
     openRouterUrl: modelUrl,
     openRouterKey: null,
