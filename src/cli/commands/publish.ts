@@ -11,8 +11,7 @@ import { prepareFolders, rehearse } from '../data-folder.ts'
 import { describeError, EXIT, exitCodeOf } from '../exit-codes.ts'
 import type { Container } from '../container.ts'
 import type { CommandContext } from '../context.ts'
-import { flagValue } from '../settings/environment.ts'
-import { parseWhole } from '../settings/rules.ts'
+import { wholeFlag } from '../settings/environment.ts'
 import { counted, escaped } from '../terminal.ts'
 import { requireOrigin } from '../settings/config.ts'
 import { THIS_RUN } from '../process-identity.ts'
@@ -25,15 +24,16 @@ interface PublishFlags {
   recordGaps?: string
 }
 
+const NUMBER_MAX = 999_999
+
 export async function publishYearCommand(
   { config, container, terminal, signal }: CommandContext,
   flags: PublishFlags,
 ): Promise<number> {
   const startedAt = Date.now()
-  const seconds = flagValue('--retry-delay', flags.retryDelay, 'whole seconds, at most 999999', (text) =>
-    parseWhole(text, 0, 999_999),
-  )
-  const recordGaps = parseGaps(flags.recordGaps)
+  const seconds = wholeFlag('--retry-delay', flags.retryDelay, NUMBER_MAX, 0)
+  const recordGaps =
+    flags.recordGaps === undefined ? null : wholeFlag('--record-gaps', flags.recordGaps, NUMBER_MAX, 0)
   const run = async (used: Container): Promise<number> => {
     try {
       const ports = await used.publishPorts(Date.now, terminal.note)
@@ -53,12 +53,6 @@ export async function publishYearCommand(
   if (flags.dryRun) return rehearse(container, run)
   prepareFolders(config, false)
   return run(container)
-}
-
-function parseGaps(given: string | undefined): number | null {
-  if (given === undefined) return null
-  const rule = 'the number of missed days, at most 999999'
-  return flagValue('--record-gaps', given, rule, (text) => parseWhole(text, 0, 999_999))
 }
 
 function exitCode({ report, cause }: PublishResult, signal: AbortSignal): number {

@@ -191,10 +191,12 @@ export function flagValue<T>(flag: string, text: string, what: string, parse: (t
 /**
  * Parses a whole number that a flag gives.
  *
- * @throws Refusal `usage` if it is not from 1 to `most`
+ * @throws Refusal `usage` if it is not from `least` to `most`
  */
-export function wholeFlag(flag: string, text: string, most: number): number {
-  return flagValue(flag, text, `a whole number from 1 to ${most}`, (digits) => parseWhole(digits, 1, most))
+export function wholeFlag(flag: string, text: string, most: number, least = 1): number {
+  return flagValue(flag, text, `a whole number from ${least} to ${most}`, (digits) =>
+    parseWhole(digits, least, most),
+  )
 }
 
 /**
