@@ -13,13 +13,7 @@ import type { ConfigFlags } from './flags.ts'
 import type { Terminal } from '../terminal.ts'
 import { SECRETS, unknownNames } from './variables.ts'
 
-/**
- * Reads flags, environment and env file into one configuration.
- *
- * @param env the process environment
- * @param cwd base folder of relative paths
- * @throws Refusal `configuration` with all invalid values; `usage` if a flag gave one of them
- */
+/** Reads flags, environment and env file into one configuration; see {@link configFrom}. */
 export function readConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, cwd: string): Config {
   const { values, originOf } = gatherSettings({ flags, env, cwd })
   return configFrom(values, cwd, originOf)
