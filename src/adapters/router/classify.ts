@@ -118,16 +118,13 @@ function createPreview({ body, ending, status }: RouterResponse): string {
   return status === null ? ending : `${status} without a body`
 }
 
-/** The evidence that the rules use. */
 interface ErrorContext extends Omit<ErrorFacts, 'status'> {
   status: number
-  /** True if the HTTP status is a success. */
   within200: boolean
   /** True if the body is JSON or an event stream. */
   readable: boolean
   /** Milliseconds until the named limit resets. */
   resetInMs: number | null
-  /** Number of requests the named limit allows. */
   limit: number | null
   /** Earliest time of another request, if a header or the error names one. */
   retryAt: Instant | null

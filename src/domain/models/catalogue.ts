@@ -14,7 +14,6 @@ export interface CatalogueModel {
   outputModalities: readonly string[]
   supportedParameters: readonly string[]
   expirationDay: Day | null
-  /** True when the expiry is not a valid day. */
   expirationUnreadable: boolean
   description: string
   /** True when the service calls it a router or an alias, or when it is a second name of a listed free model. */
@@ -27,13 +26,11 @@ export interface Catalogue {
   badRows: number
 }
 
-/** API base of the public routing service. */
 export const BASE_URL = 'https://openrouter.ai/api/v1'
 
 /** Model ids appear in shell commands and paths, so that they must not need quoting. */
 export const MODEL_ID_PATTERN = /^~?[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.:-]*$/
 
-/** Suffix of free variants. */
 export const FREE_SUFFIX = ':free'
 
 /** Every reason to reject a model, with its meaning (docs/free-models.md). A model has one: the first that applies. */
@@ -56,7 +53,6 @@ export const REJECTION_REASONS = {
 } as const
 export type RejectionReason = keyof typeof REJECTION_REASONS
 
-/** Every reason why a model of the catalogue is not ranked, with its meaning. */
 export const UNRANKED_REASONS = {
   ...REJECTION_REASONS,
   gone: 'the service had no endpoint for it in the last run',

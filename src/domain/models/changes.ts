@@ -9,13 +9,11 @@ import type { StoredRun } from './schema.ts'
 
 /** Changes of the free models between two stored runs (docs/free-models.md#changes). */
 
-/** The members of a stored run that changes are derived from. */
 export type ComparedRun = Pick<StoredRun, 'rankingVersion' | 'updatedAt' | 'rejections'> & {
   /** Rank 1 first; at least one. */
   models: readonly ScoredModel[]
 }
 
-/** One change of the ranking. */
 export const modelChangeSchema = z.object({
   kind: z.enum(['primary_changed', 'model_gone', 'model_new']),
   model: z.string().describe('id of the new primary, of the model that went, or of the model that came'),
@@ -47,7 +45,6 @@ export interface RunStep {
 /** Result of sending the changes of one step to their receiver. */
 export interface ChangeDelivery {
   changes: number
-  /** Number of changes that the receiver accepted. */
   delivered: number
   /** The reason why a change was not accepted, without the path of the address; null if all were. */
   failure: string | null

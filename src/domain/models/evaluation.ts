@@ -10,7 +10,6 @@ interface ClassTraits {
   scope: 'none' | 'account' | 'model' | 'unknown'
   /** True when one paced retry may succeed. */
   retries?: true
-  /** True when it counts against the model's stability. */
   countsAgainstModel?: true
   /** Owner of the rate limit that was met. */
   rateLimit?: 'account' | 'model'
@@ -71,7 +70,6 @@ export interface Classification {
   /** Requests the limit allows, when the response names them. */
   limit: number | null
   remaining: number | null
-  /** Reset time of that limit. */
   resetAt: Instant | null
   providerName: string | null
   /** Set for `ambiguous`. */
@@ -82,7 +80,6 @@ export interface Classification {
   preview: string
 }
 
-/** Whose rate limit a response was. */
 export function rateLimitKind(kind: ResponseClass): RankedModel['rateLimitKind'] {
   return RESPONSE_CLASSES[kind].rateLimit ?? 'none'
 }
@@ -182,7 +179,6 @@ export function toolUseOf(evaluation: LiteEvaluation | null): RankedModel['toolU
   return usedTool ? 'proven' : 'disproven'
 }
 
-/** Outcome of a run of `evaluate-models`. */
 export type RunOutcome = 'complete' | 'partial' | 'unchanged' | 'failed'
 
 /** The record of a request to a model before it is sent. */
@@ -192,7 +188,6 @@ export interface AttemptStart {
   sentAt: Instant
 }
 
-/** Outcome of a request. */
 export interface AttemptEnd {
   settledAt: Instant
   /** `abandoned` when the run ended first. */
@@ -227,7 +222,6 @@ export interface EndpointRecord {
 
 /** Conditions for recording a request, checked in the same transaction. */
 export interface AttemptGuard {
-  /** Token of the lease. */
   token: string
   /** Most requests of the UTC day, including the chat's, before this one; null without a limit. */
   maxCountedBefore: number | null
@@ -239,7 +233,6 @@ export type CountedAttempt = { counted: number } | { refused: 'lease_lost' | 'da
 /** Days with requests whose records are kept. An evaluation reads four; older records are for operators. */
 export const EVALUATIONS_KEPT_DAYS = 90
 
-/** One chat call of an evaluation. */
 export interface ChatCall {
   /** `vendor/model:free` */
   model: string
@@ -248,7 +241,6 @@ export interface ChatCall {
   maxTokens: number
   /** False for a model without a temperature parameter. */
   temperature: boolean
-  /** True to request low reasoning effort. */
   lowEffort: boolean
 }
 

@@ -17,20 +17,17 @@ export const EARLIER_DAYS = 3
 /** Period in which a probe's health is valid. */
 const HEALTH_MS = DAY_MS
 
-/** The stored rows of every model. */
 export interface EvaluationRows {
   /** Attempts of the days whose evaluations may still count, ascending. */
   attempts: readonly ModelAttempt[]
   endpoints: readonly EndpointRecord[]
 }
 
-/** The measurements that rank a model. */
 export interface Measurements {
   health: {
     status: HealthStatus
     latencyMs: number | null
     rateLimitKind: RankedModel['rateLimitKind']
-    /** Time of the measurement; null without one. */
     checkedAt: Instant | null
   }
   /** The evaluation that counts: see {@link historyOf}. It may be too old to score. */
@@ -202,7 +199,6 @@ function evaluationOfDay(attempts: readonly SettledAttempt[]): LiteEvaluation | 
   return { updatedAt: Math.max(...settledAt), tasks }
 }
 
-/** Days of a track record. */
 const RECORD_DAYS = 14
 
 /** The last test of a model on a day. */

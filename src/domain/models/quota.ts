@@ -127,7 +127,6 @@ const WAITS_FOR_ACCOUNT = 3
 /** Delay of a retry when the response names no time. */
 export const SHORT_PAUSE_MS = 5_000
 
-/** A pending call. */
 export interface QueuedCall {
   model: string
   kind: LiteKind
@@ -140,7 +139,6 @@ export function vendorOf(model: string): string {
   return model.replace(/\/.*/s, '')
 }
 
-/** The call to send next, and the earliest time at which it may start. */
 export interface NextStart {
   call: QueuedCall
   at: number
@@ -148,7 +146,6 @@ export interface NextStart {
 
 export interface CallQueueOptions {
   plan: Pick<CallPlan, 'calls' | 'budget'>
-  /** Requests left for each model. */
   requestsLeft: ReadonlyMap<string, number>
   monotonic: () => number
 }
@@ -162,7 +159,6 @@ export class CallQueue {
   #notBefore = 0
   /** Number of times in a row that the account's limit was met. */
   #timesLimited = 0
-  /** Number of started calls. */
   sent = 0
 
   constructor({ plan, requestsLeft: leftOfModels, monotonic }: CallQueueOptions) {
@@ -177,7 +173,6 @@ export class CallQueue {
     }))
   }
 
-  /** Number of pending calls. */
   get length(): number {
     return this.#waiting.length
   }
@@ -202,14 +197,12 @@ export class CallQueue {
     return age === undefined ? -Infinity : this.#monotonic() - age + WINDOW_MS
   }
 
-  /** Removes and returns the pending calls of a model. */
   drop(model: string): QueuedCall[] {
     const dropped = this.#waiting.filter((call) => call.model === model)
     this.#waiting = this.#waiting.filter((call) => call.model !== model)
     return dropped
   }
 
-  /** Removes a call that starts, and counts it. */
   start(call: QueuedCall): void {
     this.#waiting = this.#waiting.filter((waiting) => waiting !== call)
     this.sent += 1

@@ -14,10 +14,8 @@ import type { EvalCoverage, EvalSummary, RankedModel, StoredRun } from './schema
 import { healthScoreOf, latencyScoreOf, scoreModel, scoreOf } from './score.ts'
 import type { ModelScore } from './score.ts'
 
-/** Number of tasks, for a model without a result. */
 const TASKS_IN_SUITE = 3
 
-/** An eligible model with its measurements. */
 export interface Candidate extends Measurements {
   model: CatalogueModel
 }
@@ -29,7 +27,6 @@ export interface Ranked extends Pick<ModelScore, 'components'> {
   gone: boolean
 }
 
-/** The fields that order two models. */
 type Contender = Pick<RankedModel, 'id' | 'score' | 'liteEvalScore' | 'metadataScore'>
 
 /** The order of the ranking: score, lite evaluation, metadata, id in code-unit order. */

@@ -11,15 +11,12 @@ import type { RankedModel, StoredRun } from './schema.ts'
 const CREATE_KEY_URL = 'https://openrouter.ai/settings/keys'
 const FALLBACK = { id: FALLBACK_ROUTER, reason: 'OpenRouter-managed free model router' } as const
 
-/** Prepares a note for publication. */
 function publishedNote(note: string): string {
   return publishedText(withoutModelIds(note), 500)
 }
 
-/** The previous recommendation. */
 type PreviousRun = Pick<StoredRun, 'models' | 'rankingVersion'> | null
 
-/** The data of a run before ranking. */
 export interface RunFacts extends Pick<
   StoredRun,
   'rankingVersion' | 'refreshMode' | 'probeMode' | 'liteEvalMode' | 'baseUrl' | 'rejections' | 'notes'
@@ -97,14 +94,12 @@ export function nextRankingVersion(day: string, versions: readonly string[]): st
   return `${day}.v${Math.max(0, ...numbers) + 1}`
 }
 
-/** Notes of every recommendation. */
 const FIXED_NOTES = [
   'Free model availability and rate limits can vary.',
   'The daily test is a small practical heuristic (writing files through a tool, one shell command, a decoding puzzle), not an official benchmark result.',
   'Use openrouter/free if the recommended model is temporarily unavailable.',
 ] as const
 
-/** Most moves that are described individually. */
 const MOVES_DESCRIBED = 5
 const NAMES_LISTED = 10
 
@@ -173,7 +168,6 @@ export function joinNames(names: readonly string[]): string {
 /** The day on which these facts were published by their makers and the routing service. */
 const FACTS_DAY: Day = '2026-08-22'
 
-/** Published facts of one model. */
 interface Facts {
   id: string
   name: string

@@ -104,7 +104,6 @@ const evalCoverageSchema = z
   })
   .meta({ id: 'FreeModelEvalCoverage' })
 
-/** The first fields of both payloads. */
 const head = {
   updatedAt: instant,
   source: z.enum(['openrouter-models-api', 'seed']),
@@ -123,7 +122,6 @@ const head = {
 
 export const HEAD_FIELDS = Object.keys(head) as (keyof typeof head)[]
 
-/** The last fields of both payloads. */
 const tail = {
   notes: z.array(z.string()),
   seed: z.boolean().describe('true for the built-in seed'),

@@ -6,7 +6,6 @@ import type { CountedEvaluation } from './evaluation.ts'
 import type { Measurements } from './history.ts'
 import type { HealthStatus, RankedModel, ScoreComponent } from './schema.ts'
 
-/** The published parts of a score. */
 type ScoreParts = Pick<
   RankedModel,
   'metadataScore' | 'healthScore' | 'latencyScore' | 'liteEvalScore' | 'instabilityPenalty'
@@ -166,7 +165,6 @@ function greatestSize(text: string): number | null {
   return Math.max(0, ...sizes) || null
 }
 
-/** Logarithmic share between two bounds. */
 function logarithmic(
   value: number | null,
   unit: string,

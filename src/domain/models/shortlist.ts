@@ -24,7 +24,6 @@ export const FREE_MODELS_REFUSALS = [
 ] as const
 export type FreeModelsRefusal = (typeof FREE_MODELS_REFUSALS)[number]
 
-/** The name of a capability in a filter. */
 export type Need = NonNullable<(typeof CAPABILITIES)[Capability]['need']>
 type NeededField = Exclude<Capability, 'supportsIncludeReasoning'>
 
@@ -102,7 +101,6 @@ export function parseNeeds(text: string): Need[] | null {
   return names.every((name) => Object.hasOwn(NEEDS, name)) ? (names as Need[]) : null
 }
 
-/** The fields that filters use. */
 type Filterable = Pick<RankedModel, NeededField | 'contextLength' | 'healthStatus'> & {
   toolUse?: RankedModel['toolUse'] | undefined
 }
@@ -177,9 +175,7 @@ type Tail = Pick<TopModels, 'notes' | 'seed' | 'stale' | 'ageHours' | 'nextUpdat
 /** Period before the end of a model in which its end is announced. */
 const NOTICE_DAYS = 14
 
-/** The announced end of a model. */
 interface Deprecation {
-  /** Start of the notice period. */
   deprecatedAt: Instant
   /** Start of the UTC day on which the model ends, the earliest moment of that day. */
   sunsetAt: Instant

@@ -23,9 +23,7 @@ export interface EvaluatePorts extends HolderPorts {
   router: ModelRouter
   evaluations: State['evaluations']
   recommendations: Objects['recommendations']
-  /** Receiver of changes; null without one. */
   changes: ChangeReceiver | null
-  /** Creates the suite of a UTC day. */
   makeSuite: (day: Day) => LiteSuite
   /** Published API base of the routing service: clients send their keys there. */
   baseUrl: string
@@ -33,7 +31,6 @@ export interface EvaluatePorts extends HolderPorts {
   monotonic: () => number
   /** Rejects with the signal's reason. */
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  /** Reports a message to operators. */
   onNote: (message: string) => void
 }
 
@@ -61,7 +58,6 @@ export interface EvaluationRun extends Candidates {
   startedAt: Instant
   day: Day
   previous: StoredRun | null
-  /** Notes for the recommendation. */
   notes: readonly string[]
   history: RunHistory
   plan: RunPlan
@@ -82,10 +78,8 @@ interface RunPlan extends CallPlan {
 
 /** The results of a run's requests. */
 export interface Measurements {
-  /** Chat requests sent. */
   requests: number
   stop: EarlyEnd | null
-  /** The limits that were met. */
   limits: { account: boolean; model: boolean; resetAt: Instant | null }
   /** Models with a planned prompt that was not sent, or that the account's limits blocked. */
   unfinished: ReadonlySet<string>
@@ -99,7 +93,6 @@ export interface EvaluationReport {
   outcome: RunOutcome
   refreshMode: StoredRun['refreshMode']
   rankingVersion: string | null
-  /** Id of the primary; null while there is none. */
   primary: string | null
   ranked: number
   /** Models whose health was measured in this run. */
@@ -345,12 +338,10 @@ export async function planPrompts(
   return { ...run, plan: { ...plan, maxCountedBefore: today.length + left - 1 } }
 }
 
-/** True for the modes that send prompts. */
 export function sendsPrompts(mode: StoredRun['refreshMode']): boolean {
   return mode === 'fullEval' || mode === 'forceEval'
 }
 
-/** The eligible models with their histories. */
 export function candidatesOf({ eligible, history }: EvaluationRun): (Candidate & ModelHistory)[] {
   return eligible.flatMap((model) => {
     const known = history.models.get(model.id)

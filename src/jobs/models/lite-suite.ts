@@ -49,7 +49,6 @@ async function runEverywhere({ shell: job }: LiteItems, command: string, shell: 
   }
 }
 
-/** All tasks and prompts of a day. */
 export interface LiteItems {
   day: Day
   files: FilesItem

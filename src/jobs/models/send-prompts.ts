@@ -26,7 +26,6 @@ import { nothingMeasured } from './evaluation-run.ts'
 import type { EvaluatePorts, EvaluationRun, EarlyEnd, Measurements } from './evaluation-run.ts'
 
 interface PromptSession {
-  /** Token of the lease. */
   token: string
   signal: AbortSignal
   ports: EvaluatePorts

@@ -4,13 +4,11 @@ import type { Draw } from './draw.ts'
 import { sumPoints } from './suite.ts'
 import type { Grade, LitePrompt, ModelResponse } from './suite.ts'
 
-/** The files task of a day. */
 export interface FilesItem {
   prompt: LitePrompt
   requested: readonly RequestedFile[]
 }
 
-/** A requested file and its grading. */
 interface RequestedFile {
   /** Prefix of its property names: `readmeCreated`. */
   kind: string
@@ -23,7 +21,6 @@ interface RequestedFile {
   properties: Readonly<Record<string, (content: string) => boolean>>
 }
 
-/** Files in a day's task. */
 const FILES = 3
 
 /** Points; 350 together with three files of two properties each. */
@@ -97,7 +94,6 @@ const PLACES = ['Größe', 'Café', 'Łódź', 'São Paulo', 'Malmö', 'Curaçao
 
 const lines = (content: string): string[] => content.split(/\r?\n/).map((line) => line.trimEnd())
 
-/** Every kind of requested file. */
 const FILE_KINDS: readonly ((draw: Draw) => RequestedFile)[] = [
   settings,
   makefile,

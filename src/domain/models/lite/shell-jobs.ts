@@ -17,12 +17,9 @@ export interface ShellCase {
   after: ShellFiles
 }
 
-/** The shell job of a day. */
 export interface ShellJob {
   kind: string
-  /** Description of the job. */
   task: string
-  /** True when the order of the lines counts. */
   ordered: boolean
   cases: Readonly<Record<ShellCaseName, ShellCase>>
   /** A command that solves the job in any shell. */
@@ -52,9 +49,7 @@ interface JobRow<W> {
   task(params: W): string
   ordered?: boolean
   solution(params: W): string
-  /** The expected lines of output. */
   prints?(tree: Tree, params: W): string[]
-  /** The expected path and lines of a file. */
   changes?(file: [path: string, lines: readonly string[]], params: W): [string, readonly string[]]
   replacements?: readonly string[]
 }
@@ -203,7 +198,6 @@ const tabular: Field<TableParams> = (draw) => {
   ]
 }
 
-/** The name, the group and the points of every row. */
 function rowsOf(tree: Tree, { path, sign }: TableParams): [name: string, group: string, points: number][] {
   return (tree[path] ?? []).map((line) => {
     const [name = '', group = '', points] = line.split(sign)

@@ -4,7 +4,6 @@ import type { Day } from '../../time.ts'
 /** Name of the suite; also part of every day's seed. */
 export const LITE_SUITE = 'lite-agent-eval-v1'
 
-/** The two prompts of a suite. */
 export type LiteKind = 'tool' | 'text'
 
 /** One chat request, without model and routing. */
@@ -16,7 +15,6 @@ export interface LitePrompt {
   maxTokens: number
 }
 
-/** A model's response to one prompt. */
 export interface ModelResponse {
   /** The content; '' when missing. */
   text: string
@@ -25,7 +23,6 @@ export interface ModelResponse {
   finishReason: string | null
 }
 
-/** The suite of a UTC day. */
 export interface LiteSuite {
   prompts: Record<LiteKind, LitePrompt>
   /** Grades the tasks of a prompt: the files task, or the shell command and the clock. */
@@ -57,7 +54,6 @@ const TASKS_OF: Readonly<Record<LiteKind, readonly TaskId[]>> = {
   text: ['task_shell_command_lite', 'babylonian_clock_lite'],
 }
 
-/** The result of a grader. */
 export interface Grade {
   points: number
   details: Record<string, unknown>
@@ -123,7 +119,6 @@ export interface ShellRun {
   missingTools: readonly string[]
 }
 
-/** The longest reason, in characters. */
 const REASON_MAX_LENGTH = 200
 
 /** A run that did not come to its end. */

@@ -26,7 +26,6 @@ const MAX_TOKENS = 4000
 /** Limits of one run of a model's command: far above the need of any solution. */
 export const SHELL_LIMITS: ShellLimits = { timeMs: 10_000, outputBytes: 65_536 }
 
-/** The run of a command on each of a job's trees. */
 export type ShellRuns = Readonly<Record<ShellCaseName, ShellRun>>
 
 export function textPrompt(job: ShellJob, clock: ClockItem): LitePrompt {
