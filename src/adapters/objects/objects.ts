@@ -1,5 +1,6 @@
 import { createStorage } from 'unstorage'
 import type { Driver, Storage } from 'unstorage'
+import { RANKING_VERSION } from '../../domain/models/schema.ts'
 import { isSha256Hex, sha256Hex } from '../../domain/digest.ts'
 import type { ChangeToken, Clock, Objects, StaticTree } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
@@ -152,8 +153,6 @@ function logFilesIn(
 const CURRENT = 'free-llm:current'
 const RUNS = 'free-llm:runs'
 
-const VERSION_PATTERN = /^\d{4}-\d{2}-\d{2}\.v\d{1,6}$/
-
 /**
  * Stores recommendations: every run under `free-llm/runs/<rankingVersion>`, and the newest also under
  * `free-llm/current`, the only object that is ever replaced (docs/free-models.md).
@@ -172,7 +171,7 @@ function recommendationStore(
       const keys: string[] = await driver.getKeys(RUNS, {})
       return keys.flatMap((key) => {
         const version = key.slice(key.lastIndexOf('/') + 1)
-        return VERSION_PATTERN.test(version) && key.endsWith(`runs/${version}`) ? [version] : []
+        return RANKING_VERSION.test(version) && key.endsWith(`runs/${version}`) ? [version] : []
       })
     },
 
@@ -190,7 +189,7 @@ function recommendationStore(
 }
 
 function runKey(rankingVersion: string): string {
-  if (!VERSION_PATTERN.test(rankingVersion))
+  if (!RANKING_VERSION.test(rankingVersion))
     throw new Error(`${JSON.stringify(rankingVersion.slice(0, 80))} is not a ranking version`)
   return `${RUNS}:${rankingVersion}`
 }

@@ -3,9 +3,9 @@ import type { Draw } from '../../domain/models/lite/draw.ts'
 import { gradeFiles, drawFiles } from '../../domain/models/lite/file-task.ts'
 import type { FilesItem } from '../../domain/models/lite/file-task.ts'
 import { drawShellJob } from '../../domain/models/lite/shell-jobs.ts'
-import type { ShellJob } from '../../domain/models/lite/shell-jobs.ts'
+import type { ShellCase, ShellJob } from '../../domain/models/lite/shell-jobs.ts'
 import { taskResult, LITE_SUITE } from '../../domain/models/lite/suite.ts'
-import type { LiteSuite, LiteKind, LitePrompt } from '../../domain/models/lite/suite.ts'
+import type { LiteSuite, LiteKind, LitePrompt, ShellRun } from '../../domain/models/lite/suite.ts'
 import { parseTextResponse } from '../../domain/models/lite/text-response.ts'
 import {
   gradeClock,
@@ -41,12 +41,9 @@ export function makeLiteSuite(day: Day, shell: Shell): LiteSuite {
 }
 
 async function runEverywhere({ shell: job }: LiteItems, command: string, shell: Shell): Promise<ShellRuns> {
+  const run = ({ files }: ShellCase): Promise<ShellRun> => shell.run(command, files, SHELL_LIMITS)
   const { shown, other, awkward } = job.cases
-  return {
-    shown: await shell.run(command, shown.files, SHELL_LIMITS),
-    other: await shell.run(command, other.files, SHELL_LIMITS),
-    awkward: await shell.run(command, awkward.files, SHELL_LIMITS),
-  }
+  return { shown: await run(shown), other: await run(other), awkward: await run(awkward) }
 }
 
 export interface LiteItems {

@@ -7,7 +7,6 @@ import {
   runSteps,
 } from '../../domain/models/changes.ts'
 import type { MissedDays, ModelChange, RunStep } from '../../domain/models/changes.ts'
-import { RANKING_VERSION } from '../../domain/models/schema.ts'
 import type { RankedModel, StoredRun } from '../../domain/models/schema.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
 import type { Objects } from '../../domain/ports.ts'
@@ -61,18 +60,11 @@ export function storedRuns(store: RunStore, recommendation: ServedRecommendation
     const isServed = (version: string): boolean =>
       seed || compareVersions(version, current.rankingVersion) <= 0
     const stored = await store.versions()
-    const versions = stored
-      .filter((version) => RANKING_VERSION.test(version) && isServed(version))
-      .toSorted(compareVersions)
-      .slice(-RUNS_MAX)
-    const runs = await Promise.all(
-      versions.map((rankingVersion) =>
-        limit(async () => ({
-          rankingVersion,
-          run: proved.get(rankingVersion) ?? (await readRun(store, rankingVersion)),
-        })),
-      ),
-    )
+    const versions = stored.filter(isServed).toSorted(compareVersions).slice(-RUNS_MAX)
+    const runs = await limit.map(versions, async (rankingVersion) => ({
+      rankingVersion,
+      run: proved.get(rankingVersion) ?? (await readRun(store, rankingVersion)),
+    }))
     proved = new Map(runs.flatMap(({ rankingVersion, run }) => (run ? [[rankingVersion, run]] : [])))
     return runs
   })
