@@ -1,5 +1,5 @@
 import { QUERY_MAX_LENGTH, QUERY_MAX_WORDS } from './search.ts'
-import { fold } from './fold.ts'
+import { fold, withDigraphs } from './fold.ts'
 import { cutWords, isPaired } from './tokenize.ts'
 import type { CutText, PlacedWord } from './tokenize.ts'
 
@@ -8,7 +8,7 @@ import type { CutText, PlacedWord } from './tokenize.ts'
 /** One term of a query: words that must follow each other; the last one may be a prefix. */
 export interface QueryTerm {
   words: string[]
-  /** The same words written as one, which also match: `nodejs` for `node.js`, `whats` for `what's`. */
+  /** The same words in another form, which also matches: `nodejs` for `node.js`, `whats` for `what's`, `mueller` for `müller`. */
   joined?: string
   prefix: boolean
   /** True for a phrase in quotation marks. */
@@ -32,9 +32,22 @@ const PIECES = /"([^"]*)"?|[^\s"]+/gu
  *   {@link PREFIXES_MAX} terms are prefixes; further ones are whole words
  */
 export function parseSearchText(text: string): QueryTerm[] {
+  const typed = text.slice(0, QUERY_MAX_LENGTH).replace(QUOTATION_MARKS, '"')
+  const terms = parseFolded(fold(typed))
+  const spelled = withDigraphs(typed)
+  const others = spelled === null ? [] : parseFolded(fold(spelled))
+  if (others.length !== terms.length) return terms
+  return terms.map((term, index) => {
+    const [word, ...more] = others[index]?.words ?? []
+    const isSingle = term.words.length === 1 && more.length === 0
+    return isSingle && word !== undefined && word !== term.words[0] ? { joined: word, ...term } : term
+  })
+}
+
+/** The terms of a text that {@link fold} has returned. */
+function parseFolded(typed: string): QueryTerm[] {
   const terms = new Map<string, QueryTerm>()
   let wordsLeft = QUERY_MAX_WORDS
-  const typed = fold(text.slice(0, QUERY_MAX_LENGTH).replace(QUOTATION_MARKS, '"'))
   for (const [piece, phrase] of typed.matchAll(PIECES)) {
     const typedWords = cutWords(phrase ?? piece)
     const parts =

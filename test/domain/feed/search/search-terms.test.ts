@@ -61,6 +61,8 @@ describe('a search text', () => {
     ['می\u200cروم', 'میروم به خانه'],
     ['צהל', 'צה״ל הודיע'],
     ['mueller', 'Müller'],
+    ['müller årh*', 'Mueller in Aarhus'],
+    ["müller's", 'Müllers Bäckerei'],
     ["what's new", 'Whats new in Kotlin'],
     ["let's encrypt*", 'Lets Encrypt issues certificates'],
     ['gpt3.5', 'GPT-3.5-turbo retired'],
