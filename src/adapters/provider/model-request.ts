@@ -13,6 +13,7 @@ import {
   NO_REASONING,
   NO_TOOLS,
   SCHEMA_MEMBERS,
+  STREAM,
   SYSTEM,
   tokenLimit,
 } from './refusals.ts'
@@ -49,8 +50,7 @@ export function requestBody(form: RequestForm, { ids, extra }: Target, call: Mod
     ],
     ...(tools.length > 0 ? { tools } : form.refused.has(NO_TOOLS) ? usedTools(call) : {}),
     [tokenLimit(form.isOpenAi !== isOtherLimit)]: call.maxOutputTokens,
-    stream: true,
-    stream_options: { include_usage: true },
+    ...(form.refused.has(STREAM) ? {} : { stream: true, stream_options: { include_usage: true } }),
     store: false,
     ...extra,
     // The types of the SDK know no list of models.

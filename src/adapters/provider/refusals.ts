@@ -13,13 +13,17 @@ export interface RequestForm {
   refused: ReadonlySet<string>
 }
 
-export type RequestBody = Omit<ChatCompletionCreateParamsStreaming, 'model'>
+export type RequestBody = Omit<ChatCompletionCreateParamsStreaming, 'model' | 'stream'> & { stream?: true }
 
 /** Members of tool schemas that only help the model: the arguments are checked again. */
 export const SCHEMA_MEMBERS: readonly string[] = ['maxItems', 'minimum', 'maximum']
 
 /** The system message as a part; without it the instructions begin the first message of the user. */
 export const SYSTEM = 'system'
+
+/** The stream as a part; without it the completion comes whole. Engines refuse it for a model, or beside tools. */
+export const STREAM = 'stream'
+const STREAM_REFUSED = /\bstream(?:ing|ed)?\b/i
 
 /** A request with results of tools and without tools, as a part; with it, the tools that were called are sent. */
 export const NO_TOOLS = 'no_tools'
@@ -89,7 +93,7 @@ export function isInvalidRequest(
 
 /**
  * The part to send a declined request without, or with its replacement; null if the error names none that it had.
- * Errors of other statuses count only for tools, calls and the system message.
+ * Errors of other statuses count only for tools, calls, the stream and the system message.
  */
 export function refusedPart(
   failed: Pick<FailedRound, 'code' | 'refusal'>,
@@ -120,6 +124,7 @@ export function refusedPart(
   if (member !== undefined && isUnsupported) return member
   if (hasSystem(body) && SYSTEM_REFUSED.test(error)) return SYSTEM
   if (IS_TOO_LONG.test(error) || IS_NO_REFUSAL.test(error)) return null
+  if (STREAM in body && STREAM_REFUSED.test(error) && isUnsupported) return STREAM
   if (hasField(body, 'tool_calls') && CALL_MESSAGES_REFUSED.test(error)) return CALL_MESSAGES
   if (!TOOLS.test(error)) return null
   if (hasTools) return isUnsupported ? 'tools' : null

@@ -117,7 +117,7 @@ describe('a refused field is left out, and the tools stay', () => {
     expect([text, requests.length]).toEqual(['Hi', 3])
   })
 
-  test.each(['temperature', 'model', 'messages', 'stream', 'hype'])(
+  test.each(['temperature', 'model', 'messages', 'hype'])(
     'an error about %s, which cannot be left out, ends the turn',
     async (name) => {
       const error = `Unsupported value: '${name}' does not support 0.2 with this model`
@@ -167,6 +167,25 @@ describe('a refused system message', () => {
   })
 })
 
+test.each<[string, number?]>([
+  ["Unsupported value: 'stream' does not support true with this model."],
+  ['Cannot use tools with stream', 500],
+  ["This model doesn't support tool use in streaming mode."],
+])('a refused stream becomes a whole completion, and the tools stay: %s', async (message, status = 400) => {
+  const requests: Fields[] = []
+  const { url } = await localSource(({ body }, response) => {
+    const request = JSON.parse(body) as Fields
+    requests.push(request)
+    response.writeHead('stream' in request ? status : 200, { 'content-type': 'application/json' })
+    const completion = { choices: [{ index: 0, message: { content: 'Hi' }, finish_reason: 'stop' }] }
+    response.end(JSON.stringify('stream' in request ? { error: { message } } : completion))
+  })
+  expect(outcome(await collectEvents(modelAt(url), ASK)).text).toBe('Hi')
+  expect(requests).toHaveLength(2)
+  expect(requests[1]).toHaveProperty('tools')
+  expect(requests[1]).not.toHaveProperty('stream_options')
+})
+
 describe('refused tools', () => {
   test.each<[string, number?]>([
     ['"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'],
@@ -175,7 +194,6 @@ describe('refused tools', () => {
     ['tools param requires --jinja flag', 500],
     ['Function calling is not enabled for this model'],
     ["Unsupported parameter: 'tool_choice'"],
-    ['Cannot use tools with stream', 500],
     ['Tools are disabled for this model'],
     ['The model does not have tool capabilities'],
     ['tool_use is unavailable'],
