@@ -31,8 +31,7 @@ export class StreamTooLarge extends Error {
 }
 
 /**
- * Parses an event stream (WHATWG HTML, 9.2.6) from arbitrary chunks. Buffers at most one event. A JSON object in place of
- * a stream is one event.
+ * Parses an event stream (WHATWG HTML, 9.2.6) from arbitrary chunks. Buffers at most one event.
  */
 export class SseParser {
   readonly #bounds: StreamBounds
@@ -41,9 +40,11 @@ export class SseParser {
     onEvent: ({ event, data }) => void this.#events.push({ name: event ?? 'message', data }),
   })
   #events: StreamRecord[] = []
+  /** If true, a JSON object in place of a stream is one event. */
+  takesObject = false
   /** The last character so far; initially a line feed, since a stream begins like a line. */
   #lastCharacter = '\n'
-  /** True if the body is a JSON object; null before its first character. */
+  /** True if the body is a JSON object that is taken; null before its first character. */
   #isObject: boolean | null = null
   #bytes = 0
   #eventBytes = 0
@@ -98,7 +99,7 @@ export class SseParser {
 
   #asField(text: string): string {
     const isFirst = this.#isObject === null && text.trim() !== ''
-    if (isFirst) this.#isObject = text.trimStart().startsWith('{')
+    if (isFirst) this.#isObject = this.takesObject && text.trimStart().startsWith('{')
     return this.#isObject === true ? `${isFirst ? 'data:' : ''}${text.replaceAll('\n', ' ')}` : text
   }
 

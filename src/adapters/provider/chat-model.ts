@@ -141,7 +141,8 @@ async function* runRequest(
   const stream = new ProviderStream(upstream, limits, streamBounds(call), signal)
   let isComplete = false
   try {
-    await stream.open((streamSignal) => sendRequest(upstream, requestBody(form, target, call), streamSignal))
+    const body = requestBody(form, target, call)
+    await stream.open((streamSignal) => sendRequest(upstream, body, streamSignal), !('stream' in body))
     const parser = new CompletionParser(target, call, thinkers)
     for (;;) {
       const event = await stream.next(parser.hasReason)
@@ -180,7 +181,7 @@ class ProviderStream {
   readonly #reader: EventReader
   #events: string[] = []
   #hasEnded = false
-  /** True for an event stream. Some engines name another type, or send a whole completion; the first event tells it. */
+  /** True for a completion. Some engines name another type for its events; the first one tells it. */
   #isCompletion = false
 
   constructor(upstream: Upstream, limits: IdleTimeouts, bounds: StreamBounds, signal: AbortSignal) {
@@ -193,9 +194,10 @@ class ProviderStream {
   /**
    * Sends the request.
    *
+   * @param isWhole true if the completion is asked for as one object
    * @throws ProviderFailure; the signal's reason
    */
-  async open(send: (signal: AbortSignal) => Promise<Response>): Promise<void> {
+  async open(send: (signal: AbortSignal) => Promise<Response>, isWhole: boolean): Promise<void> {
     this.#signal.throwIfAborted()
     let response: Response
     try {
@@ -204,9 +206,9 @@ class ProviderStream {
       this.#signal.throwIfAborted()
       throw this.#reader.expired === null ? toRequestFailure(error) : this.#timeout(error)
     }
-    this.#reader.begin(this.#upstream.bodyOf(response))
-    if (isCompressed(Object.fromEntries(response.headers))) throw upstreamError('invalid_stream')
     this.#isCompletion = mediaTypeOf(response.headers.get('content-type')) === 'text/event-stream'
+    this.#reader.begin(this.#upstream.bodyOf(response), this.#isCompletion || isWhole)
+    if (isCompressed(Object.fromEntries(response.headers))) throw upstreamError('invalid_stream')
   }
 
   /**

@@ -259,7 +259,9 @@ export class EventReader {
     return this.#stop.signal
   }
 
-  begin(body: ResponseBody): void {
+  /** @param takesObject true if a JSON object in place of a stream is one event */
+  begin(body: ResponseBody, takesObject = false): void {
+    this.#parser.takesObject = takesObject
     this.#body = body
     this.#chunks = body[Symbol.asyncIterator]()
   }

@@ -169,16 +169,15 @@ const WHOLE_JSON = JSON.stringify({ choices: [whole('One two.')] }, null, 2)
 test.each<[string, string, string]>([
   ['events of another type', said('One two.') + END, 'application/json'],
   ['events after a comment, of another type', `: hi\n\n${said('One two.')}${END}`, 'text/plain'],
-  ['a whole completion', WHOLE_JSON, 'application/json'],
   ['a whole completion as a stream', WHOLE_JSON, 'text/event-stream'],
 ])('a response with %s is read by the chat', async (_what, stream, type) => {
   const result = await chatReads(stream, { 'content-type': type })
   expect(result).toMatchObject({ text: 'One two.', end: { kind: 'end' } })
 })
 
-test('an error in place of a stream fails the turn as an error', async () => {
-  const result = await chatReads('{"error":{"message":"x"}}', { 'content-type': 'application/json' })
-  expect(result).toMatchObject({ end: { kind: 'failed', code: 'failed' } })
+test.each([WHOLE_JSON, '{"error":{"message":"x"}}'])('the JSON %j is no event stream', async (json) => {
+  const result = await chatReads(json, { 'content-type': 'application/json' })
+  expect(result).toMatchObject({ text: '', end: { kind: 'failed', code: 'invalid_stream' } })
 })
 
 test.each(['{"status_code":500}', 'Internal Server Error'])(
