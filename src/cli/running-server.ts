@@ -4,7 +4,7 @@ import { ownOrigins } from '../domain/agent/chat-request.ts'
 import { openAgent } from '../server/agent/routes.ts'
 import type { Agent } from '../server/agent/routes.ts'
 import { startSweeper, probedLedger } from '../server/agent/service.ts'
-import type { AgentPorts, ProbedLedger } from '../server/agent/service.ts'
+import type { AgentPorts } from '../server/agent/service.ts'
 import { agentSources } from '../server/agent/tools.ts'
 import type { AgentSources } from '../server/agent/tools.ts'
 import type { Clock, Objects } from '../domain/ports.ts'
@@ -188,7 +188,7 @@ interface StartedChat {
   agent: Agent
   /** Null if `/v1` is off, or the chat is not set up. */
   answerAsDash: AnswerAsDash | null
-  ledger: ProbedLedger
+  ledger: AgentPorts['ledger']
   /** Waits until every turn is settled; call it when no turn can begin any more. */
   stop: () => Promise<void>
 }

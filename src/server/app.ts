@@ -50,7 +50,7 @@ export interface ServerPorts extends ReaderPorts {
   search: Pick<FeedSearch, 'by'>
   /** Proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: readonly IpRange[]
-  agent: Pick<Agent, 'routes' | 'config' | 'lastKnownStatus'>
+  agent: Pick<Agent, 'routes' | 'config' | 'pageStatus'>
   /** The agent's tools for MCP clients; null if they are off. */
   mcp: McpPorts | null
   /** The OpenAI-compatible interface; null if it is off. */
@@ -145,7 +145,7 @@ function pageSources(
     search: search.by({ group: 'others', signal: null }),
     agent: {
       config: singleFlight(() => agent.config()),
-      status: singleFlight(() => agent.lastKnownStatus()),
+      status: singleFlight(() => agent.pageStatus()),
     },
     audits: { newest: singleFlight(() => audits.newest()) },
   }

@@ -18,7 +18,7 @@ import { EVENT_SCHEMAS } from '../../src/domain/agent/schema.ts'
 import { openAgent } from '../../src/server/agent/routes.ts'
 import { agentMeter, requestMeter } from '../../src/server/metrics/instruments.ts'
 import type { AgentMeter, RequestMeter } from '../../src/server/metrics/instruments.ts'
-import type { ProbedLedger, AgentPorts, AgentSettings } from '../../src/server/agent/service.ts'
+import type { AgentPorts, AgentSettings } from '../../src/server/agent/service.ts'
 import { agentSources } from '../../src/server/agent/tools.ts'
 import type { ConnectionBounds } from '../../src/server/connections.ts'
 import type { Log } from '../../src/server/route.ts'
@@ -42,7 +42,7 @@ export interface AgentServer {
   port: number
   workspace: Workspace
   provider: SyntheticProvider
-  ledger: ProbedLedger
+  ledger: AgentPorts['ledger']
   keys: State['chatKeys']
   cache: State['answers']
   /** Counts its requests and turns. */
@@ -107,8 +107,7 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
   const model = modelAt(provider.url, { key: 'key', model: 'test-model', firstEventMs, idleMs })
   const lines: LogLine[] = []
   const log = logInto(lines)
-  const chatLedger = libsqlChatLedger(state)
-  const ledger = { ...chatLedger, lastPing: () => chatLedger.ping() }
+  const ledger = libsqlChatLedger(state)
   const cache = libsqlAnswerCache(state, (key) => log.warn({ key }, 'damaged'))
   const meters = { requests: requestMeter(), agent: agentMeter() }
   let origins: readonly string[] = []

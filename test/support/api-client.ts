@@ -83,7 +83,7 @@ export async function openPage(
 }
 
 /** The chat of a server on which none is set up. */
-export const NO_CHAT: Pick<Agent, 'routes' | 'config' | 'lastKnownStatus'> = {
+export const NO_CHAT: Pick<Agent, 'routes' | 'config' | 'pageStatus'> = {
   routes: [],
   config: async () => ({
     enabled: false,
@@ -93,7 +93,7 @@ export const NO_CHAT: Pick<Agent, 'routes' | 'config' | 'lastKnownStatus'> = {
     model: '',
     quotas: { messagesPerSession: 0, messagesPerDay: 0 },
   }),
-  lastKnownStatus: async () => ({ ok: true, service: 'agent-worker', budget: 'ok', itemChat: true }),
+  pageStatus: async () => ({ ok: true, service: 'agent-worker', budget: 'ok', itemChat: true }),
 }
 
 /** A response as a host sends it. */

@@ -34,11 +34,8 @@ export interface Agent extends Turns {
   routes: readonly Route[]
   /** Body of `GET /api/agent/config`. */
   config(): Promise<AgentConfig>
-  /**
-   * Status for pages: the last known state of the budget, without a probing write while the last write succeeded;
-   * `unknown` if it is not available at once.
-   */
-  lastKnownStatus(): Promise<AgentStatus>
+  /** As `GET /api/agent/status`, for pages, which wait less for the state database. */
+  pageStatus(): Promise<AgentStatus>
   /** Resolves when the state database can be read, and written if turns can run. */
   ping(): Promise<void>
 }
@@ -47,7 +44,7 @@ export interface Agent extends Turns {
 const STATUS_TIMEOUT_MS = 2_000
 
 /** Longest wait of a page for the status, in milliseconds. */
-const PAGE_STATUS_TIMEOUT_MS = 100
+const PAGE_STATUS_TIMEOUT_MS = 500
 
 /** The chat agent (docs/agent-chat.md). */
 export function openAgent(ports: AgentPorts): Agent {
@@ -62,7 +59,6 @@ export function openAgent(ports: AgentPorts): Agent {
     },
     headersFor,
   )
-  const checkLedger = (): Promise<void> => ports.ledger.ping()
   const respond = async (event: H3Event, value: unknown, code = 200): Promise<Response> =>
     respondJson(event, code, { ...headersFor(event), ...NO_STORE }, await value)
   const json = <Code extends string>(
@@ -74,12 +70,12 @@ export function openAgent(ports: AgentPorts): Agent {
       json(configContract, () => config(ports)),
       json(sessionContract, (event) => createSession(ports, callers, event)),
       chatRoute,
-      json(statusContract, () => status(ports, checkLedger, STATUS_TIMEOUT_MS)),
+      json(statusContract, () => status(ports, STATUS_TIMEOUT_MS)),
       { path: '/api/agent/**', handle: (event) => respond(event, { error: 'not_found' }, 404) },
     ],
     config: () => config(ports),
-    lastKnownStatus: () => status(ports, () => ports.ledger.lastPing(), PAGE_STATUS_TIMEOUT_MS),
-    ping: async () => void (await spendingOf(ports, checkLedger)),
+    pageStatus: () => status(ports, PAGE_STATUS_TIMEOUT_MS),
+    ping: async () => void (await spendingOf(ports)),
     ...turns,
   }
 }
@@ -103,13 +99,9 @@ function quotasOf({ settings }: AgentPorts): AgentSession['quotas'] {
   return { messagesPerSession, messagesPerDay }
 }
 
-async function status(
-  ports: AgentPorts,
-  checkLedger: () => Promise<void>,
-  timeoutMs: number,
-): Promise<AgentStatus> {
+async function status(ports: AgentPorts, timeoutMs: number): Promise<AgentStatus> {
   const { settings, provider, log } = ports
-  const spending = await withTimeout(spendingOf(ports, checkLedger), timeoutMs).catch((error: unknown) => {
+  const spending = await withTimeout(spendingOf(ports), timeoutMs).catch((error: unknown) => {
     log.warn({ err: error }, 'the chat budget cannot be read or written')
     return null
   })
@@ -124,11 +116,8 @@ async function status(
 }
 
 /** Today's spending. The store is probed for writing only if turns can run. */
-async function spendingOf(
-  ports: AgentPorts,
-  checkLedger: () => Promise<void>,
-): ReturnType<State['chat']['spending']> {
-  if ((await readiness(ports)).enabled) await checkLedger()
+async function spendingOf(ports: AgentPorts): ReturnType<State['chat']['spending']> {
+  if ((await readiness(ports)).enabled) await ports.ledger.ping()
   return ports.ledger.spending(dayOf(ports.clock()))
 }
 

@@ -38,7 +38,7 @@ export interface AgentPorts {
   provider: Provider | null
   /** Null if no human verification is required. */
   verification: { siteKey: string; verifier: HumanVerifier } | null
-  ledger: ProbedLedger
+  ledger: State['chat']
   cache: State['answers']
   /** The stored data, through read-only handles. */
   sources: AgentSources
@@ -90,47 +90,20 @@ export async function fromQuotaStore<T>(operation: Promise<T>): Promise<T> {
 /** Time in milliseconds for which the result of a probe is reused. */
 const PROBE_MAX_AGE_MS = 1_000
 
-/** A ledger that remembers the result of its last write. */
-export type ProbedLedger = State['chat'] & {
-  /** As `ping`, but resolves without a write if the last write succeeded, however long ago. */
-  lastPing(): Promise<void>
-}
-
-/**
- * Wraps a quota store so that `ping` writes at most once in {@link PROBE_MAX_AGE_MS}, and not at all that soon after a
- * real write, whose result counts as that of a probe.
- */
+/** Wraps a quota store so that `ping` writes at most once in {@link PROBE_MAX_AGE_MS}. */
 export function probedLedger(
   ledger: State['chat'],
   now: () => number = () => performance.now(),
-): ProbedLedger {
-  /** The last write that ended, and the time until which its result is that of a probe. */
-  let last: Promise<unknown> | null = null
+): State['chat'] {
+  let probe = Promise.resolve()
   let until = -Infinity
-  let probe: Promise<void> | null = null
-  const recorded = async <T>(write: Promise<T>): Promise<T> => {
-    try {
-      return await write
-    } finally {
-      last = write
-      until = now() + PROBE_MAX_AGE_MS
-    }
+  const ping = (): Promise<void> => {
+    if (now() < until) return probe
+    until = Infinity
+    probe = ledger.ping().finally(() => (until = now() + PROBE_MAX_AGE_MS))
+    return probe
   }
-  const ping = async (): Promise<void> => {
-    if (now() < until) await last
-    else await (probe ??= recorded(ledger.ping()).finally(() => (probe = null)))
-  }
-  return {
-    ...ledger,
-    makeSalt: (...args) => recorded(ledger.makeSalt(...args)),
-    admit: (...args) => recorded(ledger.admit(...args)),
-    extend: (...args) => recorded(ledger.extend(...args)),
-    settle: (...args) => recorded(ledger.settle(...args)),
-    sweep: (...args) => recorded(ledger.sweep(...args)),
-    countVerification: (...args) => recorded(ledger.countVerification(...args)),
-    ping,
-    lastPing: async () => void (await (last ?? ping()).catch(ping)),
-  }
+  return { ...ledger, ping }
 }
 
 /** Interval of the search for turns whose server has died. */

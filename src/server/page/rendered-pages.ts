@@ -33,7 +33,7 @@ export interface PageSources {
   log: () => Promise<ShownLog>
   recommendation: ServedRecommendation
   runs: StoredRuns
-  agent: Pick<Agent, 'config'> & { status: Agent['lastKnownStatus'] }
+  agent: Pick<Agent, 'config'> & { status: Agent['pageStatus'] }
   audits: Pick<State['audits'], 'newest'>
   search: Pick<CallerSearch, 'itemTrend' | 'search' | 'similar'>
 }

@@ -9,21 +9,11 @@ import type { AgentPorts } from '../../../src/server/agent/service.ts'
 /** A store whose writes fail while the test says so, and how often it was probed. */
 function brittleStore() {
   const store = { probes: 0, full: false, now: 0, slow: null as Promise<void> | null }
-  const write = <T>(value: T): Promise<T> =>
-    store.full ? Promise.reject(new Error('the disk is full')) : Promise.resolve(value)
-  const ledger = {
-    ping: () => {
-      store.probes += 1
-      return store.slow ?? write(undefined)
-    },
-    settle: () => write(true),
-    admit: () => write({ admitted: true }),
-    makeSalt: () => write(new Uint8Array(32)),
-    sweep: () => write(0),
-    extend: () => write(true),
-    countVerification: () => write(true),
-  } as unknown as State['chat']
-  return { store, ledger: probedLedger(ledger, () => store.now) }
+  const ping = (): Promise<void> => {
+    store.probes += 1
+    return store.slow ?? (store.full ? Promise.reject(new Error('the disk is full')) : Promise.resolve())
+  }
+  return { store, ledger: probedLedger({ ping } as State['chat'], () => store.now) }
 }
 
 const ready = (ledger: State['chat']): Promise<boolean> =>
@@ -43,37 +33,6 @@ test('the quota store is probed with at most one write a second, however often i
   store.now += 1_000
   for (let asked = 0; asked < 1_000; asked += 1) expect(await ready(ledger)).toBe(false)
   expect(store.probes).toBe(3)
-})
-
-test.each(['settle', 'admit', 'extend', 'makeSalt', 'sweep', 'countVerification'] as const)(
-  'the quota store counts as not writable as soon as %s fails, and is probed again a second later',
-  async (write) => {
-    const { store, ledger } = brittleStore()
-    expect(await ready(ledger)).toBe(true)
-    store.full = true
-    await expect((ledger[write] as () => Promise<unknown>)()).rejects.toThrow('the disk is full')
-    expect([await ready(ledger), store.probes]).toEqual([false, 1])
-    store.full = false
-    store.now += 1_000
-    expect([await ready(ledger), store.probes]).toEqual([true, 2])
-  },
-)
-
-test('pages trust the last successful write, however old, and probe again after a failed one', async () => {
-  const { store, ledger } = brittleStore()
-  const shown = (): Promise<boolean> =>
-    ledger.lastPing().then(
-      () => true,
-      () => false,
-    )
-  expect([await shown(), store.probes]).toEqual([true, 1])
-  store.now += 3_600_000
-  expect([await shown(), store.probes]).toEqual([true, 1])
-  store.full = true
-  expect([await shown(), await ready(ledger), await shown(), store.probes]).toEqual([true, false, false, 2])
-  store.full = false
-  await ledger.settle('turn', 0, 0)
-  expect([await shown(), store.probes]).toEqual([true, 2])
 })
 
 test('the quota store is not probed again while a probe is pending', async () => {
@@ -131,7 +90,7 @@ function chatOf(write: () => Promise<void>, isOn: boolean) {
     signer: {},
     provider: { prices: { input: 0, cached: 0, output: 0 } },
     modelName: async () => 'a-model',
-    ledger: { ping, lastPing: ping, spending: async () => NOTHING_SPENT },
+    ledger: { ping, spending: async () => NOTHING_SPENT },
     clock: () => 0,
     log: silentLog,
   }
@@ -144,7 +103,7 @@ const stay = (): Promise<void> => new Promise(() => undefined)
 test('a state that cannot be written makes a server unready while the chat is on', async () => {
   const { agent } = chatOf(fail, true)
   await expect(agent.ping()).rejects.toThrow('the disk is full')
-  expect(await agent.lastKnownStatus()).toMatchObject({ ok: false, budget: 'unknown' })
+  expect(await agent.pageStatus()).toMatchObject({ ok: false, budget: 'unknown' })
 })
 
 test.each([
@@ -153,11 +112,11 @@ test.each([
 ])('a state that %s is not written, and leaves a server ready, while the chat is off', async (_, write) => {
   const { agent, counted } = chatOf(write, false)
   await agent.ping()
-  expect(await agent.lastKnownStatus()).toMatchObject({ budget: 'ok' })
+  expect(await agent.pageStatus()).toMatchObject({ budget: 'ok' })
   expect(counted.writes).toBe(0)
 })
 
 test('a page does not wait for a state that is locked', async () => {
   const { agent } = chatOf(stay, true)
-  expect(await agent.lastKnownStatus()).toMatchObject({ ok: false, budget: 'unknown' })
+  expect(await agent.pageStatus()).toMatchObject({ ok: false, budget: 'unknown' })
 })

@@ -269,7 +269,7 @@ describe('the page', () => {
       const agent = {
         ...NO_CHAT,
         config: async () => ({ ...(await NO_CHAT.config()), enabled, quotas }),
-        lastKnownStatus: async () => ({ ...(await NO_CHAT.lastKnownStatus()), budget }),
+        pageStatus: async () => ({ ...(await NO_CHAT.pageStatus()), budget }),
       }
       const { page } = await get(await openWorkspace(), '/', { agent })
       expect(facts(page).replaceAll("'", '&#39;')).toContain(told)
