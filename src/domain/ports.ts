@@ -168,8 +168,6 @@ export interface Objects {
     get(file: LogFile): Promise<Uint8Array | null>
     /** Stores a file, durable and verified on return. The same bytes again are a no-op; other bytes are refused. */
     put(file: LogFile, bytes: Uint8Array): Promise<void>
-    /** Change token of `list()` and of the bytes of some files. */
-    changeToken(files: readonly LogFile[]): Promise<ChangeToken>
   }
 
   /** Recommendations as sealed bytes: every run permanently, and the current one. */

@@ -93,7 +93,7 @@ export function openSampleApp(
     keys: async () => [],
     prepare: async () => undefined,
     ping: async () => undefined,
-    logFiles: { changeToken: async () => null, ...logFiles, put: refuse },
+    logFiles: { ...logFiles, put: refuse },
     recommendations: {
       current: async () => null,
       run: async () => null,

@@ -50,7 +50,7 @@ export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): 
   return {
     prepare,
     keys,
-    logFiles: logFilesIn(storage, driver, prepare, changeTokenOf),
+    logFiles: logFilesIn(storage, driver, prepare),
     recommendations: recommendationStore(storage, driver, prepare),
     close: async () => storage.dispose(),
 
@@ -123,12 +123,7 @@ function headKey(seq: number): string {
 const LOG = 'tlog:year'
 
 /** Creates the part of the store that holds files of the signed log, under `tlog/year/<name>`. */
-function logFilesIn(
-  storage: Storage,
-  driver: Driver,
-  prepare: () => Promise<void>,
-  changeTokenOf: (key: string) => Promise<ChangeToken>,
-): Objects['logFiles'] {
+function logFilesIn(storage: Storage, driver: Driver, prepare: () => Promise<void>): Objects['logFiles'] {
   const keyOf = (file: LogFile): string => `${LOG}:${logFileName(file)}`
   return {
     async list() {
@@ -141,11 +136,6 @@ function logFilesIn(
     async put(file, bytes) {
       await prepare()
       await storage.setItemRaw(keyOf(file), bytes)
-    },
-
-    async changeToken(files) {
-      const tokens = await Promise.all([LOG, ...files.map(keyOf)].map(changeTokenOf))
-      return tokens.includes(null) ? null : tokens.join('/')
     },
   }
 }

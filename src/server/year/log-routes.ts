@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Clock, ChangeToken, Objects } from '../../domain/ports.ts'
+import type { Clock, Objects } from '../../domain/ports.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
@@ -17,7 +17,6 @@ import {
 import type { AsOfProof, LogRefusal } from '../../domain/year/log/log-proof.ts'
 import { entriesOf, isTileWithin, parseTilePath, tileBytes } from '../../domain/year/log/tiles.ts'
 import type { Tile } from '../../domain/year/log/tiles.ts'
-import type { LogFile } from '../../domain/year/log/log-history.ts'
 import { newestLogFiles, openStoredLog, requireContinued } from '../../domain/year/log/check-log.ts'
 import type { StoredLog } from '../../domain/year/log/check-log.ts'
 import { BUSY_REFUSAL } from '../computed-requests.ts'
@@ -237,16 +236,6 @@ const LOOK_MAX_AGE_MS = 2_000
 /** The log to serve: the newest stored note and the proved ledger that continues it. */
 export interface ServedLog extends LedgerLog, StoredLog {}
 
-/** The newest stored log and its files; null without one. */
-type Newest = { log: StoredLog; files: readonly LogFile[] } | null
-
-/** The newest stored log, and the change token under which it stays the newest. */
-interface Look {
-  newest: Newest
-  changeToken: ChangeToken
-  at: number
-}
-
 /**
  * Returns a reader of the log to serve, whose result is null while no checkpoint is signed. A note is served only if a
  * key of the stored policy signed it, the proved ledger continues it, and no larger one was served before; otherwise
@@ -257,19 +246,12 @@ export function servedLog(
   publications: Pick<ProvedPublications, 'log'>,
   clock: Clock,
 ): () => Promise<ServedLog | null> {
-  let last: Look | null = null
+  let last: { newest: StoredLog | null; at: number } | null = null
   let largest = 0
 
-  // A listing takes longer with every checkpoint: where the store has change tokens, it follows a change.
-  const look = singleFlight(async (): Promise<Look> => {
+  const look = singleFlight(async () => {
     const at = clock()
-    const before = await logFiles.changeToken(last?.newest?.files ?? [])
-    if (last !== null && before !== null && before === last.changeToken) return (last = { ...last, at })
-    const listedFrom = await logFiles.changeToken([])
-    const newest = await readNewest(logFiles)
-    const changeToken = await logFiles.changeToken(newest?.files ?? [])
-    const isStable = listedFrom !== null && listedFrom === (await logFiles.changeToken([]))
-    return (last = { newest, changeToken: isStable ? changeToken : null, at })
+    return (last = { newest: await readNewest(logFiles), at })
   })
 
   return async () => {
@@ -278,22 +260,24 @@ export function servedLog(
     const { newest } = last !== null && isFresh ? last : await look()
     if (newest === null && largest === 0) return null
     const log = await publications.log()
-    const size = newest?.log.checkpoint.size ?? 0
+    const size = newest?.checkpoint.size ?? 0
     if (newest === null || size < largest)
       throw storageDamaged(
         `the newest stored checkpoint has ${size} entries, but one of ${largest} entries was served before`,
       )
-    requireContinued(log.tree(), newest.log.checkpoint)
+    requireContinued(log.tree(), newest.checkpoint)
     largest = size
-    return { ...log, ...newest.log }
+    return { ...log, ...newest }
   }
 }
 
-type ReadableLogFiles = Pick<Objects['logFiles'], 'list' | 'get' | 'changeToken'>
+type ReadableLogFiles = Pick<Objects['logFiles'], 'list' | 'get'>
 
-async function readNewest(logFiles: ReadableLogFiles): Promise<Newest> {
+/** Returns null if no note is stored. */
+async function readNewest(logFiles: ReadableLogFiles): Promise<StoredLog | null> {
   const files = newestLogFiles(await logFiles.list())
   if (files === null) return null
-  const read = files.map(async (file) => ({ file, bytes: await logFiles.get(file) }))
-  return { log: openStoredLog(await Promise.all(read)), files }
+  return openStoredLog(
+    await Promise.all(files.map(async (file) => ({ file, bytes: await logFiles.get(file) }))),
+  )
 }

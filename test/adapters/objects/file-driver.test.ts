@@ -203,25 +203,4 @@ describe('a change token of the archive', () => {
     chmodSync(path, 0o444)
     expect(await objects.headChangeToken(headOf(1))).not.toBe(before)
   })
-
-  test('the change token of the log changes when a file is added, and when a named file is edited in place', async () => {
-    const { root, objects } = await openRoot()
-    const first = { kind: 'note', size: 1 } as const
-    const second = { kind: 'note', size: 2 } as const
-    const tokens = [await objects.logFiles.changeToken([])]
-    const next = async (): Promise<void> => void tokens.push(await objects.logFiles.changeToken([first]))
-    await objects.logFiles.put(first, BYTES)
-    await next()
-    expect(await objects.logFiles.changeToken([first])).toBe(tokens[1])
-    await fileSystemClockMovedOn(join(root, 'tlog/year'))
-    await objects.logFiles.put(second, BYTES)
-    await next()
-    const path = join(root, 'tlog/year/1')
-    await fileSystemClockMovedOn(path)
-    chmodSync(path, 0o644)
-    writeFileSync(path, OTHER_BYTES)
-    await next()
-    expect(tokens).not.toContain(null)
-    expect(new Set(tokens).size).toBe(4)
-  })
 })

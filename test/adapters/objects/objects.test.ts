@@ -95,7 +95,6 @@ describe('an archive on any engine', () => {
     expect(await objects.objectChangeToken(digest)).toBeNull()
     expect(await objects.headChangeToken(null)).toBeNull()
     expect(await objects.headChangeToken(headOf(1))).toBeNull()
-    expect(await objects.logFiles.changeToken([])).toBeNull()
   })
 })
 
