@@ -185,7 +185,7 @@ export async function admitTurn(tx: SqlTransaction, claim: TurnClaim, turn: stri
   const checked = checkClaim(counts, claim)
   const { reserve, degraded } = checked
   if (reserve === null)
-    return refusalOf(counts, checked, claim, checked.isBlocked ? await readOpenTurns(tx, claim) : [])
+    return refusalOf(counts, checked, checked.isBlocked ? await readOpenTurns(tx, claim) : [])
   const { session, address, network, server, day, now, leaseMs } = claim
   await tx.batch([
     {

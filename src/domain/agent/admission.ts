@@ -51,36 +51,57 @@ export interface OpenTurn {
   hasSent: boolean
 }
 
-/** What is left of a day's budget and of the shares; Infinity where nothing is limited. */
-interface Left {
-  money: MicroUsd
-  ofAddress: MicroUsd
-  ofNetwork: MicroUsd
-  requestsOfAddress: number
-  requestsOfNetwork: number
+type Refused = Admission & { admitted: false }
+type Scope = Exclude<Refused['scope'], 'key'>
+
+/** A limit of a day's money or of its requests to the routing service, of all callers or of one. */
+interface Limit {
+  scope: Scope
+  unit: 'money' | 'requests'
+  left: number
+  /** What an open turn holds of it. */
+  heldBy: (turn: OpenTurn) => number
 }
 
 /** @param requestsPerAddress daily requests of the routing service for one address; null when they are not counted */
-function leftOf(
+function limitsOf(
   { settled, reserved, address, network }: DayUse,
   { budgetPerDay, budgetShare }: Pick<ChatLimits, 'budgetPerDay' | 'budgetShare'>,
   requestsPerAddress: number | null,
-): Left {
-  const moneyOf = (caller: Caller, used: Used | null): MicroUsd => {
+): Limit[] {
+  const ofCaller = (caller: Caller, used: Used, isOf: (turn: OpenTurn) => boolean): Limit[] => {
     const share = SHARES[caller] * shareOf(budgetPerDay, budgetShare)
-    return used !== null && share < budgetPerDay ? share - used.money : Infinity
+    const requests = SHARES[caller] * (requestsPerAddress ?? Infinity)
+    return [
+      {
+        scope: 'ip',
+        unit: 'money',
+        left: share < budgetPerDay ? share - used.money : Infinity,
+        heldBy: (turn) => (isOf(turn) ? turn.reserved : 0),
+      },
+      {
+        scope: 'ip',
+        unit: 'requests',
+        left: requests - used.requests,
+        heldBy: (turn) => Number(isOf(turn) && !turn.hasSent),
+      },
+    ]
   }
-  const requestsOf = (caller: Caller, used: Used | null): number =>
-    used !== null && requestsPerAddress !== null
-      ? SHARES[caller] * requestsPerAddress - used.requests
-      : Infinity
-  return {
-    money: budgetPerDay - settled - reserved,
-    ofAddress: moneyOf('address', address),
-    ofNetwork: moneyOf('network', network),
-    requestsOfAddress: requestsOf('address', address),
-    requestsOfNetwork: requestsOf('network', network),
-  }
+  return [
+    ...ofCaller('address', address, ({ ofAddress }) => ofAddress),
+    ...(network ? ofCaller('network', network, ({ ofNetwork }) => ofNetwork) : []),
+    {
+      scope: 'global-budget',
+      unit: 'money',
+      left: budgetPerDay - settled - reserved,
+      heldBy: (turn) => turn.reserved,
+    },
+  ]
+}
+
+/** True if what is needed fits into every limit. */
+function isWithin(limits: readonly Limit[], needed: Readonly<Record<Limit['unit'], number>>): boolean {
+  return limits.every(({ unit, left }) => needed[unit] <= left)
 }
 
 /** Requests that a round with tools needs: its own, and that of the last call without tools. */
@@ -92,10 +113,8 @@ export function mayExtend(
   reserved: MicroUsd,
   { upTo, limits, requestsPerAddress }: TurnExtension,
 ): boolean {
-  const left = leftOf(use, limits, requestsPerAddress)
-  const more = Math.max(0, upTo - reserved)
-  const fits = more === 0 || more <= Math.min(left.money, left.ofAddress, left.ofNetwork)
-  return fits && Math.min(left.requestsOfAddress, left.requestsOfNetwork) >= REQUESTS_WITH_TOOLS
+  const money = upTo > reserved ? upTo - reserved : -Infinity
+  return isWithin(limitsOf(use, limits, requestsPerAddress), { money, requests: REQUESTS_WITH_TOOLS })
 }
 
 /** The decision about a turn, before its open turns are needed for the wait of a refusal. */
@@ -104,58 +123,57 @@ interface CheckedClaim {
   reserve: MicroUsd | null
   /** True when the turn runs without tools: the day's budget is soft, or a call with tools does not fit. */
   degraded: boolean
-  /**
-   * The amount missing for a turn without tools in the day's budget, in the shares of the address and its /48, and in
-   * their shares of requests to the routing service; 0 when the turn fits.
-   */
-  missing: Left
+  /** The checks that failed, in order. */
+  failed: readonly FailedCheck[]
   /** True if open turns hold what is missing. */
   isBlocked: boolean
-  refuses: {
-    /** Settled spending leaves too little for the shortest turn without tools. */
-    exhausted: boolean
-    burst: boolean
-    day: boolean
-    session: boolean
-    gap: boolean
-    streams: boolean
-  }
 }
+
+interface FailedCheck {
+  scope: Scope
+  /** Time until the check would pass, in milliseconds. */
+  waitMs: (open: readonly OpenTurn[]) => number
+}
+
+/** Suggested wait for an open turn of the server or the network to end. */
+export const SHORT_WAIT_MS = 5_000
 
 /** Decides about a turn, with the counts and in the transaction in which it is stored. */
 export function checkClaim(counts: AdmissionCounts, claim: TurnClaim): CheckedClaim {
-  const { use, lastAdmittedAt, isKeyRevoked } = counts
-  const { limits, firstCall, shortestCall } = claim
-  const left = leftOf(use, limits, claim.requestsPerAddress)
+  const { use, burstSince, lastAdmittedAt } = counts
+  const { limits, shortestCall, now, day, sessionEndsAt } = claim
+  const { withTools, withoutTools } = claim.firstCall
   const budget = budgetState(use, limits.budgetPerDay, shortestCall)
-  const { withTools, withoutTools } = firstCall
-  const degraded =
-    budget !== 'ok' ||
-    withTools > Math.min(left.money, left.ofAddress, left.ofNetwork) ||
-    Math.min(left.requestsOfAddress, left.requestsOfNetwork) < REQUESTS_WITH_TOOLS
-  const missing = {
-    money: Math.max(0, withoutTools - left.money),
-    ofAddress: Math.max(0, withoutTools - left.ofAddress),
-    ofNetwork: Math.max(0, withoutTools - left.ofNetwork),
-    requestsOfAddress: Math.max(0, 1 - left.requestsOfAddress),
-    requestsOfNetwork: Math.max(0, 1 - left.requestsOfNetwork),
-  }
-  const refuses = {
-    exhausted: budget === 'exhausted',
-    burst: limits.burstPerMinute === 0 || counts.burstSince !== null,
-    day: counts.dayTurns >= limits.messagesPerDay,
-    session: counts.sessionTurns >= limits.messagesPerSession,
-    gap: lastAdmittedAt !== null && lastAdmittedAt > claim.now - limits.minGapMs,
-    streams: counts.openTurns >= limits.maxOpenTurns,
-  }
-  const isBlocked = Object.values(missing).some((amount) => amount > 0)
-  const isRefused = isKeyRevoked || isBlocked || Object.values(refuses).includes(true)
+  const all = limitsOf(use, limits, claim.requestsPerAddress)
+  const degraded = budget !== 'ok' || !isWithin(all, { money: withTools, requests: REQUESTS_WITH_TOOLS })
+  const untilMidnight = startOfDay(addDays(day, 1)) - now
+  const blocked = all.flatMap(({ scope, unit, left, heldBy }) => {
+    const missing = (unit === 'money' ? withoutTools : 1) - left
+    const waitMs: FailedCheck['waitMs'] = (open) =>
+      Math.min(untilMidnight, freeAt(open, missing, heldBy) - now)
+    return missing > 0 ? [{ scope, waitMs }] : []
+  })
+  const check = (refuses: boolean, scope: Scope, waitMs: number): FailedCheck[] =>
+    refuses ? [{ scope, waitMs: () => waitMs }] : []
+  const isBurst = limits.burstPerMinute === 0 || burstSince !== null
+  const isEarly = lastAdmittedAt !== null && lastAdmittedAt > now - limits.minGapMs
+  const failed = [
+    // Settled spending leaves too little for the shortest turn without tools.
+    ...check(budget === 'exhausted', 'global-budget', untilMidnight),
+    ...check(isBurst, 'ip', (burstSince ?? now) + BURST_WINDOW_MS - now),
+    ...check(counts.dayTurns >= limits.messagesPerDay, 'ip', untilMidnight),
+    ...blocked.filter(({ scope }) => scope === 'ip'),
+    ...check(counts.sessionTurns >= limits.messagesPerSession, 'session', sessionEndsAt - now),
+    ...check(isEarly, 'session', (lastAdmittedAt ?? now) + limits.minGapMs - now),
+    ...check(counts.openTurns >= limits.maxOpenTurns, 'global-budget', SHORT_WAIT_MS),
+    ...blocked.filter(({ scope }) => scope !== 'ip'),
+  ]
+  const isRefused = counts.isKeyRevoked || failed.length > 0
   return {
     reserve: isRefused ? null : degraded ? withoutTools : withTools,
     degraded,
-    missing,
-    isBlocked,
-    refuses,
+    failed,
+    isBlocked: blocked.length > 0,
   }
 }
 
@@ -170,60 +188,23 @@ export function remainingAfter(
   }
 }
 
-/** Suggested wait for an open turn of the server or the network to end. */
-export const SHORT_WAIT_MS = 5_000
-
-type Refused = Admission & { admitted: false }
-
 /**
  * The refusal by the first failed check, with the time until all failed checks would pass. The session's cap counts
  * only when it is the first, because a caller can start another session at once.
  *
- * @param open turns of the day, in the order in which their leases end; needed where something is missing
+ * @param open turns of the day, in the order in which their leases end; needed where open turns are in the way
  */
 export function refusalOf(
-  counts: AdmissionCounts,
-  checked: CheckedClaim,
-  claim: TurnClaim,
+  { isKeyRevoked }: AdmissionCounts,
+  { failed }: CheckedClaim,
   open: readonly OpenTurn[],
 ): Refused {
-  if (counts.isKeyRevoked) return { admitted: false, scope: 'key', retryAfterSeconds: 0 }
-  const waits = waitsOf(counts, checked, claim, open).filter(({ refuses }) => refuses)
-  const [first] = waits
+  if (isKeyRevoked) return { admitted: false, scope: 'key', retryAfterSeconds: 0 }
+  const [first] = failed
   if (!first) throw new Error('a turn that no check refused was not admitted')
-  const counted = waits.filter(({ scope }) => scope !== 'session' || first.scope === 'session')
-  const waitMs = Math.max(...counted.map((each) => each.waitMs))
+  const counted = failed.filter(({ scope }) => scope !== 'session' || first.scope === 'session')
+  const waitMs = Math.max(...counted.map((each) => each.waitMs(open)))
   return { admitted: false, scope: first.scope, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) }
-}
-
-type Scope = Exclude<Refused['scope'], 'key'>
-
-/** The checks in order, with the wait of each in milliseconds. */
-function waitsOf(
-  { burstSince, lastAdmittedAt }: AdmissionCounts,
-  { refuses, missing }: CheckedClaim,
-  { now, day, sessionEndsAt, limits }: TurnClaim,
-  open: readonly OpenTurn[],
-): { scope: Scope; refuses: boolean; waitMs: number }[] {
-  const untilMidnight = startOfDay(addDays(day, 1)) - now
-  const heldUntil = (scope: Scope, needed: number, heldBy: (turn: OpenTurn) => number) => ({
-    scope,
-    refuses: needed > 0,
-    waitMs: Math.min(untilMidnight, freeAt(open, needed, heldBy) - now),
-  })
-  return [
-    { scope: 'global-budget', refuses: refuses.exhausted, waitMs: untilMidnight },
-    { scope: 'ip', refuses: refuses.burst, waitMs: (burstSince ?? now) + BURST_WINDOW_MS - now },
-    { scope: 'ip', refuses: refuses.day, waitMs: untilMidnight },
-    heldUntil('ip', missing.ofAddress, (turn) => (turn.ofAddress ? turn.reserved : 0)),
-    heldUntil('ip', missing.ofNetwork, (turn) => (turn.ofNetwork ? turn.reserved : 0)),
-    heldUntil('ip', missing.requestsOfAddress, (turn) => Number(turn.ofAddress && !turn.hasSent)),
-    heldUntil('ip', missing.requestsOfNetwork, (turn) => Number(turn.ofNetwork && !turn.hasSent)),
-    { scope: 'session', refuses: refuses.session, waitMs: sessionEndsAt - now },
-    { scope: 'session', refuses: refuses.gap, waitMs: (lastAdmittedAt ?? now) + limits.minGapMs - now },
-    { scope: 'global-budget', refuses: refuses.streams, waitMs: SHORT_WAIT_MS },
-    heldUntil('global-budget', missing.money, (turn) => turn.reserved),
-  ]
 }
 
 /** The time at which the leases of enough turns have ended to free `needed`; Infinity when all of them hold less. */
