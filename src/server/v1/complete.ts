@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type { H3Event } from 'h3'
 import type { IpRange } from '../../domain/address.ts'
 import type { Clock, PassThrough } from '../../domain/ports.ts'
-import { selectModels } from '../../domain/v1/completion-request.ts'
+import { formatNeeds, selectModels } from '../../domain/v1/completion-request.ts'
 import type { CompletionRequest } from '../../domain/v1/completion-request.ts'
 import { BrokenStream, errorOf, limitHeaders } from '../../domain/v1/failures.ts'
 import type { StoredRun } from '../../domain/models/schema.ts'
@@ -113,11 +113,13 @@ function errorEvent(code: keyof typeof BROKEN): Buffer {
 function idsFor({ model, needs }: CompletionRequest, run: StoredRun): readonly string[] {
   const selection = selectModels(run.models, model, needs)
   if ('models' in selection) return selection.models.map(({ id }) => id)
-  if ('rejected' in selection) throw new V1Refusal('no_free_model', { needs, rejected: selection.rejected })
+  if ('rejected' in selection)
+    throw new V1Refusal('no_free_model', {
+      members: { needs: formatNeeds(needs), rejected: selection.rejected },
+    })
   const name = JSON.stringify(firstCodePoints(model, 100))
-  throw new V1Refusal('model_not_found', {
-    message: `there is no model ${name}; /v1/models lists every model`,
-  })
+  const message = `there is no model ${name}; /v1/models lists every model`
+  throw new V1Refusal('model_not_found', { members: { message } })
 }
 
 type Completion = Extract<Sent, { chunks: unknown }>
@@ -141,7 +143,7 @@ async function passOn(
       // A repetition would cost the caller's account another request.
       ...NO_RETRY,
     }
-    throw new V1Refusal(error, {}, headers)
+    throw new V1Refusal(error, { headers })
   } finally {
     endUse(isRejected)
   }

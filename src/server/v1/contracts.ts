@@ -2,8 +2,6 @@ import { z } from 'zod'
 import type { H3Event } from 'h3'
 import { rankedModelSchema } from '../../domain/models/schema.ts'
 import { upstreamErrors } from '../../domain/v1/failures.ts'
-import { formatNeeds } from '../../domain/v1/completion-request.ts'
-import type { CompletionNeeds } from '../../domain/v1/completion-request.ts'
 import type { V1Error } from '../../domain/v1/failures.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Contract, ShownError } from '../route.ts'
@@ -64,11 +62,10 @@ export const NO_RETRY = { 'x-should-retry': 'false' }
 const RETRY_MAX_SECONDS = 60
 
 interface RefusalDetails {
-  /** Replaces the message of the code. */
-  message?: string
   retryAfterSeconds?: number
-  needs?: CompletionNeeds
-  rejected?: Readonly<Record<string, string>>
+  /** Further members of the error; `message` replaces that of the code. */
+  members?: Readonly<Record<string, unknown>>
+  headers?: Readonly<Record<string, string>>
 }
 
 /** A request to `/v1` that is declined, by this server or after the routing service failed. */
@@ -76,42 +73,34 @@ export class V1Refusal extends Error {
   override readonly name = 'V1Refusal'
   readonly error: V1Error
   readonly headers: Readonly<Record<string, string>>
-  readonly #details: RefusalDetails
+  readonly #members: Readonly<Record<string, unknown>>
 
-  constructor(reason: V1Code | V1Error, details: RefusalDetails = {}, headers = {}) {
+  constructor(reason: V1Code | V1Error, { retryAfterSeconds, members = {}, headers }: RefusalDetails = {}) {
     const error = typeof reason === 'string' ? { code: reason, ...V1_REFUSALS[reason] } : reason
     super(error.code)
-    const { retryAfterSeconds } = details
-    this.error = { ...error, message: details.message ?? error.message }
+    this.error = error
     this.headers = {
       ...headers,
       ...(retryAfterSeconds && retryAfter({ retryAfterSeconds })),
       ...(retryAfterSeconds && retryAfterSeconds > RETRY_MAX_SECONDS && NO_RETRY),
     }
-    this.#details = details
+    this.#members = members
   }
 
   /** The body in the shape of the OpenAI API. */
   body(): object {
     const { status, message, code } = this.error
-    const { needs, rejected } = this.#details
-    return {
-      error: {
-        message,
-        type: typeOf(status),
-        code,
-        ...(needs && { needs: formatNeeds(needs) }),
-        ...(rejected && { rejected }),
-      },
-    }
+    return { error: { message, type: typeOf(status), code, ...this.#members } }
   }
 }
+
+export const BEARER = { 'www-authenticate': 'Bearer' }
 
 /** The caller's key, from `Authorization` alone. @throws V1Refusal `missing_api_key` */
 export function keyIn(event: H3Event): string {
   const header = event.req.headers.get('authorization') ?? ''
   const key = /^Bearer +([\x21-\x7e]{1,512}) *$/i.exec(header)?.[1]
-  if (key === undefined) throw new V1Refusal('missing_api_key', {}, { 'www-authenticate': 'Bearer' })
+  if (key === undefined) throw new V1Refusal('missing_api_key', { headers: BEARER })
   return key
 }
 
@@ -123,18 +112,11 @@ function shownV1Error(thrown: unknown): ShownError {
   return { status, code, headers, body: refusal.body(), expected: code !== 'internal_error' }
 }
 
-/** The refusal for an error of parts that this interface shares with others. */
+/** The refusal for an error of parts that this interface shares with others: the queue of computed requests. */
 function refusalFor(error: unknown): V1Refusal {
-  if (!(error instanceof Refusal) || !isV1Code(error.code)) return new V1Refusal('internal_error')
-  const { retryAfterSeconds } = error.members
-  return new V1Refusal(
-    error.code,
-    retryAfterSeconds === undefined ? {} : { retryAfterSeconds: Number(retryAfterSeconds) },
-  )
-}
-
-function isV1Code(code: string): code is V1Code {
-  return Object.hasOwn(V1_REFUSALS, code)
+  if (!(error instanceof Refusal) || !Object.hasOwn(V1_REFUSALS, error.code))
+    return new V1Refusal('internal_error')
+  return new V1Refusal(error.code as V1Code, error.members)
 }
 
 /** Path of the page that documents this interface. */

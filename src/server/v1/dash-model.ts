@@ -17,7 +17,7 @@ import type { Turns } from '../agent/turn.ts'
 import { addressLimit, addressOf } from '../callers.ts'
 import { requestId, NO_STORE, respondJson } from '../respond.ts'
 import { codeOf } from '../route.ts'
-import { V1Refusal, keyIn, NO_RETRY } from './contracts.ts'
+import { BEARER, V1Refusal, keyIn, NO_RETRY } from './contracts.ts'
 
 /** Returns the active key of a text; null if it is no key, unknown or revoked. */
 export type FindKey = (key: string) => Promise<ChatKey | null>
@@ -111,7 +111,7 @@ function refusalFor({ log }: AgentPorts, event: H3Event, error: unknown): V1Refu
   if (error instanceof V1Refusal) return error
   if (error instanceof Refusal && error.code === ('invalid_api_key' satisfies KeyRefusal)) {
     const message = 'the key is unknown or revoked; send a key of dash chat-key new as Authorization: Bearer'
-    return new V1Refusal({ status: 401, code: error.code, message }, {}, { 'www-authenticate': 'Bearer' })
+    return new V1Refusal({ status: 401, code: error.code, message }, { headers: BEARER })
   }
   const code = codeOf(chatContract, error)
   const { status, when, error: publicCode = code, expected = false } = chatContract.refusals[code]
@@ -218,7 +218,7 @@ class WholeCompletion implements AnswerOutput {
     const last = await this.#last
     if (last === null) throw new V1Refusal({ status: 499, code: 'gone', message: 'the client disconnected' })
     // A repetition would count against the key's quota.
-    if (last.event === 'error') throw new V1Refusal(errorOf(last), {}, NO_RETRY)
+    if (last.event === 'error') throw new V1Refusal(errorOf(last), { headers: NO_RETRY })
     return respondJson(event, 200, { ...headers, ...NO_STORE }, this.#document(last))
   }
 

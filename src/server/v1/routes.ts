@@ -58,7 +58,7 @@ export function v1Routes(ports: V1Ports, recommendation: ServedRecommendation, c
       if ('dash' in parsed) return await (answer ?? (await answerAsDash(ports, event)))(parsed.dash)
       if (answer !== undefined) limits.countRequest(address)
       if (isDashKey) throw new V1Refusal('wrong_kind_of_key')
-      if ('problem' in parsed) throw new V1Refusal('invalid_request', { message: parsed.problem })
+      if ('problem' in parsed) throw invalidRequest(parsed.problem)
       return await passOn(event, parsed, address, key)
     } finally {
       body.end()
@@ -115,13 +115,13 @@ const NOT_FOUND = new V1Refusal('not_found').body()
 function readText(event: H3Event, hold: (bytes: number) => V1Refusal | null): Promise<string> {
   return readBody(event, V1_BODY_MAX_BYTES, {
     tooLarge: () => new V1Refusal('payload_too_large'),
-    malformed: notAnObject,
+    malformed: invalidRequest,
     hold,
   })
 }
 
-function notAnObject(): V1Refusal {
-  return new V1Refusal('invalid_request', { message: 'the body is not a JSON object' })
+function invalidRequest(message = 'the body is not a JSON object'): V1Refusal {
+  return new V1Refusal('invalid_request', { members: { message } })
 }
 
 /** Parses the body for the model `dash`, or the request that is passed on. */
@@ -129,14 +129,14 @@ function parseCompletion(text: string): { dash: object } | CompletionRequest | I
   const problem = complexityOf(text)
   if (problem !== null) return { problem }
   const body = parseJson(text.replace(/^\uFEFF/, ''))
-  if (typeof body !== 'object' || body === null) throw notAnObject()
+  if (typeof body !== 'object' || body === null) throw invalidRequest()
   return 'model' in body && body.model === DASH_MODEL ? { dash: body } : parseCompletionRequest(body)
 }
 
 function answerAsDash(ports: V1Ports, event: H3Event): ReturnType<AnswerAsDash> {
   if (ports.answerAsDash) return ports.answerAsDash(event)
   const message = 'the chat of this server is not set up, so that there is no model "dash"'
-  throw new V1Refusal('model_not_found', { message })
+  throw new V1Refusal('model_not_found', { members: { message } })
 }
 
 /** The stored ranking. The built-in seed does not count: its models were never evaluated. */
