@@ -114,10 +114,8 @@ export const INVALID_AT = invalidValues({
   at: 'an existing UTC instant such as `2026-01-31T12:00:00Z`, at most five minutes in the future',
 })
 
-const REFUSALS = {
-  invalid_sort: invalidValues({ sort: '`year`' }),
-  invalid_at: INVALID_AT,
-  year_history_not_found: { status: 404, when: 'no Year publication existed at or before `at`' },
+/** Refusals of every route that reads the archive. */
+export const ARCHIVE_REFUSALS = {
   method_not_allowed: METHOD_NOT_ALLOWED,
   year_history_storage_unavailable: {
     status: 503,
@@ -125,9 +123,16 @@ const REFUSALS = {
   },
   year_history_archive_corrupt: {
     status: 503,
-    when: 'the selected manifest or object fails verification, or the ledger does not match its chain or its head',
+    when: 'a manifest or object fails verification, or the ledger does not match its chain, its seal or its head',
   },
   year_history_lookup_failed: { status: 503, when: 'any other failure of the lookup' },
+} satisfies Record<LedgerRefusal, { status: number; when: string }>
+
+const REFUSALS = {
+  invalid_sort: invalidValues({ sort: '`year`' }),
+  invalid_at: INVALID_AT,
+  year_history_not_found: { status: 404, when: 'no Year publication existed at or before `at`' },
+  ...ARCHIVE_REFUSALS,
 } satisfies Record<HistoryRefusal, { status: number; when: string }>
 
 /** Public codes of errors of the archive. */
@@ -199,24 +204,6 @@ export function ledgerRoutes(publications: ProvedPublications): Route[] {
 type HeadRefusal = Exclude<HistoryRefusal, 'invalid_sort' | 'invalid_at'>
 type LedgerRefusal = Exclude<HeadRefusal, 'year_history_not_found'>
 
-const { method_not_allowed, year_history_storage_unavailable, year_history_lookup_failed } =
-  historyContract.refusals
-
-const LEDGER_REFUSALS = {
-  method_not_allowed,
-  year_history_storage_unavailable,
-  year_history_archive_corrupt: {
-    status: 503,
-    when: 'the ledger does not match its chain, its seal or its head',
-  },
-  year_history_lookup_failed,
-} satisfies Record<LedgerRefusal, { status: number; when: string }>
-
-const HEAD_REFUSALS = {
-  ...LEDGER_REFUSALS,
-  year_history_not_found: { status: 404, when: 'the archive has no head yet' },
-} satisfies Record<HeadRefusal, { status: number; when: string }>
-
 /** Members shared by the four contracts and the history. */
 const COMMON = {
   tag: 'Year',
@@ -240,7 +227,7 @@ export const ledgerContract: Contract<LedgerRefusal> = {
   contentType: 'application/x-ndjson',
   success: z.string(),
   successDescription: 'The lines; an empty ledger has none',
-  refusals: LEDGER_REFUSALS,
+  refusals: ARCHIVE_REFUSALS,
 }
 
 /** `GET /api/feed/history/ledger/legacy` (docs/auditing.md). */
@@ -256,7 +243,7 @@ export const legacyLedgerContract: Contract<LedgerRefusal> = {
   contentType: 'application/x-ndjson',
   success: z.string(),
   successDescription: 'The text; empty if there is no legacy ledger',
-  refusals: LEDGER_REFUSALS,
+  refusals: ARCHIVE_REFUSALS,
 }
 
 /** `GET /api/feed/history/head` (docs/auditing.md). */
@@ -271,7 +258,10 @@ export const headContract: Contract<HeadRefusal> = {
   ].join(' '),
   success: headSchema,
   successDescription: 'The content of the head file',
-  refusals: HEAD_REFUSALS,
+  refusals: {
+    ...ARCHIVE_REFUSALS,
+    year_history_not_found: { status: 404, when: 'the archive has no head yet' },
+  },
 }
 
 /** `GET /api/feed/history/index` (docs/api.md). */
@@ -286,7 +276,7 @@ export const indexContract: Contract<LedgerRefusal> = {
   ].join(' '),
   success: historyIndexSchema,
   successDescription: 'The index; its lists are empty for an empty archive',
-  refusals: LEDGER_REFUSALS,
+  refusals: ARCHIVE_REFUSALS,
 }
 
 /** The route of each publication by its digest. */
@@ -320,8 +310,7 @@ export const objectContract: Contract<HeadRefusal> = {
   successDescription: 'The publication envelope, byte for byte from the archive',
   successHeaders: publishedHeaders(IMMUTABLE),
   refusals: {
-    ...LEDGER_REFUSALS,
-    year_history_archive_corrupt: REFUSALS.year_history_archive_corrupt,
+    ...ARCHIVE_REFUSALS,
     year_history_not_found: { status: 404, when: 'the ledger names no publication with this digest' },
   },
 }

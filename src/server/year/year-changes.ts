@@ -21,7 +21,7 @@ import type { PublishedBody } from '../respond.ts'
 import { publicAccess, publishedHeaders, publishedRoute } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import { singleFlight } from '../single-flight.ts'
-import { HISTORY_DOCS, STORAGE, historyContract } from './routes.ts'
+import { ARCHIVE_REFUSALS, HISTORY_DOCS, STORAGE } from './routes.ts'
 import type { ProvedPublications } from './proved-publications.ts'
 import { PUBLICATIONS_MAX } from './year-lists.ts'
 import type { ReadYearLists } from './year-lists.ts'
@@ -97,13 +97,6 @@ const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600'
 type ChangesRefusal = Exclude<HistoryRefusal, 'invalid_sort' | 'invalid_at'> | 'busy'
 type RuledChangesRefusal = ChangesRefusal | Extract<LiveRefusal, 'invalid_rule'>
 
-const {
-  method_not_allowed,
-  year_history_storage_unavailable,
-  year_history_archive_corrupt,
-  year_history_lookup_failed,
-} = historyContract.refusals
-
 /** Members shared by the routes that read many publications. */
 export const CHANGES_COMMON = {
   tag: 'Year',
@@ -113,14 +106,8 @@ export const CHANGES_COMMON = {
   }),
   refusals: {
     year_history_not_found: { status: 404, when: 'nothing has been published yet' },
-    method_not_allowed,
-    year_history_storage_unavailable,
-    year_history_archive_corrupt: {
-      ...year_history_archive_corrupt,
-      when: 'an object of these publications fails verification, or the ledger does not match its chain or its head',
-    },
+    ...ARCHIVE_REFUSALS,
     busy: BUSY_REFUSAL,
-    year_history_lookup_failed,
   },
   ...STORAGE,
   ...publicAccess(HISTORY_DOCS, ['ETag', 'Last-Modified', 'Link']),
