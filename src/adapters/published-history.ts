@@ -4,7 +4,6 @@ import type { PublishedResponse, PublishedRefusal } from '../domain/year/publish
 import { HOW_TO_REACH, OBJECT_MAX_BYTES, Refusal, networkReason } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
 import { summarizeBytes } from '../domain/year/examine.ts'
-import { PUBLISHED_HEAD, PUBLISHED_LEDGER, PUBLISHED_LEGACY_LEDGER } from '../domain/year/published-ledger.ts'
 import { openHttpClient } from './http.ts'
 import { isCompressed, readBody } from './response-body.ts'
 import type { HttpResponse } from './http.ts'
@@ -21,19 +20,14 @@ const RESPONSE_TIMEOUT_MS = 60_000
 const TIME_BASE_MS = 60_000
 const TIME_PER_REQUEST_MS = 2_000
 
-const KIB = 1024
-const MIB = 1024 * KIB
-
 /** Responses of a dash server that found a part of its archive damaged. */
 const DAMAGED = new Map<string, 'history' | 'log'>([
   ['503 year_history_archive_corrupt', 'history'],
   ['503 year_log_archive_corrupt', 'log'],
 ])
 
-/** Most bytes of a body: a head is one short line; a ledger has one entry of about 400 bytes a day. */
-const HEAD_MAX_BYTES = KIB
-const LEDGER_MAX_BYTES = 16 * MIB
-const REFUSAL_MAX_BYTES = 16 * KIB
+/** Most bytes of the body of a refusal. */
+const REFUSAL_MAX_BYTES = 16 * 1024
 
 /** A request without a response is retried once: a dropped connection proves nothing about an archive. */
 const ATTEMPTS = 2
@@ -116,9 +110,6 @@ export function openPublishedHistory(
 
   return {
     base: root,
-    ledger: (signal) => fetchPath(LEDGER_MAX_BYTES, PUBLISHED_LEDGER, '', signal),
-    legacyLedger: (signal) => fetchPath(LEDGER_MAX_BYTES, PUBLISHED_LEGACY_LEDGER, '', signal),
-    head: (signal) => fetchPath(HEAD_MAX_BYTES, PUBLISHED_HEAD, '', signal),
     at: (instant, knownDigests, signal) => {
       const path = `/api/feed/history?sort=year&at=${formatInstant(instant)}`
       return fetchPath(OBJECT_MAX_BYTES, path, knownDigests.map((sha256) => `"${sha256}"`).join(', '), signal)

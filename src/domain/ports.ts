@@ -627,20 +627,13 @@ export interface SeenLogs {
 export interface PublishedHistory {
   /** Base URL of the host, for people. */
   base: string
-  ledger(signal: AbortSignal): Promise<PublishedResponse>
-  legacyLedger(signal: AbortSignal): Promise<PublishedResponse>
-  head(signal: AbortSignal): Promise<PublishedResponse>
   /**
    * The publication that was current at an instant.
    *
    * @param held digests of publications that the host need not send again; empty to always receive the text
    */
   at(instant: Instant, held: readonly string[], signal: AbortSignal): Promise<PublishedResponse>
-  /**
-   * A file of the host.
-   *
-   * @param path below the base URL, with a leading slash
-   */
+  /** @param path below the base URL, with a leading slash */
   file(path: string, maxBytes: number, signal: AbortSignal): Promise<PublishedResponse>
 }
 

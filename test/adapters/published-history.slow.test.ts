@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { openPublishedHistory } from '../../src/adapters/published-history.ts'
 import type { PublishedHistoryOptions } from '../../src/adapters/published-history.ts'
 import type { PublishedHistory } from '../../src/domain/ports.ts'
+import { PUBLISHED_LEDGER } from '../../src/domain/year/published-ledger.ts'
 import type { PublishedResponse } from '../../src/domain/year/published-ledger.ts'
 import { summarizeBytes } from '../../src/domain/year/examine.ts'
 import { localSource, unreachableUrl } from '../support/local-source.ts'
@@ -23,6 +24,11 @@ function bytesOf(response: PublishedResponse): Uint8Array | null {
   return response.is === 'text' ? response.bytes : null
 }
 
+/** Requests the ledger of a host. */
+function ledgerOf(history: PublishedHistory, signal = never): ReturnType<PublishedHistory['file']> {
+  return history.file(PUBLISHED_LEDGER, 1024 * 1024, signal)
+}
+
 function startHost(
   answer: (response: ServerResponse, question: SourceRequest) => void,
 ): Promise<LocalSource> {
@@ -36,9 +42,8 @@ test('a host that needs more than a minute and two seconds a request is given up
     response.writeHead(200).end('x')
   })
   const slow = published(host.url, { clock: () => now })
-  for (let request = 1; request <= 4; request += 1)
-    expect(await slow.ledger(never)).toMatchObject({ is: 'text' })
-  await expect(slow.ledger(never)).rejects.toMatchObject({
+  for (let request = 1; request <= 4; request += 1) expect(await ledgerOf(slow)).toMatchObject({ is: 'text' })
+  await expect(ledgerOf(slow)).rejects.toMatchObject({
     ...SOURCE_UNAVAILABLE,
     detail: `the host ${host.url} is too slow: 4 requests took 80 s; run the audit again later`,
   })
@@ -79,7 +84,7 @@ describe('a response of a published history', () => {
   ])('status %i with the body %s is a response', async (status, body, expected) => {
     const host = await startHost((response) => response.writeHead(status).end(body))
     const byteSize = Buffer.byteLength(body)
-    expect(await published(host.url).ledger(never)).toMatchObject({ ...expected, byteSize })
+    expect(await ledgerOf(published(host.url))).toMatchObject({ ...expected, byteSize })
     expect(host.requests).toHaveLength(1)
   })
 
@@ -97,14 +102,14 @@ describe('a response of a published history', () => {
 
   test('a header that is unsafe for a terminal is dropped', async () => {
     const host = await startHost((response) => response.writeHead(200, { etag: '"\u009b31m"' }).end('x'))
-    expect(await published(host.url).head(never)).toMatchObject({ is: 'text', etag: null })
+    expect(await ledgerOf(published(host.url))).toMatchObject({ is: 'text', etag: null })
   })
 
   test.each([301, 302, 303, 307, 308])(
     'a redirect with %i names the new address and is not followed',
     async (status) => {
       const host = await startHost((response) => response.writeHead(status, { location: '/elsewhere' }).end())
-      expect(await published(host.url).head(never)).toMatchObject({
+      expect(await ledgerOf(published(host.url))).toMatchObject({
         is: 'other',
         description: `${status} (moved to /elsewhere: audit the address that it has now)`,
       })
@@ -114,7 +119,7 @@ describe('a response of a published history', () => {
 
   test('a host that forbids a missing file is told what it must answer', async () => {
     const host = await startHost((response) => response.writeHead(403).end('denied'))
-    expect(await published(host.url).head(never)).toMatchObject({
+    expect(await ledgerOf(published(host.url))).toMatchObject({
       is: 'other',
       description: '403 (a host must answer 404 for a file that it does not have)',
     })
@@ -124,20 +129,16 @@ describe('a response of a published history', () => {
 test('the client requests paths below the base, bypasses caches, refuses compression and sends the known ETags', async () => {
   const host = await startHost((response) => response.end('x'))
   const history = published(`${host.url}/some/place/`)
-  await history.ledger(never)
-  await history.legacyLedger(never)
-  await history.head(never)
+  await ledgerOf(history)
   await history.at(AT, ['a', 'b'], never)
   await history.at(AT, [], never)
   expect(history.base).toBe(`${host.url}/some/place`)
   expect(host.requests.map(({ target }) => target)).toEqual([
     '/some/place/api/feed/history/ledger',
-    '/some/place/api/feed/history/ledger/legacy',
-    '/some/place/api/feed/history/head',
     '/some/place/api/feed/history?sort=year&at=2026-03-01T00:10:00.007Z',
     '/some/place/api/feed/history?sort=year&at=2026-03-01T00:10:00.007Z',
   ])
-  const [, , , conditional, plain] = host.requests
+  const [, conditional, plain] = host.requests
   expect(conditional?.headers).toMatchObject({
     'if-none-match': '"a", "b"',
     'cache-control': 'no-cache',
@@ -165,7 +166,7 @@ describe('an unavailable host', () => {
     'the host is unavailable after two attempts if it %s',
     async (_what, [answer, message]) => {
       const host = await startHost(answer)
-      const attempt = published(host.url, { responseTimeoutMs: 150 }).ledger(never)
+      const attempt = ledgerOf(published(host.url, { responseTimeoutMs: 150 }))
       await expect(attempt).rejects.toMatchObject({
         ...SOURCE_UNAVAILABLE,
         message: expect.stringMatching(message),
@@ -177,7 +178,7 @@ describe('an unavailable host', () => {
 
   test('the host is unavailable if nothing listens on its port', async () => {
     const url = await unreachableUrl()
-    await expect(published(url).head(never)).rejects.toMatchObject({
+    await expect(ledgerOf(published(url))).rejects.toMatchObject({
       ...SOURCE_UNAVAILABLE,
       detail: expect.stringContaining(`the host ${url} cannot be reached (connect ECONNREFUSED`),
     })
@@ -185,14 +186,10 @@ describe('an unavailable host', () => {
 })
 
 describe('the size limit of a body', () => {
-  const KIB = 1024
-  const MIB = 1024 * KIB
-  test.each<[string, number, (history: PublishedHistory) => ReturnType<PublishedHistory['head']>]>([
-    ['head', KIB, (history) => history.head(never)],
-    ['ledger', 16 * MIB, (history) => history.ledger(never)],
-    ['legacy ledger', 16 * MIB, (history) => history.legacyLedger(never)],
+  const MIB = 1024 * 1024
+  test.each<[string, number, (history: PublishedHistory) => ReturnType<PublishedHistory['file']>]>([
+    ['ledger', MIB, ledgerOf],
     ['publication', 64 * MIB, (history) => history.at(AT, [], never)],
-    ['file', 64 * MIB, (history) => history.file('/tlog/year/checkpoint', 64 * MIB, never)],
   ])('a %s of more than %i bytes makes the host unavailable', async (_what, bound, ask) => {
     const sizes = [bound, bound + 1, bound + 1]
     const host = await startHost((response) => response.end(Buffer.alloc(sizes.shift() ?? 0)))
@@ -220,13 +217,13 @@ test('a connection that drops once is retried without an error', async () => {
     if (requestCount === 1) response.socket?.destroy()
     else response.end('here')
   })
-  expect(await published(host.url).ledger(never)).toMatchObject({ is: 'text', bytes: Buffer.from('here') })
+  expect(await ledgerOf(published(host.url))).toMatchObject({ is: 'text', bytes: Buffer.from('here') })
 })
 
 test('an abort takes effect at once, and no request is sent again', async () => {
   const stop = new AbortController()
   const host = await startHost(() => stop.abort(new Error('told to stop')))
-  await expect(published(host.url).ledger(stop.signal)).rejects.toThrow('told to stop')
-  await expect(published(host.url).ledger(stop.signal)).rejects.toThrow('told to stop')
+  await expect(ledgerOf(published(host.url), stop.signal)).rejects.toThrow('told to stop')
+  await expect(ledgerOf(published(host.url), stop.signal)).rejects.toThrow('told to stop')
   expect(host.requests).toHaveLength(1)
 })

@@ -11,11 +11,6 @@ import { readResponse } from '../../src/adapters/published-history.ts'
 import type { PublishedResponse } from '../../src/domain/year/published-ledger.ts'
 import type { PublishedHistory } from '../../src/domain/ports.ts'
 import { formatInstant } from '../../src/domain/time.ts'
-import {
-  PUBLISHED_HEAD,
-  PUBLISHED_LEDGER,
-  PUBLISHED_LEGACY_LEDGER,
-} from '../../src/domain/year/published-ledger.ts'
 
 export const silentLog: Log = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
@@ -133,9 +128,6 @@ export function publishedBy(app: Pick<H3, 'request'>, tamper: Lie = (honest) => 
   }
   return {
     base: 'http://dash.test',
-    ledger: () => request(PUBLISHED_LEDGER, null, []),
-    legacyLedger: () => request(PUBLISHED_LEGACY_LEDGER, null, []),
-    head: () => request(PUBLISHED_HEAD, null, []),
     at: (instant, held) => request(`/api/feed/history?sort=year&at=${formatInstant(instant)}`, instant, held),
     file: (path) => request(path, null, []),
   }

@@ -83,8 +83,11 @@ const NO_LEDGER: HostLedger = {
   log: null,
 }
 
-/** Longest index or legacy ledger of a static host that is read, in bytes. */
+/** Longest ledger or index that is read, in bytes: it has one entry of about 400 bytes a day. */
 const FILE_MAX_BYTES = 16 * 1024 * 1024
+
+/** Longest head that is read, in bytes: one short line. */
+const HEAD_MAX_BYTES = 1024
 
 /**
  * Reads the signed log and the ledger of a host and audits them: against each other, the trusted policy, the newest
@@ -104,8 +107,8 @@ export async function readHostLedger(
   const signed = await readHostNote(ports, signal)
   run.report(signed?.findings ?? [])
   const note = signed?.note ?? null
-  const head = await readDocument(published, 'head', signal)
-  const ledger = await readDocument(published, 'ledger', signal)
+  const head = await readDocument(published, PUBLISHED_HEAD, signal, HEAD_MAX_BYTES)
+  const ledger = await readDocument(published, PUBLISHED_LEDGER, signal)
   const isStatic = signed !== null && ledger.bytes === null && ledger.findings.length === 0
   if (isStatic) return readStaticLedger(ports, note, reference, run)
   run.report(ledger.findings)
@@ -115,10 +118,10 @@ export async function readHostLedger(
     run.report(audit.findings)
     return { ...NO_LEDGER, audit, comparedWith: reference.own ? 'own' : 'none' }
   }
-  const legacy = await readDocument(published, 'legacyLedger', signal)
+  const legacy = await readDocument(published, PUBLISHED_LEGACY_LEDGER, signal)
   run.report(legacy.findings)
   const laterHead = isOvertaken(head.bytes, ledger.bytes)
-    ? await readDocument(published, 'head', signal)
+    ? await readDocument(published, PUBLISHED_HEAD, signal, HEAD_MAX_BYTES)
     : null
   const lines = { path: PUBLISHED_LEDGER.slice(1), lines: linesOf(ledger.bytes).lines }
   const tiles = note && (await auditHostTiles(ports, note, lines, signal))
@@ -201,21 +204,13 @@ async function auditTexts(
   return { ...ledger, log: report }
 }
 
-/** Paths of the published texts, by method of the port. */
-const DOCUMENTS = {
-  head: PUBLISHED_HEAD,
-  ledger: PUBLISHED_LEDGER,
-  legacyLedger: PUBLISHED_LEGACY_LEDGER,
-} as const
-
 async function readDocument(
   published: PublishedHistory,
-  name: keyof typeof DOCUMENTS,
+  path: string,
   signal: AbortSignal,
+  maxBytes = FILE_MAX_BYTES,
 ): Promise<PublishedDocument> {
-  const path = DOCUMENTS[name]
-  const response = await published[name](signal)
-  const document = publishedDocument(path, response)
+  const document = publishedDocument(path, await published.file(path, maxBytes, signal))
   if ('description' in document) throw unexpectedResponse(published.base, path, document)
   if (document.bytes && hasTooManyLines(document.bytes))
     throw unavailable(
