@@ -1,4 +1,3 @@
-import pLimit from 'p-limit'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Day } from '../../domain/time.ts'
@@ -10,6 +9,7 @@ import type { AuditCounts, Finding } from '../../domain/year/finding.ts'
 import { chooseManifests } from '../../domain/year/sample.ts'
 import type { PublishedRefusal } from '../../domain/year/published-ledger.ts'
 import type { Sample } from '../../domain/year/sample.ts'
+import { concurrently } from '../concurrently.ts'
 import type { LogReport } from './host-log.ts'
 
 /** An archive to audit. Reading it changes nothing. */
@@ -156,20 +156,13 @@ async function examineAll(
   { jobs, signal }: AuditOptions,
   onProgress: AuditPorts['onProgress'],
 ): Promise<void> {
-  const limit = pLimit(jobs)
-  const reports = items.map(() => reportOf(run))
+  const parts = items.map((item) => ({ item, report: reportOf(run) }))
   let done = 0
-  try {
-    await limit.map(items, async (item, index) => {
-      signal.throwIfAborted()
-      await archive.examine(item, reports[index] as Report)
-      done += 1
-      onProgress({ done, of: items.length, bytes: run.bytes, findings: run.findings })
-    })
-  } finally {
-    // After a failure nothing more is read: the process would wait for it before it ends.
-    limit.clearQueue()
-  }
+  await concurrently(parts, jobs, signal, async ({ item, report }) => {
+    await archive.examine(item, report)
+    done += 1
+    onProgress({ done, of: items.length, bytes: run.bytes, findings: run.findings })
+  })
 }
 
 /** Creates the report of the next part of the archive. */

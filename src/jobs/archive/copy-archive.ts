@@ -11,6 +11,7 @@ import type { Finding } from '../../domain/year/finding.ts'
 import { leafText, legacyText } from '../../domain/year/ledger.ts'
 import type { Head, LedgerContents, LedgerRow, Manifest } from '../../domain/year/ledger.ts'
 import { logFileName } from '../../domain/year/log/log-history.ts'
+import { concurrently } from '../concurrently.ts'
 import { leaseLost, withPublisherLease } from '../lease.ts'
 import { audit } from './audit.ts'
 import type { VerifyReport } from './audit.ts'
@@ -65,7 +66,7 @@ export async function copyArchive(ports: CopyPorts, signal: AbortSignal): Promis
   // A crash from here on: the lease expires.
   return withPublisherLease(lease, async (token) => {
     const before = await target.ledger.read()
-    const archive = await readSource(source)
+    const archive = await readSource(source, signal)
     const reader = {
       timeline: archive.timeline,
       publication: async (manifest: Manifest) =>
@@ -140,10 +141,10 @@ interface SourceArchive {
 }
 
 /** Reads and proves the archive to copy: the target is append-only, so that damage must not reach it. */
-async function readSource({ year, auditors }: ArchiveStores): Promise<SourceArchive> {
+async function readSource({ year, auditors }: ArchiveStores, signal: AbortSignal): Promise<SourceArchive> {
   const { contents, proved } = await year.read()
   // A running publisher may have added heads; the next copy includes them.
-  const heads = (await readHeads(auditors.objects)).filter(({ seq }) => seq <= contents.rows.length)
+  const heads = (await readHeads(auditors.objects, signal)).filter(({ seq }) => seq <= contents.rows.length)
   if (proved.unfinished) throw new Refusal('usage', 'an import into the archive to copy is not finished')
   if (contents.rows.length === 0) throw emptyArchive()
   const [finding] = auditLedger(contents, heads, null).findings
@@ -214,8 +215,8 @@ async function auditCopy({ target, clock }: CopyPorts, signal: AbortSignal): Pro
   return report.head
 }
 
-/** Concurrent copies. */
-const COPY_CONCURRENCY = 8
+/** Objects and files that are copied at a time. */
+export const COPY_CONCURRENCY = 8
 
 interface CopyCounts {
   copied: number
@@ -269,37 +270,20 @@ export async function copy<Report>(
 ): Promise<Report> {
   await writer.requireBeginning()
   const counts = { copied: 0, unchanged: 0, bytes: 0 }
-  const copyObject = async ({ manifest }: TimelineItem): Promise<void> => {
-    if (await writer.has(manifest.sha256)) {
-      counts.unchanged += 1
-      return
-    }
-    const bytes = await reader.publication(manifest)
-    await writer.put(manifest.sha256, bytes)
-    counts.copied += 1
-    counts.bytes += bytes.byteLength
-  }
   // After a crash from here on, the target has objects that nothing names.
-  await inBatches(reader.timeline, copyObject, signal, () =>
+  await concurrently(reader.timeline, COPY_CONCURRENCY, signal, async ({ manifest }) => {
+    if (await writer.has(manifest.sha256)) counts.unchanged += 1
+    else {
+      const bytes = await reader.publication(manifest)
+      await writer.put(manifest.sha256, bytes)
+      counts.copied += 1
+      counts.bytes += bytes.byteLength
+    }
     onProgress({
       objects: counts.copied + counts.unchanged,
       ofObjects: reader.timeline.length,
       bytes: counts.bytes,
-    }),
-  )
+    })
+  })
   return writer.commit(counts)
-}
-
-/** Runs an action for every item, {@link COPY_CONCURRENCY} at a time, until the signal aborts. */
-export async function inBatches<Item>(
-  items: readonly Item[],
-  run: (item: Item) => Promise<void>,
-  signal: AbortSignal,
-  afterBatch: () => void = () => undefined,
-): Promise<void> {
-  for (let start = 0; start < items.length; start += COPY_CONCURRENCY) {
-    signal.throwIfAborted()
-    await Promise.all(items.slice(start, start + COPY_CONCURRENCY).map(run))
-    afterBatch()
-  }
 }

@@ -1,4 +1,3 @@
-import pLimit from 'p-limit'
 import { areSameBytes } from '../../domain/digest.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Clock, PublishedHistory } from '../../domain/ports.ts'
@@ -35,6 +34,7 @@ import {
   auditLegacyFile,
 } from '../../domain/year/published-ledger.ts'
 import type { PublishedDocument, PublishedResponse, Reference } from '../../domain/year/published-ledger.ts'
+import { concurrently } from '../concurrently.ts'
 import { NOTHING_READ } from './audit.ts'
 import type { AuditOptions, Report } from './audit.ts'
 import { foreignHost, mergeNote, ownLog, readHostNote, unavailable, unexpectedResponse } from './host-log.ts'
@@ -278,25 +278,23 @@ async function auditOlderTiles(
   { published }: HostLedgerPorts,
   tree: MerkleTree,
   entries: readonly Uint8Array[],
-  { report, send, jobs }: HostRun,
+  { report, send, jobs, signal }: HostRun,
 ): Promise<void> {
   const current = new Set(tilesOfSize(tree.size).map(tilePath))
   const older = staticTiles(tree.size).filter((tile) => !current.has(tilePath(tile)))
-  const limit = pLimit(jobs)
-  const check = (tile: Tile): Promise<void> => {
+  await concurrently(older, jobs, signal, (tile) => {
     const path = staticTilePath(tile)
     const expected = tileBytes(tree, tile, (bundle) => entriesOf(entries, bundle))
     return send(
       {
-        send: (signal) => published.file(`/${path}`, FILE_MAX_BYTES, signal),
+        send: (sendSignal) => published.file(`/${path}`, FILE_MAX_BYTES, sendSignal),
         examine: (response) => auditOlderTile(tile, expected, response),
         withoutResponse: (reason) => [unreadable(path, reason)],
       },
       // They are not counted as objects.
       (findings) => report(findings),
     )
-  }
-  await limit.map(older, check).finally(() => limit.clearQueue())
+  })
 }
 
 function auditOlderTile(tile: Tile, expected: Uint8Array, response: PublishedResponse): Finding[] {

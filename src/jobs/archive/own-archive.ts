@@ -1,4 +1,3 @@
-import pLimit from 'p-limit'
 import type { LedgerAuditor, ObjectsAuditor } from '../../domain/ports.ts'
 import { Refusal, messageOf } from '../../domain/refusal.ts'
 import { auditLedger } from '../../domain/year/check.ts'
@@ -11,6 +10,7 @@ import { parseHead } from '../../domain/year/ledger.ts'
 import type { AuditedContents, KeptHead, Manifest } from '../../domain/year/ledger.ts'
 import { auditLog, logFilePath } from '../../domain/year/log/check-log.ts'
 import type { Checkpoint } from '../../domain/year/log/signed-note.ts'
+import { concurrently } from '../concurrently.ts'
 import { NOTHING_READ } from './audit.ts'
 import type { ArchiveReader } from './audit.ts'
 
@@ -46,7 +46,7 @@ export function ownArchive(stores: AuditedStores, options: OwnArchiveOptions): A
   const { payloads, lastSigned = null } = options
   return {
     isOwn: true,
-    async read(report) {
+    async read(report, { signal }) {
       const unlessDamaged = async <T>(
         code: FindingCode,
         path: string,
@@ -67,13 +67,13 @@ export function ownArchive(stores: AuditedStores, options: OwnArchiveOptions): A
       ])
       // The files are read before the ledger, so that a sound ledger continues every note.
       const files = await unlessDamaged('note_invalid', 'tlog/year', () => objects.logFiles.list())
-      const logFiles = await readEach(files ?? [], (file) =>
+      const logFiles = await concurrently(files ?? [], FILES_CONCURRENCY, signal, (file) =>
         unlessDamaged('note_invalid', logFilePath(file), async () => ({
           file,
           bytes: await objects.logFiles.get(file),
         })),
       )
-      const read = await unlessDamaged('row_tampered', 'ledger', () => readLedger(stores, options))
+      const read = await unlessDamaged('row_tampered', 'ledger', () => readLedger(stores, options, signal))
       const ledger = read?.audit ?? NOTHING_READ
       report(ledger.findings)
       // The tree needs every entry.
@@ -107,36 +107,30 @@ function isDamaged(error: unknown): boolean {
   return error instanceof Refusal && error.code === 'storage_damaged'
 }
 
-/** Reads several files at a time, in their order. */
-async function readEach<T, Result>(
-  files: readonly T[],
-  read: (file: T) => Promise<Result>,
-): Promise<Result[]> {
-  const limit = pLimit(FILES_CONCURRENCY)
-  // After a failure the queued reads are dropped: the process would wait for all of them before it ends.
-  return limit.map(files, read).finally(() => limit.clearQueue())
-}
-
 /** Reads the heads first: a commit in between leaves the ledger one entry ahead, which is sound. */
 async function readLedger(
   { ledger, objects }: AuditedStores,
   { expectedHead }: Pick<OwnArchiveOptions, 'expectedHead'>,
+  signal: AbortSignal,
 ): Promise<{ contents: AuditedContents; audit: LedgerAudit }> {
-  let heads = await readHeads(objects)
+  let heads = await readHeads(objects, signal)
   for (let reading = 1; ; reading += 1) {
     const contents = (await ledger.read()) ?? NO_LEDGER
     const audit = auditLedger(contents, heads, expectedHead)
     if (audit.findings.length === 0 || reading === READINGS_MAX) return { contents, audit }
-    const again = await readHeads(objects)
+    const again = await readHeads(objects, signal)
     if (again.at(-1)?.seq === heads.at(-1)?.seq) return { contents, audit }
     heads = again
   }
 }
 
 /** Reads every head, ascending. */
-export async function readHeads(objects: Pick<ObjectsAuditor, 'keys' | 'headFile'>): Promise<AuditedHead[]> {
+export async function readHeads(
+  objects: Pick<ObjectsAuditor, 'keys' | 'headFile'>,
+  signal: AbortSignal,
+): Promise<AuditedHead[]> {
   const keys = await objects.keys('heads')
-  const heads = await readEach(keys, async (path): Promise<AuditedHead> => {
+  const heads = await concurrently(keys, FILES_CONCURRENCY, signal, async (path): Promise<AuditedHead> => {
     const seq = Number(/^heads\/([1-9]\d{0,14})$/.exec(path)?.[1] ?? 0)
     if (seq === 0) return { path, seq, head: null }
     const read = await objects.headFile(path)

@@ -28,7 +28,8 @@ import {
 } from '../../domain/year/log/static-layout.ts'
 import type { StoredLog } from '../../domain/year/log/check-log.ts'
 import { entriesOf, tileBytes } from '../../domain/year/log/tiles.ts'
-import { inBatches } from './copy-archive.ts'
+import { concurrently } from '../concurrently.ts'
+import { COPY_CONCURRENCY } from './copy-archive.ts'
 import type { CopyWriter } from './copy-archive.ts'
 
 /** Number of files in the target: all, those that were written, and those that were there with the same bytes. */
@@ -153,7 +154,9 @@ async function writePages(
   // After a crash from here on, the tree has pages that no list of days names; the next export continues.
   for (const [path, bytes] of assets) await putOnce(target, path, bytes, counts)
   const stored = new Map<ArchivePage, Uint8Array | null>()
-  await inBatches(publications, async (page) => void stored.set(page, await target.get(page.path)), signal)
+  await concurrently(publications, COPY_CONCURRENCY, signal, async (page) => {
+    stored.set(page, await target.get(page.path))
+  })
   for (const page of publications.toReversed()) {
     signal.throwIfAborted()
     const before = stored.get(page) ?? null
@@ -174,14 +177,10 @@ async function writeLog(
   const entries = contents.rows.map(entryBytes)
   const legacy = legacyText(contents.legacy)
   // After a crash from here on, the target has files without a checkpoint that covers them.
-  await inBatches(
-    staticTiles(entries.length),
-    async (tile) => {
-      const bytes = tileBytes(tree, tile, (bundle) => entriesOf(entries, bundle))
-      await putOnce(target, staticTilePath(tile), bytes, counts)
-    },
-    signal,
-  )
+  await concurrently(staticTiles(entries.length), COPY_CONCURRENCY, signal, async (tile) => {
+    const bytes = tileBytes(tree, tile, (bundle) => entriesOf(entries, bundle))
+    await putOnce(target, staticTilePath(tile), bytes, counts)
+  })
   if (legacy !== '') await putOnce(target, STATIC_LEGACY_LEDGER, encode(legacy), counts)
 }
 
