@@ -54,15 +54,12 @@ const DELETE_OLD = `
 
 const DELETE_PARTS = 'DELETE FROM snapshot_feeds WHERE snapshot_id NOT IN (SELECT id FROM snapshots)'
 
-const NEWEST_TIME = asJsonRows(
-  'id, generated_at',
-  'SELECT id, generated_at FROM snapshots ORDER BY generated_at DESC, id DESC LIMIT 1',
-)
-
 const NEWEST = asJsonRows(
   'id, generated_at, feeds',
   'SELECT id, generated_at, feeds FROM snapshots ORDER BY generated_at DESC, id DESC LIMIT 1',
 )
+
+type NewestRow = [id: string, generatedAt: number, feeds: string]
 
 const SELECT_PART = 'SELECT payload FROM snapshot_feeds WHERE snapshot_id = ? AND sort = ? AND part = ?'
 
@@ -82,11 +79,11 @@ export async function saveSnapshot(
       ...[...payloads].flatMap(([sort, bytes]) => insertParts(id, sort, bytes)),
       DELETE_OLD,
       DELETE_PARTS,
-      NEWEST_TIME,
+      NEWEST,
     ],
     'write',
   )
-  const newest = decodeJsonRows(results.at(-1)?.rows[0]?.[0], 'the newest snapshot') as [string, number][]
+  const newest = decodeJsonRows(results.at(-1)?.rows[0]?.[0], 'the newest snapshot') as NewestRow[]
   for (const [newestId, newestAt] of newest) {
     const time = isInstantOf(newestId, newestAt) ? newestAt : null
     if (newestId !== id || time === null) return { saved: false, newest: { id: newestId, generatedAt: time } }
@@ -113,7 +110,7 @@ const describedFeeds = z
  * @throws Refusal `storage_damaged` if its row is invalid
  */
 export async function newestSnapshot(reader: SqlReader): Promise<Snapshot | null> {
-  const rows = (await selectJsonRows(reader, NEWEST, [], 'the newest snapshot')) as [string, number, string][]
+  const rows = (await selectJsonRows(reader, NEWEST, [], 'the newest snapshot')) as NewestRow[]
   const [row] = rows
   if (!row) return null
   const [id, generatedAt, feedsJson] = row

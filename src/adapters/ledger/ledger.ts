@@ -1,7 +1,5 @@
-import type { InStatement, InValue, ResultSet, Value } from '@libsql/client'
+import type { InStatement, InValue, ResultSet } from '@libsql/client'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core/table'
-import { getTableName } from 'drizzle-orm/table'
-import { getTableColumns } from 'drizzle-orm/utils'
 import type { Clock, Ledger, Objects, YearReader } from '../../domain/ports.ts'
 import { GENESIS_LEAF } from '../../domain/year/chain.ts'
 import { proveLedger } from '../../domain/year/check.ts'
@@ -19,6 +17,7 @@ import { leaseOn } from '../sqlite/lease.ts'
 import {
   DeadlineExceeded,
   decodeJsonRows,
+  insertAll,
   rowDecoder,
   selectAllAsJson,
   selectObjects,
@@ -85,10 +84,12 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
         const leftMs = withinMs - (now - row.recordedAt)
         if (leftMs < 0) return 'too-late'
         try {
-          const batch = [selectConditions(row, token, now), insertEntry(row, token, now)]
-          const [conditions, inserted] = await client.batchWithin(batch, leftMs)
+          const conditions = conditionsOf(row, token, now)
+          const [met, inserted] = await client.batchWithin(appendStatements(row, conditions), leftMs)
           if (inserted?.rowsAffected === 1) return null
-          return appendRefusal(row, conditions?.rows[0]?.[0])
+          const unmet = conditions.find((_, index) => met?.rows[0]?.[index] !== 1)
+          if (unmet) return unmet.refusal
+          throw new Error(`entry ${row.seq} was not appended; the reason is unknown`)
         } catch (error) {
           if (error instanceof DeadlineExceeded) return 'too-late'
           throw error
@@ -136,40 +137,37 @@ const LAST_PUBLISHED = `(SELECT max(at) FROM (
   SELECT max(published_at) AS at FROM entries UNION ALL SELECT max(published_at) FROM legacy_publications
 ))`
 
-/** Returns the statement that reads the conditions of an append in the same transaction, for {@link appendRefusal}. */
-function selectConditions(row: LedgerRow, token: string, now: number): InStatement {
-  return {
-    sql: `
-      SELECT CAST(json_array(json_array(
-        ${LAST_SEQ}, (SELECT leaf FROM entries WHERE seq = ?1), ${LAST_PUBLISHED},
-        EXISTS (SELECT 1 FROM lease WHERE token = ?2 AND expires_at > ?3)
-      )) AS BLOB)`,
-    args: [row.seq - 1, token, now],
-  }
-}
-
-/** Returns the reason a row was not appended. */
-function appendRefusal(row: LedgerRow, cell: Value | undefined): AppendRefusal {
-  const [conditions = []] = decodeJsonRows(cell, 'the ledger')
-  const [lastSeq, leaf, lastPublishedAt, held] = conditions
-  if (lastSeq !== row.seq - 1 || (leaf ?? GENESIS_LEAF) !== row.previousLeaf) return 'ledger-moved'
-  if (row.publishedAt !== null && lastPublishedAt !== null && row.publishedAt <= Number(lastPublishedAt)) {
-    return 'clock-went-back'
-  }
-  if (held !== 1) return 'lease-lost'
-  throw new Error(`entry ${row.seq} was not appended; the reason is unknown`)
-}
-
-/** Returns the statement that inserts a row if all its conditions hold. */
-function insertEntry(row: LedgerRow, token: string, now: number): InStatement {
-  const condition = `${LAST_SEQ} = ? AND coalesce((SELECT leaf FROM entries WHERE seq = ?), ?) = ?
-    AND coalesce(? > ${LAST_PUBLISHED}, true) AND ${LEASE_HELD}`
-  const { seq, previousLeaf, publishedAt } = row
-  const args = [seq - 1, seq - 1, GENESIS_LEAF, previousLeaf, publishedAt, token, now]
-  return insertAll(entries, [row], condition, args)
-}
-
 const LEASE_HELD = 'EXISTS (SELECT 1 FROM lease WHERE token = ? AND expires_at > ?)'
+
+/** A condition of an append, and the refusal if it does not hold. */
+interface AppendCondition {
+  refusal: AppendRefusal
+  sql: string
+  args: InValue[]
+}
+
+function conditionsOf(
+  { seq, previousLeaf, publishedAt }: LedgerRow,
+  token: string,
+  now: number,
+): AppendCondition[] {
+  return [
+    {
+      refusal: 'ledger-moved',
+      sql: `${LAST_SEQ} = ? AND coalesce((SELECT leaf FROM entries WHERE seq = ?), ?) = ?`,
+      args: [seq - 1, seq - 1, GENESIS_LEAF, previousLeaf],
+    },
+    { refusal: 'clock-went-back', sql: `coalesce(? > ${LAST_PUBLISHED}, true)`, args: [publishedAt] },
+    { refusal: 'lease-lost', sql: LEASE_HELD, args: [token, now] },
+  ]
+}
+
+/** Returns the statements that read which conditions hold, and that insert a row if all do. */
+function appendStatements(row: LedgerRow, conditions: readonly AppendCondition[]): InStatement[] {
+  const args = conditions.flatMap((condition) => condition.args)
+  const all = conditions.map(({ sql }) => `(${sql})`)
+  return [{ sql: `SELECT ${all.join(', ')}`, args }, insertAll(entries, [row], all.join(' AND '), args)]
+}
 
 /** The state that decides whether a ledger may be founded or adopted. */
 interface LedgerState {
@@ -255,27 +253,6 @@ function adopt(
       insertAll(entries, contents.rows.slice(before.rows.length)),
       insertAll(attempts, counted, isNew),
     ]
-  }
-}
-
-/** Returns one statement that inserts the rows for which the condition holds, in order. */
-function insertAll(
-  table: SQLiteTable,
-  rows: readonly object[],
-  condition = 'true',
-  args: readonly InValue[] = [],
-): InStatement {
-  const columns = Object.entries(getTableColumns(table))
-  const cells = rows.map((row) => {
-    const values = new Map<string, unknown>(Object.entries(row))
-    return columns.map(([property]) => values.get(property) ?? null)
-  })
-  const names = columns.map(([, { name }]) => name).join(', ')
-  const values = columns.map((_, index) => `json_extract(value, '$[${index}]')`).join(', ')
-  return {
-    sql: `INSERT INTO ${getTableName(table)} (${names})
-      SELECT ${values} FROM json_each(?) WHERE ${condition} ORDER BY key`,
-    args: [JSON.stringify(cells), ...args],
   }
 }
 

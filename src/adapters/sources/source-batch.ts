@@ -3,7 +3,7 @@ import { SourceUnavailable } from '../../domain/feed/live-source.ts'
 import type { LiveSource } from '../../domain/ports.ts'
 import type { ItemDetails, LiveSourceName, SourceBatch } from '../../domain/feed/live-source.ts'
 import { parseSignal } from '../../domain/feed/signal.ts'
-import { describeIssues } from '../../domain/feed/source.ts'
+import { describeIssues, readAs } from '../../domain/feed/source.ts'
 import { isHttpUrl } from '../../domain/address.ts'
 import { firstCodePoints } from '../../domain/text.ts'
 import { formatInstant, parseInstant } from '../../domain/time.ts'
@@ -228,12 +228,7 @@ export const listOfRows = z.array(z.unknown()).min(1)
 export const looseNames = z.array(z.string()).nullish().catch(null)
 
 /** An ISO-8601 instant, as epoch milliseconds. */
-export const instant = z.string().transform((text, context) => {
-  const at = parseInstant(text)
-  if (at !== null) return at
-  context.addIssue({ code: 'custom', message: 'must be an ISO-8601 instant' })
-  return z.NEVER
-})
+export const instant = z.string().transform(readAs(parseInstant, 'must be an ISO-8601 instant'))
 
 /** Epoch seconds up to the year 2100, as epoch milliseconds; zero means none and becomes null. */
 export const unixSeconds = z

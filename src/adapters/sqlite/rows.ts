@@ -1,4 +1,4 @@
-import type { InArgs, InStatement, ResultSet, Value } from '@libsql/client'
+import type { InArgs, InStatement, InValue, ResultSet, Value } from '@libsql/client'
 import { LibsqlError } from '@libsql/client/sqlite3'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core/columns/common'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core/table'
@@ -281,4 +281,25 @@ function onConflictUpdate(keys: readonly string[], values: readonly string[]): s
 export function jsonRows(columns: readonly string[]): string {
   const cells = columns.map((column, index) => `value ->> ${index} AS ${column}`)
   return `SELECT ${cells.join(', ')} FROM json_each(?)`
+}
+
+/** Returns one statement that inserts the rows for which the condition holds, in order. */
+export function insertAll(
+  table: SQLiteTable,
+  rows: readonly object[],
+  condition = 'true',
+  args: readonly InValue[] = [],
+): InStatement {
+  const columns = Object.entries(getTableColumns(table))
+  const cells = rows.map((row) => {
+    const values = new Map<string, unknown>(Object.entries(row))
+    return columns.map(([property]) => values.get(property) ?? null)
+  })
+  const names = columns.map(([, { name }]) => name).join(', ')
+  const values = columns.map((_, index) => `json_extract(value, '$[${index}]')`).join(', ')
+  return {
+    sql: `INSERT INTO ${getTableName(table)} (${names})
+      SELECT ${values} FROM json_each(?) WHERE ${condition} ORDER BY key`,
+    args: [JSON.stringify(cells), ...args],
+  }
 }

@@ -4,7 +4,7 @@ import type { State } from '../../domain/ports.ts'
 import type { StateFacts } from '../../domain/inspection.ts'
 import type { AuditRecord } from '../../domain/year/finding.ts'
 import type { Database } from '../sqlite/database.ts'
-import { selectRows } from '../sqlite/rows.ts'
+import { insertAll, selectRows } from '../sqlite/rows.ts'
 import type { SqlReader } from '../sqlite/rows.ts'
 import { audits, jobs } from './schema.ts'
 
@@ -44,17 +44,10 @@ const KEPT_AUDITS = 100
 /** Creates the log of audits on libSQL. */
 export function libsqlAudits(database: Database): State['audits'] {
   return {
-    record: ({ endedAt, ok, complete, whole, publications, objects, bytes, gaps, damage, head }) =>
+    record: ({ head, ...audit }) =>
       database.use(async (client) => {
-        const flags = [ok, complete, whole].map(Number)
-        const args = [endedAt, ...flags, publications, objects, bytes, gaps, damage, head.seq, head.leaf]
-        await client.batch(
-          [
-            { sql: INSERT, args },
-            { sql: REMOVE_OLD, args: [KEPT_AUDITS] },
-          ],
-          'write',
-        )
+        const row = { ...audit, headSeq: head.seq, headLeaf: head.leaf }
+        await client.batch([insertAll(audits, [row]), { sql: REMOVE_OLD, args: [KEPT_AUDITS] }], 'write')
       }),
 
     newest: () => database.use((client) => newestAudit(client)),
@@ -78,10 +71,6 @@ function toAuditRecord({
   const head = { seq: headSeq, leaf: headLeaf }
   return { ...numbers, ok: ok === 1, complete: complete === 1, whole: whole === 1, head }
 }
-
-const INSERT = `
-  INSERT INTO audits (ended_at, ok, complete, whole, publications, objects, bytes, gaps, damage, head_seq, head_leaf)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 const REMOVE_OLD = 'DELETE FROM audits WHERE id <= (SELECT max(id) FROM audits) - ?'
 

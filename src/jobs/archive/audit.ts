@@ -1,8 +1,8 @@
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Day } from '../../domain/time.ts'
-import { GENESIS_LEAF } from '../../domain/year/chain.ts'
 import type { TimelineItem } from '../../domain/year/chain.ts'
+import { auditLedger } from '../../domain/year/check.ts'
 import type { LedgerAudit } from '../../domain/year/check.ts'
 import { isSound } from '../../domain/year/finding.ts'
 import type { AuditCounts, Finding } from '../../domain/year/finding.ts'
@@ -88,12 +88,7 @@ interface Run {
 const FINDINGS_MAX = 1_000
 
 /** The audit of a ledger of which nothing was read. */
-export const NOTHING_READ: LedgerAudit = {
-  findings: [],
-  timeline: [],
-  gaps: 0,
-  head: { seq: 0, leaf: GENESIS_LEAF },
-}
+export const NOTHING_READ = auditLedger({ rows: [], legacy: [], founding: null }, null, null)
 
 /**
  * Audits an archive (docs/auditing.md): ledgers, heads and signed log, then the chosen publications, then the rest.
