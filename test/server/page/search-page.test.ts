@@ -4,6 +4,7 @@ import { markWords } from '../../../src/server/page/search-page.ts'
 test.each([
   ['Rust in the <kernel>', 'rust kernel', '<mark>Rust</mark> in the &lt;<mark>kernel</mark>&gt;'],
   ['Rüst & rustic', 'RUST', '<mark>Rüst</mark> &amp; <mark>rustic</mark>'],
+  ['Søren Müller', 'mueller', 'Søren <mark>Müller</mark>'],
   ['C++ and C', 'c++ book', '<mark>C++</mark> and C'],
   ['Don’t repeat', '"dont repeat"', '<mark>Don’t</mark> <mark>repeat</mark>'],
   ['A kernel', 'ker* new', 'A <mark>kernel</mark>'],

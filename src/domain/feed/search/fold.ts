@@ -10,11 +10,14 @@ export function fold(text: string): string {
 const DIGRAPHS = new Map(['äae', 'öoe', 'øoe', 'üue', 'åaa'].map((pair) => [pair.slice(0, 1), pair.slice(1)]))
 const HAS_DIGRAPH = /[äöøüå]|[aou][\u0308\u030a]/iu
 
-/** The text with such letters written as two, in lower case; null without such a letter. */
-export function withDigraphs(text: string): string | null {
-  if (!HAS_DIGRAPH.test(text)) return null
-  const composed = text.normalize('NFC').toLowerCase()
-  return composed.replace(/[äöøüå]/g, (letter) => DIGRAPHS.get(letter) ?? letter)
+/** The parts of a text between spaces and quotation marks that have such letters, with these written as two. */
+export function spelledWithDigraphs(text: string): { written: string; spelled: string }[] {
+  if (!HAS_DIGRAPH.test(text)) return []
+  const parts = text.split(/[\s"]+/).filter((part) => HAS_DIGRAPH.test(part))
+  return parts.map((written) => {
+    const composed = written.normalize('NFC').toLowerCase()
+    return { written, spelled: composed.replace(/[äöøüå]/g, (letter) => DIGRAPHS.get(letter) ?? letter) }
+  })
 }
 
 /** A folded text, and for each of its UTF-16 units the place in the unfolded text. */

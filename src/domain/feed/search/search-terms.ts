@@ -1,6 +1,6 @@
 import { QUERY_MAX_LENGTH, QUERY_MAX_WORDS } from './search.ts'
-import { fold, withDigraphs } from './fold.ts'
-import { cutWords, isPaired } from './tokenize.ts'
+import { fold, spelledWithDigraphs } from './fold.ts'
+import { cutWords, isPaired, tokenize } from './tokenize.ts'
 import type { CutText, PlacedWord } from './tokenize.ts'
 
 /** Terms of search texts, for searches, trends and rules alike (docs/api.md). */
@@ -33,14 +33,15 @@ const PIECES = /"([^"]*)"?|[^\s"]+/gu
  */
 export function parseSearchText(text: string): QueryTerm[] {
   const typed = text.slice(0, QUERY_MAX_LENGTH).replace(QUOTATION_MARKS, '"')
-  const terms = parseFolded(fold(typed))
-  const spelled = withDigraphs(typed)
-  const others = spelled === null ? [] : parseFolded(fold(spelled))
-  if (others.length !== terms.length) return terms
-  return terms.map((term, index) => {
-    const [word, ...more] = others[index]?.words ?? []
-    const isSingle = term.words.length === 1 && more.length === 0
-    return isSingle && word !== undefined && word !== term.words[0] ? { joined: word, ...term } : term
+  const spellings = new Map(
+    spelledWithDigraphs(typed).map(({ written, spelled }) => [
+      tokenize(written).join(' '),
+      tokenize(spelled),
+    ]),
+  )
+  return parseFolded(fold(typed)).map((term) => {
+    const [joined] = spellings.get(term.words.join(' ')) ?? []
+    return term.words.length === 1 && joined !== undefined ? { joined, ...term } : term
   })
 }
 

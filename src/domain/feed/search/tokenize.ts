@@ -1,4 +1,4 @@
-import { SEGMENTED, WORD_BREAK, fold, foldInPlace, withDigraphs } from './fold.ts'
+import { SEGMENTED, WORD_BREAK, fold, foldInPlace, spelledWithDigraphs } from './fold.ts'
 
 /**
  * Finds the words of titles, texts, queries and rules as readers see them (docs/api.md), so that results depend neither
@@ -26,12 +26,9 @@ export function tokenize(text: string): string[] {
 /** The words of a text to index or to test: those of {@link tokenize}, and then its variants, each once. */
 export function indexedWords(text: string): string[] {
   const { words, variants } = cutWords(fold(text))
-  const spelled = withDigraphs(text)
-  if (variants.length === 0 && spelled === null) return words
-  const others = new Set([
-    ...variants,
-    ...(spelled === null ? [] : Object.values(cutWords(fold(spelled))).flat()),
-  ])
+  const spelled = spelledWithDigraphs(text).map((part) => part.spelled)
+  if (variants.length === 0 && spelled.length === 0) return words
+  const others = new Set([...variants, ...Object.values(cutWords(fold(spelled.join(' ')))).flat()])
   for (const word of words) others.delete(word)
   return [...words, ...others]
 }
@@ -58,7 +55,11 @@ export function placeWords(text: string): CutText {
     return { word, start: origins[start] ?? 0, end: next ?? text.length }
   }
   const { inOrder, variants } = cut(folded)
-  return { inOrder: inOrder.map(place), variants: variants.map(place) }
+  const words = inOrder.map(place)
+  const spelled = words.flatMap(({ start, end }) =>
+    spelledWithDigraphs(text.slice(start, end)).map((part) => ({ word: fold(part.spelled), start, end })),
+  )
+  return { inOrder: words, variants: [...variants.map(place), ...spelled] }
 }
 
 /** Longest word in UTF-16 units; longer words are cut. */

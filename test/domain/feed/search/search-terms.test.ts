@@ -61,6 +61,7 @@ describe('a search text', () => {
     ['می\u200cروم', 'میروم به خانه'],
     ['צהל', 'צה״ל הודיע'],
     ['mueller', 'Müller'],
+    ['müller mueller', 'Mueller'],
     ['müller årh*', 'Mueller in Aarhus'],
     ["müller's", 'Müllers Bäckerei'],
     ["what's new", 'Whats new in Kotlin'],
