@@ -1,7 +1,10 @@
 import { asJsonObject, jsonText } from '../text.ts'
 import { decodeJson } from './written-json.ts'
 
-/** Tool calls that engines without a parser for a model leave in the text of its answer. */
+/**
+ * Tool calls that engines without a parser for a model leave in the text of its answer. A mark right behind a backquote
+ * is text.
+ */
 
 /** A call as a model wrote it. */
 interface CallInText {
@@ -19,9 +22,10 @@ export interface CallFilter {
 }
 
 const OPENING = '<tool_call>'
-const CALL = /<tool_call>([^]*?)<\/tool_call>/
+const BEGUN = /(?<!`)<tool_call>/
+const CALL = /(?<!`)<tool_call>([^]*?)<\/tool_call>/
 /** The last mark may be missing: for some models it is what ends the answer. */
-const LAST_CALL = /<tool_call>([^]*)/
+const LAST_CALL = /(?<!`)<tool_call>([^]*)/
 
 /** A longer one is text. */
 const CALL_MAX_LENGTH = 20_000
@@ -66,14 +70,16 @@ export function callFilter(isTool: (name: string) => boolean): CallFilter {
 
 /** The place of the opening mark of a call, or of a part of it at the end; the length of the text if there is none. */
 function startOfCall(text: string): number {
-  const start = text.indexOf(OPENING)
+  const start = text.search(BEGUN)
   if (start >= 0) return start
-  const last = text.lastIndexOf('<')
-  return last >= 0 && OPENING.startsWith(text.slice(last)) ? last : text.length
+  const [part = ''] = /(?:<[a-z_]*)?$/.exec(text) ?? []
+  if (!OPENING.startsWith(part)) return text.length
+  const end = text.length - part.length
+  return text[end - 1] === '`' ? end - 1 : end
 }
 
-/** The name of a call that is not JSON, at its beginning. */
-const NAME = /^\s*(?:<function=)?([\w.-]+)/
+/** The name of a call that is not JSON, before its parameters. */
+const NAME = /^\s*(?:<function=)?([\w.-]+)>?\s*(?:<|$)/
 
 const PARAMETER =
   /<parameter=([\w-]+)>([^]*?)<\/parameter>|<arg_key>([^]*?)<\/arg_key>\s*<arg_value>([^]*?)<\/arg_value>/g

@@ -38,6 +38,8 @@ describe('tool calls in the text of an answer', () => {
     'a <b> < tool <tool_cal',
     CALL.replace('search', 'other'),
     'The tag <tool_call> begins a call, </tool_call> ends it.',
+    `Hermes writes \`${CALL}\`.`,
+    'Qwen writes <tool_call>\nsearch and the parameters.',
     `<tool_call>${'x'.repeat(30_000)}`,
   ])('the text %j stays as it is', (text) => {
     for (const chunks of text.length > 1_000 ? [[text], text.split('')] : splits(text))
