@@ -186,9 +186,14 @@ export function reportOf(
   }
 }
 
-function isEvaluated({ history }: EvaluationRun, id: string): boolean {
+function isEvaluated({ history, measured }: EvaluationRun, id: string): boolean {
   const { tool, text } = history.models.get(id)?.tasksToday ?? {}
-  return tool !== undefined && text !== undefined && isComplete({ tasks: [...tool, ...text] })
+  return (
+    !measured.unfinished.has(id) &&
+    tool !== undefined &&
+    text !== undefined &&
+    isComplete({ tasks: [...tool, ...text] })
+  )
 }
 
 /** The limit that was met; the account's before a model's. */

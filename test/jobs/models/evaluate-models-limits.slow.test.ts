@@ -80,6 +80,18 @@ describe("the account's minute limit", () => {
 })
 
 describe("the account's daily limit", () => {
+  test('a forced run does not count a model as evaluated for a response of an earlier run of the day', async () => {
+    const bench = await openBench({ models: MODELS.slice(0, 1) })
+    await bench.run()
+    bench.time.now += 120_000
+    const limited = await bench.withService({
+      fault: ({ kind }) => (kind === 'text' ? spent : null),
+      models: MODELS.slice(0, 1),
+    })
+    const { report } = await limited.run({ mode: 'forceEval' })
+    expect(report).toMatchObject({ outcome: 'partial', probed: 1, evaluated: 0 })
+  })
+
   test('a model is not evaluated while the daily limit blocks one of its prompts, and its response is kept', async () => {
     const bench = await openBench({
       fault: ({ kind }) => (kind === 'text' ? spent : null),
