@@ -62,37 +62,25 @@ type HeaderValues = Readonly<Record<string, string>>
  * `Response` costs more than the rest of a short response.
  */
 export class PlainResponse extends FastResponse {
-  readonly #headers: HeaderList
+  readonly #headers: [string, string][]
   readonly #body: Buffer | null
 
-  constructor(status: number, headers: HeaderList, body: Buffer | null) {
-    // The platform reads headers on demand and accepts any iterable of pairs.
-    super(body, { status, headers: headers as unknown as [string, string][] })
+  constructor(status: number, headers: [string, string][], body: Buffer | null) {
+    // The platform reads headers on demand.
+    super(body, { status, headers })
     this.#headers = headers
     this.#body = body
   }
 
   add(name: string, value: string): void {
-    this.#headers.values.push(name, value)
+    this.#headers.push([name, value])
   }
 
   send(response: ServerResponse): void {
-    response.writeHead(this.status, '', this.#headers.values)
+    const values: string[] = []
+    for (const [name, value] of this.#headers) values.push(name, value)
+    response.writeHead(this.status, '', values)
     response.end(this.#body)
-  }
-}
-
-/** Headers as the alternating names and values that Node takes, iterable as pairs for the platform. */
-class HeaderList {
-  readonly values: string[] = [];
-
-  *entries(): Generator<[string, string]> {
-    for (let index = 0; index < this.values.length; index += 2)
-      yield [this.values[index] ?? '', this.values[index + 1] ?? '']
-  }
-
-  [Symbol.iterator](): Generator<[string, string]> {
-    return this.entries()
   }
 }
 
@@ -101,31 +89,26 @@ export function addHeader(response: Response, name: string, value: string): void
   else response.headers.set(name, value)
 }
 
-/** Makes a response with its length and the request's id. Every response except a stream is made here. */
+/**
+ * Makes a response with its length and the request's id. Every response except a stream is made here.
+ *
+ * @param more further headers, with names that no other part has
+ */
 export function respond(
   event: H3Event,
   status: number,
   headers: HeaderValues,
   body: Buffer | null,
+  ...more: readonly HeaderValues[]
 ): Response {
-  return respondWith(event, status, body, headers)
-}
-
-/** @param parts headers, each name in one of them */
-function respondWith(
-  event: H3Event,
-  status: number,
-  body: Buffer | null,
-  ...parts: readonly HeaderValues[]
-): Response {
-  const headers = new HeaderList()
-  const { values } = headers
-  for (const part of parts) for (const name of Object.keys(part)) values.push(name, part[name] ?? '')
+  const all: [string, string][] = []
+  for (const part of [headers, ...more])
+    for (const name of Object.keys(part)) all.push([name, part[name] ?? ''])
   // A 304 has no body; some clients would wait for the bytes of its Content-Length.
-  if (status !== 304) values.push('content-length', String(body?.byteLength ?? 0))
-  if (isBodyLeft(event)) values.push('connection', 'close')
-  values.push('x-request-id', note(event, body))
-  return new PlainResponse(status, headers, body)
+  if (status !== 304) all.push(['content-length', String(body?.byteLength ?? 0)])
+  if (isBodyLeft(event)) all.push(['connection', 'close'])
+  all.push(['x-request-id', note(event, body)])
+  return new PlainResponse(status, all, body)
 }
 
 /** Bytes of a stream that are buffered for a slow client. */
@@ -251,8 +234,8 @@ export function respondPublished(
   requestHeaders: HeaderValues = {},
 ): Response {
   const isCurrent = matchesEntityTag(event.req.headers.get('if-none-match'), etag)
-  if (isCurrent) return respondWith(event, 304, null, headers, bodyHeaders, requestHeaders)
-  return respondWith(event, 200, body, headers, bodyHeaders, requestHeaders, contentHeaders)
+  if (isCurrent) return respond(event, 304, headers, null, bodyHeaders, requestHeaders)
+  return respond(event, 200, headers, body, bodyHeaders, requestHeaders, contentHeaders)
 }
 
 /** Bytes that are compressed for clients that accept gzip. */
