@@ -5,7 +5,6 @@ import type { QueueBounds } from './fair-queue.ts'
 import type { IpRange } from '../domain/address.ts'
 import type { Refusal } from '../domain/refusal.ts'
 import { addressOf } from './callers.ts'
-import { notesOf } from './respond.ts'
 import { RETRYABLE, retryLater } from './route.ts'
 
 /** Requests that compute, waiting and running. An IPv6 /48 is a network, and so is an IPv4 address. */
@@ -180,10 +179,5 @@ export function openComputedRequests(times: Partial<ComputeTimes> = {}): Compute
 export type Compute = <T>(event: H3Event, compute: () => Promise<T>) => Promise<T>
 
 export function computeFor(queue: ComputedRequests, trustedProxies: readonly IpRange[]): Compute {
-  return (event, compute) => {
-    const response = event.runtime?.node?.res
-    // Its turn in this queue replaces that among the requests of the address.
-    notesOf(response).endTurn?.()
-    return queue.run(addressOf(event, trustedProxies), compute, response)
-  }
+  return (event, compute) => queue.run(addressOf(event, trustedProxies), compute, event.runtime?.node?.res)
 }

@@ -102,7 +102,6 @@ export function fairQueue<Job>(bounds: QueueBounds): FairQueue<Job> {
   const slots = openSlots(bounds.waiting)
   /** Waiting jobs by network and by address; the first of each map has the turn. */
   const waiting = new Map<string, Map<string, Job[]>>()
-  let last = { network: '', address: '' }
 
   const jobsOf = (address: string): Job[] => waiting.get(networkOf(address))?.get(address) ?? []
 
@@ -125,7 +124,6 @@ export function fairQueue<Job>(bounds: QueueBounds): FairQueue<Job> {
     if (others) waiting.set(network, others)
     setJobs(address, rest)
     slots.leave(address)
-    last = { network, address }
     return job
   }
 
@@ -147,8 +145,8 @@ export function fairQueue<Job>(bounds: QueueBounds): FairQueue<Job> {
       return admission
     },
     next() {
-      for (const network of lastAtEnd(waiting.keys(), last.network)) {
-        for (const address of lastAtEnd(waiting.get(network)?.keys() ?? [], last.address)) {
+      for (const [network, addresses] of waiting) {
+        for (const address of addresses.keys()) {
           const admission = running.enter(address)
           if (admission === 'admitted') return start(network, address)
           if (admission === 'all_full') return undefined
@@ -176,12 +174,6 @@ export function fairQueue<Job>(bounds: QueueBounds): FairQueue<Job> {
   }
 }
 
-/** The keys in order, but the one that was served last at the end, even if it queued again before the others. */
-function lastAtEnd(keys: Iterable<string>, last: string): string[] {
-  const all = [...keys]
-  return all.includes(last) ? [...all.filter((each) => each !== last), last] : all
-}
-
 function jobCount(addresses: ReadonlyMap<string, readonly unknown[]>): number {
   return [...addresses.values()].reduce((sum, { length }) => sum + length, 0)
 }
@@ -190,78 +182,36 @@ function larger(one: [string, number], other: [string, number]): [string, number
   return other[1] > one[1] ? other : one
 }
 
-/** Most requests of one IPv4 address or IPv6 /48 that are handled at once. */
-const HANDLED_MAX = 16
-
 /**
  * Most requests of one network whose handling starts in one turn of the event loop, so that a turn stays short: the system
  * accepts one new connection in each.
  */
 const STARTED_MAX = 4
 
-class NetworkTurns {
-  readonly #waiting: ((endTurn: () => void) => void)[] = []
-  readonly #onIdle: () => void
-  #handled = 0
-  /** Requests whose handling started in this turn of the event loop. */
-  #started = 0
-
-  constructor(onIdle: () => void) {
-    this.#onIdle = onIdle
+/**
+ * Returns a function that starts a request when it is its turn: a few of each network in each turn of the event loop, in
+ * the order of their arrival.
+ */
+export function requestTurns(): (address: string, start: () => void) => void {
+  const waiting = new Map<string, (() => void)[]>()
+  let isScheduled = false
+  const schedule = (): void => {
+    if (!isScheduled && waiting.size > 0) setImmediate(startSome)
+    isScheduled = waiting.size > 0
   }
-
-  take(handle: (endTurn: () => void) => void): void {
-    this.#waiting.push(handle)
-    this.#startSome()
-  }
-
-  #startSome(): void {
-    while (this.#handled < HANDLED_MAX && this.#started < STARTED_MAX) {
-      const handle = this.#waiting.shift()
-      if (handle === undefined) return
-      if (this.#started === 0) setImmediate(() => this.#nextTurn())
-      this.#started += 1
-      this.#start(handle)
+  const startSome = (): void => {
+    isScheduled = false
+    for (const [network, requests] of waiting) {
+      if (requests.length <= STARTED_MAX) waiting.delete(network)
+      for (const start of requests.splice(0, STARTED_MAX)) start()
     }
+    schedule()
   }
-
-  #start(handle: (endTurn: () => void) => void): void {
-    let hasTurn = true
-    this.#handled += 1
-    handle(() => {
-      if (!hasTurn) return
-      hasTurn = false
-      this.#handled -= 1
-      this.#startSome()
-      this.#endIfIdle()
-    })
-  }
-
-  #nextTurn(): void {
-    this.#started = 0
-    this.#startSome()
-    this.#endIfIdle()
-  }
-
-  #endIfIdle(): void {
-    if (this.#handled === 0 && this.#started === 0) this.#onIdle()
-  }
-}
-
-/** Lets the requests of each network be handled a few at a time; the others wait in the order of their arrival. */
-export class RequestTurns {
-  readonly #byNetwork = new Map<string, NetworkTurns>()
-
-  /**
-   * Handles a request when it is its turn.
-   *
-   * @param handle gets a function that ends the turn, of which further calls have no effect: the response is made, or the
-   *   request waits for something else
-   */
-  take(address: string, handle: (endTurn: () => void) => void): void {
+  return (address, start) => {
     const network = networkOf(address)
-    const turns = this.#byNetwork.get(network) ?? new NetworkTurns(() => this.#byNetwork.delete(network))
-    this.#byNetwork.set(network, turns)
-    turns.take(handle)
+    const requests = waiting.get(network)
+    if (requests) requests.push(start)
+    else waiting.set(network, [start])
+    schedule()
   }
 }

@@ -10,7 +10,7 @@ import { boundConnections, CONNECTION_BOUNDS } from './connections.ts'
 import type { ConnectionBounds, ConnectionTracker } from './connections.ts'
 import type { Log } from './route.ts'
 import type { RequestMeter } from './metrics/instruments.ts'
-import { RequestTurns } from './fair-queue.ts'
+import { requestTurns } from './fair-queue.ts'
 import { PlainResponse, notesOf, requestId } from './respond.ts'
 
 /** Largest request body of any route, in bytes; a route may have a lower limit. */
@@ -181,16 +181,13 @@ function serveRequests(server: Server, app: H3, options: ListenOptions): Connect
   const connections = boundConnections(server, trustedProxies, bounds, log)
   setTimeouts(server, options)
   const maxRequestBodySize = options.bodyMaxBytes ?? BODY_MAX_BYTES
-  const turns = new RequestTurns()
-  const handle = async (req: IncomingMessage, res: ServerResponse, endTurn: () => void): Promise<void> => {
-    notesOf(res).endTurn = endTurn
+  const startInTurn = requestTurns()
+  const handle = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     try {
       const response = await app.fetch(new NodeRequest({ req, res, maxRequestBodySize }))
-      endTurn()
       if (response instanceof PlainResponse) response.send(res)
       else await sendNodeResponse(res, response)
     } catch (error) {
-      endTurn()
       log.error({ requestId: notesOf(res).id, err: error }, 'a response cannot be sent')
       res.destroy()
     }
@@ -226,9 +223,8 @@ function serveRequests(server: Server, app: H3, options: ListenOptions): Connect
     if (framing !== null) return refuseFraming(response, framing, id)
     const forwardedFor = request.headers['x-forwarded-for']?.toString() ?? null
     const address = peer ?? clientAddress(request.socket.remoteAddress, forwardedFor, trustedProxies)
-    turns.take(address, (endTurn) => {
-      if (request.socket.destroyed) endTurn()
-      else void handle(request, response, endTurn)
+    startInTurn(address, () => {
+      if (!request.socket.destroyed) void handle(request, response)
     })
   }
   // listhen's shutdown listener ends the process if a response finishes after its socket is gone.

@@ -1,9 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { H3Event } from 'h3'
-import { markBodyRead, notesOf } from './respond.ts'
-
-/** Time in milliseconds after which a body that has not arrived is slow. */
-const SLOW_BODY_MS = 100
+import { markBodyRead } from './respond.ts'
 
 interface BodyRefusals {
   /** For a body above the limit. */
@@ -23,11 +20,8 @@ export async function readBody(event: H3Event, maxBytes: number, refusals: BodyR
   const { tooLarge, malformed } = refusals
   if (Number(event.req.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
   const incoming = event.runtime?.node?.req as IncomingMessage | undefined
-  // A body that arrives slowly must not hold up other requests of its address.
-  const slow = setTimeout(() => notesOf(event.runtime?.node?.res).endTurn?.(), SLOW_BODY_MS)
   // Reading from a platform `Request` costs time, and it stays in memory as long as the response.
-  const reading = incoming ? readIncoming(incoming, maxBytes, refusals) : event.req.arrayBuffer()
-  const bytes = await reading.finally(() => clearTimeout(slow))
+  const bytes = await (incoming ? readIncoming(incoming, maxBytes, refusals) : event.req.arrayBuffer())
   if (bytes.byteLength > maxBytes) throw tooLarge()
   markBodyRead(event)
   try {

@@ -34,8 +34,6 @@ export interface ResponseNotes {
   route?: string | null
   /** Public code of a refusal. */
   code?: string
-  /** Ends the turn of the request among those of its address before its response is made. */
-  endTurn?: () => void
 }
 
 /** The notes are a property of the response: a weak map with an entry per request is expensive for the garbage collector. */

@@ -15,7 +15,7 @@ import type { ComputedRequests } from '../computed-requests.ts'
 import type { ProvedSnapshots } from '../feed/proved-snapshots.ts'
 import type { ServedRecommendation } from '../models/routes.ts'
 import type { StoredRuns } from '../models/changes-feed.ts'
-import { NO_STORE, notesOf, requestId, respond, respondCompressed } from '../respond.ts'
+import { NO_STORE, requestId, respond, respondCompressed } from '../respond.ts'
 import { delayRefusal, retryAfter } from '../route.ts'
 import type { Log } from '../route.ts'
 import type { ProvedPublications } from '../year/proved-publications.ts'
@@ -177,7 +177,6 @@ export function servePages(app: H3, ports: PagesPorts): MountPage {
     for (;;) {
       const cached = cache.get(key)
       if (cached) return cached
-      notesOf(event.runtime?.node?.res).endTurn?.()
       const pending = pendingRenders.get(key)
       if (!pending) return startRender(page, key, query, event)
       try {
