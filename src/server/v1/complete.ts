@@ -34,7 +34,7 @@ export interface V1Ports {
 /** What a completion needs beside its request. */
 export interface CompletionContext {
   ports: Pick<V1Ports, 'passThrough' | 'clock'>
-  limits: Pick<V1Limits, 'tryKey'>
+  limits: Pick<V1Limits, 'countRejectedKey'>
   address: string
   key: string
   run: StoredRun
@@ -130,23 +130,17 @@ async function passOn(
   ids: readonly string[],
   { ports, limits, address, key, run, open }: CompletionContext,
 ): Promise<Completion> {
-  const endUse = limits.tryKey(address)
-  let isRejected = false
-  try {
-    const sent = await send(ports.passThrough, { key, ids, bodyFor, stream }, open)
-    if ('chunks' in sent) return sent
-    const error = errorOf(sent)
-    isRejected = error.status === 401
-    const headers = {
-      'x-dash-ranking-version': run.rankingVersion,
-      ...limitHeaders(sent, ports.clock()),
-      // A repetition would cost the caller's account another request.
-      ...NO_RETRY,
-    }
-    throw new V1Refusal(error, { headers })
-  } finally {
-    endUse(isRejected)
+  const sent = await send(ports.passThrough, { key, ids, bodyFor, stream }, open)
+  if ('chunks' in sent) return sent
+  const error = errorOf(sent)
+  if (error.status === 401) limits.countRejectedKey(address)
+  const headers = {
+    'x-dash-ranking-version': run.rankingVersion,
+    ...limitHeaders(sent, ports.clock()),
+    // A repetition would cost the caller's account another request.
+    ...NO_RETRY,
   }
+  throw new V1Refusal(error, { headers })
 }
 
 type Sent = Awaited<ReturnType<PassThrough['send']>>

@@ -32,8 +32,7 @@ const V1_REFUSALS = {
   too_many_streams: { status: 429, message: 'this address has 25 open requests, the maximum' },
   too_many_rejected_keys: {
     status: 429,
-    message:
-      'ten keys of this address were rejected, or are in use after a rejected one; try again in a minute',
+    message: 'ten keys of this address were rejected; try again in a minute',
   },
   busy: {
     status: 429,

@@ -42,7 +42,7 @@ export interface V1Limits {
    * Takes a slot for an open request.
    *
    * @returns a function that frees it; further calls have no effect
-   * @throws V1Refusal `too_many_streams` or `busy`
+   * @throws V1Refusal `too_many_streams`, `busy` or `too_many_rejected_keys`
    */
   enter(address: string): () => void
   /**
@@ -51,14 +51,8 @@ export interface V1Limits {
    * @returns `hold`, which counts the bytes of a part or returns the refusal, and `end`, which frees all of them
    */
   holdBody(address: string): { hold: (bytes: number) => V1Refusal | null; end: () => void }
-  /**
-   * Begins the use of a key. Ten keys that the routing service rejects close an address for a minute, twenty its
-   * network; after the first one, keys in use count too, so that requests sent together do not reach more.
-   *
-   * @returns a function that ends the use
-   * @throws V1Refusal `too_many_rejected_keys`
-   */
-  tryKey(address: string): (isRejected: boolean) => void
+  /** Counts a key that the routing service rejected: ten close an address for a minute, twenty its network. */
+  countRejectedKey(address: string): void
 }
 
 export function openLimits(clock: Clock): V1Limits {
@@ -70,16 +64,21 @@ export function openLimits(clock: Clock): V1Limits {
     all: V1_LIMITS.streams,
   })
   const bodies = openSlots(BODY_BYTES)
-  const ofAddress = openTrials(V1_LIMITS.rejectedKeys, clock)
-  const ofNetwork = openTrials(V1_LIMITS.rejectedKeysOfNetwork, clock)
+  const ofAddress = rejectedKeys(V1_LIMITS.rejectedKeys, clock)
+  const ofNetwork = rejectedKeys(V1_LIMITS.rejectedKeysOfNetwork, clock)
+  const requireOpen = (address: string): void => {
+    ofAddress.requireOpen(address)
+    ofNetwork.requireOpen(networkOf(address))
+  }
   return {
     countRequest(address) {
-      ofAddress.requireOpen(address, false)
-      ofNetwork.requireOpen(networkOf(address), false)
+      requireOpen(address)
       const wait = requests.count(address)
       if (wait !== null) throw new V1Refusal('rate_limited', { retryAfterSeconds: wait })
     },
     enter(address) {
+      // Keys may have been rejected while the body of this request arrived.
+      requireOpen(address)
       const admission = slots.enter(address)
       if (admission !== 'admitted')
         throw new V1Refusal(admission === 'all_full' ? 'busy' : 'too_many_streams', { retryAfterSeconds: 1 })
@@ -106,58 +105,35 @@ export function openLimits(clock: Clock): V1Limits {
         },
       }
     },
-    tryKey(address) {
-      const network = networkOf(address)
-      ofAddress.requireOpen(address, true)
-      ofNetwork.requireOpen(network, true)
-      const endUses = [ofAddress.begin(address), ofNetwork.begin(network)]
-      return (isRejected) => {
-        for (const endUse of endUses) endUse(isRejected)
-      }
+    countRejectedKey(address) {
+      ofAddress.count(address)
+      ofNetwork.count(networkOf(address))
     },
   }
 }
 
-/** The trials of keys by a caller: an address or a network. */
-interface KeyTrials {
-  /**
-   * @param isTrial true to count the keys in use
-   * @throws V1Refusal `too_many_rejected_keys`
-   */
-  requireOpen(caller: string, isTrial: boolean): void
-  /** Begins the use of a key; returns a function that ends it. */
-  begin(caller: string): (isRejected: boolean) => void
+/** The rejected keys of callers, which are addresses or networks. */
+interface RejectedKeys {
+  /** @throws V1Refusal `too_many_rejected_keys` */
+  requireOpen(caller: string): void
+  count(caller: string): void
 }
 
-function openTrials(max: number, clock: Clock): KeyTrials {
+function rejectedKeys(max: number, clock: Clock): RejectedKeys {
   const rejected = new LRUCache<string, { count: number; until: number }>({ max: COUNTED_MAX })
-  const inUse = new Map<string, number>()
-  const countRejected = (caller: string): void => {
-    const last = rejected.get(caller)
-    const count = last !== undefined && clock() < last.until ? last.count + 1 : 1
-    // The last one begins the minute for which the caller is closed.
-    const until = count > 1 && count !== max && last ? last.until : clock() + MINUTE_MS
-    rejected.set(caller, { count, until })
-  }
   return {
-    requireOpen(caller, isTrial) {
-      const last = rejected.get(caller)
-      const using = isTrial ? (inUse.get(caller) ?? 0) : 0
-      if (last === undefined || clock() >= last.until || last.count + using < max) return
-      throw new V1Refusal('too_many_rejected_keys', { retryAfterSeconds: secondsUntil(last.until, clock) })
+    requireOpen(caller) {
+      const { count, until } = rejected.get(caller) ?? { count: 0, until: 0 }
+      const seconds = Math.ceil((until - clock()) / 1000)
+      if (seconds > 0 && count >= max)
+        throw new V1Refusal('too_many_rejected_keys', { retryAfterSeconds: seconds })
     },
-    begin(caller) {
-      inUse.set(caller, (inUse.get(caller) ?? 0) + 1)
-      return (isRejected) => {
-        const others = (inUse.get(caller) ?? 0) - 1
-        if (others > 0) inUse.set(caller, others)
-        else inUse.delete(caller)
-        if (isRejected) countRejected(caller)
-      }
+    count(caller) {
+      const last = rejected.get(caller)
+      const count = last !== undefined && clock() < last.until ? last.count + 1 : 1
+      // The last one begins the minute for which the caller is closed.
+      const until = count > 1 && count !== max && last ? last.until : clock() + MINUTE_MS
+      rejected.set(caller, { count, until })
     },
   }
-}
-
-function secondsUntil(at: number, clock: Clock): number {
-  return Math.max(1, Math.ceil((at - clock()) / 1000))
 }

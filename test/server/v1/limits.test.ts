@@ -38,10 +38,10 @@ test('an IPv6 /32 has 50 open requests', () => {
 test('ten rejected keys within a minute close an address for the next minute', () => {
   let now = 1_000_000
   const limits = openLimits(() => now)
-  for (let index = 0; index < 9; index += 1) limits.tryKey('192.0.2.1')(true)
+  for (let index = 0; index < 9; index += 1) limits.countRejectedKey('192.0.2.1')
   expect(codeOf(() => limits.countRequest('192.0.2.1'))).toBeNull()
   now += 59_000
-  limits.tryKey('192.0.2.1')(true)
+  limits.countRejectedKey('192.0.2.1')
   now += 59_000
   expect(codeOf(() => limits.countRequest('192.0.2.1'))).toBe('too_many_rejected_keys')
   expect(codeOf(() => limits.countRequest('192.0.2.2'))).toBeNull()
@@ -49,27 +49,13 @@ test('ten rejected keys within a minute close an address for the next minute', (
   expect(codeOf(() => limits.countRequest('192.0.2.1'))).toBeNull()
 })
 
-test('after a rejected key, keys in use count as rejected until their responses', () => {
-  const limits = openLimits(() => 1_000_000)
-  const tryKey = (): ((isRejected: boolean) => void) => limits.tryKey('192.0.2.1')
-  const before = Array.from({ length: 25 }, tryKey)
-  for (const endUse of before) endUse(false)
-  tryKey()(true)
-  const uses = Array.from({ length: 9 }, tryKey)
-  expect(codeOf(tryKey)).toBe('too_many_rejected_keys')
-  uses[0]?.(false)
-  expect(codeOf(tryKey)).toBeNull()
-})
-
-test('twenty rejected keys of an IPv6 /48 close it for the next minute, keys in use included', () => {
+test('twenty rejected keys of an IPv6 /48 close it for the next minute', () => {
   let now = 1_000_000
   const limits = openLimits(() => now)
   const address = (index: number): string => `2001:db8:1:${index.toString(16)}::/64`
-  for (let index = 0; index < 15; index += 1) limits.tryKey(address(index))(true)
-  const uses = Array.from({ length: 5 }, (_, index) => limits.tryKey(address(100 + index)))
-  expect(codeOf(() => limits.tryKey(address(200)))).toBe('too_many_rejected_keys')
+  for (let index = 0; index < 19; index += 1) limits.countRejectedKey(address(index))
   expect(codeOf(() => limits.countRequest(address(200)))).toBeNull()
-  for (const endUse of uses) endUse(true)
+  limits.countRejectedKey(address(100))
   now += 59_000
   expect(codeOf(() => limits.countRequest(address(200)))).toBe('too_many_rejected_keys')
   expect(codeOf(() => limits.countRequest('2001:db8:2:1::/64'))).toBeNull()
