@@ -5,7 +5,9 @@ import { upstreamErrors } from '../../domain/v1/failures.ts'
 import type { V1Error } from '../../domain/v1/failures.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Contract, ShownError } from '../route.ts'
-import { retryAfter } from '../route.ts'
+import { codeOf, retryAfter } from '../route.ts'
+import type { KeyRefusal } from '../agent/admit-turn.ts'
+import { chatContract } from '../agent/contracts.ts'
 
 /** Every refusal of `/v1` by this server itself; failures of the routing service are in `domain/v1/failures.ts`. */
 const V1_REFUSALS = {
@@ -93,7 +95,7 @@ export class V1Refusal extends Error {
   }
 }
 
-export const BEARER = { 'www-authenticate': 'Bearer' }
+const BEARER = { 'www-authenticate': 'Bearer' }
 
 /** The caller's key, from `Authorization` alone. @throws V1Refusal `missing_api_key` */
 export function keyIn(event: H3Event): string {
@@ -111,12 +113,31 @@ function shownV1Error(thrown: unknown): ShownError {
   return { status, code, headers, body: refusal.body(), expected: code !== 'internal_error' }
 }
 
-/** The refusal for an error of parts that this interface shares with others: the queue of computed requests. */
+/** The refusal for an error of parts that this interface shares with others: the route itself, its queue, and the chat. */
 function refusalFor(error: unknown): V1Refusal {
-  if (!(error instanceof Refusal) || !Object.hasOwn(V1_REFUSALS, error.code))
-    return new V1Refusal('internal_error')
-  return new V1Refusal(error.code as V1Code, error.members)
+  if (!(error instanceof Refusal)) return new V1Refusal('internal_error')
+  const { retryAfterSeconds, scope } = error.members
+  const wait = typeof retryAfterSeconds === 'number' ? { retryAfterSeconds } : {}
+  if (isOwnCode(error.code)) return new V1Refusal(error.code, wait)
+  if (error.code === ('invalid_api_key' satisfies KeyRefusal))
+    return new V1Refusal({ status: 401, code: error.code, message: UNKNOWN_KEY }, { headers: BEARER })
+  const code = codeOf(chatContract, error)
+  const { status, when, error: publicCode = code } = chatContract.refusals[code]
+  const limit =
+    scope === 'global-budget' ? 'the chat reached a limit of the day or of its open answers' : KEY_LIMIT
+  const message =
+    retryAfterSeconds === undefined ? when : `${limit}; send the request again in ${retryAfterSeconds} s`
+  return new V1Refusal({ status, code: publicCode, message }, wait)
 }
+
+/** Every other refusal of this server is thrown as a V1Refusal. */
+function isOwnCode(code: string): code is 'busy' | 'method_not_allowed' {
+  return code === 'busy' || code === 'method_not_allowed'
+}
+
+const UNKNOWN_KEY = 'the key is unknown or revoked; send a key of dash chat-key new as Authorization: Bearer'
+
+const KEY_LIMIT = 'the key or the address of the caller reached its limit'
 
 /** Path of the page that documents this interface. */
 export const V1_DOCS = '/docs/api/v1'

@@ -10,14 +10,12 @@ import type { V1Error } from '../../domain/v1/failures.ts'
 import { AnswerStream, dataFrame } from '../agent/answer-stream.ts'
 import type { OpenOutput, AnswerOutput, AnswerStreamOptions, FrameEvent } from '../agent/answer-stream.ts'
 import type { CheckedRequest, KeyRefusal } from '../agent/admit-turn.ts'
-import { chatContract } from '../agent/contracts.ts'
 import { fromQuotaStore, requireRunnable } from '../agent/service.ts'
 import type { AgentPorts } from '../agent/service.ts'
 import type { Turns } from '../agent/turn.ts'
 import { addressLimit, addressOf } from '../callers.ts'
-import { requestId, NO_STORE, respondJson } from '../respond.ts'
-import { codeOf } from '../route.ts'
-import { BEARER, V1Refusal, keyIn, NO_RETRY } from './contracts.ts'
+import { NO_STORE, respondJson } from '../respond.ts'
+import { V1Refusal, keyIn, NO_RETRY } from './contracts.ts'
 
 /** Returns the active key of a text; null if it is no key, unknown or revoked. */
 export type FindKey = (key: string) => Promise<ChatKey | null>
@@ -34,7 +32,7 @@ export function findKeyIn(keys: Pick<State['chatKeys'], 'find'>): FindKey {
  * Verifies the key of a request of chat completions for the model `dash`, before its body is read.
  *
  * @returns a function that answers the request; of its body, parsed as JSON, it reads `messages` and `stream`
- * @throws V1Refusal, as the function does
+ * @throws the refusals of the chat, as the function does
  */
 export type AnswerAsDash = (event: H3Event) => Promise<(body: unknown) => Promise<Response>>
 
@@ -44,24 +42,16 @@ const WRONG_KEYS_PER_MINUTE = 10
 /** The grounded chat for callers with a key (docs/agent-chat.md#keys-for-servers). */
 export function dashModel(ports: AgentPorts, handle: Turns['handle'], findKey: FindKey): AnswerAsDash {
   const verifyKey = keyVerifier(ports, findKey)
-  const admit: AnswerAsDash = async (event) => {
+  return async (event) => {
     const { provider } = await requireRunnable(ports)
     const key = await verifyKey(event)
-    const answer = async (body: unknown): Promise<Response> => {
+    return async (body) => {
       const parsed = readCompletionRequest(body)
       if (!parsed.ok) throw new Refusal<AgentRefusal>(parsed.code)
       const { request } = parsed
       const checked: CheckedRequest = { request, address: keyCaller(key.id), caller: { key }, provider }
       return handle(event, checked, isStreamed(body) ? openStream(ports) : openWhole(ports), {})
     }
-    return (body) => answer(body).catch(refuseWith(ports, event))
-  }
-  return (event) => admit(event).catch(refuseWith(ports, event))
-}
-
-function refuseWith(ports: AgentPorts, event: H3Event): (error: unknown) => never {
-  return (error) => {
-    throw refusalFor(ports, event, error)
   }
 }
 
@@ -105,28 +95,6 @@ function keyVerifier(
     throw new Refusal<KeyRefusal>('invalid_api_key')
   }
 }
-
-/** The refusal of the chat with its status and code, in OpenAI's shape. */
-function refusalFor({ log }: AgentPorts, event: H3Event, error: unknown): V1Refusal {
-  if (error instanceof V1Refusal) return error
-  if (error instanceof Refusal && error.code === ('invalid_api_key' satisfies KeyRefusal)) {
-    const message = 'the key is unknown or revoked; send a key of dash chat-key new as Authorization: Bearer'
-    return new V1Refusal({ status: 401, code: error.code, message }, { headers: BEARER })
-  }
-  const code = codeOf(chatContract, error)
-  const { status, when, error: publicCode = code, expected = false } = chatContract.refusals[code]
-  if (status >= 500 && !expected) {
-    log.error({ requestId: requestId(event.req.headers), code, err: error }, 'request refused')
-  }
-  const { scope, retryAfterSeconds } = error instanceof Refusal ? error.members : {}
-  if (typeof retryAfterSeconds !== 'number') return new V1Refusal({ status, code: publicCode, message: when })
-  const limit =
-    scope === 'global-budget' ? 'the chat reached a limit of the day or of its open answers' : KEY_LIMIT
-  const message = `${limit}; send the request again in ${retryAfterSeconds} s`
-  return new V1Refusal({ status, code: publicCode, message }, { retryAfterSeconds })
-}
-
-const KEY_LIMIT = 'the key or the address of the caller reached its limit'
 
 /** Answers of the chat as chat completions (docs/agent-chat.md#keys-for-servers). */
 
