@@ -183,7 +183,6 @@ export interface Objects {
      * run again is a no-op; other bytes for the same version are refused and change nothing.
      */
     put(rankingVersion: string, bytes: Uint8Array): Promise<void>
-    ping(): Promise<void>
   }
 }
 

@@ -99,7 +99,6 @@ export function openSampleApp(
       run: async () => null,
       versions: async () => [],
       put: refuse,
-      ping: async () => undefined,
     },
   }
   const read = async (): ReturnType<YearReader['read']> => {

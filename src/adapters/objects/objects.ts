@@ -171,10 +171,6 @@ function recommendationStore(
       await storage.setItemRaw(key, bytes)
       await storage.setItemRaw(CURRENT, bytes, { replace: true })
     },
-
-    async ping() {
-      await storage.hasItem(CURRENT)
-    },
   }
 }
 
@@ -206,14 +202,12 @@ export function openObjects(location: StoreLocation, isDurable = true): OpenObje
 export function fileObjects(root: string, fileClock: Clock = Date.now, isDurable = true): OpenObjects {
   const prepare = async (): Promise<void> => requireWritableRoot(root)
   const objects = unstorageObjects(immutableFiles({ root, fileClock, isDurable }), prepare)
-  const ping = async (): Promise<void> => requireRoot(root)
   return {
     ...objects,
-    ping: async (newest) => {
-      await ping()
+    async ping(newest) {
+      requireRoot(root)
       await objects.ping(newest)
     },
-    recommendations: { ...objects.recommendations, ping },
   }
 }
 

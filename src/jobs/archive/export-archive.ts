@@ -45,8 +45,25 @@ type ExportRefusal = 'archive_damaged' | 'configuration'
  *   changes differs, or the checkpoint there is not an older one of this log
  */
 export async function exportArchive(ports: ExportPorts, signal: AbortSignal): Promise<ExportReport> {
-  const { objects, clock } = ports
-  const startedAt = clock()
+  const startedAt = ports.clock()
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+    const report = await exportOnce(ports, signal)
+    if (report !== null) return { ...report, durationMs: ports.clock() - startedAt }
+  }
+  throw storageDamaged(
+    'the files in the target do not stay as they are written; check what else writes there',
+  )
+}
+
+/** Most attempts to export while other processes change the files of the newest state. */
+const ATTEMPTS_MAX = 10
+
+/** @returns null if another export changed the target meanwhile, which the next attempt continues */
+async function exportOnce(
+  ports: ExportPorts,
+  signal: AbortSignal,
+): Promise<Omit<ExportReport, 'durationMs'> | null> {
+  const { objects } = ports
   const archive = await verified(() => readSignedArchive(ports))
   const { checkpoint } = archive.log
   const publication = (manifest: Manifest): Promise<Uint8Array> =>
@@ -57,15 +74,8 @@ export async function exportArchive(ports: ExportPorts, signal: AbortSignal): Pr
   const pages = ports.pagesOf?.({ proved, checkpoint, publication }) ?? null
   const reader = { timeline: proved.timeline, publication }
   const counts = await copy(reader, treeWriter(tree, archive, pages, signal), ports.onProgress, signal)
-  // Another export wrote a larger checkpoint meanwhile: start again from the newest note.
-  if (counts === null) return exportArchive(ports, signal)
   const { origin, size, root } = checkpoint
-  return {
-    ...counts,
-    checkpoint: { origin, size },
-    root: Buffer.from(root).toString('hex'),
-    durationMs: clock() - startedAt,
-  }
+  return counts && { ...counts, checkpoint: { origin, size }, root: Buffer.from(root).toString('hex') }
 }
 
 /** Reads a part of the archive; damage of the archive is not damage of the target. */

@@ -55,7 +55,8 @@ export interface SignedArchive {
 
 /**
  * Writes a signed archive as static files. The files that never change come first and the checkpoint comes last: a reader
- * never sees a checkpoint whose files are missing. It commits null if another export wrote a larger checkpoint meanwhile.
+ * never sees a checkpoint whose files are missing. It commits null if another export
+ * changed the files of the newest state meanwhile.
  *
  * @param pages null for a tree without pages
  */
@@ -188,8 +189,7 @@ async function writeLog(
  * Replaces the files that name the newest state, the checkpoint last.
  *
  * @param overviews pages and feeds of the newest state
- * @returns false if the target has a checkpoint that must stay
- * @throws Refusal `storage_damaged` if the files do not stay as they are written
+ * @returns false if another process changed one of them meanwhile, or the target has a checkpoint that must stay
  */
 async function replaceNewest(
   target: StaticTree,
@@ -207,49 +207,17 @@ async function replaceNewest(
     ...overviews,
     [STATIC_CHECKPOINT, encode(log.note)],
   ])
-  for (let pass = 1; pass <= PASSES_MAX; pass += 1) {
-    const before = await readAll(target, [...changing.keys()])
-    // The checkpoint is compared after all files are read: what another process writes from here on is not replaced.
-    const there = checkpointOf(before.get(STATIC_CHECKPOINT) ?? null, archive)
-    if (obstacleTo(archive, there) !== null) return false
-    if (await replaceAll(target, before, changing, counts)) return true
-  }
-  throw storageDamaged(
-    'the files in the target do not stay as they are written; check what else writes there',
-  )
-}
-
-/** Most attempts to replace the files that change while other processes write them. */
-const PASSES_MAX = 10
-
-async function readAll(
-  target: StaticTree,
-  paths: readonly string[],
-): Promise<ReadonlyMap<string, Uint8Array | null>> {
-  const files = new Map<string, Uint8Array | null>()
-  for (const path of paths) files.set(path, await target.get(path))
-  return files
-}
-
-/**
- * Replaces the files that differ, in order.
- *
- * @returns false if one of them is not as it was read, which ends the replacement
- */
-async function replaceAll(
-  target: StaticTree,
-  before: ReadonlyMap<string, Uint8Array | null>,
-  files: ReadonlyMap<string, Uint8Array>,
-  counts: FileCounts,
-): Promise<boolean> {
-  const written = new Map<string, Uint8Array | null>()
-  for (const [path, bytes] of files) {
+  const before = new Map<string, Uint8Array | null>()
+  for (const path of changing.keys()) before.set(path, await target.get(path))
+  // The checkpoint is compared after all files are read: what another process writes from here on is not replaced.
+  const there = checkpointOf(before.get(STATIC_CHECKPOINT) ?? null, archive)
+  if (obstacleTo(archive, there) !== null) return false
+  for (const [path, bytes] of changing) {
     const stored = before.get(path) ?? null
     const isUnchanged = stored !== null && areSameBytes(stored, bytes)
     if (!isUnchanged && !(await target.replace(path, stored, bytes))) return false
-    written.set(path, isUnchanged ? null : bytes)
+    countFile(counts, isUnchanged ? null : bytes)
   }
-  for (const bytes of written.values()) countFile(counts, bytes)
   return true
 }
 

@@ -193,9 +193,7 @@ async function inspectObjects(container: Container, publications: number): Promi
     const mend = 'the first command that stores data creates it'
     return found('objects', note(`${location.path} does not exist yet`, mend))
   }
-  const store = await container.recommendations()
-  await store.ping()
-  const bytes = await store.current()
+  const bytes = await (await container.recommendations()).current()
   return [
     ...found('objects', ok('the object store responds')),
     ...found('recommendation', judgeRecommendation(bytes && proveRun(bytes), Date.now())),
