@@ -222,7 +222,6 @@ export interface HttpProbe {
   ): Promise<ProbeResult | { unreachable: string }>
 }
 
-/** The response of an address. */
 export interface ProbeResult {
   status: number
   /** Time by the clock of the server; null when it does not say. */
@@ -231,7 +230,6 @@ export interface ProbeResult {
   body: string
 }
 
-/** Limit of a response body of the probe. */
 const PROBE_MAX_BYTES = 4 * 1024 * 1024
 
 /** Creates a probe that requests addresses and reports their response; `close` ends the connections. */

@@ -11,13 +11,11 @@ import type { HttpClient } from './http.ts'
 /** Pauses between the tries of a message, in milliseconds; there is one try more than pauses. */
 const PAUSES_MS = [1_000, 5_000]
 
-/** Time limit of one try. */
 const TRY_TIMEOUT_MS = 5_000
 
 /** No message is begun later than this after the first. */
 const DELIVERY_MAX_MS = 60_000
 
-/** A message of a webhook. */
 export interface WebhookMessage {
   /** The same for every try, so that a receiver drops repeats. */
   id: string
@@ -38,7 +36,6 @@ export interface WebhookOptions {
   timeoutMs?: number
 }
 
-/** A try that failed. */
 interface FailedTry {
   why: string
   /** False if another try cannot succeed. */
@@ -154,7 +151,6 @@ const MESSAGE_MAX_BYTES = 10_000
 
 const CONNECT_TIMEOUT_MS = 3_000
 
-/** Time limit of one ping. */
 const PING_TIMEOUT_MS = 5_000
 
 /** The ping of a job's end is retried once. A start is not: the end makes up for a missed one. */

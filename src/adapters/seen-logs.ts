@@ -85,7 +85,6 @@ function damaged(path: string, problem: string): Refusal {
   )
 }
 
-/** Names of the files of logs. */
 function namesIn(root: string): string[] {
   try {
     return readdirSync(root).filter((name) => /^[\da-f]{64}\.txt$/.test(name))

@@ -86,7 +86,6 @@ export interface Ledger extends LeaseKeeper {
   attempts(asOfDay: Day): Promise<Attempt[]>
   /** Every counted attempt, ascending by day and number. */
   everyAttempt(): Promise<Attempt[]>
-  /** The earliest day with a counted attempt. */
   firstAttemptDay(): Promise<Day | null>
   /** Counts one attempt, durable on return; false when the lease is lost or the attempt is already counted. */
   countAttempt(asOfDay: Day, attempt: number, startedAt: Instant, token: string): Promise<boolean>
@@ -264,9 +263,7 @@ export interface ObjectsAuditor {
   /** As of the store, and folders in place of heads. */
   keys: Objects['keys']
   logFiles: Pick<Objects['logFiles'], 'list' | 'get'>
-  /** Reads the head file of a key. */
   headFile(key: string): Promise<ReadFile>
-  /** Reads an object. */
   summarize(key: string): Promise<ReadObject>
   /** Reads an object and examines everything that a server proves before it serves. */
   prove(manifest: Manifest): Promise<ObjectOutcome>
@@ -318,7 +315,6 @@ export interface FeedStore {
    * Stores a batch in one transaction, deleting the items' failed attempts; of rows of the same item the last one wins.
    */
   saveArticles(articles: readonly Article[]): Promise<ImportCounts>
-  /** The text of an item; null without one. */
   article(source: string, sourceId: string): Promise<Article | null>
   /**
    * Items that need a text: their latest signal is recent enough and has enough points, there is no text, and no failed
@@ -330,7 +326,6 @@ export interface FeedStore {
 
   /** The given items that have signals, in no order. */
   storedItems(items: readonly ItemRef[]): Promise<ItemRef[]>
-  /** The item of a save key; null when none is stored. */
   item(key: string): Promise<StoredItem | null>
   /** Changes whenever signals, article texts or the search index may have changed. */
   revision(): Promise<string>
@@ -419,7 +414,6 @@ export interface State {
      * seconds.
      */
     sweep(now: Instant, keepFrom: Day): Promise<number>
-    /** Settled and reserved spending of a day. */
     spending(day: Day): Promise<{ settled: MicroUsd; reserved: MicroUsd }>
     /** Counts a human verification attempt of an address; false when it had `limit` within the last minute. */
     countVerification(address: string, now: Instant, limit: number): Promise<boolean>
@@ -486,7 +480,6 @@ export interface State {
   audits: {
     /** Records an audit, durable on return. Only the newest hundred are kept. */
     record(audit: AuditRecord): Promise<void>
-    /** The last recorded audit; null without one. */
     newest(): Promise<AuditRecord | null>
   }
   jobs: {

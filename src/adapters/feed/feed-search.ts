@@ -22,7 +22,6 @@ export interface FeedSearchOptions {
   database: Database
   /** Time limit of a query in milliseconds, from its turn on. */
   timeoutMs: number
-  /** Time limit in milliseconds until the search process has started. */
   startTimeoutMs?: number
   /** The program of the search process; default: that of the build. */
   script?: URL
@@ -34,7 +33,6 @@ export interface FeedSearchOptions {
  */
 const PROCESS_BUSY_OPTIONS = { nativeBusyMs: 200, retryMs: 1_000 }
 
-/** Number of queries that a libSQL server runs at the same time. */
 const SERVER_CONCURRENCY = 4
 
 /**

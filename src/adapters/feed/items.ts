@@ -29,7 +29,6 @@ export interface ItemRow {
   lastDay: Day
 }
 
-/** Converts a row to an item of the search, with its save key and day. */
 export function toIndexedItem(row: ItemRow): IndexedItem {
   const { source, sourceId, title, url, firstDay, lastDay, points, comments } = row
   const publishedAt = row.publishedAt === null ? null : formatInstant(row.publishedAt)
@@ -82,7 +81,6 @@ function parseTags(text: string): string[] {
   }
 }
 
-/** Reads the item of a save key; see the port. */
 export async function readItem(reader: SqlReader, key: string): Promise<StoredItem | null> {
   for (const { source, sourceId } of itemsOfKey(key)) {
     const args = [source, sourceId]
@@ -98,7 +96,6 @@ export async function readItem(reader: SqlReader, key: string): Promise<StoredIt
 const STORED_REVISION = `
   SELECT (SELECT number FROM revision) AS number, (SELECT step FROM search_state) AS step`
 
-/** Returns the revision of the stored data. */
 export async function readRevision(reader: SqlReader): Promise<string> {
   const { rows } = await reader.execute(STORED_REVISION)
   const [row] = rows
@@ -151,13 +148,11 @@ export async function retryWithFewerRows<T>(
 const FROM_STORED = `
   json_each(?1) AS w CROSS JOIN events AS e ON e.source = w.value ->> 0 AND e.source_id = w.value ->> 1`
 
-/** Returns the items that have signals. */
 export function storedItems(reader: SqlReader, items: readonly ItemRef[]): Promise<ItemRef[]> {
   const columns = columnsOf('e', ['source', 'sourceId'])
   return selectForItems<ItemRef>(reader, columns, FROM_STORED, items, 'the feed')
 }
 
-/** Reads the text of an item; null if none is stored. */
 export async function readArticle(
   reader: SqlReader,
   source: string,
@@ -189,7 +184,6 @@ const WANTED_COLUMNS: ObjectColumns<ItemWithoutText> = {
   url: `CASE WHEN length(url) <= ${URL_MAX_LENGTH} THEN url END`,
 }
 
-/** Reads the items without a text that match a request; see the port. */
 export function itemsNeedingText(
   reader: SqlReader,
   { minPoints, seenSince, at, limit }: ArticleQuery,
@@ -201,7 +195,6 @@ export function itemsNeedingText(
 const ITEM_KEYS = ['source', 'source_id']
 const UPSERT_TRY = upsertRow('article_tries', ITEM_KEYS, ['tries', 'reason', 'tried_at', 'next_try_at'])
 
-/** Stores the last failed attempt to read the text of an item. */
 export async function recordFailedAttempt(client: StoreClient, failed: FailedAttempt): Promise<void> {
   const { source, sourceId, tries, reason, triedAt, nextTryAt } = failed
   await client.execute({
@@ -217,7 +210,6 @@ const UPSERT_DETAILS = upsert(
   'excluded.collected_at >= collected_at',
 )
 
-/** Stores the details of items in one transaction; see the port. */
 export async function saveDetails(client: StoreClient, details: readonly ItemDetails[]): Promise<void> {
   const statements = []
   for (let start = 0; start < details.length; start += BATCH_ITEMS) {
@@ -236,7 +228,6 @@ export async function saveDetails(client: StoreClient, details: readonly ItemDet
   if (statements.length > 0) await client.batch(statements, 'write')
 }
 
-/** Reads the details of items, by save key. */
 export async function readDetails(
   reader: SqlReader,
   items: readonly ItemRef[],
@@ -269,7 +260,6 @@ const ITEM_DAY_COLUMNS: ObjectColumns<ItemDay> = {
 const FROM_ITEM_DAYS = `
   signals s WHERE s.source = ? AND s.source_id = ? ORDER BY s.day DESC LIMIT ${TREND_MAX_DAYS}`
 
-/** Reads points and ranks of an item by day (docs/api.md) from the signals. */
 export async function itemTrend(reader: SqlReader, key: string): Promise<ItemTrend> {
   for (const { source, sourceId } of itemsOfKey(key)) {
     const args = [source, sourceId]

@@ -63,7 +63,6 @@ type NewestRow = [id: string, generatedAt: number, feeds: string]
 
 const SELECT_PART = 'SELECT payload FROM snapshot_feeds WHERE snapshot_id = ? AND sort = ? AND part = ?'
 
-/** Stores a snapshot and removes old ones in one transaction; see the port. */
 export async function saveSnapshot(
   client: StoreClient,
   { snapshot, payloads }: SealedSnapshot,
@@ -128,7 +127,6 @@ function parseFeeds(id: string, feedsJson: string): SnapshotFeed[] {
   }
 }
 
-/** Reads the stored bytes of a feed, unchecked; null if a part is missing. */
 export async function snapshotFeed(
   reader: SqlReader,
   id: string,

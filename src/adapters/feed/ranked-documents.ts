@@ -12,7 +12,6 @@ import { isPaired } from '../../domain/feed/search/tokenize.ts'
 
 /** Documents of the search index, selected and ranked by SQLite's FTS5. */
 
-/** Reads the number of titles that contain each word. */
 export async function readCounts(
   reader: SqlReader,
   items: number,
@@ -26,7 +25,6 @@ export async function readCounts(
   return { items: Math.max(1, items), of: new Map(rows as [string, number][]) }
 }
 
-/** A row of `search_documents`. */
 export interface IndexedDocument extends ItemRow {
   id: number
   /** Canonical URL. */
@@ -56,7 +54,6 @@ export const RANKED_MAX = PAGED_ITEMS_MAX + 1
 /** Order of documents: by age, by points, or by BM25 and some weight of the points; infinite for the points alone. */
 type DocumentOrder = 'newest' | 'points' | { pointsWeight: number }
 
-/** The order by BM25 alone. */
 export const BM25: DocumentOrder = { pointsWeight: 0 }
 
 type WordTable = 'search_titles' | 'search_texts'

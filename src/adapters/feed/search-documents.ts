@@ -237,7 +237,6 @@ export function searchIndex(database: Database): Omit<FeedSearch, 'by'> {
 /** Version of the rules that split words and identify pages; increment it with every change of them. */
 const INDEX_FORMAT = 7
 
-/** The row of `search_state`. */
 interface IndexState {
   format: number
   /** 0 before and during a rebuild. */
@@ -275,7 +274,6 @@ export async function readItemCount(reader: SqlReader): Promise<number> {
   return state.nextNumber - 1
 }
 
-/** Maximum number of events per step. */
 const STEP_EVENTS = 4_000
 
 const FIRST = { source: '', sourceId: '' }

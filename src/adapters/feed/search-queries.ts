@@ -73,7 +73,6 @@ export function runQuery(client: StoreClient, query: FeedQuery): Promise<FeedRes
   }
 }
 
-/** Counts the items that mention a term, by day (docs/api.md). */
 async function termTrend(reader: SqlReader, { term, from, to }: TermTrendQuery): Promise<TermTrend> {
   const units = parseSearchText(term)
   if (units.length === 0) return { mentions: 0, days: [] }
@@ -182,7 +181,6 @@ function pointsWeightOf(words: readonly string[]): number {
   return words.length === 1 ? Infinity : POINTS_WEIGHT / words.length ** 2
 }
 
-/** Searches items by relevance, age or points (docs/api.md). */
 async function search(reader: SqlReader, query: SearchQuery): Promise<SearchPage> {
   const offset = parseCursor(query)
   const pageEnd = Math.min(offset + query.limit, PAGED_ITEMS_MAX)

@@ -64,7 +64,6 @@ const FROM_EVENT_GROUPS = `
     CASE WHEN latest.published_at >= ?3 AND latest.published_at < ?4 THEN 1 WHEN latest.published_at IS NULL THEN 2 END
   ORDER BY e.source`
 
-/** Reads a window consistently; see the port. */
 export function readWindow(
   client: StoreClient,
   window: YearWindow,
@@ -90,7 +89,6 @@ export function readWindow(
   })
 }
 
-/** Groups the events observed in a window; see the port. */
 export function eventGroups(reader: SqlReader, window: YearWindow): Promise<EventGroup[]> {
   const { firstDay, asOfDay, windowStart, windowEnd } = window
   const columns: ObjectColumns<EventGroup> = {
@@ -104,7 +102,6 @@ export function eventGroups(reader: SqlReader, window: YearWindow): Promise<Even
   return selectObjects<EventGroup>(reader, columns, FROM_EVENT_GROUPS, args, 'the feed')
 }
 
-/** Returns the day of the newest news signal up to a day; null if there is none. */
 export async function newestNewsDay(reader: SqlReader, upTo: Day): Promise<Day | null> {
   const from = 'source_days WHERE source IN (SELECT value FROM json_each(?)) AND day <= ?'
   const args = [JSON.stringify(NEWS_SOURCES), upTo]
@@ -118,7 +115,6 @@ export async function newestNewsDay(reader: SqlReader, upTo: Day): Promise<Day |
   return newest?.day ?? null
 }
 
-/** Reads the verified titles of events, by save key. */
 export async function readVerifiedTitles(
   reader: SqlReader,
   events: readonly ItemRef[],
@@ -132,7 +128,6 @@ export async function readVerifiedTitles(
   )
 }
 
-/** Returns the day of an event's latest signal up to an as-of day; null if there is none. */
 export async function latestDay(
   reader: SqlReader,
   { source, sourceId }: ItemRef,

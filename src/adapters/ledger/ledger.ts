@@ -213,7 +213,6 @@ function markOf(last: Pick<LedgerRow, 'seq' | 'leaf'> | undefined): string | nul
   return last ? `${last.seq} ${last.leaf}` : null
 }
 
-/** See {@link Ledger.beginFounding}. */
 function beginFounding(mark: FoundingMark): (state: LedgerState) => InStatement[] | null {
   return (state) => {
     if (state.entries > 0) return null
@@ -222,7 +221,6 @@ function beginFounding(mark: FoundingMark): (state: LedgerState) => InStatement[
   }
 }
 
-/** See {@link Ledger.commitFounding}. */
 function commitFounding(
   { legacy, rows }: Founding,
   seal: LedgerRow,

@@ -45,7 +45,6 @@ export function storeAuditor(
 
 const SHA256_DIGITS = 64
 
-/** Reads the digest, size and identity of an object. */
 function summarize(read: ReadFile): ReadObject {
   return read.found === 'bytes' ? { found: 'bytes', ...summarizeBytes(read.bytes) } : read
 }

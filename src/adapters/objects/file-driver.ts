@@ -313,7 +313,6 @@ function accessError(path: string, error: unknown): unknown {
   }
 }
 
-/** Returns the code of a system error. */
 export function errorCode(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined
 }

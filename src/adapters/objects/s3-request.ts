@@ -13,7 +13,6 @@ import { networkCode, openHttpClient } from '../http.ts'
 import { readBody } from '../response-body.ts'
 import type { HttpClient, HttpResponse } from '../http.ts'
 
-/** Time limits and retries of requests. */
 export interface S3RetryPolicy {
   connectTimeoutMs: number
   /** Time limit of one whole response, including every chunk. */
@@ -218,7 +217,6 @@ export function conditionalWriteRefusal(
   )
 }
 
-/** Returns the fault of a request that failed. */
 function requestFault(
   response: S3Response,
   request: S3Request,
@@ -242,7 +240,6 @@ function requestFault(
   )
 }
 
-/** Returns the name of a request's target for messages. */
 function targetName({ key }: S3Request, { bucket }: S3Location): string {
   return `${bucket}/${key}`
 }

@@ -13,7 +13,6 @@ import { applyMigrations, migrationsOf } from './migrate.ts'
 import type { StoreName } from './migrate.ts'
 import type { StoreClient, SqlReader } from './rows.ts'
 
-/** Options for opening one store's database. */
 export interface DatabaseOptions {
   /**
    * A file in an existing folder, created if missing; a libSQL server, which may hold the other stores too; or

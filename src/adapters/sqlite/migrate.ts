@@ -42,7 +42,6 @@ export async function applyMigrations(
   }
 }
 
-/** State of a store's migrations. */
 export interface MigrationState {
   applied: number
   /** Number of migrations in this release. */

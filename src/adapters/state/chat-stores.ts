@@ -15,7 +15,6 @@ import { chatKeys } from './schema.ts'
 const SALT_BYTES = 32
 const TURN_ID_BYTES = 16
 
-/** Creates the store of the chat's quotas, budget and salts on libSQL. */
 export function libsqlChatLedger(database: Database): State['chat'] {
   const salt: State['chat']['salt'] = (day) =>
     database.use(async (client) => {

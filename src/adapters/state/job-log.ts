@@ -8,7 +8,6 @@ import { insertAll, selectRows } from '../sqlite/rows.ts'
 import type { SqlReader } from '../sqlite/rows.ts'
 import { audits, jobs } from './schema.ts'
 
-/** Creates the log of jobs on libSQL. */
 export function libsqlJobLog(database: Database): State['jobs'] {
   return {
     record: ({ job, startedAt, endedAt, exitCode }) =>
@@ -41,7 +40,6 @@ const UPSERT = `
 
 const KEPT_AUDITS = 100
 
-/** Creates the log of audits on libSQL. */
 export function libsqlAudits(database: Database): State['audits'] {
   return {
     record: ({ head, ...audit }) =>
@@ -74,7 +72,6 @@ function toAuditRecord({
 
 const REMOVE_OLD = 'DELETE FROM audits WHERE id <= (SELECT max(id) FROM audits) - ?'
 
-/** Reads the facts about the state for an operator. */
 export async function stateFacts(reader: SqlReader): Promise<StateFacts> {
   return { audit: await newestAudit(reader) }
 }

@@ -28,7 +28,6 @@ export interface AuditedHead {
   readError?: string
 }
 
-/** The result of a ledger audit, with or without findings. */
 export interface LedgerAudit {
   findings: Finding[]
   /** Publications of both ledgers with readable rows, in selection order. */

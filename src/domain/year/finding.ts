@@ -18,7 +18,6 @@ export type FindingCode =
   | 'tile_mismatch'
   | 'orphan_object'
 
-/** One deviation. */
 export interface Finding {
   code: FindingCode
   publicationId: string | null

@@ -251,7 +251,6 @@ export function parseHead(bytes: Uint8Array): Head | null {
   return time === null || Object.keys(others).length > 0 ? null : { seq, leaf, time }
 }
 
-/** The entry that seals the legacy ledger. */
 export function sealOf<Row extends { kind: string }>(rows: readonly Row[]): Row | undefined {
   return rows.find(({ kind }) => kind === 'legacy-seal')
 }

@@ -74,7 +74,6 @@ export interface VerifyResult {
   cause: unknown
 }
 
-/** The state of an audit. */
 interface Run {
   /** Findings by part of the archive, in the order of the parts. */
   found: Finding[][]

@@ -133,7 +133,6 @@ function copyCounts(all: readonly unknown[], before: readonly unknown[]): CopyCo
   return { copied: all.length - before.length, unchanged: before.length }
 }
 
-/** The archive to copy, proved. */
 interface SourceArchive {
   contents: LedgerContents
   timeline: readonly TimelineItem[]

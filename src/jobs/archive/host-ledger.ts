@@ -53,7 +53,6 @@ export interface HostCheck {
   withoutResponse(reason: string): Finding[]
 }
 
-/** An audit of the ledger of a host. */
 export interface HostRun extends Pick<AuditOptions, 'jobs' | 'signal'> {
   /** Receives every finding. */
   report: Report
@@ -63,7 +62,6 @@ export interface HostRun extends Pick<AuditOptions, 'jobs' | 'signal'> {
   send: (check: HostCheck, report: Report) => Promise<void>
 }
 
-/** The ledger of a host, audited. */
 export interface HostLedger {
   audit: LedgerAudit
   /** The ledger as it was read; null if the host has none that can be read. */

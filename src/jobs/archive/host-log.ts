@@ -40,7 +40,6 @@ interface KeptNote {
   note: string
 }
 
-/** The log of a host in the report of an audit. */
 export interface LogReport {
   origin: string
   /** Number of entries that the host's checkpoint covers, and the root of their tree in base64. */

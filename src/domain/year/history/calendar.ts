@@ -129,7 +129,6 @@ function isSuperseded(item: TimelineItem, next: TimelineItem | undefined): boole
 
 /** Comparison of a list in two Years (docs/page.md). */
 
-/** An item that can be compared. */
 interface RankedEntry {
   key: string
   rank: number

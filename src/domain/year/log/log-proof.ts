@@ -31,7 +31,6 @@ export interface LogProof {
 
 const FIRST_LINE = 'c2sp.org/tlog-proof@v1'
 
-/** Formats a proof file. */
 export function formatLogProof({ entry, index, hashes, checkpoint }: LogProof): string {
   const head = [FIRST_LINE, `extra ${encodeBase64(entry)}`, `index ${index}`]
   return `${[...head, ...hashes.map(encodeBase64)].join('\n')}\n\n${checkpoint}`
@@ -164,7 +163,6 @@ export interface Statement {
   text: string
 }
 
-/** Result of verifying a publication against a proof file. */
 export interface PublicationVerdict {
   /** True if trusted keys were given and the proof is valid. */
   ok: boolean

@@ -29,7 +29,6 @@ export interface VerifierKey {
   publicKey: Uint8Array
 }
 
-/** The private key of a log. */
 export interface SignerKey extends VerifierKey {
   seed: Uint8Array
 }

@@ -61,7 +61,6 @@ export function staticObjectPath(sha256: string): string {
   return `objects/${objectPath(sha256)}.json`
 }
 
-/** Returns the path of a tile or a bundle. */
 export function staticTilePath(tile: Tile): string {
   return `${LOG_FOLDER}/${tilePath(tile)}`
 }
@@ -175,7 +174,6 @@ export interface ArchivePages {
   overviews(): Promise<ReadonlyMap<string, Uint8Array>>
 }
 
-/** The page of a publication. */
 export interface ArchivePage {
   path: string
   /** False for the stored page of a publication that was the newest then, and no longer is. */
