@@ -56,14 +56,10 @@ export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Pr
   }
 }
 
-class ReadTimeout extends Error {
-  override readonly name = 'ReadingTooLong'
-}
-
 /**
  * Settles as the promise does, or rejects on timeout or abort.
  *
- * @throws ReadTimeout, or the signal's reason
+ * @throws an error that names the timeout, or the signal's reason
  */
 export async function withTimeout<T>(
   pending: Promise<T>,
@@ -71,7 +67,7 @@ export async function withTimeout<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   const deadline = new AbortController()
-  const expire = (): void => deadline.abort(new ReadTimeout(`the read timed out after ${timeoutMs} ms`))
+  const expire = (): void => deadline.abort(new Error(`the read timed out after ${timeoutMs} ms`))
   const timer = setTimeout(expire, timeoutMs)
   try {
     return await abortable(pending, signal ? AbortSignal.any([deadline.signal, signal]) : deadline.signal)

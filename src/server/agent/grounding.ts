@@ -75,22 +75,17 @@ async function readStored(
     onFault(error)
     return { note: 'The recommendation could not be read just now.' }
   })
-  const { data, digest, version } = item
+  const { data, version } = item
     ? await readItem(item, freeModel, sources)
     : await readSite(sort, freeModel, sources)
-  const revision = sha256Hex(JSON.stringify([revisionBefore, version, digest]))
+  const revision = sha256Hex(JSON.stringify([revisionBefore, version, data]))
   return { scope: item ? 'item' : 'site', data, revision }
 }
 
-/** Data, its digest, and a version string that changes with data not included in it. */
+/** Data, and a text that changes with data not included in it. */
 interface GroundingData {
   data: string
-  digest: string
   version: string
-}
-
-function groundingData(data: string, version: string): GroundingData {
-  return { data, digest: sha256Hex(data), version }
 }
 
 async function readSite(
@@ -102,10 +97,10 @@ async function readSite(
   const feed = await sources.feed(sort)
   if (feed) {
     const data = fitLists({ ...head, ...snapshotFacts(feed) }, listsOf(feed), GROUNDING_DATA_MAX_BYTES)
-    return groundingData(data, feed.snapshotId)
+    return { data, version: feed.snapshotId }
   }
   const note = 'No snapshot of the feed has been taken yet: nothing is ranked.'
-  return groundingData(JSON.stringify({ ...head, sort, note }), 'no snapshot')
+  return { data: JSON.stringify({ ...head, sort, note }), version: 'no snapshot' }
 }
 
 /** Cached as long as the feed object, for the turns on one snapshot. */
@@ -150,16 +145,13 @@ async function readItem(item: StoredItem, freeModel: object, sources: CallerSour
     trend: { order: 'newest day first', days: days.slice(-TREND_DAYS).toReversed() },
   }
   const version = JSON.stringify([article?.fetchedAt, article && sha256Hex(article.text), newest?.snapshotId])
-  if (!article)
-    return groundingData(
-      JSON.stringify({ ...head, text: null, note: 'No text of this item is stored.' }),
-      version,
-    )
+  const note = 'No text of this item is stored.'
+  if (!article) return { data: JSON.stringify({ ...head, text: null, note }), version }
   const text = visibleText(article.text)
   const readAt = formatInstant(article.fetchedAt)
   const encode = (excerpt: string): string =>
     JSON.stringify({ ...head, readAt, textIsWhole: excerpt === text, text: excerpt })
-  return groundingData(fitText(text, encode, GROUNDING_DATA_MAX_BYTES), version)
+  return { data: fitText(text, encode, GROUNDING_DATA_MAX_BYTES), version }
 }
 
 function itemFacts(item: StoredItem): object {
