@@ -409,14 +409,11 @@ export interface State {
     /** Charges the cost of a turn once, to the day of its admission; false when it is already settled. */
     settle(turn: string, cost: MicroUsd, at: Instant): Promise<boolean>
     /**
-     * Settles expired turns at their reservation and returns their number; deletes turns, salts and verification
-     * attempts of days before `keepFrom`; makes earlier writes durable. A server calls it at its start and every few
-     * seconds.
+     * Settles expired turns at their reservation and returns their number; deletes turns and salts of days before
+     * `keepFrom`; makes earlier writes durable. A server calls it at its start and every few seconds.
      */
     sweep(now: Instant, keepFrom: Day): Promise<number>
     spending(day: Day): Promise<{ settled: MicroUsd; reserved: MicroUsd }>
-    /** Counts a human verification attempt of an address; false when it had `limit` within the last minute. */
-    countVerification(address: string, now: Instant, limit: number): Promise<boolean>
     /** Resolves when a turn can be written. */
     ping(): Promise<void>
   }

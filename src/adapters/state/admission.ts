@@ -23,23 +23,11 @@ export function sweepStatements(now: Instant): [InStatement, InStatement] {
  * Returns statements that delete the data about callers of the days before `keepFrom`. An open turn keeps its row,
  * which cannot be linked to an address without the salt of the day.
  */
-export function forgetStatements(now: Instant, keepFrom: Day): InStatement[] {
+export function forgetStatements(keepFrom: Day): InStatement[] {
   return [
     { sql: 'DELETE FROM chat_salts WHERE day < ?', args: [keepFrom] },
     { sql: 'DELETE FROM chat_turns WHERE day < ? AND settled_at IS NOT NULL', args: [keepFrom] },
-    forgetTries(now),
   ]
-}
-
-/** Time window in milliseconds in which verification attempts are counted. */
-const TRIES_WINDOW_MS = 60_000
-
-/** Returns a statement that deletes attempts outside the window, on either side: a clock may have been ahead. */
-export function forgetTries(now: Instant): InStatement {
-  return {
-    sql: 'DELETE FROM chat_verifications WHERE tried_at <= ? OR tried_at >= ?',
-    args: [now - TRIES_WINDOW_MS, now + TRIES_WINDOW_MS],
-  }
 }
 
 // Without INDEXED BY the engine reads all turns in the order of their days.

@@ -9,7 +9,7 @@ import { DAY_MS } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import type { Database } from '../sqlite/database.ts'
 import { selectRows } from '../sqlite/rows.ts'
-import { admitTurn, extendTurn, forgetStatements, forgetTries, sweepStatements } from './admission.ts'
+import { admitTurn, extendTurn, forgetStatements, sweepStatements } from './admission.ts'
 import { chatKeys } from './schema.ts'
 
 const SALT_BYTES = 32
@@ -57,7 +57,7 @@ export function libsqlChatLedger(database: Database): State['chat'] {
 
     sweep: (now, keepFrom) =>
       database.use(async (client) => {
-        const statements = [...sweepStatements(now), ...forgetStatements(now, keepFrom)]
+        const statements = [...sweepStatements(now), ...forgetStatements(keepFrom)]
         const [, ended] = await client.batch(statements, 'write')
         await client.makeDurable()
         return ended?.rowsAffected ?? 0
@@ -67,13 +67,6 @@ export function libsqlChatLedger(database: Database): State['chat'] {
       database.use(async (client) => {
         const { rows } = await client.execute({ sql: SELECT_SPENDING, args: [day] })
         return { settled: Number(rows[0]?.['settled'] ?? 0), reserved: Number(rows[0]?.['reserved'] ?? 0) }
-      }),
-
-    countVerification: (address, now, limit) =>
-      database.use(async (client) => {
-        const counted = { sql: COUNT_TRY, args: [address, now, limit] }
-        const [, inserted] = await client.batch([forgetTries(now), counted], 'write')
-        return inserted?.rowsAffected === 1
       }),
 
     ping: () =>
@@ -111,10 +104,6 @@ const PROBE = [
   `DELETE FROM chat_turns WHERE id = 'probe'`,
   `DELETE FROM chat_days WHERE day = 'probe'`,
 ]
-
-const COUNT_TRY = `
-  INSERT INTO chat_verifications (address, tried_at) SELECT ?1, ?2
-  WHERE (SELECT count(*) FROM chat_verifications WHERE address = ?1) < ?3`
 
 /** Creates the store of the chat's keys on libSQL. An admission checks again that the key is active. */
 export function libsqlChatKeys(database: Database): State['chatKeys'] {

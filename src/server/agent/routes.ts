@@ -8,7 +8,7 @@ import { SESSION_ID_BYTES, beginSession } from '../../domain/agent/credentials.t
 import type { State } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { dayOf, formatInstant } from '../../domain/time.ts'
-import { openCallers } from '../callers.ts'
+import { addressLimit, openCallers } from '../callers.ts'
 import type { Callers } from '../callers.ts'
 import { NO_STORE, respondJson } from '../respond.ts'
 import { readBody } from '../request-body.ts'
@@ -51,6 +51,7 @@ export function openAgent(ports: AgentPorts): Agent {
   const callers = openCallers(ports.settings)
   const { headersFor } = callers
   const turns = openTurns(ports)
+  const isHuman = humanCheck(ports)
   const chatRoute = route(
     chatContract,
     async (event) => {
@@ -68,7 +69,7 @@ export function openAgent(ports: AgentPorts): Agent {
   return {
     routes: [
       json(configContract, () => config(ports)),
-      json(sessionContract, (event) => createSession(ports, callers, event)),
+      json(sessionContract, (event) => createSession(ports, callers, isHuman, event)),
       chatRoute,
       json(statusContract, () => status(ports, STATUS_TIMEOUT_MS)),
       { path: '/api/agent/**', handle: (event) => respond(event, { error: 'not_found' }, 404) },
@@ -130,18 +131,28 @@ const VERIFICATIONS_PER_MINUTE = 10
  *
  * @throws Refusal for the first check that fails, in the documented order
  */
-async function createSession(ports: AgentPorts, callers: Callers, event: H3Event): Promise<AgentSession> {
+async function createSession(
+  ports: AgentPorts,
+  callers: Callers,
+  isHuman: IsHuman,
+  event: H3Event,
+): Promise<AgentSession> {
   const { ledger, clock, settings, randomBytes } = ports
   const { signer } = await requireRunnable(ports)
   const origin = callers.requireOrigin(event)
   const token = await readVerificationToken(event)
   const now = clock()
   const salt = await fromQuotaStore(ledger.makeSalt(dayOf(now)))
-  const address = addressHash(salt, callers.address(event))
-  if (!(await isHuman(ports, token, address, new URL(origin).hostname))) {
+  const address = callers.address(event)
+  if (!(await isHuman(token, address, new URL(origin).hostname))) {
     throw new Refusal<AgentRefusal>('human_verification_failed')
   }
-  const payload = beginSession(randomBytes(SESSION_ID_BYTES), now, settings.sessionSeconds, address)
+  const payload = beginSession(
+    randomBytes(SESSION_ID_BYTES),
+    now,
+    settings.sessionSeconds,
+    addressHash(salt, address),
+  )
   return {
     sessionToken: signer.sign(payload),
     expiresAt: formatInstant(payload.exp * 1000),
@@ -163,17 +174,15 @@ async function readVerificationToken(event: H3Event): Promise<string> {
   return parsed.data.verificationToken ?? ''
 }
 
-/** Verifies a token; without a token, or above the rate of the address, the verifier is not called. */
-async function isHuman(
-  { verification, ledger, clock }: AgentPorts,
-  token: string,
-  address: string,
-  hostname: string,
-): Promise<boolean> {
-  if (!verification) return true
-  if (token === '') return false
-  if (!(await fromQuotaStore(ledger.countVerification(address, clock(), VERIFICATIONS_PER_MINUTE))))
-    return false
-  // The verifier has a separate timeout and returns false after it.
-  return verification.verifier.isHuman(token, hostname, new AbortController().signal)
+type IsHuman = (token: string, address: string, hostname: string) => Promise<boolean>
+
+/** Verifies tokens; without a token, or above the rate of the address, the verifier is not called. */
+function humanCheck({ verification, clock }: AgentPorts): IsHuman {
+  const attempts = addressLimit(VERIFICATIONS_PER_MINUTE, clock)
+  return async (token, address, hostname) => {
+    if (!verification) return true
+    if (token === '' || attempts.count(address) !== null) return false
+    // The verifier has a separate timeout and returns false after it.
+    return verification.verifier.isHuman(token, hostname, new AbortController().signal)
+  }
 }

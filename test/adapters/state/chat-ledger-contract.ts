@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import type { State } from '../../../src/domain/ports.ts'
 import { addDays, DAY_MS } from '../../../src/domain/time.ts'
 import { admitted, claimOf, DAY, extensionOf, NEXT_MIDNIGHT, NOW, spend } from './chat-claims.ts'
 import type { StateOpener } from './open-chat.ts'
@@ -201,27 +200,6 @@ function callerContract(engine: string, open: StateOpener): void {
       expect(await ledger.salt(DAY)).toBeNull()
       expect(await ledger.admit(claimOf({ ...rows, now: NOW + DAY_MS }))).toMatchObject({ admitted: true })
       expect(await ledger.spending(DAY)).toEqual({ settled: 705, reserved: 1_000 })
-    })
-
-    test('an address has a limited number of verification attempts per minute', async () => {
-      const { ledger, another } = await open()
-      const tryAt = (store: State['chat'], at: number, address = 'a') =>
-        store.countVerification(address, at, 2)
-      expect(await tryAt(ledger, NOW)).toBe(true)
-      expect(await tryAt(another().ledger, NOW + 10)).toBe(true)
-      expect(await tryAt(ledger, NOW + 20)).toBe(false)
-      expect(await tryAt(ledger, NOW + 20, 'b')).toBe(true)
-      expect(await tryAt(ledger, NOW + 59_999)).toBe(false)
-      // Only counted attempts fill the minute.
-      expect(await tryAt(ledger, NOW + 60_000)).toBe(true)
-      expect(await tryAt(ledger, NOW + 60_000)).toBe(false)
-    })
-
-    test('verification attempts of a clock a minute ahead do not count', async () => {
-      const { ledger } = await open()
-      expect(await ledger.countVerification('a', NOW + 60_000, 1)).toBe(true)
-      expect(await ledger.countVerification('a', NOW, 1)).toBe(true)
-      expect(await ledger.countVerification('a', NOW, 1)).toBe(false)
     })
   })
 }

@@ -132,12 +132,14 @@ describe('a session', () => {
   })
 
   test('a session requires a verification if configured, and an address may attempt only so many', async () => {
+    let now = Date.UTC(2026, 7, 22, 12)
     const verifications: string[][] = []
     const isHuman = (token: string, hostname: string): Promise<boolean> => {
       verifications.push([token, hostname])
       return Promise.resolve(token === 'good')
     }
-    const server = await startAgent({ ports: { verification: { siteKey: 'site', verifier: { isHuman } } } })
+    const ports = { clock: () => now, verification: { siteKey: 'site', verifier: { isHuman } } }
+    const server = await startAgent({ ports })
     expect(await (await get(server, '/api/agent/config')).json()).toMatchObject({
       requireVerification: true,
       verificationSiteKey: 'site',
@@ -155,6 +157,8 @@ describe('a session', () => {
       expect([status, headers.get('retry-after')]).toEqual([403, null])
     }
     expect(verifications).toHaveLength(10)
+    now += 60_000
+    expect((await tokenOf('good')).status).toBe(200)
   })
 })
 
