@@ -164,24 +164,29 @@ function answerLines(isOpen: boolean): {
   }
 }
 
+/** Elements whose end is a mark unless the answer has their beginning: `<s>` strikes text through. */
+const ELEMENTS = /<(s|answer|response)>/gi
+const ELEMENT_MAX_LENGTH = '<response>'.length
+
 /** Returns a function that passes an answer on without the marks at its end, and the space after them. */
 function endMarkFilter(): (text: string, isEnd: boolean) => string {
   /** Marks that are the end of the answer so far. */
   let marks = ''
-  /** True after the tag that begins text which is struck through; `</s>` is its end then. */
-  let hasStruck = false
+  /** The ends of elements that the answer began. */
+  const ends = new Set<string>()
   let last = ''
   let pending = ''
   return (text, isEnd) => {
     pending += text
     let output = ''
     while (pending !== '') {
-      const [found] = END_MARK.exec(pending) ?? (marks === '' ? null : /^\s+/.exec(pending)) ?? []
-      const mark = hasStruck && found === '</s>' ? undefined : found
+      const [found = ''] = END_MARK.exec(pending) ?? (marks === '' ? null : /^\s+/.exec(pending)) ?? []
+      const mark = found === '' || ends.has(found.toLowerCase()) ? undefined : found
       if (mark === undefined && !isEnd && PART_OF_END_MARK.test(pending)) break
       const [plain = ''] = mark === undefined ? (/^<?[^<]*/.exec(pending) ?? []) : []
-      hasStruck ||= (last + plain).includes('<s>')
-      last = (last + plain).slice(-2)
+      const seen = last + plain
+      for (const [, name = ''] of seen.matchAll(ELEMENTS)) ends.add(`</${name.toLowerCase()}>`)
+      last = seen.slice(-ELEMENT_MAX_LENGTH)
       if (mark === undefined) output += marks + plain
       marks = mark === undefined ? '' : marks + mark
       pending = pending.slice((mark ?? plain).length)

@@ -127,6 +127,7 @@ describe('marks at the end of an answer', () => {
     'Two <|end|>\n</s> marks, and </s',
     'Strike: <s>old</s>',
     '```html\n<s>x</s>',
+    'As XML:\n<note>\n<response>ok</response>',
   ])('the answer %j has none', (text) => {
     for (const chunks of splits(text)) expect(filtered(chunks)).toEqual({ text, leaked: false })
   })
