@@ -1,5 +1,5 @@
 import { addAbortSignal } from 'node:stream'
-import { text as readText } from 'node:stream/consumers'
+import { MESSAGE_MAX_LENGTH } from '../../../domain/agent/bounds.ts'
 import { isItemKey } from '../../../domain/agent/conversation.ts'
 import type { LiveSort } from '../../../domain/feed/live-sort.ts'
 import type { LastEvent, ServedConfig } from '../../../domain/agent/schema.ts'
@@ -119,10 +119,20 @@ async function questionOf(
     if (terminal.interactive) return null
     throw new Refusal('usage', `dash chat without a question needs a terminal; ${HOW_TO_ASK}`)
   }
-  const given = words.length > 0 ? words.join(' ') : await readText(addAbortSignal(signal, stdin))
+  const given = words.length > 0 ? words.join(' ') : await readStart(stdin, signal)
   const question = given.trim()
   if (question !== '') return question
   throw new Refusal('usage', `the question is empty; ${HOW_TO_ASK}`)
+}
+
+/** Reads a pipe, which may be endless, until it holds more than a message. */
+async function readStart(stdin: NodeJS.ReadStream, signal: AbortSignal): Promise<string> {
+  let text = ''
+  for await (const part of addAbortSignal(signal, stdin.setEncoding('utf8'))) {
+    text += String(part)
+    if (text.length > 4 * MESSAGE_MAX_LENGTH) break
+  }
+  return text
 }
 
 /** Runs a function with a demo server on a free port of the loopback, which logs nothing. */

@@ -45,6 +45,14 @@ test.each([
   expect([await end(signal), output.stdout]).toEqual([code, 'Hel\n'])
 })
 
+test('a question from a pipe that does not end is answered', async () => {
+  const { url } = await startScripted()
+  const { child, output, end } = startDash(['chat', '--url', url])
+  child.stdin?.on('error', () => undefined)
+  child.stdin?.write('What is new? '.repeat(1_000))
+  expect([await end(), output.stdout]).toEqual([0, 'Hello\n'])
+})
+
 test('a private server serves the demo, and its folder is deleted afterwards', async () => {
   // DASH_CHAT_DISABLED applies to the operator's own server only.
   const finished = await chat(['--demo', 'what is trending?'], { env: { DASH_CHAT_DISABLED: '1' } })
