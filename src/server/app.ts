@@ -104,12 +104,13 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   mountDocs(app, mount, publishedInterfaces(demo), baseUrl)
   const host = (): FeedHost => ({ baseUrl: baseUrl(), demo })
   const live = liveRoutes(snapshots, host, compute)
+  const listPorts = { publications, lists, clock, host, compute }
   const year = [
     ...historyRoutes(publications, clock, host, compute),
     ...ledgerRoutes(publications),
     objectRoute(publications),
-    ...changesRoutes({ publications, lists, clock, host, compute }),
-    ...rankRoutes({ publications, lists, clock, host, compute }),
+    ...changesRoutes(listPorts),
+    ...rankRoutes(listPorts),
     ...logRoutes(readLog, clock, compute),
   ]
   mountRoutes(app, [...year, ...live, ...searchRoutes(ports.search, compute)], log)

@@ -89,7 +89,6 @@ export class AddressUnavailable extends Refusal<'address_unavailable'> {
  */
 export async function listenOn(app: H3, options: ListenOptions): Promise<RunningServer> {
   const { host, port, settings = SERVE_SETTINGS } = options
-  await requireFreePort(host, port, settings)
   const server = await listenQuietly(host, port, settings)
   const address = server.address()
   const actual = typeof address === 'object' && address ? address.port : port

@@ -13,15 +13,7 @@ import { DEFAULT_SORT } from '../../domain/feed/live-sort.ts'
 import type { LiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveFeed } from '../../domain/feed/live-items.ts'
 import { itemsOfKey } from '../../domain/feed/source.ts'
-import type {
-  Objects,
-  FeedStore,
-  Clock,
-  CallerSearch,
-  Ledger,
-  FeedSearch,
-  YearReader,
-} from '../../domain/ports.ts'
+import type { Objects, FeedStore, CallerSearch, FeedSearch } from '../../domain/ports.ts'
 import type { StoredRun } from '../../domain/models/schema.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
 import { visibleText } from '../../domain/text.ts'
@@ -32,7 +24,7 @@ import { withTimeout } from '../single-flight.ts'
 import { parseFeed, provedSnapshots } from '../feed/proved-snapshots.ts'
 import type { SnapshotReader } from '../feed/proved-snapshots.ts'
 import { envelopeOf, provedPublications } from '../year/proved-publications.ts'
-import type { ProvedPublication } from '../year/proved-publications.ts'
+import type { ProvedPublication, PublicationPorts } from '../year/proved-publications.ts'
 
 /** The six tools (docs/agent-tools.md). Each returns stored data as JSON text of bounded size. */
 
@@ -254,14 +246,10 @@ async function nullIfNotFound<T>(result: Promise<T>): Promise<T | null> {
 type AgentItems = Pick<FeedStore, 'item' | 'revision' | 'article'>
 
 /** The stores of the agent, as read-only handles (docs/agent-tools.md). */
-export interface AgentStores {
+export interface AgentStores extends PublicationPorts {
   recommendations: Pick<Objects['recommendations'], 'current'>
   feed: AgentItems & SnapshotReader
   search: Pick<FeedSearch, 'by'>
-  ledger: Pick<Ledger, 'changeToken'>
-  objects: Pick<Objects, 'get' | 'newestHead' | 'objectChangeToken' | 'headChangeToken'>
-  year: YearReader
-  clock: Clock
 }
 
 /** The data the agent reads, verified as in the public interfaces. A server has one instance. */

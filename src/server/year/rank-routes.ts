@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { similarQuery } from '../../domain/feed/search/search.ts'
-import type { Clock } from '../../domain/ports.ts'
 import { parseQuery, dayField } from '../../domain/wire-format.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
@@ -11,8 +10,6 @@ import { historyQuerySchema, pastOr } from '../../domain/year/history/history.ts
 import type { HistoryRefusal } from '../../domain/year/history/history.ts'
 import { lastStops, turnoverBetween } from '../../domain/year/history/rank-history.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
-import type { Compute } from '../computed-requests.ts'
-import type { FeedHost } from '../feed/feeds.ts'
 import { similarContract } from '../feed/search-routes.ts'
 import { publishedBody, publishedJson } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
@@ -20,11 +17,10 @@ import { invalidValues, publicAccess, publishedRoute } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import { itemChartSvg, itemChartOf } from './item-chart.ts'
 import { CHART_THEMES, bumpChartSvg, chartOf, CHART_TOP } from './rank-charts.ts'
-import type { ProvedPublications } from './proved-publications.ts'
 import { HISTORY_DOCS, historyContract, indexContract } from './routes.ts'
 import { CHANGES_COMMON } from './year-changes.ts'
 import { PUBLICATIONS_MAX, stopsOnce, manifestsOf } from './year-lists.ts'
-import type { ListedItem, ListsByDigest, ReadYearLists } from './year-lists.ts'
+import type { ListedItem, ListsByDigest, YearListPorts } from './year-lists.ts'
 
 /** Publications without `count`. */
 export const COUNT_DEFAULT = 30
@@ -55,14 +51,6 @@ const chartQuery = ranksQuery.extend({
 
 const itemChartQuery = chartQuery.extend({ key: similarQuery.shape.key })
 
-export interface RankPorts {
-  publications: Pick<ProvedPublications, 'entries'>
-  lists: ReadYearLists
-  clock: Clock
-  host: () => FeedHost
-  compute: Compute
-}
-
 /** A part of the timeline with its verified lists. */
 interface Range {
   stops: readonly TimelineStop[]
@@ -72,7 +60,7 @@ interface Range {
 }
 
 /** Routes of the ranks over publications: as JSON and as a chart (docs/api.md). */
-export function rankRoutes({ publications, lists, clock, host, compute }: RankPorts): Route[] {
+export function rankRoutes({ publications, lists, clock, host, compute }: YearListPorts): Route[] {
   const prefix = (): string => (host().demo ? 'DEMO: ' : '')
 
   const readRange = async (requested: Instant | undefined, count: number): Promise<Range> => {

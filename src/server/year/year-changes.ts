@@ -3,7 +3,6 @@ import { z } from 'zod'
 import type { LiveRefusal } from '../../domain/feed/live-sort.ts'
 import { paramsOfRule, parseRule, ruleFields } from '../../domain/feed/subscription.ts'
 import type { FeedRule } from '../../domain/feed/subscription.ts'
-import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { timelineStops } from '../../domain/year/history/calendar.ts'
 import type { ProvedLedger } from '../../domain/year/chain.ts'
@@ -11,8 +10,6 @@ import { publicationSteps } from '../../domain/year/history/changes.ts'
 import type { HistoryRefusal } from '../../domain/year/history/history.ts'
 import { onceFor } from '../../domain/once.ts'
 import { BUSY_REFUSAL } from '../computed-requests.ts'
-import type { Compute } from '../computed-requests.ts'
-import type { FeedHost } from '../feed/feeds.ts'
 import { feedContracts, feedRoutes } from '../feed/feeds.ts'
 import { INVALID_RULE } from '../feed/live-routes.ts'
 import { jsonFeedAbout, jsonFeedDocument, jsonFeedItem } from '../feed/formats.ts'
@@ -22,19 +19,10 @@ import { publicAccess, publishedHeaders, publishedRoute } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import { singleFlight } from '../single-flight.ts'
 import { ARCHIVE_REFUSALS, HISTORY_DOCS, STORAGE } from './routes.ts'
-import type { ProvedPublications } from './proved-publications.ts'
 import { PUBLICATIONS_MAX } from './year-lists.ts'
-import type { ReadYearLists } from './year-lists.ts'
+import type { YearListPorts } from './year-lists.ts'
 import { ENTRY_FACTS, changesFeed, stepChanges } from './change-entries.ts'
 import type { StepChanges } from './change-entries.ts'
-
-export interface ChangesPorts {
-  publications: Pick<ProvedPublications, 'entries'>
-  lists: ReadYearLists
-  clock: Clock
-  host: () => FeedHost
-  compute: Compute
-}
 
 /** Routes of the feed of changes of the Year (docs/api.md). */
 export function changesRoutes({
@@ -43,7 +31,7 @@ export function changesRoutes({
   clock,
   host,
   compute,
-}: ChangesPorts): Route[] {
+}: YearListPorts): Route[] {
   const stepsOf = onceFor((proved: ProvedLedger) => publicationSteps(timelineStops(proved)))
 
   /** The changes of the newest state, compared once for all rules. */

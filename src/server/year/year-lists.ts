@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import pLimit from 'p-limit'
 import { COLUMN_NAMES } from '../../domain/feed/columns.ts'
 import type { ColumnName } from '../../domain/feed/columns.ts'
-import type { ChangeToken, Objects } from '../../domain/ports.ts'
+import type { ChangeToken, Clock, Objects } from '../../domain/ports.ts'
 import { positionsOf, timelineStops } from '../../domain/year/history/calendar.ts'
 import type { YearPosition, TimelineStop } from '../../domain/year/history/calendar.ts'
 import { TOP_LENGTH } from '../../domain/year/history/changes.ts'
@@ -13,8 +13,10 @@ import type { Manifest } from '../../domain/year/ledger.ts'
 import type { YearFeed, YearItem } from '../../domain/year/schema.ts'
 import type { ProvedLedger } from '../../domain/year/chain.ts'
 import { onceFor } from '../../domain/once.ts'
+import type { Compute } from '../computed-requests.ts'
+import type { FeedHost } from '../feed/feeds.ts'
 import { envelopeOf } from './proved-publications.ts'
-import type { ReadPublication } from './proved-publications.ts'
+import type { ProvedPublications, ReadPublication } from './proved-publications.ts'
 
 /** Most publications that a feed, a chart or a period of the timeline covers. */
 export const PUBLICATIONS_MAX = 90
@@ -47,6 +49,15 @@ export type ListsByDigest = ReadonlyMap<string, YearLists | null>
  * @param manifests manifests of the ledger that was verified for the same request
  */
 export type ReadYearLists = (manifests: readonly Manifest[]) => Promise<ListsByDigest>
+
+/** What the routes over many publications need. */
+export interface YearListPorts {
+  publications: Pick<ProvedPublications, 'entries'>
+  lists: ReadYearLists
+  clock: Clock
+  host: () => FeedHost
+  compute: Compute
+}
 
 /**
  * Lists are kept by digest and reused while the object's change token is the same. Others are read one after another, for
