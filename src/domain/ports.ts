@@ -82,11 +82,8 @@ export interface Ledger extends LeaseKeeper {
   read(): Promise<LedgerContents>
   /** Change token of `read()`. */
   changeToken(): Promise<ChangeToken>
-  /** The counted attempts of a day, ascending. */
-  attempts(asOfDay: Day): Promise<Attempt[]>
-  /** Every counted attempt, ascending by day and number. */
-  everyAttempt(): Promise<Attempt[]>
-  firstAttemptDay(): Promise<Day | null>
+  /** The counted attempts, of one day or all, ascending by day and number. */
+  attempts(asOfDay?: Day): Promise<Attempt[]>
   /** Counts one attempt, durable on return; false when the lease is lost or the attempt is already counted. */
   countAttempt(asOfDay: Day, attempt: number, startedAt: Instant, token: string): Promise<boolean>
   failAttempt(asOfDay: Day, attempt: number, failedAt: Instant, reason: string): Promise<void>

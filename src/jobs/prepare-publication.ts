@@ -17,7 +17,7 @@ import { concurrently } from './concurrently.ts'
 
 /** The facts that decide whether a run may publish. */
 interface RunFacts {
-  ledger: Pick<Ledger, 'attempts' | 'firstAttemptDay'>
+  ledger: Pick<Ledger, 'attempts'>
   feed: Pick<
     FeedStore,
     'clockCheck' | 'eventGroups' | 'latestDay' | 'newestNewsDay' | 'readWindow' | 'verifiedTitles'
@@ -51,7 +51,8 @@ export async function prepare(run: RunFacts): Promise<Prepared | { refused: stri
     const { detail, mend } = describeClockProblem(check)
     return { refused: `${detail}; ${mend}` }
   }
-  const missed = missedDays(proved, await ledger.firstAttemptDay(), asOfDay)
+  const [firstAttempt] = await ledger.attempts()
+  const missed = missedDays(proved, firstAttempt?.asOfDay ?? null, asOfDay)
   const newestNews = plan.do === 'publish' ? await feed.newestNewsDay(asOfDay) : null
   const lastEntryAt = proved.entries.at(-1)?.recordedAt ?? null
   const unconfirmed = unconfirmedGaps({ asOfDay, missed, newestNews, now: clock(), lastEntryAt }, recordGaps)

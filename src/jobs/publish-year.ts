@@ -251,12 +251,11 @@ async function recordMissedDays(run: Run, missed: readonly Day[]): Promise<void>
   if (missed.length === 0) return
   // A store that refuses writes must not leave a gap without its head.
   await run.objects.prepare()
-  const firstAttemptDay = await run.ledger.firstAttemptDay()
+  const counted = await run.ledger.attempts()
   for (const day of missed) {
     run.signal.throwIfAborted()
-    const tried = firstAttemptDay !== null && day >= firstAttemptDay
-    const attempts = tried ? await run.ledger.attempts(day) : []
-    await recordGap(run, { asOfDay: day, reason: 'missed', attempts: attempts.length })
+    const attempts = counted.filter((each) => each.asOfDay === day).length
+    await recordGap(run, { asOfDay: day, reason: 'missed', attempts })
   }
   await prove(run)
 }

@@ -43,11 +43,10 @@ async function publishAsOf(
 }
 
 /** Everything that a refused run must leave as it was. */
-async function written(workspace: Workspace & { log?: SignedLog }, asOfDay: Day): Promise<unknown> {
+async function written(workspace: Workspace & { log?: SignedLog }): Promise<unknown> {
   return {
     rows: (await workspace.ledger.read()).rows,
-    attempts: await workspace.ledger.attempts(asOfDay),
-    firstAttemptDay: await workspace.ledger.firstAttemptDay(),
+    attempts: await workspace.ledger.attempts(),
     objects: readdirSync(workspace.objectsPath, { recursive: true }).sort(),
     signed: await workspace.log?.signer.lastSigned(),
   }
@@ -59,12 +58,12 @@ async function refusalOf(
   day: Day,
   options: Partial<PublishOptions> = {},
 ): Promise<string> {
-  const before = await written(workspace, day)
+  const before = await written(workspace)
   const reports = []
   for (const dryRun of [true, false]) reports.push(await publishAsOf(workspace, day, { ...options, dryRun }))
   for (const report of reports)
     expect(report).toMatchObject({ outcome: 'failed', asOfDay: day, attempt: null, gapsRecorded: 0 })
-  expect(await written(workspace, day)).toEqual(before)
+  expect(await written(workspace)).toEqual(before)
   const [rehearsed, refused] = reports.map(({ reason }) => reason?.replaceAll(/\.\d{3}Z/g, 'Z') ?? '')
   expect(rehearsed).toBe(refused)
   return refused ?? ''
@@ -120,13 +119,13 @@ describe('missed days', () => {
   test('a dry run tells the gaps that a run would record', async () => {
     const day = addDays(AS_OF, 4)
     const workspace = await publishedTo(day)
-    const before = await written(workspace, day)
+    const before = await written(workspace)
     expect(await publishAsOf(workspace, day, { dryRun: true })).toMatchObject({
       outcome: 'dry-run',
       gapsRecorded: 0,
       reason: '3 gaps would be recorded',
     })
-    expect(await written(workspace, day)).toEqual(before)
+    expect(await written(workspace)).toEqual(before)
   })
 
   test.each([
@@ -223,10 +222,10 @@ describe('preconditions', () => {
 
   test('no gap is recorded while the object store refuses writes', async () => {
     const workspace = await publishedTo(day)
-    const before = await written(workspace, day)
+    const before = await written(workspace)
     const full = { ...workspace.objects, prepare: () => Promise.reject(new Error('the store is read-only')) }
     await expect(publishAsOf(workspace, day, {}, { objects: full })).rejects.toThrow('the store is read-only')
-    expect(await written(workspace, day)).toEqual(before)
+    expect(await written(workspace)).toEqual(before)
   })
 
   test('a refused run writes no head that a crash left out, and a settled day does', async () => {

@@ -109,7 +109,6 @@ export function openSampleApp(
     read: async () => archive.contents,
     changeToken: async () => null,
     attempts: async () => [],
-    firstAttemptDay: async () => null,
     takeLease: refuse,
     renewLease: refuse,
     releaseLease: refuse,
@@ -118,7 +117,6 @@ export function openSampleApp(
     append: refuse,
     beginFounding: refuse,
     found: refuse,
-    everyAttempt: async () => [],
     adopt: refuse,
     ping: async () => undefined,
   }

@@ -178,7 +178,7 @@ export async function publishDays(
   for (const day of days) {
     const clock = tickingClock(startOfDay(addDays(day, 1)) + 600_000)
     const { proved } = await workspace.year.read()
-    const missed = missedDays(proved, await workspace.ledger.firstAttemptDay(), day)
+    const missed = missedDays(proved, (await workspace.ledger.attempts())[0]?.asOfDay ?? null, day)
     const { report } = await publish(publishPortsOf(workspace, { clock }), { recordGaps: missed.length })
     if (report.outcome !== 'published') throw new Error(`${day} was not published: ${report.reason}`)
   }

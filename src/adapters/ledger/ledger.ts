@@ -54,14 +54,9 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
     changeToken: () => Promise.resolve(database.changeToken(fileClock)),
 
     attempts: (asOfDay) =>
-      database.use((client) => selectRows(client, attempts, 'attempt', 'as_of_day = ?', [asOfDay])),
-
-    firstAttemptDay: () =>
-      database.use(async (client) => {
-        const first = 'as_of_day = (SELECT min(as_of_day) FROM attempts)'
-        const [row] = await selectRows(client, attempts, 'attempt', first)
-        return row?.asOfDay ?? null
-      }),
+      database.use((client) =>
+        selectRows(client, attempts, 'as_of_day, attempt', '?1 IS NULL OR as_of_day = ?1', [asOfDay ?? null]),
+      ),
 
     ...leaseOn(database, lease),
 
@@ -101,8 +96,6 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
 
     commitFounding: (beginning, seal, guard) =>
       database.use((client) => writeWithLease(client, guard, commitFounding(beginning, seal))),
-
-    everyAttempt: () => database.use((client) => selectRows(client, attempts, 'as_of_day, attempt')),
 
     adopt: (contents, counted, before, guard) =>
       database.use((client) => writeWithLease(client, guard, adopt(contents, counted, before))),

@@ -97,7 +97,7 @@ function storesWriter(
       // A crash from here on leaves heads without entries: the target serves nothing.
       const heads = await copyHeads(sourceHeads, target.objects)
       // Without the attempts, a day could get a fourth one.
-      const attempts = await source.ledger.everyAttempt()
+      const attempts = await source.ledger.attempts()
       // The commit point: all rows or none.
       const refusal = await target.ledger.adopt(contents, attempts, before, { token, now: clock() })
       if (refusal === 'lease-lost') throw leaseLost()

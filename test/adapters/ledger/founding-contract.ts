@@ -197,17 +197,17 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       const { ledger, held } = await leased()
       expect(await ledger.adopt(founded, ATTEMPTS.slice(0, 1), EMPTY, held)).toBeNull()
       expect(await ledger.read()).toEqual(founded)
-      expect(await ledger.everyAttempt()).toEqual(ATTEMPTS.slice(0, 1))
+      expect(await ledger.attempts()).toEqual(ATTEMPTS.slice(0, 1))
       expect(await ledger.adopt(longer, ATTEMPTS, founded, held)).toBeNull()
       expect(await ledger.read()).toEqual(longer)
-      expect(await ledger.everyAttempt()).toEqual(ATTEMPTS)
+      expect(await ledger.attempts()).toEqual(ATTEMPTS)
     })
 
     test('an adoption leaves an existing attempt unchanged', async () => {
       const { ledger, held } = await leased()
       expect(await ledger.countAttempt('2026-01-05', 1, NOW, held.token)).toBe(true)
       expect(await ledger.adopt(founded, ATTEMPTS, EMPTY, held)).toBeNull()
-      const [first, ...others] = await ledger.everyAttempt()
+      const [first, ...others] = await ledger.attempts()
       expect(first).toEqual({
         asOfDay: '2026-01-05',
         attempt: 1,
@@ -223,7 +223,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       for (const guard of [ended, { ...held, token: 'nobody' }]) {
         expect(await ledger.adopt(founded, ATTEMPTS, EMPTY, guard)).toBe('lease-lost')
         expect(await ledger.read()).toEqual(EMPTY)
-        expect(await ledger.everyAttempt()).toEqual([])
+        expect(await ledger.attempts()).toEqual([])
       }
     })
 
@@ -232,7 +232,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       await ledger.adopt(founded, [], EMPTY, held)
       expect(await ledger.adopt(longer, ATTEMPTS, EMPTY, held)).toBe('ledger-moved')
       expect(await ledger.read()).toEqual(founded)
-      expect(await ledger.everyAttempt()).toEqual([])
+      expect(await ledger.attempts()).toEqual([])
     })
 
     test('an adoption writes nothing over another chain of the same length', async () => {
@@ -245,7 +245,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(await ledger.adopt(other, ATTEMPTS, EMPTY, held)).toBe('ledger-moved')
       expect(await ledger.adopt({ ...other, legacy: LEGACY }, ATTEMPTS, other, held)).toBe('ledger-moved')
       expect(await ledger.read()).toEqual(founded)
-      expect(await ledger.everyAttempt()).toEqual([])
+      expect(await ledger.attempts()).toEqual([])
     })
 
     test('an adoption writes no row if an entry of the comparison is missing', async () => {

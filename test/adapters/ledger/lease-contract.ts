@@ -125,7 +125,7 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
 
     test('attempts are counted one by one, separately for each day', async () => {
       const { ledger, another } = await open()
-      expect([await ledger.attempts(DAY), await ledger.firstAttemptDay()]).toEqual([[], null])
+      expect([await ledger.attempts(DAY), await ledger.attempts()]).toEqual([[], []])
       const token = await taken(ledger, ONE)
       expect(await ledger.countAttempt(DAY, 1, NOW, token)).toBe(true)
       expect(await ledger.countAttempt('2026-03-02', 1, NOW + 1, token)).toBe(true)
@@ -136,7 +136,7 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
         { asOfDay: DAY, attempt: 2, startedAt: NOW + 2, failedAt: null, reason: null },
       ])
       expect(await other.attempts('2026-03-02')).toHaveLength(1)
-      expect(await other.firstAttemptDay()).toBe(DAY)
+      expect(await other.attempts()).toHaveLength(3)
     })
 
     test('at most three attempts a day are counted', async () => {
@@ -194,12 +194,13 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
       ])
     })
 
-    test('the earliest day is known, in any order of counting', async () => {
+    test('all attempts are read by day, in any order of counting', async () => {
       const { ledger } = await open()
       const token = await taken(ledger, ONE)
       for (const day of ['2026-03-03', '2025-12-31', '2026-01-01'])
         await ledger.countAttempt(day, 1, NOW, token)
-      expect(await ledger.firstAttemptDay()).toBe('2025-12-31')
+      const days = (await ledger.attempts()).map(({ asOfDay }) => asOfDay)
+      expect(days).toEqual(['2025-12-31', '2026-01-01', '2026-03-03'])
     })
   })
 }

@@ -51,8 +51,7 @@ describe('a byte that is not UTF-8', () => {
     const ledger = libsqlLedger(store)
     const questions = {
       read: () => ledger.read(),
-      attempts: () => ledger.attempts('2026-03-01'),
-      firstAttemptDay: () => ledger.firstAttemptDay(),
+      attempts: () => ledger.attempts(),
       takeLease: () => ledger.takeLease({ name: 'x', process: null }, 1, 1, () => false),
     }
     const code = await questions[question]().then(() => 'answered', (error) => error.code ?? error.message)
@@ -70,7 +69,7 @@ describe('a byte that is not UTF-8', () => {
     ],
     ['in the list of migrations', 'read', `UPDATE migrations_ledger SET hash = ${TEXT}`],
     ['in the reason of an attempt', 'attempts', `UPDATE attempts SET reason = ${TEXT}`],
-    ['in the day of an attempt', 'firstAttemptDay', `UPDATE attempts SET as_of_day = ${TEXT}`],
+    ['in the day of an attempt', 'attempts', `UPDATE attempts SET as_of_day = ${TEXT}`],
     ['in the holder of the lease', 'takeLease', `UPDATE lease SET holder = ${TEXT}`],
     ['in the process that holds the lease', 'takeLease', `UPDATE lease SET process = ${TEXT}`],
   ])('invalid UTF-8 %s is refused and does not end the process', async (_where, question, sql) => {

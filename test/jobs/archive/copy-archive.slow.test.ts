@@ -100,7 +100,7 @@ describe('a copy of an archive', () => {
     expect(report).toMatchObject({ ...EVERYTHING, head: { seq: 5, leaf: rows[4]?.leaf } })
     expect(report.objects).toMatchObject({ copied: 2, unchanged: 0 })
     expect(await target.ledger.read()).toEqual(await source.ledger.read())
-    expect(await target.ledger.everyAttempt()).toEqual(await source.ledger.everyAttempt())
+    expect(await target.ledger.attempts()).toEqual(await source.ledger.attempts())
     expect(filesOfFolder(target.objectsPath)).toEqual(filesOfFolder(source.objectsPath))
     expect(await findingsIn(target.folder)).toEqual([])
   })
