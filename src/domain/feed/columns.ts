@@ -37,13 +37,21 @@ export function groupBySource(events: readonly FeedEvent[]): Map<string, FeedEve
   return groups
 }
 
+/**
+ * Scores events by midpoint empirical percentiles (docs/ranking.md, rules 4 and 5): `p = (L + E/2) / n`, where `L` events
+ * rank below, `E` rank equal (itself included), of `n`. The lowest come first.
+ */
 export function scoreAmong(events: readonly FeedEvent[], compare: CompareEvents): Scored[] {
-  const percentiles = midpointPercentiles(events, compare)
-  return events.map((event) => ({
-    event,
-    key: saveKey(event.source, event.sourceId),
-    percentile: percentiles.get(event) ?? 0,
-  }))
+  const ascending = [...events].sort(compare)
+  const scored: Scored[] = []
+  for (let [start, end] = [0, 0]; start < ascending.length; start = end) {
+    const first = ascending[start] as FeedEvent
+    while (end < ascending.length && compare(ascending[end] as FeedEvent, first) === 0) end += 1
+    const percentile = (start + (end - start) / 2) / ascending.length
+    for (const event of ascending.slice(start, end))
+      scored.push({ event, key: saveKey(event.source, event.sourceId), percentile })
+  }
+  return scored
 }
 
 /** The order of a column: points descending, comments descending, source id ascending in code-unit order. */
@@ -117,7 +125,7 @@ export function rankLists<T extends Scored>(
   return {
     columns: Object.fromEntries(columns) as Record<NewsSource, T[]>,
     hype: topOf(cohorts.flatMap(scoredOf), orders.hype),
-    popular: takeDistinct(merged, { urlOf: ({ event }) => event.url, titleOf }),
+    popular: takeDistinct(merged, ({ event }) => event.url, titleOf),
     midjourney: topOf(scoredOf('midjourney'), orders.column),
   }
 }
@@ -145,14 +153,15 @@ export function listedEvents<T extends Pick<Scored, 'key'>>(rankings: readonly R
   return [...new Map(listed.map((item) => [item.key, item])).values()]
 }
 
-/** The URL and the title to compare; null while it is unknown, which equals no other. */
-interface Distinction<T> {
-  urlOf: (item: T) => string | null
-  titleOf: (item: T) => string | null
-}
-
-/** Takes items in order, skipping those whose exact URL or exact title was already taken, until a column is full. */
-export function takeDistinct<T>(order: readonly T[], { urlOf, titleOf }: Distinction<T>): T[] {
+/**
+ * Takes items in order, skipping those whose exact URL or exact title was already taken, until a column is full. An
+ * unknown one is null and equals no other.
+ */
+export function takeDistinct<T>(
+  order: readonly T[],
+  urlOf: (item: T) => string | null,
+  titleOf: (item: T) => string | null,
+): T[] {
   const urls = new Set<string>()
   const titles = new Set<string>()
   const taken: T[] = []
@@ -167,29 +176,6 @@ export function takeDistinct<T>(order: readonly T[], { urlOf, titleOf }: Distinc
     taken.push(item)
   }
   return taken
-}
-
-/**
- * Midpoint empirical percentiles (docs/ranking.md, rules 4 and 5): `p = (L + E/2) / n`, where `L` members
- * rank below, `E` rank equal (itself included), of `n`.
- *
- * @param members any order; not changed
- * @param compare below zero when the first ranks lower; zero makes them equal
- * @returns one percentile in (0, 1) for each member
- */
-function midpointPercentiles<T>(members: readonly T[], compare: (a: T, b: T) => number): Map<T, number> {
-  const ascending = [...members].sort(compare)
-  const percentiles = new Map<T, number>()
-  let start = 0
-  while (start < ascending.length) {
-    const first = ascending[start] as T
-    let end = start + 1
-    while (end < ascending.length && compare(ascending[end] as T, first) === 0) end += 1
-    const percentile = (start + (end - start) / 2) / ascending.length
-    for (let index = start; index < end; index += 1) percentiles.set(ascending[index] as T, percentile)
-    start = end
-  }
-  return percentiles
 }
 
 /** An event with the values of its latest signal up to a given day: published, with known points. */

@@ -145,7 +145,11 @@ function matchingItems(feed: LiveFeed, rule: FeedRule): AnyItem[] {
     top: null,
   })
   const items = inOrder([popular, hackerNews, lobsters, lessWrong, hypeReplicate, midjourney])
-  return takeDistinct(items, { urlOf: ({ url }) => url, titleOf: ({ title }) => title })
+  return takeDistinct(
+    items,
+    ({ url }) => url,
+    ({ title }) => title,
+  )
 }
 
 function authorOf({ by, submitter_user, author, username }: AnyItem): string | null {

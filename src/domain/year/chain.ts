@@ -165,12 +165,5 @@ export function timelineOf(entries: readonly LedgerEntry[], legacy: readonly Leg
 
 /** The newest publication at or before `at`: the greatest time, then the versioned ledger, then the greatest seq. */
 export function latestAt(timeline: readonly TimelineItem[], at: Instant): TimelineItem | null {
-  let low = 0
-  let high = timeline.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if ((timeline[middle] as TimelineItem).manifest.publishedAt <= at) low = middle + 1
-    else high = middle
-  }
-  return timeline[low - 1] ?? null
+  return timeline.findLast(({ manifest }) => manifest.publishedAt <= at) ?? null
 }
