@@ -1,14 +1,14 @@
 import { readFileSync, statSync } from 'node:fs'
 import { basename, isAbsolute, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { leafHash, merkleTree, rootAt } from '../../src/domain/year/log/merkle-tree.ts'
+import { inclusionProof, leafHash, merkleTree, rootAt } from '../../src/domain/year/log/merkle-tree.ts'
 import {
   checkpointText,
   formatVerifierKey,
   signNote,
   signerKey,
 } from '../../src/domain/year/log/signed-note.ts'
-import { formatLogProof, proveEntry } from '../../src/domain/year/log/log-proof.ts'
+import { formatLogProof } from '../../src/domain/year/log/log-proof.ts'
 import { tilePath, tilesOfSize } from '../../src/domain/year/log/tiles.ts'
 import { LOG_SEED } from '../domain/year/log-vectors.ts'
 import { listenLocally } from '../support/api-client.ts'
@@ -145,7 +145,8 @@ describe('texts that differ from the canonical form', () => {
   const tree = merkleTree(entries.map(leafHash))
   const text = checkpointText({ origin: key.name, size: 3, root: rootAt(tree, 3) })
   const note = signNote(text, key)
-  const proof = formatLogProof(proveEntry(tree, Buffer.from('c'), 2, 3, note))
+  const hashes = inclusionProof(tree, 2, 3)
+  const proof = formatLogProof({ entry: Buffer.from('c'), index: 2, hashes, checkpoint: note })
   const [signature = ''] = note.trimEnd().split('\n').slice(-1)
 
   test.each([

@@ -12,9 +12,9 @@ import {
   formatLogProof,
   parseProofQuery,
   proofQuerySchema,
-  proveEntry,
 } from '../../domain/year/log/log-proof.ts'
 import type { AsOfProof, LogRefusal } from '../../domain/year/log/log-proof.ts'
+import { inclusionProof } from '../../domain/year/log/merkle-tree.ts'
 import { entriesOf, isTileWithin, parseTilePath, tileBytes } from '../../domain/year/log/tiles.ts'
 import type { Tile } from '../../domain/year/log/tiles.ts'
 import { newestLogFiles, openStoredLog, requireContinued } from '../../domain/year/log/check-log.ts'
@@ -90,7 +90,9 @@ function publishedTile(log: ServedLog, tile: Tile): PublishedBody {
 function proofOf({ rows, tree, checkpoint: { size }, note }: ServedLog, seq: number): string {
   const row = rows[seq - 1]
   if (row === undefined || seq > size) return notFound()
-  return formatLogProof(proveEntry(tree(), entryBytes(row), seq - 1, size, note))
+  const index = seq - 1
+  const hashes = inclusionProof(tree(), index, size)
+  return formatLogProof({ entry: entryBytes(row), index, hashes, checkpoint: note })
 }
 
 /** Returns the proofs of the entries up to the next publication, or of a publication of the legacy ledger. */

@@ -65,9 +65,11 @@ export function timelineStops({ entries, timeline }: ProvedLedger): TimelineStop
   })
 }
 
-/** Returns the publications of a timeline that their own time selects, in order. */
+/** Returns the publications of a timeline that their own time selects, in order: those without a later one of the same time. */
 export function selectableItems(timeline: readonly TimelineItem[]): TimelineItem[] {
-  return timeline.filter((item, index) => !isSuperseded(item, timeline[index + 1]))
+  return timeline.filter(
+    ({ manifest }, index) => timeline[index + 1]?.manifest.publishedAt !== manifest.publishedAt,
+  )
 }
 
 /** The state of the history at a time. A publication's own time always selects that publication. */
@@ -120,11 +122,6 @@ export function lastDayOf(stop: TimelineStop): Day {
 function atOfDueDay(day: Day, now: Instant): string {
   const end = startOfDay(addDays(day, 2)) - 1
   return formatInstant(Math.min(end, now))
-}
-
-/** True for a publication that is never selected, because a later one has the same time. */
-function isSuperseded(item: TimelineItem, next: TimelineItem | undefined): boolean {
-  return next !== undefined && next.manifest.publishedAt === item.manifest.publishedAt
 }
 
 /** Comparison of a list in two Years (docs/page.md). */

@@ -12,8 +12,8 @@ import { formatTime } from '../finding.ts'
 import { historyQuerySchema, pastOr } from '../history/history.ts'
 import { sealOf, parseLeafText, parseLegacyLine } from '../ledger.ts'
 import type { LedgerRow, LegacyRow, Manifest } from '../ledger.ts'
-import { HASH_BYTES, inclusionProof, leafHash, rootOfInclusion } from './merkle-tree.ts'
-import type { Hash, MerkleTree } from './merkle-tree.ts'
+import { HASH_BYTES, leafHash, rootOfInclusion } from './merkle-tree.ts'
+import type { Hash } from './merkle-tree.ts'
 import { openCheckpoint, parseDecimal, parseNote, readCheckpoint } from './signed-note.ts'
 import type { OpenedCheckpoint, VerifierKey, Checkpoint } from './signed-note.ts'
 
@@ -48,25 +48,6 @@ export function parseLogProof(text: string): LogProof | null {
   return hashes.length === hashLines.length && parseNote(checkpoint) !== null
     ? { entry, index, hashes, checkpoint }
     : null
-}
-
-/**
- * Creates the proof of an entry in the tree of a checkpoint.
- *
- * @param entry bytes of the entry
- * @param index index of the entry, from 0
- * @param size number of entries of the checkpoint
- * @param checkpoint signed checkpoint
- * @throws RangeError if that tree has no such entry
- */
-export function proveEntry(
-  tree: MerkleTree,
-  entry: Uint8Array,
-  index: number,
-  size: number,
-  checkpoint: string,
-): LogProof {
-  return { entry, index, hashes: inclusionProof(tree, index, size), checkpoint }
 }
 
 /**

@@ -8,12 +8,12 @@ import { entryBytes, ledgerTree } from '../../../../src/domain/year/log/log-hist
 import {
   formatLogProof,
   parseLogProof,
-  proveEntry,
   verifyLogProof,
   verifyPublication,
 } from '../../../../src/domain/year/log/log-proof.ts'
 import type { LogProof, Statement } from '../../../../src/domain/year/log/log-proof.ts'
-import { leafHash, merkleTree, rootAt } from '../../../../src/domain/year/log/merkle-tree.ts'
+import { inclusionProof, leafHash, merkleTree, rootAt } from '../../../../src/domain/year/log/merkle-tree.ts'
+import type { MerkleTree } from '../../../../src/domain/year/log/merkle-tree.ts'
 import {
   checkpointText,
   parseVerifierKey,
@@ -32,6 +32,14 @@ import {
 } from '../log-vectors.ts'
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+const proveEntry = (
+  tree: MerkleTree,
+  entry: Uint8Array,
+  index: number,
+  size: number,
+  checkpoint: string,
+): LogProof => ({ entry, index, hashes: inclusionProof(tree, index, size), checkpoint })
 
 function parsedProof(text: string): LogProof {
   const proof = parseLogProof(text)
