@@ -74,15 +74,16 @@ const REPLACEMENTS: Readonly<Record<string, (text: string, at: number, before: s
 }
 
 /**
- * Turns an image into a link: by removing the `!` at the start of a line or a label, elsewhere by a space behind it, since
- * it may be punctuation or a negation. An image without text gets the text `image`.
+ * Turns an image into a link by removing the `!`, or by a space behind it if it may be punctuation or the negation of a
+ * list; an image without text gets the text `image`.
  */
 function exclamation(text: string, at: number, before: string): Replacement {
   const [, bracket, next] = text.slice(at, at + 3)
   if (bracket === undefined) return undecided('!')
   if (bracket !== '[') return unchanged('!')
   const link = next === ']' ? '[image' : '['
-  const replacement = { text: /[^\n[]/.test(before) ? `! ${link}` : link, length: 2 }
+  const isOther = /[^\s[]/.test(before) || /["'\d[{]/.test(next ?? '')
+  const replacement = { text: isOther ? `! ${link}` : link, length: 2 }
   return next === undefined ? { ...replacement, isOpen: true } : replacement
 }
 

@@ -70,7 +70,7 @@ describe('plain answers', () => {
     expect(filter.push(' [a')).toBe(' [a')
     expect(filter.push('](h')).toBe('')
     expect(filter.push('ttps://x.org')).toBe('](https://x.org')
-    expect(filter.push(') ![b](')).toBe(') ! [b')
+    expect(filter.push(') ![b](')).toBe(') [b')
   })
 })
 
@@ -80,7 +80,8 @@ test.each([
   ['![](https://example.org/p?q=1)', '[image](https://example.org/p?q=1)'],
   ['!![](https://example.org/p)', '!! [image](https://example.org/p)'],
   ['Great![a](https://e.org) \\![a](https://e.org)', 'Great! [a](https://e.org) \\! [a](https://e.org)'],
-  ['vec![1, 2] if (![1].includes(x) && ![y][0])', 'vec! [1, 2] if (! [1].includes(x) && ! [y][0])'],
+  ['See ![a cat](https://e.org/i.png)', 'See [a cat](https://e.org/i.png)'],
+  ['vec![1, 2]; if (![x].y && !["a"].b && ![1].c)', 'vec! [1, 2]; if (! [x].y && ! ["a"].b && ! [1].c)'],
   ['[![a](https://e.org/i.png)](https://e.org)', '[[a](https://e.org/i.png)](https://e.org)'],
   ['![x][ref]\n\n[ref]: https://evil.example/p?q=', '[x][ref]\n\n[ref] : https://evil.example/p?q='],
   ['!\u200b[a](https://example.org/p)', '[a](https://example.org/p)'],
