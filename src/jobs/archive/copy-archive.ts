@@ -66,7 +66,7 @@ export async function copyArchive(ports: CopyPorts, signal: AbortSignal): Promis
   // A crash from here on: the lease expires.
   return withPublisherLease(lease, async (token) => {
     const before = await target.ledger.read()
-    const archive = await readSource(source, signal)
+    const archive = await readSource(source)
     const reader = {
       timeline: archive.timeline,
       publication: async (manifest: Manifest) =>
@@ -140,10 +140,10 @@ interface SourceArchive {
 }
 
 /** Reads and proves the archive to copy: the target is append-only, so that damage must not reach it. */
-async function readSource({ year, auditors }: ArchiveStores, signal: AbortSignal): Promise<SourceArchive> {
+async function readSource({ year, auditors }: ArchiveStores): Promise<SourceArchive> {
   const { contents, proved } = await year.read()
   // A running publisher may have added heads; the next copy includes them.
-  const heads = (await readHeads(auditors.objects, signal)).filter(({ seq }) => seq <= contents.rows.length)
+  const heads = (await readHeads(auditors.objects)).filter(({ seq }) => seq <= contents.rows.length)
   if (proved.unfinished) throw new Refusal('usage', 'an import into the archive to copy is not finished')
   if (contents.rows.length === 0) throw emptyArchive()
   const [finding] = auditLedger(contents, heads, null).findings

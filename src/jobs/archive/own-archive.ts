@@ -29,7 +29,10 @@ export interface OwnArchiveOptions {
   lastSigned?: Checkpoint | null
 }
 
-/** Heads and files of the log that are read at a time. */
+/**
+ * Heads and files of the log that are read at a time. An interrupted audit reads all of them: without them it has no
+ * results to report.
+ */
 const FILES_CONCURRENCY = 16
 
 /** Most reads of the heads while a publisher adds new ones. */
@@ -46,7 +49,7 @@ export function ownArchive(stores: AuditedStores, options: OwnArchiveOptions): A
   const { payloads, lastSigned = null } = options
   return {
     isOwn: true,
-    async read(report, { signal }) {
+    async read(report) {
       const unlessDamaged = async <T>(
         code: FindingCode,
         path: string,
@@ -67,13 +70,13 @@ export function ownArchive(stores: AuditedStores, options: OwnArchiveOptions): A
       ])
       // The files are read before the ledger, so that a sound ledger continues every note.
       const files = await unlessDamaged('note_invalid', 'tlog/year', () => objects.logFiles.list())
-      const logFiles = await concurrently(files ?? [], FILES_CONCURRENCY, signal, (file) =>
+      const logFiles = await concurrently(files ?? [], FILES_CONCURRENCY, null, (file) =>
         unlessDamaged('note_invalid', logFilePath(file), async () => ({
           file,
           bytes: await objects.logFiles.get(file),
         })),
       )
-      const read = await unlessDamaged('row_tampered', 'ledger', () => readLedger(stores, options, signal))
+      const read = await unlessDamaged('row_tampered', 'ledger', () => readLedger(stores, options))
       const ledger = read?.audit ?? NOTHING_READ
       report(ledger.findings)
       // The tree needs every entry.
@@ -111,26 +114,22 @@ function isDamaged(error: unknown): boolean {
 async function readLedger(
   { ledger, objects }: AuditedStores,
   { expectedHead }: Pick<OwnArchiveOptions, 'expectedHead'>,
-  signal: AbortSignal,
 ): Promise<{ contents: AuditedContents; audit: LedgerAudit }> {
-  let heads = await readHeads(objects, signal)
+  let heads = await readHeads(objects)
   for (let reading = 1; ; reading += 1) {
     const contents = (await ledger.read()) ?? NO_LEDGER
     const audit = auditLedger(contents, heads, expectedHead)
     if (audit.findings.length === 0 || reading === READINGS_MAX) return { contents, audit }
-    const again = await readHeads(objects, signal)
+    const again = await readHeads(objects)
     if (again.at(-1)?.seq === heads.at(-1)?.seq) return { contents, audit }
     heads = again
   }
 }
 
 /** Reads every head, ascending. */
-export async function readHeads(
-  objects: Pick<ObjectsAuditor, 'keys' | 'headFile'>,
-  signal: AbortSignal,
-): Promise<AuditedHead[]> {
+export async function readHeads(objects: Pick<ObjectsAuditor, 'keys' | 'headFile'>): Promise<AuditedHead[]> {
   const keys = await objects.keys('heads')
-  const heads = await concurrently(keys, FILES_CONCURRENCY, signal, async (path): Promise<AuditedHead> => {
+  const heads = await concurrently(keys, FILES_CONCURRENCY, null, async (path): Promise<AuditedHead> => {
     const seq = Number(/^heads\/([1-9]\d{0,14})$/.exec(path)?.[1] ?? 0)
     if (seq === 0) return { path, seq, head: null }
     const read = await objects.headFile(path)
