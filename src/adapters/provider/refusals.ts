@@ -81,9 +81,6 @@ const ALIASES: Readonly<Record<string, string>> = { stream_options: 'stream_opti
 /** The status of an error in a stream. */
 const INVALID_STATUS = /"(?:code|status|status_code)":"?(?:400|422)\b/
 
-/** Errors about an account and its limits, whose sentences also have words about parts of a request. */
-const IS_ABOUT_LIMITS = /^http_(?:401|402|429)$/
-
 /** True if the provider found the request invalid, so that any part of it may be the cause. */
 export function isInvalidRequest(
   failed: Pick<FailedRound, 'code' | 'refusal'>,
@@ -103,7 +100,7 @@ export function refusedPart(
   form: RequestForm,
   body: RequestBody,
 ): string | null {
-  if (failed.refusal === null || IS_ABOUT_LIMITS.test(failed.code)) return null
+  if (failed.refusal === null) return null
   const error = errorText(failed.refusal)
   const isInvalid = isInvalidRequest(failed)
   const names = (part: string): boolean => {
