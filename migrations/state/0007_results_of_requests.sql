@@ -3,6 +3,4 @@ DROP TABLE evaluation_scores;
 --> statement-breakpoint
 DROP TABLE evaluation_rejections;
 --> statement-breakpoint
-DROP TABLE evaluation_runs;
---> statement-breakpoint
 ALTER TABLE evaluation_attempts DROP COLUMN run;

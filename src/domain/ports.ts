@@ -29,6 +29,7 @@ import type {
   ChatCall,
   ChatOutcome,
   CountedAttempt,
+  EndedRun,
   EndpointRecord,
   ModelAttempt,
   RouterFacts,
@@ -452,12 +453,15 @@ export interface State {
     ): Promise<boolean>
   }
   /**
-   * The requests of `evaluate-models` with their results, and the lease that allows one run at a time. Everything is
-   * durable on return, and kept for the newest {@link EVALUATIONS_KEPT_DAYS} days with requests.
+   * The runs of `evaluate-models`, their requests with the results, and the lease that allows one run at a time.
+   * Everything is durable on return, and kept for the newest {@link EVALUATIONS_KEPT_DAYS} days with any.
    */
   evaluations: LeaseKeeper & {
     /** Ends the open attempts of earlier runs as abandoned and deletes old records; returns the number of attempts. */
     sweep(now: Instant): Promise<number>
+    recordRun(run: EndedRun): Promise<void>
+    /** The lowest rate of the runs that started between two instants, both included; null without one. */
+    lowestRateBetween(since: Instant, until: Instant): Promise<number | null>
     /** Records a request before it is sent. */
     countAttempt(attempt: AttemptStart, guard: AttemptGuard): Promise<CountedAttempt>
     /** Records the end of an attempt; a later call replaces it. */

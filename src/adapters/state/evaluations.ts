@@ -10,10 +10,10 @@ import { storageDamaged } from '../../domain/refusal.ts'
 import { dayOf } from '../../domain/time.ts'
 import type { Database } from '../sqlite/database.ts'
 import { leaseOn } from '../sqlite/lease.ts'
-import { asJsonRows, selectJsonRows, selectRows, upsert } from '../sqlite/rows.ts'
+import { asJsonRows, insertAll, selectJsonRows, selectRows, upsert } from '../sqlite/rows.ts'
 import { SHARES } from '../../domain/agent/admission.ts'
 import { requestsSentBy } from './admission.ts'
-import { evaluationAttempts, evaluationEndpoints, evaluationLease } from './schema.ts'
+import { evaluationAttempts, evaluationEndpoints, evaluationLease, evaluationRuns } from './schema.ts'
 
 /** The day's requests of the evaluation and the chat together; the day is parameter 1. */
 const COUNTED_OF_DAY = `
@@ -47,7 +47,7 @@ const COUNT_CHAT_REQUEST = `
     WHERE ${requestsSentBy('address', 'requester')} >= ?6 OR ${requestsSentBy('network', 'requester')} >= ${SHARES.network} * ?6)
   RETURNING id`
 
-/** Creates the store of the requests of the evaluation on libSQL. */
+/** Creates the store of the runs of the evaluation and their requests on libSQL. */
 export function libsqlEvaluations(database: Database): State['evaluations'] {
   const write = (...statements: InStatement[]): Promise<ResultSet[]> =>
     database.use((client) => client.batch(statements, 'write'))
@@ -59,9 +59,19 @@ export function libsqlEvaluations(database: Database): State['evaluations'] {
         { sql: ABANDON_ATTEMPTS, args: [now] },
         deleteOldDays('evaluation_attempts'),
         deleteOldDays('chat_router_requests'),
+        deleteOldDays('evaluation_runs'),
       )
       return ended?.rowsAffected ?? 0
     },
+
+    recordRun: async (run) => void (await write(insertAll(evaluationRuns, [run]))),
+
+    lowestRateBetween: (since, until) =>
+      database.use(async (client) => {
+        const known = 'started_at BETWEEN ? AND ? AND starts_a_minute IS NOT NULL'
+        const [lowest] = await selectRows(client, evaluationRuns, 'starts_a_minute', known, [since, until])
+        return lowest?.startsAMinute ?? null
+      }),
 
     countAttempt: ({ model, kind, sentAt }, { token, maxCountedBefore }) =>
       database.use((client) =>

@@ -3,6 +3,18 @@ import { leaseTable } from '../sqlite/lease.ts'
 
 /** Tables of the state database that are read as whole rows; migrations/state describes all tables and columns. */
 
+export const evaluationRuns = sqliteTable('evaluation_runs', {
+  id: integer('id').primaryKey({ autoIncrement: true }),
+  day: text('day').notNull(),
+  refreshMode: text('refresh_mode').notNull(),
+  startedAt: integer('started_at').notNull(),
+  endedAt: integer('ended_at'),
+  outcome: text('outcome'),
+  rankingVersion: text('ranking_version'),
+  startsAMinute: integer('starts_a_minute'),
+  reason: text('reason'),
+})
+
 export const evaluationAttempts = sqliteTable('evaluation_attempts', {
   id: integer('id').primaryKey({ autoIncrement: true }),
   model: text('model').notNull(),

@@ -2,7 +2,7 @@ import { DAY_MS, dayOf, formatInstant, startOfDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import type { LiteKind, LitePrompt, ModelResponse, TaskResult } from './lite/suite.ts'
 import { publishedText } from './schema.ts'
-import type { RankedModel } from './schema.ts'
+import type { RankedModel, StoredRun } from './schema.ts'
 
 /** Traits of a response class (docs/model-errors.md). */
 interface ClassTraits {
@@ -180,6 +180,19 @@ export function toolUseOf(evaluation: LiteEvaluation | null): RankedModel['toolU
 }
 
 export type RunOutcome = 'complete' | 'partial' | 'unchanged' | 'failed'
+
+/** The record of a run that ended. */
+export interface EndedRun {
+  day: Day
+  refreshMode: StoredRun['refreshMode']
+  startedAt: Instant
+  endedAt: Instant
+  outcome: RunOutcome
+  rankingVersion: string | null
+  /** Requests a minute after the account's minute limit was met; null when it was not met. */
+  startsAMinute: number | null
+  reason: string | null
+}
 
 /** The record of a request to a model before it is sent. */
 export interface AttemptStart {

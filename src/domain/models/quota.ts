@@ -147,6 +147,8 @@ export interface NextStart {
 export interface CallQueueOptions {
   plan: Pick<CallPlan, 'calls' | 'budget'>
   requestsLeft: ReadonlyMap<string, number>
+  /** The lowest rate that runs of the last day learned; null without one. */
+  learnedRate: number | null
   monotonic: () => number
 }
 
@@ -155,13 +157,16 @@ export class CallQueue {
   readonly #budget: number
   readonly #requestsLeft: Map<string, number>
   #waiting: QueuedCall[]
-  #startsPerMinute = STARTS_PER_MINUTE
+  #startsPerMinute: number
   #notBefore = 0
   /** Number of times in a row that the account's limit was met. */
   #timesLimited = 0
   sent = 0
+  /** Calls a minute after a limit in this run; null without one. */
+  learnedRate: number | null = null
 
-  constructor({ plan, requestsLeft: leftOfModels, monotonic }: CallQueueOptions) {
+  constructor({ plan, requestsLeft: leftOfModels, learnedRate, monotonic }: CallQueueOptions) {
+    this.#startsPerMinute = Math.min(STARTS_PER_MINUTE, learnedRate ?? STARTS_PER_MINUTE)
     this.#monotonic = monotonic
     this.#budget = plan.budget
     this.#requestsLeft = new Map(leftOfModels)
@@ -240,6 +245,7 @@ export class CallQueue {
     const rate = this.#startsPerMinute
     const below = limit === null || limit < 1 ? rate - 2 : Math.min(rate, limit - 2)
     this.#startsPerMinute = Math.max(1, below)
+    this.learnedRate = this.#startsPerMinute
   }
 
   /**

@@ -6,6 +6,7 @@ import { unservedLeaders } from '../../domain/models/ranking.ts'
 import { nextRankingVersion, recommend, hasSameContent } from '../../domain/models/recommend.ts'
 import type { StoredRun } from '../../domain/models/schema.ts'
 import { sealRun } from '../../domain/models/stored-run.ts'
+import { messageOf } from '../../domain/refusal.ts'
 import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { withLease } from '../lease.ts'
@@ -38,7 +39,11 @@ export interface EvaluateResult {
   blame: 'settings' | 'service' | null
   /** The step from the previous recommendation to the one that this run stored; null without both. */
   step: RunStep | null
+  learnedRate: Measurements['learnedRate']
 }
+
+/** What the record of a run says of its end. */
+type RecordedEnd = Pick<EvaluationReport, 'outcome' | 'refreshMode' | 'rankingVersion' | 'reason'>
 
 /**
  * Evaluates the free models within the quota of a free account, and stores the recommendation (docs/free-models.md).
@@ -57,11 +62,31 @@ export async function evaluateModels(
     // Ends the open request of a run that was killed. A crash: the next run repeats it.
     const abandoned = await evaluations.sweep(clock())
     if (abandoned > 0) onNote('the last evaluation was interrupted; its requests are counted')
+    const startedAt = clock()
+    const record = ({ outcome, refreshMode, rankingVersion, reason }: RecordedEnd, rate: number | null) =>
+      evaluations.recordRun({
+        day: dayOf(startedAt),
+        refreshMode,
+        startedAt,
+        endedAt: clock(),
+        outcome,
+        rankingVersion,
+        startsAMinute: rate,
+        reason,
+      })
     try {
-      return await evaluate(ports, options, token)
+      const result = await evaluate(ports, options, token)
+      // A crash before it: the recommendation is stored, and its run is not recorded.
+      await record(result.report, result.learnedRate)
+      return result
     } catch (error) {
+      const reason = options.signal.aborted ? 'interrupted' : messageOf(error)
+      const end = { outcome: 'failed' as const, refreshMode: options.mode, rankingVersion: null, reason }
       // If the store itself fails, the next run ends the open request.
-      await evaluations.sweep(clock()).catch(() => undefined)
+      await evaluations
+        .sweep(clock())
+        .then(() => record(end, null))
+        .catch(() => undefined)
       throw error
     }
   })
@@ -212,7 +237,8 @@ function failure(
     ranked: 0,
     reason: `${reason}; the stored recommendation is kept`,
   }
-  return { report: reportOf(run, end, run.rejections, monotonic()), blame, step: null }
+  const { learnedRate } = run.measured
+  return { report: reportOf(run, end, run.rejections, monotonic()), blame, step: null, learnedRate }
 }
 
 function stoppedEarly(ports: EvaluatePorts, run: EvaluationRun, stop: EarlyEnd): EvaluateResult {
@@ -238,5 +264,6 @@ function success(
     ranked: models.length,
     reason: skippedWork(run)[0]?.reason ?? null,
   }
-  return { report: reportOf(run, end, rejections, monotonic()), blame: null, step: null }
+  const { learnedRate } = run.measured
+  return { report: reportOf(run, end, rejections, monotonic()), blame: null, step: null, learnedRate }
 }

@@ -79,6 +79,8 @@ interface RunPlan extends CallPlan {
 /** The results of a run's requests. */
 export interface Measurements {
   requests: number
+  /** Requests a minute after the account's limit was met in this run; null when it was not met. */
+  learnedRate: number | null
   stop: EarlyEnd | null
   limits: { account: boolean; model: boolean; resetAt: Instant | null }
   /** Models with a planned prompt that was not sent, or that the account's limits blocked. */
@@ -140,6 +142,7 @@ function newRun(
 export function nothingMeasured(): Measurements {
   return {
     requests: 0,
+    learnedRate: null,
     stop: null,
     limits: { account: false, model: false, resetAt: null },
     unfinished: new Set(),

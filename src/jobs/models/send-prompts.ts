@@ -19,7 +19,7 @@ import { responseFollowsFormat, isCutShort } from '../../domain/models/lite/text
 import { unansweredTasks } from '../../domain/models/lite/suite.ts'
 import type { LiteKind, LiteSuite } from '../../domain/models/lite/suite.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
+import { DAY_MS, addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import type { LeaseRefusal } from '../lease.ts'
 import { nothingMeasured } from './evaluation-run.ts'
@@ -63,7 +63,7 @@ export async function sendPrompts(
   token: string,
   signal: AbortSignal,
 ): Promise<Measurements> {
-  const session = openSession(ports, run, token, signal)
+  const session = await openSession(ports, run, token, signal)
   const { queue, measured, done } = session
   while (measured.stop === null) {
     const now = ports.clock()
@@ -78,19 +78,21 @@ export async function sendPrompts(
     else await send(session, next.call, now)
   }
   const unasked = run.plan.calls.filter((call) => !done.has(promptKey(call)))
-  return { ...measured, unfinished: new Set(unasked.map(({ model }) => model)), requests: queue.sent }
+  const unfinished = new Set(unasked.map(({ model }) => model))
+  return { ...measured, unfinished, requests: queue.sent, learnedRate: queue.learnedRate }
 }
 
-function openSession(
+async function openSession(
   ports: EvaluatePorts,
   run: EvaluationRun,
   token: string,
   signal: AbortSignal,
-): PromptSession {
+): Promise<PromptSession> {
   const requestsLeft = new Map(
     [...run.history.models].map(([id, { sentToday }]) => [id, requestsLeftOfModel(run.mode, sentToday)]),
   )
-  const queue = new CallQueue({ plan: run.plan, requestsLeft, monotonic: ports.monotonic })
+  const learnedRate = await ports.evaluations.lowestRateBetween(run.startedAt - DAY_MS, run.startedAt)
+  const queue = new CallQueue({ plan: run.plan, requestsLeft, learnedRate, monotonic: ports.monotonic })
   const suite = ports.makeSuite(run.day)
   const measured = nothingMeasured()
   return { ports, run, token, signal, suite, queue, measured, done: new Set(), ambiguous: [] }

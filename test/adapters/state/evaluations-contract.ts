@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { EVALUATIONS_KEPT_DAYS } from '../../../src/domain/models/evaluation.ts'
-import type { AttemptEnd, AttemptGuard, CountedAttempt } from '../../../src/domain/models/evaluation.ts'
+import type {
+  AttemptEnd,
+  AttemptGuard,
+  CountedAttempt,
+  EndedRun,
+} from '../../../src/domain/models/evaluation.ts'
 import { RESERVED_REQUESTS } from '../../../src/domain/models/quota.ts'
 import type { TaskResult } from '../../../src/domain/models/lite/suite.ts'
 import type { State } from '../../../src/domain/ports.ts'
@@ -28,6 +33,17 @@ const ANSWERED: AttemptEnd = {
   latencyMs: 900,
   asAsked: false,
   tasks: [task(40)],
+}
+
+const RUN: EndedRun = {
+  day: DAY,
+  refreshMode: 'fullEval',
+  startedAt: NOW,
+  endedAt: NOW + 1_000,
+  outcome: 'complete',
+  rankingVersion: `${DAY}.v1`,
+  startsAMinute: null,
+  reason: null,
 }
 
 async function leased(evaluations: State['evaluations'], now = NOW): Promise<string> {
@@ -65,6 +81,16 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
         { id, ...attempt, day: DAY, end: ANSWERED },
       ])
       expect(await evaluations.attemptsSince(NOW + 1)).toEqual([])
+    })
+
+    test('the rate that runs learned is returned', async () => {
+      const { evaluations, another } = await open()
+      for (const [index, startsAMinute] of [null, 14, 17].entries())
+        await evaluations.recordRun({ ...RUN, startedAt: NOW + index, startsAMinute })
+      expect(await another().evaluations.lowestRateBetween(NOW, NOW + 2)).toBe(14)
+      expect(await evaluations.lowestRateBetween(NOW + 2, NOW + 2)).toBe(17)
+      expect(await evaluations.lowestRateBetween(NOW - 1, NOW)).toBeNull()
+      expect(await evaluations.lowestRateBetween(NOW + 3, NOW + 4)).toBeNull()
     })
 
     test('the later end of an attempt counts', async () => {

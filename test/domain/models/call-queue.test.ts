@@ -19,6 +19,7 @@ function timed(models: readonly string[], options: Partial<CallQueueOptions> = {
   const queue = new CallQueue({
     plan: { calls: models.map((model) => ({ model, kind: 'tool' })), budget: 40 },
     requestsLeft: new Map(models.map((model) => [model, 3])),
+    learnedRate: null,
     monotonic: () => time.now,
     ...options,
   })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { EndedRun } from '../../../src/domain/models/evaluation.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
 import type { RouterSimulator } from '../../support/router-simulator.ts'
 import { scriptedModels } from '../../support/router-simulator.ts'
@@ -108,8 +109,16 @@ describe('a full evaluation', () => {
     expect(report).toMatchObject({ outcome: 'complete', rateLimit: { kind: 'account' } })
     expect(report.evaluated).toBeGreaterThanOrEqual(11)
     kept(bench.service)
+    expect(await bench.ports.evaluations.lowestRateBetween(START, START)).toBe(6)
     const refused = bench.service.chats.length - 24
     expect(refused).toBeLessThanOrEqual(4)
+    bench.time.now += 3_600_000
+    const again = await bench.withService({
+      models: scriptedModels(13, ['gum', 'holly', 'ivy']),
+      perMinute: 8,
+    })
+    expect((await again.run()).report.rateLimit).toBeNull()
+    expect(again.service.chats.length).toBeGreaterThan(0)
   })
 
   test.each([
@@ -264,6 +273,27 @@ describe('the modes without prompts', () => {
     expect(await bench.stored()).toMatchObject(modes)
     if (key === null) expect((await bench.stored())?.notes.join(' ')).toContain('No key')
   })
+})
+
+test('each run is recorded with its end, also when it fails', async () => {
+  const bench = await openBench({ models: MODELS.slice(0, 1) })
+  const { evaluations } = bench.ports
+  const runs: EndedRun[] = []
+  const record = evaluations.recordRun
+  evaluations.recordRun = (run) => {
+    runs.push(run)
+    return record(run)
+  }
+  await bench.run()
+  const stopping = AbortSignal.abort(new Error('cut'))
+  await expect(bench.run({ mode: 'forceEval', signal: stopping })).rejects.toThrow('cut')
+  const run = { day: DAY, startedAt: START, startsAMinute: null }
+  const complete = { outcome: 'complete', refreshMode: 'fullEval', rankingVersion: `${DAY}.v1`, reason: null }
+  const failed = { outcome: 'failed', refreshMode: 'forceEval', rankingVersion: null, reason: 'interrupted' }
+  expect(runs).toMatchObject([
+    { ...run, ...complete },
+    { ...run, ...failed, startedAt: expect.any(Number) as number },
+  ])
 })
 
 test("an attempt that cannot be settled, the last of a model's, leaves no result of its prompt", async () => {
