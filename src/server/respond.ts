@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { H3Event } from 'h3'
+import { gzipSync } from 'node:zlib'
 import { FastResponse } from 'srvx'
 import { sha256Hex, sha256HexToBase64 } from '../domain/digest.ts'
+import { once } from '../domain/once.ts'
 
 /** Methods whose requests may carry an unread body; such a connection is closed after the response. */
 const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
@@ -242,6 +244,11 @@ export interface Compressible {
   gzip: () => Buffer
   /** Digest of the body; null if the response must never be a 304. */
   digest: string | null
+}
+
+/** A file as it is served: read once, and compressed at its first compressed response. */
+export function compressible(body: Buffer): Compressible & { digest: string } {
+  return { body, gzip: once(() => gzipSync(body)), digest: sha256Hex(body) }
 }
 
 /**

@@ -171,7 +171,7 @@ test('a refusal names the seconds after which the caller has a place, by the tim
       now += 500
       await nextTurn()
     })
-  const waiting = ['a', 'b', 'c'].flatMap((name) => Array.from({ length: 34 }, () => queue.run(name, idle)))
+  const waiting = ['b', 'c', 'a'].flatMap((name) => Array.from({ length: 34 }, () => queue.run(name, idle)))
   for (const each of waiting) each.catch(() => undefined)
   await nextTurn()
   await nextTurn()

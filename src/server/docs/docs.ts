@@ -7,7 +7,7 @@ import type { Html } from '../page/html.ts'
 import type { PageContent } from '../page/layout.ts'
 import type { MountPage } from '../page/rendered-pages.ts'
 import { mountSections } from '../page/sections.ts'
-import { JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
+import { JSON_TYPE, compressible, respondCompressed } from '../respond.ts'
 import { indexSections, described, groupsOf, indexPage, withMenu } from './menu.ts'
 import { renderMarkdown, sectionsOf } from './markdown.ts'
 import type { GuideSection } from './markdown.ts'
@@ -115,10 +115,9 @@ export function mountDocs(
   const guides = openGuides()
   const menu = once(() => groupsOf(guides))
   const fileAt = (path: string, contentType: string, content: () => Buffer | string): void => {
-    const headers = { 'access-control-allow-origin': '*' }
-    const cacheControl = 'public, max-age=300'
-    const file = once(() => publishedBody(content(), { contentType, cacheControl, headers }))
-    app.get(path, (event) => respondPublished(event, {}, file()))
+    const headers = { 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' }
+    const file = once(() => compressible(Buffer.from(content())))
+    app.get(path, (event) => respondCompressed(event, 200, headers, file(), { 'content-type': contentType }))
   }
   const pageAt = (path: string, content: () => DocumentContent): void =>
     mountSections(mount, {

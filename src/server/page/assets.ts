@@ -1,12 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { gzipSync } from 'node:zlib'
 import type { H3 } from 'h3'
 import { sha256Hex } from '../../domain/digest.ts'
 import { once } from '../../domain/once.ts'
-import { IMMUTABLE, NO_STORE, respondCompressed, respondJson } from '../respond.ts'
-import type { Compressible } from '../respond.ts'
+import { IMMUTABLE, NO_STORE, compressible, respondCompressed, respondJson } from '../respond.ts'
 
 /** The styles and pictures of the pages, and the scripts that the build makes of `browser`. */
 const FOLDERS = ['assets/page/', 'dist-page/'].map((name) =>
@@ -29,10 +27,8 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 }
 
-/** A served file; it is compressed at its first compressed response. */
-interface Asset extends Compressible {
+interface Asset extends ReturnType<typeof compressible> {
   type: string
-  digest: string
 }
 
 interface Release {
@@ -80,8 +76,7 @@ function readRelease(): Release {
     const type = FILE_TYPES[extname(path)]
     // A build that is under way has a file with another name.
     if (type === undefined) continue
-    const body = readFileSync(path)
-    files.set(basename(path), { type, digest: sha256Hex(body), body, gzip: once(() => gzipSync(body)) })
+    files.set(basename(path), { type, ...compressible(readFileSync(path)) })
   }
   return { id: idOf(files), files }
 }

@@ -58,6 +58,18 @@ test.each(publishedInterfaces(false))(
 )
 
 describe('what language models read', () => {
+  test('its files are compressed for those who accept it, and unchanged ones are 304', async () => {
+    const app = openApp(await openWorkspace())
+    for (const path of ['/llms.txt', '/docs/quick-start.md', '/docs/api/search/openapi.json']) {
+      const get = (headers: Record<string, string>): Promise<Response> =>
+        Promise.resolve(app.request(`http://dash.test${path}`, { headers }))
+      const { headers } = await get({ 'accept-encoding': 'gzip' })
+      expect([headers.get('content-encoding'), headers.get('vary')]).toEqual(['gzip', 'Accept-Encoding'])
+      const etag = headers.get('etag') ?? ''
+      expect((await get({ 'accept-encoding': 'gzip', 'if-none-match': etag })).status).toBe(304)
+    }
+  })
+
   test('llms.txt lists every interface and every guide of the menu, and its links work', async () => {
     const app = openApp(await openWorkspace())
     const response = await app.request('http://dash.test/llms.txt')
