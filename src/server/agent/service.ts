@@ -90,7 +90,7 @@ export async function fromQuotaStore<T>(operation: Promise<T>): Promise<T> {
 /** Time in milliseconds for which the result of a probe is reused. */
 const PROBE_MAX_AGE_MS = 1_000
 
-/** Wraps a quota store so that `ping` writes at most once in {@link PROBE_MAX_AGE_MS}. */
+/** Wraps a quota store so that `ping` writes at most once in {@link PROBE_MAX_AGE_MS}, and after an admission that failed. */
 export function probedLedger(
   ledger: State['chat'],
   now: () => number = () => performance.now(),
@@ -103,7 +103,15 @@ export function probedLedger(
     probe = ledger.ping().finally(() => (until = now() + PROBE_MAX_AGE_MS))
     return probe
   }
-  return { ...ledger, ping }
+  const admit: typeof ledger.admit = async (...args) => {
+    try {
+      return await ledger.admit(...args)
+    } catch (error) {
+      until = -Infinity
+      throw error
+    }
+  }
+  return { ...ledger, ping, admit }
 }
 
 /** Interval of the search for turns whose server has died. */

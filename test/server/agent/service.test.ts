@@ -13,7 +13,8 @@ function brittleStore() {
     store.probes += 1
     return store.slow ?? (store.full ? Promise.reject(new Error('the disk is full')) : Promise.resolve())
   }
-  return { store, ledger: probedLedger({ ping } as State['chat'], () => store.now) }
+  const admit = (): Promise<never> => Promise.reject(new Error('the disk is full'))
+  return { store, ledger: probedLedger({ ping, admit } as unknown as State['chat'], () => store.now) }
 }
 
 const ready = (ledger: State['chat']): Promise<boolean> =>
@@ -33,6 +34,14 @@ test('the quota store is probed with at most one write a second, however often i
   store.now += 1_000
   for (let asked = 0; asked < 1_000; asked += 1) expect(await ready(ledger)).toBe(false)
   expect(store.probes).toBe(3)
+})
+
+test('the quota store is probed again after an admission that failed', async () => {
+  const { store, ledger } = brittleStore()
+  expect(await ready(ledger)).toBe(true)
+  store.full = true
+  await expect(ledger.admit({} as never)).rejects.toThrow('the disk is full')
+  expect(await ready(ledger)).toBe(false)
 })
 
 test('the quota store is not probed again while a probe is pending', async () => {
