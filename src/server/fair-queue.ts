@@ -190,28 +190,29 @@ const STARTED_MAX = 4
 
 /**
  * Returns a function that starts a request when it is its turn: a few of each network in each turn of the event loop, in
- * the order of their arrival.
+ * the order of their arrival. The first ones start at once.
  */
 export function requestTurns(): (address: string, start: () => void) => void {
   const waiting = new Map<string, (() => void)[]>()
-  let isScheduled = false
-  const schedule = (): void => {
-    if (!isScheduled && waiting.size > 0) setImmediate(startSome)
-    isScheduled = waiting.size > 0
+  /** Number of requests of each network that started in this turn; empty before the first. */
+  const started = new Map<string, number>()
+  const begin = (network: string, start: () => void): void => {
+    if (started.size === 0) setImmediate(nextTurn)
+    started.set(network, (started.get(network) ?? 0) + 1)
+    start()
   }
-  const startSome = (): void => {
-    isScheduled = false
-    for (const [network, requests] of waiting) {
+  const nextTurn = (): void => {
+    started.clear()
+    for (const [network, requests] of [...waiting]) {
       if (requests.length <= STARTED_MAX) waiting.delete(network)
-      for (const start of requests.splice(0, STARTED_MAX)) start()
+      for (const start of requests.splice(0, STARTED_MAX)) begin(network, start)
     }
-    schedule()
   }
   return (address, start) => {
     const network = networkOf(address)
     const requests = waiting.get(network)
     if (requests) requests.push(start)
+    else if ((started.get(network) ?? 0) < STARTED_MAX) begin(network, start)
     else waiting.set(network, [start])
-    schedule()
   }
 }

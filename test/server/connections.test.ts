@@ -241,7 +241,7 @@ describe('requests on one connection', () => {
     expect(cuts).toEqual([])
   })
 
-  test('seventeen waiting requests that arrive together close their connection, and none is handled', async () => {
+  test('seventeen waiting requests close their connection, and only the first is handled', async () => {
     let handled = 0
     const counting = new H3().get('/', async (event) => {
       handled += 1
@@ -251,7 +251,7 @@ describe('requests on one connection', () => {
     const { port, cuts } = await running(counting)
     const socket = await sendRequest(port, GET.repeat(61))
     await received(socket)
-    expect(handled).toBe(0)
+    expect(handled).toBe(1)
     expect(cuts).toEqual(['pipelined'])
   })
 })
