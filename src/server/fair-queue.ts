@@ -203,7 +203,7 @@ export function requestTurns(): (address: string, start: () => void) => void {
   }
   const nextTurn = (): void => {
     started.clear()
-    for (const [network, requests] of [...waiting]) {
+    for (const [network, requests] of waiting) {
       if (requests.length <= STARTED_MAX) waiting.delete(network)
       for (const start of requests.splice(0, STARTED_MAX)) begin(network, start)
     }
