@@ -14,7 +14,10 @@ function brittleStore() {
     return store.slow ?? (store.full ? Promise.reject(new Error('the disk is full')) : Promise.resolve())
   }
   const admit = (): Promise<never> => Promise.reject(new Error('the disk is full'))
-  return { store, ledger: probedLedger({ ping, admit } as unknown as State['chat'], () => store.now) }
+  return {
+    store,
+    ledger: probedLedger({ ping, admit } as Partial<State['chat']> as State['chat'], () => store.now),
+  }
 }
 
 const ready = (ledger: State['chat']): Promise<boolean> =>
