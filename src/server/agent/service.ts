@@ -100,7 +100,10 @@ export function probedLedger(
   const ping = (): Promise<void> => {
     if (now() < until) return probe
     until = Infinity
-    probe = ledger.ping().finally(() => (until = now() + PROBE_MAX_AGE_MS))
+    probe = ledger.ping().finally(() => {
+      // An admission that failed meanwhile knows more than this probe.
+      if (until === Infinity) until = now() + PROBE_MAX_AGE_MS
+    })
     return probe
   }
   const admit: typeof ledger.admit = async (...args) => {

@@ -47,6 +47,19 @@ test('the quota store is probed again after an admission that failed', async () 
   expect(await ready(ledger)).toBe(false)
 })
 
+test('a probe that an admission overtook is not reused', async () => {
+  const { store, ledger } = brittleStore()
+  let go: () => void = () => undefined
+  store.slow = new Promise((resolve) => (go = resolve))
+  const first = ready(ledger)
+  await expect(ledger.admit({} as never)).rejects.toThrow('the disk is full')
+  go()
+  expect(await first).toBe(true)
+  store.slow = null
+  store.full = true
+  expect(await ready(ledger)).toBe(false)
+})
+
 test('the quota store is not probed again while a probe is pending', async () => {
   const { store, ledger } = brittleStore()
   let go: () => void = () => undefined
