@@ -13,9 +13,6 @@
 // The program checks that the tiles hash to the signed root, that every entry is in the tree, that every two
 // checkpoints are consistent, and that every proof is valid. It prints a line for each check. The exit code is 1 if a
 // check fails and 2 for a wrong command line.
-//
-// With -flip N it then repeats all checks with one inverted bit, for every Nth bit of all files that it read, and
-// prints each bit that no check depends on.
 package main
 
 import (
@@ -23,7 +20,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -110,8 +106,6 @@ func tilePath(tile tlog.Tile) string {
 type judge struct {
 	origin string
 	keys   note.Verifiers
-	// report prints one line for each check.
-	report func(format string, args ...interface{})
 }
 
 // openCheckpoint verifies a signed checkpoint and returns its tree.
@@ -220,8 +214,8 @@ func (j judge) checkProof(text []byte) (index int64, tree tlog.Tree, err error) 
 	return index, tree, tlog.CheckRecord(proof, tree.N, tree.Hash, index, tlog.RecordHash(entry))
 }
 
-// check runs all checks and returns the first failure.
-func (j judge) check(read reader, files []string, readFile reader) error {
+// check runs all checks, prints a line for each, and returns the first failure.
+func (j judge) check(read reader, files []string) error {
 	text, err := read("checkpoint")
 	if err != nil {
 		return err
@@ -230,7 +224,7 @@ func (j judge) check(read reader, files []string, readFile reader) error {
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
-	j.report("ok checkpoint: %s signed a tree of %d entries", j.origin, tree.N)
+	fmt.Printf("ok checkpoint: %s signed a tree of %d entries\n", j.origin, tree.N)
 	hashes := tlog.TileHashReader(tree, tileReader{read})
 	root, err := tlog.TreeHash(tree.N, hashes)
 	if err != nil {
@@ -239,14 +233,14 @@ func (j judge) check(read reader, files []string, readFile reader) error {
 	if root != tree.Hash {
 		return errors.New("tiles: they do not hash to the signed root")
 	}
-	j.report("ok tiles: they hash to the signed root %s", root)
+	fmt.Printf("ok tiles: they hash to the signed root %s\n", root)
 	if err := checkEntries(tree, read, hashes); err != nil {
 		return fmt.Errorf("entries: %w", err)
 	}
-	j.report("ok entries: all %d are in the tree", tree.N)
+	fmt.Printf("ok entries: all %d are in the tree\n", tree.N)
 	trees := []tlog.Tree{tree}
 	for _, file := range files {
-		text, err := readFile(file)
+		text, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}
@@ -254,7 +248,7 @@ func (j judge) check(read reader, files []string, readFile reader) error {
 		if bytes.HasPrefix(text, []byte(proofHeader)) {
 			var index int64
 			if index, tree, err = j.checkProof(text); err == nil {
-				j.report("ok proof %s: entry %d is in the tree of %d", file, index, tree.N)
+				fmt.Printf("ok proof %s: entry %d is in the tree of %d\n", file, index, tree.N)
 			}
 		} else {
 			tree, err = j.openCheckpoint(text)
@@ -267,87 +261,24 @@ func (j judge) check(read reader, files []string, readFile reader) error {
 	if err := checkConsistency(trees, hashes); err != nil {
 		return fmt.Errorf("consistency: %w", err)
 	}
-	j.report("ok consistency: every two of %d checkpoints", len(trees))
+	fmt.Printf("ok consistency: every two of %d checkpoints\n", len(trees))
 	return nil
 }
 
-// A recorder keeps the bytes of each file that is read; a file is read once.
-type recorder struct {
-	names []string
-	files map[string][]byte
-}
-
-func (r *recorder) around(read reader) reader {
-	return func(name string) ([]byte, error) {
-		if data, ok := r.files[name]; ok {
-			return data, nil
-		}
-		data, err := read(name)
-		if err == nil {
-			r.names = append(r.names, name)
-			r.files[name] = data
-		}
-		return data, err
-	}
-}
-
-// flip repeats the checks with every nth bit of the recorded files inverted, one at a time.
-func flip(r *recorder, nth int, check func() error) (refused, total int) {
-	position := 0
-	for _, name := range r.names {
-		original := r.files[name]
-		for bit := range make([]struct{}, 8*len(original)) {
-			position++
-			if position%nth != 0 {
-				continue
-			}
-			changed := append([]byte(nil), original...)
-			changed[bit/8] ^= 1 << (bit % 8)
-			r.files[name] = changed
-			total++
-			if check() != nil {
-				refused++
-			} else {
-				fmt.Printf("ignored %s byte %d bit %d\n", name, bit/8, bit%8)
-			}
-		}
-		r.files[name] = original
-	}
-	return refused, total
-}
-
-func run(vkey, location string, files []string, nth int) error {
+func run(vkey, location string, files []string) error {
 	verifier, err := note.NewVerifier(vkey)
 	if err != nil {
 		return fmt.Errorf("%s: %w", vkey, err)
 	}
-	recorded := recorder{files: map[string][]byte{}}
-	read := recorded.around(logReader(location))
-	readFile := recorded.around(os.ReadFile)
-	j := judge{origin: verifier.Name(), keys: note.VerifierList(verifier), report: func(format string, args ...interface{}) {
-		fmt.Printf(format+"\n", args...)
-	}}
-	if err := j.check(read, files, readFile); err != nil || nth == 0 {
-		return err
-	}
-	j.report = func(string, ...interface{}) {}
-	refused, total := flip(&recorded, nth, func() error { return j.check(read, files, readFile) })
-	fmt.Printf("ok flips: %d of %d changed bits were refused\n", refused, total)
-	return nil
+	return judge{verifier.Name(), note.VerifierList(verifier)}.check(logReader(location), files)
 }
 
 func main() {
-	nth := flag.Int("flip", 0, "repeat the checks with every `N`th bit inverted")
-	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: check-log [-flip N] KEY LOG [FILE...]")
-		flag.PrintDefaults()
-	}
-	flag.Parse()
-	if flag.NArg() < 2 || *nth < 0 {
-		flag.Usage()
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "usage: check-log KEY LOG [FILE...]")
 		os.Exit(2)
 	}
-	if err := run(flag.Arg(0), flag.Arg(1), flag.Args()[2:], *nth); err != nil {
+	if err := run(os.Args[1], os.Args[2], os.Args[3:]); err != nil {
 		fmt.Fprintln(os.Stderr, "failed", err)
 		os.Exit(1)
 	}

@@ -52,15 +52,12 @@ export function buildCheckLog(): CheckLog {
   }
 }
 
-/** The program's output can name every bit of the files. */
-const OUTPUT_MAX_BYTES = 64 * 1024 ** 2
-
 function runProgram(
   program: string,
   args: readonly string[],
 ): Promise<{ code: string | number | null | undefined; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
-    execFile(program, args, { maxBuffer: OUTPUT_MAX_BYTES }, (error, stdout, stderr) =>
+    execFile(program, args, (error, stdout, stderr) =>
       resolve({ code: error ? error.code : 0, stdout, stderr }),
     )
   })

@@ -1,4 +1,4 @@
-/** Test vectors: keys and notes that Go's `sumdb/note` and `@sigstore/verify` accept. */
+/** Test vectors: keys and notes that Go's `sumdb/note` accepts. */
 
 export const LOG_VKEY = 'dash.example/year+217a88b8+AYqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c'
 export const LOG_SKEY = 'PRIVATE+KEY+dash.example/year+217a88b8+AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEB'
