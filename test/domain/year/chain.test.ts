@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { GENESIS_LEAF, headIsBehind, latestAt } from '../../../src/domain/year/chain.ts'
 import type { TimelineItem } from '../../../src/domain/year/chain.ts'
 import { proveLedger } from '../../../src/domain/year/check.ts'
-import type { EntryContent, LedgerContents, LedgerRow } from '../../../src/domain/year/ledger.ts'
+import type { LedgerContents, LedgerRow } from '../../../src/domain/year/ledger.ts'
 import { leafText } from '../../../src/domain/year/ledger.ts'
 import { ENTRY_MAX_BYTES } from '../../../src/domain/year/log/tiles.ts'
 import { chainOf, gap, headAt, legacyRow, legacySeal, publication } from './ledger-rows.ts'
@@ -32,25 +32,6 @@ describe('a sound ledger', () => {
     const withKind = (kind: string) => chainOf([publication('2026-01-01', { kind })])
     expect(Buffer.byteLength(leafText(withKind('k'.repeat(length))[0] as LedgerRow))).toBe(ENTRY_MAX_BYTES)
     expect(() => withKind('k'.repeat(length + 1))).toThrow('entry 1 has 65536 bytes; at most 65535')
-  })
-
-  test('an entry holds what was sealed into it, and leaves the columns of other kinds empty', () => {
-    const contents: EntryContent[] = [
-      publication('2026-01-01'),
-      { kind: 'gap', asOfDay: '2026-01-02', reason: 'attempts_spent', attempts: 3 },
-      { kind: 'gap', asOfDay: '2026-01-03', reason: 'missed', attempts: 1 },
-    ]
-    const rows = chainOf(contents)
-    const sealed = rows.map(({ seq, recordedAt, previousLeaf, leaf }) => ({
-      seq,
-      recordedAt,
-      previousLeaf,
-      leaf,
-    }))
-    const { entries } = proveLedger(versioned(rows), headAt(rows, 3))
-    expect(entries).toEqual(contents.map((content, index) => ({ ...content, ...sealed[index] })))
-    const used = Object.entries(rows[1] ?? {}).filter(([, value]) => value !== null)
-    expect(Object.fromEntries(used)).toEqual({ ...contents[1], ...sealed[1] })
   })
 })
 
