@@ -44,17 +44,9 @@ describe('a line of the list', () => {
     expect(parse({ unknown: 1 })).toEqual({ line: 4, ledger, file, manifest: { ...named, ...times } })
   })
 
-  test.each([
-    { byteSize: 0 },
-    { ledger: 'v1', algorithmVersion: 'top-year-v1' },
-    { asOfDay: '2026-01-01' },
-    { publishedAt: new Date(NOW).toISOString() },
-  ])('a line may have %j', (changes) => {
-    expect(parse(changes)).toHaveProperty('manifest')
-  })
-
   test('a line is from the future one millisecond after now', () => {
     const publishedAt = new Date(NOW).toISOString()
+    expect(parse({ publishedAt, byteSize: 0, asOfDay: '2026-01-01' })).toHaveProperty('manifest')
     expect(parse({ publishedAt }, NOW - 1)).toMatchObject(reason('is in the future'))
   })
 
@@ -75,15 +67,12 @@ describe('a line of the list', () => {
       expect(parse({ [field]: value })).toMatchObject(reason(new RegExp(`^${field}: `)))
   })
 
-  test.each([[null], [[]]])('a line that is %j is refused', (row) => {
-    expect(parseManifestRow(row, 9, NOW)).toEqual({
-      publicationId: null,
-      line: 9,
-      reason: 'not a JSON object',
-    })
+  test('a line that is no object is refused', () => {
+    expect(parseManifestRow([], 9, NOW)).toMatchObject({ line: 9, reason: 'not a JSON object' })
   })
 
-  test('a line of version top-year-v2 is not taken into the ledger of the first', () => {
+  test('the ledger of the first takes lines of version top-year-v1 alone', () => {
+    expect(parse({ ledger: 'v1', algorithmVersion: 'top-year-v1' })).toHaveProperty('manifest')
     expect(parse({ ledger: 'v1', algorithmVersion: 'top-year-v2' })).toHaveProperty('reason')
   })
 
@@ -92,11 +81,6 @@ describe('a line of the list', () => {
     expect(parse({ publicationId: 'x'.repeat(1_001) })).toMatchObject({
       reason: 'publicationId: has more than 1000 characters',
     })
-  })
-
-  test('a refused line reports all of its problems at once', () => {
-    const reasons = 'kind: is empty; byteSize: must be an integer'
-    expect(parse({ kind: '', byteSize: '7' })).toMatchObject({ reason: reasons })
   })
 })
 
