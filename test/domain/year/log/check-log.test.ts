@@ -48,11 +48,8 @@ describe('an audit of the signed log', () => {
     expect(auditLog(rows, [])).toEqual([])
   })
 
-  test('an audit finds that a ledger lost its last entry, by the one note that covers it', () => {
+  test('an audit finds a rewritten or shorter ledger by every note that covers the change', () => {
     expect(found({}, rows.slice(0, 5))).toEqual(['log_forked tlog/year/6'])
-  })
-
-  test('an audit finds a rewritten ledger by every note that covers the change', () => {
     const rewritten = rows.map((row) => (row.seq === 3 ? { ...row, attempts: 7 } : row))
     expect(found({}, rewritten)).toEqual(['log_forked tlog/year/4', 'log_forked tlog/year/6'])
   })
@@ -125,7 +122,7 @@ function foundIn(size: number, damaged: readonly number[], damage: Damage, hasLe
   return auditTiles(checkpoint, sent, ledger).findings.map(({ code, path }) => `${code} ${path}`)
 }
 
-const SIZES = [1, 2, 255, 256, 257, 512, 513, 600]
+const SIZES = [1, 256, 257, 600]
 
 describe('tiles and bundles of a host', () => {
   test.each(SIZES)('a log of %i entries without damage has no finding, its tree and its entries', (size) => {
@@ -176,27 +173,6 @@ describe('tiles and bundles of a host', () => {
       'tile_mismatch tlog/year/tile/entries/001',
       'tile_mismatch tlog/year/tile/entries/002.p/88',
     ])
-  })
-
-  test('no damaged file of several is missed', () => {
-    const someFiles = fc.record({
-      size: fc.constantFrom(...SIZES),
-      places: fc.array(fc.nat(), { minLength: 1, maxLength: 5 }),
-      bit: fc.nat(),
-      hasLedger: fc.boolean(),
-    })
-    fc.assert(
-      fc.property(someFiles, ({ size, places, bit, hasLedger }) => {
-        const { files } = logOf(size)
-        const damaged = [...new Set(places.map((place) => place % files.length))]
-        const lines = foundIn(size, damaged, flip(bit), hasLedger)
-        const paths = damaged.map(
-          (index) => `tile_mismatch ${staticTilePath((files[index] as PublishedTile).tile)}`,
-        )
-        expect(lines).toEqual(expect.arrayContaining(paths))
-      }),
-      { numRuns: 80 },
-    )
   })
 
   test('a bundle and the tile of the same entries that are both wrong are both found, with and without a ledger', () => {

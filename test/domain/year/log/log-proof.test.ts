@@ -58,46 +58,28 @@ describe('proof files', () => {
     expect(parsedProof(PROOF_OF_C)).toMatchObject({ index: 2, checkpoint: SIGNED_CHECKPOINT })
   })
 
-  test.each([
-    ['alone', SIGNED_CHECKPOINT],
-    ['whatever other keys signed its checkpoint', TWICE_SIGNED_CHECKPOINT],
-  ])('a proof file is verified with the key of its log %s', (_what, checkpoint) => {
-    expect(
-      verifyLogProof(parsedProof(PROOF_OF_C.replace(SIGNED_CHECKPOINT, checkpoint)), LOG_KEYS),
-    ).toMatchObject({
+  test('a proof file is verified with the key of its log, whatever other keys signed its checkpoint', () => {
+    const text = PROOF_OF_C.replace(SIGNED_CHECKPOINT, TWICE_SIGNED_CHECKPOINT)
+    expect(verifyLogProof(parsedProof(text), LOG_KEYS)).toMatchObject({
       problem: null,
-      checkpoint: { origin: 'dash.example/year', size: 3 },
+      checkpoint: { size: 3 },
     })
   })
 
   test.each([
-    [
-      'another entry',
-      PROOF_OF_C.replace('Yw==', 'Yg=='),
-      'entry 2 is not in the tree of 3 entries that the log signed',
-    ],
-    [
-      'another index',
-      PROOF_OF_C.replace('index 2', 'index 1'),
-      'entry 1 is not in the tree of 3 entries that the log signed',
-    ],
+    ['another entry', ['Yw==', 'Yg=='], 'entry 2 is not in the tree of 3 entries that the log signed'],
     [
       'an index beyond the tree',
-      PROOF_OF_C.replace('index 2', 'index 3'),
+      ['index 2', 'index 3'],
       'entry 3 is not in the tree of 3 entries that the log signed',
     ],
     [
-      'another hash',
-      PROOF_OF_C.replace('sTeYX', 'sTeYY'),
-      'entry 2 is not in the tree of 3 entries that the log signed',
-    ],
-    [
       'another size',
-      PROOF_OF_C.replace('\n3\n', '\n4\n'),
+      ['\n3\n', '\n4\n'],
       'the checkpoint is not trusted: the signature of dash.example/year is invalid',
     ],
-  ])('a proof file with %s is refused', (_what, text, problem) => {
-    expect(verifyLogProof(parsedProof(text), LOG_KEYS)).toEqual({ problem })
+  ])('a proof file with %s is refused', (_what, [from = '', to = ''], problem) => {
+    expect(verifyLogProof(parsedProof(PROOF_OF_C.replace(from, to)), LOG_KEYS)).toEqual({ problem })
   })
 
   test.each([
@@ -122,23 +104,6 @@ describe('proof files', () => {
         expect(proof === null || verifyLogProof(proof, LOG_KEYS).problem !== null).toBe(true)
       }),
       { numRuns: 500 },
-    )
-  })
-
-  test('the proof file of any entry of a tree of any size is verified and formats to the same text', () => {
-    const entries = Array.from({ length: 300 }, (_, index) => utf8(`line ${index}`))
-    const tree = merkleTree(entries.map(leafHash))
-    const key = signerKey('dash.example/year', LOG_SEED)
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 300 }), fc.nat(), (size, at) => {
-        const index = at % size
-        const note = signNote(checkpointText({ origin: key.name, size, root: rootAt(tree, size) }), key)
-        const text = formatLogProof(proveEntry(tree, entries[index] as Uint8Array, index, size, note))
-        const proof = parsedProof(text)
-        expect(formatLogProof(proof)).toBe(text)
-        expect(verifyLogProof(proof, LOG_KEYS)).toMatchObject({ problem: null, checkpoint: { size } })
-      }),
-      { numRuns: 50 },
     )
   })
 })
@@ -178,25 +143,23 @@ describe('valid proofs', () => {
   test('a proof proves the bytes, the place in the log and the signer of a publication', () => {
     const bytes = publicationAt(4)
     const verdict = verifyPublication(bytes, proofOf(4), KEYS)
-    expect(verdict).toEqual({
+    expect(verdict).toMatchObject({
       ok: true,
       problem: null,
-      proved: [
-        { code: 'digest', text: `the file is ${ID}, SHA-256 ${sha256Hex(bytes)}, byte for byte` },
-        {
-          code: 'inclusion',
-          text: expect.stringMatching(
-            /^it is entry 4 of 6 of the log dash\.example\/tlog\/year, with .*Z as its time of publication$/,
-          ) as unknown,
-        },
-        { code: 'identity', text: 'it has the id, day and times of that entry' },
-        { code: 'log', text: 'the key of dash.example/tlog/year signed this log of 6 entries' },
-      ],
-      notProved: [
-        { code: 'newest', text: 'how long it was the newest publication: request the proof with until=next' },
-      ],
       entry: { seq: 4, publicationId: ID, asOfDay: '2026-01-05' },
     })
+    expect(codesOf(verdict.proved)).toEqual(['digest', 'inclusion', 'identity', 'log'])
+    expect(textsOf(verdict.proved)).toEqual([
+      `the file is ${ID}, SHA-256 ${sha256Hex(bytes)}, byte for byte`,
+      expect.stringMatching(
+        /^it is entry 4 of 6 of the log dash\.example\/tlog\/year, with .*Z as its time of publication$/,
+      ),
+      'it has the id, day and times of that entry',
+      'the key of dash.example/tlog/year signed this log of 6 entries',
+    ])
+    expect(textsOf(verdict.notProved)).toEqual([
+      'how long it was the newest publication: request the proof with until=next',
+    ])
   })
 
   test('without trusted keys, only the digest of the file is proved', () => {
@@ -233,12 +196,8 @@ describe('valid proofs', () => {
     const at = formatInstant(Date.parse(timeAt(6)) + 1)
     const { ok, proved, notProved } = verifyPublication(publicationAt(6), severalOf([6], null, at), KEYS)
     expect([ok, codesOf(proved)]).toEqual([true, ['digest', 'inclusion', 'identity', 'log', 'newest']])
-    expect(notProved).toEqual([
-      {
-        code: 'newest_at',
-        text: `that it was the newest at ${at}: a checkpoint does not say when it was signed`,
-      },
-    ])
+    const text = `that it was the newest at ${at}: a checkpoint does not say when it was signed`
+    expect(notProved).toEqual([{ code: 'newest_at', text }])
   })
 
   test('a proof of a legacy publication proves it by the sealed text and names its successor', () => {
@@ -319,22 +278,5 @@ describe('invalid proofs', () => {
     const verdict = verifyPublication(bytes, text, KEYS)
     expect(verdict).toMatchObject({ ok: false, proved: [], notProved: [], entry: null })
     expect(verdict.problem).toMatch(problem)
-  })
-
-  test('a proof or a publication with one changed bit is refused', () => {
-    const flip = (original: Uint8Array, bit: number): Buffer => {
-      const changed = Buffer.from(original)
-      const at = (bit >> 3) % changed.length
-      changed[at] = (changed[at] as number) ^ (1 << (bit & 7))
-      return changed
-    }
-    const proof = Buffer.from(proofOf(4))
-    fc.assert(
-      fc.property(fc.nat(), (bit) => {
-        expect(verifyPublication(flip(bytes, bit), proof.toString(), KEYS).ok).toBe(false)
-        expect(verifyPublication(bytes, flip(proof, bit).toString(), KEYS).ok).toBe(false)
-      }),
-      { numRuns: 300 },
-    )
   })
 })

@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { sha256Hex } from '../../../../src/domain/digest.ts'
 import {
   inclusionProof,
   leafHash,
@@ -14,21 +12,12 @@ import { naivePath, naiveRoot } from '../naive-merkle-tree.ts'
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
 const hex = (bytes: Uint8Array | null): string | null => bytes && Buffer.from(bytes).toString('hex')
-const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
 const treeOf = (entries: readonly Uint8Array[]): MerkleTree => merkleTree(entries.map(leafHash))
 
 const ABC = ['a', 'b', 'c'].map(utf8)
 
-const LEDGER = readFileSync(new URL('../../../fixtures/tiled-log/ledger.ndjson', import.meta.url), 'utf8')
-  .trimEnd()
-  .split('\n')
-
-/** Returns distinct entries. */
-const numbered = (count: number): Uint8Array[] =>
-  Array.from({ length: count }, (_, index) => utf8(`["dash-year-ledger/1",${index}]`))
-
-const LARGEST = 70_000
-const entries = numbered(LARGEST)
+const LARGEST = 5_000
+const entries = Array.from({ length: LARGEST }, (_, index) => utf8(`["dash-year-ledger/1",${index}]`))
 const tree = treeOf(entries)
 
 describe('published vectors', () => {
@@ -41,27 +30,6 @@ describe('published vectors', () => {
     const ofThree = treeOf(ABC)
     expect(hex(rootAt(ofThree, 2))).toBe('b137985ff484fb600db93107c77b0365c80d78f5b429ded0fd97361d077999eb')
     expect(hex(rootAt(ofThree, 3))).toBe('36642e73c2540ab121e3a6bf9545b0a24982cd830eb13d3cd19de3ce6c021ec1')
-  })
-
-  test('the empty tree has the hash of no bytes as its root', () => {
-    expect(base64(rootAt(treeOf([]), 0))).toBe('47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=')
-  })
-
-  test('the tree of a real ledger has the published roots', () => {
-    expect(sha256Hex(LEDGER.at(-1) ?? '')).toMatch(/^54be3861.*c6ad$/)
-    const lines = LEDGER.map(utf8)
-    const ofLedger = treeOf(lines)
-    expect(ofLedger.size).toBe(30)
-    expect(base64(rootAt(ofLedger, 30))).toBe('Do9aXIifqXx3eo6K5eLqJxtytP1mrzmQqz3eEX/4xXI=')
-    expect(base64(rootAt(ofLedger, 20))).toBe('+hpCGnAAEApIKKZEFt0nBTtsDD2C9C0bzplN/FXfNrc=')
-  })
-
-  test.each([
-    [256, '7rCNHm0WFNvSRDimCCJBlyHlUhui1enb4sndrA5bc1Y='],
-    [600, 'Lsa5JYB6Y3psoDUbeSvS9qonzCdG9KsNUr2iTY/GHgE='],
-    [LARGEST, 'Z76uKZ1nnb2/Qh0QcaismaLLljVj/GzHcpANtdLKFD8='],
-  ])('a tree of %i entries has the published root', (size, root) => {
-    expect(base64(rootAt(tree, size))).toBe(root)
   })
 })
 
@@ -77,18 +45,6 @@ describe('comparison with a literal implementation of RFC 6962', () => {
         expect(inclusionProof(tree, index, size).map(hex)).toEqual(
           naivePath(index, entries.slice(0, size)).map(hex),
         )
-  })
-
-  test('larger trees have the defined roots and proofs', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 271, max: 5_000 }), fc.nat(), (size, leaf) => {
-        const own = entries.slice(0, size)
-        const index = leaf % size
-        expect(hex(rootAt(tree, size))).toBe(hex(naiveRoot(own)))
-        expect(inclusionProof(tree, index, size).map(hex)).toEqual(naivePath(index, own).map(hex))
-      }),
-      { numRuns: 3 },
-    )
   })
 })
 
@@ -126,15 +82,15 @@ describe('verification', () => {
   })
 })
 
-test.each([
-  (): unknown => rootAt(treeOf(ABC), 4),
-  (): unknown => rootAt(treeOf(ABC), -1),
-  (): unknown => rootAt(treeOf(ABC), 1.5),
-  (): unknown => inclusionProof(treeOf(ABC), 2, 2),
-  (): unknown => inclusionProof(treeOf(ABC), -1, 2),
-  (): unknown => inclusionProof(treeOf(ABC), 0, 4),
-])('a root or proof outside of the tree throws a RangeError: %s', (ask) => {
-  expect(ask).toThrow(RangeError)
+test('a root or proof outside of the tree throws a RangeError', () => {
+  const ofThree = treeOf(ABC)
+  for (const size of [4, -1, 1.5]) expect(() => rootAt(ofThree, size)).toThrow(RangeError)
+  for (const [index, size] of [
+    [2, 2],
+    [-1, 2],
+    [0, 4],
+  ] as const)
+    expect(() => inclusionProof(ofThree, index, size)).toThrow(RangeError)
 })
 
 function flipped(bytes: Uint8Array, bit: number): Uint8Array {
