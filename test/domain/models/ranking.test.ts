@@ -139,34 +139,11 @@ describe('coverage', () => {
         if (winners.length > 0) expect(winners).toContain(coverage.topUnevaluatedThreat)
         else expect(coverage.topUnevaluatedThreat).toBeNull()
         const unevaluated = ranked.filter((one) => one.evaluation === null)
-        expect(coverage.maxUnevaluatedPossibleScore).toBe(
-          unevaluated.length === 0
-            ? null
-            : Math.max(
-                ...unevaluated.map(
-                  ({ model }) => model.metadataScore + 400 + 75 + 750 - model.instabilityPenalty,
-                ),
-              ),
-        )
         expect(coverage.evaluated).toBe(ranked.length - unevaluated.length)
-        expect([coverage.totalRanked, coverage.candidatePool]).toEqual([field.length, field.length])
-      }),
-    )
-  })
-
-  test('the confidence is never high while a model can overtake or the primary is not evaluated', () => {
-    fc.assert(
-      fc.property(anyField, (field) => {
-        const ranked = rank(field)
-        const coverage = coverageOf(ranked, 0, RUN_AT)
-        const { rankingConfidence, rankingConfidenceReason } = confidenceOf(ranked, coverage, RUN_AT)
-        const top = ranked.slice(0, 8)
-        const fresh = top.filter(
-          (one) => one.evaluation !== null && RUN_AT - one.evaluation.updatedAt <= DAY_MS,
+        const possible = unevaluated.map(
+          ({ model }) => model.metadataScore + 400 + 75 + 750 - model.instabilityPenalty,
         )
-        const safe = !coverage.unevaluatedCanStillWin && ranked[0]?.evaluation !== null
-        expect(rankingConfidence).toBe(safe ? (fresh.length / top.length >= 0.8 ? 'high' : 'medium') : 'low')
-        expect(rankingConfidenceReason).toMatch(/^[A-Z0-9].*\.$/)
+        expect(coverage.maxUnevaluatedPossibleScore ?? 0).toBe(Math.max(0, ...possible))
       }),
     )
   })
@@ -190,35 +167,30 @@ describe('coverage', () => {
     )
   })
 
-  test('four fresh scores of five are enough for a high confidence', () => {
-    const field = eight.slice(0, 5).map((one, index) => ({
-      ...one,
-      evaluation: evaluation(index < 4 ? RUN_AT : RUN_AT - 2 * DAY_MS),
-    }))
-    expect(level(field)).toBe('high')
+  test('four fresh scores of five give a high confidence, three a medium one', () => {
+    const fieldWith = (fresh: number): Candidate[] =>
+      eight.slice(0, 5).map((one, index) => ({
+        ...one,
+        evaluation: evaluation(index < fresh ? RUN_AT : RUN_AT - 2 * DAY_MS),
+      }))
+    expect([level(fieldWith(4)), level(fieldWith(3))]).toEqual(['high', 'medium'])
   })
-  const unanswered = { status: 'http_timeout_or_error', points: 0, score: 0, details: {} } as const
-  const halfOf = (kind: 'tool' | 'text'): Pick<Candidate, 'evaluation'> => {
-    const { updatedAt, tasks } = evaluation(RUN_AT)
-    const isOpen = ({ id }: (typeof tasks)[number]): boolean =>
-      (id === 'task_files_lite') === (kind === 'text')
-    return {
-      evaluation: { updatedAt, tasks: tasks.map((one) => (isOpen(one) ? { ...one, ...unanswered } : one)) },
-    }
-  }
+
+  test('the confidence is low while a model can overtake, and when the primary is not evaluated', () => {
+    const weak = candidate('m/b:free', { evaluation: evaluation(RUN_AT, [0, 0, 0]) })
+    const unevaluated = candidate('m/a:free', NEVER)
+    expect([level([unevaluated]), level([unevaluated, weak])]).toEqual(['low', 'low'])
+  })
 
   test('the coverage counts an evaluation with a failed prompt, with 0 points for it', () => {
-    const rival = candidate('m/a:free', halfOf('tool'))
+    const { updatedAt, tasks } = evaluation(RUN_AT)
+    const unanswered = { status: 'http_timeout_or_error', points: 0, score: 0, details: {} } as const
+    const half = tasks.map((each) => (each.id === 'task_files_lite' ? each : { ...each, ...unanswered }))
+    const rival = candidate('m/a:free', { evaluation: { updatedAt, tasks: half } })
     const ranked = rank([candidate('m/b:free'), rival])
     expect(ranked.map(({ model }) => model.liteEvalScore)).toEqual([750, 350])
-    expect(coverageOf(ranked, 2, RUN_AT)).toMatchObject({
-      evaluated: 2,
-      completedToday: 2,
-      unevaluatedCanStillWin: false,
-      topUnevaluatedThreat: null,
-      maxUnevaluatedPossibleScore: null,
-    })
-    expect(level([candidate('m/b:free'), rival])).toBe('high')
+    const coverage = { evaluated: 2, completedToday: 2, unevaluatedCanStillWin: false }
+    expect(coverageOf(ranked, 2, RUN_AT)).toMatchObject(coverage)
     expect(ranked[1]?.model.evalSummary).toMatchObject({ status: 'completed', passed: 1, total: 3 })
   })
 

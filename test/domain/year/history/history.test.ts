@@ -16,7 +16,6 @@ describe('`at`', () => {
   })
 
   test.each([
-    ['2026-03-15T11:00:00Z', Date.UTC(2026, 2, 15, 11)],
     ['2026-03-15T11:00:00.5Z', Date.UTC(2026, 2, 15, 11, 0, 0, 500)],
     ['0001-01-01T00:00:00Z', -62_135_596_800_000],
     ['2026-03-15T12:05:00.123Z', NOW + 300_000],
@@ -28,16 +27,13 @@ describe('`at`', () => {
 
   // prettier-ignore
   test.each([
-    '2025-01-01T00:00:00+00:00',   
-     '2025-01-01T00:00:00.1234Z',  
-    ...['\u200b', '\ufeff', '\u00a0', ' ', '\r\n'].map((before) => `${before}${noon}`),
-    ...['\u200b', '\ufeff', '\u00a0', '\t', '\n', '\0'].map((after) => `${noon}${after}`),
-    '2026-03-15T12:05:00.124Z', '2026-03-15T12:05:01Z', 
+    '2025-01-01T00:00:00+00:00', '2025-01-01T00:00:00.1234Z', '2026-03-15T12:05:00.124Z',
+    ...['\u200b', '\ufeff', ' ', '\r\n'].flatMap((space) => [`${space}${noon}`, `${noon}${space}`]), `${noon}\0`,
   ])('the value %j is invalid_at', (at) => {
     expect(() => askAt(at)).toThrow(refusal('invalid_at'))
   })
 
-  test.each([`sort=year&at=${noon}&at=`])('the value %j is invalid_at', (query) => {
-    expect(() => ask(query)).toThrow(refusal('invalid_at'))
+  test('a repeated `at` is invalid_at', () => {
+    expect(() => ask(`sort=year&at=${noon}&at=`)).toThrow(refusal('invalid_at'))
   })
 })
