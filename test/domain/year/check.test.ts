@@ -7,7 +7,7 @@ import type { AuditedHead } from '../../../src/domain/year/check.ts'
 import type { Head, LedgerContents, LedgerRow } from '../../../src/domain/year/ledger.ts'
 import { applyDamage, archiveDamage, contentsOf, soundArchive } from './any-ledger.ts'
 import type { AnyArchive } from './any-ledger.ts'
-import { chainOf, gap, headAt, legacyRow, legacySeal, publication, sampleLedger } from './ledger-rows.ts'
+import { chainOf, gap, headAt, publication, sampleLedger } from './ledger-rows.ts'
 import { brokenRules } from './naive-ledger.ts'
 
 const SAMPLE = sampleLedger()
