@@ -113,7 +113,7 @@ export function rankedYear(
 }
 
 /** Something in every list: all news sources, a hype cohort of five, a small one, an unverified row, an image. */
-export function sampleEvents(): YearEvent[] {
+function sampleEvents(): YearEvent[] {
   return [
     ...yearEvents('hn', 3),
     yearEvent({ sourceId: '4', title: 'stored before sources were asked', titleProvenance: null }),

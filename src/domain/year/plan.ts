@@ -4,7 +4,7 @@ import type { ProvedLedger, TimelineItem } from './chain.ts'
 import type { Attempt, GapReason, LedgerEntry, Manifest } from './ledger.ts'
 
 /** Attempts per as-of day, over all runs and machines (docs/publishing.md). */
-export const ATTEMPTS_PER_DAY = 3
+const ATTEMPTS_PER_DAY = 3
 
 /**
  * Milliseconds after `publishedAt` within which a commit must succeed; a later one is sealed again
@@ -80,10 +80,10 @@ function dayOfEntry(entry: LedgerEntry): Day | null {
 }
 
 /** Most missed days that a run records without a confirmation of their number (docs/publishing.md). */
-export const UNCONFIRMED_GAPS_MAX = 7
+const UNCONFIRMED_GAPS_MAX = 7
 
 /** Most days from the newest news signal to an as-of day that is published without a confirmation. */
-export const STALE_AFTER_DAYS = 7
+const STALE_AFTER_DAYS = 7
 
 /** What a run is about to make permanent. */
 export interface GapFacts {

@@ -24,7 +24,7 @@ export const yearItemSchema = z
 
 const column = z.array(yearItemSchema).max(100)
 
-export const coverageSchema = z
+const coverageSchema = z
   .object({
     targetDays: z.literal(365),
     materializedDays: countField
