@@ -6,16 +6,8 @@ import { importArchive } from '../../src/jobs/import-archive.ts'
 import type { ArchiveImportReport } from '../../src/jobs/import-archive.ts'
 import { FaultPlan, InjectedFault } from '../support/faults.ts'
 import type { Fault, FaultKind } from '../support/faults.ts'
-import { importPortsOf, recentArchive, SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
-import {
-  AS_OF,
-  openWorkspace,
-  publish,
-  publishPortsOf,
-  RUN_AT,
-  sampleSignals,
-  tickingClock,
-} from '../support/workspace.ts'
+import { importPortsOf, SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
+import { AS_OF, openWorkspace, publish, publishPortsOf, RUN_AT, tickingClock } from '../support/workspace.ts'
 import type { Workspace } from '../support/workspace.ts'
 
 /** When a run that comes after a broken one starts: its lease has run out. */
@@ -110,19 +102,4 @@ describe('an interrupted import', () => {
       }
     },
   )
-
-  test('an interrupted import leaves the last head to a publisher as well', async () => {
-    const workspace = await openWorkspace()
-    await workspace.feed.importSignals(sampleSignals())
-    const archive = recentArchive()
-    const plan = new FaultPlan(null)
-    await runWith(await openWorkspace(), plan, archive)
-    const effect = plan.effects.lastIndexOf('archive.putHead')
-    await runWith(workspace, new FaultPlan({ effect, kind: 'lost' }), archive)
-    expect((await workspace.year.read()).head?.seq).toBe(1)
-    const clock = tickingClock(LATER)
-    expect((await publish(publishPortsOf(workspace, { clock }))).report.outcome).toBe('published')
-    const { proved, head } = await workspace.year.read()
-    expect([proved.timeline.length, head?.seq]).toEqual([3, proved.entries.length])
-  })
 })

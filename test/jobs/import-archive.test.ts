@@ -38,10 +38,9 @@ async function expectUntouched(workspace: Workspace): Promise<void> {
 }
 
 /** Imports and expects the one refusal of a line, with nothing written. */
-async function reasonFor(archive: readonly OldPublication[] | string): Promise<string> {
+async function reasonFor(archive: readonly OldPublication[]): Promise<string> {
   const workspace = await openWorkspace()
-  const folder = typeof archive === 'string' ? archive : writeArchive(archive)
-  const report = await importFrom(workspace, folder)
+  const report = await importFrom(workspace, writeArchive(archive))
   expect(report).toEqual({ imported: 0, unchanged: 0, refused: [expect.anything()], refusedCount: 1 })
   await expectUntouched(workspace)
   return report.refused[0]?.reason ?? ''
@@ -96,24 +95,6 @@ describe('an older archive', () => {
     expect(after.rows.at(-1)?.publicationId).toBe(`top-year-v3-${AS_OF}`)
   })
 
-  test('an imported archive is followed by gaps from its newest day on, and none for its own holes', async () => {
-    const workspace = await openWorkspace()
-    const days = [addDays(AS_OF, -9), addDays(AS_OF, -4)]
-    const folder = writeArchive(days.map((day) => oldPublication('v1', day)))
-    await importFrom(workspace, folder)
-    await workspace.feed.importSignals(sampleSignals())
-    await publishDays(workspace, [AS_OF])
-    const { proved, head } = await workspace.year.read()
-    expect(proved.entries.map((entry) => (entry.kind === 'gap' ? entry.asOfDay : entry.kind))).toEqual([
-      'legacy-seal',
-      addDays(AS_OF, -3),
-      addDays(AS_OF, -2),
-      addDays(AS_OF, -1),
-      'publication',
-    ])
-    expect(head?.seq).toBe(5)
-  })
-
   test('an archive of versioned publications alone is closed by a seal over nothing, also after failed attempts', async () => {
     const workspace = await openWorkspace()
     await workspace.feed.importSignals(
@@ -135,17 +116,11 @@ describe('the refusal of an import', () => {
       good,
       oldPublication('v1', '2024-01-02', { sha256: '0'.repeat(64) }),
       oldPublication('versioned', '2024-01-03', { kind: 7 }),
-      { ...oldPublication('versioned', '2024-01-04'), text: '{}' },
     ])
     const { refused } = await importFrom(workspace, folder)
     expect(refused).toEqual([
       { line: 2, publicationId: 'top-year-v1 of 2024-01-02', reason: expect.stringContaining('digest') },
       { line: 3, publicationId: 'top-year-v2 of 2024-01-03', reason: 'kind: must be a string' },
-      {
-        line: 4,
-        publicationId: 'top-year-v2 of 2024-01-04',
-        reason: expect.stringContaining('has 2 bytes instead of'),
-      },
     ])
     await expectUntouched(workspace)
   })
@@ -153,14 +128,7 @@ describe('the refusal of an import', () => {
   test('lines that are not JSON, UTF-8 or an object are refused', async () => {
     const workspace = await openWorkspace()
     const folder = copyOfSample()
-    writeList(
-      folder,
-      Buffer.concat([
-        Buffer.from('\n{"publicationId":"x"\n'),
-        Buffer.from([0xff, 0x0a]),
-        Buffer.from('[]\n'),
-      ]),
-    )
+    writeList(folder, Buffer.from('\n{"publicationId":"x"\n\xff\n[]\n', 'latin1'))
     expect((await importFrom(workspace, folder)).refused).toEqual([
       { line: 2, publicationId: null, reason: expect.stringContaining('not JSON') },
       { line: 3, publicationId: null, reason: 'not valid UTF-8' },
@@ -169,36 +137,10 @@ describe('the refusal of an import', () => {
     await expectUntouched(workspace)
   })
 
-  test.each(['', '\n \n\r\n'])('an empty list is refused: %j', async (text) => {
-    const folder = copyOfSample()
-    writeList(folder, text)
-    expect(await reasonFor(folder)).toBe('manifests.ndjson lists no publication')
-  })
-
-  test('a repeated id, repeated bytes and a repeated line are refused', async () => {
-    const first = oldPublication('v1', '2024-01-01')
-    const { publicationId } = first.row
-    const second = oldPublication('versioned', '2024-01-02')
-    const text = second.text.replace(String(second.row['publicationId']), String(publicationId))
-    const sameId = { row: { ...second.row, publicationId, sha256: sha256Hex(text) }, text }
-    const sameBytes = { ...first, row: { ...first.row, publicationId: 'another' } }
-    expect(await reasonFor([first, first])).toBe('publicationId: same as line 1')
-    expect(await reasonFor([first, sameId])).toBe('publicationId: same as line 1')
-    expect(await reasonFor([first, sameBytes])).toContain('has a different publicationId')
-  })
-
-  test.each([
-    ['a file that is missing', { file: 'nowhere' }, 'no such file'],
-    ['a file outside the folder', { file: '../x' }, 'relative path inside the folder'],
-    ['another size', { byteSize: 3 }, 'instead of 3'],
-    ['another digest', { sha256: 'a'.repeat(64) }, 'digest'],
-    ['another day', { asOfDay: '2023-12-31' }, 'has a different asOfDay'],
-    ['version 3', { algorithmVersion: 'top-year-v3' }, 'accepts only top-year-v1, not "top-year-v3"'],
-  ])('an import is refused for %s', async (_name, changes, reason) => {
+  test('an empty list and a repeated line are refused', async () => {
+    expect(await reasonFor([])).toBe('manifests.ndjson lists no publication')
     const publication = oldPublication('v1', '2024-01-01')
-    const folder = writeArchive([publication])
-    writeList(folder, JSON.stringify({ ...publication.row, ...changes }))
-    expect(await reasonFor(folder)).toContain(reason)
+    expect(await reasonFor([publication, publication])).toBe('publicationId: same as line 1')
   })
 
   test('an import into a ledger with an entry of its own is refused', async () => {
@@ -247,6 +189,8 @@ describe('a started import', () => {
     const workspace = await openWorkspace()
     const losing = { ledger: losingItsLease(workspace) }
     await expect(importFrom(workspace, recentArchive(), losing)).rejects.toMatchObject({ code: 'lease_lost' })
+    // No head names the seal that was not written.
+    expect(await workspace.objects.keys('heads')).toEqual(['heads/1'])
     const begun = await workspace.ledger.read()
     const objects = await workspace.objects.keys('sha256')
     const other = writeArchive([
@@ -265,25 +209,6 @@ describe('a started import', () => {
 })
 
 describe('a failed import', () => {
-  test('an import fails when the lease is lost before its commit, and leaves no head of a missing seal', async () => {
-    const workspace = await openWorkspace()
-    await expect(
-      importFrom(workspace, SAMPLE_ARCHIVE, { ledger: losingItsLease(workspace) }),
-    ).rejects.toMatchObject({ code: 'lease_lost' })
-    expect(await workspace.ledger.read()).toMatchObject({ rows: [], legacy: [] })
-    expect(await workspace.objects.keys('heads')).toEqual(['heads/3'])
-  })
-
-  test('an import fails while a publisher has the lease', async () => {
-    const workspace = await openWorkspace()
-    await workspace.ledger.takeLease({ name: 'a publisher', process: null }, RUN_AT, 600_000, () => false)
-    await expect(importFrom(workspace, SAMPLE_ARCHIVE)).rejects.toMatchObject({
-      code: 'lease_held',
-      detail: expect.stringContaining('a publisher'),
-    })
-    await expectUntouched(workspace)
-  })
-
   test('an import fails when a file changes between its verification and its storing', async () => {
     const workspace = await openWorkspace()
     const folder = copyOfSample()

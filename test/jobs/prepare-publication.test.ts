@@ -1,6 +1,5 @@
 import { readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import type { Signal } from '../../src/domain/feed/signal.ts'
 import type { SignedLog } from '../../src/domain/ports.ts'
 import { addDays, startOfDay } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'

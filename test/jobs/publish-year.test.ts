@@ -12,7 +12,6 @@ import {
   noTitles,
   openWorkspace,
   publish,
-  publishDays,
   publishPortsOf,
   reopenWorkspace,
   RUN_AT,
