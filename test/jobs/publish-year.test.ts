@@ -7,6 +7,7 @@ import { proveBytes } from '../../src/domain/year/envelope.ts'
 import { LEASE_MS } from '../../src/domain/lease.ts'
 import { COMMIT_WITHIN_MS } from '../../src/domain/year/plan.ts'
 import type { PublishPorts } from '../../src/jobs/publish-year.ts'
+import { signedLogIn } from '../support/signed-log.ts'
 import {
   AS_OF,
   noTitles,
@@ -124,12 +125,14 @@ describe('a day that can be published', () => {
     await workspace.ledger.read()
     const state = (): Buffer[] => [workspace.ledgerPath, workspace.feedPath].map((path) => readFileSync(path))
     const before = state()
-    const ports = publishPortsOf(workspace, { titles: failingTitles(0).titles })
+    const log = signedLogIn(workspace.folder)
+    const ports = publishPortsOf(workspace, { titles: failingTitles(0).titles, log })
     const { report } = await publish(ports, { dryRun: true })
     expect(report).toMatchObject({ outcome: 'dry-run', attempt: null, publishedAt: null })
     expect(report.items?.['hackerNews']).toBe(4)
     expect(state()).toEqual(before)
     expect(readdirSync(workspace.objectsPath)).toEqual([])
+    expect(await log.signer.lastSigned()).toMatchObject({ size: 0 })
   })
 })
 
