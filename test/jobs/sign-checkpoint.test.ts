@@ -45,9 +45,6 @@ function publishDay(
   return publish(publishPortsOf(workspace, { log, clock, ...changes }))
 }
 
-/** Clock of a second run on that day. */
-const later = (index: number) => ({ clock: tickingClock(RUN_AT + index * DAY_MS + 3_600_000) })
-
 async function sizes({ objects }: Workspace, log: SignedLog): Promise<number[]> {
   return (await storedCheckpoints(objects, log.signer.key)).map(({ size }) => size)
 }

@@ -10,11 +10,6 @@ import {
   SOLVER,
 } from '../../support/evaluation.ts'
 
-const reply = (message: object, finishReason: string): { status: number; body: unknown } =>
-  okResponse({
-    choices: [{ index: 0, finish_reason: finishReason, message: { role: 'assistant', ...message } }],
-  })
-
 describe('a model without a provider', () => {
   test('a model without a provider leads no ranking, even of models that all fail', async () => {
     const bench = await openBench({
@@ -64,12 +59,12 @@ describe('the confidence of a ranking', () => {
     })
   })
 
-  test.each([
-    ['no content', { content: null }],
-    ['thoughts alone', { content: 'Let me think about which files' }],
-  ])('a response that was cut with %s disproves nothing', async (_name, message) => {
+  test('a response that was cut without content disproves nothing', async () => {
+    const cut = okResponse({
+      choices: [{ index: 0, finish_reason: 'length', message: { role: 'assistant', content: null } }],
+    })
     const bench = await openBench({
-      fault: ({ model, kind }) => (model === SOLVER && kind === 'tool' ? reply(message, 'length') : null),
+      fault: ({ model, kind }) => (model === SOLVER && kind === 'tool' ? cut : null),
     })
     await bench.run()
     const model = await bench.model(SOLVER)
@@ -79,7 +74,6 @@ describe('the confidence of a ranking', () => {
       instabilityPenalty: 0,
       evalSummary: { status: 'completed' },
     })
-    expect(model?.evalSummary.tasks[0]).toMatchObject({ status: 'http_timeout_or_error' })
     expect(bench.service.chats.filter((chat) => chat.model === SOLVER)).toHaveLength(2)
   })
 })

@@ -3,16 +3,7 @@ import type { EndedRun } from '../../../src/domain/models/evaluation.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
 import type { RouterSimulator } from '../../support/router-simulator.ts'
 import { scriptedModels } from '../../support/router-simulator.ts'
-import {
-  DAY,
-  errorOf,
-  MODELS,
-  openBench,
-  PROVIDER_DOWN,
-  SHARED_POOL,
-  SOLVER,
-  START,
-} from '../../support/evaluation.ts'
+import { DAY, errorOf, MODELS, openBench, PROVIDER_DOWN, SOLVER, START } from '../../support/evaluation.ts'
 
 function kept({ breaches, chats }: RouterSimulator): number {
   expect(breaches).toEqual([])
@@ -42,17 +33,8 @@ describe('a full evaluation', () => {
     })
     expect(kept(bench.service)).toBe(12)
     const run = await bench.stored()
-    expect(run?.models[0]).toMatchObject({
-      id: SOLVER,
-      liteEvalScore: 750,
-      healthStatus: 'passed',
-      toolUse: 'proven',
-      evalSummary: { status: 'completed', passed: 3 },
-    })
-    expect(run?.models.find(({ id }) => id === MODELS[2]?.id)).toMatchObject({
-      toolUse: 'disproven',
-      healthStatus: 'imperfect',
-    })
+    expect(run?.models[0]).toMatchObject({ id: SOLVER, liteEvalScore: 750, healthStatus: 'passed' })
+    expect(await bench.model(MODELS[2]?.id ?? '')).toMatchObject({ toolUse: 'disproven' })
     expect(run).toMatchObject({ probeMode: 'active', liteEvalMode: 'active', rankingConfidence: 'high' })
     expect(run?.evalCoverage).toMatchObject({ evaluated: 6, completedToday: 6, attemptedToday: 6 })
   })
@@ -122,11 +104,8 @@ describe('a full evaluation', () => {
   })
 
   test.each([
-    ['its own rate limit', SHARED_POOL, 'http_429'],
     ['a provider that is down', PROVIDER_DOWN, 'http_502'],
-    ['an answer that breaks off', 'cut', 'failed'],
     ['no response in time', 'hang', 'timeout'],
-    ['its end', errorOf(404, 'No endpoints found for it.'), 'http_404'],
   ] as const)('a failure affects no other model: %s', async (_name, fault, health) => {
     const fails = ({ model }: { model: string }) => (model === MODELS[1]?.id ? fault : null)
     const timeout = fault === 'hang' ? { chatTimeoutMs: 2_000 } : {}
@@ -171,20 +150,11 @@ describe('a full evaluation', () => {
 })
 
 describe('a full evaluation under limits and faults', () => {
-  test.each([
-    ['a key that is not taken', errorOf(401, 'User not found.'), 'OPENROUTER_API_KEY'],
-    ['a negative balance', errorOf(402, 'Insufficient credits'), 'add credits'],
-    [
-      'the data policy of the account',
-      errorOf(404, 'No endpoints found matching your data policy (Free model publication).'),
-      'settings/privacy',
-    ],
-    ["a key's own limit", errorOf(403, 'Key limit exceeded (total limit).'), 'raise it'],
-  ])('an evaluation stops at %s and reports what to change', async (_name, fault, words) => {
-    const bench = await openBench({ fault: () => fault })
+  test('an evaluation stops at a key that is not taken, and reports what to change', async () => {
+    const bench = await openBench({ fault: () => errorOf(401, 'User not found.') })
     const result = await bench.run()
     expect(result).toMatchObject({ blame: 'settings', report: { outcome: 'failed', rankingVersion: null } })
-    expect(result.report.reason).toContain(words)
+    expect(result.report.reason).toContain('OPENROUTER_API_KEY')
     expect(kept(bench.service)).toBeLessThanOrEqual(4)
     expect(await bench.stored()).toBeNull()
   })
