@@ -93,12 +93,9 @@ test.each([
   },
 )
 
-test.each(['0', '0.0', '1.1', '2', '-0.2', 'all', '0.1234567'])(
-  'the value %s is not a share of a budget',
-  (share) => {
-    expect(() => configOf({ DASH_CHAT_BUDGET_SHARE: share })).toThrow('DASH_CHAT_BUDGET_SHARE')
-  },
-)
+test.each(['0', '1.1', '-0.2', '0.1234567'])('the value %s is not a share of a budget', (share) => {
+  expect(() => configOf({ DASH_CHAT_BUDGET_SHARE: share })).toThrow('DASH_CHAT_BUDGET_SHARE')
+})
 
 test.each([
   ['0.2', 200_000],

@@ -2,10 +2,28 @@ import type { ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../../src/domain/ports.ts'
 import { dayOf, startOfDay, DAY_MS } from '../../src/domain/time.ts'
+import { drawItems } from '../../src/jobs/models/lite-suite.ts'
+import type { LiteItems } from '../../src/jobs/models/lite-suite.ts'
+import type { ModelResponse } from '../../src/domain/models/lite/suite.ts'
+import { solutions } from './lite-responses.ts'
 import { localSource } from './local-source.ts'
 import type { SourceRequest } from './local-source.ts'
-import { scriptedRouter } from './scripted-router.ts'
-import type { ScriptedModel } from './scripted-router.ts'
+
+/**
+ * Behaviour of a scripted model: `solver` solves everything, `talker` prints its tool calls as text, `guesser` gets the
+ * time wrong, `silent` returns nothing useful.
+ */
+type Behaviour = 'solver' | 'talker' | 'guesser' | 'silent'
+
+export interface ScriptedModel {
+  id: string
+  name: string
+  behaviour: Behaviour
+  contextLength: number
+  maxCompletionTokens: number
+  /** Reported median latency, in milliseconds. */
+  latencyMs: number
+}
 
 /** One chat request to the service. */
 interface ChatRequest {
@@ -19,15 +37,14 @@ interface ChatRequest {
   body: Record<string, unknown>
 }
 
-/** A fault instead of a response. */
-type Fault =
-  | { status: number; body: unknown; headers?: Record<string, string> }
-  /** Half of a response, then a cut connection. */
-  | 'cut'
-  /** No response. */
-  | 'hang'
-  /** A response without an end. */
-  | 'endless'
+interface Answer {
+  status: number
+  body: unknown
+  headers?: Record<string, string>
+}
+
+/** A fault instead of a response: another one, half of one and a cut connection, or none. */
+type Fault = Answer | 'cut' | 'hang'
 
 export interface SimulatorOptions {
   models: readonly ScriptedModel[]
@@ -59,25 +76,21 @@ const MINUTE_MS = 60_000
 const REQUESTS_PER_MODEL = 3
 const MAX_PER_MINUTE = 20
 
-/** Starts the service; it is closed when the test ends. */
+/**
+ * Starts a routing service with scripted models, which respond to the suite of the current day with its solutions, so
+ * that an evaluation runs as against the real service. It is closed when the test ends.
+ */
 export async function startRouter(options: SimulatorOptions): Promise<RouterSimulator> {
-  const { models, clock } = options
-  const respond = scriptedRouter(models, clock)
+  const { clock } = options
   const state: RouterSimulator = { url: '', chats: [], facts: [], breaches: [] }
   let open = 0
 
   const serve = async (request: SourceRequest, response: ServerResponse): Promise<void> => {
-    const { method, target, headers, body } = request
-    const path = decodeURIComponent(new URL(target, 'http://service').pathname).replace('/api/v1', '')
-    const authorized = headers.authorization === 'Bearer test-key'
-    const routerRequest = { method, path, authorized, body }
+    const path = decodeURIComponent(new URL(request.target, 'http://service').pathname).replace('/api/v1', '')
     if (path !== '/chat/completions') {
       state.facts.push(path)
-      const fault = options.factFault?.(path) ?? null
-      if (fault !== null) return misbehave(fault, response)
-      if (path === '/key' && authorized) return send(response, 200, keyOf(state, options))
-      const { status, body: facts } = respond(routerRequest)
-      return send(response, status, facts)
+      const isAuthorized = request.headers.authorization === 'Bearer test-key'
+      return send(response, options.factFault?.(path) ?? factsOf(path, isAuthorized, state, options))
     }
     const chat = chatOf(request, state.chats, clock())
     const limitFault = limitMet(chat, state.chats, options)
@@ -88,14 +101,11 @@ export async function startRouter(options: SimulatorOptions): Promise<RouterSimu
     // Long enough for concurrent calls to overlap.
     for (let turn = 0; turn < 20; turn += 1) await nextTurn()
     open -= 1
-    const fault = limitFault ?? options.fault?.(chat) ?? null
-    if (fault !== null) return misbehave(fault, response)
-    const routerResponse = respond(routerRequest)
-    return send(response, routerResponse.status, routerResponse.body)
+    return send(response, limitFault ?? options.fault?.(chat) ?? completionOf(chat, options))
   }
 
-  const { url } = await localSource((routerRequest, response) =>
-    serve(routerRequest, response).catch((error: unknown) => {
+  const { url } = await localSource((request, response) =>
+    serve(request, response).catch((error: unknown) => {
       state.breaches.push(`the service failed: ${String(error)}`)
       response.destroy()
     }),
@@ -139,7 +149,7 @@ function limitMet(
   chat: ChatRequest,
   before: readonly ChatRequest[],
   options: SimulatorOptions,
-): Fault | null {
+): Answer | null {
   const { perMinute = MAX_PER_MINUTE, perDay = 50, usedByOthers = 0 } = options
   const today = before.filter(({ at }) => dayOf(at) === dayOf(chat.at)).length
   if (today + usedByOthers >= perDay) {
@@ -161,7 +171,7 @@ function limitMet(
   )
 }
 
-function limit(message: string, max: number, reset: number, source: string): Fault {
+function limit(message: string, max: number, reset: number, source: string): Answer {
   const headers = {
     'X-RateLimit-Limit': `${max}`,
     'X-RateLimit-Remaining': '0',
@@ -173,6 +183,21 @@ function limit(message: string, max: number, reset: number, source: string): Fau
     headers,
     body: { error: { code: 429, message: `Rate limit exceeded: ${message}`, metadata } },
   }
+}
+
+/** The response to a request for facts: the catalogue, the key, or the endpoints of a model. */
+function factsOf(
+  path: string,
+  isAuthorized: boolean,
+  state: RouterSimulator,
+  options: SimulatorOptions,
+): Answer {
+  const { models } = options
+  if (path === '/models') return { status: 200, body: catalogueOf(models) }
+  if (!isAuthorized) return failure(401, 'No auth credentials found')
+  if (path === '/key') return { status: 200, body: keyOf(state, options) }
+  const model = models.find(({ id }) => path === `/models/${id}/endpoints`)
+  return model ? { status: 200, body: endpointsOf(model) } : failure(404, 'Not found')
 }
 
 function keyOf(
@@ -188,34 +213,17 @@ function keyOf(
   }
 }
 
-function misbehave(fault: Fault, response: ServerResponse): void {
-  if (fault === 'hang') return
-  if (fault === 'cut' || fault === 'endless') {
+function send(response: ServerResponse, answer: Fault): void {
+  if (answer === 'hang') return
+  if (answer === 'cut') {
     response.writeHead(200, { 'content-type': 'application/json' })
     response.write('{"choices":[{"message":{"content":"half of')
-    if (fault === 'cut') setImmediate(() => response.destroy())
-    else pour(response)
+    setImmediate(() => response.destroy())
     return
   }
-  send(response, fault.status, fault.body, fault.headers)
-}
-
-function pour(response: ServerResponse): void {
-  const more = (): void => {
-    while (!response.destroyed && response.write(' '.repeat(65_536)));
-    if (!response.destroyed) response.once('drain', more)
-  }
-  more()
-}
-
-function send(
-  response: ServerResponse,
-  status: number,
-  body: unknown,
-  headers: Record<string, string> = {},
-): void {
-  const text = typeof body === 'string' ? body : JSON.stringify(body)
-  const type = typeof body === 'string' ? 'text/html' : 'application/json'
+  const { status, body, headers } = answer
+  const [type, text] =
+    typeof body === 'string' ? ['text/html', body] : ['application/json', JSON.stringify(body)]
   response.writeHead(status, { 'content-type': type, ...headers }).end(text)
 }
 
@@ -232,4 +240,57 @@ export function scriptedModels(
     maxCompletionTokens: 16_384,
     latencyMs: 500 + index,
   }))
+}
+
+function failure(code: number, message: string): Answer {
+  return { status: code, body: { error: { code, message } } }
+}
+
+function catalogueOf(models: readonly ScriptedModel[]): unknown {
+  const data = models.map(({ id, name, contextLength, maxCompletionTokens }) => ({
+    id,
+    canonical_slug: id.replace(':free', ''),
+    name: `${name} (free)`,
+    created: 1_767_225_600,
+    description: 'A scripted model.',
+    context_length: contextLength,
+    architecture: { modality: 'text->text', input_modalities: ['text'], output_modalities: ['text'] },
+    pricing: { prompt: '0', completion: '0' },
+    top_provider: { context_length: contextLength, max_completion_tokens: maxCompletionTokens },
+    supported_parameters: ['max_tokens', 'temperature', 'tools', 'tool_choice', 'stop', 'seed'],
+    expiration_date: null,
+  }))
+  return { data, total_count: data.length, links: { next: null } }
+}
+
+function endpointsOf({ id, latencyMs }: ScriptedModel): unknown {
+  const latency = { p50: latencyMs, p75: latencyMs * 1.2, p90: latencyMs * 1.5, p99: latencyMs * 3 }
+  const endpoint = { provider_name: 'Test', status: 0, uptime_last_30m: 100, latency_last_30m: latency }
+  return { data: { id, endpoints: [endpoint] } }
+}
+
+function completionOf({ model: id, kind, body }: ChatRequest, { models, clock }: SimulatorOptions): Answer {
+  const { messages = [] } = body as { messages?: { content: unknown }[] }
+  const model = models.find((each) => each.id === id)
+  if (!model) return failure(404, `No endpoints found for ${id}.`)
+  const items = drawItems(dayOf(clock()))
+  const isSuitePrompt = messages.at(-1)?.content === items.prompts[kind].messages.at(-1)?.content
+  const response = isSuitePrompt ? responseOf(model.behaviour, kind, items) : GREETING
+  const calls = response.toolCalls.map((call, at) => ({ id: `call_${at}`, type: 'function', function: call }))
+  const content = { role: 'assistant', content: response.text }
+  const message = calls.length > 0 ? { ...content, tool_calls: calls } : content
+  const choices = [{ index: 0, finish_reason: response.finishReason, message }]
+  return { status: 200, body: { id: 'gen-test', object: 'chat.completion', model: id, choices } }
+}
+
+/** Response to any other prompt. */
+const GREETING: ModelResponse = { text: 'Hello.', toolCalls: [], finishReason: 'stop' }
+
+function responseOf(behaviour: Behaviour, kind: 'tool' | 'text', items: LiteItems): ModelResponse {
+  const solved = solutions(items)[kind]
+  const textResponse = (text: string): ModelResponse => ({ text, toolCalls: [], finishReason: 'stop' })
+  if (behaviour === 'solver') return solved
+  if (behaviour === 'silent') return textResponse('I would rather talk about the weather.')
+  if (behaviour === 'talker') return kind === 'tool' ? textResponse(JSON.stringify(solved.toolCalls)) : solved
+  return kind === 'tool' ? solved : { ...solved, text: solved.text.replace(/TIME: .*$/, 'TIME: 00:00:00') }
 }

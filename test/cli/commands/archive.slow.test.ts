@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync, writeFileSync, existsSync, readdirSync, statSyn
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import { dash, serve, temporaryFolder } from '../../support/dash.ts'
+import { dash, run, temporaryFolder } from '../../support/dash.ts'
 import type { RunOptions } from '../../support/dash.ts'
 import { filesOfFolder } from '../../support/temporary-folder.ts'
 import { AS_OF, publishedWorkspace } from '../../support/workspace.ts'
@@ -15,22 +15,12 @@ import type { ExportReport } from '../../../src/jobs/archive/export-archive.ts'
 /** Creates two publications and a gap. */
 const DAYS = [addDays(AS_OF, -2), AS_OF]
 
-function copy({ folder }: { folder: string }, to: readonly string[], options: RunOptions = {}) {
-  return dash(['copy-archive', '--data-dir', folder, '--json', '--to', ...to], options)
+function copy({ folder }: { folder: string }, to: readonly string[], cwd = '/') {
+  return run(['copy-archive', '--data-dir', folder, '--json', '--to', ...to], { cwd })
 }
 
-/** Returns the response of a server on a data folder for the newest Year. */
-async function served(folder: string): Promise<{ status: number; bytes: Buffer }> {
-  const { url, end } = await serve(['--data-dir', folder])
-  const response = await fetch(`${url}/api/feed/history?sort=year`)
-  const bytes = Buffer.from(await response.arrayBuffer())
-  await end('SIGTERM')
-  return { status: response.status, bytes }
-}
-
-test('a copy in a new data folder passes its audit and is served with the same bytes', async () => {
+test('a copy in a new data folder passes its audit', async () => {
   const source = await publishedWorkspace(DAYS)
-  const before = filesOfFolder(source.objectsPath)
   const target = join(temporaryFolder(), 'new', 'data')
   const first = await copy(source, [target])
   expect([first.code, first.stderr]).toEqual([0, ''])
@@ -44,12 +34,8 @@ test('a copy in a new data folder passes its audit and is served with the same b
     head: { seq: 3, leaf: rows[2]?.leaf },
     durationMs: expect.any(Number) as unknown,
   })
-  expect(filesOfFolder(source.objectsPath)).toEqual(before)
-  const audit = await dash(['verify-archive', '--data-dir', target, '--json', '--payloads'])
+  const audit = await run(['verify-archive', '--data-dir', target, '--json'])
   expect([audit.code, JSON.parse(audit.stdout)]).toMatchObject([0, { ok: true, findings: [], objects: 2 }])
-  const { status, bytes } = await served(target)
-  expect(status).toBe(200)
-  expect(bytes.equals((await source.objects.get(rows[2]?.sha256 ?? '')) ?? Buffer.alloc(0))).toBe(true)
 })
 
 test('an env file may name both halves of the target', async () => {
@@ -62,7 +48,7 @@ test('an env file may name both halves of the target', async () => {
     join(folder, 'target.env'),
     `DASH_LEDGER_URL=${urlOf('ledger', 'l.db')}\nDASH_FEED_URL=${urlOf('feed', 'f.db')}\nDASH_STORE_URL=${urlOf('store')}\n`,
   )
-  const { code, stdout } = await copy(source, ['target.env'], { cwd: folder })
+  const { code, stdout } = await copy(source, ['target.env'], folder)
   expect([code, (JSON.parse(stdout) as CopyReport).entries]).toEqual([0, { copied: 1, unchanged: 0 }])
   expect(filesOfFolder(join(folder, 'store'))).toEqual(filesOfFolder(source.objectsPath))
 })
@@ -137,13 +123,7 @@ test('a target that overlaps the object store is refused', async () => {
     const { code, stderr } = await exportOf(workspace, [target])
     expect([code, stderr]).toEqual([64, expect.stringContaining('overlaps the object store')])
   }
-  const copied = await dash([
-    'copy-archive',
-    '--data-dir',
-    workspace.folder,
-    '--to',
-    join(workspace.objectsPath, 'site'),
-  ])
+  const copied = await copy(workspace, [join(workspace.objectsPath, 'site')])
   expect([copied.code, copied.stderr]).toEqual([64, expect.stringContaining('overlaps the object store')])
   expect(existsSync(join(workspace.objectsPath, 'site'))).toBe(false)
 })

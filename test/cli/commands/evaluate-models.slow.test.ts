@@ -135,8 +135,8 @@ test('a changed ranking is posted to the webhook as in the feed, and its failure
   })
   const { recommendations } = fileObjects(join(first.folder, 'objects'))
   const app = openApp({ ...(await openWorkspace()), recommendations })
-  const response = await app.request('http://dash.test/api/free-llm/changes.json')
-  const { items } = (await response.json()) as { items: { id: string }[] }
+  const changes = await app.request('http://dash.test/api/free-llm/changes.json')
+  const { items } = (await changes.json()) as { items: { id: string }[] }
   const posted = accepting.requests.map(({ body }) => JSON.parse(body) as { items: { id: string }[] })
   expect(posted.flatMap((each) => each.items)).toEqual(items)
 

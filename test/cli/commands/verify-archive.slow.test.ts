@@ -6,7 +6,6 @@ import { describe, expect, test } from 'vitest'
 import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
 import { dash, run, startDash, temporaryFolder } from '../../support/dash.ts'
 import { listenLocally, openApp } from '../../support/api-client.ts'
-import type { RunOptions } from '../../support/dash.ts'
 import { stateOfFolder } from '../../support/temporary-folder.ts'
 import { AS_OF, publishedWorkspace } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
@@ -15,13 +14,10 @@ import type { VerifyReport } from '../../../src/jobs/archive/audit.ts'
 
 const DAYS = [addDays(AS_OF, -2), addDays(AS_OF, -1), AS_OF]
 
-async function verify(
-  { folder }: { folder: string },
-  args: readonly string[] = [],
-  options: RunOptions = {},
-) {
-  const start = options.boundByModes ? dash : run
-  const finished = await start(['verify-archive', '--data-dir', folder, '--json', ...args], options)
+/** @param boundByModes true to run the built program with file modes binding even root */
+async function verify({ folder }: Workspace, args: readonly string[] = [], boundByModes = false) {
+  const argv = ['verify-archive', '--data-dir', folder, '--json', ...args]
+  const finished = await (boundByModes ? dash(argv, { boundByModes }) : run(argv))
   return { ...finished, report: JSON.parse(finished.stdout) as VerifyReport }
 }
 
@@ -115,13 +111,13 @@ describe('verify-archive', () => {
   test('damage beside an unreadable store ends the audit with 65, and the unreadable store alone with 74', async () => {
     const workspace = await publishedWorkspace(DAYS.slice(0, 1))
     chmodSync(join(workspace.objectsPath, 'sha256'), 0)
-    const alone = await verify(workspace, [], { boundByModes: true })
+    const alone = await verify(workspace, [], true)
     expect([alone.code, alone.report]).toMatchObject([74, { ok: false, complete: false }])
     const client = rawClient(`file:${workspace.ledgerPath}`)
     await client.execute('DROP TRIGGER entries_no_update')
     await client.execute('UPDATE entries SET byte_size = byte_size + 1')
     client.close()
-    const { code, report } = await verify(workspace, [], { boundByModes: true })
+    const { code, report } = await verify(workspace, [], true)
     expect([code, report.complete, report.findings[0]?.code]).toEqual([65, false, 'row_tampered'])
   })
 })

@@ -166,15 +166,6 @@ describe('the refusal of a copy', () => {
     expect((await target.ledger.read()).rows).toEqual([])
   })
 
-  test('a copy is refused while another process publishes into the target', async () => {
-    const publisher = { name: 'a publisher', process: null }
-    const [source, target] = [await filledWorkspace(), await openWorkspace()]
-    await target.ledger.takeLease(publisher, RUN_AT + 3_600_000, 60_000, () => false)
-
-    await expect(copyOf(source, target)).rejects.toMatchObject({ code: 'lease_held' })
-    expect(filesOfFolder(target.objectsPath)).toEqual({})
-  })
-
   test('a copy of an empty archive is refused', async () => {
     const [source, target] = [await openWorkspace(), await openWorkspace()]
     await expect(copyOf(source, target)).rejects.toMatchObject({ code: 'usage' })
