@@ -30,6 +30,30 @@ describe('tool calls in the text of an answer', () => {
     ],
     ['<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>rust</arg_value>\n</tool_call>', '', [RUST]],
     ['<tool_call>search</tool_call>', '', [['search', '{}']]],
+    ['[TOOL_CALLS]search[ARGS]{"query":"rust"}', '', [RUST]],
+    ['Hm.<|tool_call|>[{"name":"search","arguments":{"query":"rust"}}]', 'Hm.', [RUST]],
+    ['<|tool_call>call:search{query:<|"|>rust<|"|>}<tool_call|>', '', [RUST]],
+    [
+      '<function=search>{"query": "rust"}</function><function=search>{}</function>',
+      '',
+      [RUST, ['search', '{}']],
+    ],
+    [
+      '<function_calls><invoke name="search"><parameter name="query">rust</parameter></invoke></function_calls>',
+      '',
+      [RUST],
+    ],
+    [
+      '<｜tool▁calls▁begin｜>function<｜tool▁sep｜>search\n```json\n{"query":"rust"}\n```<｜tool▁calls▁end｜>',
+      '',
+      [RUST],
+    ],
+    [
+      '<|tool_calls_section_begin|>search:0<|a|>{"query":"rust"}search:1<|a|>{}<|tool_calls_section_end|>',
+      '',
+      [RUST, ['search', '{}']],
+    ],
+    ['\n{"type": "function", "name": "search", "parameters": {"query": "rust"}}', '', [RUST]],
   ])('the calls in %j are read', (text, shown, calls) => {
     for (const chunks of splits(text)) expect(read(chunks)).toEqual({ text: shown, calls })
   })
@@ -41,6 +65,10 @@ describe('tool calls in the text of an answer', () => {
     `Hermes writes \`${CALL}\`.`,
     'Qwen writes <tool_call>\nsearch and the parameters.',
     `<tool_call>${'x'.repeat(30_000)}`,
+    'Mistral writes [TOOL_CALLS] before search.',
+    '{"name": "other", "parameters": {}}',
+    '{"stories": ["search"], "and": "so on"}',
+    `{"name": "${'x'.repeat(30_000)}`,
   ])('the text %j stays as it is', (text) => {
     for (const chunks of text.length > 1_000 ? [[text], text.split('')] : splits(text))
       expect(read(chunks)).toEqual({ text, calls: [] })
