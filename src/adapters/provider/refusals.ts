@@ -31,7 +31,7 @@ export const NO_TOOLS = 'no_tools'
 /** Empty content of messages with calls, as a part; it is replaced by words. */
 export const EMPTY_CONTENT = 'empty_content'
 const EMPTY_REFUSED =
-  /\bnon-?empty\b|\b(?:not|cannot|can't|is|are) (?:be )?(?:an? )?(?:empty|blank)\b|\bempty (?:string|content|text|message)|too[ _]short|zero-length|at least (?:1|one) (?:char|content|token)|\bcontent\b.*\b(?:required|missing|greater than 0)\b|\bmust have (?:an? |some )?(?:content|text|message)\b/i
+  /\bnon-?empty\b|\b(?:not|cannot|can't|is|are) (?:be )?(?:an? )?(?:empty|blank)\b|\bempty (?:string|content|text|message)|too[ _]short|zero-length|at least (?:1|one) (?:char|content|token)|\bcontents?\b.*\b(?:required|missing|greater than 0)\b|\bmust have (?:an? |some )?(?:content|text|message)\b/i
 
 /** Calls without `reasoning_content`, as a part; they get their reasoning under that name, or words. */
 export const NO_REASONING = 'no_reasoning'
@@ -63,11 +63,11 @@ const SYSTEM_REFUSED =
  */
 export const CALL_MESSAGES = 'call_messages'
 const CALL_MESSAGES_REFUSED =
-  /\broles must alternate\b|\bonly user\b.*\broles?\b|\broles?\b.*\btool\b|\btool\b.*\broles?\b|\bmessages\W{1,3}\d+\W{1,3}role\b|\btool[ _-]?calls?\b|\btool_call_ids?\b|\bfunction (?:call|response) (?:turn|parts?)\b|\bthought_?signature/is
+  /\broles must alternate\b|\bonly user\b.*\broles?\b|\broles?\b.*\btool\b|\btool\b.*\broles?\b|\bmessages\W{1,3}\d+\W{1,3}role\b|\btool[ _-]?calls?\b|\btool_call_ids?\b|\bfunction (?:call|response) (?:turn|parts?)\b|\bthought_?signature|\bthinking\b.*\btool_use\b/is
 
-const TOOLS = /\btools?(?:\b|_|config|choice)|\bfunctions?(?:\b|_)/i
+const TOOLS = /\btools?(?:\b|_|config|choice)|\bfunctions?(?:\b|_)|工具/i
 const IS_UNSUPPORTED =
-  /support|require|permit|allow|accept|enable|available|disabled|cannot|can't|implemented|capab|compatible|extra|forbid|unknown|unexpected|recogni|not valid|invalid (?:param|field|arg|name|for)/i
+  /support|require|permit|allow|accept|enable|available|disabled|cannot|can't|implemented|capab|compatible|extra|forbid|unknown|unexpected|recogni|not valid|invalid (?:param|field|arg|name|for)|不支持/i
 const IS_TOO_LONG =
   /too (?:long|large|many)|(?:longer|greater|larger|more) than|exceed|(?:context|maximum) (?:length|window|size)|token limit/i
 

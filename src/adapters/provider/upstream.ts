@@ -330,10 +330,13 @@ export class EventReader {
   }
 }
 
+/** Where some gateways lack the blank line between two events. */
+const JOINT = /(?<=\})\s*\n\s*(?=\{|"?\[DONE)/i
+
 /** The data of events, without events that only keep a connection open, and without those of other names. */
 function dataOf(records: readonly StreamRecord[]): string[] {
   return records
-    .map((record) => ({ ...record, data: record.data.trim() }))
+    .flatMap(({ name, data }) => data.split(JOINT).map((part) => ({ name, data: part.trim() })))
     .filter(({ name, data }) => hasData(data) && (PLAIN_NAMES.has(name) || COMPLETION.test(data)))
     .map(({ name, data }) => (name === ERROR_NAME ? asError(data) : data))
 }

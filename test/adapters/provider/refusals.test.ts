@@ -197,6 +197,7 @@ describe('refused tools', () => {
     ['Tools are disabled for this model'],
     ['The model does not have tool capabilities'],
     ['tool_use is unavailable'],
+    ['当前模型不支持工具调用'],
     ['Unknown name "tools": Cannot find field.'],
     [JSON.stringify(extra('body', 'tools')), 422],
   ])('are left out: %s', async (error, status = 400) => {
@@ -281,6 +282,7 @@ test.each([
   'Each message must have at least one content element',
   'content field is a required field',
   'messages: the length of content must be greater than 0',
+  "GenerateContentRequest.contents[2].parts[0].data: required oneof field 'data' must have one initialized field",
 ])('words replace empty content that is refused: %s', async (message) => {
   const contents = (body: Fields): unknown[] => (body['messages'] as Fields[]).map(({ content }) => content)
   const { url, requests } = await engine((body) => contents(body).includes(''), {
@@ -338,6 +340,9 @@ describe('calls with their results', () => {
     ['Cannot pass both content and thinking in an assistant message with tool calls!', 500],
     ['Function call is missing a thought_signature in functionCall parts. This is required for tools.'],
     ['Please ensure that function call turn comes immediately after a user turn'],
+    [
+      'Expected `thinking`, but found `tool_use`. When `thinking` is enabled, a message must start with a thinking block',
+    ],
   ])('become text for an engine that refuses such messages: %s', async (message, status = 400) => {
     const refuses = (body: Fields): boolean => rolesOf(body).includes('tool')
     const { url, requests } = await engine(refuses, { status, error: { error: { message } } })

@@ -114,6 +114,7 @@ const FORMS: [string, string][] = [
     'ids, names and comments',
     `: hi\n\nid: 1\nevent: message\nretry: 5\n${said('One ')}:\nid: 2\n${said('two.')}${END}`,
   ],
+  ['no blank lines', (said('One ') + said('two.') + END).replaceAll('\n\n', '\n')],
   ['a byte order mark', `\uFEFF${said('One ')}${said('two.')}${END}`],
   ['a byte order mark and a comment', `\uFEFF: hi\n\n${said('One ')}${said('two.')}${END}`],
 ]
