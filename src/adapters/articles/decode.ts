@@ -37,23 +37,30 @@ export function metaEncoding({ charset, httpEquiv, content }: MetaAttributes): s
   return readableEncoding(/charset\s*=\s*["']?([^\s;"']+)/i.exec(content ?? ''))
 }
 
+/** The numbers of characters outside ASCII, and of invalid parts, of bytes read as UTF-8. */
+function countUtf8(bytes: Uint8Array): { others: number; invalid: number } {
+  const text = decode(bytes, 'utf-8')
+  const invalid = text.match(/\uFFFD/g)?.length ?? 0
+  return { others: text.match(/[^\p{ASCII}\uFFFD]/gu)?.length ?? 0, invalid }
+}
+
 /**
  * The encoding of a text that names none: UTF-8, unless most of what is not ASCII is invalid in it; otherwise
  * windows-1252, the default of browsers.
  */
 export function likelyEncoding(bytes: Uint8Array): string {
-  const text = decode(bytes, 'utf-8')
-  const invalid = text.match(/\uFFFD/g)?.length ?? 0
-  const others = text.match(/[^\p{ASCII}\uFFFD]/gu)?.length ?? 0
+  const { others, invalid } = countUtf8(bytes)
   return invalid > others ? 'windows-1252' : 'utf-8'
 }
 
 /**
- * The encoding that a page or its server names; null for UTF-8 that the bytes contradict. Browsers show such pages without
- * their letters.
+ * The encoding that a page or its server names; null if the bytes contradict it: UTF-8 is hardly ever valid by chance.
+ * Browsers show such pages without their letters.
  */
 export function credibleEncoding(encoding: string | null, bytes: Uint8Array): string | null {
-  return encoding === 'utf-8' && likelyEncoding(bytes) !== encoding ? null : encoding
+  const { others, invalid } = countUtf8(bytes)
+  const isContradicted = encoding === 'utf-8' ? invalid > others : others > 0 && invalid === 0
+  return isContradicted ? null : encoding
 }
 
 /** A declaration that was readable as ASCII cannot be in UTF-16; HTML takes it for UTF-8. */

@@ -36,6 +36,7 @@ describe('the encoding of a page', () => {
     ['an XML declaration against a meta element in XHTML', inBytes(GROESSE, '<meta charset="utf-8"/>', declaration('latin1')), 'application/xhtml+xml'],
     ['nothing, in windows-1252', inBytes(GROESSE, '')],
     ['a meta element against a wrong header', inBytes(GROESSE, '<meta charset=windows-1252>'), 'text/html; charset=utf-8'],
+    ['no one but the bytes, against a wrong header', inBytes(GROESSE_UTF8, ''), 'text/html; charset=iso-8859-1'],
     ['a wrong meta element alone', inBytes(GROESSE, UTF8)],
     ['nothing, in UTF-8 with a broken byte', inBytes(GROESSE_UTF8, '', '<!-- \xe9 -->')],
   ])('the encoding is named by %s', (_what, bytes, contentType) => {
