@@ -31,6 +31,12 @@ const list = (value: string): string[] => value.split(',').map((part) => part.tr
 
 export const text = z.string()
 
+/** A path that is not meant for a shell, which would replace `~` and `$HOME`. */
+export const folder = text.regex(
+  /^(?!~|.*\$\{?\w)/s,
+  'must not have ~ or a variable, which nothing replaces here',
+)
+
 export const hostName = text.regex(/^[\w.:%-]+$/, 'must be a host name or an IP address, without brackets')
 
 export const httpUrl = parsed((value, refuse) =>

@@ -7,6 +7,7 @@ import {
   databaseUrl,
   dollars,
   flag,
+  folder,
   hostName,
   httpUrl,
   listenAddress,
@@ -37,7 +38,7 @@ const messages = wholeNumber(0, 1_000_000)
 const CHALLENGES = 'https://challenges.cloudflare.com/turnstile/v0'
 
 const stores = {
-  DASH_DATA_DIR: optional(text, 'folder of `ledger.db`, `feed.db`, `state.db` and `objects/`', {
+  DASH_DATA_DIR: optional(folder, 'folder of `ledger.db`, `feed.db`, `state.db` and `objects/`', {
     unset: `\`${STANDARD_DATA_DIR}\``,
     question: 'Data folder?',
   }),

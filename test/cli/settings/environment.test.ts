@@ -37,6 +37,13 @@ test.each([
   else parse.toThrow('must be a host name or an IP address')
 })
 
+test.each(['~/data', '$HOME/data', '/home/${USER}/data'])(
+  'the data folder %s, for a shell, is refused',
+  (value) => {
+    expect(() => parsed('DASH_DATA_DIR', value)).toThrow('must not have ~ or a variable')
+  },
+)
+
 test('a secret from a file loses its byte order mark, and a file in UTF-16 is refused', async () => {
   const path = join(await temporaryFolder(), 'secret')
   await writeFile(path, '\uFEFFSesame\r\n')
