@@ -146,7 +146,7 @@ describe('modules loaded at the start', () => {
 
   test('an audit of the ledger loads the tables, and no query builder', () => {
     const brought = new Set(
-      ['ledger/auditor', 'sqlite/lease'].flatMap((name) => [...broughtAlong(`src/adapters/${name}.ts`)]),
+      ['auditors', 'sqlite/lease'].flatMap((name) => [...broughtAlong(`src/adapters/${name}.ts`)]),
     )
     expect(brought).toContain('drizzle-orm/sqlite-core/table')
     expect([...brought].filter((name) => /^drizzle-orm(?:$|\/(?:sqlite-core|libsql)$)/.test(name))).toEqual(

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
-import type { Clock, ChangeToken } from '../domain/ports.ts'
+import type { Clock } from '../domain/ports.ts'
+import type { ChangeToken } from '../domain/year/ports.ts'
 
 /**
  * Age in milliseconds after which a change counts as complete: a later change can have the same timestamps until

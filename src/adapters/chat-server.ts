@@ -21,7 +21,7 @@ import type { Instant } from '../domain/time.ts'
 import { SseParser, StreamTooLarge } from './sse-parser.ts'
 import type { StreamRecord } from './sse-parser.ts'
 import { TimeLimitExceeded, mediaTypeOf, openHttpClient, retryAt } from './http.ts'
-import { readBody } from './response-body.ts'
+import { readBody } from './http.ts'
 import type { HttpClient, HttpResponse } from './http.ts'
 
 /**

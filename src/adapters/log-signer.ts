@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { areSameBytes } from '../domain/digest.ts'
-import type { SignedLog } from '../domain/ports.ts'
+import type { SignedLog } from '../domain/year/ports.ts'
 import { Refusal, messageOf, storageDamaged, storageUnavailable } from '../domain/refusal.ts'
 import { merkleTree, rootAt } from '../domain/year/log/merkle-tree.ts'
 import {

@@ -1,11 +1,5 @@
-import type { WebhookMessage, JobMonitor } from '../adapters/notifications.ts'
-import type { ChatApi } from '../adapters/chat-server.ts'
-import type { HttpProbe } from '../adapters/http.ts'
-import type { PublishedFeeds } from '../adapters/sources/live-sources.ts'
-import type { SourceClient, SourceMemory } from '../adapters/sources/source-client.ts'
 import { once } from '../domain/once.ts'
 import type {
-  ArchiveFolder,
   ArticleTexts,
   ChangeReceiver,
   ChatModel,
@@ -14,11 +8,15 @@ import type {
   HumanVerifier,
   LineSource,
   LiveSource,
-  PublishedHistory,
-  SeenLogs,
 } from '../domain/ports.ts'
+import type { ArchiveFolder, PublishedHistory, SeenLogs } from '../domain/year/ports.ts'
 import type { ArchivePages, ExportedArchive } from '../domain/year/log/static-layout.ts'
 import type { RunStep } from '../domain/models/changes.ts'
+import type { WebhookMessage, JobMonitor } from '../adapters/notifications.ts'
+import type { ChatApi } from '../adapters/chat-server.ts'
+import type { HttpProbe } from '../adapters/http.ts'
+import type { PublishedFeeds } from '../adapters/sources/live-sources.ts'
+import type { SourceClient, SourceMemory } from '../adapters/sources/source-client.ts'
 import type { EvaluatePorts } from '../jobs/models/evaluation-run.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
 import { THIS_RUN, pause } from './process-identity.ts'
@@ -59,7 +57,7 @@ export class Container extends Stores {
       return this.closing(openChatModel({ base, key, userAgent, model: model ?? '', firstEventMs, idleMs }))
     }
     const { openAutoModel } = await import('../adapters/provider/auto-model.ts')
-    const { libsqlRouterAllowance } = await import('../adapters/state/evaluations.ts')
+    const { libsqlRouterAllowance } = await import('../adapters/state/runs.ts')
     const auto = openAutoModel({
       base: this.config.openRouterUrl,
       key: this.config.openRouterKey ?? '',
@@ -129,12 +127,12 @@ export class Container extends Stores {
 
   /** Client for the public history of another host. */
   async publishedHistory(base: string): Promise<PublishedHistory> {
-    return this.closing((await import('../adapters/published-history.ts')).openPublishedHistory(base))
+    return this.closing((await import('../adapters/audited-hosts.ts')).openPublishedHistory(base))
   }
 
   /** Newest checkpoints of other logs, in a state folder. */
   async seenLogs(folder: string): Promise<SeenLogs> {
-    return (await import('../adapters/seen-logs.ts')).openSeenLogs(folder)
+    return (await import('../adapters/audited-hosts.ts')).openSeenLogs(folder)
   }
 
   /** Sends probe requests to HTTP services. */
@@ -190,7 +188,7 @@ export class Container extends Stores {
   }: Pick<EvaluatePorts, 'onProgress' | 'onNote'>): Promise<EvaluatePorts> {
     const { openRouter } = await import('../adapters/router/router.ts')
     const { memoryShell } = await import('../adapters/sandbox/shell.ts')
-    const { libsqlEvaluations } = await import('../adapters/state/evaluations.ts')
+    const { libsqlEvaluations } = await import('../adapters/state/runs.ts')
     const { makeLiteSuite } = await import('../jobs/models/lite-suite.ts')
     const { openRouterUrl, openRouterKey, publishedBaseUrl } = this.config
     const clock = Date.now

@@ -1,13 +1,14 @@
-import type { createLogKey } from '../adapters/log-signer.ts'
-import type { Database } from '../adapters/sqlite/database.ts'
-import type { inspectDatabase } from '../adapters/sqlite/read-only-copy.ts'
 import { QUERY_TIMEOUT_MS } from '../domain/feed/search/search.ts'
 import { once } from '../domain/once.ts'
-import type { FeedSearch, Objects, ObjectsAuditor, SignedLog, State, StaticTree } from '../domain/ports.ts'
+import type { FeedSearch, State } from '../domain/ports.ts'
+import type { Objects, ObjectsAuditor, SignedLog, StaticTree } from '../domain/year/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { DatabaseLocation, StoreLocation } from '../domain/refusal.ts'
 import type { FeedFacts, LedgerFacts, StateFacts, Inspection } from '../domain/inspection.ts'
 import { formatPolicy } from '../domain/year/log/signed-note.ts'
+import type { createLogKey } from '../adapters/log-signer.ts'
+import type { Database } from '../adapters/sqlite/database.ts'
+import type { inspectDatabase } from '../adapters/sqlite/read-only-copy.ts'
 import type { AgentStores } from '../server/agent/tools.ts'
 import { requireOrigin } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
@@ -104,11 +105,11 @@ export class Stores {
   }
 
   readonly ledgerAuditor = once(async () =>
-    (await import('../adapters/ledger/auditor.ts')).ledgerAuditor(this.config.ledger, BUSY.batch),
+    (await import('../adapters/auditors.ts')).ledgerAuditor(this.config.ledger, BUSY.batch),
   )
 
   async objectsAuditor(): Promise<ObjectsAuditor> {
-    const { openObjectsAuditor } = await import('../adapters/objects/auditor.ts')
+    const { openObjectsAuditor } = await import('../adapters/auditors.ts')
     return openObjectsAuditor(this.config.store, await this.objects())
   }
 
@@ -130,11 +131,11 @@ export class Stores {
   protected readonly stateDatabase = once(() => this.#database('state'))
 
   readonly audits = once(async () =>
-    (await import('../adapters/state/job-log.ts')).libsqlAudits(await this.stateDatabase()),
+    (await import('../adapters/state/runs.ts')).libsqlAudits(await this.stateDatabase()),
   )
 
   readonly jobs = once(async () =>
-    (await import('../adapters/state/job-log.ts')).libsqlJobLog(await this.stateDatabase()),
+    (await import('../adapters/state/runs.ts')).libsqlJobLog(await this.stateDatabase()),
   )
 
   readonly chatLedger = once(async () =>
@@ -177,7 +178,7 @@ export class Stores {
   })
 
   async inspectLedger(): Promise<Inspection<LedgerFacts>> {
-    return this.#inspect('ledger', (await import('../adapters/ledger/auditor.ts')).ledgerFacts)
+    return this.#inspect('ledger', (await import('../adapters/auditors.ts')).ledgerFacts)
   }
 
   async inspectFeed(): Promise<Inspection<FeedFacts>> {
@@ -186,7 +187,7 @@ export class Stores {
   }
 
   async inspectState(): Promise<Inspection<StateFacts>> {
-    return this.#inspect('state', (await import('../adapters/state/job-log.ts')).stateFacts)
+    return this.#inspect('state', (await import('../adapters/state/runs.ts')).stateFacts)
   }
 
   // Helpers

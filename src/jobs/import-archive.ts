@@ -1,4 +1,4 @@
-import type { Objects, ArchiveFolder, Ledger, YearReader } from '../domain/ports.ts'
+import type { Objects, ArchiveFolder, Ledger, YearReader } from '../domain/year/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { Instant } from '../domain/time.ts'
 import { headIsBehind } from '../domain/year/chain.ts'
@@ -13,10 +13,10 @@ import {
   sealFounding,
 } from '../domain/year/legacy-import.ts'
 import type { ImportRefusal, ListedPublication } from '../domain/year/legacy-import.ts'
+import { shorten } from '../domain/text.ts'
 import { decodeLine } from './import-lines.ts'
 import { leaseLost, withPublisherLease } from './lease.ts'
 import type { LeasePorts } from './lease.ts'
-import { shorten } from '../domain/text.ts'
 
 /** The JSON result of `import archive` (docs/importing.md). */
 export interface ArchiveImportReport {

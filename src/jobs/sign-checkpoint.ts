@@ -1,5 +1,5 @@
 import { areSameBytes } from '../domain/digest.ts'
-import type { Objects, SignedLog, YearReader } from '../domain/ports.ts'
+import type { Objects, SignedLog, YearReader } from '../domain/year/ports.ts'
 import { utf8Text } from '../domain/text.ts'
 import { storageDamaged } from '../domain/refusal.ts'
 import { headIsBehind } from '../domain/year/chain.ts'

@@ -3,7 +3,7 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { redirectTarget, retryAt, timeOfResponse } from '../../src/adapters/http.ts'
-import { readDecoded } from '../../src/adapters/response-body.ts'
+import { readDecoded } from '../../src/adapters/http.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 0, 500)
 

@@ -1,7 +1,7 @@
 import { chmodSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { openSeenLogs } from '../../src/adapters/seen-logs.ts'
+import { openSeenLogs } from '../../src/adapters/audited-hosts.ts'
 import { sha256Hex } from '../../src/domain/digest.ts'
 import { ledgerTree } from '../../src/domain/year/log/log-history.ts'
 import type { SeenLog } from '../../src/domain/year/log/log-history.ts'

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import type { SignedLog } from '../../src/domain/ports.ts'
+import type { SignedLog } from '../../src/domain/year/ports.ts'
 import { addDays, startOfDay } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'

@@ -7,7 +7,7 @@ import { logFileName, newestPolicyNumber } from '../../src/domain/year/log/log-h
 import { formatVerifierKey, signerKey } from '../../src/domain/year/log/signed-note.ts'
 import type { PublishPorts, PublishResult } from '../../src/jobs/publish-year.ts'
 import { signLedger } from '../../src/jobs/sign-checkpoint.ts'
-import type { SignedLog } from '../../src/domain/ports.ts'
+import type { SignedLog } from '../../src/domain/year/ports.ts'
 import { DAMAGED } from '../support/refusals.ts'
 import { auditLog, LOG_NAME, signedLogIn, storedCheckpoints } from '../support/signed-log.ts'
 import {

@@ -7,9 +7,9 @@ import { listenOn } from '../../src/server/listen.ts'
 import type { ListenOptions, RunningServer } from '../../src/server/listen.ts'
 import type { Log } from '../../src/server/route.ts'
 import type { Agent } from '../../src/server/agent/routes.ts'
-import { readResponse } from '../../src/adapters/published-history.ts'
+import { readResponse } from '../../src/adapters/audited-hosts.ts'
 import type { PublishedResponse } from '../../src/domain/year/published-ledger.ts'
-import type { PublishedHistory } from '../../src/domain/ports.ts'
+import type { PublishedHistory } from '../../src/domain/year/ports.ts'
 import { formatInstant } from '../../src/domain/time.ts'
 
 export const silentLog: Log = { info: () => undefined, warn: () => undefined, error: () => undefined }

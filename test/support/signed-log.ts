@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createLogKey, openLogSigner } from '../../src/adapters/log-signer.ts'
-import type { Objects, SignedLog } from '../../src/domain/ports.ts'
+import type { Objects, SignedLog } from '../../src/domain/year/ports.ts'
 import type { LedgerRow } from '../../src/domain/year/ledger.ts'
 import { forkOf, ledgerTree, logFileName, readStoredNote } from '../../src/domain/year/log/log-history.ts'
 import { formatPolicy } from '../../src/domain/year/log/signed-note.ts'

@@ -7,17 +7,10 @@ import { yearReader, libsqlLedger } from '../../src/adapters/ledger/ledger.ts'
 import { openFeedSearch } from '../../src/adapters/feed/feed-search.ts'
 import { libsqlFeed } from '../../src/adapters/feed/feed.ts'
 import { database } from '../../src/adapters/sqlite/database.ts'
-import { libsqlAudits } from '../../src/adapters/state/job-log.ts'
+import { libsqlAudits } from '../../src/adapters/state/runs.ts'
 import type { Signal } from '../../src/domain/feed/signal.ts'
-import type {
-  State,
-  Clock,
-  FeedStore,
-  Ledger,
-  Objects,
-  FeedSearch,
-  YearReader,
-} from '../../src/domain/ports.ts'
+import type { State, Clock, FeedStore, FeedSearch } from '../../src/domain/ports.ts'
+import type { Ledger, Objects, YearReader } from '../../src/domain/year/ports.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
 import { addDays, startOfDay } from '../../src/domain/time.ts'
 import type { Day, Instant } from '../../src/domain/time.ts'

@@ -13,7 +13,7 @@ import { networkReason } from '../../domain/refusal.ts'
 import type { Instant } from '../../domain/time.ts'
 import { networkCode, redirectTarget, retryAt, openHttpClient } from '../http.ts'
 import type { HttpClient, HttpResponse } from '../http.ts'
-import { UnsupportedCoding, readDecoded } from '../response-body.ts'
+import { UnsupportedCoding, readDecoded } from '../http.ts'
 
 /** Thrown when a page yields no text; becomes the result of its item. */
 export class PageProblem extends Error {

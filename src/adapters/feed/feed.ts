@@ -7,6 +7,9 @@ import type { Instant } from '../../domain/time.ts'
 import { lastCompleteDay, windowEnding } from '../../domain/year/ledger.ts'
 import type { VerifiedTitle } from '../../domain/year/rank.ts'
 import { examineWindow, withoutProvenance } from '../../domain/year/window-check.ts'
+import type { Article } from '../../domain/feed/article.ts'
+import type { ImportCounts, Signal } from '../../domain/feed/signal.ts'
+import type { ItemRef } from '../../domain/feed/source.ts'
 import type { Database } from '../sqlite/database.ts'
 import {
   columnsOf,
@@ -29,7 +32,7 @@ import {
   saveDetails,
   storedItems,
 } from './items.ts'
-import { liveEvents, newestSnapshot, saveSnapshot, snapshotFeed } from './live-feed.ts'
+import { liveEvents, newestSnapshot, saveSnapshot, snapshotFeed } from './window.ts'
 import {
   eventGroups,
   latestDay,
@@ -38,9 +41,6 @@ import {
   readVerifiedTitles,
   readWindow,
 } from './window.ts'
-import type { Article } from '../../domain/feed/article.ts'
-import type { ImportCounts, Signal } from '../../domain/feed/signal.ts'
-import type { ItemRef } from '../../domain/feed/source.ts'
 import { indexEvents } from './search-documents.ts'
 
 /** Creates the feed on libSQL: everything in its database except the search index. */

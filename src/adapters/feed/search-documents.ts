@@ -1,15 +1,15 @@
 import type { InStatement } from '@libsql/client'
-import { canonicalUrl } from '../../domain/feed/canonical-url.ts'
+import { canonicalUrl } from '../../domain/address.ts'
 import { indexedWords } from '../../domain/feed/search/tokenize.ts'
 import type { ItemRef } from '../../domain/feed/source.ts'
 import { DAY_MS, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Day } from '../../domain/time.ts'
+import type { FeedSearch, IndexWatch } from '../../domain/ports.ts'
+import { storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
 import { columnsOf, selectObjects, snakeCase, toJsonArrays } from '../sqlite/rows.ts'
 import type { ObjectColumns, SqlReader, SqlTransaction, StoreClient } from '../sqlite/rows.ts'
 import { retryWithFewerRows, selectForItems, toIndexedItem } from './items.ts'
 import type { ItemRow } from './items.ts'
-import type { FeedSearch, IndexWatch } from '../../domain/ports.ts'
-import { storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
 import type { Database } from '../sqlite/database.ts'
 
 /** Documents of the search index: one per event, written in the transaction that writes the event. */

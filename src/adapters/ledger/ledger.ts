@@ -1,6 +1,7 @@
 import type { InStatement, InValue, ResultSet } from '@libsql/client'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core/table'
-import type { Clock, Ledger, Objects, YearReader } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/ports.ts'
+import type { Ledger, Objects, YearReader } from '../../domain/year/ports.ts'
 import { GENESIS_LEAF } from '../../domain/year/chain.ts'
 import { proveLedger } from '../../domain/year/check.ts'
 import type {

@@ -10,7 +10,7 @@ import {
 } from '../../domain/refusal.ts'
 import type { StorageRefusal, StoreLocation } from '../../domain/refusal.ts'
 import { networkCode, openHttpClient } from '../http.ts'
-import { readBody } from '../response-body.ts'
+import { readBody } from '../http.ts'
 import type { HttpClient, HttpResponse } from '../http.ts'
 
 export interface S3RetryPolicy {

@@ -5,7 +5,7 @@ import { parseJsonObject } from '../../domain/text.ts'
 import { flattenHeaders, openHttpClient } from '../http.ts'
 import type { HttpClient } from '../http.ts'
 import { errorIn } from '../completion-message.ts'
-import { readInto } from '../response-body.ts'
+import { readInto } from '../http.ts'
 import { SseParser, StreamTooLarge, hasData } from '../sse-parser.ts'
 import type { StreamBounds, StreamRecord } from '../sse-parser.ts'
 

@@ -3,16 +3,16 @@ import type { Catalogue, CatalogueModel } from '../../domain/models/catalogue.ts
 import type { ChatCall, EndpointRecord, RouterFacts } from '../../domain/models/evaluation.ts'
 import type { Clock, ModelRouter } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { TimeLimitExceeded, flattenHeaders, openHttpClient } from '../http.ts'
-import { readInto } from '../response-body.ts'
-import type { HttpClient, HttpRequest } from '../http.ts'
-import { classifyResponse } from './classify.ts'
-import type { RouterResponse } from './classify.ts'
 import { FREE_SUFFIX, MODEL_ID_PATTERN } from '../../domain/models/catalogue.ts'
 import type { KeyRequests } from '../../domain/models/quota.ts'
 import { publishedText } from '../../domain/models/schema.ts'
 import { asJsonObject, compareCodeUnits, parseJsonObject } from '../../domain/text.ts'
 import { parseDay } from '../../domain/time.ts'
+import { TimeLimitExceeded, flattenHeaders, openHttpClient } from '../http.ts'
+import { readInto } from '../http.ts'
+import type { HttpClient, HttpRequest } from '../http.ts'
+import { classifyResponse } from './classify.ts'
+import type { RouterResponse } from './classify.ts'
 
 export interface RouterOptions {
   /** API base without a trailing slash. The key is sent to this base only. */

@@ -1,6 +1,7 @@
 import type { LiveSourceName, TitleRefusal } from '../../domain/feed/live-source.ts'
 import type { LiveSort } from '../../domain/feed/live-sort.ts'
-import type { LiveSource, TitleSource } from '../../domain/ports.ts'
+import type { LiveSource } from '../../domain/ports.ts'
+import type { TitleSource } from '../../domain/year/ports.ts'
 import { hackerNews, hackerNewsItems } from './hacker-news.ts'
 import { gitHub, huggingFace, replicate, reddit } from './hype.ts'
 import { lessWrong, lessWrongItems } from './lesswrong.ts'

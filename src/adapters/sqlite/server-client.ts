@@ -4,7 +4,7 @@ import type { Client, InStatement, ResultSet, Transaction } from '@libsql/client
 import { Refusal, StorageFault, storageUnavailable } from '../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
 import { TimeLimitExceeded, networkCode, openHttpClient } from '../http.ts'
-import { readBody } from '../response-body.ts'
+import { readBody } from '../http.ts'
 import type { HttpResponse } from '../http.ts'
 import { DeadlineExceeded } from './rows.ts'
 import type { SqlReader, SqlTransaction, StoreClient } from './rows.ts'

@@ -1,5 +1,6 @@
 import type { LeaseHolder } from '../../domain/lease.ts'
-import type { Clock, Ledger, LedgerAuditor, Objects, ObjectsAuditor, YearReader } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/ports.ts'
+import type { Ledger, LedgerAuditor, Objects, ObjectsAuditor, YearReader } from '../../domain/year/ports.ts'
 import { Refusal, storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
 import type { StorageRefusal } from '../../domain/refusal.ts'
 import type { TimelineItem } from '../../domain/year/chain.ts'
@@ -15,7 +16,7 @@ import { concurrently } from '../concurrently.ts'
 import { leaseLost, withPublisherLease } from '../lease.ts'
 import { audit } from './audit.ts'
 import type { VerifyReport } from './audit.ts'
-import { ownArchive, readHeads } from './own-archive.ts'
+import { ownArchive, readHeads } from './archives.ts'
 
 /** An archive: its two stores, and their read-only form for an audit. */
 export interface ArchiveStores {

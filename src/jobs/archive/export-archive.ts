@@ -1,5 +1,6 @@
 import { areSameBytes, sha256Hex } from '../../domain/digest.ts'
-import type { Clock, Objects, StaticTree, YearReader } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/ports.ts'
+import type { Objects, StaticTree, YearReader } from '../../domain/year/ports.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import type { StorageRefusal } from '../../domain/refusal.ts'
 import { utf8Text } from '../../domain/text.ts'

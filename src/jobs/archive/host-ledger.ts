@@ -1,6 +1,7 @@
 import { areSameBytes } from '../../domain/digest.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import type { Clock, PublishedHistory } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/ports.ts'
+import type { PublishedHistory } from '../../domain/year/ports.ts'
 import { auditLedger } from '../../domain/year/check.ts'
 import type { HistoryRefusal } from '../../domain/year/history/history.ts'
 import type { LedgerAudit } from '../../domain/year/check.ts'

@@ -1,6 +1,6 @@
 import { encodeBase64 } from '../../domain/digest.ts'
 import { utf8Text } from '../../domain/text.ts'
-import type { PublishedHistory, SeenLogs } from '../../domain/ports.ts'
+import type { PublishedHistory, SeenLogs } from '../../domain/year/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { finding } from '../../domain/year/finding.ts'
 import type { Finding } from '../../domain/year/finding.ts'

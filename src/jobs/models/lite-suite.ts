@@ -6,7 +6,7 @@ import { drawShellJob } from '../../domain/models/lite/shell-jobs.ts'
 import type { ShellCase, ShellJob } from '../../domain/models/lite/shell-jobs.ts'
 import { taskResult, LITE_SUITE } from '../../domain/models/lite/suite.ts'
 import type { LiteSuite, LiteKind, LitePrompt, ShellRun } from '../../domain/models/lite/suite.ts'
-import { parseTextResponse } from '../../domain/models/lite/text-response.ts'
+import { parseTextResponse } from '../../domain/models/lite/text-tasks.ts'
 import {
   gradeClock,
   SHELL_LIMITS,

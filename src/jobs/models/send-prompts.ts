@@ -15,7 +15,7 @@ import type {
   CorrelatedFailure,
   Classification,
 } from '../../domain/models/evaluation.ts'
-import { responseFollowsFormat, isCutShort } from '../../domain/models/lite/text-response.ts'
+import { responseFollowsFormat, isCutShort } from '../../domain/models/lite/text-tasks.ts'
 import { unansweredTasks } from '../../domain/models/lite/suite.ts'
 import type { LiteKind, LiteSuite } from '../../domain/models/lite/suite.ts'
 import { Refusal } from '../../domain/refusal.ts'

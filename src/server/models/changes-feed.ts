@@ -9,7 +9,7 @@ import {
 import type { MissedDays, ModelChange, RunStep } from '../../domain/models/changes.ts'
 import type { RankedModel, StoredRun } from '../../domain/models/schema.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
-import type { Objects } from '../../domain/ports.ts'
+import type { Objects } from '../../domain/year/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { FeedHost } from '../feed/feeds.ts'
 import {

@@ -18,7 +18,8 @@ import {
   topModelsPayload,
 } from '../../domain/models/shortlist.ts'
 import type { FreeModelsRefusal, ServedRun } from '../../domain/models/shortlist.ts'
-import type { Clock, Objects } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/ports.ts'
+import type { Objects } from '../../domain/year/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 import type { StoredRun } from '../../domain/models/schema.ts'
 import { seedRun } from '../../domain/models/recommend.ts'

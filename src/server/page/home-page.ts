@@ -138,7 +138,7 @@ function enteredAt({ listedSince, publishedAt }: PageItem): string {
 /**
  * The marks of the rows that entered the lists of a live period within the 24 hours before its snapshot, and the line that
  * counts them and leads to the first. A browser that knows the snapshot it saw last marks what entered since then instead
- * (browser/since.ts).
+ * (browser/year.ts).
  */
 function newItems(
   items: readonly PageItem[],

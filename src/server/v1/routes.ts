@@ -26,7 +26,7 @@ import type { V1Ports } from './complete.ts'
 import { completionsContract, modelContract, modelsContract, V1Refusal, keyIn } from './contracts.ts'
 import type { ListedModel } from './contracts.ts'
 import type { AnswerAsDash } from './dash-model.ts'
-import { openLimits } from './limits.ts'
+import { openLimits } from './complete.ts'
 
 const MODEL_PATH = '/v1/models/'
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import type { Clock, Objects } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/ports.ts'
+import type { Objects } from '../../domain/year/ports.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'

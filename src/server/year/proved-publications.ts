@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import type { Objects, Clock, Ledger, ChangeToken, YearReader } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/ports.ts'
+import type { Objects, Ledger, ChangeToken, YearReader } from '../../domain/year/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
 import type { ProvedLedger } from '../../domain/year/chain.ts'

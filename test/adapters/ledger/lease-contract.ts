@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { LeaseGrant, LeaseHolder } from '../../../src/domain/lease.ts'
-import type { Ledger } from '../../../src/domain/ports.ts'
+import type { Ledger } from '../../../src/domain/year/ports.ts'
 import type { LedgerOpener } from './open-ledger.ts'
 
 const NOW = Date.UTC(2026, 2, 2, 0, 10)

@@ -11,7 +11,7 @@ import {
   openStaticTree,
 } from '../../../src/adapters/objects/objects.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
-import type { Objects, Ledger } from '../../../src/domain/ports.ts'
+import type { Objects, Ledger } from '../../../src/domain/year/ports.ts'
 import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
 import { chainOf, headAt, publication } from '../../domain/year/ledger-rows.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { StaticTree } from '../../../src/domain/ports.ts'
+import type { StaticTree } from '../../../src/domain/year/ports.ts'
 import { DAMAGED } from '../../support/refusals.ts'
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { canonicalUrl } from '../../../src/domain/feed/canonical-url.ts'
+import { canonicalUrl } from '../../../src/domain/address.ts'
 import { anyText } from '../../support/any-text.ts'
 
 describe('a canonical URL', () => {

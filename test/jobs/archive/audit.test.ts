@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { LedgerAuditor, ObjectsAuditor } from '../../../src/domain/ports.ts'
+import type { LedgerAuditor, ObjectsAuditor } from '../../../src/domain/year/ports.ts'
 import { storageDamaged } from '../../../src/domain/refusal.ts'
 import { objectPath } from '../../../src/domain/year/examine.ts'
 import type { NoBytes, ObjectOutcome, ReadObject } from '../../../src/domain/year/examine.ts'
@@ -16,7 +16,7 @@ import type {
   AuditPorts,
   VerifyResult,
 } from '../../../src/jobs/archive/audit.ts'
-import { ownArchive } from '../../../src/jobs/archive/own-archive.ts'
+import { ownArchive } from '../../../src/jobs/archive/archives.ts'
 import { chainOf, headAt, publication, sampleLedger } from '../../domain/year/ledger-rows.ts'
 
 type Examination = 'identity' | 'whole'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Objects, YearReader } from '../../../src/domain/ports.ts'
+import type { Objects, YearReader } from '../../../src/domain/year/ports.ts'
 import { provedPublications } from '../../../src/server/year/proved-publications.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 

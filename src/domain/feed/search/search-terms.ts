@@ -1,5 +1,5 @@
 import { QUERY_MAX_LENGTH, QUERY_MAX_WORDS } from './search.ts'
-import { fold, spelledWithDigraphs } from './fold.ts'
+import { fold, spelledWithDigraphs } from './tokenize.ts'
 import { cutWords, isPaired, tokenize } from './tokenize.ts'
 import type { CutText, PlacedWord } from './tokenize.ts'
 

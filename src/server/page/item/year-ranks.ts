@@ -21,7 +21,7 @@ import { section } from '../sections.ts'
 import type { Section } from '../sections.ts'
 import { daysOf, refusalOfYear, stopAt } from '../year/time-travel.ts'
 import { shareBox } from '../year/year-chart.ts'
-import { ranksByDay, stayText } from '../year/rows.ts'
+import { ranksByDay, stayText } from '../year/year-view.ts'
 
 /** Publications and gaps per page of the chart. */
 const STOPS_PER_PAGE = 31

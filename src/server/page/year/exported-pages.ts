@@ -26,7 +26,7 @@ import type { Html } from '../html.ts'
 import { pageQuery } from '../layout.ts'
 import { exportedProofPanel } from './proof-panel.ts'
 import { daysOf } from './time-travel.ts'
-import { notesOf } from './rows.ts'
+import { notesOf } from './year-view.ts'
 
 /** The attribute by which a stored page shows that it links to the next one. */
 const NEXT = 'rel="next"'

@@ -62,7 +62,7 @@ export function sinceSection(view: View, place: 'home' | 'page'): Promise<Sectio
         class="roomy"
         >, since ${since}</span
       >`
-    // Its script keeps the names (browser/since.ts).
+    // Its script keeps the names (browser/year.ts).
     return html`<details
       class="since"
       data-newest="${nameOf(newest)}"

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { noteRows } from '../../../../src/cli/commands/chat/converse.ts'
+import { noteRows } from '../../../../src/cli/commands/chat/chat.ts'
 import { replayNotes } from '../../../../src/cli/commands/chat/show-turn.ts'
 import {
   completionsOf,

@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSyn
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { openQuestionHistory, QUESTIONS_KEPT } from '../../../../src/cli/commands/chat/converse.ts'
-import type { QuestionHistory } from '../../../../src/cli/commands/chat/converse.ts'
+import { openQuestionHistory, QUESTIONS_KEPT } from '../../../../src/cli/commands/chat/chat.ts'
+import type { QuestionHistory } from '../../../../src/cli/commands/chat/chat.ts'
 import { temporaryFolder } from '../../../support/dash.ts'
 import { anyText } from '../../../support/any-text.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isCutShort, parseTextResponse } from '../../../../src/domain/models/lite/text-response.ts'
+import { isCutShort, parseTextResponse } from '../../../../src/domain/models/lite/text-tasks.ts'
 import { anyText } from '../../../support/any-text.ts'
 
 const command = `grep -rl 'a: b' . | sort`
