@@ -159,6 +159,10 @@ export function importContract(name: string, engine: FeedOpener): void {
         await opened.feed.importSignals(batch)
         expect((await revisionOf(opened)) > before, what).toBe(grows)
       }
+      const revision = await opened.feed.revision()
+      const text = { text: 'text', provenance: 'test:test', fetchedAt: 1 }
+      await opened.feed.saveArticles([{ source: 'hn', sourceId: '1', ...text }])
+      expect(await opened.feed.revision()).not.toBe(revision)
     })
 
     test('the revision does not grow when the import is rolled back', async () => {

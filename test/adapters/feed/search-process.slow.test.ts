@@ -76,15 +76,6 @@ describe('the search process', () => {
     expect(await searching.run(QUERY)).toEqual(QUERY)
   })
 
-  test('every waiting query is refused if the database is locked', async () => {
-    const locked = "{ outcome: 'refusal', code: 'storage_unavailable', detail: 'locked' }"
-    const searching = await scripted(`process.on('message', () => process.send(${locked}))`)
-    const queries = Array.from({ length: 3 }, () => searching.run(QUERY))
-    for (const each of await Promise.allSettled(queries)) {
-      expect(each).toMatchObject({ reason: UNAVAILABLE })
-    }
-  })
-
   test('every open query fails when the process is closed, and later ones are rejected', async () => {
     const searching = await scripted(STUCK)
     const queries = [searching.run(QUERY), searching.run(QUERY)]

@@ -73,21 +73,23 @@ export function searchSortContract(name: string, engine: FeedOpener): void {
       const texts = Array.from({ length: 60 }, (_, at) => titled(`other ${at}`, { points: at % 7 }))
       await feed.importSignals(texts)
       await feed.saveArticles(
-        texts.map(({ sourceId }) => ({
+        texts.map(({ sourceId }, at) => ({
           source: 'hn',
           sourceId,
-          text: 'rust',
+          text: `${'rust '.repeat(1 + (at % 9))}${'filler '.repeat(at % 40)}`,
           provenance: 'hn:test',
           fetchedAt: 1,
         })),
       )
-      for (const sort of ['newest', 'points'] as const) {
+      for (const sort of ['relevance', 'newest', 'points'] as const) {
         const ranking = await walk(search, 'rust', 100, { sort })
+        expect(ranking).toHaveLength(290)
         expect(new Set(ranking).size).toBe(290)
         for (const limit of [7, 50]) expect(await walk(search, 'rust', limit, { sort })).toEqual(ranking)
         const { cursor } = await search.search(searchQuery('rust', { sort }))
-        const other = search.search(searchQuery('rust', { cursor }))
-        await expect(other).rejects.toMatchObject({ code: 'invalid_cursor' })
+        const other = sort === 'newest' ? 'points' : 'newest'
+        const refused = search.search(searchQuery('rust', { sort: other, cursor }))
+        await expect(refused).rejects.toMatchObject({ code: 'invalid_cursor' })
       }
     })
 

@@ -193,8 +193,6 @@ describe('one damaged cell', () => {
   test.each([
     ['a text where a number belongs', 'published_at', "'1772410200000'"],
     ['a fraction', 'recorded_at', '1.5'],
-    ['a number one too large to be exact', 'generated_at', '9007199254740993'],
-    ['a number where a text belongs', 'sha256', '12'],
     ['bytes instead of text', 'leaf', "x'616263'"],
     ['nothing where something belongs', 'leaf', 'NULL'],
   ])('a cell that holds %s makes its row unreadable', async (_what, column, value) => {

@@ -23,6 +23,12 @@ const DAMAGED_TEXTS: Record<string, string> = {
   'nothing but a NUL': "CAST(x'00' AS TEXT)",
 }
 
+const ENTRY_TEXTS = ['as_of_day', 'publication_id', 'sha256', 'leaf', 'previous_leaf', 'envelope_kind']
+const TEXT_COLUMNS = [
+  ...ENTRY_TEXTS.map((column) => ['entries', column, 3] as const),
+  ['legacy_publications', 'publication_id', 2] as const,
+]
+
 const read = async (opened: OpenLedger): Promise<unknown> => {
   // Through a new connection, as a server that starts now would read it.
   const contents = await opened.another().ledger.read()
@@ -35,43 +41,28 @@ export function damageContract(engine: string, open: LedgerOpener): void {
 
   describe(`a damaged ledger in ${engine}`, () => {
     test.each(Object.entries(DAMAGED_TEXTS))(
-      'the ledger is refused for %s in any text of an entry',
+      'the ledger is refused for %s in any text of a row',
       async (_what, text) => {
         const opened = await filled()
-        const columns = ['as_of_day', 'publication_id', 'sha256', 'leaf', 'previous_leaf', 'envelope_kind']
-        for (const column of columns) {
-          const original = await opened.raw.execute(`SELECT ${column} AS cell FROM entries WHERE seq = 3`)
-          await opened.raw.execute(`UPDATE entries SET ${column} = ${text} WHERE seq = 3`)
+        for (const [table, column, row] of TEXT_COLUMNS) {
+          const set = `UPDATE ${table} SET ${column} =`
+          const sql = `SELECT ${column} AS cell FROM ${table} WHERE rowid = ${row}`
+          const original = (await opened.raw.execute(sql)).rows[0]?.['cell'] ?? null
+          await opened.raw.execute(`${set} ${text.replace('leaf', column)} WHERE rowid = ${row}`)
           await expect(read(opened), column).rejects.toMatchObject(DAMAGED)
-          await opened.raw.execute({
-            sql: `UPDATE entries SET ${column} = ? WHERE seq = 3`,
-            args: [original.rows[0]?.['cell'] ?? null],
-          })
+          await opened.raw.execute({ sql: `${set} ? WHERE rowid = ${row}`, args: [original] })
           await expect(read(opened), column).resolves.toBeDefined()
         }
       },
     )
 
-    test.each(Object.entries(DAMAGED_TEXTS))(
-      'the ledger is refused for %s in the legacy ledger',
-      async (_what, text) => {
-        const opened = await filled()
-        await opened.raw.execute(
-          `UPDATE legacy_publications SET publication_id = ${text.replace('leaf', 'publication_id')} WHERE position = 2`,
-        )
-        await expect(read(opened)).rejects.toMatchObject(DAMAGED)
-      },
-    )
-
     test.each([
       ['a text where a number belongs', 'published_at', "'1772410200000'"],
-      ['a text that is no number', 'byte_size', "'many'"],
       ['a fraction', 'recorded_at', '1.5'],
       ['a number too large to be exact', 'generated_at', '9007199254740993'],
       ['a number where a text belongs', 'sha256', '12'],
       ['bytes that are binary JSON', 'window_end', "x'01'"],
       ['nothing where something belongs', 'leaf', 'NULL'],
-      ['an infinite number', 'window_start', '9e999'],
     ])('the ledger is refused for %s', async (_what, column, value) => {
       const opened = await filled()
       await dropTypes(opened.raw, 'entries')

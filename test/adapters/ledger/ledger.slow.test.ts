@@ -1,18 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
-import { sealEntry } from '../../../src/domain/year/chain.ts'
-import { chainOf, manifest, publication, sampleLedger } from '../../domain/year/ledger-rows.ts'
+import { sampleLedger } from '../../domain/year/ledger-rows.ts'
+import { LAST, next } from './ledger-contract.ts'
 import { holdLock } from '../sqlite/lock-holder.ts'
 import { appendNow, fill, openLedger, dropTriggers } from './open-ledger.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
-
-const LAST = chainOf([publication('2026-03-01')])[0] as LedgerRow
-
-/** The row a publisher would append after {@link LAST}. */
-function next(): LedgerRow {
-  const following = manifest('2026-03-02')
-  return sealEntry({ kind: 'publication', manifest: following }, 2, following.publishedAt, LAST.leaf)
-}
 
 describe('a ledger file locked by another process', () => {
   test('a reader sees no entry of an uncommitted transaction', async () => {

@@ -1,22 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
-import { sealEntry } from '../../../src/domain/year/chain.ts'
-import { chainOf, manifest, publication, sampleLedger } from '../../domain/year/ledger-rows.ts'
+import { sampleLedger } from '../../domain/year/ledger-rows.ts'
 import { fileSystemClockMovedOn, laterClock } from '../../support/temporary-folder.ts'
 import { holdLock } from '../sqlite/lock-holder.ts'
-import { LEDGER_CONTRACTS } from './ledger-contract.ts'
+import { LAST, LEDGER_CONTRACTS, next } from './ledger-contract.ts'
 import { anyLease, appendNow, fill, openLedger } from './open-ledger.ts'
 
 for (const contract of LEDGER_CONTRACTS) contract('a file', openLedger)
-
-const LAST = chainOf([publication('2026-03-01')])[0] as LedgerRow
-
-/** The row a publisher would append after {@link LAST}. */
-function next(): LedgerRow {
-  const following = manifest('2026-03-02')
-  return sealEntry({ kind: 'publication', manifest: following }, 2, following.publishedAt, LAST.leaf)
-}
 
 describe('a change token of the ledger', () => {
   test('the change token stays equal while nothing is written, also after reads', async () => {

@@ -54,6 +54,24 @@ describe('a search text', () => {
   })
   test.each([
     ['nodejs', 'Node.js 22'],
+    ['.net', 'Learn .NET'],
+    ['google+', 'Google+ is back'],
+    ['google', 'Google is back'],
+    ['reilly', "O'Reilly books"],
+    ['Rust+WebAssembly', 'Rust WebAssembly'],
+    ['rust', 'Rust+WebAssembly for games'],
+    ['server', 'client+server in 23 lines'],
+    ['42', 'Issue#42 explained'],
+    ['f#', 'F# for fun'],
+    ['at&t', 'AT&T breach'],
+    ['lodz', 'Łódź opens a lab'],
+    ['kobenhavn', 'København cyclists'],
+    ['encyclopaedia', 'Encyclopædia online'],
+    ['istanbul igdir', 'Iğdır ve İstanbul'],
+    ['猫', '賢い猫'],
+    ['서버', '서버를 운영하다'],
+    ['ພາສາ', 'ພາສາລາວແລະຄອມພິວເຕີ'],
+    ['រៀន', 'រៀនភាសាខ្មែរ'],
     ['node.js', 'NodeJS 22'],
     ['asp.ne*', 'ASPNET 9'],
     ['サーバー', 'サーバ運用'],
@@ -80,6 +98,9 @@ describe('a search text', () => {
     ['c', 'C++ and C#'],
     ['disney+', 'Disney prices rise'],
     ['4', 'Zod v4 released'],
+    ['google+', 'Google is back'],
+    ['gpt-5.5', 'GPT-5 is out'],
+    ['データ', '半角ｻｰﾊﾞｰ運用'],
   ])('the query %j does not find the title %j', (query, title) => {
     expect(hasTerms(indexedWords(title), parseSearchText(query))).toBe(false)
   })
