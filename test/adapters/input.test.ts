@@ -124,13 +124,6 @@ describe('the lines of a file', () => {
       expect(await read(Buffer.concat(parts.map((part) => Buffer.from(part))))).toEqual(expected)
     },
   )
-
-  test('the lines can be read again from the beginning, several times in parallel', async () => {
-    const source = await fileOf('one\ntwo\n')
-    const readings = await Promise.all([linesOf(source), linesOf(source)])
-    for (const lines of [...readings, await linesOf(source)])
-      expect(lines).toEqual([text(1, 'one'), text(2, 'two')])
-  })
 })
 
 describe('a gzip file', () => {
@@ -272,22 +265,17 @@ function refusal(reason: string | RegExp) {
   return { code: 'input_unreadable', detail: expect.stringMatching(reason) }
 }
 
-test("the archive folder returns a file's bytes unchanged, also through a link inside the folder", async () => {
+test("the archive folder returns a file's bytes unchanged, also through a link to the folder or inside it", async () => {
   const folder = await folderWith({ a: '\ufeff{"x": 1.0}\r\n' })
   symlinkSync('a', join(folder, 'link'))
-  const archive = archiveFolder(folder)
+  const linked = join(await temporaryFolder(), 'link')
+  symlinkSync(folder, linked)
+  const archive = archiveFolder(linked)
   for (const file of ['a', './a', 'link']) {
     expect(Buffer.from(await archive.read(file, 15)).toString('hex')).toBe(
       Buffer.from('\ufeff{"x": 1.0}\r\n').toString('hex'),
     )
   }
-})
-
-test('the archive folder may itself be a symbolic link', async () => {
-  const folder = await folderWith({ a: 'x' })
-  const link = join(await temporaryFolder(), 'link')
-  symlinkSync(folder, link)
-  expect(await archiveFolder(link).read('a', 1)).toHaveLength(1)
 })
 
 test('the archive folder refuses a missing file, a special file and a wrong size without blocking', async () => {

@@ -43,19 +43,14 @@ describe('log keys', () => {
     expect(readFileSync(record, 'utf8')).toContain('\n0\n')
   })
 
-  test.each([
-    '',
-    `${LOG_SKEY}\n${LOG_SKEY}\n`,
-    'PRIVATE+KEY+',
-    LOG_VKEY,
-    `${LOG_SKEY}\n\n`,
-    `${LOG_SKEY}\r\n`,
-    ` ${LOG_SKEY}`,
-  ])('a key file with the text %j is refused as a configuration error', async (text) => {
-    const { path } = await newKey()
-    replace(path, text)
-    expect(() => openLogSigner(path)).toThrow(expect.objectContaining({ code: 'configuration' }) as Error)
-  })
+  test.each(['', 'PRIVATE+KEY+', LOG_VKEY, `${LOG_SKEY}\r\n`])(
+    'a key file with the text %j is refused as a configuration error',
+    async (text) => {
+      const { path } = await newKey()
+      replace(path, text)
+      expect(() => openLogSigner(path)).toThrow(expect.objectContaining({ code: 'configuration' }) as Error)
+    },
+  )
 
   test('a missing key file is refused as a configuration error', async () => {
     const path = join(await temporaryFolder(), 'log.key')

@@ -77,9 +77,7 @@ describe('a response of a published history', () => {
     [503, '{"error":"year_log_archive_corrupt"}', { is: 'other', damaged: 'log' }],
     [500, '{"error":"year_history_archive_corrupt"}', { is: 'other', damaged: null }],
     [503, '{"error":"busy"}', { is: 'other', damaged: null, description: '503 busy' }],
-    [502, '<html>bad gateway</html>', { is: 'other', damaged: null, description: '502' }],
     [500, '{"error":"\\u001b[31mred"}', { is: 'other', description: '500' }],
-    [500, '{"error":7}', { is: 'other', description: '500' }],
     [500, 'null', { is: 'other', description: '500' }],
   ])('status %i with the body %s is a response', async (status, body, expected) => {
     const host = await startHost((response) => response.writeHead(status).end(body))
@@ -105,17 +103,14 @@ describe('a response of a published history', () => {
     expect(await ledgerOf(published(host.url))).toMatchObject({ is: 'text', etag: null })
   })
 
-  test.each([301, 302, 303, 307, 308])(
-    'a redirect with %i names the new address and is not followed',
-    async (status) => {
-      const host = await startHost((response) => response.writeHead(status, { location: '/elsewhere' }).end())
-      expect(await ledgerOf(published(host.url))).toMatchObject({
-        is: 'other',
-        description: `${status} (moved to /elsewhere: audit the address that it has now)`,
-      })
-      expect(host.requests).toHaveLength(1)
-    },
-  )
+  test.each([301, 308])('a redirect with %i names the new address and is not followed', async (status) => {
+    const host = await startHost((response) => response.writeHead(status, { location: '/elsewhere' }).end())
+    expect(await ledgerOf(published(host.url))).toMatchObject({
+      is: 'other',
+      description: `${status} (moved to /elsewhere: audit the address that it has now)`,
+    })
+    expect(host.requests).toHaveLength(1)
+  })
 
   test('a host that forbids a missing file is told what it must answer', async () => {
     const host = await startHost((response) => response.writeHead(403).end('denied'))

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { unstorageObjects, openObjects, openStaticTree } from '../../src/adapters/objects/objects.ts'
+import { unstorageObjects, openStaticTree } from '../../src/adapters/objects/objects.ts'
 import type { OpenObjects } from '../../src/adapters/objects/objects.ts'
 import { s3Objects } from '../../src/adapters/objects/s3-driver.ts'
 import type { S3Location, S3RetryPolicy } from '../../src/adapters/objects/s3-request.ts'
@@ -218,6 +218,13 @@ describe('an S3 store that honours If-None-Match', () => {
     }
   })
 
+  test('the store may be a whole bucket', async () => {
+    const objects = open({ prefix: '' })
+    await objects.put(DIGEST, BYTES)
+    expect(await objects.get(DIGEST)).toEqual(Buffer.from(BYTES))
+    expect(await objects.keys('sha256')).toContain(KEY)
+  })
+
   test('the store keeps objects below its prefix, and does not list those of a similar prefix', async () => {
     const objects = open()
     await objects.put(DIGEST, BYTES)
@@ -225,20 +232,6 @@ describe('an S3 store that honours If-None-Match', () => {
     await server.plant(`${prefix()}/heads-2/1`, BYTES)
     expect(server.requests.at(-1)?.target).toBe(`/dash-archive/${prefix()}/${KEY}`)
     expect(await objects.keys('heads')).toEqual([])
-  })
-
-  test('the store may be a whole bucket', async () => {
-    const objects = openObjects(server.location({ prefix: '' }))
-    onTestFinished(() => objects.close())
-    await objects.put(DIGEST, BYTES)
-    expect(await objects.keys('sha256')).toContain(KEY)
-    expect(await objects.get(DIGEST)).toEqual(Buffer.from(BYTES))
-  })
-
-  test('the store has no change token: every use is proved again', async () => {
-    const objects = await openWithObject()
-    expect(await objects.objectChangeToken(DIGEST)).toBeNull()
-    expect(await objects.headChangeToken(null)).toBeNull()
   })
 })
 
@@ -281,7 +274,6 @@ describe('a read from an S3 store', () => {
   test.each<[string, S3Fault]>([
     ['a page of a proxy', { status: 404, body: '<html>not found</html>' }],
     ['no body', { status: 404 }],
-    ['another code', s3Error(404, 'NoSuchVersion')],
     ['a missing bucket', s3Error(404, 'NoSuchBucket')],
   ])('a 404 with %s does not prove an object absent', async (_what, fault) => {
     const objects = await openWithObject()
@@ -291,7 +283,6 @@ describe('a read from an S3 store', () => {
 
   test.each<[string, S3Fault]>([
     ['a part', { status: 206, body: '{"an"' }],
-    ['no content', { status: 204 }],
     ['not modified to a question without a condition', s3Error(412, 'PreconditionFailed')],
     ['a bad request', s3Error(400, 'InvalidRequest')],
   ])('a read fails if the response is %s', async (_what, fault) => {
@@ -314,20 +305,20 @@ describe('a write to an S3 store', () => {
     ['a conflict', s3Error(409, 'ConditionalRequestConflict')],
   ]
 
-  test.each(writeFaults)('a write is repeated after %s', async (_what, fault) => {
-    const objects = await openPrepared()
-    server.fail('PUT', /sha256/, fault, fault)
-    await objects.put(DIGEST, BYTES)
-    expect(await objects.get(DIGEST)).toEqual(Buffer.from(BYTES))
-    expect(await objects.keys('sha256')).toEqual([KEY])
-  })
-
-  test.each(writeFaults)('a write fails after three attempts with %s', async (_what, fault) => {
-    const objects = await openPrepared()
-    server.fail('PUT', /sha256/, fault, fault, fault)
-    expect(await faultOf(objects.put(DIGEST, BYTES))).toMatch(/in 3 attempts/)
-    expect(requestCount('PUT', /sha256/)).toBe(3)
-  })
+  test.each(writeFaults)(
+    'a write is repeated after %s, and fails after three attempts',
+    async (_what, fault) => {
+      const objects = await openPrepared()
+      server.fail('PUT', /sha256/, fault, fault, fault)
+      expect(await faultOf(objects.put(DIGEST, BYTES))).toMatch(/in 3 attempts/)
+      expect(requestCount('PUT', /sha256/)).toBe(3)
+      server.reset()
+      server.fail('PUT', /sha256/, fault, fault)
+      await objects.put(DIGEST, BYTES)
+      expect(await objects.get(DIGEST)).toEqual(Buffer.from(BYTES))
+      expect(await objects.keys('sha256')).toEqual([KEY])
+    },
+  )
 
   test('a head whose response was lost counts as written', async () => {
     const objects = await openPrepared()

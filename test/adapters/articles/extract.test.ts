@@ -43,39 +43,29 @@ describe('the encoding of a page', () => {
     expect(readPage(bytes, contentType)).toContain('Größe, with')
   }) // prettier-ignore
 
-  test.each([['windows-1251', 'Привет', 'cff0e8e2e5f2']])(
-    'a page in %s is decoded to %s',
-    (encoding, text, hex) => {
-      expect(readPage(inBytes(hex, `<meta charset=${encoding}>`))).toContain(`${text}, with`)
-      expect(readPage(inBytes(hex, ''), `text/html; charset=${encoding}`)).toContain(`${text}, with`)
-    },
-  )
+  test('a page in windows-1251 is decoded', () => {
+    const hex = 'cff0e8e2e5f2'
+    expect(readPage(inBytes(hex, '<meta charset=windows-1251>'))).toContain('Привет, with')
+    expect(readPage(inBytes(hex, ''), 'text/html; charset=windows-1251')).toContain('Привет, with')
+  })
 })
 
 const P = 'There is enough text here, with commas, that it is taken for an article. '.repeat(3).trim()
 
 describe('the text of a page', () => {
-  test.each([
-    ['a script', `It opens with &lt;script&gt; here. ${P}</p><p>It closes with &lt;/script&gt; there.`],
-  ])('a mention of %s is text', (_what, html) => {
-    const text = html
-      .replaceAll('</p><p>', '\n\n')
-      .replaceAll('&lt;', '<')
-      .replaceAll('&gt;', '>')
-      .replaceAll('&amp;', '&')
+  test('a mention of an element is text', () => {
+    const html = `It opens with &lt;script&gt; here. ${P}</p><p>It closes with &lt;/script&gt; there.`
+    const text = html.replace('</p><p>', '\n\n').replaceAll('&lt;', '<').replaceAll('&gt;', '>')
     for (const type of ['text/html', 'application/xhtml+xml'])
-      expect(
-        readPage(`<html><body><article><p>${P}</p><p>${html}</p><p>${P}</p></article></body></html>`, type),
-      ).toBe(`${P}\n\n${text}\n\n${P}`)
+      expect(readPage(`<html><body><article><p>${P}</p><p>${html}</p></article></body></html>`, type)).toBe(
+        `${P}\n\n${text}`,
+      )
     expect(readFragment(`<p>${html}</p>`)).toBe(text)
   })
 
-  test.each([['without the elements that HTML allows to omit', `<title>T</title><p>${P}<p>${P}`]])(
-    'the text is found %s',
-    (_what, html) => {
-      expect(readPage(html)).toBe(`${P}\n\n${P}`)
-    },
-  )
+  test('the text is found without the elements that HTML allows to omit', () => {
+    expect(readPage(`<title>T</title><p>${P}<p>${P}`)).toBe(`${P}\n\n${P}`)
+  })
 
   test('the text of XHTML is found behind elements without content, and in CDATA sections', () => {
     const html = `<html><head><script src="x"/><title/></head><body><p><a id="a"/>${P}</p><script src='>"'/><iframe/><object data="/x/" /><p>${P} <![CDATA[a < b && <i>]]></p></body></html>`

@@ -6,17 +6,6 @@ import { appendNow, fill, openLedger, dropTriggers } from './open-ledger.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
 
 describe('a ledger file locked by another process', () => {
-  test('a reader sees no entry of an uncommitted transaction', async () => {
-    const opened = await openLedger()
-    await fill(opened, { legacy: [], rows: [LAST] })
-    const insertion =
-      "INSERT INTO entries (seq, kind, recorded_at, previous_leaf, leaf) VALUES (2, 'gap', 1, 'x', 'y')"
-    const release = await holdLock(opened.url, 'writing', [insertion])
-    expect((await opened.ledger.read()).rows).toEqual([LAST])
-    await release()
-    expect((await opened.ledger.read()).rows).toHaveLength(2)
-  })
-
   test('an append is given up if a reader delays the commit past the deadline', async () => {
     const opened = await openLedger()
     const token = await fill(opened, { legacy: [], rows: [LAST] })

@@ -15,7 +15,7 @@ import { openObjects } from '../../../src/adapters/objects/objects.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import type { ObjectsAuditor } from '../../../src/domain/year/ports.ts'
 import { OBJECT_MAX_BYTES } from '../../../src/domain/refusal.ts'
-import { addDays, formatInstant } from '../../../src/domain/time.ts'
+import { addDays } from '../../../src/domain/time.ts'
 import { objectPath } from '../../../src/domain/year/examine.ts'
 import type { ReadObject } from '../../../src/domain/year/examine.ts'
 import type { Manifest } from '../../../src/domain/year/ledger.ts'
@@ -24,27 +24,10 @@ import { spyOnFiles, temporaryFolder } from '../../support/temporary-folder.ts'
 import { readHeads } from '../../../src/jobs/archive/archives.ts'
 import { UNAVAILABLE } from '../../support/refusals.ts'
 
-/** The bytes of a publication as small as its identity, or padded to a size, and its manifest. */
+/** Bytes of a given size at least, and a manifest with their digest. */
 function smallObject(asOfDay: string, size = 0): { manifest: Manifest; bytes: Buffer } {
-  const known = manifest(asOfDay)
-  const envelopeOf = (padding: string): Buffer =>
-    Buffer.from(
-      JSON.stringify({
-        schemaVersion: known.schemaVersion,
-        kind: known.kind,
-        publicationId: known.publicationId,
-        algorithmVersion: known.algorithmVersion,
-        asOfDay: known.asOfDay,
-        generatedAt: formatInstant(known.generatedAt),
-        windowStart: formatInstant(known.windowStart),
-        windowEnd: formatInstant(known.windowEnd),
-        coverage: {},
-        feed: { padding },
-        archivedAt: formatInstant(known.publishedAt),
-      }),
-    )
-  const bytes = envelopeOf('x'.repeat(Math.max(0, size - envelopeOf('').byteLength)))
-  return { manifest: { ...known, sha256: sha256Hex(bytes), byteSize: bytes.byteLength }, bytes }
+  const bytes = Buffer.from(asOfDay.padEnd(size, 'x'))
+  return { manifest: manifest(asOfDay, { sha256: sha256Hex(bytes), byteSize: bytes.byteLength }), bytes }
 }
 
 interface Store {

@@ -33,8 +33,8 @@ const refused = (status: number, message: string): Behaviour => {
 interface Bench {
   provider: SyntheticProvider
   model: ChatModel
-  /** Requests that were counted, with the limit they were counted against. */
-  counted: { model: string; limit: number }[]
+  /** Requests that were counted, with the limit they were counted against, their turn and the share of its address. */
+  counted: { model: string; limit: number; turn: unknown }[]
   wait: (ms: number) => void
 }
 
@@ -49,9 +49,9 @@ async function bench(changes: Partial<AutoModelOptions> & { room?: number } = {}
     userAgent: 'dash/test',
     recommendations: { current: () => Promise.resolve(sealRun(RUN)) },
     allowance: {
-      countChatRequest(id, _sentAt, limit) {
+      countChatRequest(id, _sentAt, limit, turn) {
         if (counted.length >= (changes.room ?? 40)) return Promise.resolve(false)
-        counted.push({ model: id, limit })
+        counted.push({ model: id, limit, turn })
         return Promise.resolve(true)
       },
     },
@@ -92,14 +92,17 @@ test('the chat uses the recommended models that can call tools, at no cost and w
 test('a request is counted before it is sent, against the limit that the service reports for the key', async () => {
   const at = await bench()
   at.provider.key = { data: { free_model_daily_requests: { limit: 1_000, used: 3 } } }
-  await collectEvents(at.model)
+  for await (const event of at.model.ask(CALL, NEVER_ABORTED, 'turn-1')) if (event.kind === 'end') break
   await collectEvents(at.model)
   expect(at.provider.keyRequests).toBe(1)
   at.wait(60_000)
   at.provider.key = { data: {} }
   await collectEvents(at.model)
   expect(at.provider.keyRequests).toBe(2)
-  expect(at.counted).toEqual([1_000, 1_000, 50].map((limit) => ({ model: 'maker/first:free', limit })))
+  expect(at.counted.map(({ model, limit }) => [model, limit])).toEqual(
+    [1_000, 1_000, 50].map((limit) => ['maker/first:free', limit]),
+  )
+  expect(at.counted[0]?.turn).toEqual({ turn: 'turn-1', perAddress: 200 })
 })
 
 test('the last known limit applies while the service reports no other', async () => {
@@ -190,16 +193,13 @@ test.each([
   expect(at.provider.requests.length).toBe(1)
 })
 
-describe('without a recommendation', () => {
-  test('no model is used without a recommendation', async () => {
-    const at = await bench({ recommendations: { current: () => Promise.resolve(null) } })
-    expect(await at.model.name()).toBe('')
-    expect(await collectEvents(at.model)).toEqual([
-      { kind: 'failed', error: 'upstream_error', code: 'http_404', usage: null, dispatched: false },
-    ])
-    expect(at.counted).toEqual([])
-    expect(at.provider.requests).toEqual([])
-  })
+test('no model is used without a recommendation', async () => {
+  const at = await bench({ recommendations: { current: () => Promise.resolve(null) } })
+  expect(await at.model.name()).toBe('')
+  expect(await collectEvents(at.model)).toMatchObject([
+    { kind: 'failed', code: 'http_404', dispatched: false },
+  ])
+  expect(at.provider.requests).toEqual([])
 })
 
 test('the chat uses a new recommendation soon after it is stored', async () => {
@@ -215,21 +215,6 @@ test('the chat uses a new recommendation soon after it is stored', async () => {
   run = sampleRun({ candidates: [candidate('maker/newer:free')] })
   at.wait(10_000)
   expect(await at.model.name()).toBe('maker/newer:free')
-})
-
-test('the store receives the turn of a request and the daily share of its address', async () => {
-  const expected: unknown[] = []
-  const at = await bench({
-    allowance: {
-      countChatRequest(_model, _sentAt, _limit, turn) {
-        expected.push(turn)
-        return Promise.resolve(true)
-      },
-    },
-  })
-  at.provider.key = { data: { free_model_daily_requests: { limit: 1_000, used: 3 } } }
-  for await (const event of at.model.ask(CALL, NEVER_ABORTED, 'turn-1')) if (event.kind === 'end') break
-  expect(expected).toEqual([{ turn: 'turn-1', perAddress: 200 }])
 })
 
 test('the requests of a day are known at once, and a new limit is loaded in the background', async () => {

@@ -53,18 +53,7 @@ describe('a response of the routing service', () => {
     ])
   })
 
-  test.each([['0', 0]])(
-    'a response that names a wait of %s seconds allows a retry after %s',
-    (wait, seconds) => {
-      const { retryAt } = classifyResponse({
-        ...shapeOf('402, only `Retry-After`'),
-        headers: { 'retry-after': wait },
-      })
-      expect(retryAt).toBe(seconds === null ? null : ANSWERED_AT + seconds)
-    },
-  )
-
-  test('a wait of 0 seconds in an error allows a retry at once, and is no missing balance', () => {
+  test('a wait of 0 seconds allows a retry at once, and is no missing balance', () => {
     const metadata = { retry_after_seconds: 0 }
     const response = answered(402, { error: { code: 402, message: 'Wait', metadata } })
     expect(classifyResponse(response)).toMatchObject({ class: 'account_busy', retryAt: ANSWERED_AT })

@@ -41,45 +41,6 @@ function itemOf({ signals, details }: SourceBatch, id: string) {
 
 const ITEMS: [LiveSourceName, Partial<Signal> & { sourceId: string }, Record<string, unknown>][] = [
   [
-    'hn',
-    {
-      sourceId: '41000001',
-      title: 'Story 41000001: “quoted” & plain',
-      url: 'https://example.org/story/41000001',
-      points: 211,
-      comments: 1,
-      publishedAt: 1_795_219_200_000,
-      titleProvenance: 'hn:firebase-item',
-    },
-    { author: 'author0', tags: [], description: null },
-  ],
-  [
-    'hn',
-    {
-      sourceId: '41000062',
-      title: 'Found 41000062',
-      url: null,
-      points: 14,
-      comments: 2,
-      publishedAt: Date.UTC(2026, 10, 20, 0, 0, 5),
-      titleProvenance: 'hn:algolia-search-by-date',
-    },
-    { author: 'finder', tags: [], description: null },
-  ],
-  [
-    'lobsters',
-    {
-      sourceId: 'aaaaa1',
-      title: 'Lobsters story aaaaa1',
-      url: null,
-      points: 0,
-      comments: 0,
-      publishedAt: Date.UTC(2026, 10, 21, 3, 15),
-      titleProvenance: 'lobsters:hottest-json',
-    },
-    { author: 'user0', tags: ['programming', 'meta'], description: 'A description of two lines' },
-  ],
-  [
     'lobsters',
     {
       sourceId: 'aaaaa4',
@@ -321,17 +282,14 @@ describe('an invalid row', () => {
     expect(badRows).toHaveLength(9)
   })
 
-  test.each([
-    ['an empty title', { title: ' \t' }, 'title: is empty'],
-    ['half a point', { score: 1.5 }, 'score: '],
-    ['a time that is none', { created_at: 'yesterday' }, 'created_at: must be an ISO-8601 instant'],
-  ])('a row rejected by the rules of signals is reported: %s', async (_what, change, reason) => {
+  test('a row rejected by the rules of signals is reported', async () => {
     const { signals, badRows } = await readChanged('lobsters', 'lobsters', /hottest/, () => [
-      { ...lobstersStory('aaaaa1'), ...change },
+      { ...lobstersStory('aaaaa1'), created_at: 'yesterday' },
       lobstersStory('aaaaa2'),
     ])
     expect(signals.map(({ sourceId }) => sourceId)).toEqual(['aaaaa2', 'aaaaa3', 'aaaaa4'])
-    expect(badRows).toMatchObject([{ reason: expect.stringContaining(reason) as string }])
+    const reason = expect.stringContaining('created_at: must be an ISO-8601 instant') as string
+    expect(badRows).toMatchObject([{ reason }])
   })
 })
 
@@ -368,12 +326,7 @@ describe('an item of Hacker News', () => {
     some.fault('hn', 'failing', /item\/4100000[12]/)
     const partly = await readWhole(some, 'hn')
     expect(partly.signals).toHaveLength(60)
-    expect(partly.failures).toEqual([
-      {
-        reason: expect.stringMatching(/^2 of 60 items could not be read; first problem: /) as string,
-        retryAt: null,
-      },
-    ])
+    expect(partly.failures[0]?.reason).toMatch(/^2 of 60 items could not be read; first problem: /)
     const none = await replay()
     none.fault('hn', 'failing', /item/)
     const { failures, requests } = await readWhole(none, 'hn')
@@ -387,12 +340,8 @@ describe('an item of Hacker News', () => {
     world.fault('hn', 'html', /topstories/)
     const { signals, failures } = await readWhole(world, 'hn')
     expect(signals.length).toBeGreaterThan(35)
-    expect(failures).toEqual([
-      {
-        reason: expect.stringMatching(/topstories\.json: the response is a web page/) as string,
-        retryAt: null,
-      },
-    ])
+    expect(failures).toHaveLength(1)
+    expect(failures[0]?.reason).toMatch(/topstories\.json: the response is a web page/)
   })
 
   test('an item is read as in the recorded responses', async () => {
@@ -410,10 +359,17 @@ describe('an item of Hacker News', () => {
         comments: 71,
         publishedAt: 1_175_714_200_000,
         url: 'http://www.getdropbox.com/u/2/screencast.html',
+        titleProvenance: 'hn:firebase-item',
       },
       { sourceId: '121003', title: 'Ask HN: The Arc Effect', url: null, points: 25, comments: 16 },
-      { sourceId: '7919424', points: 1, publishedAt: Date.UTC(2014, 5, 20, 3, 35, 46) },
+      {
+        sourceId: '7919424',
+        points: 1,
+        publishedAt: Date.UTC(2014, 5, 20, 3, 35, 46),
+        titleProvenance: 'hn:algolia-search-by-date',
+      },
     ])
+    expect(collected.details.map(({ author }) => author)).toEqual(['dhouston', 'tel', 'bradleyjg'])
   })
 })
 
@@ -490,6 +446,7 @@ describe('details with another form', () => {
         points: 18,
         comments: 10,
         publishedAt: Date.UTC(2022, 6, 22, 17, 6, 59),
+        titleProvenance: 'lobsters:hottest-json',
       },
       author: 'gioele',
       tags: ['meta'],

@@ -1,13 +1,10 @@
 import type { ServerResponse } from 'node:http'
-import { gzipSync } from 'node:zlib'
 import { describe, expect, test, vi } from 'vitest'
 import type { SourceClient, SourceRequest } from '../../../src/adapters/sources/source-client.ts'
 import type { SourceUnavailable } from '../../../src/domain/feed/live-source.ts'
 import { jsonSource, localSource } from '../../support/local-source.ts'
 import { memoryOfSources, sleepingClock, sourceClient, USER_AGENT } from '../../support/source-client.ts'
 import { SOURCE_UNAVAILABLE } from '../../support/refusals.ts'
-
-const MIB = 1024 * 1024
 
 /** Requests a JSON value of any form; null for a 404. */
 function fetchJson(
@@ -32,7 +29,6 @@ const MISBEHAVIOURS: Record<string, [RegExp, (response: ServerResponse) => void]
     /responded with 302 and redirects to "\/elsewhere", which is not followed$/,
     sends(302, '', { location: '/elsewhere' }),
   ],
-  'no content': [/responded with 204$/, sends(204)],
   '"not modified" that nobody asked for': [/responded with 304$/, sends(304)],
   'an HTML page': [
     /a web page \(text\/html\) instead of JSON/,
@@ -45,10 +41,6 @@ const MISBEHAVIOURS: Record<string, [RegExp, (response: ServerResponse) => void]
   'a body with an unknown compression': [
     /unsupported compression zstd$/,
     sends(200, '{}', { 'content-encoding': 'zstd' }),
-  ],
-  'a small body that unpacks to a huge one': [
-    /larger than \d+ bytes/,
-    sends(200, gzipSync(Buffer.alloc(20 * 1024 * 1024)), { 'content-encoding': 'gzip' }),
   ],
   'a body that ends too early': [
     /./,
@@ -95,20 +87,6 @@ describe('a request to a source', () => {
   test.each([404, 410])('a request with the response %i finds nothing', async (status) => {
     const { url } = await localSource((_question, response) => response.writeHead(status).end(html))
     expect(await fetchJson({ url })).toBeNull()
-  })
-
-  test('a request accepts a response of nearly a megabyte', async () => {
-    const { url } = await jsonSource('x'.repeat(MIB - 2))
-    expect(await fetchJson({ url })).toHaveLength(MIB - 2)
-  })
-
-  test('a response that arrives compressed although nothing asked for it is read', async () => {
-    const bytes = gzipSync('{"title":"Größe"}')
-    const { url, requests } = await localSource((_question, response) =>
-      response.writeHead(200, { 'content-encoding': 'gzip' }).end(bytes),
-    )
-    expect(await fetchJson({ url })).toEqual({ title: 'Größe' })
-    expect(requests[0]?.headers).not.toHaveProperty('accept-encoding')
   })
 
   test.each(Object.entries(MISBEHAVIOURS))(
@@ -208,7 +186,7 @@ describe('a busy source', () => {
     expect([slept, requests.length]).toEqual([[1_000, 2_000], 3])
   })
 
-  test('a busy source is left alone, with the end of the pause, if its wait is too long', async () => {
+  test('a busy source alone is left alone, with the end of the pause, if its wait is too long', async () => {
     const { url, requests } = await busyFor([429, { 'retry-after': '3600' }])
     const { slept, client } = waitingClient()
     const retryAt = from + 3_600_000
@@ -217,6 +195,8 @@ describe('a busy source', () => {
       detail: expect.stringContaining('next request at 2026-11-21T13:00:00.000Z') as string,
     })
     await expect(fetchJson({ url: `${url}/other` }, client)).rejects.toMatchObject({ retryAt })
+    const { url: otherHost } = await jsonSource({ id: 2 })
+    expect(await fetchJson({ url: otherHost }, client)).toEqual({ id: 2 })
     expect([slept, requests.length]).toEqual([[], 1])
   })
 
@@ -249,14 +229,6 @@ describe('a busy source', () => {
     const { slept, client } = waitingClient()
     expect(await fetchJson({ url }, client)).toEqual({ id: 1 })
     expect(slept).toEqual([30_000])
-  })
-
-  test('a busy source does not delay another host', async () => {
-    const { url: busy } = await busyFor([429, { 'retry-after': '3600' }])
-    const { url: other } = await jsonSource({ id: 2 })
-    const client = sourceClient(sleepingClock(from))
-    await expect(fetchJson({ url: busy }, client)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
-    expect(await fetchJson({ url: other }, client)).toEqual({ id: 2 })
   })
 
   test('the pause of a busy source ends with the run', async () => {
@@ -303,16 +275,11 @@ describe('a token', () => {
     expect(JSON.stringify([String(error), error])).not.toContain('secret')
   })
 
-  test.each([401, 403])(
-    'a token refused with %i is reported by its setting, not by its value',
-    async (status) => {
-      const { url } = await localSource((_question, response) => response.writeHead(status).end('{}'))
-      const pending = fetchJson({ url, headers: { authorization: 'Bearer secret' }, credential: 'X_TOKEN' })
-      await expect(pending).rejects.toMatchObject({
-        detail: `${url}: responded with ${status}; check X_TOKEN`,
-      })
-    },
-  )
+  test('a token refused with 403 is reported by its setting', async () => {
+    const { url } = await localSource((_question, response) => response.writeHead(403).end('{}'))
+    const detail = `${url}: responded with 403; check X_TOKEN`
+    await expect(fetchJson({ url, credential: 'X_TOKEN' })).rejects.toMatchObject({ detail })
+  })
 })
 
 describe('a response with validators', () => {
@@ -359,14 +326,6 @@ describe('a response with validators', () => {
     const failing = client.fetchJson({ ...request, url: `${url}/gone` }, signal, counts)
     await expect(failing).rejects.toMatchObject(SOURCE_UNAVAILABLE)
     expect(counts.skews).toEqual([3_600_000, 1_800_000, -599_000])
-  })
-
-  test('a response is not kept without a conditional request', async () => {
-    const { url, requests } = await unchanging([1])
-    const client = sourceClient({ memory: memoryOfSources() })
-    await fetchJson({ url }, client)
-    expect(await fetchJson({ url }, client)).toEqual([1])
-    expect(requests.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined])
   })
 
   test('an unexpected response is not kept, so that no error is ever "not modified"', async () => {

@@ -152,14 +152,6 @@ describe('a guarded client', () => {
     expect(await textsIn(url)).toEqual(committed.flatMap((number) => [`${number} first`, `${number} second`]))
   })
 
-  test('the client runs statements and batches between transactions, in the order of their calls', async () => {
-    const { url, client } = await notes(1_000)
-    const writes = Object.values(WRITES)
-    const texts = Array.from({ length: 24 }, (_, index) => `text ${index}`)
-    await Promise.all(texts.map(async (text, index) => writes[index % writes.length]?.(client, text)))
-    expect(await textsIn(url)).toEqual(texts)
-  })
-
   test('the client starts the next work after a failure', async () => {
     const { url, client } = await notes(1_000)
     const outcomes = await Promise.allSettled([

@@ -21,24 +21,6 @@ export function chatLedgerContract(engine: string, open: StateOpener): void {
 
 function quotaContract(engine: string, open: StateOpener): void {
   describe(`the chat's quotas in ${engine}`, () => {
-    test('an admitted turn reserves its worst case and reports the remaining quota', async () => {
-      const { ledger, another } = await open()
-      const limits = { messagesPerSession: 20, messagesPerDay: 60 }
-      const first = await ledger.admit(claimOf({ session: 's', address: 'a', limits }))
-      expect(first).toEqual({
-        admitted: true,
-        turn: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
-        remaining: { session: 19, day: 59 },
-        degraded: false,
-        reserved: 1_000,
-      })
-      const second = await another().ledger.admit(claimOf({ session: 't', address: 'a', limits }))
-      expect(second).toMatchObject({ admitted: true, remaining: { session: 19, day: 58 } })
-      const third = await ledger.admit(claimOf({ session: 's', address: 'b', limits }))
-      expect(third).toMatchObject({ admitted: true, remaining: { session: 18, day: 59 } })
-      expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 3_000 })
-    })
-
     test.each([
       ['burst', { address: 'a', limits: { burstPerMinute: 1 } }, 'ip'],
       ['gap', { session: 's', limits: { minGapMs: 1_000 } }, 'session'],
@@ -78,19 +60,6 @@ function moneyContract(engine: string, open: StateOpener): void {
       await expect(ledger.settle(turn, 0.5, NOW)).rejects.toThrow()
       await expect(ledger.settle(turn, -1, NOW)).rejects.toThrow()
       expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 1_000 })
-    })
-
-    test('an unsettled turn is settled at its reserved amount after its lease, and no other turn is', async () => {
-      const { ledger, another } = await open()
-      const expired = await admitted(ledger, { leaseMs: 100 })
-      const slow = await admitted(ledger, { leaseMs: 200 })
-      expect(await ledger.sweep(NOW + 99, DAY)).toBe(0)
-      expect(await another().ledger.sweep(NOW + 100, DAY)).toBe(1)
-      expect(await ledger.spending(DAY)).toEqual({ settled: 1_000, reserved: 1_000 })
-      expect(await ledger.settle(expired, 5, NOW + 150)).toBe(false)
-      expect(await ledger.settle(slow, 5, NOW + 150)).toBe(true)
-      expect(await ledger.sweep(NOW + 500, DAY)).toBe(0)
-      expect(await ledger.spending(DAY)).toEqual({ settled: 1_005, reserved: 0 })
     })
   })
 }

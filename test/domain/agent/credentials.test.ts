@@ -2,7 +2,12 @@ import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { CLOCK_TOLERANCE_MS } from '../../../src/domain/clock-check.ts'
-import { beginSession, sessionSigner } from '../../../src/domain/agent/credentials.ts'
+import {
+  beginSession,
+  digestOfKey,
+  formatChatKey,
+  sessionSigner,
+} from '../../../src/domain/agent/credentials.ts'
 import { deriveKey } from '../../../src/domain/digest.ts'
 import { anyText } from '../../support/any-text.ts'
 
@@ -136,3 +141,10 @@ function withSpareBits(text: string): string {
   const last = alphabet.indexOf(text.at(-1) ?? '')
   return `${text.slice(0, -1)}${alphabet[last ^ 1]}`
 }
+
+test('only a text in the form of a key has a digest', () => {
+  const key = formatChatKey(new Uint8Array(32).fill(255))
+  expect(digestOfKey(key)).toMatch(/^[0-9a-f]{64}$/)
+  for (const other of ['', `${key}x`, key.slice(1), ` ${key}`, key.replace('dck', 'DCK'), `${key}\n`])
+    expect(digestOfKey(other)).toBeNull()
+})
