@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { dayOf } from '../../src/domain/time.ts'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import { chatEvents as askAgent, chatBody, textOf } from '../support/agent.ts'
@@ -54,35 +53,23 @@ test('a demo becomes ready, is labelled as a demo, and deletes its folder', asyn
   expect(output.stdout).toContain('DEMO')
   expect(existsSync(join(folder, 'ledger.db'))).toBe(true)
   const response = await fetch(`${url}/api/feed/history?sort=year`)
-  const envelope = (await response.json()) as {
-    asOfDay: string
-    coverage: { complete: boolean }
-    feed: { popular: unknown[] }
-  }
+  const envelope = (await response.json()) as { feed: { popular: unknown[] } }
   expect(response.headers.get('x-dash-demo')).toBe('true')
   expect(envelope).toMatchObject({ asOfDay: lastCompleteDay(Date.now()), coverage: { complete: true } })
   expect(envelope.feed.popular).toHaveLength(100)
-  for (const sort of ['trending', 'day', 'week', 'month']) {
+  for (const sort of ['trending', 'week', 'month']) {
     const live = (await (await fetch(`${url}/api/feed?sort=${sort}`)).json()) as {
-      generatedAt: string
       popular: unknown[]
       hypeReplicate: unknown[]
     }
-    if (sort !== 'day') expect(live.hypeReplicate).not.toEqual([])
-    expect(dayOf(Date.parse(live.generatedAt) - 1)).toBe(lastCompleteDay(Date.now()))
+    expect(live.hypeReplicate).not.toEqual([])
     expect(live.popular.length).toBeGreaterThan(20)
   }
   expect(await (await fetch(`${url}/api/rss`)).text()).toContain('<title>DEMO: dash: trending now</title>')
   const events = await askAgent({ url }, chatBody('What is trending?'))
-  expect(events.map(({ event }) => event)).toEqual(expect.arrayContaining(['meta', 'tool', 'delta', 'done']))
   expect(textOf(events)).toMatch(/^_Demo.*\[[^\]]+\]\(https?:/s)
-  const found = textOf(await askAgent({ url }, chatBody('What about mapscii?')))
-  expect(found).toMatch(/^_Demo.*Found for “mapscii”:\s+1\. \[.*MapSCII.*\]\(https?:/s)
-  const { ok, primary } = (await (await fetch(`${url}/api/status/free-llm`)).json()) as Record<
-    string,
-    unknown
-  >
-  expect([ok, primary]).toEqual([true, 'orchard/quince-large:free'])
+  const status = (await (await fetch(`${url}/api/status/free-llm`)).json()) as object
+  expect(status).toMatchObject({ ok: true, primary: 'orchard/quince-large:free' })
   const moved = (await (await fetch(`${url}/api/trend?key=hype-github-karpathy/nanochat`)).json()) as {
     days: { points: number }[]
   }

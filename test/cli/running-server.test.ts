@@ -50,16 +50,13 @@ test.each([
 })
 
 test.each([
-  ['of a share', { DASH_CHAT_PRICE_INPUT: '3', DASH_CHAT_PRICE_OUTPUT: '15' }, '2.2'],
-  [
-    'of the budget',
-    { DASH_CHAT_PRICE_INPUT: '6', DASH_CHAT_PRICE_OUTPUT: '30', DASH_CHAT_BUDGET_SHARE: '1' },
-    '2.5',
-  ],
+  ['3', '15', {}, '2.2'],
+  ['6', '30', { DASH_CHAT_BUDGET_SHARE: '1' }, '2.5'],
 ])(
-  'a turn whose reservation is a large part %s is logged, with its values and a remedy',
-  (_, env, budget) => {
-    const given = { ...SECRET, ...MODEL, ...PRICES, ...env }
+  'a turn that reserves a large part at the prices %s and %s with %j is logged, with its values and a remedy',
+  (input, output, share, budget) => {
+    const prices = { DASH_CHAT_PRICE_INPUT: input, DASH_CHAT_PRICE_OUTPUT: output }
+    const given = { ...SECRET, ...MODEL, ...prices, ...share }
     const config = configOf(given)
     const large = largeCallOf(config)
     expect(large?.problem).toMatch(/one turn with tools reserves up to \$0\.\d+ of the day's \$\d/)
@@ -163,29 +160,27 @@ async function statusesOf(send: (forwarded: Record<string, string>) => Promise<R
   return statuses
 }
 
-describe.each([
-  ['counts the forwarded address behind a trusted proxy', '127.0.0.1/32', [200, 429, 200]],
-  ['counts the address of a peer that is no trusted proxy', '192.0.2.0/24', [200, 429, 429]],
-])('a limit %s', (_what, proxies, statuses) => {
+describe('behind a trusted proxy, requests are limited by the forwarded address', () => {
+  const PROXY = { DASH_TRUSTED_PROXIES: '127.0.0.1/32' }
+
   test('the chat has this limit', async () => {
     stopClock()
-    const limit = { DASH_TRUSTED_PROXIES: proxies, DASH_CHAT_BURST_PER_MINUTE: '1' }
-    const server = await served({ ...(await withModel()), ...limit })
+    const server = await served({ ...(await withModel()), ...PROXY, DASH_CHAT_BURST_PER_MINUTE: '1' })
     const received = await statusesOf(async (headers) =>
       chat(server, chatBody('Hello'), { token: await sessionOf(server, headers), headers }),
     )
-    expect(received).toEqual(statuses)
+    expect(received).toEqual([200, 429, 200])
   })
 
   test('the tool server has this limit', async () => {
     stopClock()
-    const { url } = await served({ DASH_TRUSTED_PROXIES: proxies, DASH_MCP_REQUESTS_PER_MINUTE: '1' })
+    const { url } = await served({ ...PROXY, DASH_MCP_REQUESTS_PER_MINUTE: '1' })
     const json = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
     const received = await statusesOf((headers) =>
       fetch(`${url}/mcp`, { method: 'POST', headers: { ...json, ...headers }, body }),
     )
-    expect(received).toEqual(statuses)
+    expect(received).toEqual([200, 429, 200])
   })
 })
 
@@ -203,19 +198,15 @@ describe('the readiness of an archive', () => {
     expect(await stateOf((await served({ DASH_DATA_DIR: folder })).url)).toEqual([200, 'ok', 404])
   })
 
-  test.each([
-    ['its heads are missing', 'heads', 'empty'],
-    ['its newest publication is missing', 'sha256', 'empty'],
-    ['its folder is missing', '', 'absent'],
-  ])('an archive is not ready, as the history is not, while %s', async (_what, part, form) => {
+  test('an archive is not ready, as the history is not, while its heads are missing', async () => {
     const { folder } = await publishedWorkspace([AS_OF, addDays(AS_OF, 1)])
     const { url } = await served({ DASH_DATA_DIR: folder })
     expect(await stateOf(url)).toEqual(SOUND)
-    const path = join(folder, 'objects', part)
+    const path = join(folder, 'objects', 'heads')
     renameSync(path, `${folder}/aside`)
-    if (form === 'empty') mkdirSync(path)
+    mkdirSync(path)
     expect(await stateOf(url)).toEqual([503, 'unavailable', 503])
-    if (form !== 'absent') rmSync(path, { recursive: true })
+    rmSync(path, { recursive: true })
     renameSync(`${folder}/aside`, path)
     expect(await stateOf(url)).toEqual(SOUND)
   })

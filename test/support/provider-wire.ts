@@ -84,12 +84,9 @@ export interface Behaviour {
   /** Headers of the stream beside its type. */
   headers?: Record<string, string>
   /** The point at which it stops responding. */
-  silent?:
-    'before-headers' | 'after-headers' | 'after-first-event' | 'comments-only' | 'comments-after-first-event'
+  silent?: 'before-headers' | 'after-headers' | 'after-first-event' | 'comments-only'
   /** End of the connection; `hold`: none. */
   ending?: 'end' | 'reset' | 'hold'
-  /** Sends each byte as a separate chunk. */
-  byteByByte?: boolean
   /** Sent after the last event instead of two line ends; that event is then no `[DONE]`. */
   lastLineEnds?: string
   /** Ends with half of an event. */
@@ -122,7 +119,6 @@ export const MODES = {
   'silence after headers': { silent: 'after-headers' },
   'silence after first event': { rounds: answer, silent: 'after-first-event' },
   'comments only': { silent: 'comments-only' },
-  'comments after first event': { rounds: answer, silent: 'comments-after-first-event' },
   'HTML 200': { response: { status: 200, type: 'text/html', body: '<html>SECRET</html>' } },
   'JSON 200': { response: { status: 200, type: 'application/json', body: '{"output":"SECRET"}' } },
   'content encoding': { rounds: answer, headers: { 'content-encoding': 'br' } },
@@ -143,7 +139,6 @@ export const MODES = {
   redirect: {
     response: { status: 307, type: 'text/plain', body: '', headers: { location: '/elsewhere' } },
   },
-  'one-byte chunks': { rounds: answer, byteByByte: true },
   'one final line feed, then a reset': { rounds: answer, lastLineEnds: '\n', ending: 'reset' },
   '200 MiB line': { rounds: [[{ text: 'Hello ' }]], hugeLineBytes: 200 * 1024 * 1024 },
   'three rounds of tools': {
@@ -171,9 +166,6 @@ export const MODES = {
     rounds: after(Array.from({ length: 30 }, (_, index) => search(`call_${index}`, `word ${index}`))),
   },
   'usage null': { rounds: [[{ text: 'Hello' }, { end: 'completed', usage: null }]] },
-  'usage zero': {
-    rounds: [[{ text: 'Hello' }, { end: 'completed', usage: { in: 0, out: 0, cached: 0 } }]],
-  },
   'usage negative': {
     rounds: [[{ text: 'Hello' }, { end: 'completed', usage: { in: -5, out: 20, cached: 0 } }]],
   },

@@ -81,53 +81,28 @@ export function openSampleApp(
   changes: Partial<ServerPorts> = {},
   logFiles: Pick<Objects['logFiles'], 'list' | 'get'> = { list: async () => [], get: async () => null },
 ): H3 {
-  const refuse = (): Promise<never> => Promise.reject(new Error('nobody may write here'))
-  const store: Objects = {
-    get: async (sha256) => archive.objects.get(sha256) ?? null,
-    put: refuse,
-    newestHead: async () => archive.head,
-    headFile: async () => null,
-    putHead: refuse,
-    objectChangeToken: async () => null,
-    headChangeToken: async () => null,
-    keys: async () => [],
-    prepare: async () => undefined,
-    ping: async () => undefined,
-    logFiles: { ...logFiles, put: refuse },
-    recommendations: {
-      current: async () => null,
-      run: async () => null,
-      versions: async () => [],
-      put: refuse,
-    },
-  }
   const read = async (): ReturnType<YearReader['read']> => {
     const { contents, head } = archive
     return { proved: proveLedger(contents, head), contents, head }
   }
-  const ledger = {
-    read: async () => archive.contents,
-    changeToken: async () => null,
-    attempts: async () => [],
-    takeLease: refuse,
-    renewLease: refuse,
-    releaseLease: refuse,
-    countAttempt: refuse,
-    failAttempt: refuse,
-    append: refuse,
-    beginFounding: refuse,
-    found: refuse,
-    adopt: refuse,
-    ping: async () => undefined,
-  }
+  const refuse = (): Promise<never> => Promise.reject(new Error('not a part of the sample'))
+  const none = async (): Promise<null> => null
+  const ping = async (): Promise<void> => undefined
   const stores = {
-    ledger,
-    objects: store,
+    ledger: { changeToken: none, ping },
+    objects: {
+      get: async (sha256: string) => archive.objects.get(sha256) ?? null,
+      newestHead: async () => archive.head,
+      objectChangeToken: none,
+      headChangeToken: none,
+      ping,
+      logFiles: { ...logFiles, put: refuse },
+    },
     year: { read },
-    feed: { newestSnapshot: async () => null, snapshotFeed: async () => null },
+    feed: { newestSnapshot: none, snapshotFeed: none },
     search: { by: () => ({ search: refuse, similar: refuse, itemTrend: refuse, termTrend: refuse }) },
-    recommendations: store.recommendations,
-    audits: { newest: async () => null },
+    recommendations: { current: none, run: none, versions: async () => [], put: refuse },
+    audits: { newest: none },
   }
   return openApp(stores, changes)
 }
@@ -171,14 +146,7 @@ export interface Standing {
  */
 export async function audit(folder: string, asOfDay: Day): Promise<Standing> {
   const workspace = reopenWorkspace(folder)
-  const nothing = {
-    publications: [],
-    gaps: [],
-    attempts: 0,
-    signed: 0,
-    orphans: 0,
-    unfinished: 0,
-  }
+  const nothing = { publications: [], gaps: [], attempts: 0, signed: 0, orphans: 0, unfinished: 0 }
   try {
     const attempts = (await workspace.ledger.attempts(asOfDay)).length
     const { rows } = await workspace.ledger.read()

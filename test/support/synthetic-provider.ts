@@ -118,14 +118,11 @@ async function respond(
     (data) => behaviour.lastLineEnds === undefined || data !== '[DONE]',
   )
   const frames = events.map((data) => `data: ${data}\n\n`)
-  if (silent?.endsWith('after-first-event')) {
-    response.write(frames[0] ?? '')
-    return silent === 'after-first-event' ? undefined : comment(response)
-  }
+  if (silent === 'after-first-event') return void response.write(frames[0] ?? '')
   if (behaviour.lastLineEnds !== undefined)
     frames.push((frames.pop() ?? '').slice(0, -2) + behaviour.lastLineEnds)
   if (behaviour.halfEvent) frames.push('data: {"id":"c_1","choi')
-  await write(frames.join(''), behaviour.byteByByte ?? false, response)
+  response.write(frames.join(''))
   if (behaviour.hugeLineBytes !== undefined) await pour(behaviour.hugeLineBytes, recorded, response)
   // Reset after the client has received the data: an immediate reset would discard it.
   if (behaviour.ending === 'reset') setImmediate(() => response.socket?.resetAndDestroy())
@@ -147,14 +144,6 @@ type Fields = Record<string, unknown>
 function roundsIn(body: Fields): number {
   if (body['tools'] === undefined) return Infinity
   return (body['messages'] as Fields[]).filter((message) => message['tool_calls'] !== undefined).length
-}
-
-async function write(text: string, byteByByte: boolean, response: ServerResponse): Promise<void> {
-  if (!byteByByte) return void response.write(text)
-  for (const byte of Buffer.from(text)) {
-    response.write(Buffer.of(byte))
-    await new Promise((resolve) => setImmediate(resolve))
-  }
 }
 
 /** Comments until the client leaves. */

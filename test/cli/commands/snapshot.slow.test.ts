@@ -52,8 +52,6 @@ describe('snapshot', () => {
     )
     const quiet = await run(['snapshot', '--data-dir', data, '--quiet'])
     expect(quiet).toEqual({ code: 0, stdout: '', stderr: '' })
-    const again = (await (await fetch(`${url}/api/feed?sort=week`)).json()) as { snapshotId: string }
-    expect(again.snapshotId > report.snapshotId).toBe(true)
   })
 
   test('a later snapshot ends the command with 1 and a remedy, and is discarded on demand', async () => {

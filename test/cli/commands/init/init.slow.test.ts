@@ -61,9 +61,6 @@ describe('the env file', () => {
     const { DASH_SESSION_SECRET: _, ...settings } = parseEnv(readFileSync(join(cwd, '.env'), 'utf8'))
     expect(settings).toEqual({ DASH_DATA_DIR: join(cwd, 'mine'), PORT: '5000', HOST: '0.0.0.0' })
     expect(readdirSync(cwd).sort()).toEqual(['.env', 'mine'])
-    const other = temporaryFolder()
-    const flagged = await dash(['init', '--json', '--data-dir', 'flagged'], { cwd: other, env })
-    expect(JSON.parse(flagged.stdout)).toMatchObject({ dataDir: join(other, 'flagged') })
   })
 
   test('the program runs with the env file', async () => {
@@ -112,6 +109,10 @@ describe('the units', () => {
     ])
     expect(text('dash-verify-archive.timer')).toContain('OnCalendar=Sun *-*-* 04:30:00 UTC')
     const services = units.filter(({ name }) => name.endsWith('.service'))
+    const waiting = services.filter((each) =>
+      /^Wants=time-sync\.target\nAfter=time-sync\.target$/m.test(each.text),
+    )
+    expect(waiting).toEqual(services.filter(({ name }) => name !== 'dash.service'))
     for (const service of services) {
       expect(service.text).toMatch(new RegExp(`^ExecStart=${process.execPath} ${PROGRAM} `, 'm'))
       for (const line of [
@@ -125,19 +126,6 @@ describe('the units', () => {
         expect(service.text.split('\n')).toContain(line)
       }
     }
-  })
-
-  test('jobs wait until the clock is set, and the comment names the service that waits for it', async () => {
-    const { units } = await init([], temporaryFolder())
-    const waiting = units.filter(({ text }) =>
-      /^Wants=time-sync\.target\nAfter=time-sync\.target$/m.test(text),
-    )
-    const all = units.map(({ name }) => name)
-    expect(waiting.map(({ name }) => name)).toEqual(all.filter((name) => name !== 'dash.service'))
-    const commented = units.filter(({ text }) => /^# .*systemd-time-wait-sync\.service/m.test(text))
-    expect(commented.map(({ name }) => name)).toEqual(
-      all.filter((name) => name.endsWith('.service') && name !== 'dash.service'),
-    )
   })
 
   test.each([
