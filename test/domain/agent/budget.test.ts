@@ -8,7 +8,6 @@ import {
   callCost,
   costOf,
   firstCallCost,
-  isLoopbackUrl,
   firstDayOfKeptCallers,
   priceOf,
   requestShareOf,
@@ -31,56 +30,34 @@ describe("a day's budget", () => {
     [40, 30, 400, 400, 1_000, 'soft'],
     [40, 30, 970, 5_000, 1_000, 'soft'],
     [40, 30, 971, 0, 1_000, 'exhausted'],
-    [50, 40, 50, 0, 100, 'ok'],
-    [50, 40, 51, 0, 100, 'soft'],
     [50, 40, 0, 60, 100, 'ok'],
     // The shortest turn of all would be refused until a reservation ends.
     [50, 40, 0, 61, 100, 'soft'],
-    [50, 40, 60, 0, 100, 'soft'],
     [50, 40, 61, 0, 100, 'exhausted'],
     // A budget of nothing is exhausted, even for a model that costs nothing.
     [0, 0, 0, 0, 0, 'exhausted'],
   ])('a budget with calls of %i and %i, %i settled and %i reserved of %i is %s', (...row) => {
     const [withTools, withoutTools, settled, reserved, budget, state] = row
+    expect(budgetState(null, budget, { withTools, withoutTools })).toBe('unknown')
     expect(budgetState({ settled, reserved }, budget, { withTools, withoutTools })).toBe(state)
   })
 
-  test('a budget that cannot be read is unknown', () => {
-    expect(budgetState(null, 1_000, { withTools: 40, withoutTools: 30 })).toBe('unknown')
-  })
-
-  test('an address always has a share of at least one request', () => {
+  test('shares are exact and rounded down, and an address always has at least one request', () => {
     expect([requestShareOf(50, 10_000), requestShareOf(50, 200_000)]).toEqual([1, 10])
-  })
-
-  test('shares are exact and rounded down for any amount', () => {
-    expect(shareOf(1_000_000, 200_000)).toBe(200_000)
-    expect(shareOf(1_999, 200_000)).toBe(399)
-    expect(shareOf(1_000_000_000_000, 999_999)).toBe(999_999_000_000)
+    expect([shareOf(1_999, 200_000), shareOf(1_000_000_000_000, 999_999)]).toEqual([399, 999_999_000_000])
   })
 })
 
 describe('the cost of tokens', () => {
-  test('the cost counts cached tokens as a part of the input and rounds up', () => {
+  test('the cost counts cached tokens as a part of the input, rounds up, and is a million dollars at most', () => {
     expect(costOf({ in: 1_000_000, out: 0, cached: 0 }, PRICES)).toBe(250_000)
     expect(costOf({ in: 1_000_000, out: 1_000_000, cached: 400_000 }, PRICES)).toBe(2_160_000)
     expect(costOf({ in: 1, out: 0, cached: 0 }, PRICES)).toBe(1)
     expect(costOf({ in: 1, out: 0, cached: 5 }, PRICES)).toBe(1)
     expect(costOf(NONE, PRICES)).toBe(0)
-  })
-
-  test('the cost is a whole number of at most a million dollars for any usage', () => {
-    const tokens = fc.nat(Number.MAX_SAFE_INTEGER)
-    const price = fc.nat(1_000_000_000_000)
-    fc.assert(
-      fc.property(tokens, tokens, tokens, price, price, price, (input, out, cached, ...given) => {
-        const [inputPrice, cachedPrice, output] = given
-        const cost = costOf({ in: input, out, cached }, { input: inputPrice, cached: cachedPrice, output })
-        expect(Number.isSafeInteger(cost)).toBe(true)
-        expect(cost).toBeGreaterThanOrEqual(0)
-        expect(cost).toBeLessThanOrEqual(1_000_000_000_000)
-      }),
-    )
+    const most = Number.MAX_SAFE_INTEGER
+    const dear = { input: 1e12, cached: 1e12, output: 1e12 }
+    expect(costOf({ in: most, out: most, cached: most }, dear)).toBe(1_000_000_000_000)
   })
 })
 
@@ -121,16 +98,13 @@ describe('the cost of an interrupted turn', () => {
 
   test('a call of unknown usage counts its input and its whole output limit', () => {
     expect(cost(NONE, unknown)).toBe(costOf({ in: 8_500, out: 1_000, cached: 0 }, PRICES))
-    expect(cost(told, unknown)).toBe(costOf({ in: 9_500, out: 1_100, cached: 0 }, PRICES))
-    const three = addUsage(addUsage(unknown, unknown), unknown)
-    expect(cost(NONE, three)).toBe(costOf({ in: 25_500, out: 3_000, cached: 0 }, PRICES))
+    const two = addUsage(unknown, unknown)
+    expect(cost(told, two)).toBe(costOf({ in: 18_000, out: 2_100, cached: 0 }, PRICES))
   })
 
   test('an aborted call is estimated at 3 bytes of ASCII a token, sent and received, rounded up', () => {
     const aborted = abortedUsage('x'.repeat(8_000), '1234567890')
     expect(cost(NONE, aborted)).toBe(costOf({ in: 2_667, out: 4, cached: 0 }, PRICES))
-    expect(cost(told, aborted)).toBe(costOf({ in: 3_667, out: 104, cached: 0 }, PRICES))
-    expect(cost(NONE, abortedUsage('x', ''))).toBe(1)
   })
 
   test.each([
@@ -141,7 +115,6 @@ describe('the cost of an interrupted turn', () => {
   })
 
   test('an estimate never exceeds the reservation', () => {
-    expect(cost(NONE, abortedUsage('x'.repeat(90_000), ''), 4_000)).toBe(4_000)
     expect(cost(NONE, unknown, 4_000)).toBe(4_000)
     expect(cost(told, unknown, 3_000)).toBe(3_000)
   })
@@ -160,16 +133,11 @@ describe('the price of a model', () => {
     ['is unknown for another path of its host', 'a/b:free', 'https://router.example/v1', null, 'unknown'],
     ['is unknown for what looks like a free one', 'a/b:free:x', routerUrl, null, 'unknown'],
     ['is nothing on this machine', 'llama', 'http://127.0.0.1:11434/v1', null, FREE],
+    ['is nothing at its own name', 'llama', 'http://localhost:1', null, FREE],
+    ['is nothing at its IPv6 address', 'llama', 'http://[::1]:8080/v1', null, FREE],
     ['is what was set on this machine too', 'llama', 'http://[::1]:1/v1', PRICES, PRICES],
   ] as const)('the price of a model %s', (_, model, url, configured, price) => {
     expect(priceOf({ routerUrl, model, providerUrl: url, configured })).toEqual(price)
-  })
-
-  test.each([
-    ['http://localhost:1', true],
-    ['http://[::1]:8080/v1', true],
-  ])('the URL is recognised as this machine or not: %s is %s', (url, local) => {
-    expect(isLoopbackUrl(url)).toBe(local)
   })
 })
 
