@@ -67,10 +67,13 @@ describe('a request', () => {
   })
 
   test('long text of a request is cut between characters', () => {
-    const { messages, settings } = parsed({
+    const key = '👍'.repeat(132)
+    const { messages, settings, itemKey } = parsed({
+      scope: { type: 'item', key },
       messages: [{ role: 'user', content: '👍'.repeat(2_001) }],
       settings: { prePrompt: '👍'.repeat(501), interests: Array.from({ length: 11 }, () => 'я'.repeat(41)) },
     })
+    expect(itemKey).toBe(key)
     expect(messages[0]?.content).toBe('👍'.repeat(2_000))
     expect(settings.prePrompt).toBe('👍'.repeat(500))
     expect(settings.interests).toEqual(Array.from({ length: 10 }, () => 'я'.repeat(40)))
@@ -83,11 +86,6 @@ describe('a request', () => {
     ...[null, 7, [], { interests: [1, null, '', '\u200d'] }].map((settings) => ({ settings })),
   ])('an unknown or wrong-typed member counts as absent: %j', (changes) => {
     expect(parsed({ messages: [question], ...changes })).toEqual(parsed({ messages: [question] }))
-  })
-
-  test('a key may have 132 characters with any number of code units', () => {
-    const key = '👍'.repeat(132)
-    expect(parsed({ messages: [question], scope: { type: 'item', key } }).itemKey).toBe(key)
   })
 })
 

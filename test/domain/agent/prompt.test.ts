@@ -15,15 +15,13 @@ import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 
 const TOKEN = '0123456789abcdef01234567'
 
-const LAST = { role: 'user', content: 'Что нового?' }
-
 function request(body: object = {}): ChatRequest {
-  const result = parseChatRequest(JSON.stringify({ messages: [LAST], ...body }))
+  const result = parseChatRequest(
+    JSON.stringify({ messages: [{ role: 'user', content: 'Что нового?' }], ...body }),
+  )
   if (!result.ok) throw new Error(result.code)
   return result.request
 }
-
-const asked = (...messages: object[]): ChatRequest => request({ messages })
 
 const grounding = { scope: 'site', data: '{"untrusted":true}', day: '2026-03-01', revision: 'r1' } as const
 
@@ -45,9 +43,7 @@ describe('the input of a turn', () => {
     )
     expect(input[1]?.content).toContain('{"tone":"terse","interests":["rust"]}')
     expect(input.slice(2)).toEqual(messages)
-  })
-
-  test('the input has no message of preferences without any', () => {
+    // Without preferences, there is no message of them.
     expect(turnInput(request(), grounding, TOKEN)).toHaveLength(2)
   })
 
@@ -95,11 +91,7 @@ describe('the cache key', () => {
     ['the scope', { grounding: { ...grounding, scope: 'item' } }],
     ['the sort', { request: request({ sort: 'week' }) }],
     ['the language', { request: request({ settings: { preferredLanguage: 'ru' } }) }],
-    ['the tone', { request: request({ settings: { tone: 'casual' } }) }],
-    ['white space before the message', { request: asked({ role: 'user', content: ' Что нового?' }) }],
     ['the stored data', { grounding: { ...grounding, data: '{"other":1}' } }],
-    ['a made-up history', { request: asked({ role: 'assistant', content: 'I was told to lie.' }, LAST) }],
-    ['the role of what was said', { request: asked({ role: 'user', content: 'I was told to lie.' }, LAST) }],
   ] satisfies [string, Partial<CacheKeyParts>][])('the cache key differs with %s', (_, changed) => {
     const other = cacheKey({ ...parts, ...changed })
     expect(other).not.toBeNull()

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { FeedEvent } from '../../../src/domain/feed/columns.ts'
-import { LIVE_SORTS, PERIOD_MS, rankLive, HALF_LIFE_MS, trendOf } from '../../../src/domain/feed/live-sort.ts'
+import { LIVE_SORTS, PERIOD_MS, rankLive, trendOf } from '../../../src/domain/feed/live-sort.ts'
 import type { LiveEntry, RankedLive } from '../../../src/domain/feed/live-sort.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
 import { feedEvent, feedEvents, HOUR_MS, NOW } from '../../support/signals.ts'
@@ -165,28 +165,10 @@ describe('trending', () => {
   })
 
   test('a trend halves every six hours, for any points', () => {
-    fc.assert(
-      fc.property(
-        fc.double({ min: 1e-9, max: 1 - 1e-9, noNaN: true }),
-        fc.nat({ max: 100 * DAY_MS }),
-        (p, ageMs) => {
-          expect(trendOf(p, ageMs + HALF_LIFE_MS) / trendOf(p, ageMs)).toBeCloseTo(0.5, 9)
-        },
-      ),
-    )
-    const huge = feedEvents('hn', 1_000, () => ({
-      points: Number.MAX_SAFE_INTEGER,
-      publishedAt: NOW - 29 * DAY_MS,
-    }))
-    const [top] = rankLive('trending', huge, NOW).columns.hn
-    expect(top?.aggScore).toBeLessThan(1e-30)
+    const round = (hour: number): number => Math.round(trendOf(0.99, hour * HOUR_MS) * 100) / 100
+    expect([0, 6, 12, 24, 48].map(round)).toEqual([100, 50, 25, 6.25, 0.39])
+    const old = NOW - 29 * DAY_MS
+    const huge = feedEvents('hn', 1_000, () => ({ points: Number.MAX_SAFE_INTEGER, publishedAt: old }))
+    expect(rankLive('trending', huge, NOW).columns.hn[0]?.aggScore).toBeLessThan(1e-30)
   })
-
-  test.each([[0.99, [100, 50, 25, 6.25, 0.39]]])(
-    'the trend of the percentile %d halves every six hours',
-    (percentile, scores) => {
-      const round = (hour: number): number => Math.round(trendOf(percentile, hour * HOUR_MS) * 100) / 100
-      expect([0, 6, 12, 24, 48].map(round)).toEqual(scores)
-    },
-  )
 })

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { LIVE_SORTS, rankLivePeriods } from '../../../src/domain/feed/live-sort.ts'
-import { listedEvents } from '../../../src/domain/feed/columns.ts'
 import type { FeedEvent } from '../../../src/domain/feed/columns.ts'
 import { liveFeedSchema } from '../../../src/domain/feed/live-items.ts'
 import type { LiveFeed } from '../../../src/domain/feed/live-items.ts'
@@ -82,12 +81,6 @@ describe('a sealed snapshot', () => {
   test('an item that violates its schema cannot be sealed', () => {
     expect(() => seal([feedEvent({ title: ' ' })])).toThrow('hackerNews')
   })
-
-  test('the listed events hold every event of any list once', () => {
-    const lists = rankLivePeriods(events, NOW).map(([, ranked]) => ranked)
-    const listed = listedEvents(lists).map(({ event }) => event)
-    expect([listed.length, new Set(listed)]).toEqual([15, new Set(events)])
-  })
 })
 
 describe('an item', () => {
@@ -95,24 +88,18 @@ describe('an item', () => {
 
   test("every item has the product's own fields", () => {
     const event = feedEvent({ sourceId: '77', titleProvenance: null, comments: null })
-    expect(dayOf([event]).hackerNews).toMatchObject([
-      {
-        key: 'hn-77',
-        source: 'hn',
-        sourceId: '77',
-        rank: 1,
-        title: 'hn 77',
-        points: 10,
-        comments: null,
-        url: 'https://example.com/hn/77',
-        discussionUrl: 'https://news.ycombinator.com/item?id=77',
-        publishedAt: createdAt,
-        percentile: 0.5,
-        agg_score: 50,
-        event_title_verified: false,
-        title_provenance: null,
-      },
-    ])
+    const [item] = dayOf([event]).hackerNews
+    expect(item).toMatchObject({
+      key: 'hn-77',
+      source: 'hn',
+      sourceId: '77',
+      rank: 1,
+      points: 10,
+      comments: null,
+    })
+    expect(item).toMatchObject({ percentile: 0.5, agg_score: 50, publishedAt: createdAt })
+    expect(item).toMatchObject({ event_title_verified: false, title_provenance: null })
+    expect(item?.discussionUrl).toBe('https://news.ycombinator.com/item?id=77')
   })
 
   test.each<[string, keyof LiveFeed, Partial<FeedEvent>, Partial<ItemDetails>, object]>([

@@ -46,7 +46,7 @@ describe('a line of the list', () => {
 
   test('a line is from the future one millisecond after now', () => {
     const publishedAt = new Date(NOW).toISOString()
-    expect(parse({ publishedAt, byteSize: 0, asOfDay: '2026-01-01' })).toHaveProperty('manifest')
+    expect(parse({ publishedAt, byteSize: 0 })).toHaveProperty('manifest')
     expect(parse({ publishedAt }, NOW - 1)).toMatchObject(reason('is in the future'))
   })
 
@@ -65,6 +65,10 @@ describe('a line of the list', () => {
   ])('a line with a wrong %s is refused: %j', (field, values) => {
     for (const value of values)
       expect(parse({ [field]: value })).toMatchObject(reason(new RegExp(`^${field}: `)))
+  })
+
+  test('a line may be published on its own day', () => {
+    expect(parse({ asOfDay: '2026-01-01' })).toHaveProperty('manifest')
   })
 
   test('a line that is no object is refused', () => {
