@@ -106,19 +106,6 @@ describe('a ranking', () => {
       40,
       { sources: ['hn', ...NEWS], ids: plainIds, points: 40, names: 220, minLength: 250, maxLength: 400 },
     ],
-    [
-      'over more hype than the column holds',
-      15,
-      {
-        sources: COHORTS,
-        ids: plainIds,
-        points: 40,
-        names: 400,
-        minLength: 130,
-        maxLength: 220,
-        verified: true,
-      },
-    ],
     ['over one news source alone', 200, { sources: ['lobsters'], points: 2, names: 3, maxLength: 14 }],
   ]
 
