@@ -9,11 +9,7 @@ const JUDGED: [string, Partial<CatalogueModel>, string][] = [
   ['openrouter/auto', { prices: { prompt: -1, completion: -1 } }, 'router'],
   ['~maker/model-latest', { prices: { prompt: 1, completion: 1 } }, 'router'],
   ['maker/model-router:free', {}, 'router'],
-  ['openrouter/auto:free', {}, 'router'],
   ['openrouter/auto', {}, 'router'],
-  ['openrouter/auto-beta', {}, 'router'],
-  ['openrouter/free:free', {}, 'router'],
-  ['openrouter/pareto-code:free', {}, 'router'],
   ['openrouter/owl-alpha:free', {}, 'router'],
   ['~maker/model-latest:free', {}, 'router'],
   ['maker/model-latest:free', { isRouterOrAlias: true }, 'router'],
@@ -22,7 +18,6 @@ const JUDGED: [string, Partial<CatalogueModel>, string][] = [
   ['maker/model', {}, 'zero_price_without_suffix'],
   ['openrouter/owl-alpha', {}, 'zero_price_without_suffix'],
   ['maker/model:free', { prices: { prompt: 0 } }, 'price_unknown'],
-  ['maker/model:free', { prices: {} }, 'price_unknown'],
   ['maker/model:free', { prices: { prompt: 0, completion: 0, request: null } }, 'price_unknown'],
   ['maker/model:free', { prices: { prompt: 0, completion: 1e-12 } }, 'price_not_zero'],
   [
@@ -51,10 +46,8 @@ const JUDGED: [string, Partial<CatalogueModel>, string][] = [
   ['maker/model:free', { contextLength: null }, 'context_unknown'],
   ['maker/model:free', { contextLength: 8_191 }, 'context_too_short'],
   ['maker/model:free', { contextLength: 8_192 }, 'eligible'],
-  ['maker/model:free', { expirationDay: '2026-08-21' }, 'expiring'],
   ['maker/model:free', { expirationDay: '2026-08-25' }, 'expiring'],
   ['maker/model:free', { expirationDay: '2026-08-26' }, 'eligible'],
-  ['maker/model:free', { expirationDay: '2098-12-31' }, 'eligible'],
   ['maker/model:free', { expirationUnreadable: true }, 'expiry_unreadable'],
 ]
 

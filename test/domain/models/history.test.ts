@@ -47,19 +47,6 @@ const known = (...made: ModelAttempt[]): ReturnType<typeof historyOf> =>
   historyOf(MODEL, { attempts: made, endpoints: [] }, NOW)
 
 describe('the history of a model', () => {
-  test('a model without attempts and scores has no history', () => {
-    expect(known()).toEqual({
-      sentToday: 0,
-      tasksToday: {},
-      health: { status: 'not_probed', latencyMs: null, rateLimitKind: 'none', checkedAt: null },
-      toolUse: 'unknown',
-      gone: false,
-      failuresIn72h: 0,
-      evaluation: null,
-      lastEvaluatedAt: null,
-    })
-  })
-
   test('the history counts the requests of this UTC day, including open and abandoned ones, of this model alone', () => {
     const midnight = Date.UTC(2026, 2, 4)
     const made = [
@@ -69,39 +56,49 @@ describe('the history of a model', () => {
       attempt('text', midnight + 2, reply(true, 1), 'another/model:free'),
     ]
     expect(known(...made)).toMatchObject({ sentToday: 2, tasksToday: {}, failuresIn72h: 0 })
+    expect(known()).toMatchObject({
+      toolUse: 'unknown',
+      gone: false,
+      evaluation: null,
+      lastEvaluatedAt: null,
+    })
   })
 
-  test('the health is passed when both responses had the requested form, with the latency of the text', () => {
-    const made = [
-      attempt('tool', NOW - 5000, reply(true, 700)),
-      attempt('text', NOW - 3000, reply(true, 400)),
-    ]
-    const { health, tasksToday } = known(...made)
-    expect(health).toMatchObject({ status: 'passed', latencyMs: 400, checkedAt: NOW - 2100 })
-    expect(Object.keys(tasksToday).sort()).toEqual(['text', 'tool'])
-  })
+  const tool = (end: Partial<AttemptEnd>, sentAt = NOW - 5000) => attempt('tool', sentAt, end)
+  const answer = (asAsked: boolean) => attempt('text', NOW - 3000, reply(asAsked, 400))
+  const limited = tool({ class: 'model_rate_limit', status: 429 })
+  const daily = tool({ class: 'account_daily', status: 429 })
+  const down = attempt('text', NOW - 3000, { class: 'provider_down', status: 502 })
 
-  test('the health is imperfect when one response had another form or was missing', () => {
-    const tool = attempt('tool', NOW - 5000, reply(false, 700))
-    expect(known(tool, attempt('text', NOW - 3000, reply(true, 400))).health.status).toBe('imperfect')
-    const down = attempt('text', NOW - 3000, { class: 'provider_down', status: 502 })
-    const asked = attempt('tool', NOW - 5000, reply(true, 700))
-    expect(known(asked, down).health).toMatchObject({ status: 'imperfect', latencyMs: 700 })
-  })
-
-  test('the health is the failure without any response, and the response of a retry counts', () => {
-    const limited = attempt('tool', NOW - 5000, { class: 'model_rate_limit', status: 429 })
-    expect(known(limited).health).toMatchObject({ status: 'http_429', rateLimitKind: 'model' })
-    const retried = attempt('tool', NOW - 1000, reply(true, 300))
-    expect(known(limited, retried).health).toMatchObject({ status: 'passed', rateLimitKind: 'none' })
+  test.each<[string, ModelAttempt[], object]>([
+    [
+      'passed when both responses had the requested form, with the latency of the text',
+      [tool(reply(true, 700)), answer(true)],
+      { status: 'passed', latencyMs: 400, checkedAt: NOW - 2100 },
+    ],
+    [
+      'imperfect when one response had another form',
+      [tool(reply(false, 700)), answer(true)],
+      { status: 'imperfect' },
+    ],
+    [
+      'imperfect when one is missing',
+      [tool(reply(true, 700)), down],
+      { status: 'imperfect', latencyMs: 700 },
+    ],
+    ['the failure without any response', [limited], { status: 'http_429', rateLimitKind: 'model' }],
+    [
+      'that of a retry',
+      [limited, tool(reply(true, 300), NOW - 1000)],
+      { status: 'passed', rateLimitKind: 'none' },
+    ],
+    ['not that of the account', [daily], { status: 'not_probed', rateLimitKind: 'account' }],
+  ])('the health of a model is %s', (_what, made, health) => {
+    expect(known(...made).health).toMatchObject(health)
   })
 
   test('failures of the account do not count for the model', () => {
-    const daily = attempt('tool', NOW - 5000, { class: 'account_daily', status: 429 })
-    expect(known(daily)).toMatchObject({
-      health: { status: 'not_probed', rateLimitKind: 'account' },
-      failuresIn72h: 0,
-    })
+    expect([known(daily).failuresIn72h, known(limited).failuresIn72h]).toEqual([0, 1])
   })
 
   test('health expires after a day and failures after three', () => {
@@ -111,28 +108,28 @@ describe('the history of a model', () => {
   })
 
   test('rows of later days, which a clock that was ahead recorded, change nothing', () => {
-    const tool = attempt('tool', NOW - 5000, { class: 'provider_down', status: 502 })
     const checkedAt = NOW + CLOCK_TOLERANCE_MS
     const record = { model: MODEL, checkedAt, usable: true, latencyMs: 700 }
     const earlier = evaluated(1)
+    const failed = tool({ class: 'provider_down', status: 502 })
     const ahead = {
       attempts: [
         ...earlier,
-        tool,
+        failed,
         ...evaluated(-365),
         attempt('tool', NOW + DAY_MS, { class: 'timeout' }),
         attempt('text', NOW + DAY_MS, reply(true, 1)),
       ],
       endpoints: [{ ...record, checkedAt: checkedAt + 1 }],
     }
-    expect(historyOf(MODEL, ahead, NOW)).toEqual(known(...earlier, tool))
+    expect(historyOf(MODEL, ahead, NOW)).toEqual(known(...earlier, failed))
     // A run whose clock went back a little still has its own.
-    const own = { attempts: [tool, ...evaluated(0)], endpoints: [record] }
+    const own = { attempts: [failed, ...evaluated(0)], endpoints: [record] }
     expect(historyOf(MODEL, own, NOW - 5000)).toMatchObject({
       failuresIn72h: 1,
       evaluation: { updatedAt: NOW + 900 },
     })
-    const probed = { attempts: [tool], endpoints: [record] }
+    const probed = { attempts: [failed], endpoints: [record] }
     expect(historyOf(MODEL, probed, NOW - 5000).health).toMatchObject({ latencyMs: null })
     expect(historyOf(MODEL, probed, NOW).health).toMatchObject({ latencyMs: 700, checkedAt })
   })
@@ -160,9 +157,8 @@ describe('the history of a model', () => {
   })
 
   test("a model is not evaluated by one prompt while the account's limits block the other", () => {
-    const answer = attempt('text', NOW - 1000, answeredText)
-    const daily = attempt('tool', NOW - 500, { class: 'account_daily', status: 429 })
-    for (const made of [[answer, daily], [answer]]) {
+    const response = attempt('text', NOW - 1000, answeredText)
+    for (const made of [[daily, response], [response]]) {
       expect(known(...made).evaluation).toBeNull()
       expect(Object.keys(known(...made).tasksToday)).toEqual(['text'])
       expect(known(...evaluated(1), ...made).evaluation).toMatchObject({ updatedAt: NOW - DAY_MS + 900 })
@@ -171,8 +167,8 @@ describe('the history of a model', () => {
 
   test("the evaluation includes one prompt's result although the model failed the other", () => {
     const details = { responseStatus: 502 }
-    const down = attempt('tool', NOW - 500, failure('tool', { class: 'provider_down', status: 502 }, details))
-    const { evaluation: measured } = known(attempt('text', NOW - 1000, answeredText), down)
+    const failed = tool(failure('tool', { class: 'provider_down', status: 502 }, details))
+    const { evaluation: measured } = known(failed, attempt('text', NOW - 1000, answeredText))
     expect(measured?.tasks.map(({ id, points, status }) => [id, points, status])).toEqual([
       ['task_files_lite', 0, 'http_timeout_or_error'],
       ['task_shell_command_lite', 300, 'passed'],
@@ -185,21 +181,17 @@ describe('the history of a model', () => {
     const details = { responseStatus: 404 }
     const end = failure('tool', { class: 'model_gone', status: 404 }, details)
     const tasks = known(attempt('tool', NOW - 500, end)).evaluation?.tasks ?? []
-    expect(tasks.map((each) => each.id)).toEqual([
-      'task_files_lite',
-      'task_shell_command_lite',
-      'babylonian_clock_lite',
-    ])
-    for (const each of tasks) expect(each).toMatchObject({ status: 'http_timeout_or_error', details })
+    const ends = ['task_files_lite', 'task_shell_command_lite', 'babylonian_clock_lite'].map((id) => ({
+      id,
+      details,
+    }))
+    expect(tasks).toMatchObject(ends)
   })
 
   test('the evaluation includes both responses of a day', () => {
-    const tool = { asAsked: true, latencyMs: 900, tasks: [task('task_files_lite', 350)] }
-    const { evaluation: measured } = known(
-      attempt('tool', NOW - 9000, tool),
-      attempt('text', NOW - 1000, answeredText),
-    )
-    expect(measured).toEqual({ updatedAt: NOW - 100, tasks: [...tool.tasks, ...text] })
+    const files = [task('task_files_lite', 350)]
+    const made = [tool({ asAsked: true, tasks: files }), attempt('text', NOW - 1000, answeredText)]
+    expect(known(...made).evaluation).toEqual({ updatedAt: NOW - 100, tasks: [...files, ...text] })
   })
 
   test('the health follows the latest endpoint data until the next probe', () => {

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   planCalls,
@@ -28,28 +27,6 @@ describe('the requests of a key', () => {
     ['less that of either', { limit: 50, used: 20 }, 10, 10, 10],
   ])('the requests of a key leave %s', (_what, told, sent, lately, left) => {
     expect(requestsLeft(told, sent, lately)).toBe(left)
-  })
-
-  test('the requests of a key are never exceeded, with any stale response and any number of runs', () => {
-    const run = fc.record({ others: fc.nat(8), stale: fc.boolean(), killedAfter: fc.nat(30) })
-    fc.assert(
-      fc.property(fc.array(run, { maxLength: 12 }), fc.integer({ min: 0, max: 80 }), (runs, limit) => {
-        let ours = 0
-        let total = 0
-        for (const { others, stale, killedAfter } of runs) {
-          total += others
-          const oursLately = stale ? ours : 0
-          // A stale answer misses our last requests; those of others it may miss are what the reserve is for.
-          const used = stale ? Math.max(0, total - oursLately) : total
-          const left = requestsLeft({ limit, used }, ours, oursLately)
-          const sent = Math.min(left, killedAfter)
-          const most = Math.max(limit - RESERVED_REQUESTS, total)
-          ours += sent
-          total += sent
-          expect(total).toBeLessThanOrEqual(most)
-        }
-      }),
-    )
   })
 })
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { ENTRY_COLUMNS, LEGACY_COLUMNS } from '../../../src/domain/year/ledger.ts'
 import type { Columns, FoundingMark, LedgerRow, LegacyRow } from '../../../src/domain/year/ledger.ts'
-import { chainOf, gap, publication, sampleLedger } from './ledger-rows.ts'
+import { chainOf, gap, legacySeal, publication, sampleLedger } from './ledger-rows.ts'
 import { naiveLeaf, naiveSeal } from './naive-ledger.ts'
 
 /** Both ledgers and the heads beside the objects, as somebody or something may have left them. */
@@ -19,11 +19,14 @@ function soundArchives(): AnyArchive[] {
   const [imported] = rows
   const mark = { seq: 1, leaf: imported?.leaf ?? '', beganAt: imported?.recordedAt ?? 0 }
   const heads = headsOf(rows)
+  const one = legacy.slice(0, 1)
+  const sealed = chainOf([legacySeal(one), publication('2026-01-02')])
   const begun = { rows: [], legacy: [], founding: mark }
   return [
     { rows: [...rows], legacy: [...legacy], founding: null, heads },
     { rows: [...rows], legacy: [...legacy], founding: mark, heads: heads.slice(0, -1) },
     { rows: own, legacy: [], founding: null, heads: headsOf(own) },
+    { rows: sealed, legacy: one, founding: null, heads: headsOf(sealed) },
     { ...begun, heads: [] },
     { ...begun, heads: heads.slice(0, 1) },
   ]

@@ -91,7 +91,7 @@ describe('the files task', () => {
 
   // prettier-ignore
   test.each([
-    asText,   'write_file("a", "b")',
+    asText, 'write_file("a", "b")',
     '<|channel|>commentary to=functions.write_file <|message|>{}', '<function=write_file>{}</function>',
   ])('text that looks like a call is recognised: %.60s', (text) => {
     const { points, details } = gradeFiles(files, replyWith([], text))
@@ -126,14 +126,9 @@ describe('the files task', () => {
   })
 })
 
-describe('a path', () => {
-  // prettier-ignore
-  test.each([
-     '../a',      'C:/a', 'c:a', 'a\\b',
-    'a\0b',  '',     'a'.repeat(256),
-  ])('%j is not safe', (path) => expect(safePath(path)).toBeNull())
-
-  test.each([['a.txt', 'a.txt']])('%j is safe', (path, kept) => expect(safePath(path)).toBe(kept))
+// prettier-ignore
+test.each(['../a', 'C:/a', 'c:a', 'a\\b', 'a\0b', '', 'a'.repeat(256)])('the path %j is not safe', (path) => {
+  expect(safePath(path)).toBeNull()
 })
 
 test('the tool definition and the check of its calls share one schema', () => {

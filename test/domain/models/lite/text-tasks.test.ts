@@ -74,14 +74,10 @@ describe('a command', () => {
     expect(details).toMatchObject({ rightOnShownFiles: true, shellOnly: true })
   })
 
-  test.each(['not-executable'] as const)('a command that ends by %s earns nothing', (outcome) => {
-    const { points: earned, details } = gradeShell(job, 'c', everywhere(ended(outcome)))
+  test('a command that cannot be executed earns nothing', () => {
+    const { points: earned, details } = gradeShell(job, 'c', everywhere(ended('not-executable')))
     expect(earned).toBe(0)
-    expect(details).toMatchObject({
-      plausiblyExecutable: outcome !== 'not-executable',
-      leavesOtherFilesAlone: false,
-      rightOnShownFiles: false,
-    })
+    expect(details).toMatchObject({ plausiblyExecutable: false, leavesOtherFilesAlone: false })
   })
 
   test('a missing command earns nothing, and no property', () => {
@@ -120,13 +116,8 @@ describe('an unsupported command', () => {
   test('a command that is unsupported everywhere keeps its form in the details, with a tool that was not offered', () => {
     const { points: earned, details } = gradeShell(job, 'perl', everywhere(ended('unsupported', ['perl'])))
     expect(earned).toBe(0)
-    expect(details).toEqual({
-      command: 'perl',
-      plausiblyExecutable: true,
-      shellOnly: true,
-      usesGivenTools: false,
-      sandboxUnsupported: 'it unsupported',
-    })
+    const form = { command: 'perl', plausiblyExecutable: true, shellOnly: true, usesGivenTools: false }
+    expect(details).toEqual({ ...form, sandboxUnsupported: 'it unsupported' })
   })
 })
 
@@ -173,30 +164,17 @@ describe('a result', () => {
 describe('the result of a task', () => {
   test.each([
     [0, 0, 'failed'],
-    [1, 0.003, 'partial'],
     [269, 0.897, 'partial'],
     [270, 0.9, 'passed'],
-    [275, 0.917, 'passed'],
   ] as const)('a result of %i points has score %d and is %s', (earned, score, status) => {
     const result = taskResult('task_shell_command_lite', '2026-01-01', { points: earned, details: {} })
-    expect(result).toEqual({
-      id: 'task_shell_command_lite',
-      source: 'lite-agent-eval-v1/2026-01-01',
-      points: earned,
-      maxPoints: 300,
-      score,
-      status,
-      details: {},
-    })
+    const source = 'lite-agent-eval-v1/2026-01-01'
+    expect(result).toMatchObject({ source, points: earned, maxPoints: 300, score, status })
   })
 
   test('a result without a response has its reason, and no tool use', () => {
     const why = { responseStatus: 'timeout_or_error', rateLimitKind: 'none' }
     const results = unansweredTasks('text', '2026-01-01', why)
-    expect(results.map(({ id, maxPoints }) => `${id} ${maxPoints}`)).toEqual([
-      'task_shell_command_lite 300',
-      'babylonian_clock_lite 100',
-    ])
     for (const result of results)
       expect(result).toMatchObject({ points: 0, score: 0, status: 'http_timeout_or_error', details: why })
     expect(unansweredTasks('tool', '2026-01-01', why)[0]?.details).toEqual(why)
