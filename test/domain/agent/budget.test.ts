@@ -30,6 +30,7 @@ describe("a day's budget", () => {
     [40, 30, 400, 400, 1_000, 'soft'],
     [40, 30, 970, 5_000, 1_000, 'soft'],
     [40, 30, 971, 0, 1_000, 'exhausted'],
+    [50, 40, 50, 0, 100, 'ok'],
     [50, 40, 0, 60, 100, 'ok'],
     // The shortest turn of all would be refused until a reservation ends.
     [50, 40, 0, 61, 100, 'soft'],

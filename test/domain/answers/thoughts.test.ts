@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { thoughtFilter, withoutThoughts } from '../../../src/domain/answers/thoughts.ts'
 
@@ -210,43 +209,6 @@ describe('thoughts without an opening tag', () => {
     for (const chunks of splits(text))
       expect(filtered(chunks, true)).toEqual({ text: expected, leaked: false })
   })
-})
-
-test('the result does not depend on the chunks', () => {
-  const marks = [
-    '<think>',
-    '</think>',
-    '</ think >',
-    '<think a="b">',
-    '<think/>',
-    '[THINK]',
-    '[/THINK]',
-    '◁think▷',
-    '◁/think▷',
-    '<seed:think>',
-    '</seed:think>',
-    HARMONY,
-    '<|end|>',
-    '</s>',
-    '<|message|>',
-    FINAL,
-    '\n</think>\n',
-    '\n[/THINK]\n',
-  ]
-  const code = ['`', '``', '```', '\n```\n', '\n```xml\n', '\n~~~\n']
-  const piece = fc.constantFrom(...marks, ...code, '<th', 'ink>', '</', '<', '[', '(', '>', '\n', ' ', 'a')
-  const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 4 })
-  fc.assert(
-    fc.property(fc.array(piece, { maxLength: 14 }), cuts, fc.boolean(), (pieces, shares, isHeld) => {
-      const text = pieces.join('')
-      const places = shares.map((share) => Math.round(share * text.length)).sort((a, b) => a - b)
-      const chunks = [0, ...places].map((place, index) => text.slice(place, places[index]))
-      const whole = filtered([text], isHeld)
-      expect(filtered(text.split(''), isHeld)).toEqual(whole)
-      expect(filtered(chunks, isHeld)).toEqual(whole)
-    }),
-    { numRuns: 2_000 },
-  )
 })
 
 test('long thoughts are read in linear time', () => {
