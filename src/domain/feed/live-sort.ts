@@ -143,7 +143,7 @@ function trendingRule(now: Instant): Rule {
 }
 
 /** Time in which an event's trend halves (docs/ranking.md). */
-export const HALF_LIFE_MS = 6 * 60 * 60 * 1000
+const HALF_LIFE_MS = 6 * 60 * 60 * 1000
 
 /**
  * The trend of an event (docs/ranking.md): `1 / (1 - p) * 2^(-age / 6 h)`. The first factor is the rarity of its

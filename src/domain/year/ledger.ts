@@ -40,7 +40,7 @@ export type LedgerEntry = EntryContent & {
 }
 
 /** Type of a ledger column; `?` allows NULL. */
-export type ColumnType = 'integer' | 'text' | 'integer?' | 'text?'
+type ColumnType = 'integer' | 'text' | 'integer?' | 'text?'
 
 export type Columns = Readonly<Record<string, ColumnType>>
 
