@@ -20,8 +20,7 @@ import { Refusal, networkReason } from '../domain/refusal.ts'
 import type { Instant } from '../domain/time.ts'
 import { SseParser, StreamTooLarge } from './sse-parser.ts'
 import type { StreamRecord } from './sse-parser.ts'
-import { TimeLimitExceeded, mediaTypeOf, openHttpClient, retryAt } from './http.ts'
-import { readBody } from './http.ts'
+import { TimeLimitExceeded, mediaTypeOf, openHttpClient, retryAt, readBody } from './http.ts'
 import type { HttpClient, HttpResponse } from './http.ts'
 
 /**

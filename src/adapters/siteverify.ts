@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import type { HumanVerifier } from '../domain/ports.ts'
-import { openHttpClient } from './http.ts'
-import { readBody } from './http.ts'
+import { openHttpClient, readBody } from './http.ts'
 import type { HttpResponse } from './http.ts'
 
 /** Maximum length of a token, as the service documents it. */

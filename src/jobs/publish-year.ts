@@ -1,6 +1,5 @@
 import type { FeedStore } from '../domain/ports.ts'
-import type { TitleSource } from '../domain/year/ports.ts'
-import type { Objects, Ledger, YearReader } from '../domain/year/ports.ts'
+import type { TitleSource, Objects, Ledger, YearReader } from '../domain/year/ports.ts'
 import { Refusal, messageOf } from '../domain/refusal.ts'
 import type { Day, Instant } from '../domain/time.ts'
 import { headIsBehind, sealEntry } from '../domain/year/chain.ts'

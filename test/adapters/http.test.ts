@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { redirectTarget, retryAt, timeOfResponse } from '../../src/adapters/http.ts'
-import { readDecoded } from '../../src/adapters/http.ts'
+import { redirectTarget, retryAt, timeOfResponse, readDecoded } from '../../src/adapters/http.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 0, 500)
 

@@ -4,8 +4,7 @@ import { Container } from '../../src/cli/container.ts'
 import { prepareFolders } from '../../src/cli/data-folder.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
 import type { FeedStore } from '../../src/domain/ports.ts'
-import { openDescriptors } from '../support/temporary-folder.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
+import { openDescriptors, temporaryFolder } from '../support/temporary-folder.ts'
 
 async function openServer(): Promise<{ container: Container; folder: string }> {
   const folder = await temporaryFolder()

@@ -11,9 +11,15 @@ import type { SkipReason } from '../../domain/feed/article.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { networkReason } from '../../domain/refusal.ts'
 import type { Instant } from '../../domain/time.ts'
-import { networkCode, redirectTarget, retryAt, openHttpClient } from '../http.ts'
+import {
+  networkCode,
+  redirectTarget,
+  retryAt,
+  openHttpClient,
+  UnsupportedCoding,
+  readDecoded,
+} from '../http.ts'
 import type { HttpClient, HttpResponse } from '../http.ts'
-import { UnsupportedCoding, readDecoded } from '../http.ts'
 
 /** Thrown when a page yields no text; becomes the result of its item. */
 export class PageProblem extends Error {

@@ -14,7 +14,20 @@ import { searchIndex } from './search-documents.ts'
 import { workerProcess } from '../worker-process.ts'
 import { runQuery } from './search-queries.ts'
 import type { FeedQuery, FeedResult } from './search-queries.ts'
-import type { SearchWorkerData, SearchWorkerMessage } from './search-worker.ts'
+
+/** Settings of the process, as JSON in its first argument. */
+export interface SearchWorkerData {
+  /** `file:` URL of a database that is already migrated. */
+  url: string
+  nativeBusyMs: number
+  retryMs: number
+}
+
+/** Responses of the process, one per query. */
+export type SearchWorkerMessage =
+  | { outcome: 'answer'; value: FeedResult }
+  | { outcome: 'refusal'; code: string; detail: string | undefined }
+  | { outcome: 'fault'; message: string; stack: string | undefined }
 
 export interface FeedSearchOptions {
   location: DatabaseLocation

@@ -32,8 +32,11 @@ import {
   saveDetails,
   storedItems,
 } from './items.ts'
-import { liveEvents, newestSnapshot, saveSnapshot, snapshotFeed } from './window.ts'
 import {
+  liveEvents,
+  newestSnapshot,
+  saveSnapshot,
+  snapshotFeed,
   eventGroups,
   latestDay,
   newestNewsDay,

@@ -1,22 +1,9 @@
 import { Refusal, storageUnavailable } from '../../domain/refusal.ts'
 import { readOnlyDatabase } from '../sqlite/database.ts'
 import { isBusy } from '../sqlite/guard.ts'
+import type { SearchWorkerData, SearchWorkerMessage } from './feed-search.ts'
 import { runQuery } from './search-queries.ts'
-import type { FeedQuery, FeedResult } from './search-queries.ts'
-
-/** Settings of the process, as JSON in its first argument. */
-export interface SearchWorkerData {
-  /** `file:` URL of a database that is already migrated. */
-  url: string
-  nativeBusyMs: number
-  retryMs: number
-}
-
-/** Responses of the process, one per query. */
-export type SearchWorkerMessage =
-  | { outcome: 'answer'; value: FeedResult }
-  | { outcome: 'refusal'; code: string; detail: string | undefined }
-  | { outcome: 'fault'; message: string; stack: string | undefined }
+import type { FeedQuery } from './search-queries.ts'
 
 /** A cache of 32 MB holds the pages that common queries read, for a hundred thousand items. */
 const settings = 'PRAGMA cache_size = -32000'

@@ -9,8 +9,7 @@ import {
   storageUnavailable,
 } from '../../domain/refusal.ts'
 import type { StorageRefusal, StoreLocation } from '../../domain/refusal.ts'
-import { networkCode, openHttpClient } from '../http.ts'
-import { readBody } from '../http.ts'
+import { networkCode, openHttpClient, readBody } from '../http.ts'
 import type { HttpClient, HttpResponse } from '../http.ts'
 
 export interface S3RetryPolicy {

@@ -1,12 +1,5 @@
-import type { ShellFiles, ShellLimits } from '../../domain/models/lite/suite.ts'
 import { runCommand } from './run-command.ts'
-
-/** A command for the process to run. */
-export interface SandboxRequest {
-  command: string
-  files: ShellFiles
-  limits: ShellLimits
-}
+import type { SandboxRequest } from './shell.ts'
 
 // The response is a ShellRun. An exception ends the process, which its parent notices.
 process.on('message', ({ command, files, limits }: SandboxRequest) => {

@@ -3,9 +3,15 @@ import { fileURLToPath } from 'node:url'
 import pLimit from 'p-limit'
 import type { Shell } from '../../domain/ports.ts'
 import { failedRun } from '../../domain/models/lite/suite.ts'
-import type { ShellRun } from '../../domain/models/lite/suite.ts'
+import type { ShellFiles, ShellLimits, ShellRun } from '../../domain/models/lite/suite.ts'
 import { ProcessFailure, workerProcess } from '../worker-process.ts'
-import type { SandboxRequest } from './shell-process.ts'
+
+/** A command for the process to run. */
+export interface SandboxRequest {
+  command: string
+  files: ShellFiles
+  limits: ShellLimits
+}
 
 /** Time limit for starting the process; loading the sandbox takes a quarter of a second. */
 const START_MS = 60_000

@@ -7,8 +7,15 @@ import type { KeptResponse, SourceBatch } from '../../domain/feed/live-source.ts
 import { HOW_TO_REACH, networkReason } from '../../domain/refusal.ts'
 import type { Clock, FeedStore } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
-import { isRateLimitUsedUp, openHttpClient, redirectTarget, retryAt, timeOfResponse } from '../http.ts'
-import { UnsupportedCoding, readDecoded } from '../http.ts'
+import {
+  isRateLimitUsedUp,
+  openHttpClient,
+  redirectTarget,
+  retryAt,
+  timeOfResponse,
+  UnsupportedCoding,
+  readDecoded,
+} from '../http.ts'
 import type { HttpClient, HttpRequest, HttpResponse } from '../http.ts'
 
 /** Default size limit of a response. No item is near this size; lists set their own. */

@@ -20,7 +20,7 @@ import {
   skippedWork,
   stopSentence,
 } from './evaluation-run.ts'
-import { sendPrompts } from './send-prompts.ts'
+import { sendPrompts } from './lite-suite.ts'
 import type {
   EvaluateOptions,
   EvaluatePorts,

@@ -21,12 +21,11 @@ import { NO_STORE, respondJson } from '../respond.ts'
 import { readBody } from '../request-body.ts'
 import { route } from '../route.ts'
 import type { Route } from '../route.ts'
-import { complete, openRequest } from './complete.ts'
+import { complete, openRequest, openLimits } from './complete.ts'
 import type { V1Ports } from './complete.ts'
 import { completionsContract, modelContract, modelsContract, V1Refusal, keyIn } from './contracts.ts'
 import type { ListedModel } from './contracts.ts'
 import type { AnswerAsDash } from './dash-model.ts'
-import { openLimits } from './complete.ts'
 
 const MODEL_PATH = '/v1/models/'
 

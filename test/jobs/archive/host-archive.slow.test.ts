@@ -1,6 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { openPublishedHistory } from '../../../src/adapters/audited-hosts.ts'
-import { openSeenLogs } from '../../../src/adapters/audited-hosts.ts'
+import { openPublishedHistory, openSeenLogs } from '../../../src/adapters/audited-hosts.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import type { PublishedHistory } from '../../../src/domain/year/ports.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'

@@ -15,10 +15,16 @@ import type { ConfigFlags } from '../../settings/flags.ts'
 import { dotenvPath } from '../../settings/dotenv.ts'
 import { flagSettings, noteUnknownSettings, readConfig } from '../../settings/read-config.ts'
 import { fail, shellWord } from '../../terminal.ts'
-import { Cancelled, envFile, promptForOutputs, promptForSettings } from './files.ts'
-import type { PromptContext, ChosenSettings, OutputKind } from './files.ts'
-import { containerCommands, crontab, systemdUnits } from './files.ts'
-import type { Installation, Unit } from './files.ts'
+import {
+  Cancelled,
+  envFile,
+  promptForOutputs,
+  promptForSettings,
+  containerCommands,
+  crontab,
+  systemdUnits,
+} from './files.ts'
+import type { PromptContext, ChosenSettings, OutputKind, Installation, Unit } from './files.ts'
 
 interface InitFlags extends ConfigFlags {
   user?: string

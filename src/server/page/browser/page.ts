@@ -1,6 +1,5 @@
 import { announce, make, onClick, setUpCopyButtons, store, stored } from './dom.ts'
-import { setUpNews, setUpSince } from './year.ts'
-import { setUpTimeline } from './year.ts'
+import { setUpNews, setUpSince, setUpTimeline } from './year.ts'
 import type { ChatPanel } from './chat/chat-panel.ts'
 
 /** What a visitor hides. It is stored in this browser only, and never sent. */
