@@ -177,7 +177,7 @@ function canonical(address: IpAddress): string {
 
 /** Tracking parameters. */
 const TRACKING =
-  /^(utm_\w+|fbclid|gclid|dclid|gbraid|wbraid|msclkid|yclid|twclid|igshid|igsh|mc_cid|mc_eid|_hsenc|_hsmi|mkt_tok|ref_src|ref_url|cmpid|smid|smtyp|ncid|spm|vero_id|oly_anon_id|oly_enc_id|at_medium|at_campaign|guccounter|guce_referrer|guce_referrer_sig|sr_share)$/i
+  /^(utm_\w+|fbclid|gclid|dclid|gbraid|wbraid|msclkid|yclid|twclid|igshid|igsh|mc_cid|mc_eid|_hsenc|_hsmi|mkt_tok|ref_src|ref_url|cmpid|smid|smtyp|ncid|spm|vero_id|oly_anon_id|oly_enc_id|at_medium|at_campaign|guccounter|guce_referrer|guce_referrer_sig|sr_share|unlocked_article_code)$/i
 
 /** Mirror hosts and their primary host. */
 const SAME_HOST: Readonly<Record<string, string>> = {
@@ -205,8 +205,9 @@ const FRAGMENT_IS_PAGE = /^#!?\//
  *
  * Dropped or folded: scheme, `www.`, case of the host, default ports, user and password, tracking parameters, the order
  * of parameters, fragments (except routes, `#/…` and `#!…`), trailing slashes, `index.html`, known mobile mirrors,
- * `/amp` endings, forms and versions of arXiv papers, short forms of YouTube videos, the case of a GitHub repository,
- * and the words after the number of a Reddit thread. Everything else is kept.
+ * `/amp` endings, needless escapes, forms and versions of arXiv papers, short forms of YouTube videos, the case and the
+ * open tab of a GitHub repository, the name before the number of a tweet, and the words after the number of a Reddit
+ * thread. Everything else is kept.
  *
  * @param url an absolute http(s) URL
  * @returns null when it cannot be parsed or is not http(s)
@@ -219,7 +220,7 @@ export function canonicalUrl(url: string): string | null {
   const host = primaryHost(bare)
   const port = parsed.port === '' || parsed.port === '80' || parsed.port === '443' ? '' : `:${parsed.port}`
   const params = [...parsed.searchParams].filter(([name]) => !TRACKING.test(name))
-  const path = pagePath(parsed.pathname)
+  const path = pagePath(normalizeEscapes(parsed.pathname))
   const known = knownPage(host, path, new Map(params))
   if (known !== null) return known
   const query = params
@@ -257,6 +258,14 @@ function pagePath(pathname: string): string {
   }
 }
 
+/** Unescapes unreserved characters, and writes other escapes in upper case. */
+export function normalizeEscapes(path: string): string {
+  return path.replace(/%[0-9a-f]{2}/gi, (escape) => {
+    const character = String.fromCharCode(Number.parseInt(escape.slice(1), 16))
+    return /[A-Za-z0-9._~-]/.test(character) ? character : escape.toUpperCase()
+  })
+}
+
 /** Canonical forms of sites that have several addresses for a page. */
 function knownPage(host: string, path: string, params: ReadonlyMap<string, string>): string | null {
   if (host === 'arxiv.org') {
@@ -272,8 +281,12 @@ function knownPage(host: string, path: string, params: ReadonlyMap<string, strin
     return video !== undefined && /^[\w-]{11}$/.test(video) ? `youtube.com/watch?v=${video}` : null
   }
   if (host === 'github.com') {
-    const repository = /^\/[^/]+\/[^/]+$/.test(path) && params.size === 0
-    return repository ? `github.com${path.toLowerCase()}` : null
+    const repository = /^\/[^/]+\/[^/]+$/.test(path) && [...params.keys()].every((name) => name === 'tab')
+    return repository ? `github.com${path.toLowerCase().replace(/\.git$/, '')}` : null
+  }
+  if (host === 'twitter.com') {
+    const post = /^\/\w+\/status\/(\d+)(?:\/|$)/.exec(path)
+    return post?.[1] === undefined ? null : `twitter.com/i/status/${post[1]}`
   }
   if (host === 'reddit.com') {
     const thread = /^(\/r\/[^/]+\/comments\/\w+)(?:\/[^/]*)?$/.exec(path)

@@ -1,3 +1,5 @@
+import { normalizeEscapes } from '../../domain/address.ts'
+
 /** The Robots Exclusion Protocol, RFC 9309 (docs/articles.md; docs/decisions/0015-article-fetching.md). */
 
 /** Returns true if a robots.txt allows a path with its query, in the form `URL` provides. */
@@ -97,11 +99,7 @@ const ESCAPED = /[^\x21-\x7E]|["'<>\\^`{|}]/gu
 
 /** Normalizes escapes: unreserved characters are unescaped, all others are escaped in upper case. */
 function normalize(path: string): string {
-  const escaped = path.toWellFormed().replace(ESCAPED, escapeCharacter)
-  return escaped.replace(/%[0-9a-f]{2}/gi, (escape) => {
-    const character = String.fromCharCode(Number.parseInt(escape.slice(1), 16))
-    return /[A-Za-z0-9._~-]/.test(character) ? character : escape.toUpperCase()
-  })
+  return normalizeEscapes(path.toWellFormed().replace(ESCAPED, escapeCharacter))
 }
 
 const FORBIDDING_DIRECTIVES: ReadonlySet<string> = new Set(['noindex', 'none', 'noarchive', 'nosnippet'])
