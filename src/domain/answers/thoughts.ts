@@ -246,6 +246,9 @@ const PAIRS: readonly MarkPair[] = [
     literal('<|start|>assistant'),
     literal('<|im_start|>assistant'),
     literal('<|start_header_id|>assistant<|end_header_id|>'),
+    literal('<|assistant|>'),
+    literal('<｜assistant｜>'),
+    literal('<start_of_turn>model'),
     literal('<|begin_of_box|>'),
     literal('<|begin_of_solution|>'),
     literal('<|start_response|>'),
@@ -312,26 +315,8 @@ const PART_OF_CLOSING_LINE = anyOf(CLOSING_LINES.map(beginningOf))
 
 /** Marks that end an answer, which some engines leave in it. */
 const END_MARKS: readonly Mark[] = [
-  '<|return|>',
-  '<|call|>',
-  '<|end|>',
-  '<|im_end|>',
-  '<|eot_id|>',
-  '<|eom_id|>',
-  '<|eot|>',
-  '<|endoftext|>',
-  '<|end_of_text|>',
-  '<|END_OF_TURN_TOKEN|>',
-  '<｜end▁of▁sentence｜>',
-  '<end_of_turn>',
-  '<turn|>',
-  '<eos>',
-  '<|end_of_box|>',
-  '<|end_of_solution|>',
-  '<|END_RESPONSE|>',
-  '</answer>',
-  '</response>',
-  '</s>',
-].map(literal)
+  ['<', '[|｜]', '[\\w▁]{1,40}', '[|｜]', '>'],
+  ...['<end_of_turn>', '<turn|>', '<eos>', '</answer>', '</response>', '</s>'].map(literal),
+]
 const END_MARK = anyOf(END_MARKS.map((mark) => mark.join('')))
 const PART_OF_END_MARK = anyOf(END_MARKS.map(beginningOf))

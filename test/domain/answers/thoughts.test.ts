@@ -51,6 +51,7 @@ describe('thoughts at the start of an answer', () => {
     [`${HARMONY}hm<|end|>${FINAL.replace('<|message', ' json<|constrain|>json<|message')}{}`, '{}'],
     ['<|message|>Answer.<|end|>\n', 'Answer.'],
     ['<|im_start|>assistant\nAnswer.<|im_end|>', 'Answer.'],
+    ['<start_of_turn>model\n<think>hm</think><|assistant|>Answer.', 'Answer.'],
     ['<|start_header_id|>assistant<|end_header_id|>\n\nAnswer.<|eot_id|>', 'Answer.'],
     ['<think>hm</think><|begin_of_box|>Answer.<|end_of_box|>', 'Answer.'],
     ['<|begin_of_thought|>hm<|end_of_thought|>\n<|begin_of_solution|>Answer.<|end_of_solution|>', 'Answer.'],
@@ -113,6 +114,7 @@ describe('marks at the end of an answer', () => {
     '<end_of_turn>',
     '<eos>',
     '<｜end▁of▁sentence｜>\n',
+    '<|observation|>',
     '<|im_end|>\n<|endoftext|>\n\n',
   ])('the mark %j is removed, wherever the chunks are split', (mark) => {
     for (const chunks of splits(`a < b </i>\nAnswer.${mark}`))
