@@ -14,7 +14,7 @@ export function decodeJson(written: string): unknown {
   for (let level = 0; level < MAX_LEVELS && typeof value === 'string'; level += 1) {
     const text = value.trim()
     const inner = text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)
-    const decoded = [text, inner, asJson(inner)].map(parseJson).find((each) => each !== undefined)
+    const decoded = [text, inner, asJson(inner || text)].map(parseJson).find((each) => each !== undefined)
     value = text === '' ? {} : decoded
   }
   return onlyValue(value) ?? (value === undefined ? undefined : {})

@@ -89,6 +89,7 @@ describe('a call', () => {
     ['find_similar_items', { key: 'hype-github-a/b', limit: null }, { key: 'hype-github-a/b' }],
     ['get_trend_history', { key: 'hn-1', term: 'null' }, { key: 'hn-1' }],
     ['get_trend_history', { term: 'null' }, { term: 'null' }],
+    ['get_feed_snapshot', 'None', {}],
     [
       'get_period_top',
       { period: 'Year', list: ['Hacker News'], at: '' },
