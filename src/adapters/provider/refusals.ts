@@ -36,7 +36,7 @@ const EMPTY_REFUSED =
 /** Calls without `reasoning_content`, as a part; they get their reasoning under that name, or words. */
 export const NO_REASONING = 'no_reasoning'
 const REASONING_REQUIRED =
-  /\breasoning\w*\b.*\b(?:missing|require[ds]?|passed back)\b|\bmissing\b.*\breasoning/is
+  /\b(?:reasoning\w*|thinking)\b.*\b(?:missing|require[ds]?|passed back)\b|\bmissing\b.*\breasoning/is
 
 /** Names of the token limit. */
 const TOKEN_LIMITS: readonly string[] = ['max_completion_tokens', 'max_tokens']
@@ -63,7 +63,7 @@ const SYSTEM_REFUSED =
  */
 export const CALL_MESSAGES = 'call_messages'
 const CALL_MESSAGES_REFUSED =
-  /\broles must alternate\b|\bonly user\b.*\broles?\b|\broles?\b.*\btool\b|\btool\b.*\broles?\b|\bmessages\W{1,3}\d+\W{1,3}role\b|\btool[ _-]?calls?\b|\btool_call_ids?\b|\bfunction (?:call|response) (?:turn|parts?)\b|\bthought_?signature|\bthinking\b.*\btool_use\b/is
+  /\broles must alternate\b|\bonly user\b.*\broles?\b|\broles?\b.*\btool\b|\btool\b.*\broles?\b|\bmessages\W{1,3}\d+\W{1,3}role\b|\btool[ _-]?calls?\b|\btool_call_ids?\b|\bfunction[_ ](?:call|response)\b|\bthought_?signature|\bthinking\b.*\btool_use\b/is
 
 const TOOLS = /\btools?(?:\b|_|config|choice)|\bfunctions?(?:\b|_)|工具/i
 const IS_UNSUPPORTED =

@@ -179,6 +179,7 @@ const REFUSALS_AFTER_CALL: Record<string, Told[]> = {
   no_reasoning: [
     'reasoning_content is missing in assistant tool call message at index 3',
     'The `reasoning_content` in the thinking mode must be passed back to the API.',
+    'The `content[].thinking` in the thinking mode must be passed back to the API.',
   ],
   call_messages: [
     ['Template error: Conversation roles must alternate user/assistant/user/assistant/...', 422],
@@ -189,6 +190,7 @@ const REFUSALS_AFTER_CALL: Record<string, Told[]> = {
     ['Cannot pass both content and thinking in an assistant message with tool calls!', 500],
     'Function call is missing a thought_signature in functionCall parts. This is required for tools.',
     'Please ensure that function call turn comes immediately after a user turn',
+    'contents[3].parts[0].function_response.name: Name must be given',
     'Expected `thinking`, but found `tool_use`. When `thinking` is enabled, a message must start with a thinking block',
   ],
 }
