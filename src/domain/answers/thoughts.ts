@@ -121,7 +121,8 @@ function fenceTracker(): (line: string) => boolean {
 }
 
 /**
- * Passes an answer on, and finds a line of a closing mark alone that nothing opened, outside code.
+ * Passes an answer on, and finds a closing mark that nothing opened, outside code: alone on a line, or between the thoughts
+ * and the answer. Elsewhere in a line it may be a mention.
  *
  * @param isOpen true if a closing mark proves nothing: the thoughts of the answer are known
  */
@@ -144,6 +145,7 @@ function answerLines(isOpen: boolean): {
         if (isWhole && !isFenced(line)) {
           if (CLOSING_LINE.test(line) && !isOpened) return { text: output, isThought: true }
           isOpened ||= OPENING_IN_TEXT.test(line)
+          if (UNOPENED_CLOSING.test(line) && !isOpened) return { text: output + held, isThought: true }
         }
         output += held
         held = ''
@@ -312,6 +314,14 @@ const OPENING_IN_TEXT = unquoted(PAIRS.map(({ opening }) => opening))
 const CLOSING_LINES = PAIRS.flatMap(firstClosing).map((closing) => [' {0,3}', ...closing, '[ \\t\\r]*'])
 const CLOSING_LINE = anyOf(CLOSING_LINES.map((mark) => `${mark.join('')}\\n?$`))
 const PART_OF_CLOSING_LINE = anyOf(CLOSING_LINES.map(beginningOf))
+
+/** Such a mark within a line, right behind the thoughts, and right before the answer or its line end. */
+const UNOPENED_CLOSING = new RegExp(
+  `(?<=[^\\s\`])(?:${PAIRS.flatMap(firstClosing)
+    .map((mark) => mark.join(''))
+    .join('|')})(?=[\\p{L}\\p{N}*#]|[ \\t\\r]*\\n?$)`,
+  'iu',
+)
 
 /** Marks that end an answer, which some engines leave in it. */
 const END_MARKS: readonly Mark[] = [

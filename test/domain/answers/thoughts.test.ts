@@ -139,6 +139,8 @@ describe('tags that are text', () => {
     'The tag `<think>` opens thoughts, `</think>` closes them.',
     'Write <think> and </think> around thoughts.',
     'Answer.</think> is a tag\n',
+    'Thoughts end with </think>\n',
+    'Thoughts end with "</think>".\n',
     'An example:\n\n```xml\n<think>\nhm\n</think>\n```\n',
     'An example:\n~~~\n</think>\n~~~\nDone.',
     'Thoughts begin with\n<think>\nand end with\n</think>\nalways.',
@@ -184,11 +186,20 @@ describe('thoughts without an opening tag', () => {
     'I guess.\n◁/think▷\nAnswer.',
     'I guess.\n</seed:think >\nAnswer.',
     'Like `<think>`.\n</think>\nAnswer.',
+    'I guess.</think>\n\nAnswer',
   ])('the thoughts of %j are known when their end arrives on a line of its own', (text) => {
     expect(filtered([text]).leaked).toBe(true)
     expect(filtered(text.split('')).leaked).toBe(true)
     expect(filtered(text.split('')).text).not.toContain('Answer')
   })
+
+  test.each(['I guess.</think>Answer.\nMore.', 'Hm, 4.</think>**4**\nMore.'])(
+    'the thoughts of %j are known with the line of their end',
+    (text) => {
+      const [line = ''] = text.split(/(?<=\n)/)
+      for (const chunks of splits(text)) expect(filtered(chunks)).toEqual({ text: line, leaked: true })
+    },
+  )
 
   test.each([
     ['I guess.\n</think>\n\nAnswer.', 'Answer.'],
