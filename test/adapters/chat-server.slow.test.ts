@@ -4,7 +4,6 @@ import { openChatApi } from '../../src/adapters/chat-server.ts'
 import type { ChatApiOptions, ChatApi } from '../../src/adapters/chat-server.ts'
 import type { ServedEvent } from '../../src/domain/agent/schema.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
-import { startAgent } from '../support/agent.ts'
 import { unreachableUrl } from '../support/local-source.ts'
 import {
   CONFIG,
@@ -51,28 +50,6 @@ async function refusalOf(work: Promise<unknown>): Promise<Refusal> {
   expect(error).toBeInstanceOf(Refusal)
   return error as Refusal
 }
-
-describe('the real server', () => {
-  test("the server accepts the client's origin, and its events arrive as it sent them", async () => {
-    const server = await startAgent({
-      provider: { rounds: [[{ text: 'Hello ' }, { text: 'you' }, { end: 'completed' }]] },
-    })
-    const api = apiOf(server.url)
-    expect(await api.config(never)).toMatchObject({ enabled: true, model: 'test-model' })
-    expect(await api.status(never)).toEqual({ ok: true, budget: 'ok' })
-    const [first, ...deltas] = await readAnswer(api)
-    const last = deltas.pop()
-    expect([first?.event, last?.event]).toEqual(['meta', 'done'])
-    expect(deltas.every(({ event }) => event === 'delta')).toBe(true)
-    expect(deltas.map(({ raw }) => (raw as { text: string }).text).join('')).toBe('Hello you')
-  })
-
-  test('the server rejects an invalid token', async () => {
-    const server = await startAgent()
-    const answer = apiOf(server.url).ask('v1.a.b', body('x'), never).next()
-    expect(await refusalOf(answer)).toMatchObject({ code: 'invalid_session', members: { status: 401 } })
-  })
-})
 
 describe('a server that misbehaves', () => {
   test.each([

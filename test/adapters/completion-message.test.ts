@@ -9,9 +9,9 @@ function callsOf(deltas: readonly Delta[]): string[][] {
   return message.calls.map((call) => [call.name, call.arguments])
 }
 
-/** A part of a tool call at index 0. */
-const part = (called: Delta, more: Delta = { index: 0 }): Delta => ({
-  tool_calls: [{ type: 'function', function: called, ...more }],
+/** A part of a tool call at index 0 by default. */
+const part = (name?: string, text?: string, more: Delta = { index: 0 }): Delta => ({
+  tool_calls: [{ type: 'function', function: { name, arguments: text }, ...more }],
 })
 const legacy = (called: Delta): Delta => ({ function_call: called })
 
@@ -25,73 +25,54 @@ describe('one tool call', () => {
   test.each<[string, Delta[]]>([
     [
       'the name arrives in parts with an id',
-      [part({ name: 'search_' }, { id: 'a' }), part({ name: 'items', arguments: TEXT }, { id: 'a' })],
+      [part('search_', undefined, { id: 'a' }), part('items', TEXT, { id: 'a' })],
     ],
-    ['the name grows', [part({ name: 'search_' }), part({ name: NAME }), part({ arguments: TEXT })]],
-    [
-      'the name is repeated in each part',
-      [
-        part({ name: NAME, arguments: HALF }),
-        part({ name: NAME, arguments: REST }),
-        part({ name: NAME, arguments: '' }),
-      ],
-    ],
+    ['the name grows', [part('search_'), part(NAME), part(undefined, TEXT)]],
+    ['the name is repeated in each part', [part(NAME, HALF), part(NAME, REST), part(NAME, '')]],
     [
       'only the first part has an index',
-      [part({ name: NAME, arguments: HALF }, { index: 0, id: 'a' }), part({ arguments: REST }, {})],
+      [part(NAME, HALF, { index: 0, id: 'a' }), part(undefined, REST, {})],
     ],
     [
       'only the first part has no index',
-      [part({ name: NAME, arguments: HALF }, { id: 'a' }), part({ arguments: REST }, { index: 0 })],
+      [part(NAME, HALF, { id: 'a' }), part(undefined, REST, { index: 0 })],
     ],
-    [
-      'an empty call follows',
-      [part({ name: NAME, arguments: TEXT }), part({ name: '', arguments: '' }, { index: 1 })],
-    ],
+    ['an empty call follows', [part(NAME, TEXT), part('', '', { index: 1 })]],
     [
       'an empty object comes first, the arguments in parts',
-      [part({ name: NAME, arguments: '{}' }), part({ arguments: HALF }), part({ arguments: REST })],
+      [part(NAME, '{}'), part(undefined, HALF), part(undefined, REST)],
     ],
     [
       'each part has the name and another id',
       [
-        part({ name: NAME, arguments: '' }, { index: 0, id: 'a' }),
-        part({ name: NAME, arguments: HALF }, { index: 0, id: 'b' }),
-        part({ name: NAME, arguments: REST }, { index: 0, id: 'c' }),
+        part(NAME, '', { index: 0, id: 'a' }),
+        part(NAME, HALF, { index: 0, id: 'b' }),
+        part(NAME, REST, { index: 0, id: 'c' }),
       ],
     ],
     [
       'each part has the name and another id, and no index',
-      [
-        part({ name: NAME, arguments: HALF }, { id: 'a' }),
-        part({ name: NAME, arguments: REST }, { id: 'b' }),
-      ],
+      [part(NAME, HALF, { id: 'a' }), part(NAME, REST, { id: 'b' })],
     ],
     [
       'each part has the id and another index',
       [
-        part({ name: NAME, arguments: '' }, { index: 0, id: 'a' }),
-        part({ arguments: HALF }, { index: 1, id: 'a' }),
-        part({ arguments: REST }, { index: 2, id: 'a' }),
+        part(NAME, '', { index: 0, id: 'a' }),
+        part(undefined, HALF, { index: 1, id: 'a' }),
+        part(undefined, REST, { index: 2, id: 'a' }),
       ],
     ],
-    ['null comes first', [part({ name: NAME, arguments: 'null' }), part({ arguments: TEXT })]],
-    ['an empty object comes last', [part({ name: NAME, arguments: TEXT }), part({ arguments: '{}' })]],
+    ['null comes first', [part(NAME, 'null'), part(undefined, TEXT)]],
+    ['an empty object comes last', [part(NAME, TEXT), part(undefined, '{}')]],
+    ['the arguments grow', ['{"qu', '{"query":"r', TEXT].map((text) => part(NAME, text))],
+    ['the whole call is repeated', [TEXT, TEXT].map((text) => part(NAME, text, { index: 0, id: 'a' }))],
     [
-      'the arguments grow',
-      ['{"qu', '{"query":"r', TEXT].map((text) => part({ name: NAME, arguments: text })),
+      'the arguments are called parameters',
+      [{ tool_calls: [{ index: 0, function: { name: NAME, parameters: { query: 'rust' } } }] }],
     ],
-    [
-      'the whole call is repeated',
-      [TEXT, TEXT].map((text) => part({ name: NAME, arguments: text }, { index: 0, id: 'a' })),
-    ],
-    ['the arguments are called parameters', [part({ name: NAME, parameters: { query: 'rust' } })]],
     ['there is no function', [{ tool_calls: [{ name: NAME, arguments: TEXT }] }]],
     ['it is a legacy one', [legacy({ name: NAME, arguments: TEXT })]],
-    [
-      'it has its legacy form too',
-      [{ ...part({ name: NAME, arguments: TEXT }), ...legacy({ name: NAME, arguments: TEXT }) }],
-    ],
+    ['it has its legacy form too', [{ ...part(NAME, TEXT), ...legacy({ name: NAME, arguments: TEXT }) }]],
   ])('is read if %s', (_how, deltas) => {
     expect(callsOf(deltas)).toEqual(CALL)
   })
@@ -103,36 +84,32 @@ describe('several tool calls', () => {
     [NAME, OTHER_TEXT],
   ]
   test.each<[string, Delta[], string[][]]>([
-    ['one index and no ids', [TEXT, OTHER_TEXT].map((text) => part({ name: NAME, arguments: text })), BOTH],
-    [
-      'one index, no ids and no second name',
-      [part({ name: NAME, arguments: TEXT }), part({ arguments: OTHER_TEXT })],
-      BOTH,
-    ],
+    ['one index and no ids', [TEXT, OTHER_TEXT].map((text) => part(NAME, text)), BOTH],
+    ['one index, no ids and no second name', [part(NAME, TEXT), part(undefined, OTHER_TEXT)], BOTH],
     [
       'the id in each part',
       [
-        part({ name: NAME, arguments: HALF }, { id: 'a' }),
-        part({ name: NAME, arguments: OTHER_TEXT }, { id: 'b' }),
-        part({ arguments: REST }, { id: 'a' }),
+        part(NAME, HALF, { id: 'a' }),
+        part(NAME, OTHER_TEXT, { id: 'b' }),
+        part(undefined, REST, { id: 'a' }),
       ],
       BOTH,
     ],
     [
       'the id in each part and one index',
       [
-        part({ name: NAME, arguments: HALF }, { index: 0, id: 'a' }),
-        part({ name: NAME, arguments: OTHER_TEXT }, { index: 0, id: 'b' }),
-        part({ arguments: REST }, { index: 0, id: 'a' }),
+        part(NAME, HALF, { index: 0, id: 'a' }),
+        part(NAME, OTHER_TEXT, { index: 0, id: 'b' }),
+        part(undefined, REST, { index: 0, id: 'a' }),
       ],
       BOTH,
     ],
     [
       'ids and indexes, the first without arguments',
       [
-        part({ name: NAME, arguments: '' }, { index: 0, id: 'a' }),
-        part({ name: NAME, arguments: OTHER_TEXT }, { index: 1, id: 'b' }),
-        part({ arguments: TEXT }, { index: 0, id: 'a' }),
+        part(NAME, '', { index: 0, id: 'a' }),
+        part(NAME, OTHER_TEXT, { index: 1, id: 'b' }),
+        part(undefined, TEXT, { index: 0, id: 'a' }),
       ],
       BOTH,
     ],
@@ -144,7 +121,7 @@ describe('several tool calls', () => {
 test('the calls of a whole message that ends a stream are read', () => {
   const message = new CompletionMessage()
   message.add({ choices: [{ index: 0, delta: { content: 'Hi' } }] })
-  const calls = part({ name: NAME, arguments: TEXT })
+  const calls = part(NAME, TEXT)
   for (let time = 0; time < 2; time += 1)
     message.add({ choices: [{ index: 0, message: { content: 'Hi', ...calls } }] })
   expect(message.calls.map((call) => [call.name, call.arguments])).toEqual(CALL)

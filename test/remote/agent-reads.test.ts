@@ -1,4 +1,3 @@
-import { generateKeyPairSync, sign } from 'node:crypto'
 import { createClient } from '@libsql/client'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { prepareFolders } from '../../src/cli/data-folder.ts'
@@ -6,36 +5,27 @@ import { Container } from '../../src/cli/container.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
 import { rankPeriods } from '../../src/jobs/snapshot.ts'
 import { agentSources, runCall } from '../../src/server/agent/tools.ts'
-import { startSqld } from '../support/sqld.ts'
-import type { Sqld } from '../support/sqld.ts'
+import { startSqldWithTokens } from '../support/sqld.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { AS_OF, RUN_AT, sampleSignals } from '../support/workspace.ts'
 
 /** The agent's reads on a server that distinguishes read-only tokens. */
-let sqld: Sqld
-let writeToken: string
-let readToken: string
+let server: Awaited<ReturnType<typeof startSqldWithTokens>>
 
 beforeAll(async () => {
-  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
-  const tokenFor = (access: 'rw' | 'ro'): string => {
-    const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
-    const signed = `${part({ alg: 'EdDSA', typ: 'JWT' })}.${part({ a: access })}`
-    return `${signed}.${sign(null, Buffer.from(signed), privateKey).toString('base64url')}`
-  }
-  writeToken = tokenFor('rw')
-  readToken = tokenFor('ro')
-  sqld = await startSqld({ SQLD_AUTH_JWT_KEY: publicKey.export({ format: 'jwk' }).x ?? '' })
+  server = await startSqldWithTokens()
 })
-afterAll(() => sqld.stop())
+afterAll(() => server.sqld.stop())
 
 const NOW = RUN_AT + 3_600_000
 
 test('every tool works with a read-only token, and the server refuses it a write', async () => {
   const folder = await temporaryFolder()
+  const { sqld, tokenFor } = server
+  const readToken = tokenFor('ro')
   const env = {
     DASH_DATABASE_URL: sqld.url,
-    DASH_DATABASE_AUTH_TOKEN: writeToken,
+    DASH_DATABASE_AUTH_TOKEN: tokenFor('rw'),
     DASH_DATABASE_READ_TOKEN: readToken,
   }
   const config = readConfig({ dataDir: folder }, env, folder)

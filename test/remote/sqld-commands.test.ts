@@ -1,5 +1,3 @@
-import { generateKeyPairSync, sign } from 'node:crypto'
-import type { KeyObject } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
@@ -10,7 +8,7 @@ import type { SnapshotReport } from '../../src/jobs/snapshot.ts'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
 import { localSource } from '../support/local-source.ts'
 import { storiesOf } from '../support/signals.ts'
-import { startSqld } from '../support/sqld.ts'
+import { startSqld, startSqldWithTokens } from '../support/sqld.ts'
 import type { Sqld } from '../support/sqld.ts'
 
 /** The built program with a server that requires a token; only the objects are in files. */
@@ -18,17 +16,11 @@ let sqld: Sqld
 let token: string
 
 beforeAll(async () => {
-  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
-  token = tokenSignedWith(privateKey)
-  sqld = await startSqld({ SQLD_AUTH_JWT_KEY: publicKey.export({ format: 'jwk' }).x ?? '' })
+  const server = await startSqldWithTokens()
+  sqld = server.sqld
+  token = server.tokenFor('rw')
 })
 afterAll(() => sqld.stop())
-
-function tokenSignedWith(key: KeyObject): string {
-  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const signed = `${part({ alg: 'EdDSA', typ: 'JWT' })}.${part({ a: 'rw' })}`
-  return `${signed}.${sign(null, Buffer.from(signed), key).toString('base64url')}`
-}
 
 async function historyOf(url: string): Promise<{ status: number; etag: string | null; bytes: Buffer }> {
   const response = await fetch(`${url}/api/feed/history?sort=year`)

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { generateKeyPairSync, sign } from 'node:crypto'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -146,4 +147,18 @@ export async function httpGate(target: string): Promise<HttpGate> {
     return handle(path, body, headers['content-type'] ?? '', response)
   })
   return { url, bodies, once: (text, meet) => void waiting.push({ text, meet }) }
+}
+
+/** A server that requires a token, and its tokens. */
+export async function startSqldWithTokens(): Promise<{ sqld: Sqld; tokenFor(access: 'rw' | 'ro'): string }> {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const sqld = await startSqld({ SQLD_AUTH_JWT_KEY: publicKey.export({ format: 'jwk' }).x ?? '' })
+  return {
+    sqld,
+    tokenFor(access) {
+      const signed = `${part({ alg: 'EdDSA', typ: 'JWT' })}.${part({ a: access })}`
+      return `${signed}.${sign(null, Buffer.from(signed), privateKey).toString('base64url')}`
+    },
+  }
 }

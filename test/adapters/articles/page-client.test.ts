@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import type { ArticleTexts } from '../../../src/domain/ports.ts'
 import type { NameLookup } from '../../../src/adapters/articles/page-client.ts'
@@ -10,6 +11,9 @@ const read = (texts: ArticleTexts, url: string): Promise<ArticleReading> =>
 const PRIVATE = { kind: 'skipped', why: 'private' }
 
 const PAGE = pageHtml('A private page')
+
+const sendPage = (response: ServerResponse): void =>
+  void response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE)
 
 /** A local site, and the name `site.test` for its port. */
 async function localSite(): Promise<{ port: string; requestCount: () => number; named: string }> {
@@ -76,7 +80,7 @@ describe('a name that resolves to another address each time', () => {
     const { url } = await site(
       (_question, response) => {
         requestCount += 1
-        response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE)
+        sendPage(response)
       },
       (response) => void response.writeHead(404, { connection: 'close' }).end(),
     )
@@ -125,7 +129,7 @@ describe('a redirect', () => {
     async (status) => {
       const { url } = await site((question, response) => {
         if (question.target === '/a') response.writeHead(status, { location: 'b?c#d' }).end()
-        else response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE)
+        else sendPage(response)
       })
       expect(await read(openTexts(), `${url}/a`)).toMatchObject({ provenance: `page:readability ${url}/b?c` })
     },
@@ -135,7 +139,7 @@ describe('a redirect', () => {
     const { url, requests } = await site((question, response) => {
       const left = Number(question.target.slice(1))
       if (left > 0) response.writeHead(302, { location: `/${left - 1}` }).end()
-      else response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE)
+      else sendPage(response)
     })
     expect(await read(openTexts(), `${url}/5`)).toMatchObject({ kind: 'text' })
     const before = requests.length
@@ -146,7 +150,7 @@ describe('a redirect', () => {
 
   test('a redirect requests the robots.txt of its target first', async () => {
     const other = await site(
-      (_question, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE),
+      (_question, response) => sendPage(response),
       (response) => void response.end('User-agent: *\nDisallow: /'),
     )
     const { url } = await site(

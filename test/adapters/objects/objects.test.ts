@@ -1,4 +1,4 @@
-import { mkdirSync, lstatSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { lstatSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Driver } from 'unstorage'
@@ -11,12 +11,9 @@ import {
   openStaticTree,
 } from '../../../src/adapters/objects/objects.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
-import type { Objects, Ledger } from '../../../src/domain/year/ports.ts'
-import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
 import { chainOf, headAt, publication } from '../../domain/year/ledger-rows.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { appendNow, fill, openLedger } from '../ledger/open-ledger.ts'
 import { headOf, memoryObjects, objectsContract } from './objects-contract.ts'
 import { staticTreeContract } from './static-tree-contract.ts'
 
@@ -102,95 +99,40 @@ const ROWS = chainOf(
   Array.from({ length: 20 }, (_, day) => publication(`2026-03-${String(day + 1).padStart(2, '0')}`)),
 )
 
-interface Year {
-  ledger: Ledger
-  objects: Objects
-  /** Appends the next entry, with its head. */
-  publish(): Promise<void>
-}
-
-/** A real ledger and archive with `entries` entries, of which the first `heads` have a head. */
-async function year(entries: number, heads: number): Promise<Year> {
-  const opened = await openLedger()
-  const root = join(dirname(opened.path), 'objects')
-  mkdirSync(root)
-  const objects = fileObjects(root)
-  const token = await fill(opened, { legacy: [], rows: ROWS.slice(0, entries) })
-  for (let seq = 1; seq <= heads; seq += 1) await objects.putHead(headAt(ROWS, seq))
-  let seq = entries
-  return {
-    ledger: opened.ledger,
-    objects,
-    async publish() {
-      seq += 1
-      await appendNow(opened.ledger, ROWS[seq - 1] as LedgerRow, token)
-      await objects.putHead(headAt(ROWS, seq))
-    },
-  }
-}
-
-/** The ledger, before each of whose readings something happens; `readings` counts them. */
-function whenRead(
-  ledger: Ledger,
-  before: (reading: number) => Promise<void>,
-): { read: Ledger['read']; readings: () => number } {
+/** A reader of a Year of `entries` entries and `heads` heads, to which `before` adds before each reading of the ledger. */
+function yearOf(entries: number, heads: number, before: (reading: number) => number = () => 0) {
   let readings = 0
-  return {
-    async read() {
+  let added = 0
+  const ledger = {
+    read: () => {
       readings += 1
-      await before(readings)
-      return ledger.read()
+      added += before(readings)
+      return Promise.resolve({ rows: ROWS.slice(0, entries + added), legacy: [], founding: null })
     },
-    readings: () => readings,
   }
+  const newestHead = () => Promise.resolve(heads + added === 0 ? null : headAt(ROWS, heads + added))
+  return { reader: yearReader(ledger, { newestHead }), readings: () => readings }
 }
 
 describe('a read of both ledgers and the head', () => {
   test.each([
-    [0, 0],
-    [4, 3],
-  ])('the read succeeds for %i entries with %i heads', async (entries, heads) => {
-    const { ledger, objects } = await year(entries, heads)
-    const { proved, head } = await yearReader(ledger, objects).read()
-    expect(proved.entries).toHaveLength(entries)
-    expect(head).toEqual(heads === 0 ? null : headAt(ROWS, heads))
+    ['nothing', 0, 0, () => 0, [0, null, 1]],
+    ['an entry without a head', 4, 3, () => 0, [4, 3, 1]],
+    ['one publication between the head and the ledger', 2, 2, () => 1, [3, 2, 1]],
+    ['several publications in between, twice', 2, 2, (reading: number) => (reading > 2 ? 0 : 3), [8, 8, 3]],
+  ])('the read succeeds with %s', async (_what, entries, heads, before, expected) => {
+    const { reader, readings } = yearOf(entries, heads, before)
+    const { proved, head } = await reader.read()
+    expect([proved.entries.length, head?.seq ?? null, readings()]).toEqual(expected)
   })
 
-  test('a ledger two entries ahead of its head is refused after one read', async () => {
-    const { ledger, objects } = await year(5, 3)
-    const watched = whenRead(ledger, () => Promise.resolve())
-    await expect(yearReader(watched, objects).read()).rejects.toMatchObject(DAMAGED)
-    expect(watched.readings()).toBe(1)
-  })
-
-  test('the read succeeds if one publication comes between the head and the ledger', async () => {
-    const { ledger, objects, publish } = await year(2, 2)
-    const watched = whenRead(ledger, publish)
-    const { proved, head } = await yearReader(watched, objects).read()
-    expect(proved.entries).toHaveLength(3)
-    expect(head?.seq).toBe(2)
-    expect(watched.readings()).toBe(1)
-  })
-
-  test('the read is repeated if several publications come between the head and the ledger', async () => {
-    const { ledger, objects, publish } = await year(2, 2)
-    const watched = whenRead(ledger, async (reading) => {
-      if (reading > 2) return
-      for (let count = 0; count < 3; count += 1) await publish()
-    })
-    const { proved, head } = await yearReader(watched, objects).read()
-    expect(proved.entries).toHaveLength(8)
-    expect(head?.seq).toBe(8)
-    expect(watched.readings()).toBe(3)
-  })
-
-  test('the read gives up after repeated conflicts', async () => {
-    const { ledger, objects, publish } = await year(2, 2)
-    const watched = whenRead(ledger, async () => {
-      for (let count = 0; count < 3; count += 1) await publish()
-    })
-    await expect(yearReader(watched, objects).read()).rejects.toMatchObject(DAMAGED)
-    expect(watched.readings()).toBe(5)
+  test.each([
+    ['two entries ahead of its head', 5, 3, () => 0, 1],
+    ['that several publications change at each reading', 2, 2, () => 3, 5],
+  ])('a ledger %s is refused', async (_what, entries, heads, before, expected) => {
+    const { reader, readings } = yearOf(entries, heads, before)
+    await expect(reader.read()).rejects.toMatchObject(DAMAGED)
+    expect(readings()).toBe(expected)
   })
 })
 

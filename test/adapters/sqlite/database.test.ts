@@ -11,7 +11,7 @@ import { storageUnavailable } from '../../../src/domain/refusal.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import { temporaryFolder, openDescriptors } from '../../support/temporary-folder.ts'
-import { holdExclusively, holdLock, openStore, rawClient } from './lock-holder.ts'
+import { holdLock, openStore, rawClient } from './lock-holder.ts'
 
 const open = (path: string, retryMs = 5_000): Database =>
   openStore('feed', pathToFileURL(path).href, { retryMs })
@@ -92,7 +92,7 @@ describe('a database', () => {
 
   test('a database that is locked while it opens keeps its descriptors, and opens once it is free', async () => {
     const { path } = await holding('1')
-    const release = await holdExclusively(path)
+    const release = await holdLock(pathToFileURL(path).href, 'committing')
     const store = open(path, 0)
     await expect(ids(store)).rejects.toSatisfy(isBusy)
     const before = openDescriptors(path)
@@ -105,7 +105,7 @@ describe('a database', () => {
   test('a database that another file replaces while it is locked is opened from the other file', async () => {
     const { path } = await holding('1')
     const other = await holding('2')
-    await holdExclusively(path)
+    await holdLock(pathToFileURL(path).href, 'committing')
     const store = open(path, 0)
     await expect(ids(store)).rejects.toSatisfy(isBusy)
     renameSync(other.path, path)

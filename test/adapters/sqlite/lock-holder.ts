@@ -1,6 +1,3 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { createClient } from '@libsql/client'
 import type { Client } from '@libsql/client'
 import { afterAll, onTestFinished, expect, vi } from 'vitest'
@@ -120,25 +117,4 @@ export async function startWaiting<T>(work: () => Promise<T>): Promise<() => Pro
   await vi.waitUntil(() => settled || ticks() >= 20, { interval: 1, timeout: 10_000 })
   if (settled) expect(await outcome).toBe('still waiting')
   return () => running
-}
-
-const HOLD = `import Database from 'libsql'
-new Database(process.argv[1]).exec('BEGIN EXCLUSIVE')
-console.log('held')
-setInterval(() => undefined, 1000)`
-
-/**
- * Another process that keeps a database locked against readers and writers.
- *
- * @returns a function that ends the process and its lock
- */
-export async function holdExclusively(databasePath: string): Promise<() => Promise<void>> {
-  const cwd = fileURLToPath(new URL('../../..', import.meta.url))
-  const locking = spawn(process.execPath, ['--input-type=module', '-e', HOLD, databasePath], { cwd })
-  onTestFinished(() => void locking.kill('SIGKILL'))
-  await once(locking.stdout, 'data')
-  return async () => {
-    locking.kill('SIGKILL')
-    await once(locking, 'exit')
-  }
 }
