@@ -1,6 +1,6 @@
 import { chmodSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import type { VerifyReport } from '../../src/jobs/archive/audit.ts'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
@@ -51,26 +51,11 @@ test('a folder that this user cannot open does not count as empty', async () => 
   expect(ends).toMatchObject(commands.map(() => told))
 })
 
-/** Runs a function while a folder and everything below it have other modes. */
-async function withModes<T>(
-  folder: string,
-  file: number,
-  directory: number,
-  act: () => Promise<T>,
-): Promise<T> {
-  const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
-  const set = (ofFile: number, ofFolder: number): void => {
-    for (const entry of entries) {
-      chmodSync(join(entry.parentPath, entry.name), entry.isDirectory() ? ofFolder : ofFile)
-    }
-    chmodSync(folder, ofFolder)
-  }
-  set(file, directory)
-  try {
-    return await act()
-  } finally {
-    set(0o644, 0o755)
-  }
+/** Sets the modes of everything in a folder. */
+function setModes(folder: string, file: number, directory: number): void {
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }))
+    chmodSync(join(entry.parentPath, entry.name), entry.isDirectory() ? directory : file)
+  chmodSync(folder, directory)
 }
 
 async function verify(data: string): Promise<{ code: number | null; report: VerifyReport; stderr: string }> {
@@ -82,13 +67,13 @@ async function verify(data: string): Promise<{ code: number | null; report: Veri
 
 test('an audit needs no write permission, and changes nothing', async () => {
   const data = await publishedFolder()
-  await withModes(data, 0o444, 0o555, async () => {
-    const before = stateOfFolder(data)
-    expect(await verify(data)).toMatchObject({
-      code: 0,
-      stderr: expect.stringMatching(/^this audit was not recorded: .*\n$/) as string,
-      report: { ok: true, complete: true, publications: 1, objects: 1, findings: [], recorded: false },
-    })
-    expect(stateOfFolder(data)).toEqual(before)
+  setModes(data, 0o444, 0o555)
+  onTestFinished(() => setModes(data, 0o644, 0o755))
+  const before = stateOfFolder(data)
+  expect(await verify(data)).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/^this audit was not recorded: .*\n$/) as string,
+    report: { ok: true, complete: true, publications: 1, objects: 1, findings: [], recorded: false },
   })
+  expect(stateOfFolder(data)).toEqual(before)
 })

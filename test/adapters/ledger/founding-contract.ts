@@ -114,34 +114,25 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(await ledger.commitFounding(FOUNDING, SEAL, guard)).toBe('ledger-moved')
     })
 
-    test('a founding of legacy rows alone needs no mark', async () => {
-      const { ledger } = await open()
-      const founding = { legacy: LEGACY, rows: [] }
-      const guard = { token: await anyLease(ledger), now: NOW }
-      expect(await ledger.commitFounding(founding, sealFounding(founding, NOW), guard)).toBeNull()
-      expect(proveLedger(await ledger.read(), null).timeline).toHaveLength(2)
-    })
-
-    test('a founding of versioned rows needs the mark', async () => {
+    test('a founding of versioned rows needs the mark, and one of legacy rows alone needs none', async () => {
       const { ledger } = await open()
       const guard = { token: await anyLease(ledger), now: NOW }
       expect(await ledger.commitFounding(FOUNDING, SEAL, guard)).toBe('ledger-moved')
       expect(await ledger.read()).toEqual(EMPTY)
+      const founding = { legacy: LEGACY, rows: [] }
+      expect(await ledger.commitFounding(founding, sealFounding(founding, NOW), guard)).toBeNull()
+      expect(proveLedger(await ledger.read(), null).timeline).toHaveLength(2)
     })
 
-    test('a founding writes nothing once the lease is lost or the ledger has an entry', async () => {
-      const { ledger, guard } = await begun()
-      expect(await ledger.commitFounding(FOUNDING, SEAL, { ...guard, token: 'nobody' })).toBe('lease-lost')
-      expect(await ledger.read()).toEqual({ ...EMPTY, founding: MARK })
-      const used = await open()
-      const token = await anyLease(used.ledger)
+    test('a founding writes nothing once the ledger has an entry', async () => {
+      const { ledger } = await open()
+      const token = await anyLease(ledger)
       const rows = chainOf([gap('2026-01-05')])
-      for (const row of rows) await appendNow(used.ledger, row, token)
+      for (const row of rows) await appendNow(ledger, row, token)
       const none = { legacy: LEGACY, rows: [] }
-      expect(await used.ledger.commitFounding(none, sealFounding(none, NOW), { token, now: NOW })).toBe(
-        'ledger-moved',
-      )
-      expect(await used.ledger.read()).toEqual({ rows, legacy: [], founding: null })
+      const guard = { token, now: NOW }
+      expect(await ledger.commitFounding(none, sealFounding(none, NOW), guard)).toBe('ledger-moved')
+      expect(await ledger.read()).toEqual({ rows, legacy: [], founding: null })
     })
 
     test.each([
@@ -159,7 +150,8 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(await ledger.beginFounding(MARK, ended)).toBe('lease-lost')
       expect(await ledger.read()).toEqual(EMPTY)
       expect(await ledger.beginFounding(MARK, held)).toBeNull()
-      expect(await ledger.commitFounding(FOUNDING, SEAL, ended)).toBe('lease-lost')
+      for (const guard of [ended, { ...held, token: 'nobody' }])
+        expect(await ledger.commitFounding(FOUNDING, SEAL, guard)).toBe('lease-lost')
       expect(await ledger.read()).toEqual({ ...EMPTY, founding: MARK })
       expect(await ledger.commitFounding(FOUNDING, SEAL, held)).toBeNull()
     })

@@ -103,7 +103,6 @@ function ledgerContract(engine: string, open: LedgerOpener): void {
     })
 
     test.each([
-      ['before', -1, 'clock-went-back'],
       ['at', 0, 'clock-went-back'],
       ['after', 1, null],
     ] as const)(

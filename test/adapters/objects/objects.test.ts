@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { lstatSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Driver } from 'unstorage'
@@ -184,12 +184,6 @@ describe('a static tree in a folder', () => {
     rmSync(path, { recursive: true })
     await expect(tree.put('index.json', Uint8Array.of(1))).rejects.toMatchObject(UNAVAILABLE)
     await expect(tree.get('index.json')).rejects.toMatchObject(UNAVAILABLE)
-  })
-
-  test('a file in place of a folder is refused', async () => {
-    const { path, tree } = await folderTree()
-    writeFileSync(join(path, 'tlog'), '')
-    await expect(tree.put('tlog/year/policy', Uint8Array.of(1))).rejects.toMatchObject(DAMAGED)
   })
 
   test('a path that is not in the layout is not written', async () => {

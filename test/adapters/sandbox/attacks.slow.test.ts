@@ -17,16 +17,13 @@ async function expectSound(): Promise<void> {
 const ENDLESS: Record<string, readonly ShellOutcome[]> = {
   ':(){ :|:& };:': ['limit'],
   'while true; do :; done': ['limit'],
-  'until false; do echo x >> a.txt; done': ['limit'],
   'f(){ f; }; f': ['limit'],
   'sleep 100000': ['limit'],
   'yes | head -n 1': ['unsupported'],
   'echo {1..100000000}': ['limit'],
   'echo {a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}':
     ['limit'],
-  'seq 1 1000000000': ['limit'],
   'a=x; while :; do a=$a$a; done': ['limit'],
-  'awk "BEGIN{while(1){}}"': ['limit'],
   'awk "BEGIN{for(;;) a[i++]=i}"': ['limit'],
   "sed ':a;ba' a.txt": ['limit'],
   "printf '%01000000000d' 1": ['ran', 'limit'],

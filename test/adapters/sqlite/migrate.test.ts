@@ -99,12 +99,4 @@ describe('migrations', () => {
     await expect(applyMigrations(client, folder(FIRST, SECOND), path)).rejects.toMatchObject(UNAVAILABLE)
     expect(await tables(client)).toEqual(['foreign_one', 'migrations_feed'])
   })
-
-  test('the migrations of each store are recorded separately, in one database', async () => {
-    const { client, path, folder } = await open()
-    await applyTo(client, 'feed', folder(FIRST), path)
-    await applyTo(client, 'ledger', folder('CREATE TABLE two (a TEXT);'), path)
-    await applyTo(client, 'feed', folder(FIRST, SECOND), path)
-    expect(await tables(client)).toEqual(['migrations_feed', 'migrations_ledger', 'one', 'two'])
-  })
 })
