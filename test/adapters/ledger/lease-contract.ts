@@ -27,6 +27,11 @@ async function taken(ledger: Ledger, holder: LeaseHolder, now = NOW): Promise<st
 
 /** Contract of every ledger engine: the lease and the attempts it protects. */
 export function leaseContract(engine: string, open: LedgerOpener): void {
+  const leased = async () => {
+    const { ledger } = await open()
+    return { ledger, token: await taken(ledger, ONE) }
+  }
+
   describe(`the publisher's lease in ${engine}`, () => {
     test('the lease is refused while another process holds it, with the holder, the start and the end', async () => {
       const { ledger, another } = await open()
@@ -81,8 +86,7 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
     })
 
     test('a lease renewed in time runs from its renewal', async () => {
-      const { ledger } = await open()
-      const token = await taken(ledger, ONE)
+      const { ledger, token } = await leased()
       expect(await ledger.renewLease(token, NOW + FOR_MS - 1, FOR_MS)).toBe(true)
       expect(await take(ledger, TWO, NOW + FOR_MS)).toEqual({
         granted: false,
@@ -104,8 +108,7 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
     })
 
     test('a lease is released by its token only', async () => {
-      const { ledger } = await open()
-      const token = await taken(ledger, ONE)
+      const { ledger, token } = await leased()
       await ledger.releaseLease('never a token')
       expect(await take(ledger, TWO, NOW + 1)).toMatchObject({ granted: false })
       await ledger.releaseLease(token)
@@ -143,8 +146,7 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
       ['number 0', [], 0],
       ['a fourth of a day', [1, 2, 3], 4],
     ])('an attempt is not counted: %s', async (_what, counted, attempt) => {
-      const { ledger } = await open()
-      const token = await taken(ledger, ONE)
+      const { ledger, token } = await leased()
       for (const before of counted) await ledger.countAttempt(DAY, before, NOW, token)
       expect(await ledger.countAttempt(DAY, attempt, NOW + 1, token).catch(() => 'refused')).not.toBe(true)
       expect(await ledger.attempts(DAY)).toHaveLength(counted.length)
@@ -171,8 +173,7 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
     })
 
     test('an attempt keeps the time and reason of its first failure', async () => {
-      const { ledger } = await open()
-      const token = await taken(ledger, ONE)
+      const { ledger, token } = await leased()
       await ledger.countAttempt(DAY, 1, NOW, token)
       await ledger.countAttempt(DAY, 2, NOW, token)
       await ledger.failAttempt(DAY, 1, NOW + 5, 'the source is gone')

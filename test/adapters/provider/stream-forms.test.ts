@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { openPassThrough } from '../../../src/adapters/provider/pass-through.ts'
 import { classifyResponse } from '../../../src/adapters/router/classify.ts'
 import { localSource } from '../../support/local-source.ts'
@@ -109,23 +109,17 @@ const FORMS: [string, string][] = [
   ['no blank lines', (said('One ') + said('two.') + END).replaceAll('\n\n', '\n')],
 ]
 
-describe('a stream with', () => {
-  test.each(FORMS)('%s is read by the chat', async (_form, stream) => {
+test.each(FORMS)(
+  'a stream with %s is read by the chat and the evaluation, and passed on whole',
+  async (_form, stream) => {
     expect(await chatReads(stream)).toMatchObject({ text: 'One two.', end: { kind: 'end' } })
-  })
-
-  test.each(FORMS)('%s is read by the evaluation', (_form, stream) => {
     expect(evaluated(stream).response).toMatchObject({ text: 'One two.', finishReason: 'stop' })
-  })
-
-  test.each(FORMS)('%s is passed on whole', async (_form, stream) => {
     const passed = await passedOn(stream)
-    expect(passed).toContain('One ')
-    expect(passed).toContain('two.')
+    expect([passed.includes('One '), passed.includes('two.')]).toEqual([true, true])
     // Nothing is added after the stream's own end.
     expect(stream.endsWith(passed)).toBe(true)
-  })
-})
+  },
+)
 
 test.each([
   ...'length model_length MAX_TOKENS max_tokens max_new_tokens model_context_window_exceeded'
@@ -258,26 +252,13 @@ const ERRORS: [string, string, string][] = [
   ['other text', 'data: done and dusted\n\n', 'invalid_stream'],
 ]
 
-describe('a stream that breaks off by', () => {
-  test.each(ERRORS)('%s fails the turn', async (_what, broken, code) => {
-    const { end } = await chatReads(said('One ') + broken + DONE)
-    expect(end).toMatchObject({ kind: 'failed', code })
-  })
-
-  test.each(ERRORS.filter(([, , code]) => code === 'failed'))(
-    '%s is an error to the evaluation',
-    (_what, broken) => {
-      expect(evaluated(said('One ') + broken + DONE)).toMatchObject({
-        class: 'provider_down',
-        response: null,
-      })
-    },
-  )
-
-  test.each(ERRORS.filter(([, , code]) => code !== 'truncated'))(
-    '%s at its start is not passed on',
-    async (_what, broken) => {
+test.each(ERRORS)(
+  'a stream that breaks off by %s fails the turn, is not evaluated, and is not passed on',
+  async (_what, broken, code) => {
+    const stream = said('One ') + broken + DONE
+    expect((await chatReads(stream)).end).toMatchObject({ kind: 'failed', code })
+    if (code === 'failed') expect(evaluated(stream)).toMatchObject({ class: 'provider_down', response: null })
+    if (code !== 'truncated')
       expect(await passedOn(broken + DONE)).toMatch(/^(?:provider_down|invalid_answer)$/)
-    },
-  )
-})
+  },
+)

@@ -35,6 +35,8 @@ const ANSWERED: AttemptEnd = {
   tasks: [task(40)],
 }
 
+const ATTEMPT = { model: MODEL, kind: 'text', sentAt: NOW } as const
+
 const RUN: EndedRun = {
   day: DAY,
   refreshMode: 'fullEval',
@@ -95,8 +97,7 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
 
     test('the later end of an attempt counts', async () => {
       const { evaluations, token } = await begun(open)
-      const attempt = { model: MODEL, kind: 'text' as const, sentAt: NOW }
-      const id = numberOf(await evaluations.countAttempt(attempt, guardOf(token)))
+      const id = numberOf(await evaluations.countAttempt(ATTEMPT, guardOf(token)))
       const ambiguous = { ...ANSWERED, class: 'ambiguous', status: 429, asAsked: null, tasks: null } as const
       await evaluations.settleAttempt(id, ambiguous)
       await evaluations.settleAttempt(id, { ...ambiguous, class: 'account_minute' })
@@ -122,8 +123,7 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
 
     test('no request of the chat is counted once both have reached the limit less the reserve', async () => {
       const { evaluations, allowance, another, token } = await begun(open)
-      const attempt = { model: MODEL, kind: 'text' as const, sentAt: NOW }
-      numberOf(await evaluations.countAttempt(attempt, guardOf(token)))
+      numberOf(await evaluations.countAttempt(ATTEMPT, guardOf(token)))
       expect(await allowance.countChatRequest(MODEL, NOW, RESERVED_REQUESTS)).toBe(false)
       const chat = (at: number): Promise<boolean> =>
         another().allowance.countChatRequest(MODEL, at, RESERVED_REQUESTS + 3)
@@ -137,19 +137,16 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
 
     test('no attempt is counted without the lease', async () => {
       const { evaluations, token } = await begun(open)
-      const attempt = { model: MODEL, kind: 'text' as const, sentAt: NOW }
       const refused = { refused: 'lease_lost' }
-      expect(await evaluations.countAttempt(attempt, guardOf('another'))).toEqual(refused)
-      const late = { ...attempt, sentAt: NOW + 600_000 }
+      expect(await evaluations.countAttempt(ATTEMPT, guardOf('another'))).toEqual(refused)
+      const late = { ...ATTEMPT, sentAt: NOW + 600_000 }
       expect(await evaluations.countAttempt(late, guardOf(token))).toEqual(refused)
     })
 
     test('a sweep ends the open attempts of interrupted runs, and nothing else', async () => {
       const { evaluations, token } = await begun(open)
       const guard = guardOf(token)
-      const settled = numberOf(
-        await evaluations.countAttempt({ model: MODEL, kind: 'text', sentAt: NOW }, guard),
-      )
+      const settled = numberOf(await evaluations.countAttempt(ATTEMPT, guard))
       await evaluations.settleAttempt(settled, ANSWERED)
       await evaluations.countAttempt({ model: MODEL, kind: 'tool', sentAt: NOW }, guard)
       expect(await evaluations.sweep(NOW + 5)).toBe(1)
