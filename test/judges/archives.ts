@@ -118,17 +118,6 @@ export async function writeLog(entries: readonly Uint8Array[], note: string): Pr
   return folder
 }
 
-/** Copies a served log of `size` entries file by file, as wget does, and returns the folder of its checkpoint. */
-export async function copyLog(prefix: string, size: number): Promise<string> {
-  const folder = await temporaryFolder()
-  for (const path of ['checkpoint', ...tilesOfSize(size).map(tilePath)]) {
-    const response = await fetch(`${prefix}/${path}`)
-    if (response.status !== 200) throw new Error(`${path}: ${response.status}`)
-    write(folder, path, new Uint8Array(await response.arrayBuffer()))
-  }
-  return folder
-}
-
 /** Writes a file and the folders above it; returns its path. */
 export function write(folder: string, name: string, content: string | Uint8Array): string {
   const path = join(folder, name)

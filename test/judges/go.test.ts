@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { inclusionProof, leafHash, merkleTree, rootAt } from '../../src/domain/year/log/merkle-tree.ts'
 import {
@@ -10,11 +9,9 @@ import {
 import { formatLogProof } from '../../src/domain/year/log/log-proof.ts'
 import { LOG_SEED } from '../domain/year/log-vectors.ts'
 import { listenLocally } from '../support/api-client.ts'
-import { dash, filledFolder, serve } from '../support/dash.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import {
   ARCHIVES,
-  copyLog,
   dayAt,
   exportLog,
   proofFiles,
@@ -35,10 +32,10 @@ beforeAll(() => {
 })
 afterAll(() => go.remove())
 
-/** Returns the lines of Go about the log as static files, as a server sends it, and as a copy of what it sends. */
-async function acceptedLines(archive: SignedArchive, prefix: string, size: number): Promise<string[][]> {
+/** Returns the lines of Go about the log as static files and as a server sends it. */
+async function acceptedLines(archive: SignedArchive, prefix: string): Promise<string[][]> {
   const notes = storedNotes(archive)
-  const places = [await exportLog(archive), prefix, await copyLog(prefix, size)]
+  const places = [await exportLog(archive), prefix]
   return Promise.all(places.map((place) => go.accept([archive.vkey, place, ...notes])))
 }
 
@@ -61,7 +58,7 @@ describe('logs that Go accepts', () => {
     for (const size of [1, 2, 255, 256, 257, 512, 600]) {
       // After missed days, the gaps have a checkpoint of their own.
       await archive.publish(dayAt(size - 1))
-      for (const lines of await acceptedLines(archive, prefix, size))
+      for (const lines of await acceptedLines(archive, prefix))
         expect(lines).toEqual(linesOf(size, storedNotes(archive).length))
     }
   })
@@ -98,17 +95,4 @@ test('Go refuses another checkpoint, another entry and another proof', async () 
   expect(await refuse(folder, proof.replace('index 2', 'index 1'))).toContain('changed')
   const forged = await writeLog(entries.with(1, Buffer.from('x')), note)
   expect(await refuse(forged, note)).toMatch(/tile|hash/)
-})
-
-test('a stranger can check a served archive with Go alone', async () => {
-  const data = await filledFolder()
-  const path = join(await temporaryFolder(), 'log.key')
-  const env = { DASH_BASE_URL: 'https://dash.example', DASH_LOG_KEY_FILE: path, DASH_DATA_DIR: data }
-  const key = await dash(['log-key', 'new', '--json'], { env })
-  expect((await dash(['publish-year'], { env })).code).toBe(0)
-  const { url } = await serve([], { env })
-  const proof = await (await fetch(`${url}/tlog/year/proof`)).text()
-  const file = write(await temporaryFolder(), 'newest.tlog-proof', proof)
-  const { vkey } = JSON.parse(key.stdout) as { vkey: string }
-  expect(await go.accept([vkey, `${url}/tlog/year`, file])).toContain('ok entries: all 1 are in the tree')
 })

@@ -105,55 +105,40 @@ describe('the audit of the ledgers', () => {
     },
   )
 
-  const backdated = withRow(3, (row) => resealed({ ...row, publishedAt: Number(row.publishedAt) - 1 }))
-  const forged = { rows: chainOf([publication('2026-01-02'), gap('2026-01-03')]) }
-  const shuffled = SAMPLE.rows.toSorted((a, b) => ((a.seq * 5) % 7) - ((b.seq * 5) % 7))
+  const { rows } = SAMPLE
+  const backdated = withRow(3, (row) => resealed({ ...row, publishedAt: Number(row.publishedAt) - 1 })).rows
+  const forged = chainOf([publication('2026-01-02'), gap('2026-01-03')])
+  const repeated = rows.flatMap((row) => (row.seq === 4 ? [row, row] : [row]))
+  const shuffled = rows.toSorted((a, b) => ((a.seq * 5) % 7) - ((b.seq * 5) % 7))
 
-  test.each<[string, Partial<LedgerContents>, AuditedHead[], string]>([
-    ['was edited and sealed anew', backdated, headsOf(backdated.rows), 'chain_broken entries/4'],
+  test.each<[string, LedgerRow[], AuditedHead[], string]>([
+    ['was edited and sealed anew', backdated, headsOf(backdated), 'chain_broken entries/4'],
     ['was sealed anew with all behind it', forged, HEADS, 'head_mismatch heads/1'],
-    ['was deleted', { ...SAMPLE, rows: SAMPLE.rows.toSpliced(3, 1) }, HEADS, 'chain_broken entries/5'],
-    [
-      'was repeated',
-      { ...SAMPLE, rows: SAMPLE.rows.flatMap((row) => (row.seq === 4 ? [row, row] : [row])) },
-      HEADS,
-      'chain_broken entries/4',
-    ],
-    ['was moved', { ...SAMPLE, rows: shuffled }, HEADS, 'chain_broken entries/3'],
-  ])('the audit detects an entry that %s', (_how, contents, heads, finding) => {
-    expect(found(contents, heads)).toContain(finding)
+    ['was deleted', rows.toSpliced(3, 1), HEADS, 'chain_broken entries/5'],
+    ['was repeated', repeated, HEADS, 'chain_broken entries/4'],
+    ['was moved', shuffled, HEADS, 'chain_broken entries/3'],
+  ])('the audit detects an entry that %s', (_how, damaged, heads, finding) => {
+    expect(found({ ...SAMPLE, rows: damaged }, heads)).toContain(finding)
   })
 
-  test.each<[string, LedgerRow[], AuditedHead[], string[]]>([
-    [
-      'the tail of the ledger is lost',
-      SAMPLE.rows.slice(0, 5),
-      HEADS,
-      ['head_mismatch heads/6', 'head_mismatch heads/7'],
-    ],
-    ['the last head is not written yet', SAMPLE.rows, HEADS.slice(0, -1), []],
-    ['the two last heads are missing', SAMPLE.rows, HEADS.slice(0, -2), ['head_mismatch heads/6']],
-    [
-      'a head between others is missing',
-      SAMPLE.rows,
-      HEADS.filter(({ seq }) => seq !== 4),
-      ['head_mismatch heads/4'],
-    ],
-    [
-      'a head is no head file',
-      SAMPLE.rows,
-      HEADS.map((head) => (head.seq === 4 ? { ...head, head: null } : head)),
-      ['head_mismatch heads/4'],
-    ],
-  ])('the audit compares the ledger with its heads when %s', (_what, rows, heads, findings) => {
-    expect(found({ ...SAMPLE, rows }, heads)).toEqual(findings)
+  const unreadable = HEADS.map((head) => (head.seq === 4 ? { ...head, head: null } : head))
+
+  test.each<[string, LedgerRow[], AuditedHead[], number[]]>([
+    ['the tail of the ledger is lost', rows.slice(0, 5), HEADS, [6, 7]],
+    ['the last head is not written yet', rows, HEADS.slice(0, -1), []],
+    ['the two last heads are missing', rows, HEADS.slice(0, -2), [6]],
+    ['a head between others is missing', rows, unreadable.filter(({ head }) => head), [4]],
+    ['a head is no head file', rows, unreadable, [4]],
+  ])('the audit compares the ledger with its heads when %s', (_what, stored, heads, wrong) => {
+    expect(found({ ...SAMPLE, rows: stored }, heads)).toEqual(
+      wrong.map((seq) => `head_mismatch heads/${seq}`),
+    )
   })
 
   test('the audit names an unreadable row, and checks the others', () => {
     const problem = 'kind contains bytes that are not UTF-8'
-    const unreadable = [{ table: 'entries' as const, problem, at: 3, publicationId: 'x' }]
-    const rows = SAMPLE.rows.toSpliced(2, 1)
-    const audit = auditLedger({ ...SAMPLE, rows, unreadable }, HEADS, null)
+    const row = { table: 'entries' as const, problem, at: 3, publicationId: 'x' }
+    const audit = auditLedger({ ...SAMPLE, rows: rows.toSpliced(2, 1), unreadable: [row] }, HEADS, null)
     const finding = { code: 'row_tampered', publicationId: 'x', path: 'entries/3' }
     expect(audit.findings[0]).toEqual({ ...finding, expected: null, actual: problem })
     expect(audit.timeline).toHaveLength(6)

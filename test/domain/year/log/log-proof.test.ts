@@ -165,12 +165,8 @@ describe('valid proofs', () => {
   test('without trusted keys, only the digest of the file is proved', () => {
     const bytes = publicationAt(4)
     const { ok, problem, proved, notProved } = verifyPublication(bytes, severalOf([4, 5]), null)
-    expect([ok, problem, codesOf(proved), codesOf(notProved)]).toEqual([
-      false,
-      null,
-      ['digest', 'identity'],
-      ['log', 'inclusion', 'newest', 'newest_at'],
-    ])
+    expect([ok, problem, codesOf(proved)]).toEqual([false, null, ['digest', 'identity']])
+    expect(codesOf(notProved)).toEqual(['log', 'inclusion', 'newest', 'newest_at'])
     expect(textsOf(proved)[0]).toBe(`the proof file is about this file: ${ID}, SHA-256 ${sha256Hex(bytes)}`)
     expect(textsOf(notProved)).toEqual([
       'who signed the log: no policy was given, so anyone can have written this proof file',
@@ -237,6 +233,9 @@ describe('valid proofs', () => {
 describe('invalid proofs', () => {
   const bytes = publicationAt(4)
 
+  const strangers = proofOf(4, signNote(TEXT, signerKey(KEY.name, new Uint8Array(32))))
+  const proofs = [proofOf(4), proofOf(5, `${NOTE}${OTHER_SIGNATURE}\n`)]
+
   test.each([
     [
       'of another publication',
@@ -247,30 +246,21 @@ describe('invalid proofs', () => {
     ['with a missing entry', severalOf([4, 6]), /^its entries are not consecutive$/],
     ['with the seal without its text', severalOf([2, 3, 4]), /seal of the legacy ledger without its text$/],
     [
-      'that states a time at which another publication was the newest',
+      'of another time',
       severalOf([4, 5], null, timeAt(5)),
       /^top-year-v3-2026-01-05, .* was not the newest publication at /,
     ],
     ['without entries', severalOf([]), /^it is not a proof file$/],
     ['of another legacy ledger', severalOf([2, 3, 4], `${LEGACY}\n`), /does not match the seal$/],
-    ['that is not in the format', 'hello', /^it is not a proof file$/],
     ['that is another JSON document', '{"proofs":[]}', /^it is not a proof file$/],
     [
       'with two checkpoints',
-      JSON.stringify({
-        at: '2026-01-10T00:00:00.000Z',
-        proofs: [proofOf(4), proofOf(5, `${NOTE}${OTHER_SIGNATURE}\n`)],
-        legacy: null,
-      }),
+      JSON.stringify({ at: timeAt(4), proofs, legacy: null }),
       /^its proofs have different checkpoints$/,
     ],
+    ['whose checkpoint another key signed', strangers, /it is not signed by a trusted key of the log$/],
     [
-      'whose checkpoint another key signed',
-      proofOf(4, signNote(TEXT, signerKey(KEY.name, new Uint8Array(32)))),
-      /it is not signed by a trusted key of the log$/,
-    ],
-    [
-      'with the index of another entry',
+      'of another index',
       proofOf(4).replace('index 3', 'index 2'),
       /^the proof of entry 3 contains the line of entry 4$/,
     ],
