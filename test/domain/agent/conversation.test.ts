@@ -41,10 +41,12 @@ describe('the request of a conversation', () => {
     })
   })
 
-  test('a request sends complete turns within twelve messages, and counts the others', () => {
+  test('a request sends turns with an answer within twelve messages, and counts the others', () => {
     expect(replayOf(turnsOf(5), 'now', WISHES)).toMatchObject({ leftOut: 0 })
     expect(replayOf(turnsOf(8), 'now', WISHES)).toMatchObject({ leftOut: 3 })
     expect(contents(turnsOf(8)).join(' ')).toBe('q3 a3 q4 a4 q5 a5 q6 a6 q7 a7 now')
+    const unanswered = { itemKey: null, question: 'lost', answer: ' \n' }
+    expect(contents([unanswered, ...turnsOf(1)])).toEqual(['q0', 'a0', 'now'])
   })
 
   test('a request sends and counts only turns of the same item, or of the site', () => {
@@ -60,11 +62,6 @@ describe('the request of a conversation', () => {
     expect(replayOf(turns, 'now', { ...WISHES, itemKey: 'hn-1' }).leftOut).toBe(0)
   })
 
-  test('a request sends no turn without an answer', () => {
-    const turns = [{ itemKey: null, question: 'lost', answer: ' \n' }, ...turnsOf(1)]
-    expect(contents(turns)).toEqual(['q0', 'a0', 'now'])
-  })
-
   test('a request sends fewer turns when its bytes are limited', () => {
     const turns = turnsOf(5, '漢'.repeat(2_500))
     const replay = replayOf(turns, '字'.repeat(2_000), WISHES)
@@ -73,11 +70,8 @@ describe('the request of a conversation', () => {
   })
 
   test('a request cuts texts as the server would, and counts them', () => {
-    const replay = replayOf(
-      [{ itemKey: null, question: 'q', answer: '👍'.repeat(2_001) }],
-      '👎'.repeat(2_001),
-      WISHES,
-    )
+    const turn = { itemKey: null, question: 'q', answer: '👍'.repeat(2_001) }
+    const replay = replayOf([turn], '👎'.repeat(2_001), WISHES)
     expect(replay).toMatchObject({ questionCut: true, earlierCut: 1, leftOut: 0 })
     expect(sent(replay.body).map(({ content }) => Array.from(content).length)).toEqual([1, 2_000, 2_000])
   })

@@ -33,17 +33,10 @@ test('an item links to its discussion when it has no page of its own, and to not
 test('a summary has the numbers and the description; a blank author or tag is omitted', () => {
   const repository = feedEvent({ source: 'hype:github', sourceId: 'o/n', comments: null })
   const story = feedEvent({ source: 'lobsters', sourceId: 'x', points: 1 })
-  const told = (author: string, description: string | null, tags: string[]): ItemDetails => ({
-    source: '',
-    sourceId: '',
-    collectedAt: NOW,
-    author,
-    description,
-    tags,
-  })
-  const details = new Map([
-    ['hype-github-o/n', told('owner', ' a tool ', [])],
-    ['lobsters-x', told(' ', null, ['c', ' '])],
+  const none = { source: '', sourceId: '', collectedAt: NOW }
+  const details = new Map<string, ItemDetails>([
+    ['hype-github-o/n', { ...none, author: 'owner', description: ' a tool ', tags: [] }],
+    ['lobsters-x', { ...none, author: ' ', description: null, tags: ['c', ' '] }],
   ])
   const items = itemsOf([repository, story], NOW, details)
   expect(items.map(({ author, tags, summary }) => [author, tags, summary])).toEqual([

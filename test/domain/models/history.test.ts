@@ -227,19 +227,13 @@ test('a track record has the last test of each of the last days, on the day of t
     '2026-08-22',
   )
   const record = recordOf('a')
-  expect(record).toHaveLength(14)
-  expect(record.slice(0, 11)).toEqual(Array(11).fill(null))
-  expect(record.slice(11)).toEqual([
+  expect(record).toEqual([
+    ...Array<null>(11).fill(null),
     { day: '2026-08-20', answered: false, latencyMs: null },
     { day: '2026-08-21', answered: true, latencyMs: 200 },
     null,
   ])
-  expect(summaryOfRecord(record)).toEqual({
-    tested: 2,
-    answered: 1,
-    fastestMs: 200,
-    slowestMs: 200,
-    failedDays: ['2026-08-20'],
-  })
+  const times = { fastestMs: 200, slowestMs: 200 }
+  expect(summaryOfRecord(record)).toEqual({ tested: 2, answered: 1, ...times, failedDays: ['2026-08-20'] })
   expect(summaryOfRecord(recordOf('b'))).toMatchObject({ tested: 0, fastestMs: null, slowestMs: null })
 })

@@ -41,36 +41,47 @@ describe('a ranking', () => {
       previousRank: 3,
       toolUse: 'proven',
       checkedAt: now,
+    })
+    expect(good).toMatchObject({
       healthScore: 400,
       latencyScore: 75,
       liteEvalScore: 750,
       instabilityPenalty: 0,
+    })
+    expect(good).toMatchObject({
       supportsStructuredOutputs: true,
       reason: 'Tools, structured outputs, reasoning; lite eval 3/3',
       evalSummary: { status: 'completed', passed: 3, total: 3, updatedAt: now },
     })
     expect(good?.evalSummary).not.toHaveProperty('cacheMultiplier')
-    const cached = { cachedFromUpdatedAt: yesterday, cacheAgeDays: 1, cacheMultiplier: 0.9 }
-    expect(others).toMatchObject([
-      { previousRank: null, toolUse: 'disproven', supportsTools: true, liteEvalScore: 400 },
-      {
-        id: 'other/cached:free',
-        healthScore: 100,
-        latencyScore: 25,
-        liteEvalScore: 468,
-        instabilityPenalty: 50,
-        rateLimitKind: 'model',
-        evalSummary: { status: 'cached_recent', passed: 1, total: 3, ...cached },
-      },
-      {
-        liteEvalScore: 0,
-        toolUse: 'unknown',
-        checkedAt: null,
-        latencyMs: null,
-        reason: '32k context; lite eval 0/3',
-        evalSummary: { status: 'not_evaluated', passed: 0, total: 3, tasks: [], updatedAt: null },
-      },
-    ])
+    const [talker, cached, unevaluated] = others
+    expect(talker).toMatchObject({ previousRank: null, toolUse: 'disproven', liteEvalScore: 400 })
+    expect(cached).toMatchObject({
+      healthScore: 100,
+      latencyScore: 25,
+      liteEvalScore: 468,
+      instabilityPenalty: 50,
+    })
+    const ofYesterday = { cachedFromUpdatedAt: yesterday, cacheAgeDays: 1, cacheMultiplier: 0.9 }
+    expect(cached?.evalSummary).toMatchObject({
+      status: 'cached_recent',
+      passed: 1,
+      total: 3,
+      ...ofYesterday,
+    })
+    expect(unevaluated).toMatchObject({
+      liteEvalScore: 0,
+      toolUse: 'unknown',
+      checkedAt: null,
+      latencyMs: null,
+    })
+    expect(unevaluated?.reason).toBe('32k context; lite eval 0/3')
+    expect(unevaluated?.evalSummary).toMatchObject({
+      status: 'not_evaluated',
+      total: 3,
+      tasks: [],
+      updatedAt: null,
+    })
   })
 })
 
