@@ -48,6 +48,13 @@ describe('the files task', () => {
     }
   })
 
+  test('an unsafe path costs the points for safe ones, and calls that write something else earn nothing', () => {
+    const unsafe = gradeFiles(files, replyWith([...solved.toolCalls, call('/etc/passwd', 'x')]))
+    expect(unsafe).toMatchObject({ points: 350 - 25, details: { noUnsafePaths: false } })
+    const other = gradeFiles(files, replyWith([call('hello.txt', 'hello')]))
+    expect(other).toMatchObject({ points: 0, details: { usedTool: true } })
+  })
+
   test('invalid calls are counted in three ways, and cost the points for valid calls', () => {
     const wrong = [
       { name: 'write_file', arguments: '{"path": "a' },
@@ -62,26 +69,9 @@ describe('the files task', () => {
     ]
     const { points, details } = gradeFiles(files, replyWith([...solved.toolCalls, ...wrong]))
     expect(points).toBe(350 - 35)
-    expect(details).toMatchObject({
-      validCalls: false,
-      invalidJson: 2,
-      unknownName: 2,
-      schemaMismatch: 5,
-      calls: 12,
-    })
+    const counts = { invalidJson: 2, unknownName: 2, schemaMismatch: 5, calls: 12 }
+    expect(details).toMatchObject({ validCalls: false, ...counts })
     expect(({} as Record<string, unknown>)['c']).toBeUndefined()
-  })
-
-  test('an unsafe path is not written, and costs the points for safe ones', () => {
-    const { points, details } = gradeFiles(files, replyWith([...solved.toolCalls, call('/etc/passwd', 'x')]))
-    expect(points).toBe(350 - 25)
-    expect(details['noUnsafePaths']).toBe(false)
-  })
-
-  test('calls that write something else earn nothing', () => {
-    const { points, details } = gradeFiles(files, replyWith([call('hello.txt', 'hello')]))
-    expect(points).toBe(0)
-    expect(details['usedTool']).toBe(true)
   })
 
   const asText = JSON.stringify({
@@ -100,15 +90,12 @@ describe('the files task', () => {
     expect(callsFollowFormat(replyWith([], text))).toBe(false)
   })
 
-  test('text about the tool is not a call', () => {
-    expect(looksLikeCall('I will now write the files with the tool.')).toBe(false)
-  })
-
   test('a response has the requested form when every call is valid, whatever it wrote', () => {
     expect(callsFollowFormat(solved)).toBe(true)
     expect(callsFollowFormat(replyWith([call('x', 'y')]))).toBe(true)
     expect(callsFollowFormat(replyWith([call('x', 'y'), call('x', 'y', 'other')]))).toBe(false)
     expect(callsFollowFormat(replyWith([]))).toBe(false)
+    expect(looksLikeCall('I will now write the files with the tool.')).toBe(false)
   })
 
   test('grading never throws and never exceeds the maximum, whatever a model sends', () => {

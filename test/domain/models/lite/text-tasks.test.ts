@@ -123,31 +123,24 @@ describe('an unsupported command', () => {
 
 describe('a result', () => {
   const search = jobOf('search')
-  const printed = (text: (lines: readonly string[]) => string): number => {
-    const each = SHELL_CASES.map((name) => [
-      name,
-      { ...ran(name, search), stdout: text(search.cases[name].prints ?? []) },
-    ])
-    return gradeShell(search, 'c', Object.fromEntries(each)).points
-  }
 
-  test('results are compared by words: order, padding, ./ and a missing last line end do not count', () => {
-    expect(printed((lines) => lines.toReversed().join('\n'))).toBe(300)
-    expect(printed((lines) => lines.map((line) => `  ./${line}  \n\n`).join(''))).toBe(300)
-  })
-
-  test('a result is wrong with a line more, less or twice', () => {
-    expect(printed((lines) => [...lines, 'x'].join('\n'))).toBe(0)
-    expect(printed((lines) => lines.slice(1).join('\n'))).toBe(0)
-    expect(printed((lines) => [...lines, lines[0]].join('\n'))).toBe(0)
+  test.each<[string, (lines: readonly string[]) => string[], number]>([
+    ['right in another order', (lines) => lines.toReversed(), 300],
+    ['right with padding, ./ and empty lines', (lines) => lines.map((line) => `  ./${line}  \n`), 300],
+    ['wrong with a line more', (lines) => [...lines, 'x'], 0],
+    ['wrong with a line less', (lines) => lines.slice(1), 0],
+    ['wrong with a line twice', (lines) => [...lines, lines[0] ?? ''], 0],
+  ])('a result is %s', (_what, change, earned) => {
+    const each = SHELL_CASES.map((name) => {
+      const stdout = change(search.cases[name].prints ?? []).join('\n')
+      return [name, { ...ran(name, search), stdout }]
+    })
+    expect(gradeShell(search, 'c', Object.fromEntries(each)).points).toBe(earned)
   })
 
   test('a result in another order is wrong when the job requires an order', () => {
-    const reversed = (name: Case): ShellRun => {
-      const lines = (job.cases[name].prints ?? []).toReversed()
-      return { ...ran(name), stdout: lines.join('\n') }
-    }
-    expect(gradeShell(job, 'c', runs({ other: reversed('other') })).points).toBe(230)
+    const stdout = (job.cases.other.prints ?? []).toReversed().join('\n')
+    expect(points({ other: { ...ran('other'), stdout } })).toBe(230)
   })
 
   test('the result of a job that changes files is the files, whatever is printed', () => {
