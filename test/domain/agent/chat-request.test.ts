@@ -28,18 +28,13 @@ describe('a request', () => {
   })
 
   test('a request keeps its valid members', () => {
-    const settings = {
-      preferredLanguage: 'ru',
-      tone: 'terse',
-      prePrompt: ' Be kind. ',
-      interests: ['rust', ' llm\n'],
-    }
-    expect(
-      parsed({ messages: [question], scope: { type: 'item', key: 'hn-1' }, sort: 'week', settings }),
-    ).toMatchObject({
+    const chosen = { preferredLanguage: 'ru', tone: 'terse' }
+    const settings = { ...chosen, prePrompt: ' Be kind. ', interests: ['rust', ' llm\n'] }
+    const scope = { type: 'item', key: 'hn-1' }
+    expect(parsed({ messages: [question], scope, sort: 'week', settings })).toMatchObject({
       itemKey: 'hn-1',
       sort: 'week',
-      settings: { preferredLanguage: 'ru', tone: 'terse', prePrompt: 'Be kind.', interests: ['rust', 'llm'] },
+      settings: { ...chosen, prePrompt: 'Be kind.', interests: ['rust', 'llm'] },
     })
   })
 
@@ -52,18 +47,11 @@ describe('a request', () => {
     expect(refused(body)).toBe(code)
   })
 
-  test('only the last twelve messages of a request are read', () => {
+  test('only the last twelve messages of a request are read, and those of the system as of the user', () => {
     const many = Array.from({ length: 30 }, (_, index) => ({ role: 'user', content: `${index}` }))
-    expect(parsed({ messages: [null, ...many] }).messages.map(({ content }) => content)).toEqual(
-      many.slice(-12).map(({ content }) => content),
-    )
-  })
-
-  test('the role "system" counts as the user', () => {
-    expect(parsed({ messages: [{ role: 'system', content: 'x' }, question] }).messages[0]).toEqual({
-      role: 'user',
-      content: 'x',
-    })
+    expect(parsed({ messages: [null, ...many] }).messages).toEqual(many.slice(-12))
+    const [first] = parsed({ messages: [{ role: 'system', content: 'x' }, question] }).messages
+    expect(first).toEqual({ role: 'user', content: 'x' })
   })
 
   test('long text of a request is cut between characters', () => {

@@ -139,13 +139,10 @@ describe('coverage', () => {
     )
   })
 
-  test('four fresh scores of five give a high confidence, three a medium one', () => {
-    const fieldWith = (fresh: number): Candidate[] =>
-      eight.slice(0, 5).map((one, index) => ({
-        ...one,
-        evaluation: evaluation(index < fresh ? RUN_AT : RUN_AT - 2 * DAY_MS),
-      }))
-    expect([level(fieldWith(4)), level(fieldWith(3))]).toEqual(['high', 'medium'])
+  test('four fresh scores of five give a high confidence, three of four a medium one', () => {
+    const withOneOld = (count: number): Candidate[] =>
+      eight.slice(0, count).with(-1, { ...primary, evaluation: evaluation(RUN_AT - 2 * DAY_MS) })
+    expect([level(withOneOld(5)), level(withOneOld(4))]).toEqual(['high', 'medium'])
   })
 
   test('the confidence is low while a model can overtake, and when the primary is not evaluated', () => {

@@ -5,7 +5,7 @@ import {
   parseSearchText,
   withLastAsPrefix,
 } from '../../../../src/domain/feed/search/search-terms.ts'
-import { QUERY_MAX_LENGTH, QUERY_MAX_WORDS } from '../../../../src/domain/feed/search/search.ts'
+import { QUERY_MAX_LENGTH } from '../../../../src/domain/feed/search/search.ts'
 import { indexedWords } from '../../../../src/domain/feed/search/tokenize.ts'
 import { anyText, wordyText } from '../../../support/any-text.ts'
 
@@ -36,22 +36,12 @@ describe('a search text', () => {
     expect(parseSearchText(text)).toEqual(units)
   })
 
-  test('a query has a bounded number of words, including those of its phrases', () => {
-    expect(QUERY_MAX_WORDS).toBe(32)
-    fc.assert(
-      fc.property(anyText({ maxLength: 3_000 }), (text) => {
-        const units = parseSearchText(text)
-        expect(units.flatMap(({ words }) => words).length).toBeLessThanOrEqual(QUERY_MAX_WORDS)
-        expect(units.every(({ words }) => words.length > 0)).toBe(true)
-      }),
-    )
-  })
-
   test('a query may end in a prefix, except for a phrase, a prefix and one letter', () => {
     expect(withLastAsPrefix(parseSearchText('a postgr'))).toEqual([...single('a'), begun('postgr')])
     for (const text of ['"a phrase"', 'begun*', 'x', '', 'aa* bb* cc* dd'])
       expect(withLastAsPrefix(parseSearchText(text))).toBeNull()
   })
+
   test.each([
     ['nodejs', 'Node.js 22'],
     ['.net', 'Learn .NET'],
