@@ -141,7 +141,7 @@ describe('coverage', () => {
 
   test('four fresh scores of five give a high confidence, three of four a medium one', () => {
     const withOneOld = (count: number): Candidate[] =>
-      eight.slice(0, count).with(-1, { ...primary, evaluation: evaluation(RUN_AT - 2 * DAY_MS) })
+      eight.slice(0, count).with(0, { ...primary, evaluation: evaluation(RUN_AT - 2 * DAY_MS) })
     expect([level(withOneOld(5)), level(withOneOld(4))]).toEqual(['high', 'medium'])
   })
 
