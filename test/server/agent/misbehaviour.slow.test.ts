@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { TOOL_NAMES } from '../../../src/domain/agent/model-call.ts'
-import { chatEvents, chatBody, startAgent, textOf } from '../../support/agent.ts'
+import { chatEvents, chatBody, startAgent } from '../../support/agent.ts'
 import type { AgentEvent } from '../../../src/domain/agent/schema.ts'
 import type { ModeName } from '../../support/provider-wire.ts'
 
@@ -64,14 +64,10 @@ test.each(Object.keys(ENDINGS) as (keyof typeof ENDINGS)[])(
   20_000,
 )
 
-test('an answer has at most four model calls, the last without tools, and eight tool calls', async () => {
+test('an answer has at most four model calls, the last without tools', async () => {
   const runaway = await startAgent({ provider: 'runaway tools' })
   await chatEvents(runaway, chatBody('Go on'))
   expect(
     runaway.provider.requests.map(({ body }) => (body['tools'] as unknown[] | undefined)?.length ?? 0),
   ).toEqual([6, 6, 6, 0])
-  const many = await startAgent({ provider: '30 parallel calls' })
-  const events = await chatEvents(many, chatBody('Everything'))
-  expect(events.filter(({ event }) => event === 'tool')).toHaveLength(16)
-  expect(textOf(events)).toContain('Hello')
 })

@@ -78,21 +78,9 @@ describe('the status', () => {
   const statusOf = async (server: AgentServer): Promise<unknown> =>
     statusSchema.parse(await (await get(server, '/api/agent/status')).json())
 
-  test('the status is ok unless the kill switch is set', async () => {
-    const server = await startAgent({ settings: { itemChat: false } })
-    expect(await statusOf(server)).toEqual({
-      ok: true,
-      service: 'agent-worker',
-      budget: 'ok',
-      itemChat: false,
-    })
-    expect(await statusOf(await startAgent({ settings: { disabled: true } }))).toMatchObject({
-      ok: false,
-      budget: 'ok',
-    })
-  })
-
-  test('the status is unknown while the quotas cannot be read, and the chat then calls no model', async () => {
+  test('the status is not ok with the kill switch set, and unknown while the quotas cannot be read, when the chat calls no model', async () => {
+    const off = await startAgent({ settings: { disabled: true, itemChat: false } })
+    expect(await statusOf(off)).toEqual({ ok: false, service: 'agent-worker', budget: 'ok', itemChat: false })
     const down = (): Promise<never> => Promise.reject(new Refusal('storage_unavailable', 'the disk is gone'))
     const server = await startAgent()
     const token = await sessionOf(server)
@@ -108,8 +96,10 @@ describe('the status', () => {
 describe('a session', () => {
   test('a session is a token with its expiry and quotas, without a cookie', async () => {
     const server = await startAgent()
+    const longer = post(server, '/api/agent/session', `{"a":"${'x'.repeat(4_097 - 8)}"}`)
+    expect(await codeOf(longer)).toBe('400 invalid_json')
     const before = Date.now()
-    const response = await post(server, '/api/agent/session', null)
+    const response = await post(server, '/api/agent/session', `{"a":"${'x'.repeat(4_096 - 8)}"}`)
     const session = sessionSchema.parse(await response.json())
     const lasts = Date.parse(session.expiresAt) - before
     expect(lasts).toBeGreaterThan(1_798_000)
@@ -117,18 +107,6 @@ describe('a session', () => {
     expect(session).toMatchObject({ tier: 'free', quotas: { messagesPerSession: 10_000 } })
     expect(response.headers.get('set-cookie')).toBeNull()
     expect(sessionSigner(SECRET).verify(session.sessionToken, before).ok).toBe(true)
-  })
-
-  test.each([
-    ['nothing', '', 200],
-    ['4,096 bytes', `{"a":"${'x'.repeat(4_096 - 8)}"}`, 200],
-    ['4,097 bytes', `{"a":"${'x'.repeat(4_097 - 8)}"}`, 400],
-    ['an array', '[]', 400],
-  ])('a session is requested with %s', async (_what, body, status) => {
-    const server = await startAgent()
-    const response = await post(server, '/api/agent/session', body)
-    if (status === 200) expect(response.status).toBe(200)
-    else expect((await refused(response)).body).toEqual({ error: 'invalid_json' })
   })
 
   test('a session requires a verification if configured, and an address may attempt only so many', async () => {
@@ -204,110 +182,72 @@ describe('the checks of a turn, in their order', () => {
     }
     expect(told).toEqual([200, 429, 200, 200, 401])
   })
-
-  test.each([
-    ['session', { messagesPerSession: 1 }],
-    ['ip', { messagesPerDay: 1 }],
-    ['ip', { burstPerMinute: 1 }],
-    ['global-budget', { budgetPerDay: 100 }],
-  ])('a limit of scope %s is refused with the time to wait, and counts nothing', async (scope, change) => {
-    const server = await startAgent({ settings: { limits: { ...DAY_LIMITS, ...change } } })
-    const token = await sessionOf(server)
-    const first = await chat(server, chatBody('One'), { token })
-    await first.text()
-    await server.settled()
-    const before = await server.spending()
-    const { status, headers, body } = await refused(await chat(server, chatBody('Two'), { token }))
-    expect([status, body.error, body.scope]).toEqual([429, 'rate_limited', scope])
-    expect(headers.get('retry-after')).toBe(String(body.retryAfterSeconds))
-    expect(body.retryAfterSeconds).toBeGreaterThan(0)
-    expect(headers.get('access-control-expose-headers')).toBe('Retry-After')
-    expect(await server.spending()).toEqual(before)
-  })
 })
 
-test('a token that is missing, malformed, of another secret, expired or of another address is refused with its reason', async () => {
+test('a token that is missing or of another address is refused with its reason', async () => {
   const server = await startAgent({ settings: { trustedProxies: ranges('127.0.0.1') } })
   const token = await sessionOf(server, { 'x-forwarded-for': '192.0.2.1' })
-  const expectRefused = async (given: string | null, reason: string, from = '192.0.2.1') => {
-    const headers = { 'x-forwarded-for': from, ...(given === null ? {} : { 'x-agent-session': given }) }
-    const response = post(server, '/api/agent/chat', chatBody('Hello'), headers)
-    expect(await codeOf(response)).toBe(`401 invalid_session ${reason}`)
-  }
-  await expectRefused(null, 'missing')
-  await expectRefused('a.b.c.d', 'malformed')
-  await expectRefused(token, 'ip_mismatch', '192.0.2.2')
-  const verified = sessionSigner(SECRET).verify(token, Date.now())
-  if (!verified.ok) throw new Error('the token is good')
-  const old = { ...verified.payload, iat: verified.payload.iat - 1_801, exp: verified.payload.iat - 1 }
-  await expectRefused(sessionSigner(SECRET).sign(old), 'expired')
-  await expectRefused(sessionSigner(`another ${SECRET}`).sign(verified.payload), 'bad_signature')
-  const headers = { 'x-forwarded-for': '192.0.2.1' }
-  const response = await chat(server, chatBody('Hello'), { token, headers })
-  expect([response.status, (await response.text()).includes('event: done')]).toEqual([200, true])
+  const sent = (headers: Record<string, string>) =>
+    codeOf(post(server, '/api/agent/chat', chatBody('Hello'), headers))
+  const mismatch = { 'x-forwarded-for': '192.0.2.2', 'x-agent-session': token }
+  expect(await sent({})).toBe('401 invalid_session missing')
+  expect(await sent(mismatch)).toBe('401 invalid_session ip_mismatch')
 })
 
-describe('origins', () => {
-  test('allowed origins may read every response; missing, null and look-alike origins are refused and read nothing', async () => {
-    const server = await startAgent()
-    const token = await sessionOf(server)
-    const own = [server.url, `http://localhost:${server.port}`]
-    for (const origin of own) {
-      for (const response of [
-        await get(server, '/api/agent/config', { origin }),
-        await get(server, '/api/agent/status', { origin }),
-        await get(server, '/api/agent/nowhere', { origin }),
-        await post(server, '/api/agent/session', '[', { origin }),
-        await post(server, '/api/agent/config', null, { origin }),
-        await chat(server, chatBody('Hello'), { token, headers: { origin } }),
-      ]) {
-        expect(response.headers.get('access-control-allow-origin'), response.url).toBe(origin)
-        expect(response.headers.get('access-control-expose-headers')).toBe('Retry-After')
-        expect(response.headers.get('vary')).toBe('Origin')
-        await response.text()
-      }
-    }
-    const alike = [`${server.url}.evil.example`, `http://127.0.0.1:${server.port + 1}`, `${server.url}/`]
-    for (const origin of ['null', EVIL, ...alike, server.url.toUpperCase()]) {
-      const response = await post(server, '/api/agent/session', null, { origin })
-      expect(await codeOf(response)).toBe('403 forbidden_origin')
-      expect(response.headers.get('access-control-allow-origin')).toBeNull()
-    }
-    const none = fetch(`${server.url}/api/agent/session`, { method: 'POST' })
-    expect(await codeOf(none)).toBe('403 forbidden_origin')
-  })
+test('allowed origins may read every response, and other and missing origins are refused and read nothing', async () => {
+  const server = await startAgent()
+  const origin = `http://localhost:${server.port}`
+  const token = await sessionOf(server)
+  for (const response of [
+    await get(server, '/api/agent/config', { origin }),
+    await get(server, '/api/agent/nowhere', { origin }),
+    await post(server, '/api/agent/session', '[', { origin }),
+    await chat(server, chatBody('Hello'), { token, headers: { origin } }),
+  ]) {
+    expect(response.headers.get('access-control-allow-origin'), response.url).toBe(origin)
+    expect(response.headers.get('access-control-expose-headers')).toBe('Retry-After')
+    expect(response.headers.get('vary')).toBe('Origin')
+    await response.text()
+  }
+  for (const other of ['null', EVIL, `${server.url}.evil.example`]) {
+    const response = await post(server, '/api/agent/session', null, { origin: other })
+    expect(await codeOf(response)).toBe('403 forbidden_origin')
+    expect(response.headers.get('access-control-allow-origin')).toBeNull()
+  }
+  const none = fetch(`${server.url}/api/agent/session`, { method: 'POST' })
+  expect(await codeOf(none)).toBe('403 forbidden_origin')
+})
 
-  test.each([
-    ['/api/agent/config', 'GET'],
-    ['/api/agent/status', 'GET'],
-    ['/api/agent/chat', 'POST'],
-  ])('origins send a preflight: %s', async (path, method) => {
+test.each([
+  ['/api/agent/status', 'GET', 'GET, HEAD'],
+  ['/api/agent/chat', 'POST', 'POST'],
+])(
+  'a preflight of %s allows %s to allowed origins, and other methods are refused',
+  async (path, method, allow) => {
     const server = await startAgent({ settings: { disabled: true }, ports: { signer: null } })
     const preflight = (origin: string): Promise<Response> =>
       fetch(`${server.url}${path}`, { method: 'OPTIONS', headers: { origin } })
-    const allowed = await preflight(server.url)
-    expect([allowed.status, await allowed.text()]).toEqual([204, ''])
-    expect(Object.fromEntries(allowed.headers)).toMatchObject({
-      'access-control-allow-origin': server.url,
-      'access-control-allow-methods': `${method}, OPTIONS`,
-      'access-control-allow-headers': 'content-type, x-agent-session',
-      'access-control-max-age': '600',
-      vary: 'Origin',
-    })
+    const { status, headers } = await preflight(server.url)
+    expect([status, Object.fromEntries(headers)]).toMatchObject([
+      204,
+      {
+        'access-control-allow-origin': server.url,
+        'access-control-allow-methods': `${method}, OPTIONS`,
+        'access-control-allow-headers': 'content-type, x-agent-session',
+        'access-control-max-age': '600',
+        vary: 'Origin',
+      },
+    ])
     expect((await preflight(EVIL)).headers.get('access-control-allow-origin')).toBeNull()
-    const wrong = await fetch(`${server.url}${path}`, { method: 'PUT', headers: { origin: server.url } })
-    const { status, headers, body } = await refused(wrong)
-    const allow = method === 'GET' ? 'GET, HEAD' : method
-    expect([status, headers.get('allow'), body]).toEqual([405, allow, { error: 'not_found' }])
-  })
-})
-
-test('an unknown path below /api/agent is not_found, whatever the method', async () => {
-  const server = await startAgent()
-  for (const method of ['GET', 'POST', 'DELETE']) {
+    const wrong = await refused(await fetch(`${server.url}${path}`, { method: 'PUT' }))
+    expect([wrong.status, wrong.headers.get('allow'), wrong.body]).toEqual([
+      405,
+      allow,
+      { error: 'not_found' },
+    ])
     expect(await codeOf(fetch(`${server.url}/api/agent/x/y`, { method }))).toBe('404 not_found')
-  }
-})
+  },
+)
 
 test('an unexpected error is internal_error, logged once and never shown', async () => {
   const verifier = { isHuman: () => Promise.reject(new Error('SECRET')) }
@@ -319,10 +259,8 @@ test('an unexpected error is internal_error, logged once and never shown', async
   expect(server.lines.filter(({ level }) => level === 'error')).toHaveLength(1)
 })
 
-test('a body with a byte order mark, of another type, or that is not UTF-8 is invalid_json', async () => {
+test('a body that is not UTF-8 is invalid_json', async () => {
   const server = await startAgent()
-  for (const body of [`\uFEFF${chatBody('Hello')}`, 'messages=hello'])
-    expect(await codeOf(chat(server, body))).toBe('400 invalid_json')
   const headers = { 'x-agent-session': await sessionOf(server) }
   const broken = Buffer.from(chatBody('ÿ'), 'latin1')
   expect(await codeOf(post(server, '/api/agent/chat', broken, headers))).toBe('400 invalid_json')

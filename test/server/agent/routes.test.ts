@@ -33,28 +33,19 @@ async function openFrom(server: AgentServer, address: string): Promise<Opened> {
 const FULL = { status: 429, body: { error: 'rate_limited', scope: 'ip', retryAfterSeconds: 5 } }
 
 describe('the places for streams', () => {
-  test.each([
-    ['one IPv4 address', ['198.51.100.7', '198.51.100.7', '198.51.100.7'], '198.51.100.8'],
-    ['one IPv6 /48', ['2001:db8:1::1', '2001:db8:1:8000::1', '2001:db8:1:ffff::1'], '2001:db8:2::1'],
-  ])(
-    'the stream slots of %s are at most a quarter, and the rest stays for other networks',
-    async (_network, same, other) => {
-      const server = await startWithPlaces()
-      const [first, second, third] = same as [string, string, string]
-      expect(await openFrom(server, first)).toMatchObject({ status: 200 })
-      expect(await openFrom(server, second)).toMatchObject({ status: 200 })
-      expect(await openFrom(server, third)).toMatchObject(FULL)
-      expect(await openFrom(server, other)).toMatchObject({ status: 200 })
-    },
-  )
-
-  test('the stream slots of one IPv6 /32 are at most half, and the rest stays for other networks', async () => {
+  test('one IPv6 /48 has at most a quarter of the stream slots and one /32 half, and the rest stays for other networks', async () => {
     const server = await startWithPlaces()
-    for (const network of [1, 1, 2, 2])
-      expect(await openFrom(server, `2001:db8:${network}::1`)).toMatchObject({ status: 200 })
-    expect(await openFrom(server, '2001:db8:3::1')).toMatchObject(FULL)
-    expect(await openFrom(server, '2001:db9:1::1')).toMatchObject({ status: 200 })
-    expect(await openFrom(server, '198.51.100.7')).toMatchObject({ status: 200 })
+    const OPEN = { status: 200 }
+    for (const [address, expected] of [
+      ['2001:db8:1::1', OPEN],
+      ['2001:db8:1:8000::1', OPEN],
+      ['2001:db8:1:ffff::1', FULL],
+      ['2001:db8:2::1', OPEN],
+      ['2001:db8:2::2', OPEN],
+      ['2001:db8:3::1', FULL],
+      ['2001:db9:1::1', OPEN],
+    ] as const)
+      expect(await openFrom(server, address), address).toMatchObject(expected)
   })
 
   test('a stream slot is freed by a turn that ended or was refused', async () => {

@@ -74,10 +74,14 @@ test('a key is in no response, log line, metric or file', async () => {
   expect([...keys]).toEqual([`Bearer ${CALLER_KEY}`])
 })
 
-test('the routing service learns the version and the address of this installation', async () => {
+test('the routing service learns the version and the address of this installation, and an allowed origin reads nothing', async () => {
   const upstream = await startProvider()
-  const { url } = await serve(['maker/first:free'], { DASH_V1: '1', OPENROUTER_BASE_URL: upstream.url })
+  const origin = 'https://allowed.example'
+  const env = { DASH_V1: '1', OPENROUTER_BASE_URL: upstream.url, DASH_ALLOWED_ORIGINS: origin }
+  const { url } = await serve(['maker/first:free'], env)
   await (await post(url, CALLER_KEY)).text()
+  const models = await fetch(`${url}/v1/models`, { headers: { origin } })
+  expect([models.status, models.headers.get('access-control-allow-origin')]).toEqual([200, null])
   const { 'user-agent': agent, 'http-referer': referer } = upstream.requests[0]?.headers ?? {}
   expect(agent).toBe(`dash/1.2.3 (+${String(referer)})`)
 })
