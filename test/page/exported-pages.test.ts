@@ -28,17 +28,3 @@ test('exported pages are accessible, fit and have no error on every screen, with
     }
   }
 })
-
-test('a reader without scripts goes from the newest day to the day before, to all days, and opens the proof', async () => {
-  const site = await serveExport()
-  const { page } = await visit(`${site}index.html`, { javaScriptEnabled: false })
-  await page.getByRole('link', { name: /Previous/ }).click()
-  expect(page.url()).toBe(`${site}year/${AS_OF}.html`)
-  await page.getByRole('link', { name: /Next/ }).click()
-  expect(page.url()).toBe(`${site}year/${NEXT}.html`)
-  await page.getByRole('navigation', { name: 'Other days' }).getByRole('link', { name: 'All days' }).click()
-  await page.getByRole('link', { name: AS_OF }).click()
-  expect(page.url()).toBe(`${site}year/${AS_OF}.html`)
-  await page.locator('#proof > summary').click()
-  await page.getByText('Unchanged since then: check it yourself').waitFor()
-})

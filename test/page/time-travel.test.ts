@@ -8,7 +8,7 @@ import { formatDay } from '../../src/server/page/html.ts'
 import { addDays, formatInstant, startOfDay } from '../../src/domain/time.ts'
 import { historyIndexSchema } from '../../src/domain/year/history/history.ts'
 import { serveDemo } from '../support/dash.ts'
-import { flawsOf, picture, SCREENS, visit, WIDE } from './browser.ts'
+import { flawsOf, visit, WIDE } from './browser.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -41,33 +41,6 @@ async function answered(page: Page): Promise<{ etag: string; asOfDay: string }> 
   return { etag: (response.headers.get('etag') ?? '').replaceAll('"', ''), asOfDay }
 }
 
-const PAGES: readonly [what: string, path: () => string | Promise<string>, status: number][] = [
-  ['gap', addressOfGap, 200],
-  ['compared', () => `${addressOfGap()}&with=${noonAfter(index.publications[0]?.asOfDay ?? '')}`, 200],
-  ['before', () => '/?at=2020-01-01T00:00:00Z', 404],
-  ['garbage', () => '/?at=yesterday', 400],
-  ['item', itemAddress, 200],
-]
-
-/** The page of the last item of Popular in the first publication, whose rank changes. */
-async function itemAddress(): Promise<string> {
-  const at = index.publications[0]?.publishedAt ?? ''
-  const response = await fetch(`${demo.url}/api/feed/history?sort=year&at=${at}`)
-  const { feed } = (await response.json()) as { feed: { popular: { key: string }[] } }
-  return `/item?key=${feed.popular.at(-1)?.key}`
-}
-
-describe.each(SCREENS)('on a $name screen', ({ name, viewport, colorScheme }) => {
-  test.each(PAGES)(
-    'the page of a time is accessible, fits, has no error and contacts no other host: %s',
-    async (what, path, status) => {
-      const visited = await visit(`${demo.url}${await path()}`, { viewport, colorScheme })
-      await picture(visited.page, `time-${what}-${name}`)
-      expect(await flawsOf(visited, status)).toEqual([])
-    },
-  )
-})
-
 describe.each([
   ['without scripts', false],
   ['with scripts', true],
@@ -76,13 +49,15 @@ describe.each([
 
   test('previous and next stop at the gap', async () => {
     const { before, gap, after } = gapDays()
-    const { page, problems } = await open(`/?sort=year&at=${noonAfter(before)}`)
+    const visited = await open(`/?sort=year&at=${noonAfter(before)}`)
+    const { page } = visited
     expect(await page.locator('#next').textContent()).toContain(`Next: ${gap}, a gap`)
     expect(await page.locator('.gap').count()).toBe(0)
     await page.locator('#next').click()
     await page.locator('.gap', { hasText: `Gap: ${formatDay(gap)} has no publication` }).waitFor()
     expect(await page.evaluate('[document.activeElement.id, scrollY]')).toEqual(['next', 0])
     expect(await page.locator('.gap').textContent()).toContain(`as of ${formatDay(before)}`)
+    if (javaScriptEnabled) expect(await flawsOf(visited)).toEqual([])
     const served = await answered(page)
     expect([served.asOfDay, await digestShown(page)]).toEqual([before, served.etag])
     await page.locator('#next').click()
@@ -93,68 +68,7 @@ describe.each([
     await page.locator('.gap').waitFor()
     await page.goBack()
     await page.locator('.as-of', { hasText: `up to ${formatDay(after)}` }).waitFor()
-    expect(problems).toEqual([])
-  })
-
-  test('a date leads to the Year up to that day, with its time in the URL', async () => {
-    const { page, problems } = await open('/?sort=year&column=lobsters')
-    const first = index.publications[0]
-    await page.locator('#day-field').fill(first?.asOfDay ?? '')
-    await page.getByRole('button', { name: 'Go', exact: true }).click()
-    await page.locator('.as-of', { hasText: `up to ${formatDay(first?.asOfDay ?? '')}` }).waitFor()
-    const asked = Object.fromEntries(new URL(page.url()).searchParams)
-    expect(asked).toEqual({ sort: 'year', column: 'lobsters', at: first?.publishedAt })
-    expect(await digestShown(page)).toBe(first?.sha256)
-    await page.locator('#newest').click()
-    await page
-      .locator('.as-of', { hasText: `up to ${formatDay(index.publications.at(-1)?.asOfDay ?? '')}` })
-      .waitFor()
-    expect(problems).toEqual([])
-  })
-
-  test('two days are compared by column', async () => {
-    const [first, last] = [index.publications[0], index.publications.at(-1)]
-    const { page, problems } = await open('/?sort=year')
-    await page.getByText('Compare with').click()
-    await page.locator('#withDay-field').fill(first?.asOfDay ?? '')
-    await page.getByRole('button', { name: 'Compare' }).click()
-    const caption = page.locator('#compared-columns caption')
-    await caption
-      .filter({ hasText: `Between ${formatDay(first?.asOfDay ?? '')} and ${formatDay(last?.asOfDay ?? '')}` })
-      .waitFor()
-    expect(new URL(page.url()).searchParams.get('with')).toBe(first?.publishedAt)
-    await page.locator('#compared-columns').getByRole('link', { name: 'Lobsters' }).click()
-    await page.locator('#compared-title', { hasText: 'Lobsters' }).waitFor()
-    await expect
-      .poll(() => page.title())
-      .toBe(
-        `DEMO: Lobsters, Top of the 365 days to ${formatDay(first?.asOfDay ?? '')} and to ${formatDay(last?.asOfDay ?? '')} · dash`,
-      )
-    type Feed = { feed: { lobsters: { key: string }[] } }
-    const listed = async (at = ''): Promise<Set<string>> => {
-      const response = await fetch(`${demo.url}/api/feed/history?sort=year&at=${at}`)
-      return new Set(((await response.json()) as Feed).feed.lobsters.map(({ key }) => key))
-    }
-    const [then, now] = [await listed(first?.publishedAt), await listed(last?.publishedAt)]
-    const shown = (change: string) => page.locator(`tr[data-change="${change}"]`).count()
-    expect(await shown('entered')).toBe([...now].filter((key) => !then.has(key)).length)
-    expect(await shown('left')).toBe([...then].filter((key) => !now.has(key)).length)
-    await page.getByRole('link', { name: 'End the comparison' }).click()
-    await page.locator('#column-lobsters').waitFor()
-    expect(problems).toEqual([])
-  })
-
-  test('an item leads to its daily ranks and to earlier ones', async () => {
-    const { page, problems } = await open('/?sort=year')
-    await page.locator('#column-lobsters').getByRole('link', { name: 'rank over time' }).first().click()
-    await page.getByRole('heading', { name: 'In the Top Year' }).waitFor()
-    const rows = page.locator('#year-ranks-table tbody tr')
-    // Days without a rank are one row.
-    const days = (await rows.locator('th').allTextContents()).join(' ')
-    const stops = [...index.publications, ...index.gaps].map(({ asOfDay }) => asOfDay).sort()
-    expect([days.trim().slice(0, 10), days.trim().slice(-10)]).toEqual([stops[0], stops.at(-1)])
-    expect(await rows.filter({ hasText: 'gap: nothing was published' }).count()).toBe(1)
-    expect(problems).toEqual([])
+    expect(visited.problems).toEqual([])
   })
 })
 

@@ -24,8 +24,13 @@ const PAGES: { name: string; path: string; status?: number }[] = [
   { name: 'missed', path: `/?since=${dayBefore(14)}` },
   { name: 'docs', path: '/docs' },
   { name: 'guide', path: '/docs/ranking' },
+  { name: 'readme', path: '/docs/readme' },
+  { name: 'diagram', path: '/docs/proof' },
+  { name: 'results of the docs', path: '/docs?q=audit' },
+  { name: 'interface', path: '/docs/api/top-year-history' },
   { name: 'embedded chat', path: '/embed/chat' },
   { name: 'refused', path: '/?sort=decade', status: 400 },
+  { name: 'before the first Year', path: '/?at=2020-01-01T00:00:00Z', status: 404 },
   { name: '404', path: '/nothing', status: 404 },
 ]
 

@@ -135,18 +135,6 @@ describe('the slider', () => {
     expect(problems).toEqual([])
   })
 
-  test('opens its day with the keyboard', async () => {
-    const { page, problems } = await visit(`${await serve()}/?sort=year`, { viewport: DESKTOP })
-    await page.locator('#slider').focus()
-    await page.keyboard.press('ArrowLeft')
-    await page.locator('.as-of', { hasText: `365 days up to ${formatDay(addDays(LAST, -1))}` }).waitFor()
-    expect(await page.evaluate('document.activeElement.id')).toBe('slider')
-    await page.keyboard.press('Home')
-    await page.locator('.as-of', { hasText: `365 days up to ${formatDay(AS_OF)}` }).waitFor()
-    expect(await shownKeys(page)).toEqual(await published(AS_OF))
-    expect(problems).toEqual([])
-  })
-
   test('leaves page and heading as they were when its day cannot be loaded, and says why', async () => {
     const { page } = await visit(`${await serve()}/?sort=year`, { viewport: DESKTOP })
     const before = await shownKeys(page)
@@ -322,28 +310,4 @@ describe('since the last visit', () => {
     }
     expect(problems).toEqual([])
   })
-
-  test('without scripts the changes since yesterday open, and the days have links', async () => {
-    const { page } = await visit(`${await serve()}/?sort=year`, { viewport: PHONE, javaScriptEnabled: false })
-    await summary(page).click()
-    await page.locator('#since').getByRole('link', { name: 'Compare all lists' }).waitFor()
-    expect(await page.locator('#slider').isVisible()).toBe(false)
-    await page.locator('#previous').click()
-    await page.locator('.as-of', { hasText: `365 days up to ${formatDay(addDays(LAST, -1))}` }).waitFor()
-    await page.locator('#proof > summary').click()
-    expect(await page.locator('#proof dd code').nth(1).isVisible()).toBe(true)
-  })
-})
-
-test('the seal copies the command that prints the digest of the shown publication', async () => {
-  const { page } = await visit(`${await serve()}/?sort=year`, {
-    viewport: DESKTOP,
-    permissions: ['clipboard-read', 'clipboard-write'],
-  })
-  await page.locator('.proof summary').click()
-  await page.getByRole('button', { name: 'Copy the command that prints the SHA-256' }).click()
-  await page.locator('#announcements', { hasText: 'Copied.' }).waitFor({ state: 'attached' })
-  const { timeline } = (await workspace.year.read()).proved
-  const at = new Date(timeline.at(-1)?.manifest.publishedAt ?? 0).toISOString()
-  expect(await page.evaluate('navigator.clipboard.readText()')).toContain(`at=${at}' | sha256sum`)
 })

@@ -49,9 +49,14 @@ test('an unknown address is a page for a browser and JSON for other clients, bot
   const page = await app.request('http://dash.test/missing', { headers: { accept } })
   expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
   expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
-  expect(await page.text()).toContain('This page does not exist')
-  expect(await ask(app, '/missing')).toEqual([
+  const text = await page.text()
+  expect(text).toContain('This page does not exist')
+  expect(/<main.*<\/main>/s.exec(text)?.[0]).toMatch(/^(?!.*<code>).*type="search"/s)
+  const [status, body] = await ask(app, '/missing?token=1')
+  expect([status, body]).toEqual([
     404,
     { error: 'not_found', message: expect.stringContaining('/docs') as unknown },
   ])
+  expect(JSON.stringify(body)).not.toMatch(/missing|token/)
+  expect(await ask(app, '/%ZZ')).toEqual([400, { error: 'bad_request' }])
 })

@@ -48,15 +48,20 @@ test('computations that block shortly take at most half of the time, and 108 ms 
   )
 })
 
-test('computations that block long run with pauses of nine times their duration, of at most 108 ms, and 108 ms owed', async () => {
-  expect(await orderOf([8, 10, 40, 1, 1])).toBe(
+test.each([
+  [
+    'long',
+    [8, 10, 40, 1, 1],
+    false,
     '1, end, 2, end, pause of 44, 3, end, pause of 68, 4, end, pause of 1, 5, end',
-  )
-})
-
-test('computations that come one after another owe the same pauses, also with short ones between them', async () => {
-  expect(await orderOf([10, 1, 10, 1, 10], true)).toBe('1, 2, 3, pause of 63, 4, pause of 1, 5')
-})
+  ],
+  ['one after another', [10, 1, 10, 1, 10], true, '1, 2, 3, pause of 63, 4, pause of 1, 5'],
+])(
+  'computations that block %s run with pauses of nine times their duration, of at most 108 ms, and 108 ms owed',
+  async (_what, blocks, isSequential, order) => {
+    expect(await orderOf(blocks, isSequential)).toBe(order)
+  },
+)
 
 test('the time for which computations block the event loop is measured', async () => {
   const pauses: number[] = []

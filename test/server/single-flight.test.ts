@@ -30,17 +30,6 @@ describe('a coalesced reading', () => {
     expect([await second, await third]).toEqual([2, 2])
   })
 
-  test('a new read starts for a caller after the last one ended', async () => {
-    const { work, finish } = controlled()
-    const read = singleFlight(work)
-    const first = read()
-    finish()
-    await first
-    const second = read()
-    finish()
-    expect(await second).toBe(2)
-  })
-
   test('a failing read fails only for its own callers, not for those of the next one', async () => {
     let calls = 0
     const read = singleFlight(async () => {
@@ -65,14 +54,6 @@ describe('work done together', () => {
     const second = look()
     await Promise.all([first, second])
     expect(events).toEqual(['first asks', 'second asks', 'looked'])
-  })
-
-  test('shared work runs again for a caller after its start', async () => {
-    let looks = 0
-    const look = batchPerTick(() => (looks += 1))
-    const first = await look()
-    const again = look()
-    expect([first, await again]).toEqual([1, 2])
   })
 
   test('failing work fails for all its callers, and the next turn starts again', async () => {

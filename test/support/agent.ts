@@ -25,8 +25,8 @@ import type { Log } from '../../src/server/route.ts'
 import { dashModel, findKeyIn } from '../../src/server/v1/dash-model.ts'
 import { listenLocally, openApp } from './api-client.ts'
 import { modelAt } from './model-turns.ts'
-import { startProvider } from './synthetic-provider.ts'
-import type { SyntheticProvider } from './synthetic-provider.ts'
+import { startGatedProvider, startProvider } from './synthetic-provider.ts'
+import type { GatedProvider, SyntheticProvider } from './synthetic-provider.ts'
 import { openWorkspace } from './workspace.ts'
 import type { Workspace } from './workspace.ts'
 
@@ -175,6 +175,17 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
     spending: () => ledger.spending(new Date().toISOString().slice(0, 10)),
     close: (graceMs) => server.close(graceMs, () => agent.endTurns()),
   }
+}
+
+/** A whole server as {@link startAgent}, whose model sends text on demand of the test. */
+export async function startGatedAgent(
+  options: AgentServerOptions = {},
+): Promise<{ server: AgentServer; gate: GatedProvider }> {
+  const gate = await startGatedProvider()
+  const model = modelAt(gate.url, { model: 'gated', firstEventMs: 60_000, idleMs: 60_000 })
+  const provider = { model, prices: PRICES, url: gate.url }
+  const ports = { provider, modelName: () => model.name(), ...options.ports }
+  return { server: await startAgent({ ...options, ports }), gate }
 }
 
 function logInto(lines: LogLine[]): Log {

@@ -2,29 +2,13 @@ import { execFileSync } from 'node:child_process'
 import { readdir, readFile, stat, watch } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { PRICES, startAgent } from '../support/agent.ts'
-import type { AgentServer, AgentServerOptions } from '../support/agent.ts'
-import { modelAt } from '../support/model-turns.ts'
-import { startGatedProvider } from '../support/synthetic-provider.ts'
-import type { GatedProvider } from '../support/synthetic-provider.ts'
+import { DAY_LIMITS, startAgent, startGatedAgent } from '../support/agent.ts'
+import type { AgentServerOptions } from '../support/agent.ts'
+import { startSearchProcess } from '../support/agent-reads.ts'
 import { CONFIG, delta, html, json, META, record, startScripted, stream } from '../support/scripted-server.ts'
 import { temporaryFolder } from '../support/dash.ts'
 import { ENDED, openTerminal } from '../support/terminal.ts'
 import type { TerminalOptions, TestTerminal } from '../support/terminal.ts'
-
-/** Starts a server with a model that the test controls. */
-async function startGated(
-  options: AgentServerOptions = {},
-): Promise<{ server: AgentServer; model: GatedProvider }> {
-  const gate = await startGatedProvider()
-  const model = modelAt(gate.url, { model: 'gated', firstEventMs: 60_000, idleMs: 60_000 })
-  const ports = {
-    provider: { model, prices: PRICES, url: 'http://model.example' },
-    modelName: () => model.name(),
-    ...options.ports,
-  }
-  return { server: await startAgent({ ...options, ports }), model: gate }
-}
 
 /**
  * Starts a chat with that server; `ask` enters a question, `answered` also completes its answer and waits for the
@@ -34,7 +18,7 @@ async function startTalk(
   options: TerminalOptions & { args?: readonly string[] } = {},
   served: AgentServerOptions = {},
 ) {
-  const { server, model } = await startGated(served)
+  const { server, gate: model } = await startGatedAgent(served)
   const terminal = await openChat(server, options)
   const ask = async (text: string): Promise<void> => {
     const count = model.requestCount + 1
@@ -108,6 +92,7 @@ describe('an answer on a terminal', () => {
         ],
       },
     })
+    await startSearchProcess(server.workspace.search)
     const terminal = await openChat(server)
     for (const left of ['9999/10000', '9998/10000']) {
       await terminal.enter('Find it')
@@ -325,7 +310,7 @@ describe('typed text', () => {
   })
 
   test('questions are kept for the next run in a private file, and with --no-history are not', async () => {
-    const { server } = await startGated()
+    const { server } = await startGatedAgent()
     const first = await openChat(server)
     await first.enter('/sort day')
     await first.until('sort: day')
@@ -352,18 +337,8 @@ test('an expired session is renewed, and the question is answered', async () => 
   expect(rowsFrom(screen, '> Second')[1]).toBe('two')
 })
 
-const LIMITS = {
-  messagesPerSession: 20,
-  messagesPerDay: 60,
-  burstPerMinute: 20,
-  minGapMs: 0,
-  maxOpenTurns: 10,
-  budgetPerDay: 1_000_000_000,
-  budgetShare: 1_000_000,
-}
-
 test('a limit is reported with its scope and the time of its end, and the question can be repeated', async () => {
-  const limits = { ...LIMITS, messagesPerSession: 1, messagesPerDay: 10 }
+  const limits = { ...DAY_LIMITS, messagesPerSession: 1, messagesPerDay: 10 }
   const { ask, answered, model, terminal } = await startTalk({}, { settings: { limits } })
   await answered('First', 'one', '0/1 session, 9/10 today left')
   await terminal.enter('Second')
@@ -376,7 +351,7 @@ test('a limit is reported with its scope and the time of its end, and the questi
 })
 
 test('one answer to a question on the command line is rendered on a terminal', async () => {
-  const { server, model } = await startGated()
+  const { server, gate: model } = await startGatedAgent()
   const terminal = await openTerminal(['chat', '--url', server.url, 'What', 'is', 'new?'])
   await model.arrived(1)
   model.finish('See [a **bold** story](https://example.org/a).')

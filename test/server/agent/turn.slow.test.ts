@@ -10,12 +10,11 @@ import {
   chatBody,
   sessionOf,
   startAgent,
+  startGatedAgent,
   textOf,
 } from '../../support/agent.ts'
 import type { AgentServer, AgentServerOptions } from '../../support/agent.ts'
 import type { AgentEvent } from '../../../src/domain/agent/schema.ts'
-import { startGatedProvider } from '../../support/synthetic-provider.ts'
-import type { GatedProvider } from '../../support/synthetic-provider.ts'
 import { modelAt } from '../../support/model-turns.ts'
 import type { ModelOutput, Behaviour } from '../../support/provider-wire.ts'
 import { startSearchProcess } from '../../support/agent-reads.ts'
@@ -38,17 +37,6 @@ const SEARCHING: Behaviour = {
     [{ text: 'Let me see. ' }, searchCall('call_b'), { end: 'completed' }],
     [{ text: 'Hello ' }, { text: 'you' }, { end: 'completed' }],
   ],
-}
-
-/** A server whose model sends text on demand of the test. */
-async function startGated(
-  options: AgentServerOptions = {},
-): Promise<{ server: AgentServer; gate: GatedProvider }> {
-  const gate = await startGatedProvider()
-  const model = modelAt(gate.url, { model: 'gated', firstEventMs: 60_000, idleMs: 60_000 })
-  const provider = { model, prices: PRICES, url: gate.url }
-  const ports = { provider, modelName: () => model.name(), ...options.ports }
-  return { server: await startAgent({ ...options, ports }), gate }
 }
 
 /** With stored items, so that the grounding has a revision. */
@@ -129,7 +117,7 @@ describe('a turn', () => {
   })
 
   test('a turn sends pings while it is silent, between events only, and never after the last one', async () => {
-    const { server, gate } = await startGated({ settings: { pingMs: 5 } })
+    const { server, gate } = await startGatedAgent({ settings: { pingMs: 5 } })
     const answer = await openAnswer(server, chatBody('Hello'))
     await answer.until(': ping\n\n: ping\n\n: ping\n\n')
     await gate.arrived(1)
@@ -183,7 +171,7 @@ test('a turn that times out during a tool call sends the end of the tool before 
 })
 
 test('a server that stops ends every open turn after the grace time, with its event, settlement and end of stream', async () => {
-  const { server, gate } = await startGated()
+  const { server, gate } = await startGatedAgent()
   const answers = [
     await openAnswer(server, chatBody('Hello')),
     await openAnswer(server, chatBody('Good day')),
@@ -204,7 +192,7 @@ test('a server that stops ends every open turn after the grace time, with its ev
 })
 
 test('a server that stops lets an open answer finish within the grace time', async () => {
-  const { server, gate } = await startGated()
+  const { server, gate } = await startGatedAgent()
   const answer = await openAnswer(server, chatBody('Hello'))
   await gate.arrived(1)
   const closed = server.close(60_000)
@@ -216,7 +204,7 @@ test('a server that stops lets an open answer finish within the grace time', asy
 })
 
 test('a budget that an open turn holds refuses the next turn until the open one has ended, while the status says soft', async () => {
-  const { server, gate } = await startGated({
+  const { server, gate } = await startGatedAgent({
     settings: { limits: { ...DAY_LIMITS, budgetPerDay: 35_000 } },
   })
   const first = await openAnswer(server, chatBody('One'))

@@ -99,20 +99,6 @@ test('every RSS item has its source as a category and its discussion, and Atom a
   })
 })
 
-test('a selected feed has an ETag of its content: equal selections share it, and it gives 304', async () => {
-  const app = await openRules()
-  for (const path of PATHS) {
-    const { headers } = await requestRoute(app, `${path}?q=rust`)
-    const etag = headers.get('etag') ?? ''
-    expect((await requestRoute(app, `${path}?q=rust`, { headers: { 'if-none-match': etag } })).status).toBe(
-      304,
-    )
-    expect((await requestRoute(app, `${path}?q=year`, { headers: { 'if-none-match': etag } })).status).toBe(
-      200,
-    )
-  }
-})
-
 test('empty values of a rule count as absent, as on the page', async () => {
   const app = await openRules()
   for (const path of PATHS) {
@@ -121,15 +107,6 @@ test('empty values of a rule count as absent, as on the page', async () => {
     expect(await bodyOf('q=&source=&minPoints=&minComments=&top=')).toBe(await bodyOf(''))
     expect(await bodyOf('q=rust&minPoints=')).toBe(await bodyOf('q=rust'))
   }
-})
-
-test('a new snapshot changes a selected feed at once', async () => {
-  const workspace = await openWorkspace()
-  const app = openApp(workspace)
-  const first = await keepSnapshot(workspace.feed, EVENTS)
-  expect(await keysOf(app, 'q=copy')).toEqual(['lobsters-b'])
-  await keepSnapshot(workspace.feed, EVENTS.slice(0, 1), first.snapshot.generatedAt + 1)
-  expect(await keysOf(app, 'q=copy')).toEqual([])
 })
 
 const INVALID = [

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { FeedEvent } from '../../../src/domain/feed/columns.ts'
 import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
@@ -7,7 +6,6 @@ import { requestRoute } from '../../support/contract-client.ts'
 import { feedEvent, NOW, feedEvents } from '../../support/signals.ts'
 import {
   keepSnapshot,
-  sealEvents,
   jsonFeedErrors,
   libxmlErrors,
   readWithFastXml,
@@ -15,9 +13,7 @@ import {
 } from '../../support/live-client.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 import type { ServerPorts } from '../../../src/server/app.ts'
-import { subscriptionFeed } from '../../../src/server/feed/feeds.ts'
-import { permanentId, uriOf, uuidV5, writeAtom, writeRss } from '../../../src/server/feed/formats.ts'
-import { anyText } from '../../support/any-text.ts'
+import { permanentId, uriOf, uuidV5 } from '../../../src/server/feed/formats.ts'
 
 /** Titles that break insufficient escaping and lenient parsers. */
 const HOSTILE = [
@@ -39,7 +35,6 @@ const HOSTILE = [
 const ENTITIES = ['&amp; &lt;b&gt; &#60; &#x3C; &nbsp; &lol; &#0; &']
 
 const FORMATS = { '/api/rss': 'rss', '/api/atom': 'atom' } as const
-const WRITERS = { '/api/rss': writeRss, '/api/atom': writeAtom } as const
 const XML_PATHS = Object.keys(FORMATS) as (keyof typeof FORMATS)[]
 
 /** The text as XML 1.0 can represent it. */
@@ -77,24 +72,6 @@ describe.each(XML_PATHS)('%s with hostile titles', (path) => {
     const body = await bodyOf(titled(titles), path)
     expect(await libxmlErrors(body, FORMATS[path])).toEqual([])
     expect((await readWithSax(body)).map(({ title }) => title)).toEqual(titles.map(asXml))
-  })
-
-  test('a feed returns any title', async () => {
-    const titles = fc.array(
-      anyText({ minLength: 1 }).filter((title) => title.trim() !== ''),
-      { minLength: 1, maxLength: 8 },
-    )
-    await fc.assert(
-      fc.asyncProperty(titles, async (all) => {
-        const events = titled([...new Set(all)])
-        const [trending] = sealEvents(events).feeds
-        if (!trending) throw new Error('nothing was sealed')
-        const host = { baseUrl: 'http://dash.test', demo: false }
-        const items = await readWithSax(WRITERS[path](subscriptionFeed(trending, host, path)))
-        expect(items.map(({ title }) => title)).toEqual(events.map(({ title }) => asXml(title).trim()))
-      }),
-      { numRuns: 25 },
-    )
   })
 })
 
@@ -188,17 +165,6 @@ describe('every subscription', () => {
   })
 })
 
-test('the start page links the subscription feeds for feed readers', async () => {
-  const app = openApp(await openWorkspace())
-  const page = await (await app.request('http://dash.test/')).text()
-  const links = [...page.matchAll(/<link rel="alternate" type="([^"]+)" title="[^"]+" href="([^"]+)"/g)]
-  expect(links.map(([, type, href]) => [type, href])).toEqual([
-    ['application/rss+xml', '/api/rss'],
-    ['application/atom+xml', '/api/atom'],
-    ['application/feed+json', '/api/feed.json'],
-  ])
-})
-
 test('UUIDs of version 5 match the example of RFC 9562', () => {
   const dns = '6ba7b810-9dad-11d1-80b4-00c04fd430c8'
   expect(uuidV5(dns, 'www.example.com')).toBe('2ed6657d-e927-568b-95e1-2665a8aea6a2')
@@ -220,23 +186,4 @@ test.each([
   ['https://example.com/#é "q" \'', "https://example.com/#%C3%A9%20%22q%22%20'"],
 ])('the URL %s becomes a URI', (url, uri) => {
   expect(uriOf(url)).toBe(uri)
-})
-
-const URI =
-  /^https:\/\/example\.com(?:[\w\-.~:/?@!$&'()*+,;=]|%[\dA-F]{2})*(?:#(?:[\w\-.~:/?@!$&'()*+,;=]|%[\dA-F]{2})*)?$/i
-
-const decoded = (text: string): string =>
-  text.replaceAll(/%([\dA-F]{2})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
-
-test('a converted URI has only allowed characters, and the same target as the URL', () => {
-  const text = fc.string({ unit: fc.constantFrom(...Array.from('%#"\'<>[]^`{|}\\ az09éß漢?&=/')) })
-  fc.assert(
-    fc.property(text, text, text, (path, query, fragment) => {
-      const url = `https://example.com/${path.replaceAll(/[\\#?]/g, '')}?${query}#${fragment}`
-      const uri = uriOf(url)
-      expect(uri).toMatch(URI)
-      expect(decoded(uri)).toBe(decoded(new URL(url).href))
-      expect(uriOf(uri)).toBe(uri)
-    }),
-  )
 })

@@ -15,7 +15,7 @@ import type { AgentSources } from '../../../src/server/agent/tools.ts'
 import { MCP_REFUSALS, mcpContract } from '../../../src/server/mcp/route.ts'
 import type { McpPorts, McpRefusal } from '../../../src/server/mcp/route.ts'
 import { serveStdio } from '../../../src/server/mcp/tool-server.ts'
-import { readAsAgent, settledWorkspace, startSearchProcess } from '../../support/agent-reads.ts'
+import { readAsAgent, settledWorkspace } from '../../support/agent-reads.ts'
 import { openApp, listenLocally } from '../../support/api-client.ts'
 import { examplesOf } from '../../support/examples.ts'
 import { ranges } from '../../support/pages.ts'
@@ -96,9 +96,6 @@ async function refused(response: Response): Promise<string> {
   return body.error
 }
 
-/** A call of each tool, on the sample. */
-const CALLS: [string, Record<string, unknown>][] = [['get_feed_snapshot', { sort: 'week', limit: 2 }]]
-
 describe('the tools over HTTP', () => {
   test('the tools over HTTP are those of the chat, marked as read-only', async () => {
     const client = await connect((await startMcp()).url)
@@ -123,25 +120,25 @@ describe('the tools over HTTP', () => {
     }
   })
 
-  test.each(CALLS)(
-    "%s returns the chat's result, as text and as structured content marked as untrusted",
-    async (name, given) => {
-      const { url, sources } = await startMcp()
-      await startSearchProcess(sources.search)
-      const client = await connect(url)
-      // The client holds values to the schema only when it knows the tools.
-      await client.listTools()
-      const result = await client.callTool({ name, arguments: given })
-      const options = { group: 'chat' as const, onFault: () => undefined }
-      const call = { name, arguments: JSON.stringify(given) }
-      const { output, failed } = await runCall(call, sources, options, never)
-      expect(failed).toBe(false)
-      expect(result.content).toEqual([{ type: 'text', text: output }])
-      expect(result.structuredContent).toEqual(JSON.parse(output))
-      expect(result.structuredContent).toMatchObject({ untrusted: true, source: `dash ${name}` })
-      expect(result.isError).toBeUndefined()
-    },
-  )
+  test("a tool over HTTP returns the chat's result, as text and as structured content marked as untrusted", async () => {
+    const { url, sources } = await startMcp()
+    const client = await connect(url)
+    // The client holds values to the schema only when it knows the tools.
+    await client.listTools()
+    const [name, given] = ['get_feed_snapshot', { sort: 'week', limit: 2 }] as const
+    const result = await client.callTool({ name, arguments: given })
+    const call = { name, arguments: JSON.stringify(given) }
+    const { output, failed } = await runCall(
+      call,
+      sources,
+      { group: 'chat', onFault: () => undefined },
+      never,
+    )
+    expect([failed, result.content]).toEqual([false, [{ type: 'text', text: output }]])
+    expect(result.structuredContent).toEqual(JSON.parse(output))
+    expect(result.structuredContent).toMatchObject({ untrusted: true, source: `dash ${name}` })
+    expect(result.isError).toBeUndefined()
+  })
 
   test('the tools over HTTP return readable errors for a wrong call, an unknown tool and a failing store', async () => {
     const { url, faults } = await startMcp({
@@ -196,16 +193,13 @@ describe('POST /mcp', () => {
       expect(response.headers.get('access-control-allow-origin')).toBe(origin)
     }
     expect((await post(url, PING)).headers.get('access-control-allow-origin')).toBeNull()
-  })
-
-  test('POST /mcp responds to the preflight of allowed origins', async () => {
-    const { url } = await startMcp()
-    const ask = (origin: string): Promise<Response> =>
+    const preflight = (origin: string): Promise<Response> =>
       fetch(`${url}/mcp`, { method: 'OPTIONS', headers: { origin } })
-    const { status, headers } = await ask(ALLOWED)
+    const { status, headers } = await preflight(ALLOWED)
     expect([status, headers.get('access-control-allow-origin')]).toEqual([204, ALLOWED])
     expect(headers.get('access-control-allow-headers')).toContain('mcp-protocol-version')
-    expect((await ask('https://evil.example')).headers.get('access-control-allow-origin')).toBeNull()
+    const refusedOrigin = await preflight('https://evil.example')
+    expect(refusedOrigin.headers.get('access-control-allow-origin')).toBeNull()
   })
 
   test('POST /mcp accepts one protocol message of bounded length', async () => {
@@ -296,7 +290,7 @@ describe('the tools on two streams', () => {
   const answersTo = (lines: readonly string[]): ReturnType<typeof serve> =>
     answersToText(lines.map((line) => `${line}\n`).join(''))
 
-  const searching = (id: number): string => toolCall('search_items', CALLS[0]?.[1] ?? {}, id)
+  const searching = (id: number): string => toolCall('search_items', {}, id)
 
   test('the tools on two streams do not respond to cancelled calls, and answer an invalid line with an error', async () => {
     const { answers: responses, problems } = await answersTo([

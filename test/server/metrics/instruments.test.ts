@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { agentMeter, requestMeter, exposition } from '../../../src/server/metrics/instruments.ts'
 import type { Meter } from '../../../src/server/metrics/instruments.ts'
-import { chatEvents, chat, chatBody, sessionOf, startAgent } from '../../support/agent.ts'
+import { DAY_LIMITS, chatEvents, chat, chatBody, sessionOf, startAgent } from '../../support/agent.ts'
 import type { AgentServer } from '../../support/agent.ts'
 
 async function linesOf(meter: Meter, name: string): Promise<string[]> {
@@ -91,17 +91,7 @@ test('servers of one process count on their own, each time in every bucket it fi
 describe('turns of the chat', () => {
   test('chat turns are counted by admission, by source of the answer, and by end', async () => {
     const server = await startAgent({
-      settings: {
-        limits: {
-          messagesPerSession: 2,
-          messagesPerDay: 100,
-          burstPerMinute: 100,
-          minGapMs: 0,
-          maxOpenTurns: 10,
-          budgetPerDay: 1_000_000_000,
-          budgetShare: 1_000_000,
-        },
-      },
+      settings: { limits: { ...DAY_LIMITS, messagesPerSession: 2 } },
     })
     const token = await sessionOf(server)
     await chatEvents(server, chatBody('What is new?'), { token })

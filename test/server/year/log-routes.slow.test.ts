@@ -93,22 +93,6 @@ describe('the served log', () => {
     expect(headers.get('cache-control')).toBe('no-store')
   })
 
-  test('a new checkpoint is served when the listing is two seconds old', async () => {
-    const workspace = await openWorkspace(() => Date.now() + 60_000)
-    const log = signedLogIn(workspace.folder)
-    for (const day of DAYS) await workspace.feed.importSignals(sampleSignals(day))
-    await publishDays({ ...workspace, log }, DAYS.slice(0, 1))
-    let now = Date.now()
-    const app = openApp(workspace, { clock: () => now })
-    const sizeLine = async (): Promise<string | undefined> =>
-      (await requestRoute(app, '/tlog/year/checkpoint')).text.split('\n')[1]
-    expect(await sizeLine()).toBe('1')
-    await publishDays({ ...workspace, log }, DAYS.slice(1, 2))
-    expect(await sizeLine()).toBe('1')
-    now += 2_000
-    expect(await sizeLine()).toBe('2')
-  })
-
   test('the stored files are listed once in two seconds, however many requests there are', async () => {
     const { workspace } = await scene()
     const { objects } = workspace

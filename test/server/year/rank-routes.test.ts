@@ -62,8 +62,13 @@ test('the ranks end at the requested time and have the requested number of publi
   expect(one.gaps).toEqual([])
 })
 
-test('both routes refuse an invalid number of publications and an invalid time', async () => {
+test('both routes refuse an invalid number of publications, an invalid time and an archive without a publication', async () => {
+  const empty = openApp(await openWorkspace())
+  for (const path of [RANKS, CHART])
+    expect((await requestRoute(empty, path)).error).toBe('year_history_not_found')
   const app = openApp(await changedYear())
+  expect((await requestRoute(app, `${CHART}?theme=blue`)).error).toBe('invalid_theme')
+  expect((await requestRoute(app, '/charts/item.svg')).error).toBe('invalid_key')
   for (const [query, code] of [
     ['?count=0', 'invalid_count'],
     ['?count=91', 'invalid_count'],
@@ -76,15 +81,6 @@ test('both routes refuse an invalid number of publications and an invalid time',
       expect([path, query, status, error]).toEqual([path, query, 400, code])
     }
   }
-})
-
-test('without a publication both routes are a 404, and an unknown theme is refused', async () => {
-  const empty = openApp(await openWorkspace())
-  for (const path of [RANKS, CHART])
-    expect((await requestRoute(empty, path)).error).toBe('year_history_not_found')
-  expect((await requestRoute(openApp(await changedYear()), `${CHART}?theme=blue`)).error).toBe(
-    'invalid_theme',
-  )
 })
 
 describe('the bump chart', () => {
@@ -136,11 +132,6 @@ describe('the chart of an item', () => {
     expect(text).not.toMatch(/<script|<style|style=|href=/)
   })
 
-  test('is refused without a key', async () => {
-    const { status, error } = await requestRoute(openApp(await openWorkspace()), '/charts/item.svg')
-    expect([status, error]).toEqual([400, 'invalid_key'])
-  })
-
   test('is refused for an item that no publication of the range lists', async () => {
     const workspace = await changedYear()
     const app = openApp(workspace)
@@ -170,28 +161,15 @@ test('a changed object of any publication in the range refuses both routes, and 
     expect((await requestRoute(app, each)).text).toBe(before[index]?.text)
 })
 
-test('requests beyond the waiting ones are refused with a time to wait', async () => {
+test('requests beyond the waiting ones are refused with a time to wait, but not for published bytes', async () => {
   const workspace = await changedYear()
-  let resolve: () => void = () => undefined
-  const promise = new Promise<void>((settle) => (resolve = settle))
-  let isOpen = false
   const objects: Workspace['objects'] = {
     ...workspace.objects,
-    get: async (sha256) =>
-      isOpen ? workspace.objects.get(sha256) : (await promise, workspace.objects.get(sha256)),
+    get: () => new Promise<never>(() => undefined),
     objectChangeToken: async () => null,
   }
   const app = openApp({ ...workspace, objects })
-  const responses = Array.from({ length: 40 }, () => requestRoute(app, RANKS))
-  const refused = await Promise.race(
-    responses.map(async (each) => ((await each).status === 429 ? each : new Promise<never>(() => undefined))),
-  )
-  expect([refused.error, refused.headers.get('retry-after')]).toEqual(['busy', '1'])
-  // Published bytes never wait for what others compute.
+  const refused = await Promise.race(Array.from({ length: 33 }, () => requestRoute(app, RANKS)))
+  expect([refused.status, refused.error, refused.headers.get('retry-after')]).toEqual([429, 'busy', '1'])
   expect((await requestRoute(app, '/api/feed/history/ledger')).status).toBe(200)
-  isOpen = true
-  resolve()
-  const statuses = (await Promise.all(responses)).map(({ status }) => status)
-  expect(statuses.filter((status) => status === 200)).toHaveLength(32)
-  expect(statuses.filter((status) => status === 429)).toHaveLength(8)
 })
