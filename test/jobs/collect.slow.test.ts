@@ -159,27 +159,6 @@ describe('a misbehaving source', () => {
 })
 
 describe('an interrupted run', () => {
-  test('a run aborted by a signal ends with its reason, and what was stored stays', async () => {
-    const reason = new Error('the run was ended')
-    const { ports, stored } = await openPorts()
-    const stopping = new AbortController()
-    let batches = 0
-    const stopped = collectSources(
-      {
-        ...ports,
-        onProgress: (_source, items) => {
-          batches += 1
-          if (items > 0) stopping.abort(reason)
-        },
-      },
-      sourcesOf(await replay()).filter(({ source }) => source === 'hn'),
-      stopping.signal,
-    )
-    await expect(stopped).rejects.toBe(reason)
-    expect(batches).toBeGreaterThan(0)
-    expect((await stored())['hn']?.length).toBe(40)
-  })
-
   test('a run with a failing store throws its error, after every source has stopped', async () => {
     const { ports } = await openPorts()
     const fault = new Error('the disk is gone')

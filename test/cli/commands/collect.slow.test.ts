@@ -162,7 +162,7 @@ describe('collect', () => {
 
 test('a collection ended by a signal exits with its code at once and keeps stored items', async () => {
   const world = await replay()
-  world.hold('hn', /item\/41000020/)
+  world.fault('hn', 'slow', /item\/41000020/)
   const folder = data()
   const { output, end } = startDash(['collect', '--json', '--data-dir', folder], { env: world.env })
   const isWaiting = (): boolean => world.requests.some(({ target }) => target === '/item/41000020.json')

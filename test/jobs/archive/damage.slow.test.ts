@@ -4,9 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { createClient } from '@libsql/client'
 import { expect, test } from 'vitest'
 import { addDays } from '../../../src/domain/time.ts'
-import { leafOf } from '../../../src/domain/year/chain.ts'
 import { objectPath } from '../../../src/domain/year/examine.ts'
-import { formatHead } from '../../../src/domain/year/ledger.ts'
 import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
 import { publishSigned } from '../../support/exports.ts'
 import { importSample } from '../../support/legacy-archive.ts'
@@ -55,30 +53,17 @@ const rollBackLedger = (copy: Copy): Promise<void> =>
   changeLedger(copy, `DELETE FROM entries WHERE seq = ${newest(copy).seq}`)
 
 const DAMAGES: Damage[] = [
-  ['an object gone', ['object_missing'], (copy) => rmSync(objectOf(copy))],
   ['a bit of an object flipped', ['digest_mismatch'], (copy) => overwrite(objectOf(copy), flipped)],
-  [
-    'an object cut',
-    ['size_mismatch', 'digest_mismatch'],
-    (copy) => overwrite(objectOf(copy), (bytes) => bytes.subarray(1)),
-  ],
-  [
-    'a folder in the place of an object',
-    ['object_unreadable'],
-    (copy) => (rmSync(objectOf(copy)), mkdirSync(objectOf(copy))),
-  ],
   [
     'an object that no entry names',
     ['orphan_object'],
     (copy) => renameSync(headPath(copy, newest(copy).seq), `${objectOf(copy)}.left`),
   ],
-  ['a head gone', ['head_mismatch'], (copy) => rmSync(headPath(copy, newest(copy).seq - 1))],
   [
     'a bit of a head flipped',
     ['head_mismatch'],
     (copy) => overwrite(headPath(copy, newest(copy).seq), flipped),
   ],
-  ['a head too many', ['head_mismatch'], (copy) => writeFileSync(headPath(copy, 'newest'), '')],
   [
     'a bit of a note flipped',
     ['note_invalid'],
@@ -86,32 +71,11 @@ const DAMAGES: Damage[] = [
   ],
   ['the policy gone', ['note_invalid'], (copy) => rmSync(logPath(copy, 'policy.1'))],
   ['the ledger rolled back', ['head_mismatch', 'log_forked'], rollBackLedger],
-  [
-    'an entry taken out between others',
-    ['chain_broken'],
-    (copy) => changeLedger(copy, `DELETE FROM entries WHERE seq = ${newest(copy).seq - 1}`),
-  ],
   ['the table of entries dropped', ['row_tampered'], (copy) => changeLedger(copy, 'DROP TABLE entries')],
   [
     'the ledger cut',
     ['row_tampered'],
     ({ folder }) => overwrite(join(folder, 'ledger.db'), (bytes) => bytes.subarray(0, bytes.length >> 1)),
-  ],
-  ['the ledger emptied', ['head_mismatch'], ({ folder }) => overwrite(join(folder, 'ledger.db'), () => '')],
-  [
-    'an entry back-dated, with its leaf and its head',
-    ['identity_mismatch', 'log_forked'],
-    (copy) => {
-      const { seq, recordedAt, publishedAt } = newest(copy)
-      const row = { ...newest(copy), recordedAt: recordedAt - 1, publishedAt: Number(publishedAt) - 1 }
-      const leaf = leafOf(row)
-      overwrite(headPath(copy, seq), () => formatHead({ seq, leaf, time: recordedAt }))
-      return changeLedger(
-        copy,
-        `UPDATE entries SET recorded_at = ${row.recordedAt}, published_at = ${row.publishedAt}, leaf = '${leaf}'
-          WHERE seq = ${seq}`,
-      )
-    },
   ],
 ]
 

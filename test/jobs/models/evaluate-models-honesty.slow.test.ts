@@ -46,19 +46,6 @@ test('a catalogue without a candidate keeps the stored recommendation', async ()
 })
 
 describe('the confidence of a ranking', () => {
-  test('a model without any response is reported with the reason, task by task', async () => {
-    const down = errorOf(503, 'Provider returned error', { provider_name: 'Example Cloud' })
-    const bench = await openBench({ fault: ({ model }) => (model === SOLVER ? down : null) })
-    await bench.run()
-    const details = { responseStatus: 503, providerName: 'Example Cloud' }
-    const task = { status: 'http_timeout_or_error', details }
-    expect(await bench.model(SOLVER)).toMatchObject({
-      toolUse: 'unknown',
-      liteEvalScore: 0,
-      evalSummary: { status: 'not_evaluated', updatedAt: null, tasks: [task, task, task] },
-    })
-  })
-
   test('a response that was cut without content disproves nothing', async () => {
     const cut = okResponse({
       choices: [{ index: 0, finish_reason: 'length', message: { role: 'assistant', content: null } }],

@@ -1,48 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { withoutModelIds } from '../../../src/domain/models/schema.ts'
-import { addDays, DAY_MS, startOfDay } from '../../../src/domain/time.ts'
-import { DAY, errorOf, MODELS, openBench, PROVIDER_DOWN, SOLVER, START } from '../../support/evaluation.ts'
+import { addDays, startOfDay } from '../../../src/domain/time.ts'
+import { DAY, errorOf, MODELS, openBench, PROVIDER_DOWN, START } from '../../support/evaluation.ts'
 import { scriptedModels } from '../../support/router-simulator.ts'
-
-/** The account's minute limit, which begins anew at a time. */
-const minuteLimit = (resetAt: number) =>
-  errorOf(429, 'Rate limit exceeded: free-models-per-min. ', {
-    limit_source: 'openrouter_free_tier_minute',
-    headers: { 'X-RateLimit-Limit': '20', 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': `${resetAt}` },
-  })
 
 const spent = errorOf(429, 'Rate limit exceeded: free-models-per-day')
 
 const BARE = { status: 429, body: '<html>slow down</html>' }
 
 describe("the account's minute limit", () => {
-  test.each([
-    { met: 1, outcome: 'complete', status: 'completed', requests: 3 },
-    { met: 2, outcome: 'partial', status: 'not_evaluated', requests: 3 },
-  ])(
-    'the minute limit met $met times by one model leaves the run $outcome, with no more than three requests for it',
-    async ({ met, outcome, status, requests }) => {
-      let refused = 0
-      const bench = await openBench({
-        fault: ({ model, kind, at }) => {
-          if (model !== SOLVER || kind !== 'tool' || refused === met) return null
-          refused += 1
-          return minuteLimit(at + 20_000)
-        },
-      })
-      const { report } = await bench.run()
-      expect(refused).toBe(met)
-      expect(report).toMatchObject({ outcome })
-      expect(bench.service.chats.filter(({ model }) => model === SOLVER)).toHaveLength(requests)
-      const run = await bench.stored()
-      const solver = run?.models.find(({ id }) => id === SOLVER)
-      expect(solver).toMatchObject({ instabilityPenalty: 0, evalSummary: { status } })
-      expect(
-        run?.notes.some((note) => note.includes('evaluated') && note.includes(withoutModelIds(SOLVER))),
-      ).toBe(met > 1)
-    },
-  )
-
   test('an ambiguous minute limit that never ends leaves the run partial, and names the models that were not prompted', async () => {
     const bench = await openBench({ fault: () => BARE })
     const { report } = await bench.run()
@@ -60,22 +26,6 @@ describe("the account's minute limit", () => {
     for (const model of run?.models ?? []) {
       expect(model).toMatchObject({ healthStatus: 'not_probed', instabilityPenalty: 0 })
     }
-  })
-
-  test('a forced run may use older scores of models that the minute limit blocked', async () => {
-    const bench = await openBench()
-    await bench.run()
-    bench.time.now += DAY_MS
-    const limited = await bench.withService({
-      fault: ({ model, at }) => (model === SOLVER ? minuteLimit(at + 3_600_000) : null),
-    })
-    const { report } = await limited.run({ mode: 'forceEval' })
-    expect(report).toMatchObject({ outcome: 'partial', primary: SOLVER })
-    const run = await limited.stored()
-    expect(run?.models.find(({ id }) => id === SOLVER)?.evalSummary).toMatchObject({
-      status: 'cached_recent',
-      cacheMultiplier: 0.9,
-    })
   })
 })
 
@@ -152,21 +102,4 @@ describe('an evaluation across midnight', () => {
       evaluated: 15,
     })
   })
-})
-
-test('an evaluation by a clock that was ahead, and requests of the chat by it, do not change later evaluations', async () => {
-  const bench = await openBench()
-  await bench.run()
-  bench.time.now += 365 * DAY_MS
-  await bench.run()
-  for (let sent = 0; sent < 25; sent += 1)
-    await bench.allowance.countChatRequest('a/b:free', bench.time.now, 1_000)
-  bench.time.now = START + DAY_MS
-  const next = await bench.withService({})
-  const { report } = await next.run()
-  expect(report).toMatchObject({ outcome: 'complete', requests: 12, evaluated: 6 })
-  const run = await next.stored()
-  expect(run).toMatchObject({ liteEvalMode: 'active', evalCoverage: { completedToday: 6 } })
-  for (const { evalSummary } of run?.models ?? [])
-    expect(evalSummary).toMatchObject({ updatedAt: expect.stringMatching('^2026-03-02') as string })
 })

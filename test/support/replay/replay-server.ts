@@ -16,15 +16,12 @@ export interface Replay {
   change(source: Replayed, where: RegExp, change: (content: unknown) => unknown): void
   /** Sets the clock of a source ahead, in milliseconds. */
   setClock(source: Replayed, aheadMs: number): void
-  /** Delays every response of a source until the returned function is called. */
-  hold(source: Replayed, where?: RegExp): () => void
   close(): Promise<void>
 }
 
 interface Rules {
   faults: { where: RegExp; fault: Fault }[]
   changes: { where: RegExp; change: (content: unknown) => unknown }[]
-  holds: { where: RegExp; until: Promise<void> }[]
   aheadMs: number
 }
 
@@ -34,7 +31,7 @@ export async function startReplay(): Promise<Replay> {
   const requests: Replay['requests'] = []
   const servers: Server[] = []
   const rules = Object.fromEntries(
-    sources.map((source): [Replayed, Rules] => [source, { faults: [], changes: [], holds: [], aheadMs: 0 }]),
+    sources.map((source): [Replayed, Rules] => [source, { faults: [], changes: [], aheadMs: 0 }]),
   ) as Record<Replayed, Rules>
   const urls: Partial<Record<Replayed, string>> = {}
   for (const source of sources) {
@@ -54,12 +51,6 @@ export async function startReplay(): Promise<Replay> {
     fault: (source, fault, where = /./) => void rules[source].faults.push({ where, fault }),
     change: (source, where, change) => void rules[source].changes.push({ where, change }),
     setClock: (source, aheadMs) => void (rules[source].aheadMs = aheadMs),
-    hold(source, where = /./) {
-      let release = (): void => undefined
-      const until = new Promise<void>((resolve) => (release = resolve))
-      rules[source].holds.push({ where, until })
-      return release
-    },
     async close() {
       for (const server of servers) {
         server.closeAllConnections()
@@ -71,7 +62,7 @@ export async function startReplay(): Promise<Replay> {
 
 async function respond(
   source: Replayed,
-  { faults, changes, holds, aheadMs }: Rules,
+  { faults, changes, aheadMs }: Rules,
   requests: Replay['requests'],
   request: IncomingMessage,
   response: ServerResponse,
@@ -81,14 +72,13 @@ async function respond(
   const { method = '', url: target = '', headers } = request
   const replayRequest = { source, method, target, headers, body: Buffer.concat(chunks).toString('utf8') }
   requests.push(replayRequest)
-  for (const { where, until } of holds) if (where.test(target)) await until
   response.setHeader('date', new Date(Date.now() + aheadMs).toUTCString())
   let content = responseTo(source, replayRequest)
   for (const { where, change } of changes) if (where.test(target)) content = change(content)
   const body = JSON.stringify(content)
   const fault = faults.find(({ where }) => where.test(target))
   if (fault) {
-    FAULTS[fault.fault](response, body)
+    FAULTS[fault.fault](response)
     return
   }
   if (typeof content === 'number') {
@@ -111,41 +101,12 @@ async function respond(
 export const FAULTS = {
   /** Accepts the request and never responds. */
   slow: () => undefined,
-  /** Sends an endless response, one space at a time. */
-  drip(response) {
-    response.writeHead(200, JSON_TYPE)
-    const drip = setInterval(() => response.write(' '), 5)
-    response.once('close', () => clearInterval(drip))
-  },
   /** Too many requests; retry after an hour. */
   limited: (response) => response.writeHead(429, { ...JSON_TYPE, 'retry-after': '3600' }).end('{}'),
   failing: (response) => response.writeHead(500, JSON_TYPE).end('{"error":"internal"}'),
   html: (response) =>
     response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>Hold on</title>'),
-  truncated: (response, body) => response.writeHead(200, JSON_TYPE).end(body.slice(0, body.length / 2)),
-  /** Ten million bytes of valid JSON. */
-  huge(response, body) {
-    response.writeHead(200, JSON_TYPE)
-    const padding = ' '.repeat(100_000)
-    let left = 100
-    const more = (): void => {
-      while (left > 0 && !response.destroyed) {
-        left -= 1
-        if (!response.write(padding)) {
-          response.once('drain', more)
-          return
-        }
-      }
-      if (!response.destroyed) response.end(body)
-    }
-    more()
-  },
-  reset: (response) => response.socket?.resetAndDestroy(),
-  /** Redirects every request elsewhere. */
-  redirecting: (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/elsewhere' }).end(),
-  /** Valid JSON of another shape. */
-  'other-shape': (response) => response.writeHead(200, JSON_TYPE).end('{"error":"something else"}'),
-} satisfies Record<string, (response: ServerResponse, body: string) => unknown>
+} satisfies Record<string, (response: ServerResponse) => unknown>
 
 const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' }
 
