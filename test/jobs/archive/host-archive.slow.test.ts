@@ -231,6 +231,13 @@ describe('a damaged host', () => {
     },
   )
 
+  test('a host that responds before its first publication is detected', async () => {
+    const firstAt = archive.contents.legacy[0]?.publishedAt ?? 0
+    const early = await honestAt(firstAt)
+    const found = await findingsOf(atTime(firstAt - 1, () => early))
+    expect(found).toEqual([`chain_broken ${selectionAt(firstAt - 1)}`])
+  })
+
   const allOf = (held: readonly string[]): string => held.map((sha256) => `"${sha256}"`).join(', ')
 
   test('a host that responds with 304 and the sent ETags only to the query about the end of its ledger is detected', async () => {

@@ -101,7 +101,6 @@ export function hackerNewsItem(id: number): Record<string, unknown> {
     by: `author${id % 7}`,
     descendants: id % 100,
     id,
-    kids: [id + 1_000_000],
     score: 10 + (id % 300),
     time: 1_795_219_200,
     title: `Story ${id}: “quoted” & plain`,
@@ -123,25 +122,21 @@ function searchContent(url: URL): unknown {
     num_comments: index,
     ...(index === 0 ? { url: `https://example.org/found/${objectID}` } : {}),
     ...(index === 1 ? { url: null, story_text: '', comment_text: null } : {}),
-    _tags: ['story', 'author_finder', `story_${objectID}`],
   }))
-  return { hits, nbHits: hits.length, page: 0, nbPages: 1, hitsPerPage: 1000 }
+  return { hits }
 }
 
 export function lobstersStory(short_id: string): Record<string, unknown> {
   const index = LOBSTERS_IDS.indexOf(short_id)
   return {
     short_id,
-    short_id_url: `https://lobste.rs/s/${short_id}`,
     created_at: '2026-11-20T22:15:00.000-05:00',
     title: `Lobsters story ${short_id}`,
     url: index === 0 ? '' : `https://example.org/lobsters/${short_id}`,
     score: 5 * index,
-    flags: 0,
     comment_count: index,
     description: '<p>A description</p>',
     description_plain: index === 0 ? 'A description\r\nof two lines' : '',
-    comments_url: `https://lobste.rs/s/${short_id}/lobsters_story`,
     submitter_user:
       index % 2 === 0 ? `user${index}` : { username: `user${index}`, karma: 3, is_admin: false },
     tags: ['programming', 'meta'],
@@ -160,7 +155,6 @@ export function lessWrongPost(_id: string): Record<string, unknown> {
   return {
     _id,
     title: `Post ${index}`,
-    slug: `post-${index}`,
     postedAt: '2026-11-20T16:41:42.727Z',
     baseScore: 10 * index - 5,
     commentCount: index,
@@ -186,13 +180,9 @@ export function repository(full_name: string): Record<string, unknown> {
     private: false,
     html_url: `https://github.com/${full_name}`,
     description: full_name === 'other/third' ? null : 'Does a thing.',
-    fork: false,
     created_at: '2026-11-18T10:00:00Z',
-    pushed_at: '2026-11-20T10:00:00Z',
     stargazers_count: 100 + GITHUB_IDS.indexOf(full_name),
-    language: 'Python',
     topics: ['agents', 'llm'],
-    license: null,
     score: 1,
   }
 }
@@ -204,12 +194,9 @@ export function model(id: string): Record<string, unknown> {
     likes: 50 + HUGGINGFACE_IDS.indexOf(id),
     trendingScore: 30,
     private: false,
-    downloads: 1234,
     tags: ['transformers', 'text-generation', 'region:us'],
     pipeline_tag: 'text-generation',
-    library_name: 'transformers',
     createdAt: '2026-11-15T09:12:25.000Z',
-    modelId: id,
   }
 }
 
@@ -221,9 +208,7 @@ export function replicateModel(id: string): Record<string, unknown> {
     name,
     description: `What ${id} makes`,
     visibility: 'public',
-    github_url: null,
     run_count: 1000 + REPLICATE_IDS.indexOf(id),
-    cover_image_url: null,
     latest_version: { id: 'abc', created_at: '2026-11-19T08:30:00.123456Z', openapi_schema: {} },
   }
 }
@@ -248,7 +233,6 @@ export function redditPost(id: string, subreddit: string): Record<string, unknow
       title: `A post & its title ${id}`,
       subreddit,
       score: 77,
-      ups: 77,
       num_comments: 5,
       created_utc: 1_795_000_661.0,
       permalink: `/r/${subreddit}/comments/${id}/a_post/`,
@@ -256,7 +240,6 @@ export function redditPost(id: string, subreddit: string): Record<string, unknow
       link_flair_text: 'Discussion',
       over_18: false,
       stickied: false,
-      is_self: false,
       author: 'somebody',
     },
   }
