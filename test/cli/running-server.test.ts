@@ -198,15 +198,19 @@ describe('the readiness of an archive', () => {
     expect(await stateOf((await served({ DASH_DATA_DIR: folder })).url)).toEqual([200, 'ok', 404])
   })
 
-  test('an archive is not ready, as the history is not, while its heads are missing', async () => {
+  test.each([
+    ['its heads are missing', 'heads', 'empty'],
+    ['its newest publication is missing', 'sha256', 'empty'],
+    ['its folder is missing', '', 'absent'],
+  ])('an archive is not ready, as the history is not, while %s', async (_what, part, form) => {
     const { folder } = await publishedWorkspace([AS_OF, addDays(AS_OF, 1)])
     const { url } = await served({ DASH_DATA_DIR: folder })
     expect(await stateOf(url)).toEqual(SOUND)
-    const path = join(folder, 'objects', 'heads')
+    const path = join(folder, 'objects', part)
     renameSync(path, `${folder}/aside`)
-    mkdirSync(path)
+    if (form === 'empty') mkdirSync(path)
     expect(await stateOf(url)).toEqual([503, 'unavailable', 503])
-    rmSync(path, { recursive: true })
+    if (form !== 'absent') rmSync(path, { recursive: true })
     renameSync(`${folder}/aside`, path)
     expect(await stateOf(url)).toEqual(SOUND)
   })

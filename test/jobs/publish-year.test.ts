@@ -153,6 +153,7 @@ describe('a window that cannot be published', () => {
     expect(reason).toContain(
       '; events left out: 3 without a publication time, 2 without points, 4 published outside the 365 days, 3 in hype sources that are unknown or have fewer than 5 events; ',
     )
+    expect(await refusalOf(await openWorkspace())).not.toContain('events left out')
     const { report } = await publish(publishPortsOf(workspace), { allowEmpty: true })
     expect(report).toMatchObject({ outcome: 'published', attempt: 1, distinctItems: 5 })
     expect(report.coverage?.materializedDays).toBe(2)

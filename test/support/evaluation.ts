@@ -45,6 +45,12 @@ export const okResponse = (body: object): { status: number; body: object } => ({
 /** A failure of a model's provider. */
 export const PROVIDER_DOWN = errorOf(502, 'Provider returned error', { provider_name: 'X' })
 
+/** A rate limit of a model's provider. */
+export const SHARED_POOL = errorOf(429, 'Provider returned error', {
+  provider_name: 'X',
+  limit_source: 'upstream_provider_shared_pool',
+})
+
 /** Wall clock and monotonic clock of a test, which advance only during sleeps. */
 interface TestTime {
   now: number

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { withoutModelIds } from '../../../src/domain/models/schema.ts'
-import { okResponse, MODELS, openBench, SOLVER } from '../../support/evaluation.ts'
+import { DAY_MS } from '../../../src/domain/time.ts'
+import { okResponse, MODELS, openBench, SHARED_POOL, SOLVER } from '../../support/evaluation.ts'
 
 const OTHER = MODELS[1]?.id ?? ''
 
@@ -17,6 +18,19 @@ describe('a response', () => {
     expect(report).toMatchObject({ outcome: 'complete', evaluated: 6 })
     const model = await bench.model(OTHER)
     expect(model).toMatchObject({ toolUse: 'proven', instabilityPenalty: 25 })
+  })
+
+  test('a response that disproves tool use counts before an older one that proved it', async () => {
+    const bench = await openBench()
+    await bench.run()
+    bench.time.now += DAY_MS
+    const talking = await bench.withService({
+      fault: ({ model, kind }) =>
+        model === SOLVER ? (kind === 'tool' ? said('I cannot use tools.') : SHARED_POOL) : null,
+    })
+    await talking.run()
+    const model = await talking.model(SOLVER)
+    expect(model).toMatchObject({ toolUse: 'disproven', evalSummary: { status: 'cached_recent' } })
   })
 
   test('a prompt has no larger token limit than the model, and its full limit where the model has more', async () => {
@@ -59,5 +73,21 @@ describe('a later run of the day', () => {
     const notes = (await bench.stored())?.notes.join('\n')
     for (const id of spent) expect(notes).toContain(withoutModelIds(id))
     expect(bench.service.breaches).toEqual([])
+  })
+
+  test("a run sends nothing once the day's requests are used, while the service does not report the rest", async () => {
+    const untold = { factFault: (path: string) => (path === '/key' ? SHARED_POOL : null) }
+    const bench = await openBench({ ...untold, perDay: 50, usedByOthers: 50 })
+    const first = await bench.run()
+    expect(first.report).toMatchObject({ outcome: 'partial', rateLimit: { kind: 'account' } })
+    const sent = bench.service.chats.length
+    expect(sent).toBeGreaterThan(0)
+    bench.time.now += 3_600_000
+    expect((await bench.run()).report).toMatchObject({ outcome: 'partial', requests: 0 })
+    expect(bench.service.chats).toHaveLength(sent)
+
+    bench.time.now += DAY_MS
+    const next = await bench.withService({ ...untold })
+    expect((await next.run()).report).toMatchObject({ outcome: 'complete', evaluated: 6 })
   })
 })

@@ -1,8 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { withoutModelIds } from '../../../src/domain/models/schema.ts'
-import { addDays, startOfDay } from '../../../src/domain/time.ts'
-import { DAY, errorOf, MODELS, openBench, PROVIDER_DOWN, START } from '../../support/evaluation.ts'
+import { addDays, DAY_MS, startOfDay } from '../../../src/domain/time.ts'
+import { DAY, errorOf, MODELS, openBench, PROVIDER_DOWN, SOLVER, START } from '../../support/evaluation.ts'
 import { scriptedModels } from '../../support/router-simulator.ts'
+
+/** The account's minute limit, which begins anew at a time. */
+const minuteLimit = (resetAt: number) =>
+  errorOf(429, 'Rate limit exceeded: free-models-per-min. ', {
+    limit_source: 'openrouter_free_tier_minute',
+    headers: { 'X-RateLimit-Limit': '20', 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': `${resetAt}` },
+  })
 
 const spent = errorOf(429, 'Rate limit exceeded: free-models-per-day')
 
@@ -27,9 +34,37 @@ describe("the account's minute limit", () => {
       expect(model).toMatchObject({ healthStatus: 'not_probed', instabilityPenalty: 0 })
     }
   })
+
+  test('a forced run may use older scores of models that the minute limit blocked', async () => {
+    const bench = await openBench()
+    await bench.run()
+    bench.time.now += DAY_MS
+    const limited = await bench.withService({
+      fault: ({ model, at }) => (model === SOLVER ? minuteLimit(at + 3_600_000) : null),
+    })
+    const { report } = await limited.run({ mode: 'forceEval' })
+    expect(report).toMatchObject({ outcome: 'partial', primary: SOLVER })
+    const run = await limited.stored()
+    expect(run?.models.find(({ id }) => id === SOLVER)?.evalSummary).toMatchObject({
+      status: 'cached_recent',
+      cacheMultiplier: 0.9,
+    })
+  })
 })
 
 describe("the account's daily limit", () => {
+  test('a forced run does not count a model as evaluated for a response of an earlier run of the day', async () => {
+    const bench = await openBench({ models: MODELS.slice(0, 1) })
+    await bench.run()
+    bench.time.now += 120_000
+    const limited = await bench.withService({
+      fault: ({ kind }) => (kind === 'text' ? spent : null),
+      models: MODELS.slice(0, 1),
+    })
+    const { report } = await limited.run({ mode: 'forceEval' })
+    expect(report).toMatchObject({ outcome: 'partial', probed: 1, evaluated: 0 })
+  })
+
   test('a model is not evaluated while the daily limit blocks one of its prompts, and its response is kept', async () => {
     const bench = await openBench({
       fault: ({ kind }) => (kind === 'text' ? spent : null),
@@ -47,7 +82,7 @@ describe("the account's daily limit", () => {
     expect(run?.rankingConfidence).not.toBe('high')
   })
 
-  test("the daily limit counts the chat's requests with the same key", async () => {
+  test("the daily limit counts the chat's requests with the same key, before and during a run", async () => {
     const bench = await openBench()
     const { allowance } = bench
     for (let sent = 0; sent < 34; sent += 1) await allowance.countChatRequest('a/b:free', START - 100_000, 50)
@@ -56,6 +91,23 @@ describe("the account's daily limit", () => {
     })
     const { report } = await told.run()
     expect(report).toMatchObject({ outcome: 'partial', requests: 6, evaluated: 3 })
+
+    const racing = await openBench({
+      fault: ({ number, model }) => {
+        if (number === 1 && model === SOLVER) void fill()
+        return null
+      },
+    })
+    let filled = 0
+    const fill = async (): Promise<void> => {
+      while (await racing.allowance.countChatRequest('a/b:free', START, 50)) filled += 1
+    }
+    const raced = await racing.run()
+    expect(raced.report).toMatchObject({
+      outcome: 'partial',
+      reason: 'the daily requests of the account are used up',
+    })
+    expect(filled + raced.report.requests).toBe(40)
   })
 })
 
@@ -102,4 +154,21 @@ describe('an evaluation across midnight', () => {
       evaluated: 15,
     })
   })
+})
+
+test('an evaluation by a clock that was ahead, and requests of the chat by it, do not change later evaluations', async () => {
+  const bench = await openBench()
+  await bench.run()
+  bench.time.now += 365 * DAY_MS
+  await bench.run()
+  for (let sent = 0; sent < 25; sent += 1)
+    await bench.allowance.countChatRequest('a/b:free', bench.time.now, 1_000)
+  bench.time.now = START + DAY_MS
+  const next = await bench.withService({})
+  const { report } = await next.run()
+  expect(report).toMatchObject({ outcome: 'complete', requests: 12, evaluated: 6 })
+  const run = await next.stored()
+  expect(run).toMatchObject({ liteEvalMode: 'active', evalCoverage: { completedToday: 6 } })
+  for (const { evalSummary } of run?.models ?? [])
+    expect(evalSummary).toMatchObject({ updatedAt: expect.stringMatching('^2026-03-02') as string })
 })

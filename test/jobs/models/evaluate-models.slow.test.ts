@@ -3,7 +3,16 @@ import type { EndedRun } from '../../../src/domain/models/evaluation.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
 import type { RouterSimulator } from '../../support/router-simulator.ts'
 import { scriptedModels } from '../../support/router-simulator.ts'
-import { DAY, errorOf, MODELS, openBench, PROVIDER_DOWN, SOLVER, START } from '../../support/evaluation.ts'
+import {
+  DAY,
+  errorOf,
+  MODELS,
+  openBench,
+  PROVIDER_DOWN,
+  SOLVER,
+  START,
+  SHARED_POOL,
+} from '../../support/evaluation.ts'
 
 function kept({ breaches, chats }: RouterSimulator): number {
   expect(breaches).toEqual([])
@@ -93,11 +102,21 @@ describe('a full evaluation', () => {
     kept(bench.service)
     expect(await bench.ports.evaluations.lowestRateBetween(START, START)).toBe(6)
     expect(bench.service.chats.length).toBeLessThanOrEqual(24 + 4)
+    bench.time.now += 3_600_000
+    const again = await bench.withService({
+      models: scriptedModels(13, ['gum', 'holly', 'ivy']),
+      perMinute: 8,
+    })
+    expect((await again.run()).report.rateLimit).toBeNull()
+    expect(again.service.chats.length).toBeGreaterThan(0)
   })
 
   test.each([
+    ['its own rate limit', SHARED_POOL, 'http_429'],
     ['a provider that is down', PROVIDER_DOWN, 'http_502'],
+    ['an answer that breaks off', 'cut', 'failed'],
     ['no response in time', 'hang', 'timeout'],
+    ['its end', errorOf(404, 'No endpoints found for it.'), 'http_404'],
   ] as const)('a failure affects no other model: %s', async (_name, fault, health) => {
     const fails = ({ model }: { model: string }) => (model === MODELS[1]?.id ? fault : null)
     const timeout = fault === 'hang' ? { chatTimeoutMs: 2_000 } : {}

@@ -102,7 +102,19 @@ describe('the exit code', () => {
       69,
       /the model took too long \(timeout, idle\)/,
     ],
+    [
+      'an answer that broke off',
+      { chat: stream([META, delta('Hel')], 'reset') },
+      69,
+      /connection broke during the answer/,
+    ],
     ['the address limit', { chat: limited('ip') }, 69, /\(ip\); try again at .*\d\d:\d\d:\d\d/],
+    [
+      'a limit of what stands before the server',
+      { chat: html(429, { 'retry-after': '60' }) },
+      69,
+      /a limit was reached \(rate_limited\); try again at .*\d\d:\d\d:\d\d/,
+    ],
     ['a chat that is off', { config: json({ ...CONFIG, enabled: false }) }, 69, /the chat of http\S+ is off/],
     ['another server', { config: html() }, 69, /is not the chat of a dash server \(text\/html\)/],
     [
