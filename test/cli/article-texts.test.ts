@@ -2,8 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { Container } from '../../src/cli/container.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
 import type { ArticleReading } from '../../src/domain/feed/article.ts'
-import { builtModule, runScript } from '../support/compiled-sources.ts'
-import { htmlSite, pageHtml, site } from '../support/pages.ts'
+import { site } from '../support/pages.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const TEXT = 'A plain text of some length. '.repeat(20)
@@ -20,7 +19,6 @@ test('links are followed to private addresses only if the configuration names th
   const { url } = await site((_question, response) => {
     response.writeHead(200, { 'content-type': 'text/plain' }).end(TEXT)
   })
-  expect(await read({}, url)).toMatchObject({ kind: 'skipped', why: 'private' })
   const elsewhere = { DASH_ARTICLE_ALLOW_PRIVATE: '10.0.0.0/8,fd00::/8' }
   expect(await read(elsewhere, url)).toMatchObject({ kind: 'skipped', why: 'private' })
   const allowed = { DASH_ARTICLE_ALLOW_PRIVATE: '10.0.0.0/8, 127.0.0.1' }
@@ -40,25 +38,4 @@ test('points and number of texts come from the environment or are defaults', () 
     expect(() => articles({ DASH_ARTICLE_MIN_POINTS: bad }), bad).toThrow('DASH_ARTICLE_MIN_POINTS')
   for (const bad of ['localhost', '10.0.0.0/33', '10.0.0.1/8', '10.0.0.0/8,', '*'])
     expect(() => articles({ DASH_ARTICLE_ALLOW_PRIVATE: bad }), bad).toThrow('DASH_ARTICLE_ALLOW_PRIVATE')
-})
-
-test('the build reads a page in a separate thread, and its process ends when all is closed', async () => {
-  const { url } = await htmlSite(pageHtml('A page'))
-  const script = runScript(
-    `const { readConfig } = await import(${JSON.stringify(builtModule('cli/settings/read-config.js'))})
-    const { Container } = await import(${JSON.stringify(builtModule('cli/container.js'))})
-    const config = readConfig({}, { DASH_ARTICLE_ALLOW_PRIVATE: '127.0.0.1' }, ${JSON.stringify(await temporaryFolder())})
-    const container = new Container({ config, version: '0.0.0' })
-    const texts = await container.articleTexts()
-    const item = { source: 'hn', sourceId: '1', url: process.argv[1] }
-    console.log(JSON.stringify(await texts.read(item, new AbortController().signal)))
-    await container.close()`,
-    [url],
-  )
-  expect(JSON.parse((await script.line()) ?? 'null')).toMatchObject({
-    kind: 'text',
-    provenance: `page:readability ${url}/`,
-    text: expect.stringContaining('A page, with') as string,
-  })
-  expect(await script.ended).toMatchObject({ code: 0, errors: '' })
 })
