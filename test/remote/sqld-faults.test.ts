@@ -62,11 +62,9 @@ describe('a server that stops', () => {
     await expect(connectLedger(sqld.url).ledger.read()).rejects.toThrow(
       `the database server ${sqld.url} cannot be reached (ECONNREFUSED); start it or correct DASH_DATABASE_URL`,
     )
-    const startedAt = performance.now()
     await expect(ledger.append(ROW, { ...appendOf(token), withinMs: 60_000 })).rejects.toMatchObject(
       UNAVAILABLE,
     )
-    expect(performance.now() - startedAt).toBeLessThan(10_000)
     await sqld.start()
     expect((await ledger.read()).rows).toEqual([ROW])
     expect(await ledger.countAttempt('2026-03-02', 1, ROW.recordedAt, token)).toBe(true)

@@ -9,7 +9,6 @@ import type { FeedQuery } from '../../../src/adapters/feed/search-queries.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { quiet, searchQuery, signal } from '../../support/signals.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { SEARCH_WORKER } from '../../support/workspace.ts'
 import { holdLock } from '../sqlite/lock-holder.ts'
 import { UNAVAILABLE } from '../../support/refusals.ts'
 import { openFeed } from './open-feed.ts'
@@ -86,50 +85,7 @@ describe('the search process', () => {
   })
 })
 
-/**
- * Sends many queries at once, in rounds with different time limits, and then one by one with growing delays, so
- * that they time out in every state of the reading process.
- */
-const BURSTS = `
-  import { setTimeout } from 'node:timers/promises'
-  import { searchProcess, searchQueue } from '${builtModule('adapters/feed/feed-search.js')}'
-  const [, script, url] = process.argv
-  const data = { url, nativeBusyMs: 20, retryMs: 3000 }
-  const anything = { sources: [], minPoints: null, minComments: null, from: null, to: null }
-  const query = { kind: 'search', query: { query: 'rust', ...anything, sort: 'relevance', limit: 5, cursor: null } }
-  for (const timeoutMs of [1, 20, 50, 80, 120, 160, 240, 500]) {
-    const searching = searchProcess(new URL(script), data, timeoutMs)
-    const queue = searchQueue(1)
-    // A query that still waits then is dropped, and one that runs ends the process.
-    const results = []
-    for (let number = 0; number < 56; number += 1) {
-      const caller = { group: 'others', signal: AbortSignal.timeout(timeoutMs) }
-      results.push(queue.run(caller, () => searching.run(query)).catch(() => undefined))
-      if (timeoutMs === 500) await setTimeout(number * 4)
-    }
-    await Promise.all(results)
-    await searching.close()
-  }
-  console.log('survived')
-  for await (const _released of process.stdin) break
-  const searching = searchProcess(new URL(script), data, 30_000)
-  console.log((await searching.run(query)).items.length)
-  await searching.close()`
-
 describe('the search in a file', () => {
-  test('the search never ends its process, for any number of timeouts over a locked database', async () => {
-    const { feed, path } = await openFeed()
-    await feed.importSignals([signal({ title: 'rust' })])
-    const url = pathToFileURL(path).href
-    const release = await holdLock(url, 'committing')
-    const child = runScript(BURSTS, [SEARCH_WORKER.href, url])
-    expect(await child.line()).toBe('survived')
-    await release()
-    child.writeLine('released')
-    expect(await child.line()).toBe('1')
-    child.kill()
-  })
-
   test('the search reads the current file, also after it was replaced, and none after it was removed', async () => {
     const one = await openFeed()
     const other = await openFeed()

@@ -11,10 +11,8 @@ describe('a ledger file locked by another process', () => {
     const token = await fill(opened, { legacy: [], rows: [LAST] })
     const release = await holdLock(opened.url, 'reading')
     const row = next()
-    const startedAt = performance.now()
     const clock = (): number => row.recordedAt
     expect(await opened.ledger.append(row, { token, clock, withinMs: 200 })).toBe('too-late')
-    expect(performance.now() - startedAt).toBeLessThan(2_000)
     await release()
     expect((await opened.ledger.read()).rows).toEqual([LAST])
     expect(await appendNow(opened.ledger, row, token)).toBeNull()

@@ -135,11 +135,8 @@ describe('an aborted request to a source', () => {
     const pending = fetchJson({ url }, sourceClient(), controller.signal)
     const outcome = expect(pending).rejects.toBe(reason)
     await vi.waitUntil(() => requests.length === 1, { interval: 1, timeout: 5_000 })
-    const abortedAt = performance.now()
     controller.abort(reason)
     await outcome
-    // Far from the ten seconds after which it would have ended by itself.
-    expect(performance.now() - abortedAt).toBeLessThan(3_000)
   })
 
   test('a request that was aborted before is never sent', async () => {
