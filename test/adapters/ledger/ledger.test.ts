@@ -2,7 +2,6 @@ import { writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { sampleLedger } from '../../domain/year/ledger-rows.ts'
 import { fileSystemClockMovedOn, laterClock } from '../../support/temporary-folder.ts'
-import { holdLock } from '../sqlite/lock-holder.ts'
 import { LAST, LEDGER_CONTRACTS, next } from './ledger-contract.ts'
 import { anyLease, appendNow, fill, openLedger } from './open-ledger.ts'
 
@@ -42,15 +41,6 @@ describe('a change token of the ledger', () => {
       expect(await ledger.changeToken(), what).not.toBe(before)
     }
     expect((await ledger.read()).rows).toHaveLength(2)
-  })
-
-  test('the change token is null while a writer has its journal open, and available again afterwards', async () => {
-    const opened = await openLedger(laterClock)
-    await fill(opened, { legacy: [], rows: [LAST] })
-    const release = await holdLock(opened.url, 'writing', ['PRAGMA user_version = 7'])
-    expect(await opened.ledger.changeToken()).toBeNull()
-    await release()
-    expect(await opened.ledger.changeToken()).not.toBeNull()
   })
 
   test.each(['-journal', '-wal'])('the change token is null while a file %s is left', async (suffix) => {

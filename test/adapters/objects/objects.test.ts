@@ -1,15 +1,10 @@
-import { lstatSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { readdirSync, rmSync, statSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Driver } from 'unstorage'
 import { describe, expect, test, onTestFinished } from 'vitest'
 import { yearReader } from '../../../src/adapters/ledger/ledger.ts'
-import {
-  unstorageObjects,
-  openObjects,
-  fileObjects,
-  openStaticTree,
-} from '../../../src/adapters/objects/objects.ts'
+import { unstorageObjects, openObjects, openStaticTree } from '../../../src/adapters/objects/objects.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { chainOf, headAt, publication } from '../../domain/year/ledger-rows.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
@@ -134,25 +129,6 @@ describe('a read of both ledgers and the head', () => {
     await expect(reader.read()).rejects.toMatchObject(DAMAGED)
     expect(readings()).toBe(expected)
   })
-})
-
-const BYTES = new TextEncoder().encode('a run')
-
-test('recommendations in a folder do not appear in the archive beside them, and leave no temporary file', async () => {
-  const root = await temporaryFolder()
-  const store = fileObjects(root).recommendations
-  await store.put('2026-08-22.v1', BYTES)
-  await store.put('2026-08-22.v2', BYTES)
-  const objects = fileObjects(root)
-  expect([await objects.keys('sha256'), await objects.keys('heads')]).toEqual([[], []])
-  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>
-    lstatSync(join(root, name)).isFile(),
-  )
-  expect(files.sort()).toEqual([
-    'free-llm/current',
-    'free-llm/runs/2026-08-22.v1',
-    'free-llm/runs/2026-08-22.v2',
-  ])
 })
 
 async function folderTree() {

@@ -4,7 +4,6 @@ import { pathToFileURL } from 'node:url'
 import { createClient } from '@libsql/client'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { applyMigrations, migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import type { ChatLimits, TurnClaim } from '../../../src/domain/agent/bounds.ts'
 import { budgetState } from '../../../src/domain/agent/budget.ts'
 import { addDays, dayOf, startOfDay } from '../../../src/domain/time.ts'
@@ -95,20 +94,6 @@ test("an evaluation's writes beside the chat are durable at once, and visible to
     client.execute('SELECT model FROM evaluation_endpoints'),
   )
   expect(rows).toHaveLength(1)
-})
-
-test('a database of an earlier release is taken over with its contents', async () => {
-  const path = join(await temporaryFolder(), 'state.db')
-  const url = pathToFileURL(path).href
-  const former = createClient({ url })
-  onTestFinished(() => former.close())
-  await applyMigrations(former, 'state', migrationsOf('state'), 'the former state')
-  await former.execute({ sql: 'INSERT INTO chat_days VALUES (?, 5, 0)', args: [DAY] })
-  expect((await former.execute('PRAGMA journal_mode')).rows[0]?.[0]).toBe('delete')
-  const { ledger } = connectChat(url)
-  await admitted(ledger)
-  expect(await ledger.spending(DAY)).toEqual({ settled: 5, reserved: 1_000 })
-  expect(statSync(`${path}-wal`).size).toBeGreaterThan(0)
 })
 
 const LEASE_MS = 40_000
