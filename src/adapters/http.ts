@@ -106,7 +106,7 @@ export function flattenHeaders(headers: IncomingHttpHeaders): Record<string, str
 
 /** Returns the media type of a `content-type` header, in lower case and without parameters; empty if it is missing. */
 export function mediaTypeOf(contentType: string | string[] | null | undefined): string {
-  return typeof contentType === 'string' ? (contentType.split(/[;,]/)[0] ?? '').trim().toLowerCase() : ''
+  return typeof contentType === 'string' ? (contentType.trim().split(/[;,\s]/)[0] ?? '').toLowerCase() : ''
 }
 
 /** Returns the error code of the system or of undici; null if there is none. */

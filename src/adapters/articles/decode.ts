@@ -12,7 +12,7 @@ export function decode(bytes: Uint8Array, encoding: string): string {
 
 /** The encoding in a `content-type` header; null if it names none that exists. */
 export function headerEncoding(contentType: string): string | null {
-  return encodingOf(/;\s*charset\s*=\s*["']?([^\s;"']+)/i.exec(contentType))
+  return encodingOf(/[;\s]charset\s*=\s*["']?([^\s;"']+)/i.exec(contentType))
 }
 
 /** The encoding in an XML declaration. */

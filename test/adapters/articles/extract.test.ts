@@ -29,6 +29,7 @@ describe('the encoding of a page', () => {
 
   test.each<[string, Buffer, string?]>([
     ['the header', inBytes(GROESSE, ''), 'text/html; charset=iso-8859-1'],
+    ['the header, without a semicolon', inBytes(GROESSE, '<meta charset=koi8-r>'), 'text/html charset=iso-8859-1'],
     ['an XML declaration in UTF-16', utf16(`${declaration('utf-16')}${PAGE}`)],
     ['a meta element that says UTF-16, but is readable', inBytes(GROESSE_UTF8, '<meta charset=utf-16>')],
     ['a meta element, not a description', inBytes(GROESSE_UTF8, `<meta name=description content="charset=latin1">${UTF8}`)],
