@@ -122,8 +122,9 @@ export function forbidsKeeping(directives: string, token: string): boolean {
     // A token also applies to the directives after it.
     if (name !== undefined && !isSetting) applies = name === token
     if (!applies) continue
-    if (isSetting ? name === 'max-snippet' && directive === '0' : FORBIDDING_DIRECTIVES.has(directive))
-      return true
+    // Some pages separate them by spaces alone.
+    const isForbidding = directive.split(/[\s;]+/).some((each) => FORBIDDING_DIRECTIVES.has(each))
+    if (isSetting ? name === 'max-snippet' && directive === '0' : isForbidding) return true
   }
   return false
 }

@@ -75,6 +75,7 @@ test.each([
   ['max-image-preview:large, noindex', true],
   ['otherbot: noindex, nofollow', false],
   ['otherbot: noindex, dash: noarchive', true],
+  ['noindex nofollow', true],
   ['', false],
 ])('the robots directives %j forbid storing a page: %s', (words, forbidden) => {
   expect(forbidsKeeping(words, 'dash')).toBe(forbidden)
