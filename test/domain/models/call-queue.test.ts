@@ -40,7 +40,9 @@ describe('the next start', () => {
   })
 
   test('the queue skips a call whose retry waits, and waits for it when it is the last', () => {
-    const { queue, time, started } = timed(['a/x', 'b/x'])
+    const calls = ['a/x', 'b/x'].map((model) => ({ model, kind: 'tool' as const }))
+    // One more request than calls.
+    const { queue, time, started } = timed(['a/x', 'b/x'], { plan: { calls, budget: 3 } })
     expect(queue.retry(started(), 900)).toBe(true)
     expect(started().model).toBe('b/x')
     expect(queue.next(NONE, [])).toMatchObject({ call: { model: 'a/x' }, at: time.now + 5_000 })
