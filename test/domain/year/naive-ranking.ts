@@ -16,7 +16,8 @@ interface Place {
   percentile: number
 }
 
-type Precedes = (a: Place, b: Place) => boolean
+/** The parts by which places are ordered, each ascending: numbers, and texts by code units. */
+type Key = readonly (number | string)[]
 
 const NEWS = ['hn', 'lobsters', 'lesswrong'] as const
 const COHORTS = new Set(['github', 'huggingface', 'reddit', 'replicate'])
@@ -93,7 +94,7 @@ function naiveHype(eligible: readonly YearEvent[]): {
       places.push({ event, percentile: (lower + equal / 2) / cohort.length })
     }
   }
-  excluded.sort((a, b) => (unitsBefore(a.provider, b.provider) ? -1 : 1))
+  excluded.sort((a, b) => (a.provider < b.provider ? -1 : 1))
   return { places: inOrder(places, hypeOrder).slice(0, 100), excluded }
 }
 
@@ -114,53 +115,39 @@ function naivePopular(eligible: readonly YearEvent[], titleOf: (event: YearEvent
 
 /** Each event of one source with `(L + E/2) / n` over the pair (points, comments). */
 function placesOf(members: readonly YearEvent[]): Place[] {
+  const pairOf = (event: YearEvent): Key => [event.points, commentsOf(event)]
   return members.map((event) => {
-    const lower = members.filter((other) => pairBelow(other, event)).length
-    const equal = members.filter((other) => !pairBelow(other, event) && !pairBelow(event, other)).length
+    const lower = members.filter((other) => precedes(pairOf(other), pairOf(event))).length
+    const higher = members.filter((other) => precedes(pairOf(event), pairOf(other))).length
+    const equal = members.length - lower - higher
     return { event, percentile: (lower + equal / 2) / members.length }
   })
 }
 
-function inOrder(places: readonly Place[], precedes: Precedes): Place[] {
+function inOrder(places: readonly Place[], keyOf: (place: Place) => Key): Place[] {
   const ordered: Place[] = []
-  for (const place of places) ordered[places.filter((other) => precedes(other, place)).length] = place
+  for (const place of places)
+    ordered[places.filter((other) => precedes(keyOf(other), keyOf(place))).length] = place
   return ordered
 }
 
+function precedes(a: Key, b: Key): boolean {
+  const at = a.findIndex((part, index) => part !== b[index])
+  return at >= 0 && (a[at] ?? '') < (b[at] ?? '')
+}
+
 /** Rule 3. */
-function columnOrder(a: Place, b: Place): boolean {
-  if (pairBelow(b.event, a.event)) return true
-  if (pairBelow(a.event, b.event)) return false
-  return unitsBefore(a.event.sourceId, b.event.sourceId)
-}
+const columnOrder = ({ event }: Place): Key => [-event.points, -commentsOf(event), event.sourceId]
 
-function hypeOrder(a: Place, b: Place): boolean {
-  if (a.percentile !== b.percentile) return a.percentile > b.percentile
-  const [left, right] = [providerOf(a.event) ?? '', providerOf(b.event) ?? '']
-  return left === right ? unitsBefore(a.event.sourceId, b.event.sourceId) : unitsBefore(left, right)
-}
+const hypeOrder = ({ event, percentile }: Place): Key => [
+  -percentile,
+  providerOf(event) ?? '',
+  event.sourceId,
+]
 
-function popularOrder(a: Place, b: Place): boolean {
-  if (a.percentile !== b.percentile) return a.percentile > b.percentile
-  if (commentsOf(a.event) !== commentsOf(b.event)) return commentsOf(a.event) > commentsOf(b.event)
-  return unitsBefore(naiveKey(a.event), naiveKey(b.event))
-}
+const popularOrder = ({ event, percentile }: Place): Key => [-percentile, -commentsOf(event), naiveKey(event)]
 
-function pairBelow(a: YearEvent, b: YearEvent): boolean {
-  return a.points < b.points || (a.points === b.points && commentsOf(a) < commentsOf(b))
-}
-
-function commentsOf(event: YearEvent): number {
-  return event.comments === null ? 0 : event.comments
-}
-
-/** Code-unit order, one unit after the other. */
-function unitsBefore(a: string, b: string): boolean {
-  for (let index = 0; index < Math.min(a.length, b.length); index += 1) {
-    if (a.charCodeAt(index) !== b.charCodeAt(index)) return a.charCodeAt(index) < b.charCodeAt(index)
-  }
-  return a.length < b.length
-}
+const commentsOf = (event: YearEvent): number => event.comments ?? 0
 
 function providerOf(event: YearEvent): string | null {
   return event.source.startsWith('hype:') ? event.source.slice('hype:'.length) : null
