@@ -150,33 +150,20 @@ describe('checkpoints', () => {
   })
 
   const stranger = signerKey('dash.example/other', LOG_SEED)
+  const strangers = signNote(CHECKPOINT_TEXT, stranger)
+  const longer = SIGNED_CHECKPOINT.replace('\n3\n', '\n4\n')
 
   test.each([
-    [
-      'without a signature of a trusted key',
-      SIGNED_CHECKPOINT,
-      [stranger],
-      'it is not signed by a trusted key of the log',
-    ],
+    ['without a trusted key', SIGNED_CHECKPOINT, [stranger], 'it is not signed by a trusted key of the log'],
     [
       'of another log',
-      signNote(CHECKPOINT_TEXT, stranger),
+      strangers,
       [LOG, stranger],
       'it is a checkpoint of dash.example/year, signed by dash.example/other',
     ],
-    [
-      'with a changed size',
-      SIGNED_CHECKPOINT.replace('\n3\n', '\n4\n'),
-      [LOG],
-      'the signature of dash.example/year is invalid',
-    ],
+    ['of another size', longer, [LOG], 'the signature of dash.example/year is invalid'],
     ['that is not a signed note', CHECKPOINT_TEXT, [LOG], 'it is not a signed note'],
-    [
-      'whose text is not a checkpoint',
-      signNote('hello\n', signerKey('dash.example/year', LOG_SEED)),
-      [LOG],
-      'its text is not a checkpoint',
-    ],
+    ['whose text is not a checkpoint', signNote('hello\n', stranger), [LOG], 'its text is not a checkpoint'],
   ])('a checkpoint %s is refused', (_what, text, keys, problem) => {
     expect(openCheckpoint(text, keys)).toEqual({ problem })
   })

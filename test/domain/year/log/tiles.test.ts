@@ -46,58 +46,38 @@ describe('tiles of a tree', () => {
     expect(paths(0)).toEqual([])
     expect(paths(3)).toEqual(['tile/0/000.p/3', 'tile/entries/000.p/3'])
     expect(paths(256)).toEqual(['tile/0/000', 'tile/1/000.p/1', 'tile/entries/000'])
-    expect(paths(600)).toEqual([
-      'tile/0/000',
-      'tile/0/001',
-      'tile/0/002.p/88',
-      'tile/1/000.p/2',
-      'tile/entries/000',
-      'tile/entries/001',
-      'tile/entries/002.p/88',
-    ])
+    expect(paths(600).join(' ')).toBe(
+      'tile/0/000 tile/0/001 tile/0/002.p/88 tile/1/000.p/2 tile/entries/000 tile/entries/001 tile/entries/002.p/88',
+    )
   })
 
   test('a tree of 70,000 entries has the files of the example in the specification', () => {
     const files = paths(70_000)
     expect(files.filter((path) => /^tile\/0\/\d{3}$/.test(path))).toHaveLength(273)
-    expect(files.filter((path) => !/^tile\/(0|entries)\/\d{3}$/.test(path))).toEqual([
-      'tile/0/273.p/112',
-      'tile/1/000',
-      'tile/1/001.p/17',
-      'tile/2/000.p/1',
-      'tile/entries/273.p/112',
-    ])
+    expect(files.filter((path) => !/^tile\/(0|entries)\/\d{3}$/.test(path)).join(' ')).toBe(
+      'tile/0/273.p/112 tile/1/000 tile/1/001.p/17 tile/2/000.p/1 tile/entries/273.p/112',
+    )
   })
 
   test('a tile is within a tree that has all its hashes or entries', () => {
     const within = (level: Tile['level'], index: number, width: number) =>
       isTileWithin({ level, index, width }, 600)
-    expect([within('entries', 2, 88), within('entries', 2, 89)]).toEqual([true, false])
-    expect([within(0, 2, 88), within(0, 2, 89), within(1, 0, 2), within(1, 0, 3)]).toEqual([
-      true,
-      false,
-      true,
-      false,
-    ])
+    for (const level of ['entries', 0] as const)
+      expect([within(level, 2, 88), within(level, 2, 89)]).toEqual([true, false])
+    expect([within(1, 0, 2), within(1, 0, 3)]).toEqual([true, false])
   })
 
-  test('the tiles of every tree of up to 600 entries hold the leaf hashes and the roots of full tiles', () => {
+  test('the tiles of a tree hold the leaf hashes and the roots of full tiles', () => {
     const entries = Array.from({ length: 600 }, (_, index) => utf8(String(index)))
     const tree = merkleTree(entries.map(leafHash))
-    const levels = [
-      entries.map((entry) => naiveRoot([entry])),
-      [0, 1].map((tile) => rootOfTile(entries, tile)),
-    ]
-    for (let size = 1; size <= 600; size += 1)
-      for (const { level, index, width } of tilesOfSize(size)) {
-        if (level === 'entries') continue
-        const expected = levels[level]?.slice(index * 256, index * 256 + width) ?? []
-        expect(Buffer.concat(expected).equals(tileOf(tree, { level, index, width }))).toBe(true)
-      }
+    const tile = (level: number, index: number, width: number) => hex(tileOf(tree, { level, index, width }))
+    const leaves = entries.map((entry) => hex(naiveRoot([entry])))
+    expect(tile(0, 1, 256)).toBe(leaves.slice(256, 512).join(''))
+    expect(tile(0, 2, 88)).toBe(leaves.slice(512).join(''))
+    const roots = [entries.slice(0, 256), entries.slice(256, 512)].map((full) => hex(naiveRoot(full)))
+    expect(tile(1, 0, 2)).toBe(roots.join(''))
+    expect(() => tile(0, 2, 89)).toThrow(RangeError)
   })
-
-  const rootOfTile = (entries: readonly Uint8Array[], index: number): Buffer =>
-    naiveRoot(entries.slice(index * 256, (index + 1) * 256))
 })
 
 describe('tile bytes', () => {
@@ -108,26 +88,21 @@ describe('tile bytes', () => {
     expect(hex(entryBundle(entries))).toBe('000161000162000163')
   })
 
-  test('a tile outside of the tree throws a RangeError', () => {
-    const tree = merkleTree([leafHash(utf8('a'))])
-    expect(() => tileOf(tree, { level: 0, index: 0, width: 2 })).toThrow(RangeError)
-  })
-
   test('a tile with the wrong number of bytes is refused', () => {
-    expect(parseTile(new Uint8Array(33), 1)).toBeNull()
-    expect(parseTile(new Uint8Array(32), 2)).toBeNull()
+    expect([33, 31].map((bytes) => parseTile(new Uint8Array(bytes), 1))).toEqual([null, null])
     expect(parseTile(new Uint8Array(64), 2)).toHaveLength(2)
   })
 })
 
 describe('entry bundles', () => {
-  test('a bundle holds the entries of its place', () => {
-    const entries = Array.from({ length: 600 }, (_, index) => index)
-    expect(entriesOf(entries, { level: 'entries', index: 2, width: 80 })).toEqual(entries.slice(512, 592))
-  })
-
   test('a bundle is parsed to its entries, and refused with the wrong number of entries or bytes', () => {
-    const entries = ['', 'a', 'x'.repeat(300)].map(utf8)
+    const all = ['0', '', 'a', 'x'.repeat(300)].map(utf8)
+    const entries = entriesOf([...Array<Uint8Array>(255).fill(utf8('')), ...all], {
+      level: 'entries',
+      index: 1,
+      width: 3,
+    })
+    expect(entries).toEqual(all.slice(1))
     const bytes = Uint8Array.from(entryBundle(entries))
     expect(parseEntryBundle(bytes, 3)).toEqual(entries)
     expect(parseEntryBundle(bytes, 4)).toBeNull()
