@@ -140,7 +140,8 @@ function repaired(archive: AnyArchive, { repair }: Damage): AnyArchive {
   return { ...archive, rows: sealed, heads: headsOf(sealed) }
 }
 
-function rechained(rows: readonly LedgerRow[]): LedgerRow[] {
+/** The rows with leaves that chain again. */
+export function rechained(rows: readonly LedgerRow[]): LedgerRow[] {
   const chain: LedgerRow[] = []
   for (const row of rows) {
     const next = { ...row, previousLeaf: chain.at(-1)?.leaf ?? '0'.repeat(64) }

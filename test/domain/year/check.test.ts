@@ -5,9 +5,9 @@ import { GENESIS_LEAF, leafOf } from '../../../src/domain/year/chain.ts'
 import { auditLedger, proveLedger } from '../../../src/domain/year/check.ts'
 import type { AuditedHead } from '../../../src/domain/year/check.ts'
 import type { Head, LedgerContents, LedgerRow } from '../../../src/domain/year/ledger.ts'
-import { anyArchive } from './any-ledger.ts'
+import { anyArchive, rechained } from './any-ledger.ts'
 import type { AnyArchive } from './any-ledger.ts'
-import { chainOf, gap, headAt, publication, sampleLedger } from './ledger-rows.ts'
+import { chainOf, gap, headAt, legacyRow, legacySeal, publication, sampleLedger } from './ledger-rows.ts'
 import { brokenRules } from './naive-ledger.ts'
 
 const SAMPLE = sampleLedger()
@@ -49,6 +49,31 @@ test('the check agrees with the second implementation on every archive, sound or
     { numRuns: 2_000 },
   )
   expect(Math.min(counts.sound, counts.damaged)).toBeGreaterThan(400)
+})
+
+test('the check refuses an entry without a column of its kind, also when it is sealed with all behind it', () => {
+  for (const row of SAMPLE.rows)
+    for (const [column, value] of Object.entries(row)) {
+      if (value === null || ['seq', 'kind', 'recordedAt', 'previousLeaf', 'leaf'].includes(column)) continue
+      const rows = rechained(SAMPLE.rows.with(row.seq - 1, { ...row, [column]: null }))
+      const heads = rows.map(({ seq, leaf }) => ({ seq, leaf }))
+      expect(isSound({ ...SAMPLE, rows, heads }), `${column} of ${row.seq}`).toBe(false)
+    }
+})
+
+// Times of the imported publications, and of those made here; the legacy one is of 5.
+test.each([
+  [[5, 5], [6, 7], true],
+  [[6, 5], [], false],
+  [[], [5], false],
+  [[7], [7], false],
+  [[], [6, 6], false],
+])('a ledger with publications of %j and %j is sound: %s', (imported, own, sound) => {
+  const at = (publishedAt: number) => publication('2026-01-03', { publishedAt })
+  const legacy = [legacyRow(1, '2025-12-30', { publishedAt: 5 })]
+  const rows = chainOf([...imported.map(at), legacySeal(legacy), ...own.map(at)])
+  const heads = rows.map(({ seq, leaf }) => ({ seq, leaf }))
+  expect(isSound({ rows, legacy, founding: null, heads })).toBe(sound)
 })
 
 test('a ledger whose founding was started and not committed is empty, and reports it', () => {
