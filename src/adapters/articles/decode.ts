@@ -39,9 +39,12 @@ export function metaEncoding({ charset, httpEquiv, content }: MetaAttributes): s
 
 /** The numbers of characters outside ASCII, and of invalid parts, of bytes read as UTF-8. */
 function countUtf8(bytes: Uint8Array): { others: number; invalid: number } {
-  const text = decode(bytes, 'utf-8')
-  const invalid = text.match(/\uFFFD/g)?.length ?? 0
-  return { others: text.match(/[^\p{ASCII}\uFFFD]/gu)?.length ?? 0, invalid }
+  const counts = { others: 0, invalid: 0 }
+  for (const character of decode(bytes, 'utf-8')) {
+    if (character === '\uFFFD') counts.invalid += 1
+    else if (character > '\x7F') counts.others += 1
+  }
+  return counts
 }
 
 /**
@@ -58,6 +61,7 @@ export function likelyEncoding(bytes: Uint8Array): string {
  * Browsers show such pages without their letters.
  */
 export function credibleEncoding(encoding: string | null, bytes: Uint8Array): string | null {
+  if (encoding === null) return null
   const { others, invalid } = countUtf8(bytes)
   const isContradicted = encoding === 'utf-8' ? invalid > others : others > 0 && invalid === 0
   return isContradicted ? null : encoding
