@@ -16,6 +16,12 @@ describe('the retry time of a response', () => {
     ['a date', { 'retry-after': 'Sat, 21 Nov 2026 12:05:00 GMT' }, Date.UTC(2026, 10, 21, 12, 5)],
     ['a date that is over', { 'retry-after': 'Sat, 21 Nov 2026 11:00:00 GMT' }, NOW],
     ['more than a year', { 'retry-after': '999999999' }, NOW + 366 * 86_400_000],
+    [
+      'a date more than a year ahead',
+      { 'retry-after': 'Sat, 21 Nov 2099 12:05:00 GMT' },
+      NOW + 366 * 86_400_000,
+    ],
+    ['a reset more than a year ahead', usedUp('9999999999'), NOW + 366 * 86_400_000],
     ['the Unix time of a reset', usedUp(String(NOW / 1000 + 29.5)), NOW + 30_000],
     ['the fraction of a second to a reset', usedUp('0.4'), NOW + 1_000],
     ['a reset that is over', usedUp('1700000000'), NOW],

@@ -325,6 +325,13 @@ describe('a response with validators', () => {
     expect(counts.skews).toEqual([3_600_000, 1_800_000, -599_000])
   })
 
+  test('a response is not kept without a conditional request', async () => {
+    const memory = memoryOfSources()
+    const { url } = await unchanging([1])
+    await fetchJson({ url }, sourceClient({ memory }))
+    expect(memory.kept.size).toBe(0)
+  })
+
   test('an unexpected response is not kept, so that no error is ever "not modified"', async () => {
     const memory = memoryOfSources()
     const { url, requests } = await unchanging({ error: 'overloaded' })

@@ -135,6 +135,19 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
       expect(await evaluations.requestsSince(NOW + 1)).toHaveLength(3)
     })
 
+    test('an evaluation and the chat that count at the same time never exceed the limit together', async () => {
+      const { evaluations, another, token } = await begun(open)
+      const { allowance } = another()
+      const guard = { ...guardOf(token), maxCountedBefore: 9 }
+      const counted = Array.from({ length: 30 }, async (_, index) =>
+        index % 2 === 0
+          ? evaluations.countAttempt({ ...ATTEMPT, model: `a/${index}:free` }, guard)
+          : allowance.countChatRequest(MODEL, NOW, RESERVED_REQUESTS + 10),
+      )
+      await Promise.all(counted)
+      expect(await evaluations.requestsSince(0)).toHaveLength(10)
+    })
+
     test('no attempt is counted without the lease', async () => {
       const { evaluations, token } = await begun(open)
       const refused = { refused: 'lease_lost' }
