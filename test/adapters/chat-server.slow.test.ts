@@ -93,6 +93,8 @@ describe('a server that misbehaves', () => {
       html(301, { location: 'https://dash.example/' }),
       /redirects to https:\/\/dash\.example\//,
     ],
+    ['several addresses', html(300, { location: '/chat' }), /redirects to \/chat,/],
+    ['a bad request with an address', html(400, { location: 'https://x.example/' }), /text\/html\); check/],
     [
       'a page without end',
       (response: Parameters<ReturnType<typeof html>>[0]) => void response.end('x'.repeat(200_000)),
@@ -122,6 +124,7 @@ describe('a server that misbehaves', () => {
 
   test.each([
     ['the stream ended early', stream([META, delta('Hel')])],
+    ['was reset', stream([META, delta('Hel')], 'reset')],
     ['ended within an event', stream([META, delta('Hel'), 'event: done\ndata: {"usa'])],
     ['ended without the blank line of its last part', stream([META, delta('Hello').trimEnd()])],
   ])('the client yields the events of an answer that %s before the refusal', async (_what, chat) => {

@@ -51,7 +51,9 @@ describe('a body', () => {
 
   test.each<[string | string[], Buffer]>([
     ['gzip', gzipSync(TEXT)],
+    ['GZip', gzipSync(TEXT)],
     ['x-gzip', gzipSync(TEXT)],
+    ['identity, gzip', gzipSync(TEXT)],
     [['gzip'], gzipSync(TEXT)],
     ['br', brotliCompressSync(TEXT)],
     ['deflate', deflateSync(TEXT)],

@@ -43,7 +43,7 @@ describe('log keys', () => {
     expect(readFileSync(record, 'utf8')).toContain('\n0\n')
   })
 
-  test.each(['', 'PRIVATE+KEY+', LOG_VKEY, `${LOG_SKEY}\r\n`])(
+  test.each(['', `${LOG_SKEY}\n${LOG_SKEY}\n`, 'PRIVATE+KEY+', LOG_VKEY, `${LOG_SKEY}\r\n`])(
     'a key file with the text %j is refused as a configuration error',
     async (text) => {
       const { path } = await newKey()

@@ -78,6 +78,7 @@ describe('a response of a published history', () => {
     [500, '{"error":"year_history_archive_corrupt"}', { is: 'other', damaged: null }],
     [503, '{"error":"busy"}', { is: 'other', damaged: null, description: '503 busy' }],
     [500, '{"error":"\\u001b[31mred"}', { is: 'other', description: '500' }],
+    [502, '<html>bad gateway</html>', { is: 'other', damaged: null, description: '502' }],
     [500, 'null', { is: 'other', description: '500' }],
   ])('status %i with the body %s is a response', async (status, body, expected) => {
     const host = await startHost((response) => response.writeHead(status).end(body))

@@ -116,6 +116,7 @@ describe('a redirect', () => {
     ['to a private address', 'http://10.0.0.1/', 'private'],
     ['to another scheme', 'file:///etc/passwd', 'badUrl'],
     ['to a URL with credentials', 'http://user:secret@127.0.0.1/', 'badUrl'],
+    ['to no URL', 'http://[', 'badUrl'],
     ['to a URL without end', `/${'x'.repeat(3_000)}`, 'badUrl'],
   ])('a redirect %s is not followed', async (_what, location, why) => {
     const { url } = await site((_question, response) => void response.writeHead(302, { location }).end())

@@ -192,6 +192,7 @@ describe('one damaged cell', () => {
 
   test.each([
     ['a text where a number belongs', "published_at = '1772410200000'", 'published_at', 3],
+    ['a number one too large to be exact', 'generated_at = 9007199254740993', 'generated_at', 3],
     ['a fraction', 'recorded_at = 1.5', 'recorded_at', 3],
     ['bytes instead of text', "leaf = x'616263'", 'leaf', 3],
     ['nothing where something belongs', 'leaf = NULL', 'leaf', 3],

@@ -78,8 +78,10 @@ const FORMS: [string, string][] = [
     'parts with values',
     said({ type: 'text', text: { value: 'One ' } }) + said([{ text: { value: 'two.' } }]) + END,
   ],
+  ['a type of null', said([{ type: null, text: 'One two.' }]) + END],
   ['a part of a thought', said({ type: 'thinking', text: 'x' }) + said('One two.') + END],
   ['content of null', said(null) + said('One two.') + END],
+  ['a message beside a delta of null', choices(whole('One two.', { delta: null })) + DONE],
   ['a message beside an empty delta', choices(whole('One two.', { delta: {} })) + DONE],
   [
     'a message beside a delta with empty fields',

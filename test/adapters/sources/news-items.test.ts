@@ -56,6 +56,7 @@ const NOT_VOUCHING: [string, string, string, unknown][] = [
   ['another item', 'hn', '8863', hnItem({ id: 8864 })],
   ['an item whose number is written differently', 'hn', '08863', hnItem()],
   ['an item without a title', 'hn', '8863', hnItem({ title: undefined })],
+  ['a title with half of a surrogate pair', 'hn', '8863', hnItem({ title: 'a\uD83D' })],
   ['a title of white space', 'hn', '8863', hnItem({ title: ' \t\u3000\n' })],
   ['a story whose id differs in case', 'lobsters', 'tdfoqh', lobstersStory({ short_id: 'TDFOQH' })],
   ['a post without a result', 'lesswrong', POST, { data: { post: { result: null } } }],
