@@ -168,6 +168,7 @@ function queryContract(name: string, engine: FeedOpener): void {
         ...TITLES,
         ...others.map((title, at) => titled(title, { points: 500 - at })),
         titled(LONG_TITLE, { points: 1 }),
+        ...[9, 5].map((points) => titled('Told twice', { points })),
         titled(`${LONG_TITLE} and one more`, { points: 900 }),
       ]
       const { search } = await filled(engine, signals)
@@ -175,6 +176,8 @@ function queryContract(name: string, engine: FeedOpener): void {
       for (const { title } of signals) expect(await firstOf(title)).toBe(title)
       expect(await firstOf('google phone')).toBe('Google phone')
       expect(await titlesOf(search, 'google phone', { limit: 2 })).toEqual(others.slice(0, 2))
+      const { items } = await search.search(searchQuery('told twice'))
+      expect(items.map(({ points }) => points)).toEqual([9, 5])
     })
 
     test('the search accepts every text as a query', async () => {
