@@ -317,7 +317,7 @@ const PART_OF_CLOSING_LINE = anyOf(CLOSING_LINES.map(beginningOf))
 
 /** Such a mark within a line, right behind the thoughts, and right before the answer or its line end. */
 const UNOPENED_CLOSING = new RegExp(
-  `(?<=[^\\s\`])(?:${PAIRS.flatMap(firstClosing)
+  `(?<=[^\\s\`*_])(?:${PAIRS.flatMap(firstClosing)
     .map((mark) => mark.join(''))
     .join('|')})(?=[\\p{L}\\p{N}*#]|[ \\t\\r]*\\n?$)`,
   'iu',

@@ -130,6 +130,7 @@ describe('tags that are text', () => {
     'Answer.</think> is a tag\n',
     'Thoughts end with </think>\n',
     'Thoughts end with "</think>".\n',
+    'They end with **</think>**, then answer.\n',
     'An example:\n\n```xml\n<think>\nhm\n</think>\n```\n',
     'An example:\n~~~\n</think>\n~~~\nDone.',
     'Thoughts begin with\n<think>\nand end with\n</think>\nalways.',
