@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   addDays,
@@ -11,12 +10,6 @@ import {
   parseInstant,
   startOfDay,
 } from '../../src/domain/time.ts'
-
-/** Years 0000 to 9999, the years a day can be written in. */
-const instants = fc.integer({
-  min: Date.parse('0000-01-02T00:00:00Z'),
-  max: Date.parse('9999-12-30T23:59:59.999Z'),
-})
 
 describe('a day', () => {
   test('a day is parsed exactly when the Gregorian calendar has it', () => {
@@ -57,14 +50,13 @@ describe('a day', () => {
 })
 
 describe('an instant', () => {
-  test('a formatted instant is parsed back', () => {
-    fc.assert(
-      fc.property(instants, (instant) => {
-        expect(formatInstant(instant)).toMatch(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/)
-        expect(parseInstant(formatInstant(instant))).toBe(instant)
-      }),
-    )
-  })
+  test.each(['0000-01-01T00:00:00.000Z', '1969-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'])(
+    'the formatted instant %s is parsed back',
+    (text) => {
+      const instant = parseInstant(text) ?? Number.NaN
+      expect([instant, formatInstant(instant)]).toEqual([Date.parse(text), text])
+    },
+  )
 
   test.each([
     ['2026-01-01T00:00:00Z', 0],

@@ -1,6 +1,4 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { anyText } from '../../support/any-text.ts'
 import { leafOf } from '../../../src/domain/year/chain.ts'
 import {
   formatHead,
@@ -12,49 +10,25 @@ import {
   parseLegacyLine,
   windowEnding,
 } from '../../../src/domain/year/ledger.ts'
-import type { LedgerRow, LegacyRow } from '../../../src/domain/year/ledger.ts'
 import { sampleLedger } from './ledger-rows.ts'
 
 const SAMPLE = sampleLedger()
 
 describe('a published text', () => {
-  const text = anyText()
-  const number = fc.maxSafeInteger()
-  const required = new Set(['kind', 'previousLeaf', 'seq', 'recordedAt'])
+  const odd = '"\\ \u2028 \0 😀 é'
 
-  /** Any row with the columns of these: texts and numbers, and null where a column of a ledger entry may be. */
-  function anyRow(rows: readonly object[], isRequired: (column: string) => boolean): fc.Arbitrary<object> {
-    const columns = Object.keys(rows[0] ?? {}).filter((column) => column !== 'leaf')
-    const cells = columns.map((column) => {
-      const holdsText = rows.some((row) => typeof (row as Record<string, unknown>)[column] === 'string')
-      const cell = holdsText ? text : number
-      return [column, isRequired(column) ? cell : fc.option<string | number>(cell)] as const
-    })
-    return fc.record(Object.fromEntries(cells))
-  }
-
-  test('the published text of any row is parsed back, with the leaf the text hashes to', () => {
-    fc.assert(
-      fc.property(
-        anyRow(SAMPLE.rows, (column) => required.has(column)),
-        (drawn) => {
-          const row = drawn as Omit<LedgerRow, 'leaf'>
-          expect(parseLeafText(leafText(row))).toEqual({ ...row, leaf: leafOf(row) })
-        },
-      ),
-    )
+  test('the published text of a row is parsed back, with the leaf the text hashes to', () => {
+    const [first] = SAMPLE.rows
+    const others = first
+      ? [{ ...first, publicationId: odd, byteSize: -1, publishedAt: Number.MAX_SAFE_INTEGER }]
+      : []
+    for (const { leaf: _leaf, ...row } of [...SAMPLE.rows, ...others])
+      expect(parseLeafText(leafText(row))).toEqual({ ...row, leaf: leafOf(row) })
   })
 
-  test('the published text of any legacy row is parsed back', () => {
-    fc.assert(
-      fc.property(
-        anyRow(SAMPLE.legacy, () => true),
-        (drawn) => {
-          const row = drawn as LegacyRow
-          expect(parseLegacyLine(legacyText([row]))).toEqual(row)
-        },
-      ),
-    )
+  test('the published text of a legacy row is parsed back', () => {
+    for (const row of SAMPLE.legacy.flatMap((each) => [each, { ...each, envelopeKind: odd }]))
+      expect(parseLegacyLine(legacyText([row]))).toEqual(row)
   })
 
   const line = SAMPLE.rows.slice(0, 1).map(leafText).join('')
