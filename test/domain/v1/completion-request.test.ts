@@ -11,15 +11,15 @@ test.each([
   expect(complexityOf(text)).toBeNull()
 })
 
+const LEVELS = 'the body has more than 128 levels'
+const VALUES = 'the body has more than 100000 values'
+
 test.each([
-  ['129 levels', '{"a":'.repeat(129), 'the body has more than 128 levels'],
-  [
-    'a level after a text that ends with a backslash',
-    `["\\\\",${'['.repeat(128)}`,
-    'the body has more than 128 levels',
-  ],
-  ['a million empty lists', `[${'[],'.repeat(1_000_000)}1]`, 'the body has more than 100000 values'],
-  ['a million members', `{${'"a":1,'.repeat(1_000_000)}`, 'the body has more than 100000 values'],
+  ['129 levels', '{"a":'.repeat(129), LEVELS],
+  ['a level after a text that ends with a backslash', `["\\\\",${'['.repeat(128)}`, LEVELS],
+  ['a level after an empty list', `[[],${'['.repeat(128)}`, LEVELS],
+  ['a million empty lists', `[${'[],'.repeat(1_000_000)}1]`, VALUES],
+  ['a million members', `{${'"a":1,'.repeat(1_000_000)}`, VALUES],
 ])('%s is too complex to parse', (_name, text, problem) => {
   expect(complexityOf(text)).toBe(problem)
 })
