@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { FeedEvent } from '../../../src/domain/feed/columns.ts'
-import { LIVE_SORTS, PERIOD_MS, rankLive, trendOf } from '../../../src/domain/feed/live-sort.ts'
+import { LIVE_SORTS, rankLive, trendOf } from '../../../src/domain/feed/live-sort.ts'
 import type { LiveEntry, RankedLive } from '../../../src/domain/feed/live-sort.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
 import { feedEvent, feedEvents, HOUR_MS, NOW } from '../../support/signals.ts'
@@ -19,6 +19,7 @@ const listsOf = ({ columns, hype, midjourney, popular }: RankedLive): LiveEntry[
 const keysOf = (list: readonly LiveEntry[]): string[] => list.map(({ key }) => key)
 
 describe('every live ranking', () => {
+  const DAYS = { trending: 30, day: 1, week: 7, month: 30 }
   const ages = [-1, 0, 1, 7, 30].flatMap((days) => [days * DAY_MS, days * DAY_MS + 1])
   const counts = [-5, 0, Number.MAX_SAFE_INTEGER]
   const all = SOURCES.flatMap((source) =>
@@ -35,7 +36,7 @@ describe('every live ranking', () => {
       expect(rankLive(sort, all.toReversed(), NOW)).toEqual(ranked)
       const { columns, hype, midjourney, popular } = ranked
       const isExpected = ({ source, publishedAt }: FeedEvent): boolean =>
-        publishedAt >= NOW - PERIOD_MS[sort] && publishedAt <= NOW && source !== 'hype:other'
+        publishedAt >= NOW - DAYS[sort] * DAY_MS && publishedAt <= NOW && source !== 'hype:other'
       const expected = all.filter(isExpected)
       const news = Object.values(columns).flat()
       const listed = [...news, ...hype, ...midjourney].map(({ event }) => event)
