@@ -20,7 +20,7 @@ export const LIVE_SORTS = ['trending', 'day', 'week', 'month'] as const
 export type LiveSort = (typeof LIVE_SORTS)[number]
 
 /** Length of each period, counted back from the run's instant. `trending` decays by its formula within a month. */
-export const PERIOD_MS: Readonly<Record<LiveSort, number>> = {
+const PERIOD_MS: Readonly<Record<LiveSort, number>> = {
   trending: 30 * DAY_MS,
   day: DAY_MS,
   week: 7 * DAY_MS,

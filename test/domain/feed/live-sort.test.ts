@@ -126,11 +126,15 @@ describe('trending', () => {
     // Also where every event has the same points.
     const same = ['3', '1', '2'].map((hours) => at(hours, 5, Number(hours)))
     expect(keysOf(rankLive('trending', same, NOW).columns.hn)).toEqual(['hn-1', 'hn-2', 'hn-3'])
+    const tied = [at('b', 5, 1), at('a', 5, 1)]
+    expect(keysOf(rankLive('trending', tied, NOW).columns.hn)).toEqual(['hn-a', 'hn-b'])
   })
 
   test('a trend halves every six hours, for any points', () => {
     const round = (hour: number): number => Math.round(trendOf(0.99, hour * HOUR_MS) * 100) / 100
     expect([0, 6, 12, 24, 48].map(round)).toEqual([100, 50, 25, 6.25, 0.39])
+    // 2 ^ (5 / 6) with six digits.
+    expect(rankLive('trending', [feedEvent()], NOW).columns.hn).toMatchObject([{ aggScore: 1.7818 }])
     const old = NOW - 29 * DAY_MS
     const huge = feedEvents('hn', 1_000, () => ({ points: Number.MAX_SAFE_INTEGER, publishedAt: old }))
     expect(rankLive('trending', huge, NOW).columns.hn[0]?.aggScore).toBeLessThan(1e-30)
