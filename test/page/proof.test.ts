@@ -1,17 +1,15 @@
 import { expect, test } from 'vitest'
 import { formatInstant } from '../../src/domain/time.ts'
 import { listenLocally, openApp } from '../support/api-client.ts'
-import { signedLogIn } from '../support/signed-log.ts'
-import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/workspace.ts'
+import { signedWorkspace } from '../support/exports.ts'
+import { AS_OF, manifestsOf } from '../support/workspace.ts'
 import { flawsOf, picture, SCREENS, visit } from './browser.ts'
 
 /** The page of a publication at a server with a signed log. */
 async function serveLog(): Promise<string> {
-  const workspace = await openWorkspace()
-  await workspace.feed.importSignals(sampleSignals())
-  await publishDays({ ...workspace, log: signedLogIn(workspace.folder) }, [AS_OF])
+  const workspace = await signedWorkspace([AS_OF])
   const { url } = await listenLocally(openApp(workspace))
-  const manifest = (await workspace.year.read()).proved.timeline.at(-1)?.manifest
+  const [manifest] = await manifestsOf(workspace)
   const at = formatInstant(manifest?.publishedAt ?? 0)
   return `${url}/?sort=year&at=${at}`
 }

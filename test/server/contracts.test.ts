@@ -4,8 +4,8 @@ import { refusalMessage, invalidValues } from '../../src/server/route.ts'
 import { requestRoute, PUBLIC_CONTRACTS } from '../support/contract-client.ts'
 import { keepSnapshot } from '../support/live-client.ts'
 import { feedEvents } from '../support/signals.ts'
-import { signedLogIn } from '../support/signed-log.ts'
-import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/workspace.ts'
+import { signedWorkspace } from '../support/exports.ts'
+import { AS_OF, manifestsOf, openWorkspace } from '../support/workspace.ts'
 
 const YEAR_DOCS = '/docs/api/top-year-history'
 const LEDGER = { cache: 'public, max-age=60', exposed: 'ETag, Link', docs: YEAR_DOCS, query: '' }
@@ -77,12 +77,10 @@ test('every public route has a row in the table', () => {
 })
 
 test('every public route has its media type, schema, caching, validators and digests, and is open to all origins', async () => {
-  const workspace = await openWorkspace()
-  await workspace.feed.importSignals(sampleSignals())
-  await publishDays({ ...workspace, log: signedLogIn(workspace.folder) }, [AS_OF])
+  const workspace = await signedWorkspace([AS_OF])
   await keepSnapshot(workspace.feed, feedEvents('hn', 3))
   const app = openApp(workspace)
-  const [sha256 = ''] = (await workspace.year.read()).proved.timeline.map(({ manifest }) => manifest.sha256)
+  const sha256 = (await manifestsOf(workspace))[0]?.sha256 ?? ''
   const rests: Readonly<Record<string, string>> = {
     '{tile}': '0/000.p/1',
     '{object}': `${sha256.slice(0, 2)}/${sha256}.json`,

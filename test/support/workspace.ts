@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { mkdirSync } from 'node:fs'
+import { chmodSync, mkdirSync } from 'node:fs'
 import { onTestFinished } from 'vitest'
 import { fileObjects } from '../../src/adapters/objects/objects.ts'
 import { yearReader, libsqlLedger } from '../../src/adapters/ledger/ledger.ts'
@@ -10,6 +10,7 @@ import { database } from '../../src/adapters/sqlite/database.ts'
 import { libsqlAudits } from '../../src/adapters/state/runs.ts'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import type { State, Clock, FeedStore, FeedSearch } from '../../src/domain/ports.ts'
+import type { Manifest } from '../../src/domain/year/ledger.ts'
 import type { Ledger, Objects, YearReader } from '../../src/domain/year/ports.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
 import { addDays, startOfDay } from '../../src/domain/time.ts'
@@ -161,6 +162,18 @@ export async function publishedWorkspace(days: readonly Day[]): Promise<Workspac
   for (const day of days) await workspace.feed.importSignals(sampleSignals(day))
   await publishDays(workspace, days)
   return workspace
+}
+
+/** The manifests of the publications in their order. */
+export async function manifestsOf({ year }: Pick<Workspace, 'year'>): Promise<Manifest[]> {
+  return (await year.read()).proved.timeline.map(({ manifest }) => manifest)
+}
+
+/** The file of an object, which a test may then damage. */
+export function objectFile({ objectsPath }: Pick<Workspace, 'objectsPath'>, sha256 = ''): string {
+  const path = join(objectsPath, 'sha256', sha256.slice(0, 2), sha256)
+  chmodSync(path, 0o644)
+  return path
 }
 
 /** Publishes each of the days, in order, over signals already imported; the days in between become gaps. */

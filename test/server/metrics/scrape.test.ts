@@ -5,7 +5,7 @@ import { processMeter } from '../../../src/server/metrics/instruments.ts'
 import type { ScrapePorts } from '../../../src/server/metrics/scrape.ts'
 import { openReaders } from '../../../src/server/app.ts'
 import { silentLog } from '../../support/api-client.ts'
-import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
+import { AS_OF, publishedWorkspace } from '../../support/workspace.ts'
 
 const never = (): Promise<never> => new Promise(() => undefined)
 
@@ -70,9 +70,7 @@ describe('a scrape', () => {
 })
 
 test('metrics of the stores are those of the archive, its audit and its jobs', async () => {
-  const workspace = await openWorkspace()
-  await workspace.feed.importSignals(sampleSignals())
-  await publishDays(workspace, [AS_OF])
+  const workspace = await publishedWorkspace([AS_OF])
   await workspace.audits.record({
     endedAt: 5_000,
     ok: false,

@@ -1,10 +1,17 @@
 import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { addDays, startOfDay } from '../../../src/domain/time.ts'
 import { openPage } from '../../support/api-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
-import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
+import {
+  AS_OF,
+  manifestsOf,
+  objectFile,
+  openWorkspace,
+  publishDays,
+  publishedWorkspace,
+  sampleSignals,
+} from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 
 const LAST = addDays(AS_OF, 3)
@@ -22,14 +29,6 @@ async function observed(title = 'An item'): Promise<{ workspace: Workspace; key:
   await workspace.feed.importSignals([{ ...first, title, day: addDays(AS_OF, 2), points: 9_500 }])
   await publishDays(workspace, [LAST])
   return { workspace, key: `hn-${first.sourceId}` }
-}
-
-/** Items observed and published on one day. */
-async function withOneDay(): Promise<Workspace> {
-  const workspace = await openWorkspace()
-  await workspace.feed.importSignals(sampleSignals())
-  await publishDays(workspace, [AS_OF])
-  return workspace
 }
 
 /** Every row of a table, as the texts of its cells. */
@@ -135,16 +134,15 @@ describe('the page of an item', () => {
   })
 
   test('the page of an item draws no chart and has no table of a single day', async () => {
-    const { page, text } = await get(await withOneDay(), '/item?key=hn-hn1')
+    const { page, text } = await get(await publishedWorkspace([AS_OF]), '/item?key=hn-hn1')
     expect(page).not.toMatch(/<table|role="img"/)
     expect(text).toContain('the only day of observation')
   })
 
   test('the page of an item escapes a title, and keeps the ranks by day when the archive is damaged', async () => {
     const { workspace, key } = await observed('</h2><script>alert(1)</script>')
-    const { proved } = await workspace.year.read()
-    const sha256 = proved.timeline[0]?.manifest.sha256 ?? ''
-    writeFileSync(join(workspace.objectsPath, 'sha256', sha256.slice(0, 2), sha256), 'damaged')
+    const [first] = await manifestsOf(workspace)
+    writeFileSync(objectFile(workspace, first?.sha256), 'damaged')
     const { status, page } = await get(workspace, `/item?key=${key}`)
     expect(status).toBe(200)
     expect(page).toContain('&lt;/h2&gt;&lt;script&gt;alert(1)')

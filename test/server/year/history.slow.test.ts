@@ -7,7 +7,14 @@ import { openApp } from '../../support/api-client.ts'
 import { requestHistory } from '../../support/contract-client.ts'
 import type { ContractResponse } from '../../support/contract-client.ts'
 import { changeFile } from '../../support/temporary-folder.ts'
-import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
+import {
+  AS_OF,
+  manifestsOf,
+  objectFile,
+  openWorkspace,
+  publishDays,
+  sampleSignals,
+} from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 
 const SECOND_DAY = addDays(AS_OF, 1)
@@ -35,8 +42,8 @@ async function warmScene(): Promise<Scene> {
   const ask = (): Promise<ContractResponse> => requestHistory(app, '?sort=year')
   expect((await ask()).status).toBe(200)
   expect((await ask()).status).toBe(200)
-  const sha256 = (await workspace.year.read()).proved.timeline.at(-1)?.manifest.sha256 ?? ''
-  return { workspace, ask, newestObject: join(workspace.objectsPath, 'sha256', sha256.slice(0, 2), sha256) }
+  const newest = (await manifestsOf(workspace)).at(-1)
+  return { workspace, ask, newestObject: objectFile(workspace, newest?.sha256) }
 }
 
 /** Changes a ledger as nothing but damage can. */

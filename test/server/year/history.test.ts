@@ -8,7 +8,15 @@ import { storageDamaged } from '../../../src/domain/refusal.ts'
 import { openApp, silentLog } from '../../support/api-client.ts'
 import { requestHistory } from '../../support/contract-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
-import { AS_OF, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
+import {
+  AS_OF,
+  manifestsOf,
+  openWorkspace,
+  publishDays,
+  publishedWorkspace,
+  RUN_AT,
+  sampleSignals,
+} from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 import { importArchive } from '../../../src/jobs/import-archive.ts'
 import { importPortsOf, importSample, recentArchive, SAMPLE_ARCHIVE } from '../../support/legacy-archive.ts'
@@ -16,26 +24,20 @@ import { importPortsOf, importSample, recentArchive, SAMPLE_ARCHIVE } from '../.
 const SECOND_DAY = addDays(AS_OF, 1)
 const SECOND_RUN_AT = RUN_AT + DAY_MS
 
-async function publishedWorkspace(): Promise<Workspace> {
-  const workspace = await openWorkspace()
-  await workspace.feed.importSignals([...sampleSignals(), ...sampleSignals(SECOND_DAY)])
-  await publishDays(workspace, [AS_OF, SECOND_DAY])
-  return workspace
-}
+const published = (): Promise<Workspace> => publishedWorkspace([AS_OF, SECOND_DAY])
 
 describe('an answer', () => {
   test('a response is the archived object byte for byte, and hashes to its ETag', async () => {
-    const workspace = await publishedWorkspace()
+    const workspace = await published()
     const { headers, bytes } = await requestHistory(openApp(workspace), '?sort=year')
     expect(bytes).toEqual(await workspace.objects.get((headers.get('etag') ?? '').replaceAll('"', '')))
     expect(headers.get('content-encoding')).toBeNull()
   })
 
   test('a response is the newest publication at or before `at`, to the millisecond', async () => {
-    const workspace = await publishedWorkspace()
+    const workspace = await published()
     const app = openApp(workspace)
-    const { proved } = await workspace.year.read()
-    const [first, second] = proved.timeline.map((item) => item.manifest)
+    const [first, second] = await manifestsOf(workspace)
     const etagAt = async (at: number): Promise<string | null> =>
       (await requestHistory(app, `?sort=year&at=${formatInstant(at)}`)).headers.get('etag')
     expect(first && second && first.publishedAt < second.publishedAt).toBe(true)
@@ -47,17 +49,17 @@ describe('an answer', () => {
   })
 
   test('a response names the normalized lookup time and the publication time', async () => {
-    const app = openApp(await publishedWorkspace())
+    const app = openApp(await published())
     const { headers } = await requestHistory(app, '?sort=year&at=2026-03-02T12:00:00.5Z')
     expect(headers.get('x-year-history-requested-at')).toBe('2026-03-02T12:00:00.500Z')
     expect(headers.get('last-modified')).toBe(new Date(Math.floor(RUN_AT / 1000) * 1000).toUTCString())
   })
 
   test('a response as CSV has the items of every list of the same publication, with its times and links', async () => {
-    const workspace = await publishedWorkspace()
+    const workspace = await published()
     const app = openApp(workspace)
-    const [first] = (await workspace.year.read()).proved.timeline
-    const at = formatInstant(first?.manifest.publishedAt ?? 0)
+    const [first] = await manifestsOf(workspace)
+    const at = formatInstant(first?.publishedAt ?? 0)
     const json = await requestHistory(app, `?sort=year&at=${at}`)
     const csv = await requestHistory(app, `.csv?sort=year&at=${at}`)
     for (const name of ['last-modified', 'memento-datetime', 'cdn-cache-control'])
@@ -78,11 +80,10 @@ describe('an answer', () => {
   })
 
   test('the time defaults to now, and may be at most five minutes ahead', async () => {
-    const workspace = await publishedWorkspace()
+    const workspace = await published()
     const clock = (): number => SECOND_RUN_AT - 300_000
     const app = openApp(workspace, { clock })
-    const { proved } = await workspace.year.read()
-    const [first, second] = proved.timeline.map((item) => item.manifest.sha256)
+    const [first, second] = (await manifestsOf(workspace)).map(({ sha256 }) => sha256)
     expect((await requestHistory(app, '?sort=year')).headers.get('etag')).toBe(`"${first}"`)
     const ahead = await requestHistory(app, `?sort=year&at=${formatInstant(SECOND_RUN_AT)}`)
     expect(ahead.status).toBe(200)
@@ -119,7 +120,7 @@ const NO_SORTS = ['', '?sort=', '?sort=year&sort=year', '?sort=Year', '?sort=day
 const NO_TIMES = ['', '2026-02-30T00:00:00Z', '2026-01-01T00:00:00+00:00', '2026-01-01T00:00:00Z&at=x']
 
 test('a damaged store is not read for a bad query, which is 400', async () => {
-  const workspace = await publishedWorkspace()
+  const workspace = await published()
   let reads = 0
   const damaged = <Port extends object>(port: Port): Port =>
     new Proxy(port, {
@@ -179,9 +180,8 @@ test('own publications follow the imported ones, whose responses stay the same',
   const before = await requestHistory(app, '?sort=year')
   await workspace.feed.importSignals(sampleSignals())
   await publishDays(workspace, [AS_OF])
-  const { proved } = await workspace.year.read()
   const after = await requestHistory(app, '?sort=year')
-  expect(after.headers.get('etag')).toBe(`"${proved.timeline.at(-1)?.manifest.sha256}"`)
+  expect(after.headers.get('etag')).toBe(`"${(await manifestsOf(workspace)).at(-1)?.sha256}"`)
   const then = await requestHistory(app, '?sort=year&at=2026-03-02T00:00:00Z')
   expect(then.bytes.equals(before.bytes)).toBe(true)
 })

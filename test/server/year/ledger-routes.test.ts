@@ -15,7 +15,7 @@ import {
 import { openApp } from '../../support/api-client.ts'
 import { requestRoute } from '../../support/contract-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
-import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
+import { AS_OF, publishedWorkspace } from '../../support/workspace.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -46,9 +46,7 @@ describe('the published ledger', () => {
   })
 
   test('the published ledger of a real archive has the head of its file', async () => {
-    const workspace = await openWorkspace()
-    await workspace.feed.importSignals([...sampleSignals(), ...sampleSignals(addDays(AS_OF, 1))])
-    await publishDays(workspace, [AS_OF, addDays(AS_OF, 1)])
+    const workspace = await publishedWorkspace([AS_OF, addDays(AS_OF, 1)])
     const app = openApp(workspace)
     const { text } = await requestRoute(app, HEAD)
     expect(text).toBe(readFileSync(join(workspace.objectsPath, 'heads', '2'), 'utf8'))

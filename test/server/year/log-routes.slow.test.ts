@@ -23,8 +23,9 @@ import { chainOf, gap, headAt, legacyRow, legacySeal, publication } from '../../
 import { openApp, silentLog } from '../../support/api-client.ts'
 import { requestRoute } from '../../support/contract-client.ts'
 import type { ContractResponse } from '../../support/contract-client.ts'
-import { signedLogIn } from '../../support/signed-log.ts'
-import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
+import { signedWorkspace } from '../../support/exports.ts'
+import type { SignedWorkspace } from '../../support/exports.ts'
+import { AS_OF, publishedWorkspace } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 
 /** Published days; the third day is a gap. */
@@ -32,19 +33,15 @@ const DAYS = [0, 1, 3].map((index) => addDays(AS_OF, index))
 
 interface Scene {
   workspace: Workspace
-  log: ReturnType<typeof signedLogIn>
+  log: SignedWorkspace['log']
   app: H3
   get: (path: string) => Promise<ContractResponse>
 }
 
 async function scene(days = DAYS): Promise<Scene> {
-  // A file clock ahead of the real one makes every proof settle at once.
-  const workspace = await openWorkspace(() => Date.now() + 60_000)
-  const log = signedLogIn(workspace.folder)
-  for (const day of days) await workspace.feed.importSignals(sampleSignals(day))
-  await publishDays({ ...workspace, log }, days)
+  const workspace = await signedWorkspace(days)
   const app = openApp(workspace)
-  return { workspace, log, app, get: (path) => requestRoute(app, `/tlog/year/${path}`) }
+  return { workspace, log: workspace.log, app, get: (path) => requestRoute(app, `/tlog/year/${path}`) }
 }
 
 async function keysOf({ get }: Scene): Promise<VerifierKey[]> {
@@ -125,9 +122,7 @@ describe('the served log', () => {
   })
 
   test('every path is 404 while no checkpoint is signed', async () => {
-    const workspace = await openWorkspace()
-    await workspace.feed.importSignals(sampleSignals())
-    await publishDays(workspace, [AS_OF])
+    const workspace = await publishedWorkspace([AS_OF])
     const app = openApp(workspace)
     for (const path of ['checkpoint', 'policy', 'tile/0/000.p/1', 'proof'])
       expect(await requestRoute(app, `/tlog/year/${path}`)).toMatchObject({

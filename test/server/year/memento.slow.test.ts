@@ -1,5 +1,4 @@
-import { chmodSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { writeFileSync } from 'node:fs'
 import type { H3 } from 'h3'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
@@ -10,7 +9,14 @@ import { selectableItems } from '../../../src/domain/year/history/calendar.ts'
 import { openApp } from '../../support/api-client.ts'
 import { requestHistory, requestRoute } from '../../support/contract-client.ts'
 import { importSample } from '../../support/legacy-archive.ts'
-import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
+import {
+  AS_OF,
+  objectFile,
+  openWorkspace,
+  publishDays,
+  publishedWorkspace,
+  sampleSignals,
+} from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 
 const DAYS = [AS_OF, addDays(AS_OF, 1)]
@@ -34,12 +40,7 @@ async function sceneOf(workspace: Workspace): Promise<Scene> {
   return { workspace, app: openApp(workspace), timeline, publications }
 }
 
-async function published(): Promise<Scene> {
-  const workspace = await openWorkspace()
-  await workspace.feed.importSignals(DAYS.flatMap((day) => sampleSignals(day)))
-  await publishDays(workspace, DAYS)
-  return sceneOf(workspace)
-}
+const published = async (): Promise<Scene> => sceneOf(await publishedWorkspace(DAYS))
 
 async function imported(): Promise<Scene> {
   const workspace = await openWorkspace()
@@ -170,9 +171,7 @@ describe('an object by its digest', () => {
     const { workspace, app, publications } = await published()
     const sha256 = publications[0]?.sha256 ?? ''
     expect((await requestRoute(app, pathOf(sha256))).status).toBe(200)
-    const path = join(workspace.objectsPath, 'sha256', sha256.slice(0, 2), sha256)
-    chmodSync(path, 0o600)
-    writeFileSync(path, '{}')
+    writeFileSync(objectFile(workspace, sha256), '{}')
     const { status, error, headers } = await requestRoute(app, pathOf(sha256))
     expect([status, error]).toEqual([503, 'year_history_archive_corrupt'])
     expect([headers.get('cache-control'), headers.get('cdn-cache-control')]).toEqual(['no-store', null])

@@ -1,12 +1,11 @@
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { addDays, formatInstant } from '../../../src/domain/time.ts'
 import { openApp } from '../../support/api-client.ts'
 import { LATER, changedYear } from '../../support/changed-year.ts'
 import { requestRoute } from '../../support/contract-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
-import { AS_OF, openWorkspace } from '../../support/workspace.ts'
+import { AS_OF, manifestsOf, objectFile, openWorkspace } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 
 const RANKS = '/api/feed/history/ranks'
@@ -21,10 +20,6 @@ interface Ranks {
 
 async function ranksOf(app: ReturnType<typeof openApp>, query = ''): Promise<Ranks> {
   return JSON.parse((await requestRoute(app, RANKS + query)).text) as Ranks
-}
-
-async function manifestsOf(workspace: Workspace) {
-  return (await workspace.year.read()).proved.timeline.map(({ manifest }) => manifest)
 }
 
 test('the ranks list Popular of each publication as it was published, each item once, with the gaps', async () => {
@@ -146,11 +141,9 @@ test('a changed object of any publication in the range refuses both routes, and 
   const workspace = await changedYear(() => Date.now() + 60_000)
   const app = openApp(workspace)
   const [first] = await manifestsOf(workspace)
-  const sha256 = first?.sha256 ?? ''
-  const path = join(workspace.objectsPath, 'sha256', sha256.slice(0, 2), sha256)
+  const path = objectFile(workspace, first?.sha256)
   const bytes = readFileSync(path)
   const before = await Promise.all([RANKS, CHART].map((each) => requestRoute(app, each)))
-  chmodSync(path, 0o644)
   writeFileSync(path, bytes.toString().replace('Story 1 ', 'Story X '))
   for (const each of [RANKS, CHART]) {
     const refused = await requestRoute(app, each)

@@ -5,17 +5,22 @@ import { addDays, formatInstant } from '../../../../src/domain/time.ts'
 import { staticObjectPath } from '../../../../src/domain/year/log/static-layout.ts'
 import { openApp, openPage } from '../../../support/api-client.ts'
 import { requestRoute } from '../../../support/contract-client.ts'
+import { publishSigned } from '../../../support/exports.ts'
 import { signedLogIn } from '../../../support/signed-log.ts'
-import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../../support/workspace.ts'
+import {
+  AS_OF,
+  manifestsOf,
+  publishDays,
+  publishedWorkspace,
+  sampleSignals,
+} from '../../../support/workspace.ts'
 
 const NEXT = addDays(AS_OF, 1)
 
 test('the Proof section follows the log: none, signed, signed up to an earlier publication, and damaged', async () => {
-  const workspace = await openWorkspace()
-  await workspace.feed.importSignals([...sampleSignals(), ...sampleSignals(NEXT)])
-  await publishDays(workspace, [AS_OF])
+  const workspace = await publishedWorkspace([AS_OF])
   const yearOf = async (index: number) => {
-    const manifest = (await workspace.year.read()).proved.timeline[index]?.manifest
+    const manifest = (await manifestsOf(workspace))[index]
     const at = formatInstant(manifest?.publishedAt ?? 0)
     const object = `/${staticObjectPath(manifest?.sha256 ?? '')}`
     return { ...(await openPage(workspace, `/?sort=year&at=${at}`)), at, object }
@@ -25,7 +30,7 @@ test('the Proof section follows the log: none, signed, signed up to an earlier p
   expect(unsigned.page).not.toContain('download=')
 
   const log = signedLogIn(workspace.folder)
-  await publishDays({ ...workspace, log }, [NEXT])
+  await publishSigned({ ...workspace, log }, [NEXT])
   const { page, text, at, object } = await yearOf(1)
   for (const link of [object, `/tlog/year/proof?at=${at}`, '/tlog/year/policy'])
     expect(page).toMatch(new RegExp(`<a href="${link.replace('?', String.raw`\?`)}" +download="[^"]+"`))
@@ -53,10 +58,10 @@ test('the Proof section follows the log: none, signed, signed up to an earlier p
 })
 
 test('the closed seal names its time alone, and its first line asks the reader to check', async () => {
-  const workspace = await openWorkspace()
-  await workspace.feed.importSignals(sampleSignals())
-  await publishDays(workspace, [AS_OF])
-  const { sha256 = '', publishedAt = 0 } = (await workspace.year.read()).proved.timeline[0]?.manifest ?? {}
+  const workspace = await publishedWorkspace([AS_OF])
+  const [manifest] = await manifestsOf(workspace)
+  if (!manifest) throw new Error('nothing was published')
+  const { sha256, publishedAt } = manifest
   const { page, text } = await openPage(workspace, '/?sort=year')
   const [before = '', opened = ''] = page.split('</summary>').filter((part) => /Sealed|Unchanged/.test(part))
   const minute = formatInstant(publishedAt).slice(11, 16)

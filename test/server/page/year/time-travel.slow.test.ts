@@ -1,12 +1,18 @@
 import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { addDays, DAY_MS, formatInstant, startOfDay } from '../../../../src/domain/time.ts'
 import { importArchive } from '../../../../src/jobs/import-archive.ts'
 import { openApp, openPage } from '../../../support/api-client.ts'
 import { formatDay } from '../../../../src/server/page/html.ts'
 import { importPortsOf, recentArchive } from '../../../support/legacy-archive.ts'
-import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../../support/workspace.ts'
+import {
+  AS_OF,
+  manifestsOf,
+  objectFile,
+  openWorkspace,
+  publishDays,
+  sampleSignals,
+} from '../../../support/workspace.ts'
 import type { Workspace } from '../../../support/workspace.ts'
 
 const NEXT = addDays(AS_OF, 1)
@@ -49,15 +55,10 @@ async function history(change: (title: string) => string = (title) => title): Pr
 const get = (workspace: Workspace, path: string) =>
   openPage(workspace, path, { clock: () => NOW, baseUrl: () => 'https://dash.example.org' })
 
-async function manifests(workspace: Workspace) {
-  const { proved } = await workspace.year.read()
-  return proved.timeline.map(({ manifest }) => manifest)
-}
-
 describe('the Year of another time', () => {
   test('the Year of another time is the publication of the history, with its proof', async () => {
     const workspace = await history()
-    const [first] = await manifests(workspace)
+    const [first] = await manifestsOf(workspace)
     const at = noonAfter(AS_OF)
     const { status, text, page } = await get(workspace, `/?at=${at}`)
     expect(status).toBe(200)
@@ -123,7 +124,7 @@ describe('the Year of another time', () => {
     [
       'a published day',
       NEXT,
-      async (workspace: Workspace) => (await manifests(workspace))[1]?.publishedAt ?? 0,
+      async (workspace: Workspace) => (await manifestsOf(workspace))[1]?.publishedAt ?? 0,
     ],
     ['a gap', GAP, async () => startOfDay(addDays(GAP, 2)) - 1],
     ['a day before the first', '2026-01-01', async () => startOfDay('2026-01-03') - 1],
@@ -142,9 +143,8 @@ describe('the Year of another time', () => {
 
   test('the Year from a damaged archive is a 503, by a form too, and never an older one', async () => {
     const workspace = await history()
-    const [, second] = await manifests(workspace)
-    const sha256 = second?.sha256 ?? ''
-    writeFileSync(join(workspace.objectsPath, 'sha256', sha256.slice(0, 2), sha256), 'damaged')
+    const [, second] = await manifestsOf(workspace)
+    writeFileSync(objectFile(workspace, second?.sha256), 'damaged')
     const damaged = await get(workspace, `/?at=${noonAfter(GAP)}`)
     expect(damaged.status).toBe(503)
     expect(damaged.page).toContain('<code>year_history_archive_corrupt</code>')

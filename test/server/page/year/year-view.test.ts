@@ -1,5 +1,4 @@
-import { chmodSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { addDays, formatInstant, startOfDay } from '../../../../src/domain/time.ts'
 import { formatDay } from '../../../../src/server/page/html.ts'
@@ -7,10 +6,10 @@ import { openPage } from '../../../support/api-client.ts'
 import { LATER, changedYear } from '../../../support/changed-year.ts'
 import {
   AS_OF,
+  manifestsOf,
+  objectFile,
   openWorkspace,
-  publishDays,
   publishedWorkspace,
-  sampleSignals,
 } from '../../../support/workspace.ts'
 import type { Workspace } from '../../../support/workspace.ts'
 
@@ -112,11 +111,8 @@ test('a rule selects items of the Year, and another chart than of 30 or 90 publi
 
 test('a damaged earlier publication hides what derives from it, and not the shown publication', async () => {
   const workspace = await changedYear()
-  const [first = ''] = await namesOf(workspace)
-  const sha256 = first.split('-')[1] ?? ''
-  const path = join(workspace.objectsPath, 'sha256', sha256.slice(0, 2), sha256)
-  chmodSync(path, 0o644)
-  writeFileSync(path, 'damaged')
+  const [first] = await manifestsOf(workspace)
+  writeFileSync(objectFile(workspace, first?.sha256), 'damaged')
   const { status, page, text } = await openPage(workspace, '/?sort=year')
   expect(status).toBe(200)
   expect(text).toContain('Earlier publications cannot be shown: year_history_archive_corrupt')
@@ -129,9 +125,7 @@ test('the home page says what changed since the publication before, without a sc
   expect(gapped.text).toContain(
     `Top Year: new #1, 1 entered, #14 left, 1 moved by 10 or more , since ${formatDay(AS_OF)}`,
   )
-  const workspace = await openWorkspace()
-  await workspace.feed.importSignals([...sampleSignals(), ...sampleSignals(addDays(AS_OF, 1))])
-  await publishDays(workspace, [AS_OF, addDays(AS_OF, 1)])
+  const workspace = await publishedWorkspace([AS_OF, addDays(AS_OF, 1)])
   const on = async (day: string) =>
     openPage(workspace, '/', { clock: () => startOfDay(day) + 12 * 3_600_000 })
   expect((await on(addDays(AS_OF, 2))).text).toContain('Top Year: nothing entered or left , since yesterday')
