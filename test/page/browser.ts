@@ -60,6 +60,10 @@ afterAll(() => browser?.close())
 export const NARROW = { width: 375, height: 800 }
 export const WIDE = { width: 1440, height: 900 }
 
+/** A day so many days ago, which the demo has published unless it is its gap. */
+export const dayBefore = (daysAgo: number): string =>
+  new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10)
+
 /** The views of a demo, with their paths. */
 export const VIEWS: readonly (readonly [name: string, path: string])[] = [
   ['home', '/'],
@@ -70,6 +74,10 @@ export const VIEWS: readonly (readonly [name: string, path: string])[] = [
   ['models', '/models'],
   ['status', '/status'],
   ['chat', '/chat'],
+  ['comparison', `/?day=${dayBefore(7)}&withDay=${dayBefore(3)}`],
+  ['missed', `/?since=${dayBefore(14)}`],
+  ['docs', '/docs'],
+  ['guide', '/docs/ranking'],
 ]
 
 /** Both widths and both colours, for states of pages; views.test.ts looks at every view in all combinations. */

@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { serveDemo } from '../support/dash.ts'
-import { VIEWS, picture, visit } from './browser.ts'
+import { VIEWS, dayBefore, picture, visit } from './browser.ts'
 
 let demo: Awaited<ReturnType<typeof serveDemo>>
 
@@ -102,19 +102,8 @@ test.each([740, 800, 961, 1024])('the header is one row in a window of %i pixels
   expect((await measuresOf(page)).header).toBeLessThanOrEqual(56)
 })
 
-const dayBefore = (daysAgo: number): string =>
-  new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10)
-
-const MORE_VIEWS = [
-  ...VIEWS,
-  ['comparison', `/?day=${dayBefore(7)}&withDay=${dayBefore(3)}`],
-  ['missed', `/?since=${dayBefore(14)}`],
-  ['docs', '/docs'],
-  ['guide', '/docs/ranking'],
-] as const
-
 test.each<readonly [name: string, path: string, viewport: typeof PHONE]>([
-  ...MORE_VIEWS.map(([name, path]) => [name, path, PHONE] as const),
+  ...VIEWS.map(([name, path]) => [name, path, PHONE] as const),
   ['chat in a frame', '/embed/chat', { width: 375, height: 600 }],
   ['chat in a small frame', '/embed/chat', { width: 320, height: 480 }],
 ])('nothing moves while a page arrives over a slow line: %s', async (_name, path, viewport) => {

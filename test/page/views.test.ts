@@ -10,9 +10,6 @@ beforeAll(async () => {
 
 afterAll(() => demo.close())
 
-const dayBefore = (daysAgo: number): string =>
-  new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10)
-
 /** Every view of the demo, with its status if it is refused. */
 const PAGES: { name: string; path: string; status?: number }[] = [
   ...VIEWS.map(([name, path]) => ({ name, path })),
@@ -20,10 +17,6 @@ const PAGES: { name: string; path: string; status?: number }[] = [
   { name: 'filtered', path: '/?sort=month&minPoints=500' },
   { name: 'filtered models', path: '/models?needs=tools&health=passed' },
   { name: 'days of the Year', path: '/year/rows' },
-  { name: 'comparison', path: `/?day=${dayBefore(7)}&withDay=${dayBefore(3)}` },
-  { name: 'missed', path: `/?since=${dayBefore(14)}` },
-  { name: 'docs', path: '/docs' },
-  { name: 'guide', path: '/docs/ranking' },
   { name: 'readme', path: '/docs/readme' },
   { name: 'diagram', path: '/docs/proof' },
   { name: 'results of the docs', path: '/docs?q=audit' },

@@ -89,8 +89,6 @@ export interface Behaviour {
   ending?: 'end' | 'reset' | 'hold'
   /** Sent after the last event instead of two line ends; that event is then no `[DONE]`. */
   lastLineEnds?: string
-  /** Ends with half of an event. */
-  halfEvent?: boolean
   /** A line of this many bytes after the first event. */
   hugeLineBytes?: number
 }
@@ -111,7 +109,6 @@ const after = (outputs: readonly ModelOutput[]): readonly (readonly ModelOutput[
 export const MODES = {
   answer: { rounds: answer },
   'clean end without terminal': { rounds: [[{ text: 'Hello ' }, { text: EMOJI }]] },
-  'half an event at the end': { rounds: [[{ text: 'Hello ' }]], halfEvent: true },
   reset: { rounds: [[{ text: 'Hello ' }]], ending: 'reset' },
   'held open after its end': { rounds: answer, ending: 'hold' },
   'reset before headers': { ending: 'reset' },

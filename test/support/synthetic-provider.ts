@@ -121,7 +121,6 @@ async function respond(
   if (silent === 'after-first-event') return void response.write(frames[0] ?? '')
   if (behaviour.lastLineEnds !== undefined)
     frames.push((frames.pop() ?? '').slice(0, -2) + behaviour.lastLineEnds)
-  if (behaviour.halfEvent) frames.push('data: {"id":"c_1","choi')
   response.write(frames.join(''))
   if (behaviour.hugeLineBytes !== undefined) await pour(behaviour.hugeLineBytes, recorded, response)
   // Reset after the client has received the data: an immediate reset would discard it.

@@ -8,6 +8,11 @@ import type { Workspace } from '../../support/workspace.ts'
 
 const NOON = startOfDay(addDays(AS_OF, 1)) + 12 * 3_600_000
 
+const COUNTS = { publications: 1, objects: 1, bytes: 1, gaps: 0, damage: 0 }
+const HEAD = { seq: 1, leaf: 'abcdef01'.repeat(8) }
+/** The record of a sound audit. */
+const AUDIT = { ok: true, complete: true, whole: true, ...COUNTS, head: HEAD, endedAt: NOON }
+
 type Signals = ReturnType<typeof sampleSignals>
 
 /** A workspace with a snapshot and a publication of the sample. */
@@ -133,9 +138,7 @@ describe('the page', () => {
     'a snapshot of %s ms before is up to date only if it is at most two hours old',
     async (age, expected) => {
       const workspace = await filled()
-      const counts = { publications: 1, objects: 1, bytes: 1, gaps: 0, damage: 0 }
-      const head = { seq: 1, leaf: 'abcdef01'.repeat(8) }
-      await workspace.audits.record({ ok: true, complete: true, whole: true, ...counts, head, endedAt: NOON })
+      await workspace.audits.record(AUDIT)
       expect((await get(workspace, '/', { clock: () => NOON + age })).text).toContain(expected)
     },
   )
@@ -160,9 +163,7 @@ describe('the page', () => {
     const workspace = await filled()
     // Models that nobody evaluated are no reason to warn.
     expect(await text(workspace)).toMatch(/Warning: Last audit: No record$/)
-    const counts = { publications: 1, objects: 1, bytes: 1, gaps: 0, damage: 2 }
-    const head = { seq: 1, leaf: 'abcdef01'.repeat(8) }
-    await workspace.audits.record({ ok: false, complete: true, whole: true, ...counts, head, endedAt: NOON })
+    await workspace.audits.record({ ...AUDIT, ok: false, damage: 2 })
     expect(await text(workspace)).toContain('Problem: Last audit: Damaged: 2 findings')
   })
 
@@ -231,10 +232,8 @@ describe('the page', () => {
 
   test('the page shows the result and the coverage of the last audit', async () => {
     const workspace = await filled()
-    const sound = { ok: true, complete: true, whole: true, publications: 1, objects: 1, bytes: 1, gaps: 0 }
-    const head = { seq: 1, leaf: 'abcdef01'.repeat(8) }
     const told = async (changes: object): Promise<string> => {
-      await workspace.audits.record({ ...sound, damage: 0, head, endedAt: NOON - 7_200_000, ...changes })
+      await workspace.audits.record({ ...AUDIT, endedAt: NOON - 7_200_000, ...changes })
       return facts((await get(workspace, '/')).page)
     }
     expect(await told({})).toContain('Sound, 2 h ago 1 object of 1 publication, head 1 abcdef01')

@@ -46,8 +46,6 @@ test('HEAD asks for the headers of the list of models and of a model', async () 
     expect([head?.status, await head?.text()]).toEqual([200, ''])
     expect(head?.headers.get('content-length')).toBe(get?.headers.get('content-length'))
   }
-  const refused = await fetch(`${url}/v1/models`, { method: 'PUT' })
-  expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
 })
 
 test('the model dash is listed only if the chat is set up', async () => {
