@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readdir, readFile, stat, watch } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { DAY_LIMITS, startAgent, startGatedAgent } from '../support/agent.ts'
+import { startAgent, startGatedAgent } from '../support/agent.ts'
 import type { AgentServerOptions } from '../support/agent.ts'
 import { startSearchProcess } from '../support/agent-reads.ts'
 import { CONFIG, delta, html, json, META, record, startScripted, stream } from '../support/scripted-server.ts'
@@ -335,19 +335,6 @@ test('an expired session is renewed, and the question is answered', async () => 
   ahead = 3_600_000
   const screen = await answered('Second', 'two', 'a new one was started')
   expect(rowsFrom(screen, '> Second')[1]).toBe('two')
-})
-
-test('a limit is reported with its scope and the time of its end, and the question can be repeated', async () => {
-  const limits = { ...DAY_LIMITS, messagesPerSession: 1, messagesPerDay: 10 }
-  const { ask, answered, model, terminal } = await startTalk({}, { settings: { limits } })
-  await answered('First', 'one', '0/1 session, 9/10 today left')
-  await terminal.enter('Second')
-  await terminal.until(/all messages of this session are used \(session\);\s+try\s+again\s+at/)
-  await terminal.enter('/new')
-  await terminal.until('new conversation')
-  await ask('/retry')
-  model.finish('two')
-  expect(rowsFrom(await terminal.until('0/1 session, 8/10 today left'), '> /retry')[1]).toBe('two')
 })
 
 test('one answer to a question on the command line is rendered on a terminal', async () => {
