@@ -17,13 +17,10 @@ const PAGES: { name: string; path: string; status?: number }[] = [
   { name: 'filtered', path: '/?sort=month&minPoints=500' },
   { name: 'filtered models', path: '/models?needs=tools&health=passed' },
   { name: 'days of the Year', path: '/year/rows' },
-  { name: 'readme', path: '/docs/readme' },
-  { name: 'diagram', path: '/docs/proof' },
   { name: 'results of the docs', path: '/docs?q=audit' },
   { name: 'interface', path: '/docs/api/top-year-history' },
   { name: 'embedded chat', path: '/embed/chat' },
   { name: 'refused', path: '/?sort=decade', status: 400 },
-  { name: 'before the first Year', path: '/?at=2020-01-01T00:00:00Z', status: 404 },
   { name: '404', path: '/nothing', status: 404 },
 ]
 
@@ -90,5 +87,18 @@ test.each(PAGES)(
     await devtools.send('Page.setFontSizes', { fontSizes: { standard: 32 } })
     expect(await page.evaluate(`getComputedStyle(document.documentElement).fontSize`)).toBe('32px')
     expect(await fitsScreen(page)).toBe(true)
+  },
+)
+
+test.each([
+  ['readme', '/docs/readme', 200],
+  ['diagram', '/docs/proof', 200],
+  ['before the first Year', '/?at=2020-01-01T00:00:00Z', 404],
+])(
+  'a page is accessible, fits, has no error and asks no other host on a dark phone: %s',
+  async (name, path, status) => {
+    const visited = await visit(demo.url + path, { colorScheme: 'dark' })
+    await picture(visited.page, `view-${name}-narrow-dark`)
+    expect(await flawsOf(visited, status)).toEqual([])
   },
 )

@@ -188,7 +188,7 @@ describe('the model that responds', () => {
   })
 })
 
-test('a declined request is with status 400 is repeated once without the id it names', async () => {
+test('a request declined with status 400 is repeated once without the id it names', async () => {
   const first = 'maker/first:free'
   const others = ['maker/second:free', 'maker/json:free']
   const { upstream, post } = await startV1()
