@@ -47,6 +47,12 @@ test('the longest list loses entries first', () => {
   const [long, short] = [8, 2].map((length) => Array.from({ length }, (_, index) => `entry number ${index}`))
   const text = fitLists({}, { long: long ?? [], short: short ?? [] }, 150)
   expect(JSON.parse(text)).toEqual({ leftOut: { long: 5 }, long: long?.slice(0, 3), short })
+  const one = 'x'.repeat(50)
+  expect(JSON.parse(fitLists({}, { a: [one, one], b: [] }, 100))).toEqual({
+    leftOut: { a: 1 },
+    a: [one],
+    b: [],
+  })
   // Each of the two lists is reckoned with a comma more than it has.
   const all = JSON.stringify({ long, short })
   expect(fitLists({}, { long: long ?? [], short: short ?? [] }, all.length + 2)).toBe(all)
