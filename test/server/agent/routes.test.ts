@@ -23,8 +23,9 @@ async function openFrom(server: AgentServer, address: string): Promise<Opened> {
   const headers = { 'x-forwarded-for': address }
   const token = await sessionOf(server, headers)
   const controller = new AbortController()
-  onTestFinished(() => controller.abort())
   const response = await chat(server, chatBody('What is new?'), { token, headers, signal: controller.signal })
+  // A response that nothing refers to is collected, which closes its connection.
+  onTestFinished(() => (controller.abort(), response.body?.cancel().catch(() => undefined)))
   const body: unknown = response.status === 200 ? null : await response.json()
   if (body !== null) expect(response.headers.get('retry-after')).toBe('5')
   return { status: response.status, body, leave: () => controller.abort() }
