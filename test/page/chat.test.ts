@@ -205,12 +205,13 @@ test('the keyboard suffices to open, break a line, send, stop and close', async 
   expect(await answers(page).textContent()).toContain('Half')
 })
 
-test('the sheet on a narrow screen holds the focus, Escape stops before it closes, and nothing blinks with reduced motion', async () => {
+test('the sheet on a narrow screen asks a suggested question, holds the focus, Escape stops before it closes, and nothing blinks with reduced motion', async () => {
   const provider = await startGatedProvider()
   const { url } = await serveChat(provider.url)
   const { page } = await openChat(url, { reducedMotion: 'reduce' })
-  await ask(page, 'Tell me', false)
+  await page.locator('[data-question]').first().click()
   await provider.arrived(1)
+  expect(await page.evaluate('document.activeElement.id')).toBe('chat-text')
   const caret = `getComputedStyle(document.querySelector('.answer'), '::after').animationName`
   expect(await page.evaluate(caret)).toBe('none')
   await page.keyboard.press('Escape')

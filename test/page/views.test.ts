@@ -21,6 +21,7 @@ const PAGES: { name: string; path: string; status?: number }[] = [
   { name: 'interface', path: '/docs/api/top-year-history' },
   { name: 'embedded chat', path: '/embed/chat' },
   { name: 'refused', path: '/?sort=decade', status: 400 },
+  { name: 'before the first Year', path: '/?at=2020-01-01T00:00:00Z', status: 404 },
   { name: '404', path: '/nothing', status: 404 },
 ]
 
@@ -91,14 +92,13 @@ test.each(PAGES)(
 )
 
 test.each([
-  ['readme', '/docs/readme', 200],
-  ['diagram', '/docs/proof', 200],
-  ['before the first Year', '/?at=2020-01-01T00:00:00Z', 404],
+  ['readme', '/docs/readme'],
+  ['diagram', '/docs/proof'],
 ])(
   'a page is accessible, fits, has no error and asks no other host on a dark phone: %s',
-  async (name, path, status) => {
+  async (name, path) => {
     const visited = await visit(demo.url + path, { colorScheme: 'dark' })
     await picture(visited.page, `view-${name}-narrow-dark`)
-    expect(await flawsOf(visited, status)).toEqual([])
+    expect(await flawsOf(visited)).toEqual([])
   },
 )
