@@ -24,7 +24,7 @@ import { Container } from '../../dist/cli/container.js'
 import { readConfig } from '../../dist/cli/settings/read-config.js'
 import { formatInstant } from '../../dist/domain/time.js'
 import { audit as auditArchive } from '../../dist/jobs/archive/audit.js'
-import { ownArchive } from '../../dist/jobs/archive/own-archive.js'
+import { ownArchive } from '../../dist/jobs/archive/archives.js'
 import { createApp } from '../../dist/server/app.js'
 
 const PLAIN_READER = fileURLToPath(new URL('read-plainly.mjs', import.meta.url))
