@@ -94,7 +94,8 @@ const OPENING = new RegExp(
 const OPENING_MAX_LENGTH = Math.max(...OPENINGS.map((mark) => mark.length))
 
 /** The beginning of an answer that may be a call without marks. */
-const MAY_BE_JSON = /^\s*(?:$|\{(?:[^]{0,20}$|\s*"(?:type|name|function)"))/
+const MAY_BE_JSON = /^\s*(?:$|\{(?:[^]{0,20}$|\s{0,9}"(?:type|name|function)"))/
+const HAS_ARGUMENTS = /"(?:arguments|parameters)"/
 
 /** A longer one is text. */
 const CALL_MAX_LENGTH = 20_000
@@ -136,7 +137,8 @@ export function callFilter(isTool: (name: string) => boolean): CallFilter {
       return shown
     },
     end() {
-      const json = hasText || !MAY_BE_JSON.test(pending) ? [] : parseCalls(pending, isTool)
+      const isJson = !hasText && MAY_BE_JSON.test(pending) && HAS_ARGUMENTS.test(pending)
+      const json = isJson ? jsonCalls(pending, isTool) : []
       calls.push(...json)
       const text = json.length > 0 ? '' : take(true) + pending
       pending = ''
@@ -155,22 +157,27 @@ function startOfCall(text: string): number {
   return text.endsWith('`') ? text.length - 1 : text.length
 }
 
-/** A name before its parameters. */
-const NAME = /[\w.-]+(?=(?:["'>`\s]|:\d+|json\b)*(?:$|[<[{]))/g
+/** A name before its parameters. Behind another word it is a mention. */
+const NAME = /(?<![\w.-]|\S )[\w.-]{1,64}(?![\w.-])(?=(?:["'>`\s]|:\d{1,9}\b|json\b){0,40}(?:$|[<[{]))/g
 
 const PARAMETER =
   /<parameter(?:=| name=")([\w-]+)"?>([^]*?)<\/parameter>|<arg_key>([^]*?)<\/arg_key>\s*<arg_value>([^]*?)<\/arg_value>/g
 
-/** The calls of tools between two marks: JSON with their names, or each name before its parameters. */
-function parseCalls(written: string, isTool: (name: string) => boolean): CallInText[] {
-  const text = written.replaceAll('<|"|>', '"')
+/** The calls of tools in JSON, one or a list. */
+function jsonCalls(text: string, isTool: (name: string) => boolean): CallInText[] {
   const decoded = [decodeJson(text)].flat().map((call) => {
     const { function: inner = call } = asJsonObject(call) ?? {}
     const { name, arguments: value, parameters } = asJsonObject(inner) ?? {}
     const given = value ?? parameters ?? {}
     return { name: String(name), arguments: typeof given === 'string' ? given : jsonText(given) }
   })
-  const named = decoded.filter(({ name }) => isTool(name))
+  return decoded.filter(({ name }) => isTool(name))
+}
+
+/** The calls of tools between two marks: JSON with their names, or each name before its parameters. */
+function parseCalls(written: string, isTool: (name: string) => boolean): CallInText[] {
+  const text = written.replaceAll('<|"|>', '"')
+  const named = jsonCalls(text, isTool)
   if (named.length > 0) return named
   const names = [...text.matchAll(NAME)].filter(([name]) => isTool(name))
   return names.map(({ 0: name, index }, place) => {
