@@ -173,7 +173,9 @@ function endMarkFilter(): (text: string, isEnd: boolean) => string {
     let output = ''
     while (pending !== '') {
       const [found = ''] = END_MARK.exec(pending) ?? (marks === '' ? null : /^\s+/.exec(pending)) ?? []
-      const mark = found === '' || ends.has(found.toLowerCase()) ? undefined : found
+      // A mark of this form behind a blank is a mention.
+      const isMention = /\S[ \t]$/.test(last) && /^<[|｜]/.test(found)
+      const mark = found === '' || isMention || ends.has(found.toLowerCase()) ? undefined : found
       if (mark === undefined && !isEnd && PART_OF_END_MARK.test(pending)) break
       const [plain = ''] = mark === undefined ? (/^<?[^<]*/.exec(pending) ?? []) : []
       const seen = last + plain
@@ -315,9 +317,12 @@ const CLOSING_LINES = PAIRS.flatMap(firstClosing).map((closing) => [' {0,3}', ..
 const CLOSING_LINE = anyOf(CLOSING_LINES.map((mark) => `${mark.join('')}\\n?$`))
 const PART_OF_CLOSING_LINE = anyOf(CLOSING_LINES.map(beginningOf))
 
-/** Such a mark within a line, right behind the thoughts, and right before the answer or its line end. */
+/**
+ * Such a mark within a line, right behind the thoughts, and right before the answer or its line end. Behind a letter of
+ * a script without spaces it may be a mention.
+ */
 const UNOPENED_CLOSING = new RegExp(
-  `(?<=[^\\s\`*_])(?:${PAIRS.flatMap(firstClosing)
+  `(?<=[^\\s\`*_\\p{Lo}])(?:${PAIRS.flatMap(firstClosing)
     .map((mark) => mark.join(''))
     .join('|')})(?=[\\p{L}\\p{N}*#]|[ \\t\\r]*\\n?$)`,
   'iu',

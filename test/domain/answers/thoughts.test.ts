@@ -117,6 +117,7 @@ describe('marks at the end of an answer', () => {
     'Two <|end|>\n</s> marks, and </s',
     'Strike: <s>old</s>',
     '```html\n<s>x</s>',
+    'GLM ends a turn with <|user|> or <|observation|>',
     'As XML:\n<note>\n<response>ok</response>',
   ])('the answer %j has none', (text) => {
     for (const chunks of splits(text)) expect(filtered(chunks)).toEqual({ text, leaked: false })
@@ -131,6 +132,7 @@ describe('tags that are text', () => {
     'Thoughts end with </think>\n',
     'Thoughts end with "</think>".\n',
     'They end with **</think>**, then answer.\n',
+    '思考以</think>标签结束。\n',
     'An example:\n\n```xml\n<think>\nhm\n</think>\n```\n',
     'An example:\n~~~\n</think>\n~~~\nDone.',
     'Thoughts begin with\n<think>\nand end with\n</think>\nalways.',
