@@ -330,7 +330,7 @@ export class EventReader {
 }
 
 /** Where some gateways lack the blank line between two events. */
-const JOINT = /(?<=\})\s*\n\s*(?=\{|"?\[DONE)/i
+const JOINT = /(?<=\})[^\S\n]*\n\s*(?=\{|"?\[DONE)/i
 
 /** The data of events, without events that only keep a connection open, and without those of other names. */
 function dataOf(records: readonly StreamRecord[]): string[] {
