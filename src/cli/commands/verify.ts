@@ -19,7 +19,7 @@ import type {
   VerifyReport,
   VerifyResult,
 } from '../../jobs/archive/audit.ts'
-import { ownArchive } from '../../jobs/archive/archives.ts'
+import { hostArchive, ownArchive } from '../../jobs/archive/archives.ts'
 import type { Container } from '../container.ts'
 import type { CommandContext } from '../context.ts'
 import { isUnfounded, requireFolders } from '../data-folder.ts'
@@ -111,7 +111,6 @@ async function openHost(
   { policy, state }: VerifyFlags,
 ): Promise<{ archive: ArchiveReader; hasOwn: boolean }> {
   if (payloads) throw new Refusal('usage', '--payloads needs the stored objects; remove --payloads or --url')
-  const { hostArchive } = await import('../../jobs/archive/archives.ts')
   const ports = {
     published: await container.publishedHistory(base),
     seenLogs: await container.seenLogs(
