@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { callFilter } from '../../../src/domain/answers/written-json.ts'
+import { callFilter } from '../../../src/domain/answers/calls-in-text.ts'
 
 function read(chunks: readonly string[]): { text: string; calls: string[][] } {
   const filter = callFilter((name) => name === 'search')
