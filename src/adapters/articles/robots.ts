@@ -1,4 +1,4 @@
-import { normalizeEscapes } from '../../domain/address.ts'
+import { normalizeEscapes } from '../../domain/feed/canonical-url.ts'
 
 /** The Robots Exclusion Protocol, RFC 9309 (docs/articles.md; docs/decisions/0015-article-fetching.md). */
 

@@ -1,5 +1,5 @@
 import type { InStatement } from '@libsql/client'
-import { canonicalUrl } from '../../domain/address.ts'
+import { canonicalUrl } from '../../domain/feed/canonical-url.ts'
 import { indexedWords } from '../../domain/feed/search/tokenize.ts'
 import type { ItemRef } from '../../domain/feed/source.ts'
 import { DAY_MS, dayOf, startOfDay } from '../../domain/time.ts'

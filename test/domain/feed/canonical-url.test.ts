@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { canonicalUrl } from '../../../src/domain/address.ts'
+import { canonicalUrl } from '../../../src/domain/feed/canonical-url.ts'
 
 describe('a canonical URL', () => {
   test.each([
