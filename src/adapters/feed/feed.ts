@@ -32,11 +32,8 @@ import {
   saveDetails,
   storedItems,
 } from './items.ts'
+import { liveEvents, newestSnapshot, saveSnapshot, snapshotFeed } from './live-feed.ts'
 import {
-  liveEvents,
-  newestSnapshot,
-  saveSnapshot,
-  snapshotFeed,
   eventGroups,
   latestDay,
   newestNewsDay,
