@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { libsqlJobLog, libsqlAudits } from '../../../src/adapters/state/runs.ts'
+import { libsqlJobLog, libsqlAudits } from '../../../src/adapters/state/job-log.ts'
 import type { State } from '../../../src/domain/ports.ts'
 import { DAMAGED } from '../../support/refusals.ts'
 import { openState, stateUrl } from './open-chat.ts'

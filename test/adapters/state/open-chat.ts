@@ -11,7 +11,7 @@ import type { CacheBounds } from '../../../src/adapters/state/chat-stores.ts'
 import type { State } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { openStore } from '../sqlite/lock-holder.ts'
-import { libsqlEvaluations, libsqlRouterAllowance } from '../../../src/adapters/state/runs.ts'
+import { libsqlEvaluations, libsqlRouterAllowance } from '../../../src/adapters/state/evaluations.ts'
 
 /** The address of a state database of the test's own. */
 export const stateUrl = async (): Promise<string> =>
