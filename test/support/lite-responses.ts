@@ -1,6 +1,5 @@
-import { drawsFrom } from '../../src/domain/models/lite/draw.ts'
+import { drawsFrom, LITE_SUITE } from '../../src/domain/models/lite/suite.ts'
 import type { LiteItems } from '../../src/jobs/models/lite-suite.ts'
-import { LITE_SUITE } from '../../src/domain/models/lite/suite.ts'
 import type { LiteKind, LitePrompt, ModelResponse } from '../../src/domain/models/lite/suite.ts'
 
 /** The responses that earn all points. */

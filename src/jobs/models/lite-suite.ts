@@ -1,11 +1,9 @@
-import { drawsFrom } from '../../domain/models/lite/draw.ts'
-import type { Draw } from '../../domain/models/lite/draw.ts'
+import { drawsFrom, taskResult, LITE_SUITE, unansweredTasks } from '../../domain/models/lite/suite.ts'
+import type { Draw, LiteSuite, LiteKind, LitePrompt, ShellRun } from '../../domain/models/lite/suite.ts'
 import { gradeFiles, drawFiles } from '../../domain/models/lite/file-task.ts'
 import type { FilesItem } from '../../domain/models/lite/file-task.ts'
 import { drawShellJob } from '../../domain/models/lite/shell-jobs.ts'
 import type { ShellCase, ShellJob } from '../../domain/models/lite/shell-jobs.ts'
-import { taskResult, LITE_SUITE, unansweredTasks } from '../../domain/models/lite/suite.ts'
-import type { LiteSuite, LiteKind, LitePrompt, ShellRun } from '../../domain/models/lite/suite.ts'
 import {
   parseTextResponse,
   gradeClock,

@@ -17,7 +17,7 @@ import { Refusal } from '../../domain/refusal.ts'
 import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import type { Callers } from '../callers.ts'
-import { readBody } from '../request-body.ts'
+import { readBody } from '../route.ts'
 import { fromQuotaStore, requireRunnable } from './service.ts'
 import type { AgentPorts } from './service.ts'
 

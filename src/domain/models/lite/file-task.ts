@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { parseJson } from '../../text.ts'
-import type { Draw } from './draw.ts'
+import type { Draw, Grade, LitePrompt, ModelResponse } from './suite.ts'
 import { sumPoints } from './suite.ts'
-import type { Grade, LitePrompt, ModelResponse } from './suite.ts'
 
 export interface FilesItem {
   prompt: LitePrompt

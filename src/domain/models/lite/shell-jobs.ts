@@ -1,5 +1,4 @@
-import type { Draw } from './draw.ts'
-import type { ShellFiles } from './suite.ts'
+import type { Draw, ShellFiles } from './suite.ts'
 
 /**
  * The file trees that grade a command. The model sees only `shown`; `other` has other names and contents; `awkward` has

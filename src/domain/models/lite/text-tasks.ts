@@ -1,9 +1,6 @@
 import { firstCodePoints } from '../../text.ts'
-import type { Draw } from './draw.ts'
-import { SHELL_CASES } from './shell-jobs.ts'
-import type { ShellCase, ShellCaseName, ShellJob } from './shell-jobs.ts'
-import { sumPoints } from './suite.ts'
 import type {
+  Draw,
   Grade,
   LitePrompt,
   ShellFiles,
@@ -12,6 +9,9 @@ import type {
   LiteKind,
   ModelResponse,
 } from './suite.ts'
+import { SHELL_CASES } from './shell-jobs.ts'
+import type { ShellCase, ShellCaseName, ShellJob } from './shell-jobs.ts'
+import { sumPoints } from './suite.ts'
 import { withoutThoughts } from '../../answers/thoughts.ts'
 import { callsFollowFormat } from './file-task.ts'
 import { labelledValues, openedFence, withoutPrompts } from './labelled-values.ts'
