@@ -137,20 +137,21 @@ describe('the chart of an item', () => {
   })
 })
 
-test('a changed object of any publication in the range refuses both routes, and its return mends them', async () => {
+test('a changed object of any publication in the range refuses ranks, chart and changes, and its return mends them', async () => {
+  const routes = [RANKS, CHART, '/api/feed/history/atom']
   const workspace = await changedYear(() => Date.now() + 60_000)
   const app = openApp(workspace)
   const [first] = await manifestsOf(workspace)
   const path = objectFile(workspace, first?.sha256)
   const bytes = readFileSync(path)
-  const before = await Promise.all([RANKS, CHART].map((each) => requestRoute(app, each)))
+  const before = await Promise.all(routes.map((each) => requestRoute(app, each)))
   writeFileSync(path, bytes.toString().replace('Story 1 ', 'Story X '))
-  for (const each of [RANKS, CHART]) {
+  for (const each of routes) {
     const refused = await requestRoute(app, each)
     expect([refused.status, refused.error]).toEqual([503, 'year_history_archive_corrupt'])
   }
   writeFileSync(path, bytes)
-  for (const [index, each] of [RANKS, CHART].entries())
+  for (const [index, each] of routes.entries())
     expect((await requestRoute(app, each)).text).toBe(before[index]?.text)
 })
 
