@@ -129,11 +129,9 @@ describe('the openai client', () => {
       for await (const _chunk of stream);
     }
     expect(await errorOf(read())).toMatchObject({ code: 'upstream_error' })
-    expect(await errorOf(whole(client))).toMatchObject({
-      status: 502,
-      code: 'upstream_error',
-      type: 'api_error',
-    })
+    const error = await errorOf(whole(client))
+    expect(error).toMatchObject({ status: 502, code: 'upstream_error', type: 'api_error' })
+    expect(error.headers?.get('x-should-retry')).toBe('false')
     const body = JSON.stringify({ model: 'dash', messages: MESSAGES, stream: true })
     const text = await (await post(server, bearer(key), body)).text()
     expect(text).toMatch(
@@ -217,16 +215,22 @@ describe('a key', () => {
     expect(server.turns()).toHaveLength(1)
   })
 
-  test('has its own quota, beside the addresses and the other keys', async () => {
+  test.each([
+    [{ perMinute: 2 }, null],
+    [{ perDay: 2 }, 'false'],
+  ])('has its own quota %j, beside the addresses and the other keys', async (quota, shouldRetry) => {
     const server = await startAgent({
       settings: { limits: { ...DAY_LIMITS, burstPerMinute: 1, messagesPerDay: 1 } },
+      // Far from the end of the day, after which a request may be sent again.
+      ports: { clock: () => Date.UTC(2026, 7, 22, 12) },
     })
-    const small = clientOf(server, await keyOf(server, { name: 'small', perDay: 2 }))
+    const small = clientOf(server, await keyOf(server, { name: 'small', ...quota }))
     await whole(small)
     await whole(small)
     const error = await errorOf(whole(small))
     expect([error.status, error.code, error.type]).toEqual([429, 'rate_limited', 'rate_limit_error'])
     expect(Number(error.headers?.get('retry-after'))).toBeGreaterThan(0)
+    expect(error.headers?.get('x-should-retry')).toBe(shouldRetry)
     await whole(clientOf(server, await keyOf(server, { name: 'other' })))
     const ofAddress = await chat(server, chatBody('Hi'))
     await ofAddress.text()
