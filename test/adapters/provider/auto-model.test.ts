@@ -196,10 +196,10 @@ test.each([
 test('no model is used without a recommendation', async () => {
   const at = await bench({ recommendations: { current: () => Promise.resolve(null) } })
   expect(await at.model.name()).toBe('')
-  expect(await collectEvents(at.model)).toMatchObject([
-    { kind: 'failed', code: 'http_404', dispatched: false },
+  expect(await collectEvents(at.model)).toEqual([
+    { kind: 'failed', error: 'upstream_error', code: 'http_404', usage: null, dispatched: false },
   ])
-  expect(at.provider.requests).toEqual([])
+  expect([at.counted, at.provider.requests]).toEqual([[], []])
 })
 
 test('the chat uses a new recommendation soon after it is stored', async () => {

@@ -59,10 +59,13 @@ test('a request forbids storage and requires usage, and calls and results are se
   const provider = await startProvider('three rounds of tools')
   await runTurn(modelAt(provider.url))
   const [first, , third] = provider.requests.map(({ body }) => body)
-  expect(first).toMatchObject({
+  const parameters = { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] }
+  expect(first).toEqual({
     model: 'model-1',
     messages: [{ role: 'system', content: CALL.instructions }, ...CALL.input],
-    tools: [{ type: 'function', function: { name: 'search_items', description: 'Finds items.' } }],
+    tools: [
+      { type: 'function', function: { name: 'search_items', description: 'Finds items.', parameters } },
+    ],
     max_tokens: 1_000,
     stream: true,
     stream_options: { include_usage: true },
