@@ -18,6 +18,7 @@ describe('changes between two runs', () => {
       {
         kind: 'primary_changed',
         model: 'other/weak:free',
+        name: 'Name of other/weak:free',
         rank: 1,
         previousRank: 2,
         previousPrimary: 'maker/good:free',

@@ -64,7 +64,9 @@ describe('the payloads', () => {
     expect(body).toMatchObject({ ...inBody, seed: false, nextUpdateAt: '2026-08-23T03:17:01.124Z' })
     expect(body.notes.some((note) => note.includes('hours old'))).toBe(inBody.stale)
     expect(recommendationPayload(stored(), now)).toMatchObject(inBody)
-    expect(healthPayload(stored(), now)).toMatchObject({ ...inHealth, usingSeedFallback: false })
+    const store = { usingSeedFallback: false, hasKvBinding: true }
+    const fresh = { lastUpdatedAt: '2026-08-22T03:17:01.124Z', maxFreshHours: 36 }
+    expect(healthPayload(stored(), now)).toEqual({ ...inHealth, ...fresh, ...store })
   })
 })
 

@@ -78,8 +78,12 @@ test('the page of the models leaves out what was not measured, and the limits of
   )
 })
 
-test('the page of the models shows no id, score part or internal name before something is opened', async () => {
+test('the page of the models names its feed, and shows no id, score part or internal name before something is opened', async () => {
   const { page } = await pageWith([{}])
+  const feed = '/api/free-llm/changes.json'
+  expect(page).toMatch(
+    new RegExp(`<link rel="alternate"[^>]* href="${feed}" />.*<a href="${feed}">JSON Feed</a>`, 's'),
+  )
   const shown = unfolded(page).replaceAll(/Name of \S+/g, '')
   expect(shown).not.toMatch(/\blite\b|primary|metadata|:free|Copy/)
   expect(shown).toContain('Medium confidence')
