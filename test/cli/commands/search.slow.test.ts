@@ -40,6 +40,11 @@ describe('dash search and dash reindex', () => {
     expect((await minimum('--min-points', '1', '--min-comments', '0')).stdout).toMatch(/^2026-03-01 {2}hn-1/)
     expect((await minimum('--min-points', '2')).stdout).toBe('nothing found\n')
     expect((await minimum('--min-comments', '1')).stdout).toBe('nothing found\n')
+    await run(['import', 'signals', '-', '--data-dir', folder], {
+      stdin: row('2', 'Rust', '2026-02-28'),
+    })
+    expect((await minimum()).stdout).toMatch(/^2026-02-28 {2}hn-2/)
+    expect((await minimum('--sort', 'newest')).stdout).toMatch(/^2026-03-01 {2}hn-1/)
   })
 
   test('reindex rebuilds the index, and reports it in one line or one document', async () => {
