@@ -166,10 +166,8 @@ test('lines are written whole and in order, and all of them by the end', async (
 test('a full disk costs the lines and nothing else', async () => {
   const stream = logStream(open('/dev/full'))
   for (let line = 0; line < 100; line += 1) stream.write('lost\n')
-  const started = performance.now()
-  await stream.flush(60_000)
-  // The flush has ended because nothing waits any more, not by its time limit.
-  expect(performance.now() - started).toBeLessThan(30_000)
+  // Ends because nothing waits any more, before its time limit, which is longer than that of the test.
+  await expect(stream.flush(3_600_000)).resolves.toBeUndefined()
 })
 
 function logged(colored: boolean, write: (log: ReturnType<typeof pino>) => void): string {
