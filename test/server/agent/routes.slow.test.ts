@@ -259,8 +259,9 @@ test('an unexpected error is internal_error, logged once and never shown', async
   expect(server.lines.filter(({ level }) => level === 'error')).toHaveLength(1)
 })
 
-test('a body that is not UTF-8 is invalid_json', async () => {
+test('a body that is not UTF-8, or begins with a byte order mark, is invalid_json', async () => {
   const server = await startAgent()
+  expect(await codeOf(chat(server, `\uFEFF${chatBody('Hello')}`))).toBe('400 invalid_json')
   const headers = { 'x-agent-session': await sessionOf(server) }
   const broken = Buffer.from(chatBody('ÿ'), 'latin1')
   expect(await codeOf(post(server, '/api/agent/chat', broken, headers))).toBe('400 invalid_json')
