@@ -110,10 +110,10 @@ function knownPage(host: string, path: string, params: ReadonlyMap<string, strin
   }
   if (host === 'github.com') {
     const repository = /^\/[^/]+\/[^/]+$/.test(path) && [...params.keys()].every((name) => name === 'tab')
-    return repository ? `github.com${path.toLowerCase().replace(/\.git$/, '')}` : null
+    return repository ? `github.com${path.toLowerCase().replace(/(?<=\w)\.git$/, '')}` : null
   }
   if (host === 'twitter.com') {
-    const post = /^\/\w+\/status\/(\d+)(?:\/|$)/.exec(path)
+    const post = /^\/(?:\w+|i\/web)\/status\/(\d+)(?:\/|$)/.exec(path)
     return post?.[1] === undefined ? null : `twitter.com/i/status/${post[1]}`
   }
   if (host === 'reddit.com') {

@@ -19,6 +19,8 @@ describe('a canonical URL', () => {
     ['https://en.m.wikipedia.org/wiki/Rust', 'en.wikipedia.org/wiki/Rust'],
     ['https://old.reddit.com/r/x/comments/Ab1/some_words/', 'reddit.com/r/x/comments/ab1'],
     ['https://x.com/Name/status/1/photo/1?s=20', 'twitter.com/i/status/1'],
+    ['https://twitter.com/i/web/status/1', 'twitter.com/i/status/1'],
+    ['https://github.com/Owner/.git', 'github.com/owner/.git'],
     ['https://example.org/%7Ename/caf%c3%a9', 'example.org/~name/caf%C3%A9'],
     ['https://www.com/', 'www.com'],
     ['HTTPS://EXAMPLE.ORG/A?B=%20C', 'example.org/A?B=%20C'],
