@@ -43,7 +43,7 @@ describe('an item', () => {
   })
 })
 
-test('the longest list loses entries first', () => {
+test('the longest list loses entries first, and what fits not even empty lists is refused', () => {
   const [long, short] = [8, 2].map((length) => Array.from({ length }, (_, index) => `entry number ${index}`))
   const text = fitLists({}, { long: long ?? [], short: short ?? [] }, 150)
   expect(JSON.parse(text)).toEqual({ leftOut: { long: 5 }, long: long?.slice(0, 3), short })
@@ -53,6 +53,8 @@ test('the longest list loses entries first', () => {
     a: [one],
     b: [],
   })
+  expect(fitLists({}, { a: [one] }, 26)).toBe('{"leftOut":{"a":1},"a":[]}')
+  expect(() => fitLists({}, { a: [one] }, 25)).toThrow(RangeError)
   // Each of the two lists is reckoned with a comma more than it has.
   const all = JSON.stringify({ long, short })
   expect(fitLists({}, { long: long ?? [], short: short ?? [] }, all.length + 2)).toBe(all)

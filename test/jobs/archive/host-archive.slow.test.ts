@@ -181,6 +181,7 @@ describe('a damaged host', () => {
       [`digest_mismatch ${newest}`],
     ],
     ['sends another ETag', atTime(lastAt, etagOf(`"${'0'.repeat(64)}"`)), [`digest_mismatch ${newest}`]],
+    ['sends no ETag', atTime(lastAt, etagOf(null)), [`digest_mismatch ${newest}`]],
     [
       'dates a publication otherwise',
       atTime(lastAt, (answer) => ({ ...answer, lastModified: new Date(0).toUTCString() })),
@@ -239,6 +240,15 @@ describe('a damaged host', () => {
   })
 
   const allOf = (held: readonly string[]): string => held.map((sha256) => `"${sha256}"`).join(', ')
+
+  test('a host that responds with 304 and no ETag to every query is detected', async () => {
+    const found = await findingsOf((answer, { at, held }) =>
+      at === null || held.length === 0 ? answer : { ...answer, ...notModified, etag: null },
+    )
+    expect(new Set(found.map((line) => line.replace(/ at .*/, '')))).toEqual(
+      new Set(['chain_broken selection']),
+    )
+  })
 
   test('a host that responds with 304 and the sent ETags only to the query about the end of its ledger is detected', async () => {
     const clock = (): number => lastAt + 3_600_000
