@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { V1Refusal } from '../../../src/server/v1/contracts.ts'
-import { openLimits } from '../../../src/server/v1/complete.ts'
+import { openLimits } from '../../../src/server/v1/limits.ts'
 
 const codeOf = (act: () => unknown): string | null => {
   try {

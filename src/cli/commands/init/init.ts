@@ -15,16 +15,10 @@ import type { ConfigFlags } from '../../settings/flags.ts'
 import { dotenvPath } from '../../settings/dotenv.ts'
 import { flagSettings, noteUnknownSettings, readConfig } from '../../settings/read-config.ts'
 import { fail, shellWord } from '../../terminal.ts'
-import {
-  Cancelled,
-  envFile,
-  promptForOutputs,
-  promptForSettings,
-  containerCommands,
-  crontab,
-  systemdUnits,
-} from './files.ts'
-import type { PromptContext, ChosenSettings, OutputKind, Installation, Unit } from './files.ts'
+import { Cancelled, envFile, promptForOutputs, promptForSettings } from './env-file.ts'
+import type { PromptContext, ChosenSettings, OutputKind } from './env-file.ts'
+import { containerCommands, crontab, systemdUnits } from './units.ts'
+import type { Installation, Unit } from './units.ts'
 
 interface InitFlags extends ConfigFlags {
   user?: string

@@ -1,5 +1,6 @@
 import { QUERY_MAX_LENGTH, QUERY_MAX_WORDS } from './search.ts'
-import { fold, spelledWithDigraphs, cutWords, isPaired, tokenize } from './tokenize.ts'
+import { fold, spelledWithDigraphs } from './fold.ts'
+import { cutWords, isPaired, tokenize } from './tokenize.ts'
 import type { CutText, PlacedWord } from './tokenize.ts'
 
 /** Terms of search texts, for searches, trends and rules alike (docs/api.md). */
