@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { countsOf } from '../support/attack.ts'
+import { countsOf } from './attack.ts'
 
 /** The short form of the attack; `docs/evidence.md` has the long one. */
 const FLIPS = 300

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { countsOf, LONG, printFacts } from '../support/attack.ts'
+import { countsOf, LONG } from './attack.ts'
 
 interface Counts {
   tries: number
@@ -21,12 +21,7 @@ test('four processes on one state database admit nothing beyond any limit, and a
   const tries = LONG ? 16_500 : 1_648
   const attack = await countsOf('chat-race.mjs', ['--tries', String(tries)])
   const counts = attack.counts as Counts
-  printFacts(`${tries} turns asked for by 4 processes`, {
-    admitted: JSON.stringify(counts.admitted),
-    'extended, and not': `${counts.extended}, ${counts.notExtended}`,
-    'looks at the money': counts.looks,
-    'left open by the killed one': counts.openOfTheKilled,
-  })
+  process.stdout.write(`${tries} turns: ${JSON.stringify(counts)}\n`)
   expect(counts).toMatchObject({
     tries,
     overAdmitted: {
@@ -63,12 +58,6 @@ test('a thousand calls of 4 processes over the quotas of keys and sessions and t
   const flags = ['--tries', '1000', '--only', 'keyDay,keyMinute,session,money', '--budget', '650000']
   const attack = await countsOf('chat-race.mjs', flags)
   const counts = attack.counts as Counts
-  printFacts('1000 calls of 4 processes over keys, sessions and budget', {
-    admitted: JSON.stringify(counts.admitted),
-    'over-admitted': JSON.stringify(counts.overAdmitted),
-    'looks at the money, beyond the budget': `${counts.looks}, ${counts.looksBeyondBudget}`,
-    'settled and reserved, of 650000': counts.taken,
-  })
   expect(counts).toMatchObject({
     tries: 1_000,
     overAdmitted: { keyDay: 0, keyMinute: 0, session: 0, money: 0 },

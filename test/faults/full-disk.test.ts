@@ -5,11 +5,12 @@ import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
-import { audit } from '../support/sample-archive.ts'
 import { chat, chatBody, sessionOf } from '../support/agent.ts'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
 import { startProvider } from '../support/synthetic-provider.ts'
 import { storiesOf } from '../support/signals.ts'
+import { audit } from './attack.ts'
+
 /** A separate disk that is small enough to fill; needs root. */
 function smallDisk(kibibytes: number): string {
   const disk = join(temporaryFolder(), 'disk')
@@ -96,9 +97,9 @@ test('a publish on a full disk fails with 74 and leaves no partial result; with 
     { outcome: 'failed', attempt: 1, sha256: null },
   ])
   expect(full.stderr).toContain('error: the disk is full; free some space')
-  expect(await audit(data, day)).toMatchObject({ sound: true, publications: [], gaps: [], attempts: 1 })
+  expect(await audit(data, day)).toMatchObject({ damage: '', publications: [], gaps: [], attempts: 1 })
   rmSync(ballast)
   const next = await dash(['publish-year', '--once', '--json', '--data-dir', data])
   expect((JSON.parse(next.stdout) as PublishReport).outcome).toBe('published')
-  expect(await audit(data, day)).toMatchObject({ sound: true, publications: [day], attempts: 2 })
+  expect(await audit(data, day)).toMatchObject({ damage: '', publications: [day], attempts: 2 })
 })

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { preparedFolder } from '../support/attack.ts'
+import { preparedFolder } from './attack.ts'
 import { dash, temporaryFolder } from '../support/dash.ts'
 import { logSettings } from '../support/signed-log.ts'
 import { storiesOf } from '../support/signals.ts'

@@ -1,5 +1,3 @@
-import { readdirSync } from 'node:fs'
-import { basename } from 'node:path'
 import type { H3 } from 'h3'
 import { sha256Hex } from '../../src/domain/digest.ts'
 import type { Objects, YearReader } from '../../src/domain/year/ports.ts'
@@ -7,17 +5,10 @@ import { addDays, formatInstant } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
 import { GENESIS_LEAF, leafOf } from '../../src/domain/year/chain.ts'
 import { proveLedger } from '../../src/domain/year/check.ts'
-import type { Head, KeptHead, LedgerContents, LedgerRow, Manifest } from '../../src/domain/year/ledger.ts'
+import type { Head, LedgerContents, LedgerRow, Manifest } from '../../src/domain/year/ledger.ts'
 import type { ServerPorts } from '../../src/server/app.ts'
 import { chainOf, gap, headAt, legacyRow, legacySeal, manifest } from '../domain/year/ledger-rows.ts'
 import { openApp } from './api-client.ts'
-import { readConfig } from '../../src/cli/settings/read-config.ts'
-import { Container } from '../../src/cli/container.ts'
-import type { Finding } from '../../src/domain/year/finding.ts'
-import { audit as auditArchive } from '../../src/jobs/archive/audit.ts'
-import { ownArchive } from '../../src/jobs/archive/archives.ts'
-import { auditLog, signedLogOf } from './signed-log.ts'
-import { reopenWorkspace } from './workspace.ts'
 
 /** An archive in memory: ledgers, heads and objects that belong together. */
 export interface SampleArchive {
@@ -123,80 +114,4 @@ function envelopeOf(one: Manifest, marker: string): Uint8Array {
     archivedAt: formatInstant(one.publishedAt),
   }
   return new TextEncoder().encode(JSON.stringify(envelope))
-}
-
-/** The verified content of a data folder, or the reason why verification fails. */
-export interface Standing {
-  sound: boolean
-  why: string
-  publications: string[]
-  gaps: string[]
-  attempts: number
-  /** Entries that the newest stored note covers; 0 without a note or a key. */
-  signed: number
-  /** Objects no publication refers to. */
-  orphans: number
-  /** Temporary files of writes that were cut. */
-  unfinished: number
-}
-
-/**
- * Audits a data folder as `dash verify-archive` does, after the recovery any reader of it begins with: chain, heads, and
- * every publication; with a key in it, everything that was ever signed too.
- */
-export async function audit(folder: string, asOfDay: Day): Promise<Standing> {
-  const workspace = reopenWorkspace(folder)
-  const nothing = { publications: [], gaps: [], attempts: 0, signed: 0, orphans: 0, unfinished: 0 }
-  try {
-    const attempts = (await workspace.ledger.attempts(asOfDay)).length
-    const { rows } = await workspace.ledger.read()
-    const findings = await findingsIn(folder)
-    const damage = findings.filter(({ code }) => code !== 'orphan_object')
-    const key = signedLogOf(folder)
-    const log = key ? await auditLog(key, workspace.objects, rows) : { newest: 0, problems: [] }
-    const problems = [
-      ...damage.map(({ code, path, actual }) => `${code} ${path}: ${actual}`),
-      ...log.problems,
-    ]
-    const daysOf = (kind: string): string[] =>
-      rows.filter((row) => row.kind === kind).map((row) => row.asOfDay ?? '')
-    return {
-      sound: problems.length === 0,
-      why: problems.join('; '),
-      publications: daysOf('publication'),
-      gaps: daysOf('gap'),
-      attempts,
-      signed: log.newest,
-      orphans: findings.length - damage.length,
-      unfinished: unfinishedIn(workspace.objectsPath),
-    }
-  } catch (error) {
-    return { ...nothing, sound: false, why: String(error) }
-  } finally {
-    workspace.close()
-  }
-}
-
-/** Findings of an audit of a data folder, against a head that was kept elsewhere if there is one. */
-export async function findingsIn(folder: string, expectedHead: KeptHead | null = null): Promise<Finding[]> {
-  const container = new Container({ config: readConfig({ dataDir: folder }, {}, '/'), version: '0' })
-  const options = { sample: null, since: null, expectedHead, payloads: true, jobs: 1 }
-  try {
-    const ledger = await container.ledgerAuditor()
-    const objects = await container.objectsAuditor()
-    const archive = ownArchive({ ledger, objects }, options)
-    const ports = { clock: Date.now, random: Math.random, onProgress: () => undefined }
-    const { signal } = new AbortController()
-    const { report, cause } = await auditArchive(archive, ports, { ...options, signal })
-    if (!report.complete) throw cause
-    return report.findings
-  } finally {
-    await container.close()
-  }
-}
-
-/** Temporary files of writes that were cut, which are no objects. */
-function unfinishedIn(objectsPath: string): number {
-  const names = readdirSync(objectsPath, { recursive: true, encoding: 'utf8' })
-  return names.filter((name) => basename(name).startsWith('.writing-')).length
 }

@@ -1,11 +1,14 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createLogKey, openLogSigner } from '../../src/adapters/log-signer.ts'
+import type { Finding } from '../../src/domain/year/finding.ts'
 import type { Objects, SignedLog } from '../../src/domain/year/ports.ts'
 import type { LedgerRow } from '../../src/domain/year/ledger.ts'
 import { forkOf, ledgerTree, logFileName, readStoredNote } from '../../src/domain/year/log/log-history.ts'
 import { formatPolicy } from '../../src/domain/year/log/signed-note.ts'
 import type { Checkpoint, VerifierKey } from '../../src/domain/year/log/signed-note.ts'
+import type { VerifyReport } from '../../src/jobs/archive/audit.ts'
+import { run } from './dash.ts'
 
 /** Name of the log in tests. */
 export const LOG_NAME = 'dash.example/tlog/year'
@@ -17,17 +20,8 @@ export function signedLogIn(folder: string, name = LOG_NAME): SignedLog & { keyP
   const keyPath = keyPathIn(folder)
   mkdirSync(dirname(keyPath))
   createLogKey(keyPath, name, new Uint8Array(32).fill(7))
-  return { ...openSignedLog(keyPath), keyPath }
-}
-
-function openSignedLog(keyPath: string): SignedLog {
   const signer = openLogSigner(keyPath)
-  return { signer, policy: formatPolicy(signer.keys, `https://${signer.key.name}`) }
-}
-
-/** Opens the log whose key {@link signedLogIn} created in a folder, or a copy of it; null without a key. */
-export function signedLogOf(folder: string): SignedLog | null {
-  return existsSync(keyPathIn(folder)) ? openSignedLog(keyPathIn(folder)) : null
+  return { signer, policy: formatPolicy(signer.keys, `https://${name}`), keyPath }
 }
 
 /** Returns the settings for the key in a folder; empty without a key. */
@@ -73,4 +67,14 @@ export async function auditLog(
   const unrecorded =
     last.size < newest ? [`note ${newest} is stored, but the record has only size ${last.size}`] : []
   return { newest, problems: [...inconsistencies([...stored, last], rows), ...unrecorded] }
+}
+
+/** Findings of `dash verify-archive` in a data folder, against a head file if one is given. */
+export async function findingsIn(folder: string, headFile?: string): Promise<Finding[]> {
+  const flags = ['--data-dir', folder, '--payloads', '--json']
+  if (headFile !== undefined) flags.push('--expect-head', headFile)
+  const { stdout, stderr } = await run(['verify-archive', ...flags], { env: logSettings(folder) })
+  const report = JSON.parse(stdout) as VerifyReport
+  if (!report.complete) throw new Error(stderr)
+  return report.findings
 }

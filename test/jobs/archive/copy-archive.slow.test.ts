@@ -13,8 +13,7 @@ import { FaultPlan, InjectedFault } from '../../support/faults.ts'
 import type { FaultKind } from '../../support/faults.ts'
 import { filesOfFolder } from '../../support/temporary-folder.ts'
 import { importPortsOf, SAMPLE_ARCHIVE } from '../../support/legacy-archive.ts'
-import { findingsIn } from '../../support/sample-archive.ts'
-import { signedLogIn, storedCheckpoints } from '../../support/signed-log.ts'
+import { findingsIn, signedLogIn, storedCheckpoints } from '../../support/signed-log.ts'
 import {
   AS_OF,
   openWorkspace,

@@ -8,8 +8,7 @@ import { objectPath } from '../../../src/domain/year/examine.ts'
 import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
 import { publishSigned } from '../../support/exports.ts'
 import { importSample } from '../../support/legacy-archive.ts'
-import { findingsIn } from '../../support/sample-archive.ts'
-import { signedLogIn } from '../../support/signed-log.ts'
+import { findingsIn, signedLogIn } from '../../support/signed-log.ts'
 import { AS_OF, openWorkspace } from '../../support/workspace.ts'
 
 /** A copy of the archive to damage: its folder and its rows. */
@@ -85,26 +84,31 @@ test('an audit finds each damage of the files of an archive', async () => {
   const source = { ...workspace, log: signedLogIn(workspace.folder) }
   await publishSigned(source, [AS_OF, addDays(AS_OF, 1)])
   const { rows } = await source.ledger.read()
-  const { seq, leaf } = rows.at(-1) as LedgerRow
-  const keptHead = { seq, leaf, time: 0, path: 'kept.json' }
+  const { seq } = rows.at(-1) as LedgerRow
+  const keptHead = headPath({ folder: source.folder, rows }, seq)
   source.close()
   const folder = join(source.folder, 'copy')
-  const codesAfter = async (apply: Damage[2], expectedHead = null as typeof keptHead | null) => {
+  const codesAfter = async (apply: Damage[2], headFile?: string) => {
     rmSync(folder, { recursive: true, force: true })
     mkdirSync(folder)
     for (const name of readdirSync(source.folder).filter((each) => each !== 'copy'))
       cpSync(join(source.folder, name), join(folder, name), { recursive: true })
     await apply({ folder, rows })
-    return new Set((await findingsIn(folder, expectedHead)).map(({ code }) => code))
+    return new Set((await findingsIn(folder, headFile)).map(({ code }) => code))
   }
   expect(await codesAfter(() => undefined, keptHead)).toEqual(new Set())
   for (const [what, found, apply] of DAMAGES)
     expect([...(await codesAfter(apply))], what).toEqual(expect.arrayContaining(found))
-  // Both stores rolled back together still prove each other, except to whoever kept a head.
+  // Both stores rolled back together still prove each other, except to whoever kept a head, or the record of the key.
   const rollBack = async (copy: Copy): Promise<void> => {
     await rollBackLedger(copy)
     for (const path of [objectOf(copy), headPath(copy, seq), logPath(copy, seq)]) rmSync(path)
   }
-  expect(await codesAfter(rollBack)).toEqual(new Set())
-  expect(await codesAfter(rollBack, keptHead)).toEqual(new Set(['head_mismatch']))
+  expect(await codesAfter(rollBack)).toEqual(new Set(['log_forked']))
+  const rollBackAll = async (copy: Copy): Promise<void> => {
+    await rollBack(copy)
+    rmSync(join(copy.folder, 'key'), { recursive: true })
+  }
+  expect(await codesAfter(rollBackAll)).toEqual(new Set())
+  expect(await codesAfter(rollBackAll, keptHead)).toEqual(new Set(['head_mismatch']))
 })

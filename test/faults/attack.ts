@@ -1,25 +1,21 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { availableParallelism } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { readFileSync, cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { dash, temporaryFolder } from './dash.ts'
-import type { FinishedRun } from './dash.ts'
+import { dash, temporaryFolder } from '../support/dash.ts'
+import type { FinishedRun } from '../support/dash.ts'
 import { addDays } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
-import { logSettings, signedLogIn } from './signed-log.ts'
-import { storiesOf } from './signals.ts'
-import { publishDays, reopenWorkspace } from './workspace.ts'
+import { findingsIn, logSettings, signedLogIn } from '../support/signed-log.ts'
+import { storiesOf } from '../support/signals.ts'
+import { publishDays, reopenWorkspace } from '../support/workspace.ts'
 
 /** True with `DASH_NIGHTLY=1`: every point of an attack is run, as in docs/evidence.md; otherwise a sample. */
 export const LONG = process.env['DASH_NIGHTLY'] === '1'
-
-/** Concurrent runs of an attack. */
-export const CONCURRENCY = Math.min(2, availableParallelism())
 
 /** Runs one of `scripts/attacks` in another process; returns its counts and exit code. */
 export async function countsOf(
@@ -30,20 +26,6 @@ export async function countsOf(
   const child = spawn(process.execPath, [script, ...args, '--json'], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [stdout, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
   return { counts: JSON.parse(stdout) as unknown, code: code as number | null }
-}
-
-/** Prints the results of an attack, one per line. */
-export function printFacts(title: string, facts: Readonly<Record<string, number | string>>): void {
-  const lines = Object.entries(facts).map(([name, value]) => `  ${name}: ${value}`)
-  process.stdout.write(`${title}\n${lines.join('\n')}\n`)
-}
-
-/** Returns the count of each value, most frequent first, as one line. */
-export function tally(values: readonly (string | number | null)[]): string {
-  const counts = new Map<string, number>()
-  for (const value of values) counts.set(String(value), (counts.get(String(value)) ?? 0) + 1)
-  const sorted = [...counts].sort(([, left], [, right]) => right - left)
-  return sorted.map(([value, count]) => `${value} (${count})`).join(', ')
 }
 
 /** Faults injected instead of a system call. */
@@ -57,9 +39,6 @@ const FILE_CALLS = (
   'rename renameat mkdir rmdir stat lstat fstat statx newfstatat access fcntl fchown fchmod utimensat getdents64'
 ).split(' ')
 
-/** The calls that change the disk or make changes durable. */
-const CHANGING = /^(p?write|ftruncate|f(data)?sync|link|unlink|rename|mkdir|rmdir)/
-
 /** One system call of a run's main thread that touches the data folder. */
 export interface SyscallPoint {
   call: string
@@ -67,8 +46,6 @@ export interface SyscallPoint {
   nth: number
   /** Path it touches, with the parts that differ between runs replaced. */
   path: string
-  /** False for a call that only reads or locks. */
-  changes: boolean
 }
 
 /** The result of a run with an injected fault. */
@@ -150,7 +127,7 @@ function pointsOf(log: string, folder: string): SyscallPoint[] {
     if (call === undefined || thread !== main) return []
     const nth = (counts.get(call) ?? 0) + 1
     counts.set(call, nth)
-    return [{ call, nth, path: placeOf(line, folder), changes: CHANGING.test(call) }]
+    return [{ call, nth, path: placeOf(line, folder) }]
   })
 }
 
@@ -208,17 +185,38 @@ export async function withCopy<T>(
   }
 }
 
-/** Runs `work` on each item with bounded concurrency and returns the results in the order of the items. */
-export async function mapConcurrently<Item, Result>(
-  items: readonly Item[],
-  concurrency: number,
-  work: (item: Item, index: number) => Promise<Result>,
-): Promise<Result[]> {
-  const results: Result[] = []
-  const queue = items.entries()
-  const worker = async (): Promise<void> => {
-    for (const [index, item] of queue) results[index] = await work(item, index)
+/** The verified content of a data folder, or the reason why verification fails. */
+export interface Standing {
+  /** The findings of its audit; empty if it is sound. */
+  damage: string
+  publications: string[]
+  gaps: string[]
+  attempts: number
+  /** Entries that the newest stored note covers; 0 without one. */
+  signed: number
+}
+
+/** Audits a data folder with `dash verify-archive`, after the recovery that any reader of it begins with. */
+export async function audit(folder: string, day: Day): Promise<Standing> {
+  const { ledger, objects, close } = reopenWorkspace(folder)
+  try {
+    const { rows } = await ledger.read()
+    const findings = await findingsIn(folder)
+    const notes = await objects.logFiles.list()
+    const daysOf = (kind: string): string[] =>
+      rows.flatMap((row) => (row.kind === kind ? [row.asOfDay ?? ''] : []))
+    return {
+      damage: findings
+        .flatMap(({ code, path }) => (code === 'orphan_object' ? [] : [`${code} ${path}`]))
+        .join('; '),
+      publications: daysOf('publication'),
+      gaps: daysOf('gap'),
+      attempts: (await ledger.attempts(day)).length,
+      signed: Math.max(0, ...notes.flatMap((note) => (note.kind === 'note' ? [note.size] : []))),
+    }
+  } catch (error) {
+    return { damage: String(error), publications: [], gaps: [], attempts: 0, signed: 0 }
+  } finally {
+    close()
   }
-  await Promise.all(Array.from({ length: concurrency }, worker))
-  return results
 }
