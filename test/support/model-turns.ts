@@ -1,6 +1,7 @@
 import { expect, onTestFinished } from 'vitest'
 import { openChatModel } from '../../src/adapters/provider/chat-model.ts'
 import type { ChatModelOptions } from '../../src/adapters/provider/chat-model.ts'
+import { TOOL_DEFINITIONS } from '../../src/domain/agent/tools.ts'
 import type { ChatModel } from '../../src/domain/ports.ts'
 import type { ModelCall, ModelEvent, ToolRound } from '../../src/domain/agent/model-call.ts'
 
@@ -29,6 +30,16 @@ export const CALL: ModelCall = {
     },
   ],
   maxOutputTokens: 1_000,
+}
+
+/** The same with the tools of the chat. */
+export const ASK: ModelCall = { ...CALL, tools: TOOL_DEFINITIONS }
+
+/** A turn after a call, with the reasoning of the call. */
+export function afterCall(reasoning = {}): ModelCall {
+  const call = { callId: 'a', name: 'search_items', arguments: '{"query":"x"}' }
+  const output = { text: '', reasoning, calls: [{ id: 'a', name: call.name, arguments: call.arguments }] }
+  return { ...ASK, rounds: [{ output, results: [{ call, output: '{"items":[]}' }] }] }
 }
 
 /** A model behind a provider; closed when the test ends. */

@@ -10,7 +10,10 @@ const choices = (...list: unknown[]): string => event({ choices: list })
 const said = (content: unknown, more: object = {}): string =>
   choices({ index: 0, delta: { content }, ...more })
 const DONE = 'data: [DONE]\n\n'
-const END = choices({ index: 0, delta: {}, finish_reason: 'stop' }) + DONE
+const STOP = { finish_reason: 'stop' }
+const END = choices({ index: 0, delta: {}, ...STOP }) + DONE
+/** A stream with these contents. */
+const answered = (...contents: unknown[]): string => contents.map((each) => said(each)).join('') + END
 
 async function streamAt(stream: string, headers: Record<string, string> = {}): Promise<string> {
   const { url } = await localSource((_request, response) => {
@@ -58,6 +61,14 @@ const whole = (content: unknown, more: object = {}): object => ({
   ...more,
 })
 
+const NULL_REASON = { finish_reason: 'null' }
+const NESTED = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
+const NESTED_DELTAS = {
+  content: `{"content":${NESTED}}`,
+  details: `{"reasoning_details":[${NESTED}]}`,
+  arguments: `{"tool_calls":[{"function":{"name":"a","arguments":{"a":${NESTED}}}}]}`,
+}
+
 /** Streams of one answer, "One two." */
 const FORMS: [string, string][] = [
   ['another choice beside the first', choices(first('One '), second('x')) + said('two.') + END],
@@ -66,21 +77,18 @@ const FORMS: [string, string][] = [
     'events of another choice',
     choices(second('x')) + said('One ') + choices(second('y')) + said('two.') + END,
   ],
-  ['another choice after the end', said('One two.', { finish_reason: 'stop' }) + choices(second('x')) + DONE],
+  ['another choice after the end', said('One two.', STOP) + choices(second('x')) + DONE],
   ['an index as a text', choices({ ...first('One two.'), index: '0' }) + END],
   ['no index', choices({ delta: { content: 'One two.' } }, { delta: { content: 'x' } }) + END],
   ['an index of null', choices({ index: null, delta: { content: 'One two.' } }) + END],
   ['no object for a choice', choices(null) + choices('x') + said('One two.') + END],
-  ['texts in a list', said(['One ', 'two.']) + END],
-  ['texts and parts in a list', said(['One ', { type: 'text', text: 'two.' }, null, 3]) + END],
-  ['one part', said({ type: 'text', text: 'One ' }) + said({ text: 'two.' }) + END],
-  [
-    'parts with values',
-    said({ type: 'text', text: { value: 'One ' } }) + said([{ text: { value: 'two.' } }]) + END,
-  ],
-  ['a type of null', said([{ type: null, text: 'One two.' }]) + END],
-  ['a part of a thought', said({ type: 'thinking', text: 'x' }) + said('One two.') + END],
-  ['content of null', said(null) + said('One two.') + END],
+  ['texts in a list', answered(['One ', 'two.'])],
+  ['texts and parts in a list', answered(['One ', { type: 'text', text: 'two.' }, null, 3])],
+  ['one part', answered({ type: 'text', text: 'One ' }, { text: 'two.' })],
+  ['parts with values', answered({ text: { value: 'One ' } }, [{ text: { value: 'two.' } }])],
+  ['a type of null', answered([{ type: null, text: 'One two.' }])],
+  ['a part of a thought', answered({ type: 'thinking', text: 'x' }, 'One two.')],
+  ['content of null', answered(null, 'One two.')],
   ['a message beside a delta of null', choices(whole('One two.', { delta: null })) + DONE],
   ['a message beside an empty delta', choices(whole('One two.', { delta: {} })) + DONE],
   [
@@ -98,17 +106,22 @@ const FORMS: [string, string][] = [
     `data: null\n\n${said('One ')}data: null\n\ndata:null\n\n${said('two.')}${END}data: null\n\n`,
   ],
   ['empty data in JSON', `data: ""\n\n${said('One two.')}data: {}\n\ndata: []\n\n${END}`],
-  ['an end mark in small letters', said('One two.', { finish_reason: 'stop' }) + 'data: [done]\n\n'],
-  ['an end mark in quotes', said('One two.', { finish_reason: 'stop' }) + 'data: "[DONE]"\n\n'],
-  ['an end mark with blanks', said('One two.', { finish_reason: 'stop' }) + 'data:[DONE] \n\n'],
-  ['an end mark without line ends', said('One two.', { finish_reason: 'stop' }) + 'data: [Done]'],
+  ['an end mark in small letters', said('One two.', STOP) + 'data: [done]\n\n'],
+  ['an end mark in quotes', said('One two.', STOP) + 'data: "[DONE]"\n\n'],
+  ['an end mark with blanks', said('One two.', STOP) + 'data:[DONE] \n\n'],
+  ['an end mark without line ends', said('One two.', STOP) + 'data: [Done]'],
   ...[{}, null, '', false, 0, [], { code: null, message: '' }].map((error): [string, string] => [
     `an error of ${JSON.stringify(error)}`,
     event({ error, choices: [{ ...first('One '), error }] }) +
       event({ error, choices: [first('two.')] }) +
       END,
   ]),
-  ['no blank lines', (said('One ') + said('two.') + END).replaceAll('\n\n', '\n')],
+  ['a finish reason of null as a text', said('One ', NULL_REASON) + said('two.', NULL_REASON) + END],
+  ...Object.entries(NESTED_DELTAS).map(([what, delta]): [string, string] => [
+    `${what} of 100,000 levels`,
+    `data: {"choices":[{"delta":${delta}}]}\n\n${answered('One two.')}`,
+  ]),
+  ['no blank lines', answered('One ', 'two.').replaceAll('\n\n', '\n')],
 ]
 
 test.each(FORMS)(
@@ -144,7 +157,7 @@ test.each([
 test.each(['none', 'utf-8', 'Identity', ''])(
   'a stream with the content coding %j is not compressed',
   async (coding) => {
-    const stream = said('One two.') + END
+    const stream = answered('One two.')
     const headers = { 'content-encoding': coding }
     expect(await chatReads(stream, headers)).toMatchObject({ text: 'One two.', end: { kind: 'end' } })
     expect(await passedOn(stream, headers)).toBe(stream)
@@ -153,18 +166,17 @@ test.each(['none', 'utf-8', 'Identity', ''])(
 
 const WHOLE_JSON = JSON.stringify({ choices: [whole('One two.')] }, null, 2)
 
+const PROGRESS =
+  'event: tool.progress\ndata: {"tool":"a","message":"searching"}\n\nevent: ping\ndata: now\n\n'
+
 test.each<[string, string, string]>([
-  ['events of another type', said('One two.') + END, 'application/json'],
-  ['events after a comment, of another type', `: hi\n\n${said('One two.')}${END}`, 'text/plain'],
+  ['events of other names', PROGRESS + said('One two.') + PROGRESS + END, 'text/event-stream'],
+  ['events of another type', answered('One two.'), 'application/json'],
+  ['events after a comment, of another type', `: hi\n\n${answered('One two.')}`, 'text/plain'],
   ['a whole completion as a stream', WHOLE_JSON, 'text/event-stream'],
 ])('a response with %s is read by the chat', async (_what, stream, type) => {
   const result = await chatReads(stream, { 'content-type': type })
   expect(result).toMatchObject({ text: 'One two.', end: { kind: 'end' } })
-})
-
-test.each([WHOLE_JSON, '{"error":{"message":"x"}}'])('the JSON %j is no event stream', async (json) => {
-  const result = await chatReads(json, { 'content-type': 'application/json' })
-  expect(result).toMatchObject({ text: '', end: { kind: 'failed', code: 'invalid_stream' } })
 })
 
 test.each(['{"status_code":500}', 'Internal Server Error'])(
@@ -175,65 +187,33 @@ test.each(['{"status_code":500}', 'Internal Server Error'])(
   },
 )
 
-test('a finish reason of null as a text is none', async () => {
-  const stream = said('One ', { finish_reason: 'null' }) + said('two.', { finish_reason: 'null' })
-  expect((await chatReads(stream)).end).toMatchObject({ kind: 'failed', code: 'truncated' })
-  expect(await chatReads(stream + END)).toMatchObject({ text: 'One two.', end: { kind: 'end' } })
+test.each([WHOLE_JSON, '{"error":{"message":"x"}}'])('the JSON %j is no event stream', async (json) => {
+  const result = await chatReads(json, { 'content-type': 'application/json' })
+  expect(result).toMatchObject({ text: '', end: { kind: 'failed', code: 'invalid_stream' } })
 })
 
-test('events of other names are no part of the completion', async () => {
-  const progress =
-    'event: tool.progress\ndata: {"tool":"a","message":"searching"}\n\nevent: ping\ndata: now\n\n'
-  const stream = progress + said('One two.') + progress + END
-  expect(await chatReads(stream)).toMatchObject({ text: 'One two.', end: { kind: 'end' } })
+const used = (prompt_tokens: number, completion_tokens: number): object => ({
+  usage: { prompt_tokens, completion_tokens },
 })
 
-test.each([
+test.each<[string, number[], string, object]>([
   [
     'with the reasoning in the total alone',
+    [20, 105],
+    '',
     { usage: { prompt_tokens: 20, completion_tokens: 5, total_tokens: 125 } },
   ],
-  [
-    'in the choice',
-    { choices: [{ index: 0, delta: {}, usage: { prompt_tokens: 20, completion_tokens: 105 } }] },
-  ],
-  [
-    'in a member of an engine',
-    { x_groq: { usage: { prompt_tokens: 20, completion_tokens: 105 } }, choices: [] },
-  ],
-])('usage is read %s', async (_where, chunk) => {
-  const stream = said('One two.', { finish_reason: 'stop' }) + event(chunk) + DONE
-  expect((await chatReads(stream)).end).toMatchObject({ usage: { in: 20, out: 105, cached: 0 } })
-})
-
-test('a smaller usage after the real one is none', async () => {
-  const used = (prompt: number, written: number): string =>
-    event({ choices: [], usage: { prompt_tokens: prompt, completion_tokens: written } })
-  const stream = used(5, 0) + said('One two.') + used(5, 3) + used(0, 0) + END
-  expect((await chatReads(stream)).end).toMatchObject({ usage: { in: 5, out: 3, cached: 0 } })
+  ['in the choice', [20, 105], '', { choices: [{ index: 0, delta: {}, ...used(20, 105) }] }],
+  ['in a member of an engine', [20, 105], '', { x_groq: used(20, 105), choices: [] }],
+  ['although smaller ones stand around it', [5, 3], event(used(5, 0)), { ...used(5, 3), choices: [] }],
+])('usage is read %s', async (_where, [read, written], before, chunk) => {
+  const stream = before + said('One two.', STOP) + event(chunk) + event(used(0, 0)) + DONE
+  expect((await chatReads(stream)).end).toMatchObject({ usage: { in: read, out: written, cached: 0 } })
 })
 
 test('the name of the first event is passed on with it', async () => {
   const stream = `event: message\nid: 1\n${said('One two.')}${END}`
   expect(await passedOn(`: hi\n\n${stream}`)).toBe(stream)
-})
-
-const NESTED = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
-
-test.each([
-  ['content', `{"content":${NESTED}}`, 'One two.'],
-  ['details', `{"reasoning_details":[${NESTED}]}`, 'One two.'],
-  ['arguments', `{"tool_calls":[{"function":{"name":"a","arguments":{"a":${NESTED}}}}]}`, 'One two.'],
-])('a stream with %s of 100,000 levels is read', async (_what, delta, text) => {
-  const stream = `data: {"choices":[{"delta":${delta}}]}\n\n${said('One two.')}${END}`
-  expect(await chatReads(stream)).toMatchObject({ text, end: { kind: 'end' } })
-  expect(evaluated(stream).response).toMatchObject({ text })
-})
-
-test('an error of 100,000 levels fails the turn', async () => {
-  const broken = `data: {"error":{"message":${NESTED}}}\n\n`
-  expect((await chatReads(broken)).end).toMatchObject({ kind: 'failed', code: 'failed' })
-  expect(evaluated(broken)).toMatchObject({ class: 'provider_down' })
 })
 
 /** Errors, and the way the chat ends. */
@@ -244,11 +224,13 @@ const ERRORS: [string, string, string][] = [
   ['an event that is an error', event({ object: 'error', message: 'x', code: 500 }), 'failed'],
   ['an event of type error', event({ type: 'error', message: 'x' }), 'failed'],
   ['an event named error', `event: error\n${event({ message: 'x', code: 500 })}`, 'failed'],
+  ['an error of 100,000 levels', `data: {"error":{"message":${NESTED}}}\n\n`, 'failed'],
   ['a detail alone', event({ detail: 'x' }), 'failed'],
   ['an error beside content', event({ error: { message: 'x' }, choices: [first('x')] }), 'failed'],
   ['an error in the choice', choices({ ...first('x'), error: { code: 500 } }), 'failed'],
   ['an empty error alone', event({ error: {} }), 'failed'],
   ['an error of null alone', event({ error: null }), 'truncated'],
+  ['a finish reason of null as a text', said('two.', NULL_REASON), 'truncated'],
   ['the end of another choice alone', choices(second('x')), 'truncated'],
   ['other JSON', 'data: 5\n\n', 'invalid_stream'],
   ['other text', 'data: done and dusted\n\n', 'invalid_stream'],

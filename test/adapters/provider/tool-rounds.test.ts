@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { CompletionParser } from '../../../src/adapters/provider/chat-completions.ts'
 import { requestBody } from '../../../src/adapters/provider/model-request.ts'
-import type { ToolRound } from '../../../src/domain/agent/model-call.ts'
-import { CALL, collectEvents, modelAt, outcome, runTurn } from '../../support/model-turns.ts'
+import type { ModelCall, ToolRound } from '../../../src/domain/agent/model-call.ts'
+import { ASK, CALL, collectEvents, modelAt, outcome, runTurn } from '../../support/model-turns.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
 
 const WHOLE = 'Hello Да 👩‍🚀 é'
@@ -47,12 +47,6 @@ describe('tools', () => {
     expect(provider.breaches).toEqual([])
     expect(JSON.stringify(provider.requests[1]?.body).match(/not_run/g)?.length).toBe(29)
   })
-
-  test('tools are not mentioned if there are none', async () => {
-    const provider = await startProvider()
-    await collectEvents(modelAt(provider.url), { ...CALL, tools: [] })
-    expect(Object.keys(provider.requests[0]?.body ?? {})).not.toContain('tools')
-  })
 })
 
 test('a request forbids storage and requires usage, and calls and results are sent back in pairs', async () => {
@@ -71,43 +65,101 @@ test('a request forbids storage and requires usage, and calls and results are se
     stream_options: { include_usage: true },
     store: false,
   })
-  const call = (id: string, query: string): unknown => ({
-    id,
-    type: 'function',
-    function: { name: 'search_items', arguments: `{"query":"${query}","limit":5}` },
-  })
+  const called = (content: string, reasoning_content: string, id: string, query: string): unknown[] => {
+    const call = { name: 'search_items', arguments: `{"query":"${query}","limit":5}` }
+    const tool_calls = [{ id, type: 'function', function: call }]
+    return [
+      { role: 'assistant', content, reasoning_content, tool_calls },
+      { role: 'tool', tool_call_id: id, content: 'result 0' },
+    ]
+  }
   expect(((third?.['messages'] ?? []) as unknown[]).slice(4)).toEqual([
-    {
-      role: 'assistant',
-      content: '',
-      reasoning_content: 'SEALED-1',
-      tool_calls: [call('call_a', 'chips')],
-    },
-    { role: 'tool', tool_call_id: 'call_a', content: 'result 0' },
-    {
-      role: 'assistant',
-      content: 'Let me see. ',
-      reasoning_content: 'SEALED-2',
-      tool_calls: [call('call_b', 'robots')],
-    },
-    { role: 'tool', tool_call_id: 'call_b', content: 'result 0' },
+    ...called('', 'SEALED-1', 'call_a', 'chips'),
+    ...called('Let me see. ', 'SEALED-2', 'call_b', 'robots'),
   ])
 })
+
+/** The body of a request to an engine. */
+const bodyOf = (call: ModelCall, isOpenAi = false): ReturnType<typeof requestBody> =>
+  requestBody({ isOpenAi, refused: new Set() }, { ids: ['m'] }, call)
+
+/** The message that gives the calls of these chunks back. */
+function sentBack(...deltas: object[]): unknown {
+  const parser = new CompletionParser({ ids: ['m'] }, CALL, new Set())
+  for (const delta of deltas) parser.parse({ choices: [{ delta, finish_reason: 'tool_calls' }] })
+  const { end } = parser.endOfStream()
+  if (end?.kind !== 'end') throw new Error('the round failed')
+  return bodyOf({ ...CALL, rounds: [{ output: end.output, results: [] }] }).messages[4]
+}
 
 test.each([
   ['functions.search_items', '```json\n{"query":"a"}\n```', 'search_items', '{"query":"a"}'],
   ['search_items', JSON.stringify('{"query":"a"}'), 'search_items', '{"query":"a"}'],
   ['a tool!', 'query = a', 'unknown', '{}'],
 ])('a call of %s with %j is sent back as %s with %j', (name, text, sentName, sentText) => {
-  const parser = new CompletionParser({ ids: ['m'] }, CALL, new Set())
   const call = { index: 0, id: 'a', function: { name, arguments: text } }
-  parser.parse({ choices: [{ delta: { tool_calls: [call] }, finish_reason: 'tool_calls' }] })
-  const { end } = parser.endOfStream()
-  if (end?.kind !== 'end') throw new Error('the round failed')
-  const form = { isOpenAi: false, refused: new Set<string>() }
-  const rounds = [{ output: end.output, results: [] }]
-  const { messages } = requestBody(form, { ids: ['m'] }, { ...CALL, rounds })
-  expect(messages.at(-2)).toMatchObject({
+  expect(sentBack({ tool_calls: [call] })).toMatchObject({
     tool_calls: [{ function: { name: sentName, arguments: sentText } }],
+  })
+})
+
+test('what an engine adds to a call, and its reasoning in parts, go back with the call', () => {
+  const extra = { google: { thought_signature: 'abc' } }
+  const sealed = { type: 'reasoning.encrypted', data: 'xyz', index: 1 }
+  const details = [{ text: 'I should ' }, { text: 'look.' }, { signature: 's' }].map((fields) => ({
+    reasoning_details: [{ type: 'reasoning.text', index: 0, ...fields }],
+  }))
+  const call = { index: 0, id: 'a', function: { name: 'search_items', arguments: '{"query":' } }
+  const rest = { index: 0, function: { arguments: '"a"}' } }
+  const calls = [{ ...call, extra_content: extra }, rest].map((part) => ({ tool_calls: [part] }))
+  expect(sentBack(...details, { reasoning_details: [sealed] }, ...calls)).toMatchObject({
+    tool_calls: [{ id: 'a', extra_content: extra }],
+    reasoning_details: [{ type: 'reasoning.text', index: 0, text: 'I should look.', signature: 's' }, sealed],
+  })
+})
+
+describe('the body of a request', () => {
+  test('adjacent messages of a role are joined by an empty line', () => {
+    const said = [
+      ['user', 'data'],
+      ['user', 'preferences'],
+      ['assistant', 'Hello.'],
+      ['assistant', 'Well?'],
+    ] as const
+    const input = said.map(([role, content]) => ({ role, content }))
+    expect(bodyOf({ ...CALL, input }).messages.map(({ role, content }) => [role, content])).toEqual([
+      ['system', CALL.instructions],
+      ['user', 'data\n\npreferences'],
+      ['assistant', 'Hello.\n\nWell?'],
+    ])
+  })
+
+  test('tools are not mentioned if there are none', () => {
+    expect(bodyOf({ ...CALL, tools: [] })).not.toHaveProperty('tools')
+  })
+
+  test('only OpenAI itself gets strict tools and max_completion_tokens', () => {
+    expect(bodyOf(CALL, true)).toMatchObject({
+      max_completion_tokens: 1_000,
+      tools: [{ function: { strict: true } }],
+      store: false,
+    })
+  })
+
+  test.each(['"type":[', 'null]', 'additionalProperties', '"required":[]', '"null"', '"strict"'])(
+    'the schemas have no %s for engines other than OpenAI',
+    (text) => expect(JSON.stringify(bodyOf(ASK).tools)).not.toContain(text),
+  )
+
+  test('arguments that may be null are optional', () => {
+    const properties = {
+      sources: { type: 'array', maxItems: 8, items: { type: 'string' } },
+      limit: { type: 'integer', minimum: 1, maximum: 20 },
+    }
+    const { tools = [] } = bodyOf(ASK)
+    expect(tools[0]).toMatchObject({
+      function: { parameters: { type: 'object', required: ['query'], properties } },
+    })
+    expect(tools).toHaveLength(6)
   })
 })
