@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { complexityOf } from '../../../src/domain/v1/completion-request.ts'
+import { complexityOf, parseCompletionRequest } from '../../../src/domain/v1/completion-request.ts'
 
 test.each([
   ['a text full of brackets', JSON.stringify({ content: '[{,:'.repeat(200_000) })],
@@ -22,4 +22,85 @@ test.each([
   ['a million members', `{${'"a":1,'.repeat(1_000_000)}`, VALUES],
 ])('%s is too complex to parse', (_name, text, problem) => {
   expect(complexityOf(text)).toBe(problem)
+})
+
+const MESSAGES = [{ role: 'user', content: 'Hi' }]
+
+/** The body that is passed on for a request, which is for `auto` unless it names another model; or its problem. */
+function passedOn(fields: object): unknown {
+  const request = parseCompletionRequest({ model: 'auto', messages: MESSAGES, ...fields })
+  return 'problem' in request ? request.problem : (JSON.parse(request.bodyFor(['maker/a:free'])) as unknown)
+}
+
+/** What every body has. */
+const ALWAYS = {
+  models: ['maker/a:free'],
+  messages: MESSAGES,
+  stream: false,
+  provider: { max_price: { prompt: 0, completion: 0, request: 0, image: 0 } },
+}
+
+test('only allowed fields of a request are passed on, at a price of zero', () => {
+  const smuggled = JSON.parse(`{
+    "route": "fallback", "models": ["openai/gpt-5"], "plugins": [{ "id": "web" }], "preset": "mine",
+    "modalities": ["image"], "provider": { "max_price": { "prompt": 9 }, "order": ["P"] },
+    "transforms": ["middle-out"], "web_search_options": {}, "usage": { "include": true },
+    "__proto__": { "models": ["openai/gpt-5"] }
+  }`) as object
+  expect(Object.keys(smuggled)).toContain('__proto__')
+  expect(passedOn({ ...smuggled, temperature: 0, stream: true })).toEqual({
+    ...ALWAYS,
+    temperature: 0,
+    stream: true,
+  })
+  // Null counts as not given.
+  expect(passedOn({ stream: null, tools: null, max_tokens: null })).toEqual({ ...ALWAYS, max_tokens: null })
+})
+
+test('only allowed members of nested objects are passed on', () => {
+  const more = { file: {}, image_url: {}, cache_control: {}, web_search: {}, plugins: [1], models: ['m'] }
+  /** Allowed values, with more members in each object where `extra` has some. */
+  const fieldsWith = (extra: object): object => ({
+    messages: [
+      { role: 'user', content: [{ type: 'text', text: 'a', ...extra }], ...extra },
+      {
+        role: 'assistant',
+        content: null,
+        reasoning_content: 'thoughts',
+        tool_calls: [
+          { id: 'a', type: 'function', function: { name: 'f', arguments: '{}', ...extra }, ...extra },
+        ],
+      },
+    ],
+    // A schema may have any members.
+    tools: [
+      {
+        type: 'function',
+        function: { name: 'f', parameters: { models: 1 }, strict: true, ...extra },
+        ...extra,
+      },
+    ],
+    tool_choice: { type: 'function', function: { name: 'f' }, ...extra },
+    response_format: { type: 'json_schema', json_schema: { name: 'n', schema: { route: 1 } }, ...extra },
+    reasoning: { effort: 'low', ...extra },
+    stream_options: { include_usage: true, ...extra },
+  })
+  expect(passedOn(fieldsWith(more))).toEqual({ ...ALWAYS, ...fieldsWith({}) })
+})
+
+test.each([
+  ['a server tool', { tools: [{ type: 'openrouter:web_search' }] }, /^`tools` is not/],
+  [
+    'the choice of a server tool',
+    { tool_choice: { type: 'openrouter:web_search' } },
+    /^`tool_choice` is not/,
+  ],
+  [
+    'a file',
+    { messages: [{ role: 'user', content: [{ type: 'file', file: {} }] }] },
+    /files and audio are not/,
+  ],
+  ['no messages', { messages: undefined }, /^`messages` is not/],
+])('a request with %s is invalid', (_what, fields, problem) => {
+  expect(passedOn(fields)).toMatch(problem)
 })

@@ -30,45 +30,34 @@ test('the quota store is probed with at most one write a second, however often i
   const { store, ledger } = brittleStore()
   for (let asked = 0; asked < 1_000; asked += 1) expect(await ready(ledger)).toBe(true)
   expect(store.probes).toBe(1)
+  store.full = true
   store.now += 1_000
-  expect(await Promise.all([ready(ledger), ready(ledger)])).toEqual([true, true])
+  expect(await Promise.all([ready(ledger), ready(ledger)])).toEqual([false, false])
   expect(store.probes).toBe(2)
-  store.full = true
+  // A probe that does not end is not sent again.
+  let go: () => void = () => undefined
+  store.slow = new Promise((resolve) => (go = resolve))
   store.now += 1_000
-  for (let asked = 0; asked < 1_000; asked += 1) expect(await ready(ledger)).toBe(false)
-  expect(store.probes).toBe(3)
-})
-
-test('the quota store is probed again after an admission that failed', async () => {
-  const { store, ledger } = brittleStore()
-  expect(await ready(ledger)).toBe(true)
-  store.full = true
-  await expect(ledger.admit({} as never)).rejects.toThrow('the disk is full')
-  expect(await ready(ledger)).toBe(false)
-})
-
-test('a probe that an admission overtook is not reused', async () => {
-  const { store, ledger } = brittleStore()
-  let go: () => void = () => undefined
-  store.slow = new Promise((resolve) => (go = resolve))
-  const first = ready(ledger)
-  await expect(ledger.admit({} as never)).rejects.toThrow('the disk is full')
-  go()
-  expect(await first).toBe(true)
-  store.slow = null
-  store.full = true
-  expect(await ready(ledger)).toBe(false)
-})
-
-test('the quota store is not probed again while a probe is pending', async () => {
-  const { store, ledger } = brittleStore()
-  let go: () => void = () => undefined
-  store.slow = new Promise((resolve) => (go = resolve))
-  const first = ready(ledger)
+  const pending = ready(ledger)
   store.now += 60_000
-  const second = ready(ledger)
+  const later = ready(ledger)
   go()
-  expect([await first, await second, store.probes]).toEqual([true, true, 1])
+  expect([await pending, await later, store.probes]).toEqual([true, true, 3])
+})
+
+test('the quota store is probed again after an admission that failed, which a probe may have begun before', async () => {
+  const { store, ledger } = brittleStore()
+  let go: () => void = () => undefined
+  store.slow = new Promise((resolve) => (go = resolve))
+  const overtaken = ready(ledger)
+  await expect(ledger.admit({} as never)).rejects.toThrow('the disk is full')
+  go()
+  expect(await overtaken).toBe(true)
+  store.slow = null
+  expect([await ready(ledger), store.probes]).toEqual([true, 2])
+  await expect(ledger.admit({} as never)).rejects.toThrow('the disk is full')
+  store.full = true
+  expect(await ready(ledger)).toBe(false)
 })
 
 const AT = Date.parse('2026-11-21T00:20:00Z')
@@ -125,10 +114,11 @@ function chatOf(write: () => Promise<void>, isOn: boolean) {
 const fail = (): Promise<void> => Promise.reject(new Error('the disk is full'))
 const stay = (): Promise<void> => new Promise(() => undefined)
 
-test('a state that cannot be written makes a server unready while the chat is on', async () => {
+test('a state that cannot be written makes a server unready while the chat is on, and a page waits for none', async () => {
   const { agent } = chatOf(fail, true)
   await expect(agent.ping()).rejects.toThrow('the disk is full')
-  expect(await agent.pageStatus()).toMatchObject({ ok: false, budget: 'unknown' })
+  for (const write of [fail, stay])
+    expect(await chatOf(write, true).agent.pageStatus()).toMatchObject({ ok: false, budget: 'unknown' })
 })
 
 test.each([
@@ -139,9 +129,4 @@ test.each([
   await agent.ping()
   expect(await agent.pageStatus()).toMatchObject({ budget: 'ok' })
   expect(counted.writes).toBe(0)
-})
-
-test('a page does not wait for a state that is locked', async () => {
-  const { agent } = chatOf(stay, true)
-  expect(await agent.pageStatus()).toMatchObject({ ok: false, budget: 'unknown' })
 })

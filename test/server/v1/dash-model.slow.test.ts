@@ -12,6 +12,8 @@ import { ranges } from '../../support/pages.ts'
 const ANSWER = 'Hello Да 👩‍🚀 é'
 const MESSAGES: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'What is new?' }]
 
+const STREAMED = { model: 'dash', messages: MESSAGES, stream: true } as const
+
 function clientOf({ url }: AgentServer, apiKey: string): OpenAI {
   return new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 })
 }
@@ -38,10 +40,10 @@ async function errorOf(promise: Promise<unknown>): Promise<InstanceType<typeof O
 
 /** Sends a raw request to the completions, with a body as text. */
 const post = (
-  { url }: AgentServer,
+  { url, query = '' }: { url: string; query?: string },
   headers: Record<string, string>,
   body = JSON.stringify({ model: 'dash', messages: MESSAGES }),
-): Promise<Response> => fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body })
+): Promise<Response> => fetch(`${url}/v1/chat/completions${query}`, { method: 'POST', headers, body })
 
 const bearer = (key: string): Record<string, string> => ({ authorization: `Bearer ${key}` })
 
@@ -67,19 +69,14 @@ describe('the openai client', () => {
 
   test('a streamed answer begins with the role, and ends with the reason, the usage and [DONE]', async () => {
     const { client, server, key } = await startWithClient()
-    const stream = await client.chat.completions.create({ model: 'dash', messages: MESSAGES, stream: true })
     const chunks: OpenAI.ChatCompletionChunk[] = []
-    for await (const chunk of stream) chunks.push(chunk)
+    for await (const chunk of await client.chat.completions.create(STREAMED)) chunks.push(chunk)
     expect(chunks[0]?.choices[0]?.delta).toEqual({ role: 'assistant', content: '' })
     expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')).toBe(ANSWER)
     expect(chunks.at(-1)?.choices[0]?.finish_reason).toBe('stop')
     expect(chunks.at(-1)?.usage?.total_tokens).toBeGreaterThanOrEqual(0)
     expect(new Set(chunks.map(({ id }) => id)).size).toBe(1)
-    const raw = await post(
-      server,
-      bearer(key),
-      JSON.stringify({ model: 'dash', messages: MESSAGES, stream: true }),
-    )
+    const raw = await post(server, bearer(key), JSON.stringify(STREAMED))
     expect(raw.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
     expect((await raw.text()).endsWith('data: [DONE]\n\n')).toBe(true)
   })
@@ -124,16 +121,15 @@ describe('the openai client', () => {
 
   test('a failed stream ends with an error and without [DONE]', async () => {
     const { client, server, key } = await startWithClient({ provider: 'reset' })
-    const stream = await client.chat.completions.create({ model: 'dash', messages: MESSAGES, stream: true })
+    const error = await errorOf(whole(client))
+    expect(error).toMatchObject({ status: 502, code: 'upstream_error', type: 'api_error' })
+    expect(error.headers?.get('x-should-retry')).toBe('false')
+    const stream = await client.chat.completions.create(STREAMED)
     const read = async (): Promise<void> => {
       for await (const _chunk of stream);
     }
     expect(await errorOf(read())).toMatchObject({ code: 'upstream_error' })
-    const error = await errorOf(whole(client))
-    expect(error).toMatchObject({ status: 502, code: 'upstream_error', type: 'api_error' })
-    expect(error.headers?.get('x-should-retry')).toBe('false')
-    const body = JSON.stringify({ model: 'dash', messages: MESSAGES, stream: true })
-    const text = await (await post(server, bearer(key), body)).text()
+    const text = await (await post(server, bearer(key), JSON.stringify(STREAMED))).text()
     expect(text).toMatch(
       /data: \{"error":\{"message":"[^"]+","type":"api_error","code":"upstream_error"\}\}\n\n$/,
     )
@@ -182,20 +178,19 @@ describe('a refusal of /v1 in the shape of OpenAI', () => {
 describe('a key', () => {
   test('is required: a session, an own origin or a key in the query are not enough', async () => {
     const { server, key } = await startWithClient()
-    const session = { origin: server.url, 'x-agent-session': await sessionOf(server) }
-    const body = JSON.stringify({ model: 'dash', messages: MESSAGES })
-    const inQuery = `${server.url}/v1/chat/completions?key=${key}&authorization=${key}`
-    const responses = [
-      await post(server, {}),
-      await post(server, session),
-      await post(server, { ...session, authorization: `Bearer ${session['x-agent-session']}` }),
-      await fetch(inQuery, { method: 'POST', body }),
-      await post(server, { authorization: key }),
-    ]
-    expect(responses.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401])
-    expect(responses[0]?.headers.get('www-authenticate')).toBe('Bearer')
-    expect(await responses[0]?.json()).toMatchObject({ error: { code: 'missing_api_key' } })
-    expect(await responses[2]?.json()).toMatchObject({ error: { code: 'invalid_api_key' } })
+    const token = await sessionOf(server)
+    const session = { origin: server.url, 'x-agent-session': token }
+    for (const [headers, code, query = ''] of [
+      [{}, 'missing_api_key'],
+      [session, 'missing_api_key'],
+      [{ ...session, authorization: `Bearer ${token}` }, 'invalid_api_key'],
+      [{}, 'missing_api_key', `?key=${key}&authorization=${key}`],
+      [{ authorization: key }, 'missing_api_key'],
+    ] as const) {
+      const response = await post({ url: server.url, query }, headers)
+      expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
+      expect(await response.json()).toMatchObject({ error: { code } })
+    }
     expect(server.provider.requests).toEqual([])
   })
 

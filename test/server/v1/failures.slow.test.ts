@@ -8,6 +8,11 @@ const RESET_AT = Date.now() + 3_600_000
 
 const ownLimit = { limit_source: 'upstream_provider_shared_pool' }
 
+const stream = (body: string, ending: 'end' | 'hold' = 'end'): Behaviour => ({
+  response: { status: 200, type: 'text/event-stream', body },
+  ending,
+})
+
 describe('before the first data line', () => {
   const limitHeaders = {
     'x-ratelimit-limit': '50',
@@ -18,19 +23,9 @@ describe('before the first data line', () => {
   const firstEvent = `: processing\n\ndata: ${errorBody(502, 'SECRET', { provider_name: 'P' })}\n\n`
   test.each<[string, ModeName | Behaviour, number, string]>([
     ['a limit of the model', json(errorBody(429, 'SECRET', ownLimit), 429), 429, 'model_rate_limited'],
-    [
-      'a 404',
-      json(errorBody(404, 'No endpoints found for maker/first:free.'), 404),
-      404,
-      'model_unavailable',
-    ],
+    ['a 404', json(errorBody(404, 'No endpoints found.'), 404), 404, 'model_unavailable'],
     ['a reset before the headers', 'reset before headers', 502, 'upstream_error'],
-    [
-      'an error as the first event',
-      { response: { status: 200, type: 'text/event-stream', body: firstEvent } },
-      502,
-      'upstream_error',
-    ],
+    ['an error as the first event', stream(firstEvent), 502, 'upstream_error'],
     ['a daily limit of the account', daily, 429, 'account_daily_limit'],
     ['a 429 without an owner', json(errorBody(429, 'SECRET'), 429), 429, 'account_minute_limit'],
     ['a 403 without a reason', json(errorBody(403, 'SECRET'), 403), 403, 'forbidden'],
@@ -49,6 +44,7 @@ describe('before the first data line', () => {
     const response = await post(REQUEST)
     const text = await response.text()
     expect([response.status, JSON.parse(text)]).toMatchObject([status, { error: { code } }])
+    expect(response.headers.get('x-should-retry')).toBe('false')
     expect(upstream.requests).toHaveLength(1)
     expect(text).not.toContain('SECRET')
     expect(text).not.toContain(CALLER_KEY)
@@ -58,15 +54,15 @@ describe('before the first data line', () => {
     ['reset after the headers', true, '', 'destroy'],
     ['closed after a comment', true, ': processing\n\n', 'end'],
     ['reset within a whole completion', false, '{"choices":', 'destroy'],
-  ] as const)('a connection that is %s ends the request at once', async (_name, stream, text, ending) => {
+  ] as const)('a connection that is %s ends the request at once', async (_name, isStream, text, ending) => {
     const upstream = await localSource(async (_request, response) => {
-      response.writeHead(200, { 'content-type': stream ? 'text/event-stream' : 'application/json' })
+      response.writeHead(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' })
       response.flushHeaders()
       await new Promise((resolve) => response.write(text, resolve))
       response[ending]()
     })
     const { post } = await startV1({ base: upstream.url })
-    const response = await post({ ...REQUEST, stream })
+    const response = await post({ ...REQUEST, stream: isStream })
     expect([response.status, await response.json()]).toMatchObject([
       502,
       { error: { code: 'invalid_upstream_response' } },
@@ -137,10 +133,7 @@ describe('after the first data line', () => {
 describe('a stream without its end mark', () => {
   const chunk = (finish: string | null): string =>
     `data: ${JSON.stringify({ choices: [{ delta: { content: 'Hi' }, finish_reason: finish }] })}\n\n`
-  const stream = (body: string, ending: 'end' | 'hold' = 'end'): Behaviour => ({
-    response: { status: 200, type: 'text/event-stream', body },
-    ending,
-  })
+
   test.each(['end', 'hold'] as const)(
     'a stream after a finish reason is complete and gets the mark: %s',
     async (ending) => {
