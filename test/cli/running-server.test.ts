@@ -12,8 +12,8 @@ import type { StartedServer } from '../../src/cli/running-server.ts'
 import { chatEvents, chat, chatVariables, chatBody, sessionOf, textOf } from '../support/agent.ts'
 import { silentLog } from '../support/api-client.ts'
 import { temporaryFolder } from '../support/dash.ts'
-import type { Behaviour } from '../support/provider-wire.ts'
-import { startProvider } from '../support/synthetic-provider.ts'
+import { startProvider } from '../support/provider.ts'
+import type { Behaviour } from '../support/provider.ts'
 import { AS_OF, publishedWorkspace } from '../support/workspace.ts'
 
 const SECRET = { DASH_SESSION_SECRET: 'a secret of thirty-two bytes, or more' }

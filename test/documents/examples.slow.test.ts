@@ -12,7 +12,7 @@ import type { Example } from '../support/examples.ts'
 import { freePort } from '../support/local-source.ts'
 import { startReplay } from '../support/replay/replay-server.ts'
 import { storiesOf } from '../support/signals.ts'
-import { startProvider } from '../support/synthetic-provider.ts'
+import { startProvider } from '../support/provider.ts'
 import { openWorkspace } from '../support/workspace.ts'
 
 /** Makes `npx dash` the built program, and `npx dash serve` a server in the background that listens when the command ends. */

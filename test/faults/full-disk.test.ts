@@ -7,7 +7,7 @@ import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import { chat, chatBody, sessionOf } from '../support/agent.ts'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
-import { startProvider } from '../support/synthetic-provider.ts'
+import { startProvider } from '../support/provider.ts'
 import { storiesOf } from '../support/signals.ts'
 import { audit } from './attack.ts'
 

@@ -2,7 +2,7 @@ import type { Page, Route } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { saveKey } from '../../src/domain/feed/source.ts'
 import { beginSession, SESSION_ID_BYTES, sessionSigner } from '../../src/domain/agent/credentials.ts'
-import { startProvider, startGatedProvider } from '../support/synthetic-provider.ts'
+import { startProvider } from '../support/provider.ts'
 import { picture, visit, WIDE } from './browser.ts'
 import { answers, ask, openChat, serveChat, status, troubles } from './chat-server.ts'
 
@@ -43,7 +43,7 @@ test('an answer of a failing model stays, with an error', async () => {
 })
 
 test('an answer is shown as text when its renderer cannot be loaded', async () => {
-  const provider = await startGatedProvider()
+  const provider = await startProvider('silence after headers')
   const { url } = await serveChat(provider.url)
   const { page } = await openChat(url)
   await page.route('**/chat-markdown.js', (route) => route.abort())
@@ -54,7 +54,7 @@ test('an answer is shown as text when its renderer cannot be loaded', async () =
 })
 
 test('a retried answer stays until the new one starts, also within the minimum gap', async () => {
-  const provider = await startGatedProvider()
+  const provider = await startProvider('silence after headers')
   const { url } = await serveChat(provider.url, { DASH_CHAT_MIN_GAP_MS: '3000' })
   const { page } = await openChat(url)
   await ask(page, 'one', false)
@@ -106,7 +106,7 @@ const changeStream = (page: Page, change: (text: string) => string): Promise<unk
   })
 
 test('an answer cut by the death of the server stays, with an error', async () => {
-  const provider = await startGatedProvider()
+  const provider = await startProvider('silence after headers')
   const { url, child } = await serveChat(provider.url)
   const { page } = await openChat(url)
   await ask(page, 'Tell me', false)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { startProvider } from '../support/synthetic-provider.ts'
+import { startProvider } from '../support/provider.ts'
 import { NARROW, picture, accessibilityFindings, visit } from './browser.ts'
 import { ask, openChat, serveChat, status, troubles } from './chat-server.ts'
 import { startChallenge } from './stand-in-challenge.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { serveDemo } from '../support/dash.ts'
-import { startProvider, startGatedProvider } from '../support/synthetic-provider.ts'
+import { startProvider } from '../support/provider.ts'
 import { flawsOf, NARROW, picture, accessibilityFindings, visit, WIDE } from './browser.ts'
 import { answers, ask, openChat, serveChat, status } from './chat-server.ts'
 
@@ -37,7 +37,7 @@ describe.each([
   })
 
   test('an answer streams visibly, is announced politely, and can be stopped', async () => {
-    const provider = await startGatedProvider()
+    const provider = await startProvider('silence after headers')
     const { url } = await serveChat(provider.url)
     const { page, problems } = await openChat(url, { viewport, colorScheme })
     await ask(page, 'Tell me', false)
@@ -134,7 +134,7 @@ test('turns about an item and turns about the site are not mixed in requests', a
 })
 
 test('a new conversation during an answer removes the answer', async () => {
-  const provider = await startGatedProvider()
+  const provider = await startProvider('silence after headers')
   const { url } = await serveChat(provider.url)
   const { page, problems } = await openChat(url, { viewport: WIDE })
   await ask(page, 'Tell me', false)
@@ -180,7 +180,7 @@ test('the same question in a new conversation gets the cached answer, with a lab
 })
 
 test('the keyboard suffices to open, break a line, send, stop and close', async () => {
-  const provider = await startGatedProvider()
+  const provider = await startProvider('silence after headers')
   const { url } = await serveChat(provider.url)
   const { page } = await visit(url, { viewport: WIDE })
   await page.getByRole('link', { name: 'Ask', exact: true }).focus()
@@ -206,7 +206,7 @@ test('the keyboard suffices to open, break a line, send, stop and close', async 
 })
 
 test('the sheet on a narrow screen asks a suggested question, holds the focus, Escape stops before it closes, and nothing blinks with reduced motion', async () => {
-  const provider = await startGatedProvider()
+  const provider = await startProvider('silence after headers')
   const { url } = await serveChat(provider.url)
   const { page } = await openChat(url, { reducedMotion: 'reduce' })
   await page.locator('[data-question]').first().click()
@@ -289,7 +289,7 @@ test('the panel without scripts names its requirement and the alternatives', asy
 })
 
 test('Escape just after an answer does not close the sheet', async () => {
-  const provider = await startGatedProvider()
+  const provider = await startProvider('silence after headers')
   const { url } = await serveChat(provider.url)
   const { page } = await openChat(url, { viewport: WIDE })
   await ask(page, 'Tell me', false)

@@ -4,13 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { database } from '../../src/adapters/sqlite/database.ts'
 import { libsqlAnswerCache, libsqlChatKeys, libsqlChatLedger } from '../../src/adapters/state/chat-stores.ts'
-import {
-  CHAT_KEY_BYTES,
-  digestOfKey,
-  formatChatKey,
-  sessionSigner,
-} from '../../src/domain/agent/credentials.ts'
-import type { ChatKeyQuota } from '../../src/domain/agent/credentials.ts'
+import { sessionSigner } from '../../src/domain/agent/credentials.ts'
 import { ownOrigins } from '../../src/domain/agent/chat-request.ts'
 import type { State } from '../../src/domain/ports.ts'
 import type { AgentEvent } from '../../src/domain/agent/schema.ts'
@@ -21,42 +15,13 @@ import type { AgentMeter, RequestMeter } from '../../src/server/metrics/instrume
 import type { AgentPorts, AgentSettings } from '../../src/server/agent/service.ts'
 import { agentSources } from '../../src/server/agent/tools.ts'
 import type { ConnectionBounds } from '../../src/server/connections.ts'
-import type { Log } from '../../src/server/route.ts'
 import { dashModel, findKeyIn } from '../../src/server/v1/dash-model.ts'
 import { listenLocally, openApp } from './api-client.ts'
 import { modelAt } from './model-turns.ts'
-import { startGatedProvider, startProvider } from './synthetic-provider.ts'
-import type { GatedProvider, SyntheticProvider } from './synthetic-provider.ts'
-import { openWorkspace } from './workspace.ts'
+import { startProvider } from './provider.ts'
+import type { ScriptedProvider } from './provider.ts'
+import { LONG_MS, openWorkspace } from './workspace.ts'
 import type { Workspace } from './workspace.ts'
-
-interface LogLine {
-  level: 'info' | 'warn' | 'error'
-  fields: Record<string, unknown>
-  message: string
-}
-
-/** A whole server with a chat over real sockets, with stores in a temporary folder. */
-export interface AgentServer {
-  url: string
-  port: number
-  workspace: Workspace
-  provider: SyntheticProvider
-  ledger: AgentPorts['ledger']
-  keys: State['chatKeys']
-  cache: State['answers']
-  /** Counts its requests and turns. */
-  meters: { requests: RequestMeter; agent: AgentMeter }
-  /** Every line logged so far. */
-  lines: LogLine[]
-  /** Lines of turns. */
-  turns(): Record<string, unknown>[]
-  /** Waits until every started turn is settled and logged. */
-  settled(): Promise<void>
-  /** Today's spending. */
-  spending(): Promise<{ settled: number; reserved: number }>
-  close(graceMs: number): Promise<void>
-}
 
 export interface AgentServerOptions {
   settings?: Partial<AgentSettings>
@@ -93,8 +58,29 @@ export const chatVariables = (url: string): Record<string, string> => ({
 /** Micro-dollars per million tokens. */
 export const PRICES = { input: 1_000_000, cached: 100_000, output: 2_000_000 }
 
+/** A whole server with a chat over real sockets, with stores in a temporary folder; it counts requests and turns. */
+export interface AgentServer {
+  url: string
+  port: number
+  workspace: Workspace
+  provider: ScriptedProvider
+  ledger: AgentPorts['ledger']
+  keys: State['chatKeys']
+  cache: State['answers']
+  meters: { requests: RequestMeter; agent: AgentMeter }
+  /** Every line logged so far. */
+  lines: { level: string; fields: Record<string, unknown>; message: string }[]
+  /** Lines of turns. */
+  turns(): Record<string, unknown>[]
+  /** Waits until every started turn is settled and logged. */
+  settled(): Promise<void>
+  /** Today's spending. */
+  spending(): Promise<{ settled: number; reserved: number }>
+  close(graceMs: number): Promise<void>
+}
+
 export async function startAgent(options: AgentServerOptions = {}): Promise<AgentServer> {
-  const { firstEventMs = 5_000, idleMs = 5_000 } = options
+  const { firstEventMs = LONG_MS, idleMs = LONG_MS } = options
   const workspace = await openWorkspace()
   const provider = await startProvider(options.provider)
   const state = database({
@@ -105,10 +91,13 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
     fast: true,
   })
   const model = modelAt(provider.url, { key: 'key', model: 'test-model', firstEventMs, idleMs })
-  const lines: LogLine[] = []
-  const log = logInto(lines)
+  const lines: AgentServer['lines'] = []
+  const write = (level: string) => (fields: Record<string, unknown>, message: string) =>
+    void lines.push({ level, fields, message })
+  const log = { info: write('info'), warn: write('warn'), error: write('error') }
   const ledger = libsqlChatLedger(state)
   const cache = libsqlAnswerCache(state, (key) => log.warn({ key }, 'damaged'))
+  const keys = libsqlChatKeys(state)
   const meters = { requests: requestMeter(), agent: agentMeter() }
   let origins: readonly string[] = []
   const ports: AgentPorts = {
@@ -139,7 +128,6 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
     ...options.ports,
   }
   const agent = openAgent(ports)
-  const keys = libsqlChatKeys(state)
   const v1 = {
     passThrough: {
       send: () => Promise.reject(new Error('these tests pass nothing on')),
@@ -177,30 +165,10 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
   }
 }
 
-/** A whole server as {@link startAgent}, whose model sends text on demand of the test. */
-export async function startGatedAgent(
-  options: AgentServerOptions = {},
-): Promise<{ server: AgentServer; gate: GatedProvider }> {
-  const gate = await startGatedProvider()
-  const model = modelAt(gate.url, { model: 'gated', firstEventMs: 60_000, idleMs: 60_000 })
-  const provider = { model, prices: PRICES, url: gate.url }
-  const ports = { provider, modelName: () => model.name(), ...options.ports }
-  return { server: await startAgent({ ...options, ports }), gate }
-}
-
-function logInto(lines: LogLine[]): Log {
-  const write =
-    (level: LogLine['level']) =>
-    (fields: Record<string, unknown>, message: string): void =>
-      void lines.push({ level, fields, message })
-  return { info: write('info'), warn: write('warn'), error: write('error') }
-}
+type Served = Pick<AgentServer, 'url'>
 
 /** A new session's token. */
-export async function sessionOf(
-  { url }: Pick<AgentServer, 'url'>,
-  headers: Record<string, string> = {},
-): Promise<string> {
+export async function sessionOf({ url }: Served, headers: Record<string, string> = {}): Promise<string> {
   const response = await fetch(`${url}/api/agent/session`, {
     method: 'POST',
     headers: { origin: url, ...headers },
@@ -210,35 +178,19 @@ export async function sessionOf(
   return body.sessionToken
 }
 
-/** Stores a new key with a quota; the key. */
-export async function keyOf(
-  { keys }: Pick<AgentServer, 'keys'>,
-  quota: Partial<ChatKeyQuota> & { name?: string } = {},
-): Promise<string> {
-  const key = formatChatKey(randomBytes(CHAT_KEY_BYTES))
-  const stored = { name: 'server', perDay: 1_000, perMinute: 1_000, ...quota }
-  const created = await keys.create({ ...stored, digest: digestOfKey(key) ?? '', createdAt: Date.now() })
-  if (!created) throw new Error(`a key has the name ${stored.name}`)
-  return key
-}
-
 /** A chat request body with one message. */
 export function chatBody(content: string, extra: object = {}): string {
   return JSON.stringify({ messages: [{ role: 'user', content }], ...extra })
 }
 
-export interface ChatOptions {
+interface ChatOptions {
   token?: string
   headers?: Record<string, string>
   signal?: AbortSignal
 }
 
 /** Sends a chat request; the stream of the response is unread. */
-export async function chat(
-  server: Pick<AgentServer, 'url'>,
-  body: string,
-  options: ChatOptions = {},
-): Promise<Response> {
+export async function chat(server: Served, body: string, options: ChatOptions = {}): Promise<Response> {
   const { token = await sessionOf(server), headers = {}, signal = null } = options
   return fetch(`${server.url}/api/agent/chat`, {
     method: 'POST',
@@ -266,21 +218,18 @@ export function eventsOf(stream: string): AgentEvent[] {
 
 /** Sends a chat request and reads its events to the end. */
 export async function chatEvents(
-  server: Pick<AgentServer, 'url'>,
+  server: Served,
   body: string,
   options: ChatOptions = {},
 ): Promise<AgentEvent[]> {
-  const response = await chat(server, body, options)
-  const text = await response.text()
-  if (response.status !== 200) throw new Error(`${response.status} ${text}`)
-  return eventsOf(text)
+  return (await openAnswer(server, body, options)).events()
 }
 
 export function textOf(events: readonly AgentEvent[]): string {
   return events.map((event) => (event.event === 'delta' ? event.data.text : '')).join('')
 }
 
-/** An open answer. */
+/** An answer while it is sent. */
 export interface OpenAnswer {
   /** The text received so far. */
   readonly text: string
@@ -292,8 +241,9 @@ export interface OpenAnswer {
   disconnect(): void
 }
 
+/** Sends a chat request; throws if it is refused. */
 export async function openAnswer(
-  server: Pick<AgentServer, 'url'>,
+  server: Served,
   body: string,
   options: ChatOptions = {},
 ): Promise<OpenAnswer> {
@@ -318,8 +268,6 @@ export async function openAnswer(
       while (await readMore());
       return eventsOf(text)
     },
-    disconnect() {
-      controller.abort()
-    },
+    disconnect: () => controller.abort(),
   }
 }

@@ -13,9 +13,8 @@ import { onTestFinished } from 'vitest'
 import { listenLocally } from './api-client.ts'
 import { temporaryFolder } from './dash.ts'
 import { candidate, catalogueModel, evaluation, RUN_AT, sampleRun } from './free-models.ts'
-import type { Behaviour } from './provider-wire.ts'
-import { startProvider } from './synthetic-provider.ts'
-import type { SyntheticProvider } from './synthetic-provider.ts'
+import { startProvider } from './provider.ts'
+import type { Behaviour, ScriptedProvider } from './provider.ts'
 import { LONG_MS } from './workspace.ts'
 
 /** A key that no other text of a test contains. */
@@ -48,7 +47,7 @@ export async function folderWithRanking(models: readonly string[]): Promise<stri
 export interface V1Server {
   url: string
   port: number
-  upstream: SyntheticProvider
+  upstream: ScriptedProvider
   /** Every line logged so far, as JSON. */
   lines: string[]
   client: OpenAI

@@ -2,13 +2,16 @@ import { execFileSync } from 'node:child_process'
 import { readdir, readFile, stat, watch } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { startAgent, startGatedAgent } from '../support/agent.ts'
+import { startAgent } from '../support/agent.ts'
 import type { AgentServerOptions } from '../support/agent.ts'
 import { startSearchProcess } from '../support/agent-reads.ts'
 import { CONFIG, delta, html, json, META, record, startScripted, stream } from '../support/scripted-server.ts'
 import { temporaryFolder } from '../support/dash.ts'
 import { ENDED, openTerminal } from '../support/terminal.ts'
 import type { TerminalOptions, TestTerminal } from '../support/terminal.ts'
+
+/** A provider that says what the test makes it say. */
+const HELD = { provider: 'silence after headers' } as const
 
 /**
  * Starts a chat with that server; `ask` enters a question, `answered` also completes its answer and waits for the
@@ -18,10 +21,11 @@ async function startTalk(
   options: TerminalOptions & { args?: readonly string[] } = {},
   served: AgentServerOptions = {},
 ) {
-  const { server, gate: model } = await startGatedAgent(served)
+  const server = await startAgent({ ...HELD, ...served })
+  const { provider: model } = server
   const terminal = await openChat(server, options)
   const ask = async (text: string): Promise<void> => {
-    const count = model.requestCount + 1
+    const count = model.requests.length + 1
     await terminal.enter(text)
     await model.arrived(count)
   }
@@ -310,7 +314,7 @@ describe('typed text', () => {
   })
 
   test('questions are kept for the next run in a private file, and with --no-history are not', async () => {
-    const { server } = await startGatedAgent()
+    const server = await startAgent(HELD)
     const first = await openChat(server)
     await first.enter('/sort day')
     await first.until('sort: day')
@@ -338,7 +342,8 @@ test('an expired session is renewed, and the question is answered', async () => 
 })
 
 test('one answer to a question on the command line is rendered on a terminal', async () => {
-  const { server, gate: model } = await startGatedAgent()
+  const server = await startAgent(HELD)
+  const { provider: model } = server
   const terminal = await openTerminal(['chat', '--url', server.url, 'What', 'is', 'new?'])
   await model.arrived(1)
   model.finish('See [a **bold** story](https://example.org/a).')

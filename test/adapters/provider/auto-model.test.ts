@@ -5,10 +5,8 @@ import type { ChatModel } from '../../../src/domain/ports.ts'
 import { sealRun } from '../../../src/domain/models/stored-run.ts'
 import { candidate, catalogueModel, evaluation, RUN_AT, sampleRun } from '../../support/free-models.ts'
 import { CALL, collectEvents, NEVER_ABORTED } from '../../support/model-turns.ts'
-import { MODES } from '../../support/provider-wire.ts'
-import type { Behaviour } from '../../support/provider-wire.ts'
-import { startProvider } from '../../support/synthetic-provider.ts'
-import type { SyntheticProvider } from '../../support/synthetic-provider.ts'
+import { MODES, startProvider } from '../../support/provider.ts'
+import type { Behaviour, ScriptedProvider } from '../../support/provider.ts'
 
 /** Three models that call tools, the second without reasoning, and one model that calls no tools. */
 const RUN = sampleRun({
@@ -35,7 +33,7 @@ const refused = (status: number, message: string): Behaviour => ({
 })
 
 interface Bench {
-  provider: SyntheticProvider
+  provider: ScriptedProvider
   model: ChatModel
   /** Requests that were counted, with the limit they were counted against, their turn and the share of its address. */
   counted: { model: string; limit: number; turn: unknown }[]

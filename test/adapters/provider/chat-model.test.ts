@@ -3,8 +3,8 @@ import { isOpenAi, mayHaveArrived } from '../../../src/adapters/provider/chat-mo
 import type { ModelEvent } from '../../../src/domain/agent/model-call.ts'
 import { unreachableUrl } from '../../support/local-source.ts'
 import { CALL, collectEvents, NEVER_ABORTED, modelAt, outcome, runTurn } from '../../support/model-turns.ts'
-import type { ModeName } from '../../support/provider-wire.ts'
-import { startProvider } from '../../support/synthetic-provider.ts'
+import { startProvider } from '../../support/provider.ts'
+import type { ModeName } from '../../support/provider.ts'
 
 test.each([
   [{ code: 'ETIMEDOUT', syscall: 'read' }, true],
@@ -38,7 +38,7 @@ const TABLE: readonly (readonly [ModeName, string, Expected])[] = [
   ['JSON 200', '', { error: 'upstream_error', code: 'invalid_stream' }],
   ['content encoding', '', { error: 'upstream_error', code: 'invalid_stream' }],
   ['incomplete', 'Hello ', { error: 'upstream_error', code: 'incomplete' }],
-  ['error event', 'Hello ', { error: 'upstream_error', code: 'failed' }],
+  ['failed', 'Hello ', { error: 'upstream_error', code: 'failed' }],
   ['refusal', 'I cannot help.', { refused: true, calls: [], usage: USAGE }],
   ['empty answer', '', { error: 'upstream_error', code: 'empty' }],
   ['429 with retry-after 3600', '', { error: 'upstream_error', code: 'http_429', dispatched: false }],

@@ -3,7 +3,7 @@ import { CompletionParser } from '../../../src/adapters/provider/chat-completion
 import { requestBody } from '../../../src/adapters/provider/model-request.ts'
 import type { ModelCall, ToolRound } from '../../../src/domain/agent/model-call.ts'
 import { ASK, CALL, collectEvents, modelAt, outcome, runTurn } from '../../support/model-turns.ts'
-import { startProvider } from '../../support/synthetic-provider.ts'
+import { startProvider } from '../../support/provider.ts'
 
 const WHOLE = 'Hello Да 👩‍🚀 é'
 

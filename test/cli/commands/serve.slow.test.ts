@@ -4,10 +4,10 @@ import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
 import { chat, chatVariables, chatBody } from '../../support/agent.ts'
 import { serve, temporaryFolder } from '../../support/dash.ts'
 import type { RunningProgram } from '../../support/dash.ts'
-import { startProvider } from '../../support/synthetic-provider.ts'
-import type { SyntheticProvider } from '../../support/synthetic-provider.ts'
+import { startProvider } from '../../support/provider.ts'
+import type { ScriptedProvider } from '../../support/provider.ts'
 
-type ChatServing = RunningProgram & { provider: SyntheticProvider }
+type ChatServing = RunningProgram & { provider: ScriptedProvider }
 
 /** Starts a server whose model begins a completion and then stalls. */
 async function serveChat(dataDir: string, more: Record<string, string> = {}): Promise<ChatServing> {

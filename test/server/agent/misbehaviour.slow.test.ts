@@ -2,13 +2,13 @@ import { expect, test } from 'vitest'
 import { TOOL_NAMES } from '../../../src/domain/agent/model-call.ts'
 import { chatEvents, chatBody, startAgent } from '../../support/agent.ts'
 import type { AgentEvent } from '../../../src/domain/agent/schema.ts'
-import type { ModeName } from '../../support/provider-wire.ts'
+import type { ModeName } from '../../support/provider.ts'
 
 /** The terminal event for a client, by what the provider does: `done`, or the error and its code. */
 const ENDINGS = {
   reset: 'upstream_error truncated',
   'silence after first event': 'timeout idle',
-  'error event': 'upstream_error failed',
+  failed: 'upstream_error failed',
   refusal: 'done',
   'empty answer': 'upstream_error empty',
   'unknown tool': 'done',

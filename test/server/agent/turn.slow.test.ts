@@ -10,13 +10,12 @@ import {
   chatBody,
   sessionOf,
   startAgent,
-  startGatedAgent,
   textOf,
 } from '../../support/agent.ts'
 import type { AgentServer, AgentServerOptions } from '../../support/agent.ts'
 import type { AgentEvent } from '../../../src/domain/agent/schema.ts'
 import { modelAt } from '../../support/model-turns.ts'
-import type { ModelOutput, Behaviour } from '../../support/provider-wire.ts'
+import type { ModelOutput, Behaviour } from '../../support/provider.ts'
 import { startSearchProcess } from '../../support/agent-reads.ts'
 import { sampleSignals } from '../../support/workspace.ts'
 
@@ -29,6 +28,9 @@ const searchCall = (id: string): ModelOutput => ({
     arguments: JSON.stringify({ query: 'title', sources: null, from: null, to: null, limit: 5 }),
   },
 })
+
+/** A provider that says what the test makes it say. */
+const HELD = { provider: 'silence after headers' } as const
 
 /** A model that searches, says a word, searches again and answers. */
 const SEARCHING: Behaviour = {
@@ -114,7 +116,8 @@ describe('a turn', () => {
   })
 
   test('a turn sends pings while it is silent, between events only, and never after the last one', async () => {
-    const { server, gate } = await startGatedAgent({ settings: { pingMs: 5 } })
+    const server = await startAgent({ ...HELD, settings: { pingMs: 5 } })
+    const { provider: gate } = server
     const answer = await openAnswer(server, chatBody('Hello'))
     await answer.until(': ping\n\n: ping\n\n: ping\n\n')
     await gate.arrived(1)
@@ -140,7 +143,7 @@ describe('a turn', () => {
 test.each(['silence before headers', 'silence after headers', 'silence after first event'] as const)(
   'a client that leaves at %s aborts the model call, which is charged for what was sent',
   async (mode) => {
-    const server = await startAgent({ provider: mode, firstEventMs: 60_000, idleMs: 60_000 })
+    const server = await startAgent({ provider: mode })
     const answer = await openAnswer(server, chatBody('Hello'))
     await answer.until('event: meta')
     await server.provider.arrived(1)
@@ -163,7 +166,8 @@ test('a turn that times out during a tool call sends the end of the tool before 
 })
 
 test('a server that stops ends every open turn after the grace time, with its event, settlement and end of stream', async () => {
-  const { server, gate } = await startGatedAgent()
+  const server = await startAgent(HELD)
+  const { provider: gate } = server
   const answers = [await openAnswer(server, chatBody('Hello')), await openAnswer(server, chatBody('Hi'))]
   await gate.arrived(2)
   await server.close(20)
@@ -176,7 +180,8 @@ test('a server that stops ends every open turn after the grace time, with its ev
 })
 
 test('a server that stops lets an open answer finish within the grace time', async () => {
-  const { server, gate } = await startGatedAgent()
+  const server = await startAgent(HELD)
+  const { provider: gate } = server
   const answer = await openAnswer(server, chatBody('Hello'))
   await gate.arrived(1)
   const closed = server.close(60_000)
@@ -188,9 +193,11 @@ test('a server that stops lets an open answer finish within the grace time', asy
 })
 
 test('a budget that an open turn holds refuses the next turn until the open one has ended, while the status says soft', async () => {
-  const { server, gate } = await startGatedAgent({
+  const server = await startAgent({
+    ...HELD,
     settings: { limits: { ...DAY_LIMITS, budgetPerDay: 35_000 } },
   })
+  const { provider: gate } = server
   const first = await openAnswer(server, chatBody('One'))
   await gate.arrived(1)
   const response = await chat(server, chatBody('Two'))

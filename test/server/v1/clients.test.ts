@@ -1,6 +1,6 @@
 import { OpenAI } from 'openai'
 import { expect, test } from 'vitest'
-import { MODES } from '../../support/provider-wire.ts'
+import { MODES } from '../../support/provider.ts'
 
 import { dayOf } from '../../../src/domain/time.ts'
 import { CALLER_KEY, V1_RUN, errorBody, json, startV1, wholeCompletion } from '../../support/v1.ts'

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { request as sendRequest } from 'node:http'
@@ -5,7 +6,9 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
-import { DAY_LIMITS, keyOf, sessionOf, startAgent, chat, chatBody } from '../../support/agent.ts'
+import { CHAT_KEY_BYTES, digestOfKey, formatChatKey } from '../../../src/domain/agent/credentials.ts'
+import type { ChatKeyQuota } from '../../../src/domain/agent/credentials.ts'
+import { DAY_LIMITS, sessionOf, startAgent, chat, chatBody } from '../../support/agent.ts'
 import type { AgentServer, AgentServerOptions } from '../../support/agent.ts'
 import { ranges } from '../../support/pages.ts'
 
@@ -16,6 +19,15 @@ const STREAMED = { model: 'dash', messages: MESSAGES, stream: true } as const
 
 function clientOf({ url }: AgentServer, apiKey: string): OpenAI {
   return new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 })
+}
+
+/** Stores a new key with a quota; the key. */
+async function keyOf({ keys }: AgentServer, quota: Partial<ChatKeyQuota> & { name?: string } = {}) {
+  const key = formatChatKey(randomBytes(CHAT_KEY_BYTES))
+  const stored = { name: 'server', perDay: 1_000, perMinute: 1_000, ...quota }
+  const digest = digestOfKey(key) ?? ''
+  expect(await keys.create({ ...stored, digest, createdAt: Date.now() })).toBe(true)
+  return key
 }
 
 async function startWithClient(

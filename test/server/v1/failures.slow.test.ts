@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { localSource } from '../../support/local-source.ts'
-import type { Behaviour, ModeName } from '../../support/provider-wire.ts'
+import type { Behaviour, ModeName } from '../../support/provider.ts'
 import { CALLER_KEY, errorBody, json, startV1 } from '../../support/v1.ts'
 
 const REQUEST = { model: 'auto', stream: true, messages: [{ role: 'user', content: 'Hello?' }] }

@@ -4,8 +4,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { startServer } from '../../../src/cli/running-server.ts'
 import type { StartedServer } from '../../../src/cli/running-server.ts'
 import { readConfig } from '../../../src/cli/settings/read-config.ts'
-import { startProvider } from '../../support/synthetic-provider.ts'
-import type { SyntheticProvider } from '../../support/synthetic-provider.ts'
+import { startProvider } from '../../support/provider.ts'
+import type { ScriptedProvider } from '../../support/provider.ts'
 import { CALLER_KEY, errorBody, folderWithRanking, json } from '../../support/v1.ts'
 
 interface WholeServer extends StartedServer {
@@ -36,7 +36,7 @@ const post = (url: string, key: string, query = ''): Promise<Response> =>
   })
 
 /** Sends requests with every kind of end. @returns all bodies and headers of the responses */
-async function sendAll(url: string, upstream: SyntheticProvider): Promise<string> {
+async function sendAll(url: string, upstream: ScriptedProvider): Promise<string> {
   const modes = [
     'answer',
     'reset',

@@ -2,7 +2,7 @@ import OpenAI from 'openai'
 import { expect, test } from 'vitest'
 import { chatVariables } from '../../../support/agent.ts'
 import { dash, serve, serveDemo, temporaryFolder } from '../../../support/dash.ts'
-import { startProvider } from '../../../support/synthetic-provider.ts'
+import { startProvider } from '../../../support/provider.ts'
 
 const ask = (url: string, apiKey: string): Promise<OpenAI.ChatCompletion> =>
   new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 }).chat.completions.create({

@@ -6,8 +6,8 @@ import { dash, startDash, serve, temporaryFolder } from '../../../support/dash.t
 import { delta, META, startScripted, stream } from '../../../support/scripted-server.ts'
 import type { Responder } from '../../../support/scripted-server.ts'
 import { scriptedModels, startRouter } from '../../../support/router-simulator.ts'
-import { startProvider } from '../../../support/synthetic-provider.ts'
-import type { SyntheticProvider } from '../../../support/synthetic-provider.ts'
+import { startProvider } from '../../../support/provider.ts'
+import type { ScriptedProvider } from '../../../support/provider.ts'
 
 const chat = (args: readonly string[], options: Parameters<typeof dash>[1] = {}) =>
   dash(['chat', ...args], options)
@@ -67,7 +67,7 @@ const MODELS = scriptedModels(4)
 const SOLVER = MODELS[0]?.id ?? ''
 
 /** Requests to the routing service, without the conversation. */
-const routerRequests = ({ requests }: SyntheticProvider): unknown[] =>
+const routerRequests = ({ requests }: ScriptedProvider): unknown[] =>
   requests.map(({ path, headers, body }) => ({
     path,
     authorization: headers.authorization,
