@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { Container } from '../../src/cli/container.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
 import type { ArticleReading } from '../../src/domain/feed/article.ts'
-import { site } from '../support/pages.ts'
+import { site } from '../adapters/articles/pages.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const TEXT = 'A plain text of some length. '.repeat(20)

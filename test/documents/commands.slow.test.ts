@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { dash } from '../support/dash.ts'
-import { read } from '../support/examples.ts'
+import { read } from './examples.ts'
 
 test('the page of commands names the guide of every command', async () => {
   const page = read('docs/commands.md')

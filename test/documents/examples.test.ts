@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { NEEDS } from '../../src/server/docs/markdown.ts'
-import { examplePages, examplesOf, flawOf, isRun } from '../support/examples.ts'
+import { examplePages, examplesOf, flawOf, isRun } from './examples.ts'
 
 describe('every fenced block of', () => {
   test.each(examplePages())(

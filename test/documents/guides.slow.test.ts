@@ -10,11 +10,11 @@ import { confirmationOf, dash, PROGRAM, serve, temporaryFolder } from '../suppor
 import { localSource } from '../support/local-source.ts'
 import { openSampleApp, sampleArchive } from '../support/sample-archive.ts'
 import { openWorkspace } from '../support/workspace.ts'
-import { examplesOf, isRun } from '../support/examples.ts'
+import { examplesOf, isRun } from './examples.ts'
 import { SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
 import { storiesOf } from '../support/signals.ts'
 import { sealRun } from '../../src/domain/models/stored-run.ts'
-import { sampleCandidates, sampleRun } from '../support/free-models.ts'
+import { sampleCandidates, sampleRun } from '../domain/models/free-models.ts'
 
 /** The script that the guide of auditing explains. */
 const AUDIT = readFileSync(fileURLToPath(new URL('../../docs/audit.sh', import.meta.url)), 'utf8')

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { addDays, formatInstant } from '../../src/domain/time.ts'
 import { formatPolicy, signerKey } from '../../src/domain/year/log/signed-note.ts'
 import { openApp } from '../support/api-client.ts'
-import { requestHistory, requestRoute } from '../support/contract-client.ts'
+import { requestHistory, requestRoute } from '../server/contract-client.ts'
 import { LOG_NAME, signedLogIn } from '../support/signed-log.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/workspace.ts'
 

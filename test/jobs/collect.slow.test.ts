@@ -11,7 +11,7 @@ import { DAY, NOW, replay, sourcesOf } from '../support/replay/live-world.ts'
 import { IDS_OF, REPLAYED } from '../support/replay/responses.ts'
 import type { Replayed } from '../support/replay/responses.ts'
 import { noTitles, openWorkspace, publish, publishPortsOf, tickingClock } from '../support/workspace.ts'
-import { memoryOfSources } from '../support/source-client.ts'
+import { memoryOfSources } from '../adapters/sources/client.ts'
 
 /** The source in a signal that each replayed server belongs to. */
 const SOURCE_OF: Record<Replayed, (typeof LIVE_SOURCES)[number]> = {

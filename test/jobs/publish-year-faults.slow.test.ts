@@ -5,8 +5,8 @@ import { proveBytes } from '../../src/domain/year/envelope.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import type { PublishPorts } from '../../src/jobs/publish-year.ts'
 import type { SignedLog } from '../../src/domain/year/ports.ts'
-import { FaultPlan, InjectedFault } from '../support/faults.ts'
-import type { Fault, FaultKind } from '../support/faults.ts'
+import { FaultPlan, InjectedFault } from './faults.ts'
+import type { Fault, FaultKind } from './faults.ts'
 import { auditLog, signedLogIn } from '../support/signed-log.ts'
 import {
   AS_OF,

@@ -5,7 +5,7 @@ import { Container } from '../../src/cli/container.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
 import { rankPeriods } from '../../src/jobs/snapshot.ts'
 import { agentSources, runCall } from '../../src/server/agent/tools.ts'
-import { startSqldWithTokens } from '../support/sqld.ts'
+import { startSqldWithTokens } from './sqld.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { AS_OF, RUN_AT, sampleSignals } from '../support/workspace.ts'
 

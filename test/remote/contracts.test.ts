@@ -11,10 +11,10 @@ import { chatKeysContract } from '../adapters/state/chat-keys-contract.ts'
 import { chatLedgerContract } from '../adapters/state/chat-ledger-contract.ts'
 import { evaluationsContract } from '../adapters/state/evaluations-contract.ts'
 import { connectChat, connectEvaluations } from '../adapters/state/open-chat.ts'
-import { startS3Server } from '../support/s3-server.ts'
-import type { S3Server } from '../support/s3-server.ts'
-import { startSqld } from '../support/sqld.ts'
-import type { Sqld } from '../support/sqld.ts'
+import { startS3Server } from './s3-server.ts'
+import type { S3Server } from './s3-server.ts'
+import { startSqld } from './sqld.ts'
+import type { Sqld } from './sqld.ts'
 
 /** The contract of each port, on servers instead of files. */
 let sqld: Sqld

@@ -6,8 +6,8 @@ import { dash, serve, temporaryFolder } from '../support/dash.ts'
 import { signedWorkspace } from '../support/exports.ts'
 import { filesOfFolder } from '../support/temporary-folder.ts'
 import { AS_OF } from '../support/workspace.ts'
-import { startS3Server } from '../support/s3-server.ts'
-import type { S3Server } from '../support/s3-server.ts'
+import { startS3Server } from './s3-server.ts'
+import type { S3Server } from './s3-server.ts'
 
 let server: S3Server
 let prefixes = 0

@@ -8,8 +8,8 @@ import { Refusal } from '../../src/domain/refusal.ts'
 import { headOf } from '../adapters/objects/objects-contract.ts'
 import { DAMAGED, UNAVAILABLE } from '../support/refusals.ts'
 import { unreachableUrl } from '../support/local-source.ts'
-import { s3Error, startS3Server } from '../support/s3-server.ts'
-import type { S3Fault, S3Server } from '../support/s3-server.ts'
+import { s3Error, startS3Server } from './s3-server.ts'
+import type { S3Fault, S3Server } from './s3-server.ts'
 
 const BYTES = new TextEncoder().encode('{"an":"object"}')
 const DIGEST = sha256Hex(BYTES)

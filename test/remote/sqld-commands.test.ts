@@ -8,8 +8,8 @@ import type { SnapshotReport } from '../../src/jobs/snapshot.ts'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
 import { localSource } from '../support/local-source.ts'
 import { storiesOf } from '../support/signals.ts'
-import { startSqld, startSqldWithTokens } from '../support/sqld.ts'
-import type { Sqld } from '../support/sqld.ts'
+import { startSqld, startSqldWithTokens } from './sqld.ts'
+import type { Sqld } from './sqld.ts'
 
 /** The built program with a server that requires a token; only the objects are in files. */
 let sqld: Sqld

@@ -11,8 +11,8 @@ import { rawClient } from '../adapters/sqlite/lock-holder.ts'
 import { DAMAGED, UNAVAILABLE } from '../support/refusals.ts'
 import { chainOf, publication } from '../domain/year/ledger-rows.ts'
 import { signal } from '../support/signals.ts'
-import { startSqld, httpGate } from '../support/sqld.ts'
-import type { Sqld } from '../support/sqld.ts'
+import { startSqld, httpGate } from './sqld.ts'
+import type { Sqld } from './sqld.ts'
 
 let sqld: Sqld
 

@@ -10,7 +10,7 @@ import type { ListenOptions } from '../../src/server/listen.ts'
 import { respond, respondText } from '../../src/server/respond.ts'
 import { requestMeter } from '../../src/server/metrics/instruments.ts'
 import { openApp, listenLocally, silentLog } from '../support/api-client.ts'
-import { LOOPBACK } from '../support/pages.ts'
+import { LOOPBACK } from '../adapters/articles/pages.ts'
 import { openWorkspace } from '../support/workspace.ts'
 
 /** More than the system takes for a connection whose client reads nothing. */

@@ -5,7 +5,7 @@ import { dayOf, startOfDay, DAY_MS } from '../../src/domain/time.ts'
 import { drawItems } from '../../src/jobs/models/lite-suite.ts'
 import type { LiteItems } from '../../src/jobs/models/lite-suite.ts'
 import type { ModelResponse } from '../../src/domain/models/lite/suite.ts'
-import { solutions } from './lite-responses.ts'
+import { solutions } from '../jobs/models/lite-responses.ts'
 import { localSource } from './local-source.ts'
 import type { SourceRequest } from './local-source.ts'
 

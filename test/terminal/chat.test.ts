@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { startAgent } from '../support/agent.ts'
 import type { AgentServerOptions } from '../support/agent.ts'
-import { startSearchProcess } from '../support/agent-reads.ts'
+import { startSearchProcess } from '../server/agent/agent-reads.ts'
 import { CONFIG, delta, html, json, META, record, startScripted, stream } from '../support/scripted-server.ts'
 import { temporaryFolder } from '../support/dash.ts'
-import { ENDED, openTerminal } from '../support/terminal.ts'
-import type { TerminalOptions, TestTerminal } from '../support/terminal.ts'
+import { ENDED, openTerminal } from './terminal.ts'
+import type { TerminalOptions, TestTerminal } from './terminal.ts'
 
 /** A provider that says what the test makes it say. */
 const HELD = { provider: 'silence after headers' } as const

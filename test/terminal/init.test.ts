@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { dash, temporaryFolder } from '../support/dash.ts'
-import { ENDED, openTerminal } from '../support/terminal.ts'
+import { ENDED, openTerminal } from './terminal.ts'
 
 /** The flags of the settings of the address, so that no prompt asks for them. */
 const ADDRESS = ['--host', '127.0.0.1', '--port', '3000']

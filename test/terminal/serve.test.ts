@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../support/dash.ts'
-import { openTerminal } from '../support/terminal.ts'
+import { openTerminal } from './terminal.ts'
 
 test('a server on a terminal logs requests as readable lines under --verbose', async () => {
   const terminal = await openTerminal(['serve', '--port', '0', '--verbose'], {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { newsWorkspace } from '../support/news.ts'
-import { ENDED, openTerminal } from '../support/terminal.ts'
-import type { TerminalOptions } from '../support/terminal.ts'
+import { ENDED, openTerminal } from './terminal.ts'
+import type { TerminalOptions } from './terminal.ts'
 
 async function printed(
   args: readonly string[],

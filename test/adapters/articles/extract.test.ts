@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { extract } from '../../../src/adapters/articles/extract.ts'
 import { plainText } from '../../../src/domain/feed/article.ts'
-import { pageHtml } from '../../support/pages.ts'
+import { pageHtml } from './pages.ts'
 
 function readPage(bytes: Buffer | string, contentType = 'text/html'): string {
   const extracted = extract({ as: 'page', bytes: Buffer.from(bytes), contentType, token: 'dash' })

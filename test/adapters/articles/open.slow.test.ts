@@ -6,7 +6,7 @@ import type { ArticleReading } from '../../../src/domain/feed/article.ts'
 import type { ArticleTexts } from '../../../src/domain/ports.ts'
 import type { LocalSource } from '../../support/local-source.ts'
 import { builtModule } from '../../support/compiled-sources.ts'
-import { htmlSite, openTexts, pageHtml, site } from '../../support/pages.ts'
+import { htmlSite, openTexts, pageHtml, site } from './pages.ts'
 
 const MIB = 1024 * 1024
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ArticleReading } from '../../../src/domain/feed/article.ts'
 import type { FetchJson } from '../../../src/adapters/articles/open.ts'
-import { htmlSite, openTexts, pageHtml, site } from '../../support/pages.ts'
+import { htmlSite, openTexts, pageHtml, site } from './pages.ts'
 
 interface SentRequest {
   url: string

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { ArticleTexts } from '../../../src/domain/ports.ts'
 import type { NameLookup } from '../../../src/adapters/articles/page-client.ts'
 import type { ArticleReading } from '../../../src/domain/feed/article.ts'
-import { scriptedLookup, htmlSite, LOOPBACK, openTexts, pageHtml, ranges, site } from '../../support/pages.ts'
+import { scriptedLookup, htmlSite, LOOPBACK, openTexts, pageHtml, ranges, site } from './pages.ts'
 
 const read = (texts: ArticleTexts, url: string): Promise<ArticleReading> =>
   texts.read({ source: 'hn', sourceId: '1', url }, new AbortController().signal)

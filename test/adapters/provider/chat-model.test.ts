@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { isOpenAi, mayHaveArrived } from '../../../src/adapters/provider/chat-model.ts'
 import type { ModelEvent } from '../../../src/domain/agent/model-call.ts'
 import { unreachableUrl } from '../../support/local-source.ts'
-import { CALL, collectEvents, NEVER_ABORTED, modelAt, outcome, runTurn } from '../../support/model-turns.ts'
+import { CALL, collectEvents, NEVER_ABORTED, modelAt, outcome, runTurn } from './model-turns.ts'
 import { startProvider } from '../../support/provider.ts'
 import type { ModeName } from '../../support/provider.ts'
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { localSource } from '../../support/local-source.ts'
-import { collectEvents, modelAt, outcome } from '../../support/model-turns.ts'
+import { collectEvents, modelAt, outcome } from './model-turns.ts'
 
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../fixtures/engines/${name}.sse`, import.meta.url), 'utf8')

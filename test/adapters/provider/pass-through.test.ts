@@ -3,7 +3,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { openPassThrough } from '../../../src/adapters/provider/pass-through.ts'
 import type { PassThrough } from '../../../src/domain/ports.ts'
 import { localSource } from '../../support/local-source.ts'
-import { wholeCompletion } from '../../support/v1.ts'
+import { wholeCompletion } from '../../server/v1/v1.ts'
 import { LONG_MS } from '../../support/workspace.ts'
 
 /** A completion of fifteen megabytes: more than the buffers of a connection hold. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { requestBody } from '../../../src/adapters/provider/model-request.ts'
 import { refusedPart } from '../../../src/adapters/provider/refusals.ts'
-import { afterCall, ASK } from '../../support/model-turns.ts'
+import { afterCall, ASK } from './model-turns.ts'
 
 const STORE = 'property "store" is unsupported'
 const SYSTEM = 'System role not supported'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { localSource } from '../../support/local-source.ts'
-import { afterCall, ASK, CALL, collectEvents, modelAt, outcome } from '../../support/model-turns.ts'
+import { afterCall, ASK, CALL, collectEvents, modelAt, outcome } from './model-turns.ts'
 
 type Fields = Record<string, unknown>
 /** Returns the error of a request that an engine refuses, or null. */

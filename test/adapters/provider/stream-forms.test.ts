@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { openPassThrough } from '../../../src/adapters/provider/pass-through.ts'
 import { classifyResponse } from '../../../src/adapters/router/classify.ts'
 import { localSource } from '../../support/local-source.ts'
-import { NEVER_ABORTED, collectEvents, modelAt, outcome } from '../../support/model-turns.ts'
+import { NEVER_ABORTED, collectEvents, modelAt, outcome } from './model-turns.ts'
 import { LONG_MS } from '../../support/workspace.ts'
 
 const event = (fields: unknown): string => `data: ${JSON.stringify(fields)}\n\n`

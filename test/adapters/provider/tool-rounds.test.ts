@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { CompletionParser } from '../../../src/adapters/provider/chat-completions.ts'
 import { requestBody } from '../../../src/adapters/provider/model-request.ts'
 import type { ModelCall, ToolRound } from '../../../src/domain/agent/model-call.ts'
-import { ASK, CALL, collectEvents, modelAt, outcome, runTurn } from '../../support/model-turns.ts'
+import { ASK, CALL, collectEvents, modelAt, outcome, runTurn } from './model-turns.ts'
 import { startProvider } from '../../support/provider.ts'
 
 const WHOLE = 'Hello Да 👩‍🚀 é'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { parseCatalogue, parseEndpoints, parseKeyRequests } from '../../../src/adapters/router/router.ts'
 import type { Catalogue } from '../../../src/domain/models/catalogue.ts'
-import { catalogueRow } from '../../support/free-models.ts'
+import { catalogueRow } from '../../domain/models/free-models.ts'
 
 const NONE: Catalogue = { models: [], badRows: 0 }
 const read = (body: unknown): Catalogue => parseCatalogue(JSON.stringify(body)) ?? NONE

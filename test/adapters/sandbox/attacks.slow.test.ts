@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { ShellOutcome } from '../../../src/domain/models/lite/suite.ts'
-import { runIn, sandbox } from '../../support/lite-shell.ts'
+import { runIn, sandbox } from './lite-shell.ts'
 
 const shell = await sandbox()
 

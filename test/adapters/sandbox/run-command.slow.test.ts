@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { runIn, sandbox, inRealBash } from '../../support/lite-shell.ts'
+import { runIn, sandbox, inRealBash } from './lite-shell.ts'
 const shell = await sandbox()
 const files = {
   'a.txt': 'b;2;30\na;15;4\na;15;4\n',

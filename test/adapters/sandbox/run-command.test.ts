@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { MISSING_TOOLS } from '../../../src/adapters/sandbox/run-command.ts'
-import { runIn, sandbox } from '../../support/lite-shell.ts'
+import { runIn, sandbox } from './lite-shell.ts'
 
 const shell = await sandbox()
 const files = { 'a.txt': 'b\na\n', 'b c.txt': 'c\n' }

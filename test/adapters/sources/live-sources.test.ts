@@ -15,7 +15,7 @@ import {
   repository,
 } from '../../support/replay/responses.ts'
 import type { Replayed } from '../../support/replay/responses.ts'
-import { USER_AGENT } from '../../support/source-client.ts'
+import { USER_AGENT } from './client.ts'
 
 function shape(name: string): unknown {
   return JSON.parse(readFileSync(new URL(`../../fixtures/shapes/${name}.json`, import.meta.url), 'utf8'))

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { sourceTitles } from '../../../src/adapters/sources/live-sources.ts'
 import type { VerifiedTitle } from '../../../src/domain/year/rank.ts'
 import { jsonSource, localSource } from '../../support/local-source.ts'
-import { sourceClient } from '../../support/source-client.ts'
+import { sourceClient } from './client.ts'
 import { NOT_VOUCHED, SOURCE_UNAVAILABLE } from '../../support/refusals.ts'
 
 /** Requests the title of an item from a source at `url`. */

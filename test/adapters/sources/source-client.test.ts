@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from 'vitest'
 import type { SourceClient, SourceRequest } from '../../../src/adapters/sources/source-client.ts'
 import type { SourceUnavailable } from '../../../src/domain/feed/live-source.ts'
 import { jsonSource, localSource } from '../../support/local-source.ts'
-import { memoryOfSources, sleepingClock, sourceClient, USER_AGENT } from '../../support/source-client.ts'
+import { memoryOfSources, sleepingClock, sourceClient, USER_AGENT } from './client.ts'
 import { SOURCE_UNAVAILABLE } from '../../support/refusals.ts'
 
 /** Requests a JSON value of any form; null for a 404. */

@@ -5,7 +5,7 @@ import { fileObjects } from '../../../src/adapters/objects/objects.ts'
 import type { Recommendation } from '../../../src/domain/models/schema.ts'
 import { sealRun } from '../../../src/domain/models/stored-run.ts'
 import { run, temporaryFolder } from '../../support/dash.ts'
-import { sampleCandidates, sampleRun } from '../../support/free-models.ts'
+import { sampleCandidates, sampleRun } from '../../domain/models/free-models.ts'
 import { jsonSource, localSource } from '../../support/local-source.ts'
 
 /** Creates a data folder whose store holds a run of that time. */

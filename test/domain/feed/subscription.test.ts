@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
 import { nameOfSource, subscriptionItems, unitOf } from '../../../src/domain/feed/subscription.ts'
 import { feedEvent, feedEvents, NOW } from '../../support/signals.ts'
-import { sealEvents } from '../../support/live-client.ts'
+import { sealEvents } from '../../server/feed/live-client.ts'
 
 function itemsOf(...args: Parameters<typeof sealEvents>): ReturnType<typeof subscriptionItems> {
   const [, day] = sealEvents(...args).feeds

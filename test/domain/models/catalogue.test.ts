@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { filterCatalogue, REJECTION_REASONS, rejectionOf } from '../../../src/domain/models/catalogue.ts'
 import type { CatalogueModel } from '../../../src/domain/models/catalogue.ts'
-import { catalogueModel, RUN_AT } from '../../support/free-models.ts'
+import { catalogueModel, RUN_AT } from './free-models.ts'
 
 const JUDGED: [string, Partial<CatalogueModel>, string][] = [
   ['maker/model:free', {}, 'eligible'],

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { compareVersions, modelChanges, runSteps } from '../../../src/domain/models/changes.ts'
 import type { StoredRun } from '../../../src/domain/models/schema.ts'
 import { deprecationOf } from '../../../src/domain/models/shortlist.ts'
-import { RUN_AT, candidate, catalogueModel, evaluation, sampleRun } from '../../support/free-models.ts'
+import { RUN_AT, candidate, catalogueModel, evaluation, sampleRun } from './free-models.ts'
 
 const GOOD = candidate('maker/good:free')
 const WEAK = candidate('other/weak:free', { evaluation: evaluation(RUN_AT, [350, 0, 0]) })

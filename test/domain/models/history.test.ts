@@ -4,7 +4,7 @@ import type { AttemptEnd, EndpointRecord, ModelAttempt } from '../../../src/doma
 import { FAILURES_MS, historyOf, summaryOfRecord, trackRecords } from '../../../src/domain/models/history.ts'
 import { unansweredTasks } from '../../../src/domain/models/lite/suite.ts'
 import { DAY_MS, dayOf } from '../../../src/domain/time.ts'
-import { evaluation, task } from '../../support/free-models.ts'
+import { evaluation, task } from './free-models.ts'
 
 const NOW = Date.UTC(2026, 2, 4, 12)
 const MODEL = 'example/model-1:free'

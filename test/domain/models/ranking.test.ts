@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { confidenceOf, coverageOf, rankCandidates } from '../../../src/domain/models/ranking.ts'
 import type { Candidate, Ranked } from '../../../src/domain/models/ranking.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
-import { candidate, catalogueModel, evaluation, RUN_AT, sampleCandidates } from '../../support/free-models.ts'
+import { candidate, catalogueModel, evaluation, RUN_AT, sampleCandidates } from './free-models.ts'
 
 const NONE = new Map<string, number>()
 const rank = (candidates: readonly Candidate[]): Ranked[] => rankCandidates(candidates, NONE, RUN_AT)

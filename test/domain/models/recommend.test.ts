@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { nextRankingVersion } from '../../../src/domain/models/recommend.ts'
 import { publishedText, wellFormed } from '../../../src/domain/models/schema.ts'
-import { candidate, evaluation, RUN_AT, sampleCandidates, sampleRun } from '../../support/free-models.ts'
+import { candidate, evaluation, RUN_AT, sampleCandidates, sampleRun } from './free-models.ts'
 
 describe('the notes', () => {
   const before = sampleRun({ rankingVersion: '2026-08-21.v1' })

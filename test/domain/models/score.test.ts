@@ -8,7 +8,7 @@ import {
   parameterBillions,
 } from '../../../src/domain/models/score.ts'
 import { DAY_MS, startOfDay } from '../../../src/domain/time.ts'
-import { catalogueModel, evaluation, RUN_AT, task } from '../../support/free-models.ts'
+import { catalogueModel, evaluation, RUN_AT, task } from './free-models.ts'
 
 const pointsOf = (name: string, changes: Parameters<typeof catalogueModel>[1]): number =>
   metadataComponents(catalogueModel('a/b:free', changes), RUN_AT).find((part) => part.name === name)

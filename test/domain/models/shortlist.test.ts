@@ -15,7 +15,7 @@ import {
 } from '../../../src/domain/models/shortlist.ts'
 import type { ServedRun } from '../../../src/domain/models/shortlist.ts'
 import { proveRun, sealRun } from '../../../src/domain/models/stored-run.ts'
-import { candidate, catalogueModel, RUN_AT, sampleRun, task } from '../../support/free-models.ts'
+import { candidate, catalogueModel, RUN_AT, sampleRun, task } from './free-models.ts'
 
 const HOUR_MS = 3_600_000
 const ALL_OF_IT = { limit: null, filter: NO_FILTER }

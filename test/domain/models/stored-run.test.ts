@@ -3,7 +3,7 @@ import { sha256Hex } from '../../../src/domain/digest.ts'
 import { recommendationPayload } from '../../../src/domain/models/shortlist.ts'
 import type { ServedRun } from '../../../src/domain/models/shortlist.ts'
 import { proveRun, sealRun } from '../../../src/domain/models/stored-run.ts'
-import { candidate, catalogueModel, RUN_AT, sampleRun, task } from '../../support/free-models.ts'
+import { candidate, catalogueModel, RUN_AT, sampleRun, task } from './free-models.ts'
 
 const served = (run: ServedRun['run']): ServedRun => ({ run, seed: false, storeAvailable: true })
 

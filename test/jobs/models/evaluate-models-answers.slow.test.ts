@@ -10,7 +10,7 @@ import {
   PROVIDER_DOWN,
   SHARED_POOL,
   SOLVER,
-} from '../../support/evaluation.ts'
+} from './evaluation-bench.ts'
 
 const OTHER = MODELS[1]?.id ?? ''
 

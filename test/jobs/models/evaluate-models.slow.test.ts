@@ -12,7 +12,7 @@ import {
   SOLVER,
   START,
   SHARED_POOL,
-} from '../../support/evaluation.ts'
+} from './evaluation-bench.ts'
 
 function kept({ breaches, chats }: RouterSimulator): number {
   expect(breaches).toEqual([])

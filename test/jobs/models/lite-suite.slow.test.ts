@@ -6,8 +6,8 @@ import type { ShellRuns } from '../../../src/domain/models/lite/text-tasks.ts'
 import type { LiteKind, ShellRun } from '../../../src/domain/models/lite/suite.ts'
 import type { ShellJob } from '../../../src/domain/models/lite/shell-jobs.ts'
 import { addDays } from '../../../src/domain/time.ts'
-import { solutions, worthlessResponses } from '../../support/lite-responses.ts'
-import { sandbox, inRealBash } from '../../support/lite-shell.ts'
+import { solutions, worthlessResponses } from './lite-responses.ts'
+import { sandbox, inRealBash } from '../../adapters/sandbox/lite-shell.ts'
 
 const shell = await sandbox()
 

@@ -9,8 +9,8 @@ import type { TaskResult } from '../../../src/domain/models/lite/suite.ts'
 import { gradeClock } from '../../../src/domain/models/lite/text-tasks.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import { drawItems, makeLiteSuite } from '../../../src/jobs/models/lite-suite.ts'
-import { solutions, worthlessResponses } from '../../support/lite-responses.ts'
-import { sandbox } from '../../support/lite-shell.ts'
+import { solutions, worthlessResponses } from './lite-responses.ts'
+import { sandbox } from '../../adapters/sandbox/lite-shell.ts'
 
 const sandboxShell = await sandbox()
 

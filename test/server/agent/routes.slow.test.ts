@@ -5,7 +5,7 @@ import { Refusal } from '../../../src/domain/refusal.ts'
 import { AGENT_CONTRACTS } from '../../../src/server/agent/contracts.ts'
 import { chat, DAY_LIMITS, chatBody, SECRET, sessionOf, startAgent } from '../../support/agent.ts'
 import type { AgentServer } from '../../support/agent.ts'
-import { ranges } from '../../support/pages.ts'
+import { ranges } from '../../adapters/articles/pages.ts'
 
 const EVIL = 'https://evil.example'
 

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { chat, DAY_LIMITS, chatBody, sessionOf, startAgent } from '../../support/agent.ts'
 import type { AgentServer } from '../../support/agent.ts'
-import { ranges } from '../../support/pages.ts'
+import { ranges } from '../../adapters/articles/pages.ts'
 
 /** A server behind a proxy that has eight places for streams, none of which ends by itself. */
 async function startWithPlaces(maxOpenTurns = 8): Promise<AgentServer> {

@@ -14,9 +14,9 @@ import {
 } from '../../support/agent.ts'
 import type { AgentServer, AgentServerOptions } from '../../support/agent.ts'
 import type { AgentEvent } from '../../../src/domain/agent/schema.ts'
-import { modelAt } from '../../support/model-turns.ts'
+import { modelAt } from '../../adapters/provider/model-turns.ts'
 import type { ModelOutput, Behaviour } from '../../support/provider.ts'
-import { startSearchProcess } from '../../support/agent-reads.ts'
+import { startSearchProcess } from './agent-reads.ts'
 import { sampleSignals } from '../../support/workspace.ts'
 
 const NEWS = chatBody('What is new?')

@@ -5,7 +5,7 @@ import { INSTRUCTIONS, turnInput } from '../../../src/domain/agent/prompt.ts'
 import { TOOL_DEFINITIONS, parseToolCall } from '../../../src/domain/agent/tools.ts'
 import { DEMO_CHAT_MODEL, scriptedModelApp } from '../../../src/server/demo/scripted-model.ts'
 import { listenLocally } from '../../support/api-client.ts'
-import { modelAt } from '../../support/model-turns.ts'
+import { modelAt } from '../../adapters/provider/model-turns.ts'
 
 const item = (rank: number): object => ({
   rank,

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { H3 } from 'h3'
 import { openApp } from '../../support/api-client.ts'
-import { requestRoute } from '../../support/contract-client.ts'
-import { jsonFeedErrors, keepSnapshot, libxmlErrors, readWithFastXml } from '../../support/live-client.ts'
+import { requestRoute } from '../contract-client.ts'
+import { jsonFeedErrors, keepSnapshot, libxmlErrors, readWithFastXml } from './live-client.ts'
 import { feedEvent } from '../../support/signals.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 

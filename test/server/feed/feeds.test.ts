@@ -2,15 +2,9 @@ import { describe, expect, test } from 'vitest'
 import type { FeedEvent } from '../../../src/domain/feed/columns.ts'
 import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
 import { openApp } from '../../support/api-client.ts'
-import { requestRoute } from '../../support/contract-client.ts'
+import { requestRoute } from '../contract-client.ts'
 import { feedEvent, NOW, feedEvents } from '../../support/signals.ts'
-import {
-  keepSnapshot,
-  jsonFeedErrors,
-  libxmlErrors,
-  readWithFastXml,
-  readWithSax,
-} from '../../support/live-client.ts'
+import { keepSnapshot, jsonFeedErrors, libxmlErrors, readWithFastXml, readWithSax } from './live-client.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 import type { ServerPorts } from '../../../src/server/app.ts'
 import { permanentId, uriOf, uuidV5 } from '../../../src/server/feed/formats.ts'

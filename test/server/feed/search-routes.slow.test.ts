@@ -4,7 +4,7 @@ import type { SearchCaller, SearchPage } from '../../../src/domain/feed/search/s
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { StorageFault, Refusal } from '../../../src/domain/refusal.ts'
 import { openApp, listenLocally, silentLog } from '../../support/api-client.ts'
-import { requestRoute as askPublic } from '../../support/contract-client.ts'
+import { requestRoute as askPublic } from '../contract-client.ts'
 import { signal } from '../../support/signals.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 

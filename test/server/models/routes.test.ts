@@ -6,9 +6,9 @@ import { sealRun } from '../../../src/domain/models/stored-run.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { FREE_MODELS_CONTRACTS } from '../../../src/server/models/routes.ts'
 import { openApp, silentLog } from '../../support/api-client.ts'
-import { requestRoute } from '../../support/contract-client.ts'
-import type { ContractResponse } from '../../support/contract-client.ts'
-import { RUN_AT, sampleCandidates, sampleRun } from '../../support/free-models.ts'
+import { requestRoute } from '../contract-client.ts'
+import type { ContractResponse } from '../contract-client.ts'
+import { RUN_AT, sampleCandidates, sampleRun } from '../../domain/models/free-models.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 
 const [RECOMMENDATION, TOP_MODELS, HEALTH, STATUS] = FREE_MODELS_CONTRACTS.map(({ path }) => path) as [

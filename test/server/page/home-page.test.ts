@@ -1,7 +1,7 @@
 import type { H3 } from 'h3'
 import { expect, test } from 'vitest'
 import { openApp } from '../../support/api-client.ts'
-import { keepSnapshot } from '../../support/live-client.ts'
+import { keepSnapshot } from '../feed/live-client.ts'
 import { NOW, feedEvent, feedEvents } from '../../support/signals.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { formatInstant } from '../../../src/domain/time.ts'
 import { openPage } from '../../support/api-client.ts'
 import { changedYear } from '../../support/changed-year.ts'
-import { keepSnapshot } from '../../support/live-client.ts'
+import { keepSnapshot } from '../feed/live-client.ts'
 import { NOW, feedEvent } from '../../support/signals.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 

@@ -7,7 +7,7 @@ import { servePages } from '../../../src/server/page/rendered-pages.ts'
 import type { Page, PageSources } from '../../../src/server/page/rendered-pages.ts'
 import { listenLocally, silentLog } from '../../support/api-client.ts'
 import { stopMonotonicClock } from '../../support/monotonic-clock.ts'
-import { LOOPBACK } from '../../support/pages.ts'
+import { LOOPBACK } from '../../adapters/articles/pages.ts'
 
 const NOON = Date.parse('2026-03-02T12:00:00.000Z')
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { MODES } from '../../support/provider.ts'
 
 import { dayOf } from '../../../src/domain/time.ts'
-import { CALLER_KEY, V1_RUN, errorBody, json, startV1, wholeCompletion } from '../../support/v1.ts'
+import { CALLER_KEY, V1_RUN, errorBody, json, startV1, wholeCompletion } from './v1.ts'
 
 const messages = [{ role: 'user' as const, content: 'Hello?' }]
 

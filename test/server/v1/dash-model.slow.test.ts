@@ -10,7 +10,7 @@ import { CHAT_KEY_BYTES, digestOfKey, formatChatKey } from '../../../src/domain/
 import type { ChatKeyQuota } from '../../../src/domain/agent/credentials.ts'
 import { DAY_LIMITS, sessionOf, startAgent, chat, chatBody } from '../../support/agent.ts'
 import type { AgentServer, AgentServerOptions } from '../../support/agent.ts'
-import { ranges } from '../../support/pages.ts'
+import { ranges } from '../../adapters/articles/pages.ts'
 
 const ANSWER = 'Hello Да 👩‍🚀 é'
 const MESSAGES: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'What is new?' }]

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { localSource } from '../../support/local-source.ts'
 import type { Behaviour, ModeName } from '../../support/provider.ts'
-import { CALLER_KEY, errorBody, json, startV1 } from '../../support/v1.ts'
+import { CALLER_KEY, errorBody, json, startV1 } from './v1.ts'
 
 const REQUEST = { model: 'auto', stream: true, messages: [{ role: 'user', content: 'Hello?' }] }
 const RESET_AT = Date.now() + 3_600_000

@@ -3,8 +3,8 @@ import { connect } from 'node:net'
 import { expect, test, vi } from 'vitest'
 
 import { localSource } from '../../support/local-source.ts'
-import type { V1Server } from '../../support/v1.ts'
-import { CALLER_KEY, errorBody, json, startV1, wholeCompletion } from '../../support/v1.ts'
+import type { V1Server } from './v1.ts'
+import { CALLER_KEY, errorBody, json, startV1, wholeCompletion } from './v1.ts'
 
 const messages = [{ role: 'user', content: 'Hello?' }]
 

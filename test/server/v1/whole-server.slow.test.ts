@@ -6,7 +6,7 @@ import type { StartedServer } from '../../../src/cli/running-server.ts'
 import { readConfig } from '../../../src/cli/settings/read-config.ts'
 import { startProvider } from '../../support/provider.ts'
 import type { ScriptedProvider } from '../../support/provider.ts'
-import { CALLER_KEY, errorBody, folderWithRanking, json } from '../../support/v1.ts'
+import { CALLER_KEY, errorBody, folderWithRanking, json } from './v1.ts'
 
 interface WholeServer extends StartedServer {
   folder: string

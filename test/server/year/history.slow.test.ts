@@ -4,8 +4,8 @@ import { createClient } from '@libsql/client'
 import { expect, test } from 'vitest'
 import { addDays } from '../../../src/domain/time.ts'
 import { openApp } from '../../support/api-client.ts'
-import { requestHistory } from '../../support/contract-client.ts'
-import type { ContractResponse } from '../../support/contract-client.ts'
+import { requestHistory } from '../contract-client.ts'
+import type { ContractResponse } from '../contract-client.ts'
 import { changeFile } from '../../support/temporary-folder.ts'
 import {
   AS_OF,

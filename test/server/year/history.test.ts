@@ -6,7 +6,7 @@ import { addDays, DAY_MS, formatInstant } from '../../../src/domain/time.ts'
 import { yearEnvelopeSchema } from '../../../src/domain/year/schema.ts'
 import { storageDamaged } from '../../../src/domain/refusal.ts'
 import { openApp, silentLog } from '../../support/api-client.ts'
-import { requestHistory } from '../../support/contract-client.ts'
+import { requestHistory } from '../contract-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
 import {
   AS_OF,

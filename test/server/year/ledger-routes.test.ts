@@ -13,7 +13,7 @@ import {
   legacyLedgerContract,
 } from '../../../src/server/year/routes.ts'
 import { openApp } from '../../support/api-client.ts'
-import { requestRoute } from '../../support/contract-client.ts'
+import { requestRoute } from '../contract-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
 import { AS_OF, publishedWorkspace } from '../../support/workspace.ts'
 import { readFileSync } from 'node:fs'

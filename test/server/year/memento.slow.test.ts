@@ -7,7 +7,7 @@ import type { TimelineItem } from '../../../src/domain/year/chain.ts'
 import { staticObjectPath } from '../../../src/domain/year/log/static-layout.ts'
 import { selectableItems } from '../../../src/domain/year/history/calendar.ts'
 import { openApp } from '../../support/api-client.ts'
-import { requestHistory, requestRoute } from '../../support/contract-client.ts'
+import { requestHistory, requestRoute } from '../contract-client.ts'
 import { importSample } from '../../support/legacy-archive.ts'
 import {
   AS_OF,

@@ -5,7 +5,7 @@ import type { LiveSourceSettings } from '../../../src/adapters/sources/live-sour
 import type { LiveSourceName, SourceBatch } from '../../../src/domain/feed/live-source.ts'
 import type { Clock, LiveSource } from '../../../src/domain/ports.ts'
 import type { Day, Instant } from '../../../src/domain/time.ts'
-import { sourceClient } from '../source-client.ts'
+import { sourceClient } from '../../adapters/sources/client.ts'
 import { startReplay } from './replay-server.ts'
 import type { Replay } from './replay-server.ts'
 import { TOKENS } from './responses.ts'

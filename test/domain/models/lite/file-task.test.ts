@@ -8,7 +8,7 @@ import {
   safePath,
 } from '../../../../src/domain/models/lite/file-task.ts'
 import { drawItems } from '../../../../src/jobs/models/lite-suite.ts'
-import { solutions } from '../../../support/lite-responses.ts'
+import { solutions } from '../../../jobs/models/lite-responses.ts'
 import type { ModelResponse } from '../../../../src/domain/models/lite/suite.ts'
 import { anyText } from '../../../support/any-text.ts'
 

@@ -12,7 +12,7 @@ import {
   evaluation,
   sampleCandidates,
   sampleRun,
-} from '../../../support/free-models.ts'
+} from '../../../domain/models/free-models.ts'
 import { openWorkspace } from '../../../support/workspace.ts'
 import { localSource } from '../../../support/local-source.ts'
 

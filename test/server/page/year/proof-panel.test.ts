@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { addDays, formatInstant } from '../../../../src/domain/time.ts'
 import { staticObjectPath } from '../../../../src/domain/year/log/static-layout.ts'
 import { openApp, openPage } from '../../../support/api-client.ts'
-import { requestRoute } from '../../../support/contract-client.ts'
+import { requestRoute } from '../../contract-client.ts'
 import { publishSigned } from '../../../support/exports.ts'
 import { signedLogIn } from '../../../support/signed-log.ts'
 import {

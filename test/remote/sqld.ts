@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import type { ServerResponse } from 'node:http'
 import { createClient } from '@libsql/client'
 import { vi } from 'vitest'
-import { freePort, localSource } from './local-source.ts'
+import { freePort, localSource } from '../support/local-source.ts'
 
 /** A libSQL server of the tests' own on a free port of this machine. */
 export interface Sqld {

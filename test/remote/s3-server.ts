@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { request } from 'undici'
 import type { S3Location } from '../../src/adapters/objects/s3-request.ts'
-import { startSource } from './local-source.ts'
+import { startSource } from '../support/local-source.ts'
 
 const BUCKET = 'dash-archive'
 

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
-import { PROGRAM, temporaryFolder } from './dash.ts'
+import { PROGRAM, temporaryFolder } from '../support/dash.ts'
 
 /** A real terminal with a program in it: tmux draws its screen and reports output. */
 export interface TestTerminal {

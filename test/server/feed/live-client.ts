@@ -6,14 +6,14 @@ import { parseFeed } from '@rowanmanning/feed-parser'
 import FeedParser from 'feedparser'
 import { validateXML } from 'xmllint-wasm'
 import { z } from 'zod'
-import type { FeedEvent } from '../../src/domain/feed/columns.ts'
-import type { LiveFeed } from '../../src/domain/feed/live-items.ts'
-import type { ItemDetails } from '../../src/domain/feed/live-source.ts'
-import { rankLivePeriods } from '../../src/domain/feed/live-sort.ts'
-import { sealSnapshot } from '../../src/domain/feed/snapshot.ts'
-import type { SealedSnapshot } from '../../src/domain/feed/snapshot.ts'
-import type { FeedStore } from '../../src/domain/ports.ts'
-import { NOW } from './signals.ts'
+import type { FeedEvent } from '../../../src/domain/feed/columns.ts'
+import type { LiveFeed } from '../../../src/domain/feed/live-items.ts'
+import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
+import { rankLivePeriods } from '../../../src/domain/feed/live-sort.ts'
+import { sealSnapshot } from '../../../src/domain/feed/snapshot.ts'
+import type { SealedSnapshot } from '../../../src/domain/feed/snapshot.ts'
+import type { FeedStore } from '../../../src/domain/ports.ts'
+import { NOW } from '../../support/signals.ts'
 
 /** Seals events and their details as of an instant. */
 export function sealEvents(
@@ -86,7 +86,7 @@ export async function readWithSax(
 /** Errors of libxml2 for a document by the grammar of its format (test/fixtures/feeds). */
 export async function libxmlErrors(text: string, format: 'rss' | 'atom'): Promise<string[]> {
   const schema = readFileSync(
-    fileURLToPath(new URL(`../fixtures/feeds/${format}.rng`, import.meta.url)),
+    fileURLToPath(new URL(`../../fixtures/feeds/${format}.rng`, import.meta.url)),
     'utf8',
   )
   const {

@@ -1,9 +1,9 @@
 import { expect, onTestFinished } from 'vitest'
-import { openChatModel } from '../../src/adapters/provider/chat-model.ts'
-import type { ChatModelOptions } from '../../src/adapters/provider/chat-model.ts'
-import { TOOL_DEFINITIONS } from '../../src/domain/agent/tools.ts'
-import type { ChatModel } from '../../src/domain/ports.ts'
-import type { ModelCall, ModelEvent, ToolRound } from '../../src/domain/agent/model-call.ts'
+import { openChatModel } from '../../../src/adapters/provider/chat-model.ts'
+import type { ChatModelOptions } from '../../../src/adapters/provider/chat-model.ts'
+import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
+import type { ChatModel } from '../../../src/domain/ports.ts'
+import type { ModelCall, ModelEvent, ToolRound } from '../../../src/domain/agent/model-call.ts'
 
 /** A signal that is never aborted. */
 export const NEVER_ABORTED = new AbortController().signal

@@ -1,12 +1,12 @@
-import type { CatalogueModel } from '../../src/domain/models/catalogue.ts'
-import { toolUseOf } from '../../src/domain/models/evaluation.ts'
-import type { LiteEvaluation } from '../../src/domain/models/evaluation.ts'
-import type { TaskResult } from '../../src/domain/models/lite/suite.ts'
-import type { Candidate } from '../../src/domain/models/ranking.ts'
-import { recommend } from '../../src/domain/models/recommend.ts'
-import type { RunFacts } from '../../src/domain/models/recommend.ts'
-import type { StoredRun } from '../../src/domain/models/schema.ts'
-import type { Instant } from '../../src/domain/time.ts'
+import type { CatalogueModel } from '../../../src/domain/models/catalogue.ts'
+import { toolUseOf } from '../../../src/domain/models/evaluation.ts'
+import type { LiteEvaluation } from '../../../src/domain/models/evaluation.ts'
+import type { TaskResult } from '../../../src/domain/models/lite/suite.ts'
+import type { Candidate } from '../../../src/domain/models/ranking.ts'
+import { recommend } from '../../../src/domain/models/recommend.ts'
+import type { RunFacts } from '../../../src/domain/models/recommend.ts'
+import type { StoredRun } from '../../../src/domain/models/schema.ts'
+import type { Instant } from '../../../src/domain/time.ts'
 
 /** Time of the runs of the tests. */
 export const RUN_AT: Instant = Date.UTC(2026, 7, 22, 3, 17, 1, 124)

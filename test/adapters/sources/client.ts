@@ -1,12 +1,12 @@
 import { onTestFinished } from 'vitest'
-import { openSourceClient } from '../../src/adapters/sources/source-client.ts'
+import { openSourceClient } from '../../../src/adapters/sources/source-client.ts'
 import type {
   SourceClient,
   SourceClientOptions,
   SourceMemory,
-} from '../../src/adapters/sources/source-client.ts'
-import type { Clock } from '../../src/domain/ports.ts'
-import type { KeptResponse } from '../../src/domain/feed/live-source.ts'
+} from '../../../src/adapters/sources/source-client.ts'
+import type { Clock } from '../../../src/domain/ports.ts'
+import type { KeptResponse } from '../../../src/domain/feed/live-source.ts'
 
 export const USER_AGENT = 'dash/1.2.3 (+https://dash.example)'
 

@@ -1,6 +1,6 @@
-import { drawsFrom, LITE_SUITE } from '../../src/domain/models/lite/suite.ts'
-import type { LiteItems } from '../../src/jobs/models/lite-suite.ts'
-import type { LiteKind, LitePrompt, ModelResponse } from '../../src/domain/models/lite/suite.ts'
+import { drawsFrom, LITE_SUITE } from '../../../src/domain/models/lite/suite.ts'
+import type { LiteItems } from '../../../src/jobs/models/lite-suite.ts'
+import type { LiteKind, LitePrompt, ModelResponse } from '../../../src/domain/models/lite/suite.ts'
 
 /** The responses that earn all points. */
 export function solutions({ files, shell, clock }: LiteItems): Record<LiteKind, ModelResponse> {

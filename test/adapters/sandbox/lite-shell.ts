@@ -3,11 +3,11 @@ import { spawn } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { once } from 'node:events'
 import { afterAll } from 'vitest'
-import type { memoryShell } from '../../src/adapters/sandbox/shell.ts'
-import type { Shell } from '../../src/domain/ports.ts'
-import type { ShellFiles, ShellLimits, ShellRun } from '../../src/domain/models/lite/suite.ts'
-import { builtModule } from './compiled-sources.ts'
-import { temporaryFolder } from './temporary-folder.ts'
+import type { memoryShell } from '../../../src/adapters/sandbox/shell.ts'
+import type { Shell } from '../../../src/domain/ports.ts'
+import type { ShellFiles, ShellLimits, ShellRun } from '../../../src/domain/models/lite/suite.ts'
+import { builtModule } from '../../support/compiled-sources.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 /** The compiled sandbox, because its thread cannot read TypeScript; closed after the file's tests. */
 export async function sandbox(): Promise<Shell> {
