@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { H3Event } from 'h3'
-import { fairQueue } from './fair-queue.ts'
+import { FairQueue } from './fair-queue.ts'
 import type { QueueBounds } from './fair-queue.ts'
 import type { IpRange } from '../domain/address.ts'
 import type { Refusal } from '../domain/refusal.ts'
@@ -98,7 +98,7 @@ const TIMES: ComputeTimes = {
 
 export function openComputedRequests(times: Partial<ComputeTimes> = {}): ComputedRequests {
   const { now, pause, watch } = { ...TIMES, ...times }
-  const queue = fairQueue<Job>(BOUNDS)
+  const queue = new FairQueue<Job>(BOUNDS)
   let isRunning = false
   /** When all pauses that are owed would be over. */
   let pausedUntil = 0

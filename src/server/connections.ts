@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { peerOf } from '../domain/address.ts'
-import { openSlots } from './fair-queue.ts'
+import { networkOf, peerOf } from '../domain/address.ts'
+import { OpenSlots } from './fair-queue.ts'
 import type { SlotCount } from './fair-queue.ts'
 import type { IpRange } from '../domain/address.ts'
 import { notesOf } from './respond.ts'
@@ -33,8 +33,6 @@ export const CONNECTION_BOUNDS: ConnectionBounds = {
 
 /** Number of connection checks within `unreadMs`. */
 const CHECKS_PER_TIMEOUT = 30
-
-type CutReason = 'unread' | 'pipelined' | 'peer_connections' | 'connections' | 'waiting_bytes'
 
 /** A request whose response has not ended. */
 interface OpenRequest {
@@ -87,12 +85,12 @@ export function boundConnections(
   log: Log,
 ): ConnectionTracker {
   const open = new Map<Socket, Connection>()
-  const slots = openSlots({ perAddress: bounds.perPeer, perNetwork: bounds.perNetwork, all: Infinity })
+  const slots = new OpenSlots({ perAddress: bounds.perPeer, perNetwork: bounds.perNetwork, all: Infinity })
   const forget = (socket: Socket): void => {
     const peer = open.get(socket)?.peer ?? null
     if (open.delete(socket) && peer !== null) slots.leave(peer)
   }
-  const cutConnection = (socket: Socket, code: CutReason): void => {
+  const cutConnection = (socket: Socket, code: string): void => {
     const response = open.get(socket)?.requests[0]?.response
     // Free the slot now: the socket reports its close later.
     forget(socket)
@@ -104,7 +102,7 @@ export function boundConnections(
   server.on('connection', (socket: Socket) => {
     const peer = peerOf(socket.remoteAddress, trustedProxies)
     if (peer !== null && slots.enter(peer) !== 'admitted') return cutConnection(socket, 'peer_connections')
-    const network = peer === null ? null : slots.ofNetwork(peer)
+    const network = peer === null ? null : slots.ofNetwork(networkOf(peer))
     if (open.size >= bounds.connections) {
       const victim = connectionToEvict(open.values(), network?.count ?? 1)
       cutConnection(victim?.socket ?? socket, 'connections')
@@ -206,29 +204,23 @@ interface PendingBytes {
  * bytes, and in it the connection with the most bytes.
  */
 function connectionsOverBudget(open: Iterable<Connection>, maxBytes: number): Connection[] {
-  const waiting = pendingBytesOf(open)
-  let total = waiting.reduce((sum, { bytes }) => sum + bytes, 0)
-  if (total <= maxBytes) return []
+  const left = pendingBytesOf(open).toSorted((one, other) => other.bytes - one.bytes)
+  let total = left.reduce((sum, { bytes }) => sum + bytes, 0)
   // A proxy serves many clients, so each of its connections is a separate group.
-  const byNetwork = new Map<object, PendingBytes[]>()
-  for (const each of waiting) {
-    const key = each.connection.network ?? each.connection
-    const members = byNetwork.get(key)
-    if (members) members.push(each)
-    else byNetwork.set(key, [each])
-  }
-  const groups = [...byNetwork.values()].map((members) => ({
-    bytes: members.reduce((sum, { bytes }) => sum + bytes, 0),
-    members: members.toSorted((one, other) => one.bytes - other.bytes),
-  }))
+  const groupOf = ({ connection }: PendingBytes): object => connection.network ?? connection
+  const heldBy = new Map<object, number>()
+  for (const each of left) heldBy.set(groupOf(each), (heldBy.get(groupOf(each)) ?? 0) + each.bytes)
   const cut: Connection[] = []
   while (total > maxBytes) {
-    const largest = groups.reduce((one, other) => (other.bytes > one.bytes ? other : one))
-    const last = largest.members.pop()
-    if (last === undefined) break
-    largest.bytes -= last.bytes
-    total -= last.bytes
-    cut.push(last.connection)
+    const most = Math.max(...heldBy.values())
+    const [largest] = left.splice(
+      left.findIndex((each) => heldBy.get(groupOf(each)) === most),
+      1,
+    )
+    if (largest === undefined) break
+    heldBy.set(groupOf(largest), most - largest.bytes)
+    total -= largest.bytes
+    cut.push(largest.connection)
   }
   return cut
 }

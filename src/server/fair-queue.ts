@@ -16,60 +16,58 @@ export interface SlotBounds {
 /** `address_full`: the caller's address, network or region holds too many slots; `all_full`: no slot is free. */
 type Admission = 'admitted' | 'address_full' | 'all_full'
 
-export interface OpenSlots {
-  /** Takes a slot for an address, or several. An admitted caller must call `leave` once with the same number. */
-  enter(address: string, number?: number): Admission
-  leave(address: string, number?: number): void
-  /** The slots that the network of an address holds, kept current while it holds one. */
-  ofNetwork(address: string): Readonly<SlotCount>
-}
-
 export interface SlotCount {
   count: number
 }
 
-export function openSlots({ perAddress, perNetwork, perRegion = Infinity, all }: SlotBounds): OpenSlots {
-  const byAddress = new Map<string, SlotCount>()
-  const byNetwork = new Map<string, SlotCount>()
-  const byRegion = new Map<string, SlotCount>()
-  let taken = 0
-  return {
-    enter(address, number = 1) {
-      const network = networkOf(address)
-      if (
-        slotCountOf(byAddress, address).count + number > perAddress ||
-        slotCountOf(byNetwork, network).count + number > perNetwork ||
-        slotCountOf(byRegion, regionOf(address)).count + number > perRegion
-      ) {
-        return 'address_full'
-      }
-      if (taken + number > all) return 'all_full'
-      count(byAddress, address, number)
-      count(byNetwork, network, number)
-      count(byRegion, regionOf(address), number)
-      taken += number
-      return 'admitted'
-    },
-    leave(address, number = 1) {
-      count(byAddress, address, -number)
-      count(byNetwork, networkOf(address), -number)
-      count(byRegion, regionOf(address), -number)
-      taken -= number
-    },
-    ofNetwork: (address) => slotCountOf(byNetwork, networkOf(address)),
+export class OpenSlots {
+  readonly #bounds: SlotBounds
+  /** Slots by address, by network and by region, for those that hold any. */
+  readonly #held = new Map<string, SlotCount>()
+  #taken = 0
+
+  constructor(bounds: SlotBounds) {
+    this.#bounds = bounds
+  }
+
+  /** Takes a slot for an address, or several. An admitted caller must call `leave` once with the same number. */
+  enter(address: string, number = 1): Admission {
+    const { perAddress, perNetwork, perRegion = Infinity, all } = this.#bounds
+    const bounds = [perAddress, perNetwork, perRegion]
+    const isFull = namesOf(address).some((name, at) => this.#countOf(name).count + number > (bounds[at] ?? 0))
+    if (isFull) return 'address_full'
+    if (this.#taken + number > all) return 'all_full'
+    this.#change(address, number)
+    return 'admitted'
+  }
+
+  leave(address: string, number = 1): void {
+    this.#change(address, -number)
+  }
+
+  /** The slots that a network holds, kept current while it holds one. */
+  ofNetwork(network: string): Readonly<SlotCount> {
+    return this.#countOf(`network ${network}`)
+  }
+
+  #countOf(name: string): SlotCount {
+    return this.#held.get(name) ?? { count: 0 }
+  }
+
+  #change(address: string, number: number): void {
+    this.#taken += number
+    for (const name of namesOf(address)) {
+      const held = this.#countOf(name)
+      held.count += number
+      if (held.count > 0) this.#held.set(name, held)
+      else this.#held.delete(name)
+    }
   }
 }
 
-/** Removes entries of zero, so that the map has at most one entry per slot in use. */
-function count(slotCounts: Map<string, SlotCount>, key: string, change: number): void {
-  const slotCount = slotCountOf(slotCounts, key)
-  slotCount.count += change
-  if (slotCount.count > 0) slotCounts.set(key, slotCount)
-  else slotCounts.delete(key)
-}
-
-function slotCountOf(slotCounts: ReadonlyMap<string, SlotCount>, key: string): SlotCount {
-  return slotCounts.get(key) ?? { count: 0 }
+/** An address, its network and its region. */
+function namesOf(address: string): string[] {
+  return [`address ${address}`, `network ${networkOf(address)}`, `region ${regionOf(address)}`]
 }
 
 /** Bounds of a queue: jobs that run at once, and jobs that wait. */
@@ -81,105 +79,87 @@ export interface QueueBounds {
 /**
  * A queue of jobs: networks take turns, and so do the addresses of each. The jobs of one address keep their order.
  */
-export interface FairQueue<Job> {
-  add(address: string, job: Job): Admission
+export class FairQueue<Job> {
+  readonly #running: OpenSlots
+  readonly #slots: OpenSlots
+  /** Waiting jobs by network and by address; the first of each map has the turn. */
+  readonly #waiting = new Map<string, Map<string, Job[]>>()
+
+  constructor(bounds: QueueBounds) {
+    this.#running = new OpenSlots(bounds.running)
+    this.#slots = new OpenSlots(bounds.waiting)
+  }
+
+  add(address: string, job: Job): Admission {
+    const admission = this.#slots.enter(address)
+    if (admission !== 'admitted') return admission
+    const network = networkOf(address)
+    const addresses = this.#waiting.get(network) ?? new Map<string, Job[]>()
+    this.#waiting.set(network, addresses.set(address, [...(addresses.get(address) ?? []), job]))
+    return admission
+  }
+
   /** Removes and returns the job whose turn it is; undefined when none may start. It runs until `end`. */
-  next(): Job | undefined
-  end(address: string): void
+  next(): Job | undefined {
+    for (const [network, addresses] of this.#waiting) {
+      for (const [address, jobs] of addresses) {
+        const admission = this.#running.enter(address)
+        if (admission === 'all_full') return undefined
+        if (admission === 'address_full') continue
+        const job = jobs[0] as Job
+        const rest = this.#remove(network, address, job)
+        // Address and network move behind the others.
+        if (addresses.delete(address)) addresses.set(address, rest)
+        if (this.#waiting.delete(network)) this.#waiting.set(network, addresses)
+        return job
+      }
+    }
+    return undefined
+  }
+
+  end(address: string): void {
+    this.#running.leave(address)
+  }
+
   /** Removes a waiting job; false when it no longer waits. */
-  withdraw(address: string, job: Job): boolean
+  withdraw(address: string, job: Job): boolean {
+    const network = networkOf(address)
+    const isWaiting = this.#waiting.get(network)?.get(address)?.includes(job) ?? false
+    if (isWaiting) this.#remove(network, address, job)
+    return isWaiting
+  }
+
   /**
    * Makes room for an address: removes and returns the newest job of the network with the most waiting jobs, if it has
    * at least two more than the address's own network; null otherwise.
    */
-  displace(address: string): Job | null
-  /** Number of networks with waiting jobs. */
-  waitingNetworks(): number
-}
-
-export function fairQueue<Job>(bounds: QueueBounds): FairQueue<Job> {
-  const running = openSlots(bounds.running)
-  const slots = openSlots(bounds.waiting)
-  /** Waiting jobs by network and by address; the first of each map has the turn. */
-  const waiting = new Map<string, Map<string, Job[]>>()
-
-  const jobsOf = (address: string): Job[] => waiting.get(networkOf(address))?.get(address) ?? []
-
-  /** Replaces the waiting jobs of an address, which keeps its place among the others of its network. */
-  const setJobs = (address: string, jobs: Job[]): void => {
-    const network = networkOf(address)
-    const addresses = waiting.get(network) ?? new Map<string, Job[]>()
-    if (jobs.length > 0) addresses.set(address, jobs)
-    else addresses.delete(address)
-    if (addresses.size > 0) waiting.set(network, addresses)
-    else waiting.delete(network)
-  }
-
-  /** Starts the oldest job of an address; address and network move behind the others. */
-  const start = (network: string, address: string): Job | undefined => {
-    const [job, ...rest] = jobsOf(address)
-    setJobs(address, [])
-    const others = waiting.get(network)
-    waiting.delete(network)
-    if (others) waiting.set(network, others)
-    setJobs(address, rest)
-    slots.leave(address)
+  displace(address: string): Job | null {
+    const sizeOf = (network: string): number => this.#slots.ofNetwork(network).count
+    const [network = ''] = [...this.#waiting.keys()].toSorted((one, other) => sizeOf(other) - sizeOf(one))
+    if (sizeOf(network) < sizeOf(networkOf(address)) + 2) return null
+    const addresses = [...(this.#waiting.get(network) ?? [])]
+    const [from, jobs] = addresses.reduce((one, other) => (other[1].length > one[1].length ? other : one))
+    const job = jobs.at(-1) as Job
+    this.withdraw(from, job)
     return job
   }
 
-  const withdraw = (address: string, job: Job): boolean => {
-    const jobs = jobsOf(address)
-    if (!jobs.includes(job)) return false
-    setJobs(
-      address,
-      jobs.filter((each) => each !== job),
-    )
-    slots.leave(address)
-    return true
+  /** Number of networks with waiting jobs. */
+  waitingNetworks(): number {
+    return this.#waiting.size
   }
 
-  return {
-    add(address, job) {
-      const admission = slots.enter(address)
-      if (admission === 'admitted') setJobs(address, [...jobsOf(address), job])
-      return admission
-    },
-    next() {
-      for (const [network, addresses] of waiting) {
-        for (const address of addresses.keys()) {
-          const admission = running.enter(address)
-          if (admission === 'admitted') return start(network, address)
-          if (admission === 'all_full') return undefined
-        }
-      }
-      return undefined
-    },
-    end: (address) => running.leave(address),
-    withdraw,
-    displace(address) {
-      const counts = [...waiting].map(([network, addresses]): [string, number] => [
-        network,
-        jobCount(addresses),
-      ])
-      const [network, most] = counts.reduce(larger, ['', 0])
-      if (most < jobCount(waiting.get(networkOf(address)) ?? new Map<string, Job[]>()) + 2) return null
-      const [crowdedAddress, jobs] = [...(waiting.get(network) ?? [])].reduce((one, other) =>
-        other[1].length > one[1].length ? other : one,
-      )
-      const job = jobs.at(-1) as Job
-      withdraw(crowdedAddress, job)
-      return job
-    },
-    waitingNetworks: () => waiting.size,
+  /** Removes a job of an address, and frees its slot. @returns the others of the address */
+  #remove(network: string, address: string, job: Job): Job[] {
+    const addresses = this.#waiting.get(network)
+    const jobs = addresses?.get(address) ?? []
+    const rest = jobs.toSpliced(jobs.indexOf(job), 1)
+    if (rest.length > 0) addresses?.set(address, rest)
+    else addresses?.delete(address)
+    if (addresses?.size === 0) this.#waiting.delete(network)
+    this.#slots.leave(address)
+    return rest
   }
-}
-
-function jobCount(addresses: ReadonlyMap<string, readonly unknown[]>): number {
-  return [...addresses.values()].reduce((sum, { length }) => sum + length, 0)
-}
-
-function larger(one: [string, number], other: [string, number]): [string, number] {
-  return other[1] > one[1] ? other : one
 }
 
 /**

@@ -6,7 +6,7 @@ import { INSTRUCTIONS, cacheKey, largestInputBytes, turnInput } from '../../doma
 import { isLastEvent } from '../../domain/agent/schema.ts'
 import type { LastEvent } from '../../domain/agent/schema.ts'
 import { TOOL_DEFINITIONS } from '../../domain/agent/tools.ts'
-import { openSlots } from '../fair-queue.ts'
+import { OpenSlots } from '../fair-queue.ts'
 import { requestId } from '../respond.ts'
 import { TURN_MESSAGE } from '../route.ts'
 import { abortable } from '../single-flight.ts'
@@ -49,7 +49,7 @@ export function openTurns(ports: AgentPorts): Turns {
   // The shared quota store limits the turns of all networks together.
   const most = (share: number): number => Math.max(1, Math.floor(limits.maxOpenTurns * share))
   const [perNetwork, perRegion] = [most(NETWORK_SHARE), most(REGION_SHARE)]
-  const slots = openSlots({ perAddress: perNetwork, perNetwork, perRegion, all: Infinity })
+  const slots = new OpenSlots({ perAddress: perNetwork, perNetwork, perRegion, all: Infinity })
   const runningTurns = new Map<Promise<void>, AbortController>()
   let isShuttingDown = false
   const settled = async (): Promise<void> => void (await Promise.all(runningTurns.keys()))

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { networkOf } from '../../domain/address.ts'
 import type { Clock } from '../../domain/ports.ts'
-import { openSlots } from '../fair-queue.ts'
+import { OpenSlots } from '../fair-queue.ts'
 import type { SlotBounds } from '../fair-queue.ts'
 import { addressLimit } from '../callers.ts'
 import { V1Refusal } from './contracts.ts'
@@ -57,13 +57,13 @@ export interface V1Limits {
 
 export function openLimits(clock: Clock): V1Limits {
   const requests = addressLimit(V1_LIMITS.requestsPerMinute, clock)
-  const slots = openSlots({
+  const slots = new OpenSlots({
     perAddress: PER_ADDRESS,
     perNetwork: PER_ADDRESS,
     perRegion: PER_REGION,
     all: V1_LIMITS.streams,
   })
-  const bodies = openSlots(BODY_BYTES)
+  const bodies = new OpenSlots(BODY_BYTES)
   const ofAddress = rejectedKeys(V1_LIMITS.rejectedKeys, clock)
   const ofNetwork = rejectedKeys(V1_LIMITS.rejectedKeysOfNetwork, clock)
   const requireOpen = (address: string): void => {
