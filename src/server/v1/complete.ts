@@ -5,6 +5,7 @@ import type { Clock, PassThrough } from '../../domain/ports.ts'
 import { formatNeeds, selectModels } from '../../domain/v1/completion-request.ts'
 import type { CompletionRequest } from '../../domain/v1/completion-request.ts'
 import { BrokenStream, errorOf, limitHeaders } from '../../domain/v1/failures.ts'
+import type { UpstreamFailure } from '../../domain/v1/failures.ts'
 import type { StoredRun } from '../../domain/models/schema.ts'
 import { firstCodePoints } from '../../domain/text.ts'
 import {
@@ -31,37 +32,73 @@ export interface V1Ports {
   answerAsDash?: AnswerAsDash
 }
 
-/** What a completion needs beside its request. */
-export interface CompletionContext {
-  ports: Pick<V1Ports, 'passThrough' | 'clock'>
-  limits: Pick<V1Limits, 'countRejectedKey'>
+/** The caller of a completion: its address, and its key of the routing service. */
+interface Caller {
   address: string
   key: string
-  run: StoredRun
-  open: OpenRequest
 }
 
 /**
  * Passes a chat completion on to the models that meet its needs, of which the routing service chooses.
  *
+ * @param readRun reads the stored ranking
  * @throws V1Refusal
  */
 export async function complete(
   event: H3Event,
   request: CompletionRequest,
-  context: CompletionContext,
+  { address, key }: Caller,
+  { ports, limits, readRun }: { ports: V1Ports; limits: V1Limits; readRun: () => Promise<StoredRun> },
 ): Promise<Response> {
-  const { run, open, ports } = context
-  const { chunks, model } = await passOn(request, idsFor(request, run), context)
-  const headers = {
-    ...NO_STORE,
-    'x-dash-ranking-version': run.rankingVersion,
-    ...(model === null ? {} : { 'x-dash-model': model, ...deprecationHeaders(run, model, ports.clock()) }),
+  const open = openRequest(event, ports.turnMs, limits.enter(address))
+  const { bodyFor, stream } = request
+  let isStreamed = false
+  try {
+    const run = await readRun()
+    const version = { 'x-dash-ranking-version': run.rankingVersion }
+    const call = { key, ids: idsFor(request, run), bodyFor, stream }
+    const sent = await ports.passThrough.send(call, open.signal).catch((error: unknown) => {
+      if (open.signal.aborted) return LATE
+      throw error
+    })
+    if (!('chunks' in sent)) {
+      const error = errorOf(sent)
+      if (error.status === 401) limits.countRejectedKey(address)
+      // A repetition would cost the caller's account another request.
+      const headers = { ...version, ...limitHeaders(sent, ports.clock()), ...NO_RETRY }
+      throw new V1Refusal(error, { headers })
+    }
+    const { chunks, model } = sent
+    const headers = {
+      ...NO_STORE,
+      ...version,
+      ...(model === null ? {} : { 'x-dash-model': model, ...deprecationHeaders(run, model, ports.clock()) }),
+    }
+    isStreamed = stream
+    if (stream) return respondStream(event, headers, streamOf(chunks, open))
+    return await respondWhole(event, headers, chunks)
+  } finally {
+    if (!isStreamed) open.release()
   }
-  if (request.stream) return respondStream(event, headers, streamOf(chunks, open))
+}
+
+/** What stands for the failure of a request whose time is over, or whose client left. */
+const LATE: UpstreamFailure = {
+  class: 'timeout',
+  status: null,
+  retryAt: null,
+  resetAt: null,
+  limit: null,
+  remaining: null,
+}
+
+async function respondWhole(
+  event: H3Event,
+  headers: Readonly<Record<string, string>>,
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<Response> {
   const parts: Uint8Array[] = []
   for await (const chunk of chunks) parts.push(chunk)
-  open.release()
   markBodyRead(event)
   const [first] = parts
   // A whole completion is one part, which may have megabytes.
@@ -77,7 +114,7 @@ function streamOf(chunks: AsyncIterable<Uint8Array>, open: OpenRequest): Readabl
     objectMode: false,
     highWaterMark: STREAM_BUFFER_MAX_BYTES,
   })
-  body.once('close', () => open.release())
+  body.once('close', open.release)
   return body
 }
 
@@ -122,56 +159,20 @@ function idsFor({ model, needs }: CompletionRequest, run: StoredRun): readonly s
   throw new V1Refusal('model_not_found', { members: { message } })
 }
 
-type Completion = Extract<Sent, { chunks: unknown }>
-
-/** @throws V1Refusal for a failure of the routing service */
-async function passOn(
-  { bodyFor, stream }: CompletionRequest,
-  ids: readonly string[],
-  { ports, limits, address, key, run, open }: CompletionContext,
-): Promise<Completion> {
-  const sent = await send(ports.passThrough, { key, ids, bodyFor, stream }, open)
-  if ('chunks' in sent) return sent
-  const error = errorOf(sent)
-  if (error.status === 401) limits.countRejectedKey(address)
-  const headers = {
-    'x-dash-ranking-version': run.rankingVersion,
-    ...limitHeaders(sent, ports.clock()),
-    // A repetition would cost the caller's account another request.
-    ...NO_RETRY,
-  }
-  throw new V1Refusal(error, { headers })
-}
-
-type Sent = Awaited<ReturnType<PassThrough['send']>>
-
-async function send(
-  passThrough: PassThrough,
-  call: Parameters<PassThrough['send']>[0],
-  open: OpenRequest,
-): Promise<Sent> {
-  try {
-    return await passThrough.send(call, open.signal)
-  } catch (error) {
-    if (!open.signal.aborted) throw error
-    return { class: 'timeout', status: null, retryAt: null, resetAt: null, limit: null, remaining: null }
-  }
-}
-
 /** An open request: it ends when its client leaves, when its time is over, or when it is released. */
-export interface OpenRequest {
+interface OpenRequest {
   signal: AbortSignal
   /** True after the time limit was exceeded. */
   isLate(): boolean
   /** Ends the request and frees what it holds; further calls have no effect. */
-  release(): void
+  release: () => void
 }
 
 /**
  * @param ms time limit of the whole response
  * @param free frees the slot of the request
  */
-export function openRequest(event: H3Event, ms: number, free: () => void): OpenRequest {
+function openRequest(event: H3Event, ms: number, free: () => void): OpenRequest {
   const response = event.runtime?.node?.res
   const controller = new AbortController()
   let late = false

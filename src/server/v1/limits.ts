@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { networkOf } from '../../domain/address.ts'
+import { once } from '../../domain/once.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { OpenSlots } from '../fair-queue.ts'
 import type { SlotBounds } from '../fair-queue.ts'
@@ -28,112 +29,98 @@ const BODY_BYTES: SlotBounds = { perAddress: 16 * MEGABYTE, perNetwork: 32 * MEG
 
 const MINUTE_MS = 60_000
 
-/** Most addresses and most networks whose rejected keys are counted; the ones counted first are forgotten. */
-const COUNTED_MAX = 10_000
+/** Most addresses and networks whose rejected keys are counted; those that were counted first are forgotten. */
+const COUNTED_MAX = 20_000
 
-export interface V1Limits {
-  /**
-   * Counts a request.
-   *
-   * @throws V1Refusal `rate_limited` or `too_many_rejected_keys`
-   */
-  countRequest(address: string): void
-  /**
-   * Takes a slot for an open request.
-   *
-   * @returns a function that frees it; further calls have no effect
-   * @throws V1Refusal `too_many_streams`, `busy` or `too_many_rejected_keys`
-   */
-  enter(address: string): () => void
-  /**
-   * Opens the account of a body that arrives or waits: bytes of bodies are limited by address and in all.
-   *
-   * @returns `hold`, which counts the bytes of a part or returns the refusal, and `end`, which frees all of them
-   */
-  holdBody(address: string): { hold: (bytes: number) => V1Refusal | null; end: () => void }
-  /** Counts a key that the routing service rejected: ten close an address for a minute, twenty its network. */
-  countRejectedKey(address: string): void
-}
-
-export function openLimits(clock: Clock): V1Limits {
-  const requests = addressLimit(V1_LIMITS.requestsPerMinute, clock)
-  const slots = new OpenSlots({
+/** The limits of all callers. Each method throws V1Refusal, unless it says otherwise. */
+export class V1Limits {
+  readonly #clock: Clock
+  readonly #requests: ReturnType<typeof addressLimit>
+  readonly #streams = new OpenSlots({
     perAddress: PER_ADDRESS,
     perNetwork: PER_ADDRESS,
     perRegion: PER_REGION,
     all: V1_LIMITS.streams,
   })
-  const bodies = new OpenSlots(BODY_BYTES)
-  const ofAddress = rejectedKeys(V1_LIMITS.rejectedKeys, clock)
-  const ofNetwork = rejectedKeys(V1_LIMITS.rejectedKeysOfNetwork, clock)
-  const requireOpen = (address: string): void => {
-    ofAddress.requireOpen(address)
-    ofNetwork.requireOpen(networkOf(address))
-  }
-  return {
-    countRequest(address) {
-      requireOpen(address)
-      const wait = requests.count(address)
-      if (wait !== null) throw new V1Refusal('rate_limited', { retryAfterSeconds: wait })
-    },
-    enter(address) {
-      // Keys may have been rejected while the body of this request arrived.
-      requireOpen(address)
-      const admission = slots.enter(address)
-      if (admission !== 'admitted')
-        throw new V1Refusal(admission === 'all_full' ? 'busy' : 'too_many_streams', { retryAfterSeconds: 1 })
-      let isHeld = true
-      return () => {
-        if (isHeld) slots.leave(address)
-        isHeld = false
-      }
-    },
-    holdBody(address) {
-      let [received, held] = [0, 0]
-      return {
-        hold(bytes) {
-          received += bytes
-          const more = Math.max(0, received - SMALL_BODY_BYTES) - held
-          if (more > 0 && bodies.enter(address, more) !== 'admitted')
-            return new V1Refusal('busy', { retryAfterSeconds: 1 })
-          held += more
-          return null
-        },
-        end() {
-          if (held > 0) bodies.leave(address, held)
-          held = 0
-        },
-      }
-    },
-    countRejectedKey(address) {
-      ofAddress.count(address)
-      ofNetwork.count(networkOf(address))
-    },
-  }
-}
+  readonly #bodies = new OpenSlots(BODY_BYTES)
+  /** Rejected keys by address and by network, and the end of their minute. */
+  readonly #rejected = new LRUCache<string, { count: number; until: number }>({ max: COUNTED_MAX })
 
-/** The rejected keys of callers, which are addresses or networks. */
-interface RejectedKeys {
-  /** @throws V1Refusal `too_many_rejected_keys` */
-  requireOpen(caller: string): void
-  count(caller: string): void
-}
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#requests = addressLimit(V1_LIMITS.requestsPerMinute, clock)
+  }
 
-function rejectedKeys(max: number, clock: Clock): RejectedKeys {
-  const rejected = new LRUCache<string, { count: number; until: number }>({ max: COUNTED_MAX })
-  return {
-    requireOpen(caller) {
-      const { count, until } = rejected.get(caller) ?? { count: 0, until: 0 }
-      const seconds = Math.ceil((until - clock()) / 1000)
+  /** Counts a request: `rate_limited` or `too_many_rejected_keys`. */
+  countRequest(address: string): void {
+    this.#requireFewRejected(address)
+    const wait = this.#requests.count(address)
+    if (wait !== null) throw new V1Refusal('rate_limited', { retryAfterSeconds: wait })
+  }
+
+  /**
+   * Takes a slot for an open request: `too_many_streams`, `busy` or `too_many_rejected_keys`.
+   *
+   * @returns a function that frees it; further calls have no effect
+   */
+  enter(address: string): () => void {
+    // Keys may have been rejected while the body of this request arrived.
+    this.#requireFewRejected(address)
+    const admission = this.#streams.enter(address)
+    if (admission !== 'admitted')
+      throw new V1Refusal(admission === 'all_full' ? 'busy' : 'too_many_streams', { retryAfterSeconds: 1 })
+    return once(() => this.#streams.leave(address))
+  }
+
+  /**
+   * Opens the account of a body that arrives or waits: bytes of bodies are limited by address and in all.
+   *
+   * @returns `hold`, which counts the bytes of a part or returns the refusal, and `end`, which frees all of them
+   */
+  holdBody(address: string): { hold: (bytes: number) => V1Refusal | null; end: () => void } {
+    let [received, held] = [0, 0]
+    return {
+      hold: (bytes) => {
+        received += bytes
+        const more = Math.max(0, received - SMALL_BODY_BYTES) - held
+        if (more > 0 && this.#bodies.enter(address, more) !== 'admitted')
+          return new V1Refusal('busy', { retryAfterSeconds: 1 })
+        held += more
+        return null
+      },
+      end: () => {
+        if (held > 0) this.#bodies.leave(address, held)
+        held = 0
+      },
+    }
+  }
+
+  /** Counts a key that the routing service rejected: ten close an address for a minute, twenty its network. */
+  countRejectedKey(address: string): void {
+    const now = this.#clock()
+    for (const { name, max } of rejectedOf(address)) {
+      const last = this.#rejected.get(name)
+      const count = last !== undefined && now < last.until ? last.count + 1 : 1
+      // The last one begins the minute for which the caller is closed.
+      const until = count > 1 && count !== max && last ? last.until : now + MINUTE_MS
+      this.#rejected.set(name, { count, until })
+    }
+  }
+
+  #requireFewRejected(address: string): void {
+    for (const { name, max } of rejectedOf(address)) {
+      const { count, until } = this.#rejected.get(name) ?? { count: 0, until: 0 }
+      const seconds = Math.ceil((until - this.#clock()) / 1000)
       if (seconds > 0 && count >= max)
         throw new V1Refusal('too_many_rejected_keys', { retryAfterSeconds: seconds })
-    },
-    count(caller) {
-      const last = rejected.get(caller)
-      const count = last !== undefined && clock() < last.until ? last.count + 1 : 1
-      // The last one begins the minute for which the caller is closed.
-      const until = count > 1 && count !== max && last ? last.until : clock() + MINUTE_MS
-      rejected.set(caller, { count, until })
-    },
+    }
   }
+}
+
+/** The names by which the rejected keys of an address are counted, each with the number that closes it. */
+function rejectedOf(address: string): { name: string; max: number }[] {
+  return [
+    { name: `address ${address}`, max: V1_LIMITS.rejectedKeys },
+    { name: `network ${networkOf(address)}`, max: V1_LIMITS.rejectedKeysOfNetwork },
+  ]
 }

@@ -20,9 +20,9 @@ import type { ServedRecommendation } from '../models/routes.ts'
 import { NO_STORE, respondJson } from '../respond.ts'
 import { readBody, route } from '../route.ts'
 import type { Route } from '../route.ts'
-import { complete, openRequest } from './complete.ts'
+import { complete } from './complete.ts'
 import type { V1Ports } from './complete.ts'
-import { openLimits } from './limits.ts'
+import { V1Limits } from './limits.ts'
 import { completionsContract, modelContract, modelsContract, V1Refusal, keyIn } from './contracts.ts'
 import type { ListedModel } from './contracts.ts'
 import type { AnswerAsDash } from './dash-model.ts'
@@ -34,7 +34,8 @@ const DASH_KEY_PREFIX = 'dck_'
 
 /** The OpenAI-compatible interface (docs/v1.md), mounted only if `DASH_V1` is set. */
 export function v1Routes(ports: V1Ports, recommendation: ServedRecommendation, compute: Compute): Route[] {
-  const limits = openLimits(ports.clock)
+  const limits = new V1Limits(ports.clock)
+  const readRun = (): Promise<StoredRun> => storedRun(recommendation)
   const addressIn = (event: H3Event): string => addressOf(event, ports.trustedProxies)
 
   const verified = (event: H3Event, address: string): ReturnType<AnswerAsDash> | undefined =>
@@ -58,27 +59,9 @@ export function v1Routes(ports: V1Ports, recommendation: ServedRecommendation, c
       if (answer !== undefined) limits.countRequest(address)
       if (isDashKey) throw new V1Refusal('wrong_kind_of_key')
       if ('problem' in parsed) throw invalidRequest(parsed.problem)
-      return await passOn(event, parsed, address, key)
+      return await complete(event, parsed, { address, key }, { ports, limits, readRun })
     } finally {
       body.end()
-    }
-  }
-
-  const passOn = async (
-    event: H3Event,
-    request: CompletionRequest,
-    address: string,
-    key: string,
-  ): Promise<Response> => {
-    const open = openRequest(event, ports.turnMs, limits.enter(address))
-    let isStreamed = false
-    try {
-      const run = await storedRun(recommendation)
-      const response = await complete(event, request, { ports, limits, address, key, run, open })
-      isStreamed = request.stream
-      return response
-    } finally {
-      if (!isStreamed) open.release()
     }
   }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { V1Refusal } from '../../../src/server/v1/contracts.ts'
-import { openLimits } from '../../../src/server/v1/limits.ts'
+import { V1Limits } from '../../../src/server/v1/limits.ts'
 
 const codeOf = (act: () => unknown): string | null => {
   try {
@@ -12,7 +12,8 @@ const codeOf = (act: () => unknown): string | null => {
 }
 
 test('an address and an IPv6 /48 have 25 open requests, and all together 100', () => {
-  const { enter } = openLimits(() => 1)
+  const limits = new V1Limits(() => 1)
+  const enter = (address: string): (() => void) => limits.enter(address)
   const free = Array.from({ length: 25 }, () => enter('192.0.2.1'))
   expect(codeOf(() => enter('192.0.2.1'))).toBe('too_many_streams')
   for (let index = 0; index < 25; index += 1) enter(`2001:db8:1:${index}::/64`)
@@ -26,7 +27,8 @@ test('an address and an IPv6 /48 have 25 open requests, and all together 100', (
 })
 
 test('an IPv6 /32 has 50 open requests', () => {
-  const { enter } = openLimits(() => 1)
+  const limits = new V1Limits(() => 1)
+  const enter = (address: string): (() => void) => limits.enter(address)
   const address = (index: number): string => `2001:db8:${index}:1::/64`
   const free = Array.from({ length: 50 }, (_, index) => enter(address(index)))
   expect(codeOf(() => enter(address(50)))).toBe('too_many_streams')
@@ -37,7 +39,7 @@ test('an IPv6 /32 has 50 open requests', () => {
 
 test('ten rejected keys within a minute close an address for the next minute', () => {
   let now = 1_000_000
-  const limits = openLimits(() => now)
+  const limits = new V1Limits(() => now)
   for (let index = 0; index < 9; index += 1) limits.countRejectedKey('192.0.2.1')
   expect(codeOf(() => limits.countRequest('192.0.2.1'))).toBeNull()
   now += 59_000
@@ -51,7 +53,7 @@ test('ten rejected keys within a minute close an address for the next minute', (
 
 test('twenty rejected keys of an IPv6 /48 close it for the next minute', () => {
   let now = 1_000_000
-  const limits = openLimits(() => now)
+  const limits = new V1Limits(() => now)
   const address = (index: number): string => `2001:db8:1:${index.toString(16)}::/64`
   for (let index = 0; index < 19; index += 1) limits.countRejectedKey(address(index))
   expect(codeOf(() => limits.countRequest(address(200)))).toBeNull()
@@ -64,11 +66,11 @@ test('twenty rejected keys of an IPv6 /48 close it for the next minute', () => {
 })
 
 test('bodies of more than 64 KiB have 16 MiB of an address, 32 MiB of an IPv6 /48, and 128 MiB in all', () => {
-  const { holdBody } = openLimits(() => 1)
+  const limits = new V1Limits(() => 1)
   const part = 4 * 1024 * 1024
   /** The beginning of a body is not counted. */
-  const opened = (address: string): ReturnType<typeof holdBody> => {
-    const body = holdBody(address)
+  const opened = (address: string): ReturnType<V1Limits['holdBody']> => {
+    const body = limits.holdBody(address)
     expect(body.hold(64 * 1024)).toBeNull()
     return body
   }
