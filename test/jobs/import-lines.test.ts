@@ -6,7 +6,15 @@ import { importSignals, importArticles } from '../../src/jobs/import-lines.ts'
 import type { ImportOptions, ImportReport, LinesReport } from '../../src/jobs/import-lines.ts'
 import { AS_OF, openWorkspace } from '../support/workspace.ts'
 import type { Workspace } from '../support/workspace.ts'
-import { signal, lineSource as file } from '../support/signals.ts'
+import { signal } from '../support/signals.ts'
+
+/** A file of these lines. */
+const file = (name: string, ...texts: string[]): LineSource => ({
+  name,
+  async *lines() {
+    yield texts.map((text, index) => ({ number: index + 1, text }))
+  },
+})
 
 const good = (id: string, changes: Record<string, unknown> = {}): string =>
   JSON.stringify({

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { signal, yearEvent, yearEvents } from '../../support/signals.ts'
+import { feedEvent, feedEvents, signal } from '../../support/signals.ts'
 import type { FeedOpener } from './open-feed.ts'
 import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
 import { DAMAGED } from '../../support/refusals.ts'
@@ -126,7 +126,7 @@ export function titlesContract(name: string, engine: FeedOpener): void {
     test('verified titles are returned as verified last, by save key, for the requested events only', async () => {
       const { feed, another } = await engine.open()
       for (const requested of [3, 0])
-        expect(await feed.verifiedTitles(yearEvents('hn', requested))).toEqual(new Map())
+        expect(await feed.verifiedTitles(feedEvents('hn', requested))).toEqual(new Map())
       const kept: [source: string, sourceId: string, title: string][] = [
         ['hn', '1', ODD],
         ['hn', '2', 'two'],
@@ -137,7 +137,7 @@ export function titlesContract(name: string, engine: FeedOpener): void {
       for (const [at, [source, sourceId, title]] of kept.entries())
         await feed.saveVerifiedTitle(source, sourceId, { title, provenance: `${source}:x` }, at)
       const requested = [...kept.filter((_, at) => at !== 1), ['hn', '3'] as const].map(
-        ([source, sourceId]) => yearEvent({ source, sourceId }),
+        ([source, sourceId]) => feedEvent({ source, sourceId }),
       )
       expect(await another().feed.verifiedTitles(requested)).toEqual(
         new Map([

@@ -4,7 +4,7 @@ import type { Signal } from '../../../src/domain/feed/signal.ts'
 import { hasTerms, parseSearchText } from '../../../src/domain/feed/search/search-terms.ts'
 import { indexedWords } from '../../../src/domain/feed/search/tokenize.ts'
 import { formatInstant, startOfDay } from '../../../src/domain/time.ts'
-import { quiet, rebuild, searchQuery } from '../../support/signals.ts'
+import { quiet, searchQuery } from '../../support/signals.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import type { FeedOpener, OpenFeed } from './open-feed.ts'
 import { filled, titled, titlesOf } from './filled-search.ts'
@@ -214,7 +214,7 @@ function queryContract(name: string, engine: FeedOpener): void {
       expect(await titlesOf(search, 'quicksort')).toEqual(['Quicksort revisited'])
       expect(await titlesOf(search, 'heapsort')).toEqual(['An article'])
       await raw().execute('DELETE FROM articles')
-      expect(await rebuild(index)).toBe(2)
+      expect(await index.rebuild(quiet)).toBe(2)
       expect(await titlesOf(search, 'heapsort')).toEqual([])
     })
 
@@ -324,7 +324,7 @@ function indexContract(name: string, engine: FeedOpener): void {
       await feed.importSignals(signals)
       await saveText(opened, signals[3]?.sourceId ?? '', 'a text of its own')
       const before = await search.search(searchQuery('rust'))
-      expect(await rebuild(index)).toBe(30)
+      expect(await index.rebuild(quiet)).toBe(30)
       expect(await search.search(searchQuery('rust'))).toEqual(before)
       expect(await titlesOf(search, 'text of its own')).toHaveLength(1)
     })
@@ -347,7 +347,7 @@ function indexContract(name: string, engine: FeedOpener): void {
       const other = another()
       for (let round = 0; round < 5; round += 1) {
         const signals = Array.from({ length: 20 }, (_, at) => titled(`round ${round} number ${at}`))
-        await Promise.all([feed.importSignals(signals), rebuild(index), rebuild(other.index)])
+        await Promise.all([feed.importSignals(signals), index.rebuild(quiet), other.index.rebuild(quiet)])
       }
       await index.repair(quiet)
       const found = await search.search(searchQuery('round', { limit: 100 }))

@@ -3,15 +3,40 @@ import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { formatInstant } from '../../../src/domain/time.ts'
-import { examineWhole, proveBytes } from '../../../src/domain/year/envelope.ts'
+import { examineWhole, proveBytes, yearSealer } from '../../../src/domain/year/envelope.ts'
+import type { SealedYear } from '../../../src/domain/year/envelope.ts'
 import { examineBytes, examineSummary, summarizeBytes } from '../../../src/domain/year/examine.ts'
+import { windowEnding } from '../../../src/domain/year/ledger.ts'
 import type { Manifest } from '../../../src/domain/year/ledger.ts'
+import { coverageOf } from '../../../src/domain/year/rank.ts'
+import type { YearEvent } from '../../../src/domain/year/rank.ts'
 import type { YearEnvelope, YearFeed } from '../../../src/domain/year/schema.ts'
-import { AS_OF_DAY, sampleSealed, yearEvent, yearEvents } from '../../support/signals.ts'
-import { manifest } from './ledger-rows.ts'
 import { anyText } from '../../support/any-text.ts'
+import { manifest } from './ledger-rows.ts'
+import { AS_OF_DAY, rankedYear, yearEvent, yearEvents } from './year-events.ts'
 
-const SEALED = sampleSealed()
+/** Something in every list: all news sources, a hype cohort of five, a small one, unverified rows, an image. */
+const EVENTS = [
+  ...yearEvents('hn', 3),
+  yearEvent({ sourceId: '4', title: 'stored before sources were asked', titleProvenance: null }),
+  ...yearEvents('lobsters', 2, (index) => ({ comments: index === 0 ? null : 7 })),
+  ...yearEvents('lesswrong', 2, () => ({ url: null, title: 'Größe “quoted” \\ 漢字 😀' })),
+  ...yearEvents('hype:github', 5, (index) => ({ sourceId: `owner/repo-${index}`, comments: null })),
+  ...yearEvents('hype:reddit', 4),
+  yearEvent({ source: 'hype:replicate', titleProvenance: null }),
+  ...yearEvents('midjourney', 2, () => ({ url: null })),
+]
+
+function sealed(events: readonly YearEvent[]): SealedYear {
+  const window = windowEnding(AS_OF_DAY)
+  const titles = new Map([['hn-4', { title: 'as its source gives it', provenance: 'hn:firebase-item' }]])
+  const ranked = rankedYear(events, titles)
+  const observed = [{ source: 'hn', days: ['2025-11-05', AS_OF_DAY], events: 6 }]
+  const generatedAt = Date.UTC(2026, 2, 15, 0, 5, 0, 7)
+  return yearSealer(window, ranked, coverageOf(window, observed, ranked), generatedAt)(generatedAt + 1993)
+}
+
+const SEALED = sealed(EVENTS)
 const TEXT = new TextDecoder('utf-8', { fatal: true }).decode(SEALED.bytes)
 const LISTS = ['hackerNews', 'lobsters', 'lessWrong', 'hypeReplicate', 'popular', 'midjourney'] as const
 
@@ -39,7 +64,7 @@ describe('sealed bytes', () => {
   test('sealed bytes are at most 8 MiB', () => {
     /** A hundred verified events whose titles are as long as given, in one column and in `popular`. */
     const sealedWithTitles = (length: number) =>
-      sampleSealed(yearEvents('hn', 100, (index) => ({ title: `${index} ${'x'.repeat(length)}` })))
+      sealed(yearEvents('hn', 100, (index) => ({ title: `${index} ${'x'.repeat(length)}` })))
     expect(sealedWithTitles(40_000).bytes.byteLength).toBeGreaterThan(7 * 1024 * 1024)
     expect(() => sealedWithTitles(42_000)).toThrow(
       /^the publication has 8\d{6} bytes; the maximum is 8388608$/,
@@ -82,7 +107,7 @@ describe('sealed bytes', () => {
   test.each([{ title: '' }, { titleProvenance: '' }, { points: 1.5 }])(
     'an event with %j cannot be sealed',
     (overrides) => {
-      expect(() => sampleSealed([yearEvent(overrides)])).toThrow()
+      expect(() => sealed([yearEvent(overrides)])).toThrow()
     },
   )
 
@@ -91,7 +116,7 @@ describe('sealed bytes', () => {
     expect(Object.keys(stored.feed.virality).toSorted()).toEqual([...new Set(shown)].toSorted())
     // The last items of Popular are not in their column.
     const sameLink = (index: number) => (index < 60 ? { url: 'https://example.com/same' } : {})
-    const { feed } = sampleSealed(yearEvents('hn', 180, sameLink)).envelope
+    const { feed } = sealed(yearEvents('hn', 180, sameLink)).envelope
     expect(feed.popular.at(-1)?.key).toBe('hn-159')
     expect(Object.keys(feed.virality)).toHaveLength(159)
     expect(feed.virality['hn-159']).toBe(11.94)

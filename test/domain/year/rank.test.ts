@@ -9,9 +9,9 @@ import type {
   VerifiedTitle,
   YearEvent,
 } from '../../../src/domain/year/rank.ts'
-import { rankedYear, yearEvent } from '../../support/signals.ts'
 import { naiveKey, naiveRanking } from './naive-ranking.ts'
 import type { NaiveOutcome } from './naive-ranking.ts'
+import { rankedYear, yearEvent } from './year-events.ts'
 
 /** Events, and what every news source would answer when asked. */
 interface Scene {

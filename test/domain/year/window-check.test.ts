@@ -3,7 +3,7 @@ import { windowEnding } from '../../../src/domain/year/ledger.ts'
 import type { YearEvent } from '../../../src/domain/year/rank.ts'
 import { examineWindow } from '../../../src/domain/year/window-check.ts'
 import type { ExaminedWindow } from '../../../src/domain/year/window-check.ts'
-import { AS_OF_DAY, yearEvents } from '../../support/signals.ts'
+import { AS_OF_DAY, yearEvents } from './year-events.ts'
 
 function examined(events: YearEvent[]): ExaminedWindow {
   return examineWindow({ window: windowEnding(AS_OF_DAY), events, observed: [], titles: new Map() }, 0)

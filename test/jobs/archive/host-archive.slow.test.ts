@@ -12,13 +12,13 @@ import type { AuditOptions, AuditPorts, VerifyReport, VerifyResult } from '../..
 import { hostArchive } from '../../../src/jobs/archive/archives.ts'
 import type { HostLedgerPorts } from '../../../src/jobs/archive/host-ledger.ts'
 import { headAt } from '../../domain/year/ledger-rows.ts'
-import { publishedBy, refusalResponse } from '../../support/api-client.ts'
-import type { Lie, SentResponse } from '../../support/api-client.ts'
 import { localSource } from '../../support/local-source.ts'
 import { openSampleApp, rewritten, sampleArchive } from '../../support/sample-archive.ts'
 import type { SampleArchive } from '../../support/sample-archive.ts'
 import { logFilesOf, noteOf } from '../../support/static-host.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { publishedBy, refusalResponse } from './lying-host.ts'
+import type { Lie, SentResponse } from './lying-host.ts'
 
 type Options = Partial<AuditOptions & Reference & HostLedgerPorts & Pick<AuditPorts, 'onProgress'>>
 

@@ -1,15 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { H3 } from 'h3'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openComputedRequests } from '../../../src/server/computed-requests.ts'
 import { servePages } from '../../../src/server/page/rendered-pages.ts'
 import type { Page, PageSources } from '../../../src/server/page/rendered-pages.ts'
 import { listenLocally, silentLog } from '../../support/api-client.ts'
-import { stopMonotonicClock } from '../../support/monotonic-clock.ts'
 import { LOOPBACK } from '../../adapters/articles/pages.ts'
 
 const NOON = Date.parse('2026-03-02T12:00:00.000Z')
+
+/** Stops the monotonic clock until the end of the test, and returns what advances it. */
+function stopMonotonicClock(): (ms: number) => Promise<void> {
+  let now = 1
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
+  onTestFinished(() => clock.mockRestore())
+  return async (ms) => {
+    now += ms
+    // A cache reads the clock at most once a millisecond.
+    await sleep(5)
+  }
+}
 
 /** The sources of a page, which a test can change; `null` fails. */
 function changeable() {
