@@ -63,23 +63,17 @@ export async function readWhole(
 ): Promise<SourceBatch> {
   const source = sourcesOf(world, { tokens }).find(({ source: each }) => each === name)
   if (!source) throw new Error(`there is no source ${name}`)
-  const whole: SourceBatch = {
-    signals: [],
-    details: [],
-    badRows: [],
-    failures: [],
-    requests: 0,
-    notModified: 0,
-    skews: [],
+  const batches: SourceBatch[] = []
+  for await (const batch of source.read(DAY, new AbortController().signal)) batches.push(batch)
+  const sum = (key: 'requests' | 'notModified'): number =>
+    batches.reduce((total, batch) => total + batch[key], 0)
+  return {
+    signals: batches.flatMap(({ signals }) => signals),
+    details: batches.flatMap(({ details }) => details),
+    badRows: batches.flatMap(({ badRows }) => badRows),
+    failures: batches.flatMap(({ failures }) => failures),
+    requests: sum('requests'),
+    notModified: sum('notModified'),
+    skews: batches.flatMap(({ skews }) => skews),
   }
-  for await (const batch of source.read(DAY, new AbortController().signal)) {
-    whole.signals.push(...batch.signals)
-    whole.details.push(...batch.details)
-    whole.badRows.push(...batch.badRows)
-    whole.failures.push(...batch.failures)
-    whole.requests += batch.requests
-    whole.notModified += batch.notModified
-    whole.skews.push(...batch.skews)
-  }
-  return whole
 }

@@ -1,15 +1,28 @@
+import { startSource } from '../local-source.ts'
 import type { Fault } from './replay-server.ts'
-import { startReplay, FAULTS, LINKED, startPages } from './replay-server.ts'
+import { startReplay, FAULTS } from './replay-server.ts'
 import { REPLAYED } from './responses.ts'
 import type { Replayed } from './responses.ts'
 
+/** An article of some length, which names its path. */
+function articleOf(path: string): string {
+  const name = path.replaceAll(/[^\w/-]/g, '')
+  const paragraph = `<p>A paragraph of the article at ${name}. It is long enough to be told from what stands around an
+    article, and says nothing but where it was found, so that a text can be followed to its page.</p>`
+  return `<!doctype html><title>${name}</title><nav><a href="/">Home</a></nav>
+    <article><h1>${name}</h1>${paragraph.repeat(5)}</article><footer>Footer</footer>`
+}
+
 const world = await startReplay()
-const pages = await startPages()
+const { url: pages } = await startSource(({ target }, response) => {
+  if (target === '/robots.txt') response.writeHead(404).end()
+  else response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(articleOf(target))
+})
 for (const source of Object.keys(REPLAYED) as Replayed[])
   world.change(
     source,
     /./,
-    (content) => JSON.parse(JSON.stringify(content).replaceAll(LINKED, pages)) as unknown,
+    (content) => JSON.parse(JSON.stringify(content).replaceAll('https://example.org', pages)) as unknown,
   )
 for (const argument of process.argv.slice(2)) {
   const [, source = '', fault = '', where] = /^([a-z-]+)=([a-z-]+)(?::(.+))?$/.exec(argument) ?? []

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
+import { startSource } from '../local-source.ts'
 import { REPLAYED, responseTo, TOKENS } from './responses.ts'
 import type { ReplayRequest, Replayed } from './responses.ts'
 
@@ -19,82 +18,58 @@ export interface Replay {
   close(): Promise<void>
 }
 
-interface Rules {
-  faults: { where: RegExp; fault: Fault }[]
-  changes: { where: RegExp; change: (content: unknown) => unknown }[]
-  aheadMs: number
+class Rules {
+  faults: { where: RegExp; fault: Fault }[] = []
+  changes: { where: RegExp; change: (content: unknown) => unknown }[] = []
+  aheadMs = 0
 }
 
 /** Starts all live sources, each on its own local port. Responses have ETags and support conditional requests. */
 export async function startReplay(): Promise<Replay> {
   const sources = Object.keys(REPLAYED) as Replayed[]
   const requests: Replay['requests'] = []
-  const servers: Server[] = []
-  const rules = Object.fromEntries(
-    sources.map((source): [Replayed, Rules] => [source, { faults: [], changes: [], aheadMs: 0 }]),
-  ) as Record<Replayed, Rules>
-  const urls: Partial<Record<Replayed, string>> = {}
-  for (const source of sources) {
-    const server = createServer((request, response) => {
-      void respond(source, rules[source], requests, request, response)
-    })
-    servers.push(server)
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    urls[source] = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  }
-  const all = urls as Record<Replayed, string>
-  const env = Object.fromEntries(sources.map((source) => [REPLAYED[source], all[source]]))
+  const rules = Object.fromEntries(sources.map((source) => [source, new Rules()])) as Record<Replayed, Rules>
+  const servers = await Promise.all(
+    sources.map((source) =>
+      startSource((request, response) => {
+        requests.push({ source, ...request })
+        respond(source, rules[source], request, response)
+      }),
+    ),
+  )
+  const urls = Object.fromEntries(sources.map((source, index) => [source, servers[index]?.url]))
+  const env = Object.fromEntries(sources.map((source) => [REPLAYED[source], urls[source] ?? '']))
   return {
     env: { ...env, ...TOKENS },
-    urls: all,
+    urls: urls as Record<Replayed, string>,
     requests,
     fault: (source, fault, where = /./) => void rules[source].faults.push({ where, fault }),
     change: (source, where, change) => void rules[source].changes.push({ where, change }),
     setClock: (source, aheadMs) => void (rules[source].aheadMs = aheadMs),
     async close() {
-      for (const server of servers) {
-        server.closeAllConnections()
-        await new Promise((resolve) => server.close(resolve))
-      }
+      await Promise.all(servers.map((server) => server.close()))
     },
   }
 }
 
-async function respond(
+function respond(
   source: Replayed,
   { faults, changes, aheadMs }: Rules,
-  requests: Replay['requests'],
-  request: IncomingMessage,
+  request: ReplayRequest,
   response: ServerResponse,
-): Promise<void> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  const { method = '', url: target = '', headers } = request
-  const replayRequest = { source, method, target, headers, body: Buffer.concat(chunks).toString('utf8') }
-  requests.push(replayRequest)
+): unknown {
+  const { method, target, headers } = request
   response.setHeader('date', new Date(Date.now() + aheadMs).toUTCString())
-  let content = responseTo(source, replayRequest)
+  let content = responseTo(source, request)
   for (const { where, change } of changes) if (where.test(target)) content = change(content)
   const body = JSON.stringify(content)
   const fault = faults.find(({ where }) => where.test(target))
-  if (fault) {
-    FAULTS[fault.fault](response)
-    return
-  }
-  if (typeof content === 'number') {
-    response.writeHead(content, { 'content-type': 'application/json' }).end('{}')
-    return
-  }
-  if (content === null && source !== 'hn') {
-    response.writeHead(404).end('Not Found')
-    return
-  }
+  if (fault) return FAULTS[fault.fault](response)
+  if (typeof content === 'number') return response.writeHead(content, JSON_TYPE).end('{}')
+  if (content === null && source !== 'hn') return response.writeHead(404).end('Not Found')
   const etag = `W/"${createHash('sha256').update(body).digest('hex').slice(0, 16)}"`
-  if (method === 'GET' && headers['if-none-match'] === etag) {
-    response.writeHead(304, { etag }).end()
-    return
-  }
-  response.writeHead(200, { 'content-type': 'application/json; charset=utf-8', etag }).end(body)
+  if (method === 'GET' && headers['if-none-match'] === etag) return response.writeHead(304, { etag }).end()
+  return response.writeHead(200, { ...JSON_TYPE, etag }).end(body)
 }
 
 /** Ways for a source to misbehave. */
@@ -111,26 +86,3 @@ export const FAULTS = {
 const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' }
 
 export type Fault = keyof typeof FAULTS
-
-/** Where the replayed items link to. */
-export const LINKED = 'https://example.org'
-
-/** Serves an article at every path, and no robots.txt; returns the origin. */
-export async function startPages(): Promise<string> {
-  const server = createServer(({ url = '/' }, response) => {
-    if (url === '/robots.txt') response.writeHead(404).end()
-    else response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(articleOf(url))
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-
-function articleOf(path: string): string {
-  const name = path.replaceAll(/[^\w/-]/g, '')
-  const paragraph = (number: number): string =>
-    `<p>Paragraph ${number} of the article at ${name}. It is long enough to be told from what stands around an
-     article, and says nothing but where it was found, so that a text can be followed to its page.</p>`
-  const paragraphs = Array.from({ length: 5 }, (_, index) => paragraph(index + 1)).join('')
-  return `<!doctype html><title>${name}</title><nav><a href="/">Home</a></nav>
-    <article><h1>${name}</h1>${paragraphs}</article><footer>Footer</footer>`
-}

@@ -33,6 +33,7 @@ const GITHUB_IDS = ['owner/first', 'owner/second', 'other/third']
 const HUGGINGFACE_IDS = ['org/model-a', 'org/model-b', 'solo']
 const REPLICATE_IDS = ['maker/one', 'maker/two', 'maker/three']
 const REDDIT_IDS = ['1aaaaa', '1bbbbb', '1ccccc']
+const SUBREDDITS = ['MachineLearning', 'LocalLLaMA', 'StableDiffusion']
 
 /** The ids every source gives in a run that meets no fault, by the name of the source in a signal. */
 export const IDS_OF: Record<string, string[]> = {
@@ -53,6 +54,8 @@ export interface ReplayRequest {
   body: string
 }
 
+type Row = Record<string, unknown>
+
 /** The regular response of a source; null is a 404, a number a status. */
 export function responseTo(source: Replayed, request: ReplayRequest): unknown {
   const url = new URL(request.target, 'http://source.invalid')
@@ -60,43 +63,65 @@ export function responseTo(source: Replayed, request: ReplayRequest): unknown {
 }
 
 const RESPONDERS: Record<Replayed, (url: URL, request: ReplayRequest) => unknown> = {
-  hn: ({ pathname }) => hackerNewsContent(pathname),
-  'hn-search': (url) => (url.pathname === '/search_by_date' ? searchContent(url) : null),
-  lobsters: ({ pathname }) => lobstersContent(pathname),
-  lesswrong: (_url, { method, body }) => (method === 'POST' ? lessWrongContent(body) : 405),
-  github: ({ pathname }, { headers }) => {
-    if (!isAuthorized(headers, [undefined, `Bearer ${TOKENS.GITHUB_TOKEN}`])) return 401
-    return pathname === '/search/repositories'
-      ? { total_count: 3, incomplete_results: false, items: GITHUB_IDS.map(repository) }
-      : null
+  hn: ({ pathname }) => {
+    if (pathname === '/topstories.json') return HN_IDS.slice(0, 40)
+    if (pathname === '/beststories.json') return HN_IDS.slice(20, 50)
+    if (pathname === '/newstories.json') return HN_IDS.slice(50, 58).toReversed()
+    if (pathname === '/askstories.json') return [HN_IDS[58]]
+    if (pathname === '/showstories.json') return [HN_IDS[59]]
+    const id = Number(/^\/item\/(\d+)\.json$/.exec(pathname)?.[1])
+    // Hacker News responds null, not 404, for an unknown item.
+    return HN_IDS.includes(id) ? hackerNewsItem(id) : null
   },
-  huggingface: ({ pathname }, { headers }) => {
-    if (!isAuthorized(headers, [undefined, `Bearer ${TOKENS.HF_TOKEN}`])) return 401
+  'hn-search': ({ pathname, searchParams }) => {
+    if (pathname !== '/search_by_date') return null
+    const start = Number(/created_at_i>=(\d+)/.exec(searchParams.get('numericFilters') ?? '')?.[1])
+    return { hits: SEARCHED_IDS.map((id, index) => searchHit(id, index, start + 5)) }
+  },
+  lobsters: ({ pathname }) => {
+    if (pathname === '/hottest.json') return LOBSTERS_IDS.slice(0, 3).map(lobstersStory)
+    return pathname === '/newest.json' ? LOBSTERS_IDS.slice(2).map(lobstersStory) : null
+  },
+  lesswrong: (_url, { method }) =>
+    method === 'POST' ? { data: { posts: { results: LESSWRONG_IDS.map(lessWrongPost) } } } : 405,
+  github: ({ pathname }, request) => {
+    if (!isAuthorized(request, undefined, `Bearer ${TOKENS.GITHUB_TOKEN}`)) return 401
+    const found = { total_count: 3, incomplete_results: false, items: GITHUB_IDS.map(repository) }
+    return pathname === '/search/repositories' ? found : null
+  },
+  huggingface: ({ pathname }, request) => {
+    if (!isAuthorized(request, undefined, `Bearer ${TOKENS.HF_TOKEN}`)) return 401
     return pathname === '/models' ? HUGGINGFACE_IDS.map(model) : null
   },
-  replicate: (url, { headers }) => {
-    if (!isAuthorized(headers, [`Bearer ${TOKENS.REPLICATE_API_TOKEN}`])) return 401
-    return url.pathname === '/models' ? replicateContent(url.searchParams.get('cursor')) : null
+  /** Two pages; the URL of the second names a host that must never be requested. */
+  replicate: ({ pathname, searchParams }, request) => {
+    if (!isAuthorized(request, `Bearer ${TOKENS.REPLICATE_API_TOKEN}`)) return 401
+    if (pathname !== '/models') return null
+    const rows = REPLICATE_IDS.map(replicateModel)
+    const next = 'https://elsewhere.invalid/v1/models?cursor=second%3D'
+    return searchParams.get('cursor') === 'second='
+      ? { previous: null, next: null, results: rows.slice(2) }
+      : { previous: null, next, results: rows.slice(0, 2) }
   },
-  reddit: ({ pathname }, request) => redditContent(pathname, request),
+  reddit: ({ pathname }, request) => {
+    if (pathname === '/api/v1/access_token') {
+      const known = `${TOKENS.REDDIT_CLIENT_ID}:${TOKENS.REDDIT_CLIENT_SECRET}`
+      if (request.method !== 'POST' || request.body !== 'grant_type=client_credentials') return 400
+      if (!isAuthorized(request, `Basic ${Buffer.from(known).toString('base64')}`)) return 401
+      return { access_token: 'granted-token', token_type: 'bearer', expires_in: 86_400, scope: '*' }
+    }
+    if (!isAuthorized(request, 'Bearer granted-token')) return 401
+    const index = SUBREDDITS.findIndex((name) => pathname === `/r/${name}/top.json`)
+    const [id, subreddit] = [REDDIT_IDS[index], SUBREDDITS[index] ?? '']
+    return id === undefined ? null : { kind: 'Listing', data: { children: [redditPost(id, subreddit)] } }
+  },
 }
 
-function isAuthorized(headers: ReplayRequest['headers'], allowed: (string | undefined)[]): boolean {
+function isAuthorized({ headers }: ReplayRequest, ...allowed: (string | undefined)[]): boolean {
   return allowed.includes(headers['authorization'] as string | undefined)
 }
 
-function hackerNewsContent(pathname: string): unknown {
-  if (pathname === '/topstories.json') return HN_IDS.slice(0, 40)
-  if (pathname === '/beststories.json') return HN_IDS.slice(20, 50)
-  if (pathname === '/newstories.json') return HN_IDS.slice(50, 58).toReversed()
-  if (pathname === '/askstories.json') return [HN_IDS[58]]
-  if (pathname === '/showstories.json') return [HN_IDS[59]]
-  const id = Number(/^\/item\/(\d+)\.json$/.exec(pathname)?.[1])
-  // Hacker News responds null, not 404, for an unknown item.
-  return HN_IDS.includes(id) ? hackerNewsItem(id) : null
-}
-
-export function hackerNewsItem(id: number): Record<string, unknown> {
+export function hackerNewsItem(id: number): Row {
   return {
     by: `author${id % 7}`,
     descendants: id % 100,
@@ -109,25 +134,23 @@ export function hackerNewsItem(id: number): Record<string, unknown> {
   }
 }
 
-function searchContent(url: URL): unknown {
-  const start = Number(/created_at_i>=(\d+)/.exec(url.searchParams.get('numericFilters') ?? '')?.[1])
-  const hits = SEARCHED_IDS.map((objectID, index) => ({
+function searchHit(objectID: string, index: number, created_at_i: number): Row {
+  return {
     objectID,
     title: `Found ${objectID}`,
-    author: 'finder',
-    // Replies of different years: with milliseconds or without, with null or without the key.
-    created_at: new Date((start + 5) * 1000).toISOString().replace('.000Z', index === 1 ? '.000Z' : 'Z'),
-    created_at_i: start + 5,
+    author: `finder${index}`,
+    created_at: new Date(created_at_i * 1000).toISOString().replace('.000Z', index === 1 ? '.000Z' : 'Z'),
+    created_at_i,
     points: 12 + index,
     num_comments: index,
     ...(index === 0 ? { url: `https://example.org/found/${objectID}` } : {}),
     ...(index === 1 ? { url: null, story_text: '', comment_text: null } : {}),
-  }))
-  return { hits }
+  }
 }
 
-export function lobstersStory(short_id: string): Record<string, unknown> {
+export function lobstersStory(short_id: string): Row {
   const index = LOBSTERS_IDS.indexOf(short_id)
+  const username = `user${index}`
   return {
     short_id,
     created_at: '2026-11-20T22:15:00.000-05:00',
@@ -137,20 +160,12 @@ export function lobstersStory(short_id: string): Record<string, unknown> {
     comment_count: index,
     description: '<p>A description</p>',
     description_plain: index === 0 ? 'A description\r\nof two lines' : '',
-    submitter_user:
-      index % 2 === 0 ? `user${index}` : { username: `user${index}`, karma: 3, is_admin: false },
+    submitter_user: index % 2 === 0 ? username : { username, karma: 3, is_admin: false },
     tags: ['programming', 'meta'],
   }
 }
 
-function lobstersContent(pathname: string): unknown {
-  if (pathname === '/hottest.json') return LOBSTERS_IDS.slice(0, 3).map(lobstersStory)
-  if (pathname === '/newest.json') return LOBSTERS_IDS.slice(2).map(lobstersStory)
-  const id = /^\/s\/(\w+)\.json$/.exec(pathname)?.[1] ?? ''
-  return LOBSTERS_IDS.includes(id) ? lobstersStory(id) : null
-}
-
-export function lessWrongPost(_id: string): Record<string, unknown> {
+export function lessWrongPost(_id: string): Row {
   const index = LESSWRONG_IDS.indexOf(_id)
   return {
     _id,
@@ -163,36 +178,23 @@ export function lessWrongPost(_id: string): Record<string, unknown> {
   }
 }
 
-function lessWrongContent(body: string): unknown {
-  const { query, variables } = JSON.parse(body) as { query: string; variables: { id?: string } }
-  if (query.includes('posts(')) return { data: { posts: { results: LESSWRONG_IDS.map(lessWrongPost) } } }
-  const { id = '' } = variables
-  return { data: { post: { result: LESSWRONG_IDS.includes(id) ? lessWrongPost(id) : null } } }
-}
-
-export function repository(full_name: string): Record<string, unknown> {
-  const [login, name] = full_name.split('/')
+export function repository(full_name: string): Row {
   return {
-    id: 900_000 + GITHUB_IDS.indexOf(full_name),
-    name,
     full_name,
-    owner: { login, id: 1, type: 'User' },
+    owner: { login: full_name.split('/')[0], id: 1, type: 'User' },
     private: false,
     html_url: `https://github.com/${full_name}`,
     description: full_name === 'other/third' ? null : 'Does a thing.',
     created_at: '2026-11-18T10:00:00Z',
     stargazers_count: 100 + GITHUB_IDS.indexOf(full_name),
     topics: ['agents', 'llm'],
-    score: 1,
   }
 }
 
-export function model(id: string): Record<string, unknown> {
+export function model(id: string): Row {
   return {
-    _id: `6a1563f96ea5882878c82e${HUGGINGFACE_IDS.indexOf(id)}`,
     id,
     likes: 50 + HUGGINGFACE_IDS.indexOf(id),
-    trendingScore: 30,
     private: false,
     tags: ['transformers', 'text-generation', 'region:us'],
     pipeline_tag: 'text-generation',
@@ -200,7 +202,7 @@ export function model(id: string): Record<string, unknown> {
   }
 }
 
-export function replicateModel(id: string): Record<string, unknown> {
+export function replicateModel(id: string): Row {
   const [owner, name] = id.split('/')
   return {
     url: `https://replicate.com/${id}`,
@@ -213,54 +215,20 @@ export function replicateModel(id: string): Record<string, unknown> {
   }
 }
 
-/** Two pages; the URL of the second names a host that must never be requested. */
-function replicateContent(cursor: string | null): unknown {
-  if (cursor === null) {
-    const next = 'https://elsewhere.invalid/v1/models?cursor=second%3D'
-    return { previous: null, next, results: REPLICATE_IDS.slice(0, 2).map(replicateModel) }
+export function redditPost(id: string, subreddit: string): Row {
+  const data = {
+    id,
+    title: `A post & its title ${id}`,
+    subreddit,
+    score: 77,
+    num_comments: 5,
+    created_utc: 1_795_000_661.0,
+    permalink: `/r/${subreddit}/comments/${id}/a_post/`,
+    url: 'https://i.redd.it/picture.jpeg',
+    link_flair_text: 'Discussion',
+    over_18: false,
+    stickied: false,
+    author: 'somebody',
   }
-  return cursor === 'second='
-    ? { previous: null, next: null, results: REPLICATE_IDS.slice(2).map(replicateModel) }
-    : null
-}
-
-export function redditPost(id: string, subreddit: string): Record<string, unknown> {
-  return {
-    kind: 't3',
-    data: {
-      id,
-      name: `t3_${id}`,
-      title: `A post & its title ${id}`,
-      subreddit,
-      score: 77,
-      num_comments: 5,
-      created_utc: 1_795_000_661.0,
-      permalink: `/r/${subreddit}/comments/${id}/a_post/`,
-      url: 'https://i.redd.it/picture.jpeg',
-      link_flair_text: 'Discussion',
-      over_18: false,
-      stickied: false,
-      author: 'somebody',
-    },
-  }
-}
-
-const REDDIT_TOKEN = 'granted-token'
-
-function redditContent(pathname: string, { method, headers, body }: ReplayRequest): unknown {
-  if (pathname === '/api/v1/access_token') {
-    const known = Buffer.from(`${TOKENS.REDDIT_CLIENT_ID}:${TOKENS.REDDIT_CLIENT_SECRET}`).toString('base64')
-    if (method !== 'POST' || body !== 'grant_type=client_credentials') return 400
-    if (headers['authorization'] !== `Basic ${known}`) return 401
-    return { access_token: REDDIT_TOKEN, token_type: 'bearer', expires_in: 86_400, scope: '*' }
-  }
-  if (headers['authorization'] !== `Bearer ${REDDIT_TOKEN}`) return 401
-  const subreddits = ['MachineLearning', 'LocalLLaMA', 'StableDiffusion']
-  const index = subreddits.findIndex((name) => pathname === `/r/${name}/top.json`)
-  const id = REDDIT_IDS[index]
-  if (id === undefined) return null
-  return {
-    kind: 'Listing',
-    data: { after: null, dist: 1, children: [redditPost(id, subreddits[index] ?? '')] },
-  }
+  return { kind: 't3', data }
 }
