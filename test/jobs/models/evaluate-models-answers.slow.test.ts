@@ -23,10 +23,8 @@ describe('a response', () => {
       fault: ({ model, kind, number }) =>
         model === OTHER && kind === 'tool' && number < 3 ? said(null) : null,
     })
-    const { report } = await bench.run()
-    expect(report).toMatchObject({ outcome: 'complete', evaluated: 6 })
-    const model = await bench.model(OTHER)
-    expect(model).toMatchObject({ toolUse: 'proven', instabilityPenalty: 25 })
+    expect(await bench.run()).toMatchObject({ report: { outcome: 'complete', evaluated: 6 } })
+    expect(await bench.model(OTHER)).toMatchObject({ toolUse: 'proven', instabilityPenalty: 25 })
   })
 
   test('a response that disproves tool use counts before an older one that proved it', async () => {
@@ -38,19 +36,30 @@ describe('a response', () => {
         model === SOLVER ? (kind === 'tool' ? said('I cannot use tools.') : SHARED_POOL) : null,
     })
     await talking.run()
-    const model = await talking.model(SOLVER)
-    expect(model).toMatchObject({ toolUse: 'disproven', evalSummary: { status: 'cached_recent' } })
+    const model = { toolUse: 'disproven', evalSummary: { status: 'cached_recent' } }
+    expect(await talking.model(SOLVER)).toMatchObject(model)
   })
 
-  test('a prompt has no larger token limit than the model, and its full limit where the model has more', async () => {
+  test('a prompt has the token limit of a model where that is smaller, and a response that it cuts disproves nothing', async () => {
     const [first, ...others] = MODELS
     const small = { ...first, maxCompletionTokens: 1_024 } as (typeof MODELS)[number]
-    const bench = await openBench({ models: [small, ...others] })
+    const bench = await openBench({
+      models: [small, ...others],
+      fault: ({ model, kind }) => (model === SOLVER && kind === 'tool' ? said(null, 'length') : null),
+    })
     await bench.run()
-    const room = (id: string): unknown[] =>
+    const limits = (id: string): unknown[] =>
       bench.service.chats.filter(({ model }) => model === id).map(({ body }) => body['max_tokens'])
-    expect(room(SOLVER)).toEqual([1_024, 1_024])
-    expect(room(OTHER)).toEqual([3_000, 4_000])
+    expect([limits(SOLVER), limits(OTHER)]).toEqual([
+      [1_024, 1_024],
+      [3_000, 4_000],
+    ])
+    expect(await bench.model(SOLVER)).toMatchObject({
+      toolUse: 'unknown',
+      healthStatus: 'imperfect',
+      instabilityPenalty: 0,
+      evalSummary: { status: 'completed' },
+    })
   })
 })
 
@@ -111,62 +120,25 @@ describe('a model without a provider', () => {
     expect(report.rejected).toEqual([{ model: SOLVER, reason: 'gone' }])
   })
 
-  test('the stored recommendation stays when no model has a provider', async () => {
+  test.each<[string, Parameters<typeof openBench>[0], string | null, string]>([
+    [
+      'no model has a provider',
+      { fault: () => errorOf(404, 'No endpoints found for it.') },
+      'service',
+      'no candidate has an endpoint at the service',
+    ],
+    ['the catalogue is empty', { models: [] }, null, 'no free text model'],
+  ])('the stored recommendation stays when %s', async (_what, service, blame, reason) => {
     const bench = await openBench()
     await bench.run()
+    const before = await bench.stored()
     bench.time.now += DAY_MS
-    const gone = await bench.withService({
-      fault: () => errorOf(404, 'No endpoints found for it.'),
+    const failing = await bench.withService({ ...service })
+    expect(await failing.run()).toMatchObject({
+      blame,
+      report: { outcome: 'failed', primary: SOLVER, reason: expect.stringContaining(reason) as string },
     })
-    expect(await gone.run()).toMatchObject({
-      blame: 'service',
-      report: { outcome: 'failed', primary: SOLVER },
-    })
-    expect((await gone.stored())?.rankingVersion).toBe(`${DAY}.v1`)
-  })
-})
-
-test('a catalogue without a candidate keeps the stored recommendation', async () => {
-  const bench = await openBench()
-  await bench.run()
-  const before = await bench.stored()
-  const empty = await bench.withService({ models: [] })
-  const reason: unknown = expect.stringContaining('no free text model')
-  expect(await empty.run()).toMatchObject({ report: { outcome: 'failed', primary: SOLVER, reason } })
-  expect(await empty.stored()).toEqual(before)
-})
-
-describe('the confidence of a ranking', () => {
-  test('a response that was cut without content disproves nothing', async () => {
-    const bench = await openBench({
-      fault: ({ model, kind }) => (model === SOLVER && kind === 'tool' ? said(null, 'length') : null),
-    })
-    await bench.run()
-    const model = await bench.model(SOLVER)
-    expect(model).toMatchObject({
-      toolUse: 'unknown',
-      healthStatus: 'imperfect',
-      instabilityPenalty: 0,
-      evalSummary: { status: 'completed' },
-    })
-    expect(bench.service.chats.filter((chat) => chat.model === SOLVER)).toHaveLength(2)
-  })
-})
-
-describe('healthOnly', () => {
-  test('healthOnly stores its results for later runs', async () => {
-    const gone = MODELS[5]?.id ?? ''
-    const bench = await openBench({
-      factFault: (path) => (path === `/models/${gone}/endpoints` ? errorOf(404, 'Not found') : null),
-    })
-    const ranking = async (): Promise<[string, number, string][]> =>
-      (await bench.stored())?.models.map(({ id, score, healthStatus }) => [id, score, healthStatus]) ?? []
-    await bench.run({ mode: 'healthOnly' })
-    const before = await ranking()
-    expect(before).toContainEqual([SOLVER, expect.any(Number), 'imperfect'])
-    expect(before).toContainEqual([gone, expect.any(Number), 'failed'])
-    expect(await bench.run({ mode: 'metadataOnly' })).toMatchObject({ report: { outcome: 'unchanged' } })
-    expect(await ranking()).toEqual(before)
+    expect(await failing.stored()).toEqual(before)
   })
 })
 
@@ -180,8 +152,8 @@ describe('a partial run', () => {
       const forced = await bench.withService({ usedByOthers: 12 * (repeat + 1) })
       const { report } = await forced.run({ mode: 'forceEval' })
       requests.push(report.requests)
-      expect(report.outcome).toBe(report.requests === 12 ? 'complete' : 'partial')
-      expect(report.evaluated).toBe(report.requests / 2)
+      const outcome = report.requests === 12 ? 'complete' : 'partial'
+      expect(report).toMatchObject({ outcome, evaluated: report.requests / 2 })
       expect(forced.service.breaches).toEqual([])
       expect((await forced.stored())?.rankingVersion).toBe(`${DAY}.v${repeat + 2}`)
     }
@@ -195,14 +167,13 @@ describe('a partial run', () => {
     const bench = await openBench()
     await bench.run()
     bench.time.now += 120_000
-    const down = PROVIDER_DOWN
     const failing = await bench.withService({
-      fault: ({ model }) => (model === SOLVER ? down : null),
+      fault: ({ model }) => (model === SOLVER ? PROVIDER_DOWN : null),
     })
-    const { report } = await failing.run({ mode: 'forceEval' })
-    expect(report).toMatchObject({ outcome: 'complete', evaluated: 5 })
-    const fallen = await failing.model(SOLVER)
-    expect(fallen).toMatchObject({ liteEvalScore: 0, evalSummary: { status: 'not_evaluated' } })
+    const report = { outcome: 'complete', evaluated: 5 }
+    expect(await failing.run({ mode: 'forceEval' })).toMatchObject({ report })
+    const fallen = { liteEvalScore: 0, evalSummary: { status: 'not_evaluated' } }
+    expect(await failing.model(SOLVER)).toMatchObject(fallen)
   })
 
   test('a run stores a new recommendation when only a price glitch was added, and keeps the reason of the rejection', async () => {
