@@ -86,7 +86,8 @@ export function openTerminal(
   }
 }
 
-export type Style = 'bold' | 'dim' | 'italic' | 'underline' | 'strikethrough' | 'cyan' | 'red'
+export type Style =
+  'bold' | 'dim' | 'italic' | 'underline' | 'strikethrough' | 'cyan' | 'red' | 'yellow' | 'gray'
 
 /** Returns a text with its styles; unchanged if `colored` is false. */
 export function styled(text: string, styles: readonly Style[], colored: boolean): string {

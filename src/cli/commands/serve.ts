@@ -1,5 +1,4 @@
 import { write } from 'node:fs'
-import { styleText } from 'node:util'
 import { levels, pino, stdSerializers } from 'pino'
 import { Refusal } from '../../domain/refusal.ts'
 import { AddressUnavailable, requireFreePort } from '../../server/listen.ts'
@@ -13,7 +12,7 @@ import { startServer } from '../running-server.ts'
 import type { Terminal } from '../terminal.ts'
 import { TURN_MESSAGE } from '../../server/route.ts'
 import type { Log } from '../../server/route.ts'
-import { escaped, printable } from '../terminal.ts'
+import { escaped, printable, styled } from '../terminal.ts'
 
 /** Time limit for writing the remaining log lines. */
 const LOG_FLUSH_MS = 500
@@ -92,7 +91,7 @@ interface LogLine extends Record<string, unknown> {
 }
 
 /** Turns JSON log lines into readable ones, with the stack of an error below its line. */
-export function readableLog(out: Output, colored: boolean): Output {
+function readableLog(out: Output, colored: boolean): Output {
   return { write: (line) => out.write(readableLine(JSON.parse(line) as LogLine, colored)) }
 }
 
@@ -102,7 +101,7 @@ function readableLine(
   colored: boolean,
 ): string {
   const name = levels.labels[level] ?? String(level)
-  const shownName = colored ? styleText(COLORS[name] ?? 'gray', name.padEnd(5)) : name.padEnd(5)
+  const shownName = styled(name.padEnd(5), [COLORS[name] ?? 'gray'], colored)
   const values = Object.entries(fields).map(
     ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   )
