@@ -30,24 +30,24 @@ function chatLogLines(env: NodeJS.ProcessEnv): [level: string, fields: object, m
   return lines
 }
 
+const REST = { ...SECRET, ...MODEL }
+
 test.each([
   [{}, 'info', ['DASH_SESSION_SECRET', 'DASH_CHAT_MODEL']],
   [SECRET, 'warn', ['DASH_CHAT_MODEL']],
   [MODEL, 'warn', ['DASH_SESSION_SECRET', 'DASH_CHAT_PRICE_INPUT', 'DASH_CHAT_PRICE_OUTPUT']],
   [{ DASH_CHAT_MODEL: 'auto' }, 'warn', ['DASH_SESSION_SECRET', 'OPENROUTER_API_KEY']],
   [{ ...SECRET, ...PRICES, DASH_CHAT_MODEL: 'model' }, 'warn', ['OPENAI_API_KEY']],
-  [{ ...SECRET, DASH_CHAT_MODEL: 'auto' }, 'warn', ['OPENROUTER_API_KEY']],
-  [{ ...SECRET, ...MODEL, ...PRICES, DASH_CHAT_DISABLED: '1' }, 'info', ['DASH_CHAT_DISABLED']],
-])('a chat with %o only is off, which is logged as %s with the missing settings', (env, level, missing) => {
-  expect(chatLogLines(env)).toEqual([[level, { missing }, 'the chat is off']])
-})
-
-test.each([
-  { ...SECRET, ...MODEL, ...PRICES },
-  { ...SECRET, DASH_CHAT_MODEL: 'model', OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' },
-])('a complete chat setup logs nothing: %o', (env) => {
-  expect([chatSetup(configOf(env)).gaps, chatLogLines(env)]).toEqual([[], []])
-})
+  [{ ...REST, ...PRICES, DASH_CHAT_DISABLED: '1' }, 'info', ['DASH_CHAT_DISABLED']],
+  [{ ...REST, ...PRICES }, null, []],
+  [{ ...SECRET, DASH_CHAT_MODEL: 'model', OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' }, null, []],
+])(
+  'the chat with %o logs its missing settings as %s, and nothing if it is complete',
+  (env, level, missing) => {
+    expect(chatSetup(configOf(env)).gaps).toEqual(missing)
+    expect(chatLogLines(env)).toEqual(level === null ? [] : [[level, { missing }, 'the chat is off']])
+  },
+)
 
 test.each([
   ['3', '15', {}, '2.2'],
@@ -72,34 +72,24 @@ test.each([
   ['0.2', 10],
   ['0.01', 1],
 ])(
-  'an address has, with the model auto and a share of %s, %d requests a day, and a warning says so',
+  'an address has, with a share of %s, %d requests of `auto` a day, and a warning says so',
   (share, requests) => {
-    const given = {
-      ...SECRET,
-      DASH_CHAT_MODEL: 'auto',
-      OPENROUTER_API_KEY: 'key',
-      DASH_CHAT_BUDGET_SHARE: share,
-    }
-    const [[, fields, line] = []] = chatLogLines(given)
+    const auto = { DASH_CHAT_MODEL: 'auto', OPENROUTER_API_KEY: 'key', DASH_CHAT_BUDGET_SHARE: share }
+    const [[, fields, line] = []] = chatLogLines({ ...SECRET, ...auto })
     expect(fields).toEqual({})
     expect(line).toContain(`one address may use ${requests} of the 50 daily requests`)
     expect(line).toContain('DASH_CHAT_BUDGET_SHARE')
-    expect(checkFeatures(configOf(given))).toContainEqual(
+    expect(checkFeatures(configOf({ ...SECRET, ...auto }))).toContainEqual(
       expect.objectContaining({ verdict: 'warning', check: 'chat.requests' }),
     )
   },
 )
 
-test.each(['0', '1.1', '-0.2', '0.1234567'])('the value %s is not a share of a budget', (share) => {
-  expect(() => configOf({ DASH_CHAT_BUDGET_SHARE: share })).toThrow('DASH_CHAT_BUDGET_SHARE')
-})
-
-test.each([
-  ['0.2', 200_000],
-  ['1', 1_000_000],
-  ['0.000001', 1],
-])('the value %s is a share of %d millionths', (share, millionths) => {
-  expect(configOf({ DASH_CHAT_BUDGET_SHARE: share }).chat.limits.budgetShare).toBe(millionths)
+test('the share of a budget is a decimal fraction of at most six digits', () => {
+  const shareOf = (text: string) => configOf({ DASH_CHAT_BUDGET_SHARE: text }).chat.limits.budgetShare
+  expect(['0.2', '1', '0.000001'].map(shareOf)).toEqual([200_000, 1_000_000, 1])
+  for (const bad of ['0', '1.1', '-0.2', '0.1234567'])
+    expect(() => shareOf(bad), bad).toThrow('DASH_CHAT_BUDGET_SHARE')
 })
 
 /** Starts the server of `dash serve` with these variables, in a temporary data folder. */
@@ -160,10 +150,10 @@ async function statusesOf(send: (forwarded: Record<string, string>) => Promise<R
   return statuses
 }
 
-describe('behind a trusted proxy, requests are limited by the forwarded address', () => {
+describe('behind a trusted proxy', () => {
   const PROXY = { DASH_TRUSTED_PROXIES: '127.0.0.1/32' }
 
-  test('the chat has this limit', async () => {
+  test('requests to the chat are limited by the forwarded address', async () => {
     stopClock()
     const server = await served({ ...(await withModel()), ...PROXY, DASH_CHAT_BURST_PER_MINUTE: '1' })
     const received = await statusesOf(async (headers) =>
@@ -172,7 +162,7 @@ describe('behind a trusted proxy, requests are limited by the forwarded address'
     expect(received).toEqual([200, 429, 200])
   })
 
-  test('the tool server has this limit', async () => {
+  test('requests to the tool server are limited by the forwarded address', async () => {
     stopClock()
     const { url } = await served({ ...PROXY, DASH_MCP_REQUESTS_PER_MINUTE: '1' })
     const json = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
@@ -218,12 +208,9 @@ describe('the readiness of an archive', () => {
 
 test('an image with an alternative text of over 500 characters reaches no reader of the chat as an image', async () => {
   const alternative = 'a'.repeat(501)
-  const text = `![${alternative}](https://example.org/pixel)`
-  const rounds = [
-    [...(text.match(/.{1,7}/gs) ?? []).map((part) => ({ text: part })), { end: 'completed' as const }],
-  ]
+  const link = `[${alternative}](https://example.org/pixel)`
+  const parts = `!${link}`.match(/.{1,7}/gs) ?? []
+  const rounds = [[...parts.map((text) => ({ text })), { end: 'completed' as const }]]
   const server = await served(await withModel({ rounds }))
-  expect(textOf(await chatEvents(server, chatBody('Hello')))).toBe(
-    `[${alternative}](https://example.org/pixel)`,
-  )
+  expect(textOf(await chatEvents(server, chatBody('Hello')))).toBe(link)
 })

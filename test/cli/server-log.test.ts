@@ -46,7 +46,10 @@ describe('lines that differ only in their request', () => {
     const [first, sum, ...others] = json(write)
     expect(first).toMatchObject({ requestId: 'r0', msg: 'request', status: 503 })
     expect(sum).toEqual({
-      ...{ level: 30, time: expect.any(Number), pid: expect.any(Number), hostname: expect.any(String) },
+      level: 30,
+      time: expect.any(Number),
+      pid: expect.any(Number),
+      hostname: expect.any(String),
       ...WHERE,
       count: 999,
       msg: 'request',
