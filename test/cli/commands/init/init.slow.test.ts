@@ -32,43 +32,50 @@ const init = async (args: string[], cwd: string): Promise<Result> => {
   return JSON.parse(stdout) as Result
 }
 
+/** The settings in the env file of a folder, and the session secret apart. */
+function envIn(folder: string): { settings: NodeJS.Dict<string>; secret: string } {
+  const { DASH_SESSION_SECRET: secret = '', ...settings } = parseEnv(
+    readFileSync(join(folder, '.env'), 'utf8'),
+  )
+  return { settings, secret }
+}
+
+const servicesOf = ({ units }: Result) => units.filter(({ name }) => name.endsWith('.service'))
+
+const linesOf = (crontab: string): string[] =>
+  crontab.split('\n').filter((line) => !line.startsWith('#') && line !== '')
+
 describe('the env file', () => {
   test('the env file is private, names every variable, and sets the chosen ones and a new secret', async () => {
-    const cwd = temporaryFolder()
+    const [cwd, other] = [temporaryFolder(), temporaryFolder()]
     await init(['--port', '4000', '--base-url', 'https://dash.example'], cwd)
     const path = join(cwd, '.env')
     expect(statSync(path).mode & 0o777).toBe(0o600)
     const text = readFileSync(path, 'utf8')
     for (const { name } of namedVariables) expect(text).toMatch(new RegExp(`^#?${name}=`, 'm'))
-    const { DASH_SESSION_SECRET: secret, ...settings } = parseEnv(text)
+    const { settings, secret } = envIn(cwd)
     expect(settings).toEqual({
       DASH_DATA_DIR: join(cwd, 'dash-data'),
       PORT: '4000',
       DASH_BASE_URL: 'https://dash.example',
     })
-    expect(secret?.length).toBeGreaterThan(32)
-    const other = temporaryFolder()
+    expect(secret.length).toBeGreaterThan(32)
     await init([], other)
-    expect(readFileSync(join(other, '.env'), 'utf8')).not.toContain(secret)
+    expect(envIn(other).secret).not.toBe(secret)
   })
 
   test('values come from flags, then from the environment, for the data folder and the other prompted settings', async () => {
     const cwd = temporaryFolder()
     const env = { DASH_DATA_DIR: 'mine', PORT: '4000', HOST: '0.0.0.0' }
-    const { code, stdout } = await dash(['init', '--json', '--port', '5000'], { cwd, env })
-    expect(code).toBe(0)
+    const { stdout } = await dash(['init', '--json', '--port', '5000'], { cwd, env })
     expect(JSON.parse(stdout)).toMatchObject({ dataDir: join(cwd, 'mine') })
-    const { DASH_SESSION_SECRET: _, ...settings } = parseEnv(readFileSync(join(cwd, '.env'), 'utf8'))
-    expect(settings).toEqual({ DASH_DATA_DIR: join(cwd, 'mine'), PORT: '5000', HOST: '0.0.0.0' })
+    expect(envIn(cwd).settings).toEqual({ DASH_DATA_DIR: join(cwd, 'mine'), PORT: '5000', HOST: '0.0.0.0' })
     expect(readdirSync(cwd).sort()).toEqual(['.env', 'mine'])
   })
 
   test('the program runs with the env file', async () => {
     const cwd = temporaryFolder()
     await init(['--data-dir', "it's here"], cwd)
-    const { code, stdout } = await dash(['config', '--json', 'DASH_DATA_DIR'], { cwd })
-    expect(code).toBe(0)
-    expect(JSON.parse(stdout)).toMatchObject({ settings: [{ value: join(cwd, "it's here") }], problems: [] })
     expect((await dash(['snapshot'], { cwd })).code).toBe(0)
     expect(readdirSync(join(cwd, "it's here"))).toContain('feed.db')
   })
@@ -90,31 +97,27 @@ describe('the env file', () => {
 describe('the units', () => {
   test('units start the program of this host at UTC times, hardened, with the env file as a credential', async () => {
     const cwd = temporaryFolder()
-    const { units } = await init(['--user', 'keeper'], cwd)
-    const text = (name: string): string => units.find((unit) => unit.name === name)?.text ?? ''
-    expect(units.map(({ name }) => name)).toEqual([
+    const made = await init(['--user', 'keeper'], cwd)
+    const jobs = ['publish-year', 'evaluate-models', 'verify-archive', 'collect']
+    expect(made.units.map(({ name }) => name)).toEqual([
       'dash.service',
-      ...['publish-year', 'evaluate-models', 'verify-archive', 'collect'].flatMap((job) => [
-        `dash-${job}.service`,
-        `dash-${job}.timer`,
-      ]),
+      ...jobs.flatMap((job) => [`dash-${job}.service`, `dash-${job}.timer`]),
     ])
-    expect(text('dash-publish-year.timer').match(/^OnCalendar=.*/gm)).toEqual([
+    const timesOf = (job: string) =>
+      made.units.find(({ name }) => name === `dash-${job}.timer`)?.text.match(/^OnCalendar=.*/gm)
+    expect(timesOf('publish-year')).toEqual([
       'OnCalendar=*-*-* 00,01:10:00 UTC',
       'OnCalendar=*-*-* 00:40:00 UTC',
     ])
-    expect(text('dash-collect.timer').match(/^OnCalendar=.*/gm)).toEqual([
+    expect(timesOf('collect')).toEqual([
       'OnCalendar=*-*-* 00,02,04,06,08,10,12,14,16,18,20,22:05:00 UTC',
       'OnCalendar=*-*-* 23:50:00 UTC',
     ])
-    expect(text('dash-verify-archive.timer')).toContain('OnCalendar=Sun *-*-* 04:30:00 UTC')
-    const services = units.filter(({ name }) => name.endsWith('.service'))
-    const waiting = services.filter((each) =>
-      /^Wants=time-sync\.target\nAfter=time-sync\.target$/m.test(each.text),
-    )
-    expect(waiting).toEqual(services.filter(({ name }) => name !== 'dash.service'))
-    for (const service of services) {
-      expect(service.text).toMatch(new RegExp(`^ExecStart=${process.execPath} ${PROGRAM} `, 'm'))
+    expect(timesOf('verify-archive')).toEqual(['OnCalendar=Sun *-*-* 04:30:00 UTC'])
+    for (const { name, text } of servicesOf(made)) {
+      const isWaiting = /^Wants=time-sync\.target\nAfter=time-sync\.target$/m.test(text)
+      expect([name, isWaiting]).toEqual([name, name !== 'dash.service'])
+      expect(text).toContain(`\nExecStart=${process.execPath} ${PROGRAM} `)
       for (const line of [
         'User=keeper',
         `LoadCredential=env:${cwd}/.env`,
@@ -122,9 +125,8 @@ describe('the units', () => {
         'NoNewPrivileges=yes',
         'ProtectSystem=strict',
         'CapabilityBoundingSet=',
-      ]) {
-        expect(service.text.split('\n')).toContain(line)
-      }
+      ])
+        expect(text.split('\n')).toContain(line)
     }
   })
 
@@ -140,9 +142,7 @@ describe('the units', () => {
       )
       const cwd = temporaryFolder()
       writeFileSync(join(cwd, '.env'), `DASH_DATA_DIR=/srv/data\nDASH_LOG_KEY_FILE="${key}"\n`)
-      const { units } = await init(['--no-env'], cwd)
-      const services = units.filter(({ name }) => name.endsWith('.service'))
-      for (const { name, text } of services) {
+      for (const { name, text } of servicesOf(await init(['--no-env'], cwd))) {
         const written = [...text.matchAll(/^ReadWritePaths=(.*)$/gm)].map(([, path]) => path)
         const mounts = [...text.matchAll(/^RequiresMountsFor=(.*)$/gm)].map(([, path]) => path)
         const expected = name === 'dash-publish-year.service' ? ['/srv/data', folder] : ['/srv/data']
@@ -156,8 +156,7 @@ describe('the units', () => {
     const cwd = temporaryFolder()
     const databases = ['LEDGER', 'FEED', 'STATE'].map((name) => `DASH_${name}_URL=file:/srv/db/${name}.db\n`)
     writeFileSync(join(cwd, '.env'), `DASH_DATA_DIR=/srv/data\n${databases.join('')}`)
-    const { units } = await init(['--no-env'], cwd)
-    for (const { name, text } of units.filter((unit) => unit.name.endsWith('.service')))
+    for (const { name, text } of servicesOf(await init(['--no-env'], cwd)))
       expect([name, text.match(/^ReadWritePaths=.*/gm)]).toEqual([
         name,
         ['ReadWritePaths=/srv/data', 'ReadWritePaths=/srv/db'],
@@ -193,7 +192,7 @@ describe('the crontab', () => {
 
   test('a crontab has UTC times on a UTC host, and absolute paths of the program', async () => {
     const { crontab } = await init([], temporaryFolder())
-    const lines = crontab.split('\n').filter((line) => !line.startsWith('#') && line !== '')
+    const lines = linesOf(crontab)
     expect(lines.map((line) => line.split(' ').slice(0, 5).join(' '))).toEqual([
       '10 0,1 * * *',
       '40 0 * * *',
@@ -209,21 +208,19 @@ describe('the crontab', () => {
     const cwd = temporaryFolder()
     const env = { TZ: 'Asia/Kathmandu' }
     const { stdout } = await dash(['init', '--json', '--data-dir', '100% mine'], { cwd, env })
-    const { crontab } = JSON.parse(stdout) as Result
-    const lines = crontab.split('\n').filter((line) => !line.startsWith('#') && line !== '')
+    const lines = linesOf((JSON.parse(stdout) as Result).crontab)
     expect(lines).toHaveLength(4)
     const [publish = '', , verify = '', collect = ''] = lines
     expect(publish).toMatch(/^10,25,40,55 \* \* \* \* /)
-    const inPlaceOfWork = (line: string): string => line.replace(/ cd .*/, ' echo worked')
-    expect(runLine(inPlaceOfWork(publish), '2026-03-01T00:40:30Z')).toBe('worked\n')
-    expect(runLine(inPlaceOfWork(publish), '2026-03-01T02:40:30Z')).toBe('')
-    expect(runLine(inPlaceOfWork(verify), '2026-03-01T04:30:00Z')).toBe('worked\n')
-    expect(runLine(inPlaceOfWork(verify), '2026-03-02T04:30:00Z')).toBe('')
     expect(collect).toMatch(/^5,20,35,50 \* \* \* \* /)
-    for (const time of ['00:05', '14:05', '22:05', '23:50'])
-      expect(runLine(inPlaceOfWork(collect), `2026-03-01T${time}:10Z`)).toBe('worked\n')
-    for (const time of ['01:05', '14:20', '23:05', '22:50'])
-      expect(runLine(inPlaceOfWork(collect), `2026-03-01T${time}:10Z`)).toBe('')
+    const worksAt = (line: string, now: string): boolean =>
+      runLine(line.replace(/ cd .*/, ' echo worked'), now) === 'worked\n'
+    expect(worksAt(publish, '2026-03-01T00:40:30Z')).toBe(true)
+    expect(worksAt(publish, '2026-03-01T02:40:30Z')).toBe(false)
+    expect(worksAt(verify, '2026-03-01T04:30:00Z')).toBe(true)
+    expect(worksAt(verify, '2026-03-02T04:30:00Z')).toBe(false)
+    const times = ['00:05', '14:05', '22:05', '23:50', '01:05', '14:20', '23:05', '22:50']
+    expect(times.filter((time) => worksAt(collect, `2026-03-01T${time}:10Z`))).toEqual(times.slice(0, 4))
   })
 
   test('a crontab line runs with the PATH of cron', async () => {
@@ -237,43 +234,35 @@ describe('the crontab', () => {
 })
 
 describe('--print', () => {
-  const printed = async (...args: string[]): Promise<string> => {
-    const { code, stdout } = await dash(['init', ...args], { cwd: temporaryFolder() })
-    expect(code).toBe(0)
-    return stdout
-  }
-
   test('--print selects units or crontab; without it both are printed, and no secret', async () => {
     const cwd = temporaryFolder()
     const { stdout: both, stderr } = await dash(['init'], { cwd })
-    const [systemd, cron, nothing] = await Promise.all([
-      printed('--print', 'systemd'),
-      printed('--print', 'cron'),
-      printed('--print', 'nothing'),
+    expect(envIn(cwd).secret).not.toBe('')
+    expect(both + stderr).not.toContain(envIn(cwd).secret)
+    const heads = [/^# --- \/etc\/systemd\/system\/dash\.service$/m, /for the crontab of .* \(crontab -e\)/m]
+    const shown = (text: string) => heads.map((head) => head.test(text))
+    expect(shown(both)).toEqual([true, true])
+    const [systemd = '', cron = '', nothing] = await Promise.all(
+      ['systemd', 'cron', 'nothing'].map(async (kind) => {
+        const printed = await dash(['init', '--print', kind], { cwd: temporaryFolder() })
+        expect(printed.code).toBe(0)
+        return printed.stdout
+      }),
+    )
+    expect([shown(systemd), shown(cron)]).toEqual([
+      [true, false],
+      [false, true],
     ])
-    const { DASH_SESSION_SECRET: secret = '' } = parseEnv(readFileSync(join(cwd, '.env'), 'utf8'))
-    expect(secret).not.toBe('')
-    expect(both + stderr).not.toContain(secret)
-    const unit = /^# --- \/etc\/systemd\/system\/dash\.service$/m
-    const crontab = /for the crontab of .* \(crontab -e\)/m
-    expect(both).toMatch(unit)
-    expect(both).toContain('dash-publish-year.timer')
-    expect(both).toMatch(crontab)
-    expect(systemd).toMatch(unit)
     expect(systemd).not.toContain('crontab')
-    expect(cron).toMatch(crontab)
     expect(cron).not.toContain('systemd')
     expect(nothing).toBe('')
   })
 
   test('--print containers shows how to run the shipped compose file, with an env file for the image', async () => {
     const cwd = temporaryFolder()
-    const {
-      containers = '',
-      units,
-      crontab,
-    } = await init(['--print', 'containers', '--port', '4000', '--base-url', 'https://dash.example/'], cwd)
-    expect({ units, crontab }).toEqual({ units: [], crontab: '' })
+    const flags = ['--print', 'containers', '--port', '4000', '--base-url', 'https://dash.example/']
+    const { containers = '', units, crontab } = await init(flags, cwd)
+    expect([units, crontab]).toEqual([[], ''])
     const root = join(PROGRAM, '../../..')
     expect(existsSync(join(root, 'compose.yaml'))).toBe(true)
     expect(containers.split('\n')).toContain(`cd ${root}`)
@@ -282,12 +271,8 @@ describe('--print', () => {
     const line = containers.split('\n').find((each) => each.includes('sed ')) ?? ''
     const target = temporaryFolder()
     execFileSync('/bin/sh', ['-c', line], { cwd: target })
-    const settings = parseEnv(readFileSync(join(target, '.env'), 'utf8'))
-    expect(settings).toEqual({
-      DASH_BASE_URL: 'https://dash.example/',
-      DASH_SESSION_SECRET: parseEnv(readFileSync(join(cwd, '.env'), 'utf8'))['DASH_SESSION_SECRET'],
-      DASH_DOMAIN: 'dash.example',
-    })
+    const settings = { DASH_BASE_URL: 'https://dash.example/', DASH_DOMAIN: 'dash.example' }
+    expect(envIn(target)).toEqual({ settings, secret: envIn(cwd).secret })
     expect(statSync(join(target, '.env')).mode & 0o777).toBe(0o600)
   })
 })
