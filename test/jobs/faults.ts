@@ -41,3 +41,29 @@ export class FaultPlan {
     throw new InjectedFault(`${effect} ${this.#fault.kind}`)
   }
 }
+
+/**
+ * Runs a check with a fault at each effect of a clean run, of both kinds.
+ *
+ * @param effects of a clean run, of which there must be more than `atLeast`
+ */
+export async function atEachEffect(
+  effects: readonly string[],
+  atLeast: number,
+  check: (fault: Fault) => Promise<void>,
+): Promise<void> {
+  if (effects.length <= atLeast) throw new Error(`only ${effects.length} effects`)
+  for (const kind of ['lost', 'done-but-reported-lost'] as const)
+    for (const [effect, name] of effects.entries())
+      await check({ effect, kind }).catch((error: unknown) => {
+        throw new Error(`effect ${effect}, ${name}, ${kind}`, { cause: error })
+      })
+}
+
+/** The result of a run, or null if its fault ended it. */
+export async function unlessStruck<T>(running: Promise<T>): Promise<T | null> {
+  return running.catch((error: unknown) => {
+    if (!(error instanceof InjectedFault)) throw error
+    return null
+  })
+}

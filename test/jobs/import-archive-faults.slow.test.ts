@@ -1,11 +1,11 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { archiveFolder } from '../../src/adapters/input.ts'
 import { headIsBehind } from '../../src/domain/year/chain.ts'
 import { proveBytes } from '../../src/domain/year/envelope.ts'
 import { importArchive } from '../../src/jobs/import-archive.ts'
 import type { ArchiveImportReport } from '../../src/jobs/import-archive.ts'
-import { FaultPlan, InjectedFault } from './faults.ts'
-import type { Fault, FaultKind } from './faults.ts'
+import { atEachEffect, FaultPlan, unlessStruck } from './faults.ts'
+import type { Fault } from './faults.ts'
 import { importPortsOf, SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
 import { AS_OF, openWorkspace, publish, publishPortsOf, RUN_AT, tickingClock } from '../support/workspace.ts'
 import type { Workspace } from '../support/workspace.ts'
@@ -13,29 +13,14 @@ import type { Workspace } from '../support/workspace.ts'
 /** When a run that comes after a broken one starts: its lease has run out. */
 const LATER = RUN_AT + 660_000
 
-async function runWith(
-  workspace: Workspace,
-  plan: FaultPlan,
-  archive = SAMPLE_ARCHIVE,
-): Promise<ArchiveImportReport | null> {
-  const ports = importPortsOf(workspace, archive, {
+function runWith(workspace: Workspace, plan: FaultPlan): Promise<ArchiveImportReport | null> {
+  const ports = importPortsOf(workspace, SAMPLE_ARCHIVE, {
     ledger: plan.wrap('ledger', workspace.ledger),
     objects: plan.wrap('archive', workspace.objects),
     year: plan.wrap('year', workspace.year),
-    folder: plan.wrap('folder', archiveFolder(archive)),
+    folder: plan.wrap('folder', archiveFolder(SAMPLE_ARCHIVE)),
   })
-  try {
-    return await importArchive(ports)
-  } catch (error) {
-    if (!(error instanceof InjectedFault)) throw error
-    return null
-  }
-}
-
-async function effectsOfACleanRun(): Promise<string[]> {
-  const plan = new FaultPlan(null)
-  expect(await runWith(await openWorkspace(), plan)).toMatchObject({ imported: 6 })
-  return plan.effects
+  return unlessStruck(importArchive(ports))
 }
 
 /** Expects the invariant of every moment: the archive is sound, and its founding is complete or absent. */
@@ -75,31 +60,18 @@ async function expectRecovery(fault: Fault): Promise<void> {
   expect(headIsBehind(proved.entries, head)).toBe(false)
 }
 
-describe('an interrupted import', () => {
-  test('an interrupted import has its effects in the decided order', async () => {
-    const effects = await effectsOfACleanRun()
-    expect(effects.filter((effect) => !effect.startsWith('folder.'))).toEqual([
-      'ledger.takeLease',
-      'year.read',
-      ...Array.from({ length: 6 }, () => 'archive.put'),
-      'ledger.beginFounding',
-      'archive.putHead',
-      'ledger.commitFounding',
-      'archive.putHead',
-      'ledger.releaseLease',
-    ])
-  })
-
-  test.each(['lost', 'done-but-reported-lost'] satisfies FaultKind[])(
-    'an interrupted import leaves all or nothing, blocks publishers meanwhile, and the next run completes it, when the effect is %s',
-    async (kind) => {
-      const effects = await effectsOfACleanRun()
-      expect(effects.length).toBeGreaterThan(20)
-      for (const [effect, name] of effects.entries()) {
-        await expectRecovery({ effect, kind }).catch((error: unknown) => {
-          throw new Error(`effect ${effect}, ${name}, ${kind}`, { cause: error })
-        })
-      }
-    },
-  )
+test('an import has its effects in the decided order; interrupted at any of them, it leaves all or nothing and blocks publishers, and the next run completes it', async () => {
+  const clean = new FaultPlan(null)
+  expect(await runWith(await openWorkspace(), clean)).toMatchObject({ imported: 6 })
+  expect(clean.effects.filter((effect) => !effect.startsWith('folder.'))).toEqual([
+    'ledger.takeLease',
+    'year.read',
+    ...Array<string>(6).fill('archive.put'),
+    'ledger.beginFounding',
+    'archive.putHead',
+    'ledger.commitFounding',
+    'archive.putHead',
+    'ledger.releaseLease',
+  ])
+  await atEachEffect(clean.effects, 20, expectRecovery)
 })

@@ -21,11 +21,16 @@ interface SignedWorkspace extends Workspace {
   log: SignedLog
 }
 
+/** A workspace with a log key, and signals of as-of days. */
+async function workspaceOf(...signalsOf: Day[]): Promise<SignedWorkspace> {
+  const stores = await openWorkspace()
+  for (const day of signalsOf) await stores.feed.importSignals(sampleSignals(day))
+  return { ...stores, log: signedLogIn(stores.folder) }
+}
+
 /** A workspace with a signed publication of {@link AS_OF}, and signals of later as-of days. */
 async function publishedTo(...signalsOf: Day[]): Promise<SignedWorkspace> {
-  const stores = await openWorkspace()
-  const workspace = { ...stores, log: signedLogIn(stores.folder) }
-  for (const day of [AS_OF, ...signalsOf]) await workspace.feed.importSignals(sampleSignals(day))
+  const workspace = await workspaceOf(AS_OF, ...signalsOf)
   await publishDays(workspace, [AS_OF])
   return workspace
 }
@@ -68,33 +73,46 @@ async function refusalOf(
   return refused ?? ''
 }
 
-describe('missed days', () => {
-  test('eight missed days are recorded only with exactly their number', async () => {
-    const day = addDays(AS_OF, 9)
-    const workspace = await publishedTo(day)
-    expect(await refusalOf(workspace, day)).toMatch(
+describe('the confirmation of missed days', () => {
+  const day = addDays(AS_OF, 9)
+
+  test.each<[what: string, prepared: () => Promise<Workspace>, gaps: number, reason: RegExp]>([
+    [
+      'after the last entry',
+      () => publishedTo(day),
+      8,
       /^8 missed days .* the clock says 2026-03-11T00:10:00.*, and the last entry of the ledger is of 2026-03-02T00:10:00Z; .*--record-gaps 8/,
+    ],
+    [
+      'since the first attempt of an archive without an entry',
+      async () => {
+        const workspace = await workspaceOf(AS_OF, day)
+        const objects = { ...workspace.objects, put: () => Promise.reject(new Error('no room')) }
+        expect(await publishAsOf(workspace, AS_OF, {}, { objects })).toMatchObject({ attempt: 1 })
+        return workspace
+      },
+      9,
+      /^9 missed days .* the ledger has no entry; .*--record-gaps 9/,
+    ],
+    [
+      'of a first publication, which has none, with stale news',
+      () => workspaceOf(AS_OF),
+      0,
+      new RegExp(`^the newest news signal is of ${AS_OF}, 9 days before ${day}, .*--record-gaps 0`),
+    ],
+  ])('missed days %s are recorded only with exactly their number', async (...row) => {
+    const [, prepared, gaps, reason] = row
+    const workspace = await prepared()
+    expect(await refusalOf(workspace, day)).toMatch(reason)
+    expect(await refusalOf(workspace, day, { recordGaps: gaps + 1 })).toContain(
+      `--record-gaps ${gaps + 1} is not`,
     )
-    expect(await refusalOf(workspace, day, { recordGaps: 7 })).toContain('--record-gaps 8')
-    expect(await publishAsOf(workspace, day, { recordGaps: 8 })).toMatchObject({
-      outcome: 'published',
-      gapsRecorded: 8,
-    })
+    const report = { outcome: 'published', gapsRecorded: gaps }
+    expect(await publishAsOf(workspace, day, { recordGaps: gaps })).toMatchObject(report)
   })
+})
 
-  test('missed days of an archive without an entry are counted from its first attempt', async () => {
-    const workspace = await openWorkspace()
-    const day = addDays(AS_OF, 8)
-    for (const each of [AS_OF, day])
-      await workspace.feed.importSignals(
-        sampleSignals(each).map((row) => ({ ...row, titleProvenance: null })),
-      )
-    expect(await publishAsOf(workspace, AS_OF)).toMatchObject({ outcome: 'failed', attempt: 1 })
-    expect(await refusalOf(workspace, day)).toMatch(
-      /8 missed days .* the ledger has no entry; .*--record-gaps 8/,
-    )
-  })
-
+describe('a run over missed days', () => {
   test.each([
     ['a gap', 3, 0, 'takeLease'],
     ['a publication', 0, 1, 'countAttempt'],
@@ -172,37 +190,13 @@ describe('preconditions', () => {
   })
 })
 
-describe('stale data', () => {
-  test('a first publication more than seven days after the newest news signal needs a confirmation, zero included', async () => {
-    const workspace = await openWorkspace()
-    await workspace.feed.importSignals(sampleSignals())
-    const stale = addDays(AS_OF, 8)
-    expect(await refusalOf(workspace, stale)).toContain(
-      `the newest news signal is of ${AS_OF}, 8 days before ${stale}`,
-    )
-    expect(await publishAsOf(workspace, stale, { recordGaps: 0 })).toMatchObject({
-      outcome: 'published',
-      gapsRecorded: 0,
-    })
-  })
-})
-
-describe('the clock as collect found it', () => {
-  const HOUR = 3_600_000
+test('a clock that was ahead of the sources refuses every run until a collect with the right clock', async () => {
   const runAt = startOfDay(addDays(AS_OF, 1)) + 600_000
-  const ready = async (): Promise<Workspace> => {
-    const workspace = await openWorkspace()
-    await workspace.feed.importSignals(sampleSignals())
-    return workspace
-  }
-
-  test('a clock that was ahead of the sources refuses every run until a collect with the right clock', async () => {
-    const workspace = await ready()
-    await workspace.feed.saveClockCheck({ checkedAt: runAt - HOUR, aheadMs: 300_001, sources: 3 })
-    for (const recordGaps of [null, 0])
-      expect(await refusalOf(workspace, AS_OF, { recordGaps })).toMatch(/ahead of 3 sources .* dash collect/)
-    // The right clock may be behind the wrong one.
-    await workspace.feed.saveClockCheck({ checkedAt: runAt - 2 * HOUR, aheadMs: 300_000, sources: 1 })
-    expect(await publishAsOf(workspace, AS_OF)).toMatchObject({ outcome: 'published' })
-  })
+  const workspace = await workspaceOf(AS_OF)
+  await workspace.feed.saveClockCheck({ checkedAt: runAt - 3_600_000, aheadMs: 300_001, sources: 3 })
+  for (const recordGaps of [null, 0])
+    expect(await refusalOf(workspace, AS_OF, { recordGaps })).toMatch(/ahead of 3 sources .* dash collect/)
+  // The right clock may be behind the wrong one.
+  await workspace.feed.saveClockCheck({ checkedAt: runAt - 7_200_000, aheadMs: 300_000, sources: 1 })
+  expect(await publishAsOf(workspace, AS_OF)).toMatchObject({ outcome: 'published' })
 })

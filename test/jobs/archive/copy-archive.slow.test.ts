@@ -1,5 +1,5 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { ledgerAuditor, storeAuditor } from '../../../src/adapters/auditors.ts'
@@ -8,12 +8,11 @@ import { Refusal } from '../../../src/domain/refusal.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import { copyArchive } from '../../../src/jobs/archive/copy-archive.ts'
 import type { ArchiveStores, CopyPorts, CopyReport } from '../../../src/jobs/archive/copy-archive.ts'
-import { importArchive } from '../../../src/jobs/import-archive.ts'
-import { FaultPlan, InjectedFault } from '../faults.ts'
-import type { FaultKind } from '../faults.ts'
+import { atEachEffect, FaultPlan, unlessStruck } from '../faults.ts'
 import { filesOfFolder } from '../../support/temporary-folder.ts'
-import { importPortsOf, SAMPLE_ARCHIVE } from '../../support/legacy-archive.ts'
-import { findingsIn, signedLogIn, storedCheckpoints } from '../../support/signed-log.ts'
+import { importSample } from '../../support/legacy-archive.ts'
+import { findingsIn } from '../../support/signed-log.ts'
+import { signedLogIn, storedCheckpoints } from '../../support/signed-log.ts'
 import {
   AS_OF,
   openWorkspace,
@@ -84,84 +83,80 @@ async function servesNothing(workspace: Workspace): Promise<boolean> {
   }
 }
 
-const EVERYTHING: Partial<CopyReport> = {
-  heads: { copied: 5, unchanged: 0 },
-  entries: { copied: 5, unchanged: 0 },
-  legacy: { copied: 0, unchanged: 0 },
+function firstObject({ objectsPath }: Workspace): string {
+  const [name = ''] = Object.keys(filesOfFolder(join(objectsPath, 'sha256')))
+  return join(objectsPath, 'sha256', name)
 }
 
-describe('a copy of an archive', () => {
-  test('a copy holds the same rows, objects, heads and attempts, and is sound', async () => {
-    const [source, target] = [await filledWorkspace(), await openWorkspace()]
-    const report = await copyOf(source, target)
-    const { rows } = await source.ledger.read()
-    expect(report).toMatchObject({ ...EVERYTHING, head: { seq: 5, leaf: rows[4]?.leaf } })
-    expect(report.objects).toMatchObject({ copied: 2, unchanged: 0 })
-    expect(await target.ledger.read()).toEqual(await source.ledger.read())
-    expect(await target.ledger.attempts()).toEqual(await source.ledger.attempts())
-    expect(filesOfFolder(target.objectsPath)).toEqual(filesOfFolder(source.objectsPath))
-    expect(await findingsIn(target.folder)).toEqual([])
+test('a copy holds the same rows, objects, heads and attempts, and is sound; a later one adds what was published since', async () => {
+  const [source, target] = [await filledWorkspace(), await openWorkspace()]
+  const report = await copyOf(source, target)
+  const { rows } = await source.ledger.read()
+  expect(report).toMatchObject({
+    objects: { copied: 2, unchanged: 0 },
+    heads: { copied: 5, unchanged: 0 },
+    entries: { copied: 5, unchanged: 0 },
+    legacy: { copied: 0, unchanged: 0 },
+    head: { seq: 5, leaf: rows[4]?.leaf },
   })
+  expect(await target.ledger.read()).toEqual(await source.ledger.read())
+  expect(await target.ledger.attempts()).toEqual(await source.ledger.attempts())
+  expect(filesOfFolder(target.objectsPath)).toEqual(filesOfFolder(source.objectsPath))
+  expect(await findingsIn(target.folder)).toEqual([])
+  const next = addDays(AS_OF, 1)
+  await source.feed.importSignals(sampleSignals(next))
+  await publishDays(source, [next])
+  expect(await copyOf(source, target)).toMatchObject({
+    objects: { copied: 1, unchanged: 2 },
+    entries: { copied: 1, unchanged: 5 },
+    head: { seq: 6 },
+  })
+  expect(await findingsIn(target.folder)).toEqual([])
+})
 
-  test('a copy includes the legacy ledger, its seal and the mark of its founding', async () => {
-    const source = await openWorkspace()
-    await importArchive(importPortsOf(source, SAMPLE_ARCHIVE))
-    await source.feed.importSignals(sampleSignals(AS_OF))
-    await publishDays(source, [AS_OF])
-    const target = await openWorkspace()
-    const report = await copyOf(source, target)
-    expect(report).toMatchObject({ legacy: { copied: 3, unchanged: 0 }, objects: { copied: 7 } })
-    const contents = await source.ledger.read()
-    expect(contents.founding).not.toBeNull()
-    expect(await target.ledger.read()).toEqual(contents)
-    expect(filesOfFolder(target.objectsPath)).toEqual(filesOfFolder(source.objectsPath))
-    expect(await copyOf(source, target)).toMatchObject({
-      legacy: { copied: 0, unchanged: 3 },
-      objects: { copied: 0, unchanged: 7 },
-    })
-  })
-
-  test('a later copy adds what the source published since', async () => {
-    const [source, target] = [await filledWorkspace(), await openWorkspace()]
-    await copyOf(source, target)
-    const next = addDays(AS_OF, 1)
-    await source.feed.importSignals(sampleSignals(next))
-    await publishDays(source, [next])
-    const report = await copyOf(source, target)
-    expect(report).toMatchObject({
-      objects: { copied: 1, unchanged: 2 },
-      entries: { copied: 1, unchanged: 5 },
-      head: { seq: 6 },
-    })
-    expect(await findingsIn(target.folder)).toEqual([])
-  })
+test('a copy includes the legacy ledger, its seal and the mark of its founding', async () => {
+  const [source, target] = [await openWorkspace(), await openWorkspace()]
+  await importSample(source)
+  await source.feed.importSignals(sampleSignals(AS_OF))
+  await publishDays(source, [AS_OF])
+  const copied = { legacy: { copied: 3, unchanged: 0 }, objects: { copied: 7 } }
+  expect(await copyOf(source, target)).toMatchObject(copied)
+  const contents = await source.ledger.read()
+  expect(contents.founding).not.toBeNull()
+  expect(await target.ledger.read()).toEqual(contents)
+  expect(filesOfFolder(target.objectsPath)).toEqual(filesOfFolder(source.objectsPath))
+  const unchanged = { legacy: { copied: 0, unchanged: 3 }, objects: { copied: 0, unchanged: 7 } }
+  expect(await copyOf(source, target)).toMatchObject(unchanged)
 })
 
 describe('the refusal of a copy', () => {
-  const refused = (why: RegExp) => ({ code: 'copy_refused', detail: expect.stringMatching(why) as unknown })
-
-  test('a target with another archive refuses the copy and is not changed', async () => {
-    const source = await filledWorkspace()
-    const target = await filledWorkspace(addDays(FIRST_DAY, 1))
-    const before = filesOfFolder(target.objectsPath)
-    await expect(copyOf(source, target)).rejects.toMatchObject(refused(/entry 1 differs from/))
-    expect(filesOfFolder(target.objectsPath)).toEqual(before)
-  })
-
-  test('a target that is ahead of its source refuses the copy', async () => {
-    const [source, target] = [await filledWorkspace(), await openWorkspace()]
+  const next = addDays(AS_OF, 1)
+  const ahead = async (source: Workspace): Promise<Workspace> => {
+    const target = await openWorkspace()
     await copyOf(source, target)
-    const next = addDays(AS_OF, 1)
     await target.feed.importSignals(sampleSignals(next))
     await publishDays(target, [next])
-    await expect(copyOf(source, target)).rejects.toMatchObject(refused(/entry 6 differs from/))
-  })
-
-  test('a target with the heads of another archive refuses the copy', async () => {
-    const [source, target] = [await filledWorkspace(), await openWorkspace()]
+    return target
+  }
+  const withHead = async (): Promise<Workspace> => {
+    const target = await openWorkspace()
     await target.objects.putHead({ seq: 3, leaf: 'a'.repeat(64), time: 1 })
-    await expect(copyOf(source, target)).rejects.toMatchObject(refused(/head 3 is not in/))
-    expect((await target.ledger.read()).rows).toEqual([])
+    return target
+  }
+
+  test.each<[what: string, prepare: (source: Workspace) => Promise<Workspace>, why: RegExp]>([
+    ['with another archive', () => filledWorkspace(addDays(FIRST_DAY, 1)), /entry 1 differs from/],
+    ['that is ahead of its source', ahead, /entry 6 differs from/],
+    ['with the heads of another archive', withHead, /head 3 is not in/],
+  ])('a target %s refuses the copy and is not changed', async (_what, prepare, why) => {
+    const source = await filledWorkspace()
+    const target = await prepare(source)
+    const before = [filesOfFolder(target.objectsPath), await target.ledger.read()]
+    await expect(copyOf(source, target)).rejects.toMatchObject({
+      code: 'copy_refused',
+      detail: expect.stringMatching(why) as unknown,
+    })
+    expect([filesOfFolder(target.objectsPath), await target.ledger.read()]).toEqual(before)
   })
 
   test('a copy of an empty archive is refused', async () => {
@@ -174,99 +169,63 @@ describe('the refusal of a copy', () => {
     // A clock that leaps on between the taking of the lease and the commit.
     let now = RUN_AT
     const clock = (): number => (now += 10 * 3_600_000)
-    await expect(copyOf(source, target, { clock })).rejects.toMatchObject({
-      code: 'lease_lost',
-    })
+    await expect(copyOf(source, target, { clock })).rejects.toMatchObject({ code: 'lease_lost' })
     expect((await target.ledger.read()).rows).toEqual([])
   })
 })
 
-describe('a source that is damaged', () => {
-  const writeHead =
-    (name: string, text: string) =>
-    ({ objectsPath }: Workspace): void =>
-      writeFileSync(join(objectsPath, 'heads', name), text)
-  /** Name of each damage, the function that causes it, and the expected refusal. */
-  const DAMAGES: [string, (source: Workspace) => void, RegExp][] = [
-    [
-      'an object',
-      ({ objectsPath }) => {
-        const [path] = Object.keys(filesOfFolder(join(objectsPath, 'sha256')))
-        writeFileSync(join(objectsPath, 'sha256', path ?? ''), '{}')
-      },
-      /bytes instead of/,
-    ],
-    ['the newest head', writeHead('5', '{}'), /head 5/],
-    ['an older head', writeHead('2', '{}'), /head_mismatch heads\/2/],
-  ]
-
-  test.each(DAMAGES)(
-    'a source that is damaged in %s is refused before the target has a row or a head',
-    async (_what, damage, why) => {
-      const source = await filledWorkspace()
-      damage(source)
-      const target = await openWorkspace()
-      await expect(copyOf(source, target)).rejects.toMatchObject({
-        code: 'storage_damaged',
-        detail: expect.stringMatching(why) as unknown,
-      })
-      expect((await target.ledger.read()).rows).toEqual([])
-      expect(await target.objects.keys('heads')).toEqual([])
-    },
-  )
-})
-
-describe('a target with other bytes in the place of an object', () => {
-  test('a target keeps its other bytes for an object, and the copy is reported unsound', async () => {
-    const [source, target] = [await filledWorkspace(), await openWorkspace()]
-    const [name = ''] = Object.keys(filesOfFolder(join(source.objectsPath, 'sha256')))
-    const path = join(target.objectsPath, 'sha256', name)
-    mkdirSync(join(path, '..'), { recursive: true })
-    writeFileSync(path, 'other bytes')
-    await expect(copyOf(source, target)).rejects.toMatchObject({ code: 'storage_damaged' })
-    expect(Object.values(filesOfFolder(join(path, '..')))).toEqual([
-      Buffer.from('other bytes').toString('base64'),
-    ])
+test.each<[what: string, damage: (source: Workspace) => [path: string, text: string], why: RegExp]>([
+  ['an object', (source) => [firstObject(source), '{}'], /bytes instead of/],
+  ['the newest head', ({ objectsPath }) => [join(objectsPath, 'heads', '5'), '{}'], /head 5/],
+  ['an older head', ({ objectsPath }) => [join(objectsPath, 'heads', '2'), '{}'], /head_mismatch heads\/2/],
+])('a source that is damaged in %s is refused before the target has a row or a head', async (...row) => {
+  const [, damage, why] = row
+  const [source, target] = [await filledWorkspace(), await openWorkspace()]
+  writeFileSync(...damage(source))
+  await expect(copyOf(source, target)).rejects.toMatchObject({
+    code: 'storage_damaged',
+    detail: expect.stringMatching(why) as unknown,
   })
+  expect((await target.ledger.read()).rows).toEqual([])
+  expect(await target.objects.keys('heads')).toEqual([])
 })
 
-describe('an interrupted copy', () => {
-  const run = async (source: Workspace, target: Workspace, plan: FaultPlan): Promise<CopyReport | null> => {
+test('a target keeps its other bytes for an object, and the copy is reported unsound', async () => {
+  const [source, target] = [await filledWorkspace(), await openWorkspace()]
+  const path = firstObject(source).replace(source.objectsPath, target.objectsPath)
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, 'other bytes')
+  await expect(copyOf(source, target)).rejects.toMatchObject({ code: 'storage_damaged' })
+  expect(readFileSync(path, 'utf8')).toBe('other bytes')
+})
+
+test('an interrupted copy serves nothing or everything, and continues when it is repeated', async () => {
+  const source = await filledWorkspace()
+  const run = (target: Workspace, plan: FaultPlan): Promise<CopyReport | null> => {
     const place = placeOf(target, plan.wrap('ledger', target.ledger), plan.wrap('archive', target.objects))
-    return copy(placeOf(source), place).catch((error: unknown) => {
+    const copied = copy(placeOf(source), place).catch((error: unknown) => {
       // The audit of the copy reports a failed read.
-      const isUnread = error instanceof Refusal && error.code === 'storage_unavailable'
-      if (!(error instanceof InjectedFault) && !isUnread) throw error
-      return null
+      if (error instanceof Refusal && error.code === 'storage_unavailable') return null
+      throw error
     })
+    return unlessStruck(copied)
   }
-
-  test.each(['lost', 'done-but-reported-lost'] satisfies FaultKind[])(
-    'an interrupted copy serves nothing or everything, and continues when it is repeated, when the effect is %s',
-    async (kind) => {
-      const source = await filledWorkspace()
-      const clean = new FaultPlan(null)
-      await run(source, await openWorkspace(), clean)
-      expect(clean.effects.length).toBeGreaterThan(12)
-      for (const [effect, name] of clean.effects.entries()) {
-        const where = `effect ${effect}, ${name}, ${kind}`
-        const target = await openWorkspace()
-        const first = await run(source, target, new FaultPlan({ effect, kind }))
-        const cut = reopenWorkspace(target.folder)
-        const rows = (await cut.ledger.read()).rows.length
-        if (rows === 0) expect(await servesNothing(cut), where).toBe(true)
-        else expect([rows, await findingsIn(cut.folder)], where).toEqual([5, []])
-        if (first !== null) expect(rows, where).toBe(5)
-        // The lease of a killed run is taken over once it has run out.
-        const later = tickingClock(RUN_AT + 2 * 86_400_000)
-        await copy(placeOf(source), placeOf(cut), { clock: later })
-        expect(await findingsIn(cut.folder), where).toEqual([])
-        expect(filesOfFolder(cut.objectsPath), where).toEqual(filesOfFolder(source.objectsPath))
-      }
-    },
-    120_000,
-  )
-})
+  const clean = new FaultPlan(null)
+  await run(await openWorkspace(), clean)
+  await atEachEffect(clean.effects, 12, async (fault) => {
+    const target = await openWorkspace()
+    const first = await run(target, new FaultPlan(fault))
+    const cut = reopenWorkspace(target.folder)
+    const rows = (await cut.ledger.read()).rows.length
+    if (rows === 0) expect(await servesNothing(cut)).toBe(true)
+    else expect([rows, await findingsIn(cut.folder)]).toEqual([5, []])
+    if (first !== null) expect(rows).toBe(5)
+    // The lease of a killed run is taken over once it has run out.
+    await copyOf(source, cut, { clock: tickingClock(RUN_AT + 2 * 86_400_000) })
+    expect(await findingsIn(cut.folder)).toEqual([])
+    expect(filesOfFolder(cut.objectsPath)).toEqual(filesOfFolder(source.objectsPath))
+  })
+}, 120_000)
 
 test('a copy has the notes of the log up to its last entry, and refuses others in their place', async () => {
   const stores = await openWorkspace()
