@@ -4,11 +4,10 @@ import { sha256Hex } from '../../../src/domain/digest.ts'
 import type { PublishedHistory } from '../../../src/domain/year/ports.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { isDamage } from '../../../src/domain/year/finding.ts'
-import type { LedgerContents } from '../../../src/domain/year/ledger.ts'
 import { formatHead } from '../../../src/domain/year/ledger.ts'
 import type { Reference } from '../../../src/domain/year/published-ledger.ts'
-import { audit as auditArchive } from '../../../src/jobs/archive/audit.ts'
-import type { AuditOptions, AuditPorts, VerifyReport, VerifyResult } from '../../../src/jobs/archive/audit.ts'
+import { audit } from '../../../src/jobs/archive/audit.ts'
+import type { AuditOptions, AuditPorts, VerifyReport } from '../../../src/jobs/archive/audit.ts'
 import { hostArchive } from '../../../src/jobs/archive/archives.ts'
 import type { HostLedgerPorts } from '../../../src/jobs/archive/host-ledger.ts'
 import { headAt } from '../../domain/year/ledger-rows.ts'
@@ -20,343 +19,289 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { publishedBy, refusalResponse } from './lying-host.ts'
 import type { Lie, SentResponse } from './lying-host.ts'
 
+const archive = sampleArchive()
+const { rows, legacy } = archive.contents
+const [, second, last] = rows.filter(({ seq }) => seq >= 4)
+const [firstAt, secondAt, lastAt] = [legacy[0], second, last].map((row) => row?.publishedAt ?? 0) as [
+  number,
+  number,
+  number,
+]
+
+const NOW = lastAt + 3_600_000
+const clock = (): number => NOW
+
+/** The archive without its last entry. */
+const shorter = (() => {
+  const fewer = rows.slice(0, -1)
+  return { ...archive, contents: { ...archive.contents, rows: fewer }, head: headAt(fewer, fewer.length) }
+})()
+
+/** Another archive: the same log, except for its gap, sealed anew. */
+const forked = rewritten(archive, 3, { attempts: 3, reason: 'attempts_spent' })
+
+const EMPTY = { contents: { rows: [], legacy: [], founding: null }, head: null, objects: new Map() }
+
 type Options = Partial<AuditOptions & Reference & HostLedgerPorts & Pick<AuditPorts, 'onProgress'>>
 
-/** One audit of a host, and why it ended early. */
-function audit(published: PublishedHistory, options: Options = {}): Promise<VerifyResult> {
-  const {
-    own = null,
-    ownNote = null,
-    expectedHead = null,
-    seenLogs = openSeenLogs('/nowhere'),
-    policy = null,
-    clock = Date.now,
-    onNote = () => undefined,
-    onProgress = () => undefined,
-    ...chosen
-  } = options
-  const ports = { published, seenLogs, policy, clock, onNote }
-  return auditArchive(
+/** @throws the cause of an audit that ended early */
+async function verify(published: PublishedHistory, options: Options = {}): Promise<VerifyReport> {
+  const { own = null, ownNote = null, expectedHead = null, ...changes } = options
+  const onNote = (): void => undefined
+  const ports = { published, seenLogs: openSeenLogs('/nowhere'), policy: null, clock, onNote, ...changes }
+  const { report, cause } = await audit(
     hostArchive(ports, { own, ownNote, expectedHead }),
-    { clock, random: () => 0, onProgress },
-    { sample: null, since: null, jobs: 3, signal: new AbortController().signal, ...chosen },
+    { clock, random: () => 0, onProgress: () => undefined },
+    { sample: null, since: null, jobs: 3, signal: new AbortController().signal, ...changes },
   )
-}
-
-async function verify(...given: Parameters<typeof audit>): Promise<VerifyReport> {
-  const { report, cause } = await audit(...given)
   if (cause !== null) throw cause
   return report
 }
 
-/** The ledgers of an archive as our own copy of them. */
-function ownLedger({ rows, legacy }: Pick<LedgerContents, 'rows' | 'legacy'>): LedgerContents {
-  return { rows, legacy, founding: null }
+/** The host that serves an archive, or changes its responses. */
+const hostOf = (served: SampleArchive, lie?: Lie, at = clock): PublishedHistory =>
+  publishedBy(openSampleApp(served, { clock: at }), lie)
+
+/** An archive as our own copy of it, with its first entries only. */
+const ownOf = (copied: SampleArchive, size = rows.length): Pick<Reference, 'own'> => ({
+  own: { rows: copied.contents.rows.slice(0, size), legacy: copied.contents.legacy, founding: null },
+})
+
+function keptHead(seq: number): Pick<Reference, 'expectedHead'> {
+  return { expectedHead: { ...headAt(rows, seq), path: 'kept.json' } }
 }
 
-function keptHead({ contents }: SampleArchive, seq = contents.rows.length): Reference['expectedHead'] {
-  return { ...headAt(contents.rows, seq), path: 'kept.json' }
+/** Audits a host that is damaged or sound, and returns `code path` of each finding. */
+async function findingsOf(published: PublishedHistory, options: Options = {}): Promise<string[]> {
+  const { findings } = await verify(published, options)
+  expect(findings.every(isDamage)).toBe(true)
+  return findings.map(({ code, path }) => `${code} ${path}`)
 }
 
-const linesOf = ({ findings }: VerifyReport): string[] => findings.map(({ code, path }) => `${code} ${path}`)
+type Change = (answer: SentResponse) => SentResponse
 
-const honestly: Lie = (answer) => answer
-
-/** The findings about a host that changes its honest answers. */
-async function findingsOf(lie: Lie, options: Options = {}, archive = sampleArchive()): Promise<string[]> {
-  const report = await verify(publishedBy(openSampleApp(archive), lie), options)
-  expect(report.findings.every(isDamage)).toBe(true)
-  return linesOf(report)
-}
-
-type Change = (answer: Parameters<Lie>[0]) => ReturnType<Lie>
-
-/** The host changes what it answers for a time. */
+/** The host changes what it sends for a time or, for null, its ledgers and its head. */
 const atTime =
-  (time: number, change: Change): Lie =>
+  (time: number | null, change: Change): Lie =>
   (answer, { at }) =>
     at === time ? change(answer) : answer
 
-/** The host changes what it answers for a path. */
+/** The host changes what it sends for a path. */
 const atPath =
   (end: string, change: Change): Lie =>
   (answer, { path }) =>
     path.endsWith(end) ? change(answer) : answer
 
-const EMPTY = { contents: { rows: [], legacy: [], founding: null }, head: null, objects: new Map() }
+const sends =
+  (changes: Partial<SentResponse>): Change =>
+  (answer) => ({ ...answer, ...changes })
 
-function without<T>(list: readonly T[], count: number): T[] {
-  return list.slice(0, list.length - count)
+const sendsText =
+  (change: (text: string) => string): Change =>
+  ({ bytes, ...answer }) => {
+    const text = change(Buffer.from(bytes).toString())
+    return { ...answer, bytes: Buffer.from(text), etag: `"${sha256Hex(text)}"` }
+  }
+
+const refuses =
+  (status: number, error: string): Change =>
+  () =>
+    refusalResponse(status, error)
+
+/** The host sends what belongs to another time. */
+async function sendsAnother(time: number): Promise<Change> {
+  let other = refusalResponse(500, null)
+  await hostOf(archive, (answer) => (other = answer)).at(time, [], new AbortController().signal)
+  return ({ requestedAt }) => ({ ...other, requestedAt })
 }
-
-const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
-const decode = (bytes: Uint8Array | null): string => Buffer.from(bytes ?? []).toString()
 
 describe('a sound host', () => {
   test('a sound host has no findings, and every body is fetched once', async () => {
-    const archive = sampleArchive()
-    const { findings, ...report } = await verify(publishedBy(openSampleApp(archive)), {
-      expectedHead: keptHead(archive, 3),
-    })
-    const { rows } = archive.contents
-    const hidden = archive.contents.legacy[1]?.byteSize ?? 0
-    const bytes = [...archive.objects.values()].reduce((sum, one) => sum + one.byteLength, 0) - hidden
+    const { findings, ...report } = await verify(hostOf(archive), keptHead(3))
     expect(findings).toEqual([])
     expect(report).toMatchObject({ publications: 6, objects: 5, gaps: 1 })
-    expect(report.bytes).toBeGreaterThanOrEqual(bytes)
+    const bytes = [...archive.objects.values()].reduce((sum, one) => sum + one.byteLength, 0)
+    // A publication at the very time of a later one is never selected.
+    expect(report.bytes).toBeGreaterThanOrEqual(bytes - (legacy[1]?.byteSize ?? 0))
     expect(report.head).toEqual({ seq: rows.length, leaf: rows.at(-1)?.leaf })
+    expect(await verify(hostOf(EMPTY))).toMatchObject({ findings: [], publications: 0, objects: 0 })
   })
 
   test('a sound host may be one entry ahead of its head, and may publish during the audit', async () => {
-    const archive = sampleArchive()
-    const { rows } = archive.contents
     const behind = { ...archive, head: headAt(rows, rows.length - 1) }
-    expect((await verify(publishedBy(openSampleApp(behind)))).findings).toEqual([])
+    expect(await findingsOf(hostOf(behind))).toEqual([])
     for (const seq of [2, rows.length - 2]) {
       let heads = 0
-      const moving: Lie = (answer, { path }) => {
-        if (!path.endsWith('/head')) return answer
-        heads += 1
-        return heads === 1 ? { ...answer, ...textAnswer(formatHead(headAt(rows, seq))) } : answer
-      }
-      expect((await verify(publishedBy(openSampleApp(archive), moving))).findings).toEqual([])
+      const earlier = sendsText(() => formatHead(headAt(rows, seq)))
+      const moving = atPath('/head', (answer) => ((heads += 1) === 1 ? earlier(answer) : answer))
+      expect(await findingsOf(hostOf(archive, moving))).toEqual([])
       expect(heads).toBe(2)
     }
   })
 
   test('a sound host agrees with the own ledger, of the same length or shorter', async () => {
-    const archive = sampleArchive()
-    const published = publishedBy(openSampleApp(archive))
-    const { rows, legacy } = archive.contents
-    for (const own of [rows, rows.slice(0, 4), rows.slice(0, 1)]) {
-      const report = await verify(published, { own: ownLedger({ rows: own, legacy }) })
-      expect(report.findings).toEqual([])
-    }
+    for (const size of [rows.length, 4, 1])
+      expect(await findingsOf(hostOf(archive), ownOf(archive, size))).toEqual([])
   })
 
   test('a host is not compared with an unrelated own archive, and a note says so', async () => {
-    const archive = sampleArchive()
     const notes: string[] = []
-    const published = publishedBy(openSampleApp(archive))
-    const own = ownLedger(sampleArchive(9, 'b').contents)
-    const report = await verify(published, { own, onNote: (note) => void notes.push(note) })
+    const onNote = (note: string): void => void notes.push(note)
+    const report = await verify(hostOf(archive), { ...ownOf(sampleArchive(9, 'b'), 12), onNote })
     expect(report).toMatchObject({ findings: [], publications: 6, objects: 5 })
     expect(notes).toEqual([
       'the archive in the data folder has no entry and no publication in common with http://dash.test; the host was not compared with it',
     ])
   })
-
-  test('a host with an empty archive is sound', async () => {
-    const report = await verify(publishedBy(openSampleApp(EMPTY)))
-    expect(report).toMatchObject({ findings: [], publications: 0, objects: 0 })
-  })
 })
 
 describe('a damaged host', () => {
-  const archive = sampleArchive()
-  const { rows } = archive.contents
-  const [, second, last] = rows.filter(({ seq }) => seq >= 4)
-  const [secondAt, lastAt] = [second?.publishedAt ?? 0, last?.publishedAt ?? 0]
   const newest = `sha256/${last?.sha256?.slice(0, 2)}/${last?.sha256}`
-  const selectionAt = (at: number): string => `selection at ${new Date(at).toISOString()}`
-  const etagOf =
-    (etag: string | null): Change =>
-    (answer) => ({ ...answer, etag })
-  const notModified = { status: 304, bytes: new Uint8Array() }
-  const honestAt = async (time: number): Promise<SentResponse> => {
-    let sent = refusalResponse(500, null)
-    const noting: Lie = (answer) => (sent = answer)
-    await publishedBy(openSampleApp(archive), noting).at(time, [], new AbortController().signal)
-    return sent
-  }
+  const selection = (at: number): string => `selection at ${new Date(at).toISOString()}`
   const api = '/api/feed/history'
+  const end = NOW - 300_000
+  const corrupt = refuses(503, 'year_history_archive_corrupt')
+  const flip: Change = (answer) => ({ ...answer, bytes: answer.bytes.with(40, (answer.bytes[40] ?? 0) ^ 1) })
+  const notModified = { status: 304, bytes: new Uint8Array() }
+  const held: Lie = (answer, request) =>
+    request.at === end
+      ? { ...answer, ...notModified, etag: request.held.map((sha256) => `"${sha256}"`).join(', ') }
+      : answer
+  const olderHead = sendsText(() => formatHead(headAt(rows, rows.length - 2)))
+  const headMismatch = `head_mismatch ${api}/head`
+  const afterEnd = `chain_broken ${selection(end)}`
 
-  test.each<[what: string, lie: Lie, found: string[]]>([
+  test.each<[what: string, lie: Lie | Promise<Lie>, found: string[]]>([
+    ['other bytes under the right ETag', atTime(lastAt, flip), [`digest_mismatch ${newest}`]],
+    ['another ETag', atTime(lastAt, sends({ etag: `"${'0'.repeat(64)}"` })), [`digest_mismatch ${newest}`]],
+    ['no ETag', atTime(lastAt, sends({ etag: null })), [`digest_mismatch ${newest}`]],
     [
-      'sends other bytes under the right ETag',
-      atTime(lastAt, (answer) => ({
-        ...answer,
-        bytes: answer.bytes.map((byte, index) => (index === 40 ? byte ^ 1 : byte)),
-      })),
-      [`digest_mismatch ${newest}`],
+      'another date',
+      atTime(lastAt, sends({ lastModified: new Date(0).toUTCString() })),
+      [`identity_mismatch ${selection(lastAt)}`],
     ],
-    ['sends another ETag', atTime(lastAt, etagOf(`"${'0'.repeat(64)}"`)), [`digest_mismatch ${newest}`]],
-    ['sends no ETag', atTime(lastAt, etagOf(null)), [`digest_mismatch ${newest}`]],
+    ['no publication', atTime(lastAt, refuses(404, 'year_history_not_found')), [`object_missing ${newest}`]],
+    ['that a publication is damaged', atTime(lastAt, corrupt), [`object_unreadable ${newest}`]],
+    ['304 without a condition', atTime(lastAt, sends(notModified)), [`object_unreadable ${newest}`]],
     [
-      'dates a publication otherwise',
-      atTime(lastAt, (answer) => ({ ...answer, lastModified: new Date(0).toUTCString() })),
-      [`identity_mismatch ${selectionAt(lastAt)}`],
-    ],
-    [
-      'does not have a publication',
-      atTime(lastAt, () => refusalResponse(404, 'year_history_not_found')),
-      [`object_missing ${newest}`],
+      'the publication of another time, a millisecond too early',
+      sendsAnother(secondAt).then((other) => atTime(secondAt - 1, other)),
+      [`chain_broken ${selection(secondAt - 1)}`],
     ],
     [
-      'says itself that a publication is damaged',
-      atTime(lastAt, () => refusalResponse(503, 'year_history_archive_corrupt')),
-      [`object_unreadable ${newest}`],
+      'the publication of another time, a millisecond too late',
+      sendsAnother(secondAt - 1).then((other) => atTime(secondAt + 1, other)),
+      [`chain_broken ${selection(secondAt + 1)}`],
     ],
     [
-      'answers 304 to a request without an ETag',
-      atTime(lastAt, (answer) => ({ ...answer, ...notModified })),
-      [`object_unreadable ${newest}`],
+      'a publication before its first one',
+      sendsAnother(firstAt).then((other) => atTime(firstAt - 1, other)),
+      [`chain_broken ${selection(firstAt - 1)}`],
+    ],
+    ['304 with the known ETags after the end of its ledger', held, [afterEnd]],
+    ['that its ledger is damaged', atPath('/ledger', corrupt), [`chain_broken ${api}/ledger`]],
+    [
+      'ledgers that do not hash to their ETags',
+      atTime(null, sends({ etag: '"other"' })),
+      ['ledger', 'ledger/legacy', 'head'].map((name) => `digest_mismatch ${api}/${name}`),
     ],
     [
-      'says itself that its ledger is damaged',
-      atPath('/ledger', () => refusalResponse(503, 'year_history_archive_corrupt')),
-      [`chain_broken ${api}/ledger`],
+      'a ledger without its tail',
+      atPath(
+        '/ledger',
+        sendsText((text) => text.replace(/.*\n$/, '')),
+      ),
+      [headMismatch, afterEnd],
     ],
     [
-      'sends a ledger that does not hash to its ETag',
-      (answer, { at }) => (at === null ? { ...answer, etag: '"other"' } : answer),
-      ['head', 'ledger', 'ledger/legacy'].map((name) => `digest_mismatch ${api}/${name}`),
+      'a ledger that is cut off',
+      atPath(
+        '/ledger',
+        sendsText((text) => text.slice(0, -1)),
+      ),
+      [`row_tampered entries/${rows.length}`, headMismatch, afterEnd],
     ],
-  ])('a host that %s is detected', async (_what, lie, found) => {
-    expect((await findingsOf(lie)).sort()).toEqual(found)
+    [
+      'no legacy ledger',
+      atPath('/legacy', refuses(404, 'not_found')),
+      ['row_tampered legacy_publications', `chain_broken ${selection((legacy[1]?.publishedAt ?? 0) - 1)}`],
+    ],
+    ['no head', atPath('/head', refuses(404, 'year_history_not_found')), [headMismatch]],
+    ['a head that is two entries behind', atPath('/head', olderHead), [headMismatch]],
+  ])('a host that sends %s is detected', async (_what, lie, found) => {
+    expect(await findingsOf(hostOf(archive, await lie))).toEqual(found)
   })
 
-  test('a host that responds for another time is detected', async () => {
-    const found = await findingsOf((answer, { at }) =>
-      at === null ? answer : { ...answer, requestedAt: '2026-01-01T00:00:00.000Z' },
-    )
-    expect(new Set(found.map((line) => line.split(' ')[0]))).toEqual(new Set(['identity_mismatch']))
-  })
-
-  test.each([-1, 1])(
-    'a host that selects another publication %i ms away from one is detected',
-    async (offset) => {
-      const other = await honestAt(secondAt - offset)
-      const lie = atTime(secondAt + offset, ({ requestedAt }) => ({ ...other, requestedAt }))
-      expect(await findingsOf(lie)).toEqual([`chain_broken ${selectionAt(secondAt + offset)}`])
-    },
-  )
-
-  test('a host that responds before its first publication is detected', async () => {
-    const firstAt = archive.contents.legacy[0]?.publishedAt ?? 0
-    const early = await honestAt(firstAt)
-    const found = await findingsOf(atTime(firstAt - 1, () => early))
-    expect(found).toEqual([`chain_broken ${selectionAt(firstAt - 1)}`])
-  })
-
-  const allOf = (held: readonly string[]): string => held.map((sha256) => `"${sha256}"`).join(', ')
-
-  test('a host that responds with 304 and no ETag to every query is detected', async () => {
-    const found = await findingsOf((answer, { at, held }) =>
-      at === null || held.length === 0 ? answer : { ...answer, ...notModified, etag: null },
-    )
-    expect(new Set(found.map((line) => line.replace(/ at .*/, '')))).toEqual(
-      new Set(['chain_broken selection']),
-    )
-  })
-
-  test('a host that responds with 304 and the sent ETags only to the query about the end of its ledger is detected', async () => {
-    const clock = (): number => lastAt + 3_600_000
-    const end = clock() - 300_000
-    const lie: Lie = (answer, { at, held }) =>
-      at === end ? { ...answer, status: 304, bytes: new Uint8Array(), etag: allOf(held) } : answer
-    const report = await verify(publishedBy(openSampleApp(archive, { clock }), lie), { clock })
-    expect(linesOf(report)).toEqual([`chain_broken ${selectionAt(end)}`])
+  test('a host that responds for another time, or with 304 and no ETag, to every query is detected at each of them', async () => {
+    const another: Lie = (answer, { at }) =>
+      at === null ? answer : { ...answer, requestedAt: '2026-01-01T00:00:00.000Z' }
+    const unchanged: Lie = (answer, { at, held: known }) =>
+      at === null || known.length === 0 ? answer : { ...answer, ...notModified, etag: null }
+    for (const [lie, code, count] of [
+      [another, 'identity_mismatch', 15],
+      [unchanged, 'chain_broken', 10],
+    ] as const) {
+      const found = await findingsOf(hostOf(archive, lie))
+      expect(found.map((line) => line.replace(/ at .*/, ''))).toEqual(Array(count).fill(`${code} selection`))
+    }
   })
 
   test('a host that serves a publication outside its ledger is detected', async () => {
-    const honest = publishedBy(openSampleApp(archive))
-    const shorter = publishedBy(openSampleApp(shortened(archive, 1)))
-    const { findings } = await verify({ ...shorter, at: honest.at })
-    expect(findings.map(({ code }) => code)).toEqual(['chain_broken'])
-    expect(findings[0]?.path).toMatch(/^selection at /)
-  })
-
-  test.each<[what: string, lie: Lie, found: string]>([
-    ['lost the tail of its ledger', ledgerLie((lines) => without(lines, 1)), `head_mismatch ${api}/head`],
-    [
-      'cuts its ledger off',
-      atPath('/ledger', (answer) => ({ ...answer, ...textAnswer(decode(answer.bytes).slice(0, -1)) })),
-      `row_tampered entries/${rows.length}`,
-    ],
-    [
-      'hides its legacy ledger',
-      atPath('/legacy', () => refusalResponse(404, 'not_found')),
-      'row_tampered legacy_publications',
-    ],
-  ])('a host with a damaged ledger is detected: it %s', async (_what, lie, found) => {
-    expect(await findingsOf(lie)).toContainEqual(expect.stringMatching(new RegExp(`^${found}`)))
-  })
-
-  test.each([
-    ['no head', refusalResponse(404, 'year_history_not_found')],
-    [
-      'a head that is two entries behind',
-      { ...refusalResponse(200, null), ...textAnswer(formatHead(headAt(rows, rows.length - 2))) },
-    ],
-  ])('a host that has %s is detected', async (_what, head) => {
-    expect(await findingsOf(atPath('/head', () => head))).toEqual([
-      expect.stringMatching(/^(head_mismatch|chain_broken) \/api\/feed\/history\/head$/),
-    ])
+    const { at } = hostOf(archive)
+    expect(await findingsOf({ ...hostOf(shorter), at })).toEqual([afterEnd])
   })
 
   test('a host that rewrote its whole archive consistently is detected only by a head kept elsewhere', async () => {
-    const other = rewritten(archive, 3, { attempts: 3, reason: 'attempts_spent' })
-    const found = (seq: number): Promise<string[]> =>
-      findingsOf(honestly, { expectedHead: keptHead(archive, seq) }, other)
-    expect(await findingsOf(honestly, {}, other)).toEqual([])
-    expect(await found(2)).toEqual([])
-    for (const seq of [3, 4, rows.length]) expect(await found(seq)).toEqual(['head_mismatch kept.json'])
+    expect(await findingsOf(hostOf(forked))).toEqual([])
+    expect(await findingsOf(hostOf(forked), keptHead(2))).toEqual([])
+    for (const seq of [3, 4, rows.length])
+      expect(await findingsOf(hostOf(forked), keptHead(seq))).toEqual(['head_mismatch kept.json'])
   })
 
   test('a host whose signed log contradicts the own one is forked, and the report has both notes', async () => {
-    const forked = rewritten(archive, 3, { attempts: 3, reason: 'attempts_spent' })
-    const sizes = [
+    const signed = (served: SampleArchive, size: number): PublishedHistory =>
+      publishedBy(openSampleApp(served, { clock }, logFilesOf(served, size)))
+    for (const [ownSize, hostSize] of [
       [rows.length, rows.length],
       [rows.length - 1, rows.length],
       [rows.length, rows.length - 1],
-    ] as const
-    for (const [ownSize, hostSize] of sizes) {
-      const own = { own: ownLedger(archive.contents), ownNote: noteOf(archive, ownSize) }
+    ] as const) {
       const seenLogs = openSeenLogs(await temporaryFolder())
-      const published = publishedBy(openSampleApp(forked, {}, logFilesOf(forked, hostSize)))
-      const report = await verify(published, { ...own, seenLogs })
-      expect(linesOf(report)).toEqual(['chain_broken entries/3', 'log_forked tlog/year/checkpoint'])
-      expect(report.log?.fork?.map(({ note }) => note)).toEqual([own.ownNote, noteOf(forked, hostSize)])
-      const sound = publishedBy(openSampleApp(archive, {}, logFilesOf(archive, hostSize)))
-      expect((await verify(sound, { ...own, seenLogs })).findings).toEqual([])
+      const own = { ...ownOf(archive), ownNote: noteOf(archive, ownSize), seenLogs }
+      const { findings, log } = await verify(signed(forked, hostSize), own)
+      expect(findings.map(({ code, path }) => `${code} ${path}`)).toEqual([
+        'chain_broken entries/3',
+        'log_forked tlog/year/checkpoint',
+      ])
+      expect(log?.fork?.map(({ note }) => note)).toEqual([own.ownNote, noteOf(forked, hostSize)])
+      expect(await findingsOf(signed(archive, hostSize), own)).toEqual([])
     }
   })
 
   test.each<[what: string, other: SampleArchive, found: string]>([
-    [
-      'rewrote its whole archive consistently',
-      rewritten(archive, 3, { attempts: 3, reason: 'attempts_spent' }),
-      'chain_broken entries/3',
-    ],
+    ['rewrote its whole archive consistently', forked, 'chain_broken entries/3'],
     ['lost every entry it had', EMPTY, `head_mismatch entries/${rows.length}`],
   ])(
     'a host that %s is detected by the own ledger, with the first differing entry',
     async (_what, other, found) => {
-      const own = ownLedger(archive.contents)
-      const report = await verify(publishedBy(openSampleApp(other)), { own })
-      expect(linesOf(report)).toEqual([found])
+      expect(await findingsOf(hostOf(other), ownOf(archive))).toEqual([found])
     },
   )
 })
 
 describe('a host that publishes no ledger', () => {
-  const archive = sampleArchive()
-  const noLedger: Lie = (answer, { at }) => (at === null ? refusalResponse(404, 'not_found') : answer)
+  const noLedger = atTime(null, refuses(404, 'not_found'))
 
   test('a host without a ledger is compared with the own one', async () => {
-    const own = ownLedger(archive.contents)
-    const sound = publishedBy(openSampleApp(archive), noLedger)
-    const report = await verify(sound, { expectedHead: keptHead(archive), own })
-    expect(report).toMatchObject({ findings: [], publications: 6, objects: 5 })
-    const other = publishedBy(openSampleApp(sampleArchive(3, 'b')), noLedger)
-    const { findings } = await verify(other, { own })
+    const options = { ...keptHead(rows.length), ...ownOf(archive) }
+    const sound = { findings: [], publications: 6, objects: 5 }
+    expect(await verify(hostOf(archive, noLedger), options)).toMatchObject(sound)
+    const { findings } = await verify(hostOf(sampleArchive(3, 'b'), noLedger), ownOf(archive))
     expect(new Set(findings.map(({ code }) => code))).toEqual(new Set(['digest_mismatch', 'chain_broken']))
   })
 
   test('a host without a ledger cannot be audited with a kept head alone', async () => {
-    const attempt = verify(publishedBy(openSampleApp(archive), noLedger), { expectedHead: keptHead(archive) })
-    await expect(attempt).rejects.toMatchObject({
+    await expect(verify(hostOf(archive, noLedger), keptHead(rows.length))).rejects.toMatchObject({
       code: 'usage',
       detail: expect.stringContaining('--data-dir'),
     })
@@ -364,17 +309,15 @@ describe('a host that publishes no ledger', () => {
 })
 
 describe('an address without an archive', () => {
-  const page = '<!doctype html><title>Shop</title>'
-
   test.each([
     ['that has nothing', 404, 'not found'],
-    ['that sends a page for every path', 200, page],
+    ['that sends a page for every path', 200, '<!doctype html><title>Shop</title>'],
   ])('a host %s is no damaged archive, also beside an own one', async (_what, status, body) => {
     const { url } = await localSource((_request, response) => void response.writeHead(status).end(body))
     const published = openPublishedHistory(`${url}/wrong`)
     onTestFinished(() => published.close())
-    for (const ledger of [null, ownLedger(sampleArchive().contents)])
-      await expect(verify(published, { own: ledger })).rejects.toMatchObject({
+    for (const options of [{}, ownOf(archive)])
+      await expect(verify(published, options)).rejects.toMatchObject({
         code: 'usage',
         detail: expect.stringContaining(`there is no archive at ${url}/wrong`),
       })
@@ -383,35 +326,21 @@ describe('an address without an archive', () => {
 
 describe('a host that does not respond', () => {
   const unreachable = new Refusal('source_unavailable', 'the host cannot be reached (refused)')
-
-  /** A host that answers the first of every `count` questions and none of the others. */
-  const answeringOneOf = (count: number): { published: PublishedHistory; asked: () => number } => {
-    const honest = publishedBy(openSampleApp(sampleArchive(30)))
-    let asked = 0
-    const at: PublishedHistory['at'] = (instant, held, signal) => {
-      asked += 1
-      return asked % count === 1 ? honest.at(instant, held, signal) : Promise.reject(unreachable)
-    }
-    return { published: { ...honest, at }, asked: () => asked }
-  }
+  const failing = refuses(503, 'year_history_lookup_failed')
 
   test('a host that does not send its ledger ends the audit with its response', async () => {
-    const lie = atPath('/ledger', () => refusalResponse(503, 'year_history_lookup_failed'))
-    await expect(verify(publishedBy(openSampleApp(sampleArchive()), lie))).rejects.toMatchObject({
+    await expect(verify(hostOf(archive, atPath('/ledger', failing)))).rejects.toMatchObject({
       code: 'source_unavailable',
       detail: expect.stringContaining('503 year_history_lookup_failed for /api/feed/history/ledger'),
     })
   })
 
   test('one query without a response is a read error and no damage', async () => {
-    const archive = sampleArchive()
-    const time = archive.contents.rows.at(-1)?.publishedAt ?? 0
-    const honest = publishedBy(openSampleApp(archive))
-    const at: PublishedHistory['at'] = (instant, held, signal) =>
-      instant === time ? Promise.reject(unreachable) : honest.at(instant, held, signal)
-    const busy = atTime(time, () => refusalResponse(503, 'year_history_lookup_failed'))
+    const honest = hostOf(archive)
+    const at: PublishedHistory['at'] = (instant, ...rest) =>
+      instant === lastAt ? Promise.reject(unreachable) : honest.at(instant, ...rest)
     for (const [published, why] of [
-      [publishedBy(openSampleApp(archive), busy), 'the host responded with 503 year_history_lookup_failed'],
+      [hostOf(archive, atTime(lastAt, failing)), 'the host responded with 503 year_history_lookup_failed'],
       [{ ...honest, at }, 'the host cannot be reached (refused)'],
     ] as const) {
       const { findings } = await verify(published)
@@ -420,28 +349,33 @@ describe('a host that does not respond', () => {
     }
   })
 
-  test('four consecutive queries without a response do not end the audit, however often that happens', async () => {
-    const { published } = answeringOneOf(5)
-    const { findings } = await verify(published, { jobs: 1 })
+  test('five consecutive queries without a response end the audit with the fifth, and four never do', async () => {
+    const honest = hostOf(sampleArchive(30))
+    let asked = 0
+    /** Responds to the first of every `count` queries and to none of the others. */
+    const respondingToOneOf = (count: number): PublishedHistory => {
+      const at: PublishedHistory['at'] = (...query) =>
+        (asked += 1) % count === 1 ? honest.at(...query) : Promise.reject(unreachable)
+      return { ...honest, at }
+    }
+    const { findings } = await verify(respondingToOneOf(5), { jobs: 1 })
     expect(findings.length).toBeGreaterThan(30)
     expect(findings.some(isDamage)).toBe(false)
-  })
-
-  test('five consecutive queries without a response end the audit with the fifth', async () => {
-    const { published, asked } = answeringOneOf(6)
-    await expect(verify(published, { jobs: 1 })).rejects.toBe(unreachable)
-    expect(asked()).toBe(6)
+    asked = 0
+    await expect(verify(respondingToOneOf(6), { jobs: 1 })).rejects.toBe(unreachable)
+    expect(asked).toBe(6)
   })
 })
 
 describe('a hostile host', () => {
-  const archive = sampleArchive()
-
   test.each(['/ledger', '/legacy'])(
     'a host that sends more lines than %s may have is not audited',
     async (path) => {
-      const lie = atPath(path, (answer) => ({ ...answer, ...textAnswer('\n'.repeat(50_001)) }))
-      await expect(verify(publishedBy(openSampleApp(archive), lie))).rejects.toMatchObject({
+      const lie = atPath(
+        path,
+        sendsText(() => '\n'.repeat(50_001)),
+      )
+      await expect(verify(hostOf(archive, lie))).rejects.toMatchObject({
         code: 'source_unavailable',
         detail: expect.stringContaining('more than 50000 lines'),
       })
@@ -449,38 +383,21 @@ describe('a hostile host', () => {
   )
 
   test('a host with an overlong line is detected, and the line is not parsed', async () => {
-    const lie = ledgerLie((lines) => lines.with(3, `[${'{},'.repeat(3_000)}{}]`))
-    const { findings } = await verify(publishedBy(openSampleApp(archive), lie))
-    expect(findings).toContainEqual(
-      expect.objectContaining({ code: 'row_tampered', path: 'entries/4', actual: 'a line of 9004 bytes' }),
+    const long = `[${'{},'.repeat(3_000)}{}]`
+    const lie = atPath(
+      '/ledger',
+      sendsText((text) => text.split('\n').with(3, long).join('\n')),
     )
+    const { findings } = await verify(hostOf(archive, lie))
+    const overlong = { code: 'row_tampered', path: 'entries/4', actual: 'a line of 9004 bytes' }
+    expect(findings).toContainEqual(expect.objectContaining(overlong))
   })
 })
 
 test('a publication with a time in the future is reported as one that could not be requested', async () => {
-  const archive = sampleArchive()
-  const last = archive.contents.rows.at(-1)?.publishedAt ?? 0
-  const clock = (): number => last - 300_001
-  const { findings } = await verify(publishedBy(openSampleApp(archive, { clock })), { clock })
+  const early = (): number => lastAt - 300_001
+  const { findings } = await verify(hostOf(archive, undefined, early), { clock: early })
   expect(findings).toMatchObject([
     { code: 'object_unreadable', actual: expect.stringContaining('is later than this clock') },
   ])
 })
-
-/** The host changes the lines of its ledger. */
-function ledgerLie(change: (lines: string[]) => string[]): Lie {
-  return atPath('/ledger', (answer) => {
-    const lines = change(decode(answer.bytes).split('\n').slice(0, -1))
-    return { ...answer, ...textAnswer(lines.map((line) => `${line}\n`).join('')) }
-  })
-}
-
-function textAnswer(text: string): { bytes: Uint8Array; etag: string } {
-  return { bytes: encode(text), etag: `"${sha256Hex(text)}"` }
-}
-
-/** The archive as it was before its last entries. */
-function shortened(archive: SampleArchive, count: number): SampleArchive {
-  const rows = without(archive.contents.rows, count)
-  return { ...archive, contents: { ...archive.contents, rows }, head: headAt(rows, rows.length) }
-}
