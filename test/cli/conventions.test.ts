@@ -79,6 +79,8 @@ describe('a command line', () => {
     [['verify-archive', '--url', 'nowhere'], '--url "nowhere" must be'],
     [['verify-archive', '--url', 'http://host?x=1'], 'without user, query or fragment'],
     [['verify-archive', '--sample', '0%'], '--sample "0%" must be '],
+    [['verify-archive', '--policy', 'x'], '--policy is for the log of another host'],
+    [['verify-archive', '--state', 'x'], '--state is for the log of another host'],
     [['verify-archive', '--since', '2026-02-30'], '--since "2026-02-30" must be '],
     [['verify-archive', '--jobs', '65'], '--jobs "65" must be '],
     [['verify-archive', '--expect-head', 'nowhere'], '--expect-head "nowhere"'],

@@ -117,7 +117,7 @@ export async function serveFiles(
 /** Serves an application, except for the files that replace its responses. */
 export async function serveInstead(
   app: Pick<H3, 'request'>,
-  files: ReadonlyMap<string, Uint8Array>,
+  files: Pick<ReadonlyMap<string, Uint8Array>, 'get'>,
 ): Promise<LocalSource> {
   return localSource(async ({ target, headers }, response) => {
     const file = files.get(target.slice(1))

@@ -40,11 +40,48 @@ async function audit(url: string, home: string, ...flags: string[]): Promise<Aud
   return { code, stderr, report, found: report.findings.map(({ code: name, path }) => `${name} ${path}`) }
 }
 
-/** A server over an archive whose newest checkpoint covers the first `size` entries; returns its URL. */
-async function server(archive: SampleArchive, size?: number): Promise<string> {
-  const { url } = await listenLocally(openSampleApp(archive, {}, logFilesOf(archive, size)))
+const archive = sampleArchive(4)
+const { rows } = archive.contents
+const size = rows.length
+/** The same log, except for the reason of its gap. */
+const forked = rewritten(archive, 3, { reason: 'attempts_spent', attempts: 3 })
+const sound = staticFiles(archive)
+
+type Files = ReadonlyMap<string, Uint8Array>
+
+const hostOf = async (files: Files): Promise<string> => (await serveFiles(files)).url
+
+/** Audits a host of these files that was never seen before. */
+const auditFiles = async (files: Files): Promise<Audit> => audit(await hostOf(files), temporaryFolder())
+
+/** A server over an archive whose log is signed; returns its URL. */
+async function server(served: SampleArchive): Promise<string> {
+  const { url } = await listenLocally(openSampleApp(served, {}, logFilesOf(archive)))
   return url
 }
+
+/** Files with some of them changed, or removed by null. */
+function changed(files: Files, changes: Record<string, Uint8Array | string | null>): Files {
+  const result = new Map(files)
+  for (const [path, content] of Object.entries(changes))
+    if (content === null) result.delete(path)
+    else result.set(path, Buffer.from(content))
+  return result
+}
+
+const CHECKPOINT = 'tlog/year/checkpoint'
+const TILE = 'tlog/year/tile/0/000.p/7'
+const newest = `objects/sha256/${rows.at(-1)?.sha256?.slice(0, 2)}/${rows.at(-1)?.sha256}.json`
+
+const OTHER_KEY = signerKey(LOG_NAME, new Uint8Array(32).fill(8))
+
+/** The checkpoint and the policy of another key. */
+const ofKey = (key: typeof OTHER_KEY, of = archive): Record<string, string> => ({
+  [CHECKPOINT]: noteOf(of, size, key),
+  'tlog/year/policy': formatPolicy([key], null),
+})
+
+const flipped = (bytes: Uint8Array = new Uint8Array()): Uint8Array => bytes.with(40, (bytes[40] ?? 0) ^ 1)
 
 /** File of the log in the state folder of `home`. */
 const stateOf = (home: string): string => join(home, 'state', 'dash', 'logs', `${sha256Hex(LOG_NAME)}.txt`)
@@ -53,29 +90,25 @@ const stateOf = (home: string): string => join(home, 'state', 'dash', 'logs', `$
 const keptNote = (home: string): string =>
   /^[^]*?\n\n[^]*?\n(?=\n)/.exec(readFileSync(stateOf(home), 'utf8'))?.[0] ?? ''
 
-const NOT_CHECKED = '_headers, pages and feeds of URL are not signed and were not checked\n'
+/** A folder that is home to an audit, with the policy of the hosts in the file `policy`. */
+function homeWithPolicy(): string {
+  const home = temporaryFolder()
+  writeFileSync(join(home, 'policy'), HOST_POLICY)
+  return home
+}
 
-const FIRST_USE = `the key of the log ${LOG_NAME} is trusted on first use, as URL names it; to verify it, give a policy from another source with --policy\n`
-
-const archive = sampleArchive(4)
-const { rows } = archive.contents
-const size = rows.length
-/** The same log, except for the reason of its gap. */
-const forked = rewritten(archive, 3, { reason: 'attempts_spent', attempts: 3 })
+const notChecked = (url: string): string =>
+  `_headers, pages and feeds of ${url} are not signed and were not checked\n`
 
 describe('a sound host', () => {
   test('a server with a signed log is sound, and its checkpoint is kept for the next audit', async () => {
     const home = temporaryFolder()
     const url = await server(archive)
     const first = await audit(url, home)
-    expect([first.code, first.found, first.stderr]).toEqual([0, [], FIRST_USE.replace('URL', url)])
-    expect(first.report.log).toMatchObject({
-      origin: LOG_NAME,
-      size,
-      trust: 'first use',
-      behind: 0,
-      fork: null,
-    })
+    const firstUse = `the key of the log ${LOG_NAME} is trusted on first use, as ${url} names it; to verify it, give a policy from another source with --policy\n`
+    expect([first.code, first.found, first.stderr]).toEqual([0, [], firstUse])
+    const log = { origin: LOG_NAME, size, trust: 'first use', behind: 0, fork: null }
+    expect(first.report.log).toMatchObject(log)
     expect(keptNote(home)).toBe(noteOf(archive))
     const second = await audit(url, home)
     expect([second.code, second.stderr, second.report.log]).toMatchObject([0, '', { trust: 'kept' }])
@@ -83,147 +116,123 @@ describe('a sound host', () => {
   })
 
   test('a static host below a prefix is sound without an API, and every publication is fetched', async () => {
-    const host = await serveFiles(staticFiles(archive))
-    const { code, found, report } = await audit(host.url, temporaryFolder())
+    const { code, found, report } = await auditFiles(sound)
     expect([code, found]).toEqual([0, []])
     expect(report).toMatchObject({ publications: 7, objects: 7, gaps: 1, head: { seq: size } })
   })
 
   test('a host of the policy of --policy is sound without a note', async () => {
-    const home = temporaryFolder()
-    writeFileSync(join(home, 'trusted'), HOST_POLICY)
-    const { code, stderr, report } = await audit(await server(archive), home, '--policy', 'trusted')
+    const { code, stderr, report } = await audit(
+      await server(archive),
+      homeWithPolicy(),
+      '--policy',
+      'policy',
+    )
     expect([code, stderr, report.log]).toMatchObject([0, '', { trust: 'policy' }])
   })
 
   test('a static host is compared with a kept head', async () => {
     const home = temporaryFolder()
-    const host = await serveFiles(staticFiles(archive))
-    writeFileSync(join(home, 'kept.json'), formatHead(headAt(rows, 3)))
-    expect((await audit(host.url, home, '--expect-head', 'kept.json')).code).toBe(0)
-    writeFileSync(join(home, 'kept.json'), formatHead(headAt(forked.contents.rows, 3)))
-    expect((await audit(host.url, home, '--expect-head', 'kept.json')).found).toEqual([
-      'head_mismatch kept.json',
-    ])
+    const url = await hostOf(sound)
+    for (const [of, found] of [
+      [archive, []],
+      [forked, ['head_mismatch kept.json']],
+    ] as const) {
+      writeFileSync(join(home, 'kept.json'), formatHead(headAt(of.contents.rows, 3)))
+      expect((await audit(url, home, '--expect-head', 'kept.json')).found).toEqual(found)
+    }
   })
 
   test('a static host may list entries after its checkpoint in its index, and a note says so', async () => {
-    const files = staticFiles(archive, size - 1)
-    files.set('index.json', staticFiles(archive).get('index.json') ?? new Uint8Array())
-    const { code, stderr } = await audit((await serveFiles(files)).url, temporaryFolder())
-    expect([code, stderr]).toEqual([
-      0,
-      expect.stringContaining('index.json lists 1 entries that are not in the checkpoint of '),
-    ])
+    const files = changed(staticFiles(archive, size - 1), { 'index.json': sound.get('index.json') ?? null })
+    const { code, stderr } = await auditFiles(files)
+    const note: unknown = expect.stringContaining('lists 1 entries that are not in the checkpoint of ')
+    expect([code, stderr]).toEqual([0, note])
   })
 })
 
-const flipped = (bytes: Uint8Array | undefined, at = 40): Uint8Array =>
-  (bytes ?? new Uint8Array()).map((byte, index) => (index === at ? byte ^ 1 : byte))
-
-const OTHER_KEY = signerKey(LOG_NAME, new Uint8Array(32).fill(8))
-
-const OTHER_POLICY = formatPolicy([OTHER_KEY], null)
-
-const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
-
-const newest = `objects/sha256/${rows.at(-1)?.sha256?.slice(0, 2)}/${rows.at(-1)?.sha256}.json`
-
 describe('a damaged static host', () => {
   test.each([
-    ['changed', 'tlog/year/tile/0/000.p/7', 'tile_mismatch'],
+    ['changed', TILE, 'tile_mismatch'],
     ['changed', 'tlog/year/policy', 'note_invalid'],
     ['changed', 'index.json', 'digest_mismatch'],
     ['changed', newest, 'digest_mismatch'],
     ['missing', 'tlog/year/tile/entries/000.p/7', 'tile_mismatch'],
-    ['missing', 'tlog/year/checkpoint', 'note_invalid'],
+    ['missing', CHECKPOINT, 'note_invalid'],
     ['missing', 'ledger/legacy.ndjson', 'digest_mismatch'],
     ['missing', newest, 'object_missing'],
   ])('a static host with a %s %s is not sound, and a finding names the file', async (what, path, finding) => {
-    const files = staticFiles(archive)
-    if (what === 'changed') files.set(path, flipped(files.get(path)))
-    else files.delete(path)
-    const { code, found } = await audit((await serveFiles(files)).url, temporaryFolder())
+    const isChanged = what === 'changed'
+    const content = isChanged ? flipped(sound.get(path)) : null
+    const { code, found } = await auditFiles(changed(sound, { [path]: content }))
     const expected = `${finding} ${path}`
-    expect([code, found]).toEqual([65, what === 'changed' ? [expected] : expect.arrayContaining([expected])])
+    expect([code, found]).toEqual([65, isChanged ? [expected] : expect.arrayContaining([expected])])
   })
 
   test('a static host whose entries and tiles agree with each other and not with the checkpoint is forked', async () => {
-    const files = staticFiles(forked)
-    files.set('tlog/year/checkpoint', encode(noteOf(archive)))
-    const { code, found } = await audit((await serveFiles(files)).url, temporaryFolder())
-    expect([code, found]).toEqual([65, ['log_forked tlog/year/checkpoint']])
+    const files = changed(staticFiles(forked), { [CHECKPOINT]: noteOf(archive) })
+    expect(await auditFiles(files)).toMatchObject({ code: 65, found: [`log_forked ${CHECKPOINT}`] })
   })
 
-  test('a static host that sends longer files, redirects and errors is reported, and the audit ends', async () => {
-    const path = 'tlog/year/tile/0/000.p/7'
-    const files = staticFiles(archive)
-    const answers = [
-      [{ status: 200, body: new Uint8Array(20_000_000) }, 69, []],
-      [{ status: 200, body: new Uint8Array(20_000) }, 65, [`tile_mismatch ${path}`]],
-      [{ status: 301 }, 74, [`object_unreadable ${path}`]],
-      [{ status: 500 }, 74, [`object_unreadable ${path}`]],
-    ] as const
-    for (const [response, code, expected] of answers) {
-      const host = await serveFiles(files, (requested) => (requested === path ? response : undefined))
-      const { code: actual, found } = await audit(host.url, temporaryFolder())
-      expect([actual, found]).toEqual([code, expected])
-    }
-  })
+  test.each([
+    ['20 MB', { status: 200, body: new Uint8Array(20_000_000) }, 69, []],
+    ['20 KB', { status: 200, body: new Uint8Array(20_000) }, 65, [`tile_mismatch ${TILE}`]],
+    ['a redirect', { status: 301 }, 74, [`object_unreadable ${TILE}`]],
+    ['an error', { status: 500 }, 74, [`object_unreadable ${TILE}`]],
+  ])(
+    'a static host that sends %s in place of a tile is reported, and the audit ends',
+    async (_what, response, code, found) => {
+      const host = await serveFiles(sound, (requested) => (requested === TILE ? response : undefined))
+      expect(await audit(host.url, temporaryFolder())).toMatchObject({ code, found })
+    },
+  )
 
   test('a static host whose checkpoint is longer than any, or names too many entries, is not audited', async () => {
-    const [many, long] = [new Map(staticFiles(archive)), new Map(staticFiles(archive))]
-    long.set('tlog/year/checkpoint', new Uint8Array(100_000))
+    const long = changed(sound, { [CHECKPOINT]: new Uint8Array(100_000) })
+    expect((await auditFiles(long)).found).toEqual([`note_invalid ${CHECKPOINT}`])
     const huge = `${LOG_NAME}\n900000000\n${Buffer.alloc(32).toString('base64')}\n`
-    many.set('tlog/year/checkpoint', encode(signNote(huge, HOST_KEY)))
-    expect((await audit((await serveFiles(long)).url, temporaryFolder())).found).toEqual([
-      'note_invalid tlog/year/checkpoint',
-    ])
-    const { code, report } = await audit((await serveFiles(many)).url, temporaryFolder())
-    expect([code, report]).toMatchObject([69, { reason: expect.stringContaining('900000000 entries') }])
+    const many = await auditFiles(changed(sound, { [CHECKPOINT]: signNote(huge, HOST_KEY) }))
+    const reason: unknown = expect.stringContaining('900000000 entries')
+    expect(many).toMatchObject({ code: 69, report: { reason } })
   })
 })
 
 describe('a damaged server', () => {
   const app = openSampleApp(archive, {}, logFilesOf(archive))
+  const auditInstead = async (files: Record<string, string>): Promise<Audit> =>
+    audit((await serveInstead(app, changed(new Map(), files))).url, temporaryFolder())
 
   test('a server whose ledger is not the signed one is forked, although its chain holds', async () => {
     const path = 'api/feed/history/ledger'
     const text = forked.contents.rows.map((row) => `${leafText(row)}\n`).join('')
-    const { code, found } = await audit(
-      (await serveInstead(app, new Map([[path, encode(text)]]))).url,
-      temporaryFolder(),
-    )
+    const { code, found } = await auditInstead({ [path]: text })
     expect([code, found]).toEqual([65, expect.arrayContaining([`log_forked ${path}`])])
   })
 
   test('a server whose note has an invalid signature is not sound, and its ledger is audited as before', async () => {
-    const path = 'tlog/year/checkpoint'
-    const files = new Map([[path, encode(noteOf(archive, size, OTHER_KEY))]])
-    const { code, found, report } = await audit((await serveInstead(app, files)).url, temporaryFolder())
-    expect([code, found, report]).toMatchObject([
-      65,
-      [`note_invalid ${path}`],
-      { publications: 7, log: null },
-    ])
+    expect(await auditInstead({ [CHECKPOINT]: noteOf(archive, size, OTHER_KEY) })).toMatchObject({
+      code: 65,
+      found: [`note_invalid ${CHECKPOINT}`],
+      report: { publications: 7, log: null },
+    })
   })
 
   test('a server that finds its log damaged is not sound', async () => {
-    const broken = openSampleApp(rewritten(archive, 3, { attempts: 4 }), {}, logFilesOf(archive))
-    const { code, found } = await audit((await listenLocally(broken)).url, temporaryFolder())
-    expect([code, found]).toEqual([65, ['note_invalid tlog/year/checkpoint']])
+    const url = await server(rewritten(archive, 3, { attempts: 4 }))
+    const found = [`note_invalid ${CHECKPOINT}`]
+    expect(await audit(url, temporaryFolder())).toMatchObject({ code: 65, found })
   })
 })
 
 describe('checkpoints seen earlier', () => {
   test('a host that shows another history than before is forked, and both notes are written out and shown', async () => {
     const home = temporaryFolder()
-    expect((await audit((await serveFiles(staticFiles(archive))).url, home)).code).toBe(0)
-    for (const other of [staticFiles(forked), staticFiles(forked, size - 1)]) {
-      const { url } = await serveFiles(other)
+    expect((await audit(await hostOf(sound), home)).code).toBe(0)
+    for (const covered of [size, size - 1]) {
+      const url = await hostOf(staticFiles(forked, covered))
       const { code, found, report, stderr } = await audit(url, home)
-      expect([code, found]).toEqual([65, ['log_forked tlog/year/checkpoint']])
-      const notes = [noteOf(archive), Buffer.from(other.get('tlog/year/checkpoint') ?? []).toString()]
+      expect([code, found]).toEqual([65, [`log_forked ${CHECKPOINT}`]])
+      const notes = [noteOf(archive), noteOf(forked, covered)]
       const fork = report.log?.fork ?? []
       expect(fork.map(({ note }) => note)).toEqual(notes)
       expect(fork.map(({ file }) => readFileSync(file, 'utf8'))).toEqual(notes)
@@ -237,105 +246,72 @@ describe('checkpoints seen earlier', () => {
 
   test('two hosts with the same checkpoints have one history, and a host that lags is sound', async () => {
     const home = temporaryFolder()
-    const [newer, older] = [
-      await serveFiles(staticFiles(archive)),
-      await serveFiles(staticFiles(archive, size - 2)),
-    ]
-    expect((await audit(older.url, home)).code).toBe(0)
-    expect((await audit(newer.url, home)).code).toBe(0)
-    const { code, stderr, report } = await audit(older.url, home)
+    const older = await hostOf(staticFiles(archive, size - 2))
+    for (const url of [older, await hostOf(sound)]) expect((await audit(url, home)).code).toBe(0)
+    const { code, stderr, report } = await audit(older, home)
     expect([code, report.log?.behind]).toEqual([0, 2])
     expect(stderr).toBe(
-      `${older.url} is 2 entries behind the newest checkpoint that was seen of ${LOG_NAME}\n${NOT_CHECKED.replace('URL', older.url)}`,
+      `${older} is 2 entries behind the newest checkpoint that was seen of ${LOG_NAME}\n${notChecked(older)}`,
     )
     expect(keptNote(home)).toBe(noteOf(archive))
   })
 
-  test('--state names the folder of seen checkpoints', async () => {
+  test('--state names the folder of seen checkpoints, and a host with damage is not remembered', async () => {
     const home = temporaryFolder()
-    const { url } = await serveFiles(staticFiles(archive))
-    expect((await audit(url, home, '--state', 'seen')).code).toBe(0)
+    await audit(await hostOf(changed(sound, { [TILE]: null })), home)
+    expect(readdirSync(home)).toEqual([])
+    expect((await audit(await hostOf(sound), home, '--state', 'seen')).code).toBe(0)
     expect(readdirSync(home)).toEqual(['seen'])
   })
 
-  test('a host with damage is not remembered', async () => {
-    const home = temporaryFolder()
-    const files = staticFiles(archive)
-    files.delete('tlog/year/tile/0/000.p/7')
-    await audit((await serveFiles(files)).url, home)
-    expect(readdirSync(home)).toEqual([])
-  })
-
   test('a host whose key differs from the one kept at first use is not sound', async () => {
-    const home = temporaryFolder()
-    await audit((await serveFiles(staticFiles(archive))).url, home)
-    const files = staticFiles(archive)
-    files.set('tlog/year/checkpoint', encode(noteOf(archive, size, OTHER_KEY)))
-    files.set('tlog/year/policy', encode(OTHER_POLICY))
-    const { url } = await serveFiles(files)
-    expect((await audit(url, home)).found).toEqual(['note_invalid tlog/year/checkpoint'])
-    writeFileSync(join(home, 'policy'), HOST_POLICY)
-    expect((await audit(url, home, '--policy', 'policy')).found).toEqual([
-      'note_invalid tlog/year/checkpoint',
-    ])
+    const home = homeWithPolicy()
+    await audit(await hostOf(sound), home)
+    const url = await hostOf(changed(sound, ofKey(OTHER_KEY)))
+    for (const flags of [[], ['--policy', 'policy']])
+      expect((await audit(url, home, ...flags)).found).toEqual([`note_invalid ${CHECKPOINT}`])
   })
 
   test.each([[['--policy', 'policy']], [[]]])(
     'a host whose signed log vanishes or gets another name is not sound, with the flags %j after an earlier audit',
     async (flags) => {
-      const home = temporaryFolder()
-      writeFileSync(join(home, 'policy'), HOST_POLICY)
-      const signed = openSampleApp(archive, {}, logFilesOf(archive))
-      let app = signed
-      const changing: Pick<typeof app, 'request'> = { request: (...args) => app.request(...args) }
-      const files = new Map<string, Uint8Array>()
-      const { url } = await serveInstead(changing, files)
+      const home = homeWithPolicy()
+      let [app, files] = [openSampleApp(archive, {}, logFilesOf(archive)), new Map() as Files]
+      const { url } = await serveInstead(
+        { request: (...args) => app.request(...args) },
+        { get: (path) => files.get(path) },
+      )
       expect((await audit(url, home)).code).toBe(0)
-      app = openSampleApp(archive)
-      const vanished = await audit(url, home, ...flags)
-      expect([vanished.code, vanished.found]).toEqual([65, ['note_invalid tlog/year/checkpoint']])
-      expect(vanished.report.findings[0]?.actual).toBeNull()
-      app = signed
-      const other = signerKey('other.example/tlog/year', new Uint8Array(32).fill(9))
-      files.set('tlog/year/checkpoint', encode(noteOf(archive, size, other)))
-      files.set('tlog/year/policy', encode(formatPolicy([other], null)))
-      expect((await audit(url, home, ...flags)).found).toEqual(['note_invalid tlog/year/checkpoint'])
+      const other = ofKey(signerKey('other.example/tlog/year', new Uint8Array(32).fill(9)))
+      files = changed(files, other)
+      expect((await audit(url, home, ...flags)).found).toEqual([`note_invalid ${CHECKPOINT}`])
+      ;[app, files] = [openSampleApp(archive), new Map()]
+      const { code, found, report } = await audit(url, home, ...flags)
+      expect([code, found]).toEqual([65, [`note_invalid ${CHECKPOINT}`]])
+      expect(report.findings[0]?.actual).toBeNull()
     },
   )
 
   test('a checkpoint of another key that an earlier audit kept accuses no host of the given policy', async () => {
-    const home = temporaryFolder()
-    const files = staticFiles(forked)
-    files.set('tlog/year/checkpoint', encode(noteOf(forked, size, OTHER_KEY)))
-    files.set('tlog/year/policy', encode(OTHER_POLICY))
-    expect((await audit((await serveFiles(files)).url, home)).code).toBe(0)
-    writeFileSync(join(home, 'policy'), HOST_POLICY)
-    const { url } = await serveFiles(staticFiles(archive))
+    const home = homeWithPolicy()
+    const other = changed(staticFiles(forked), ofKey(OTHER_KEY, forked))
+    expect((await audit(await hostOf(other), home)).code).toBe(0)
+    const url = await hostOf(sound)
     const { code, found, stderr } = await audit(url, home, '--policy', 'policy')
     expect([code, found, stderr]).toEqual([0, [], expect.stringContaining('proves nothing')])
     expect(keptNote(home)).toBe(noteOf(archive))
-    expect((await audit(url, home)).stderr).toBe(NOT_CHECKED.replace('URL', url))
+    expect((await audit(url, home)).stderr).toBe(notChecked(url))
   })
 
   test('a damaged state file ends the audit with 74 and accuses no host', async () => {
     const home = temporaryFolder()
-    const { url } = await serveFiles(staticFiles(archive))
+    const url = await hostOf(sound)
     await audit(url, home)
     chmodSync(stateOf(home), 0o644)
     writeFileSync(stateOf(home), flipped(readFileSync(stateOf(home))))
-    const { code, found, report } = await audit(url, home)
-    expect([code, found]).toEqual([74, []])
-    expect(report).toMatchObject({
-      reason: expect.stringMatching(
-        new RegExp(`^the state file ${stateOf(home)} is damaged: .* remove it to forget this log`),
-      ),
-    })
+    const reason: unknown = expect.stringMatching(
+      new RegExp(`^the state file ${stateOf(home)} is damaged: .* remove it to forget this log`),
+    )
+    expect(await audit(url, home)).toMatchObject({ code: 74, found: [], report: { reason } })
   })
-})
-
-test('--policy and --state are refused without --url', async () => {
-  for (const flag of ['policy', 'state']) {
-    const { code, stderr } = await run(['verify-archive', `--${flag}`, 'x'], { cwd: temporaryFolder() })
-    expect([code, stderr]).toEqual([64, expect.stringContaining(`--${flag} is for the log of another host`)])
-  }
 })
