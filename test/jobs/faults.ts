@@ -1,5 +1,5 @@
 /** The kind of a fault: the effect does not happen, or it happens and its result is lost. */
-export type FaultKind = 'lost' | 'done-but-reported-lost'
+type FaultKind = 'lost' | 'done-but-reported-lost'
 
 export interface Fault {
   /** Which of all effects, counted from 0. */
@@ -7,7 +7,7 @@ export interface Fault {
   kind: FaultKind
 }
 
-export class InjectedFault extends Error {
+class InjectedFault extends Error {
   override readonly name = 'InjectedFault'
 }
 
