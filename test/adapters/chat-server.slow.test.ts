@@ -52,36 +52,43 @@ async function refusalOf(work: Promise<unknown>): Promise<Refusal> {
 }
 
 describe('a server that misbehaves', () => {
-  test.each([
-    ['disabled', 503, { error: 'disabled' }],
-    ['human_verification_failed', 403, { error: 'human_verification_failed' }],
-  ])('the client reports a refused session: %s', async (code, status, answer) => {
-    const { url } = await startScripted({ session: json(answer, status) })
-    expect(await refusalOf(apiOf(url).session(never))).toMatchObject({ code, members: { status } })
+  const limited = (body: object) => ({
+    chat: json({ error: 'rate_limited', ...body }, 429, { 'retry-after': '9' }),
   })
+  const proxied = (headers = {}) => ({ chat: html(429, headers) })
 
-  test.each<[string, object, object]>([
-    ['by address', { scope: 'ip', retryAfterSeconds: 7 }, { scope: 'ip', retryAfterSeconds: 7 }],
-    ['and tells the wait in the header alone', { scope: 'ip\u001b[2J' }, { retryAfterSeconds: 9 }],
-  ])('the client reports a limit: %s', async (_how, said, members) => {
-    const limited = json({ error: 'rate_limited', ...said }, 429, { 'retry-after': '9' })
-    const { url } = await startScripted({ chat: limited })
-    const refusal = await refusalOf(readAnswer(apiOf(url)))
-    expect(refusal).toMatchObject({ code: 'rate_limited' })
-    expect(refusal.members).toEqual({ status: 429, ...members })
-  })
-
-  test.each([
-    ['in seconds', '12'],
-    ['as a time', 'Thu, 03 Jan 2030 00:00:12 GMT'],
-  ])("the client reports a proxy's limit and its wait %s", async (_how, wait) => {
-    const { url } = await startScripted({ chat: html(429, { 'retry-after': wait }), config: html(429) })
-    const api = apiOf(url, { clock: () => Date.UTC(2030, 0, 3) })
-    expect(await refusalOf(readAnswer(api))).toMatchObject({
-      code: 'rate_limited',
-      members: { status: 429, retryAfterSeconds: 12 },
-    })
-    expect((await refusalOf(api.config(never))).members).toEqual({ status: 429 })
+  test.each<[string, string, Parameters<typeof startScripted>[0], object]>([
+    ['disabled', 'a session', { session: json({ error: 'disabled' }, 503) }, { status: 503 }],
+    [
+      'human_verification_failed',
+      'a session',
+      { session: json({ error: 'human_verification_failed' }, 403) },
+      { status: 403 },
+    ],
+    [
+      'rate_limited',
+      'an address',
+      limited({ scope: 'ip', retryAfterSeconds: 7 }),
+      { status: 429, scope: 'ip', retryAfterSeconds: 7 },
+    ],
+    [
+      'rate_limited',
+      'an unknown scope, with the wait in the header alone',
+      limited({ scope: 'ip\u001b[2J' }),
+      { status: 429, retryAfterSeconds: 9 },
+    ],
+    ['rate_limited', 'a proxy', proxied({ 'retry-after': '12' }), { status: 429, retryAfterSeconds: 12 }],
+    [
+      'rate_limited',
+      'a proxy until a time',
+      proxied({ 'retry-after': 'Thu, 03 Jan 2030 00:00:12 GMT' }),
+      { status: 429, retryAfterSeconds: 12 },
+    ],
+    ['rate_limited', 'a proxy without a wait', proxied(), { status: 429 }],
+  ])('the client reports %s of %s', async (code, _what, responders, members) => {
+    const { url } = await startScripted(responders)
+    const refusal = await refusalOf(readAnswer(apiOf(url, { clock: () => Date.UTC(2030, 0, 3) })))
+    expect([refusal.code, refusal.members]).toEqual([code, members])
   })
 
   test.each([

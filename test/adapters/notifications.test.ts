@@ -96,43 +96,32 @@ test('a message that fails twice is sent a third time with the same id and a new
   expect(requests.map(({ headers }) => headers['webhook-signature'])).toEqual(requests.map(expectedSignature))
 })
 
-test.each([500, 429, 408])(
-  'a message is given up after three responses with %i, and no other is sent',
-  async (status) => {
-    const { url, requests } = await localSource((_request, response) => response.writeHead(status).end())
-    const { changes, delivered, failure } = await send(`${url}/a-key`)
-    expect([changes, delivered]).toEqual([2, 0])
-    expect(failure).toBe(`${new URL(url).host} responded with ${status} (3 tries)`)
-    expect(requests.map(({ headers }) => headers['webhook-id'])).toEqual(Array(3).fill('urn:uuid:1'))
-  },
-)
-
-test.each([400, 410])('a message that is refused with %i is not sent again', async (status) => {
-  const { url, requests } = await localSource((_request, response) =>
-    response.writeHead(requests.length === 1 ? 200 : status).end(),
-  )
-  expect(await send(url)).toEqual({
-    changes: 2,
-    delivered: 1,
-    failure: `${new URL(url).host} responded with ${status} (1 try)`,
-    pauses: [],
-  })
+test.each([
+  [500, '3 tries'],
+  [429, '3 tries'],
+  [408, '3 tries'],
+  [400, '1 try'],
+  [410, '1 try'],
+])('a message that gets %i is given up after %s, and no other is sent', async (status, tries) => {
+  const { url, requests } = await localSource((_request, response) => response.writeHead(status).end())
+  const { changes, delivered, failure } = await send(`${url}/a-key`)
+  expect([changes, delivered]).toEqual([2, 0])
+  expect(failure).toBe(`${new URL(url).host} responded with ${status} (${tries})`)
+  const ids = requests.map(({ headers }) => headers['webhook-id'])
+  expect(ids).toEqual(Array(Number.parseInt(tries)).fill('urn:uuid:1'))
 })
 
 test('a webhook that never responds is given up after three tries', async () => {
   const { url } = await localSource(() => undefined)
   const { delivered, failure } = await send(url, { timeoutMs: 50 })
-  expect([delivered, failure]).toEqual([
-    0,
-    `${new URL(url).host} gave no complete response within 50 ms (3 tries)`,
-  ])
+  expect(delivered).toBe(0)
+  expect(failure).toBe(`${new URL(url).host} gave no complete response within 50 ms (3 tries)`)
 })
 
 test('a webhook that cannot be reached is reported without the path of its address', async () => {
   const url = await unreachableUrl()
   const { failure } = await send(`${url}/a-key`)
-  expect(failure).toMatch(/^127\.0\.0\.1:\d+ cannot be reached \(.*\) \(3 tries\)$/)
-  expect(failure).not.toContain('a-key')
+  expect(failure).toMatch(/^127\.0\.0\.1:\d+ cannot be reached \((?!.*a-key).*\) \(3 tries\)$/)
 })
 
 test.each(['127.0.0.1', 'localhost'])(
@@ -154,16 +143,12 @@ test('a delivery begins no message after a minute, and ends when it is interrupt
     now += 61_000
     response.end()
   })
-  expect(await send(slow.url, { clock: () => now })).toMatchObject({
-    delivered: 1,
-    failure: `${new URL(slow.url).host} took more than 60 s`,
-  })
+  const failure = `${new URL(slow.url).host} took more than 60 s`
+  expect(await send(slow.url, { clock: () => now })).toMatchObject({ delivered: 1, failure })
   const controller = new AbortController()
   const hanging = await localSource(() => controller.abort())
-  expect(await send(hanging.url, {}, controller.signal)).toMatchObject({
-    delivered: 0,
-    failure: 'the delivery was interrupted',
-  })
+  const interrupted = { delivered: 0, failure: 'the delivery was interrupted' }
+  expect(await send(hanging.url, {}, controller.signal)).toMatchObject(interrupted)
 })
 
 function watchAt(url: string, pingMs = 60_000): JobMonitor {
@@ -201,9 +186,7 @@ describe('a job monitor', () => {
   })
 
   test('the monitor receives the end once more after a failure, and no third time', async () => {
-    const flaky = await startPingService((response, count) =>
-      response.writeHead(count === 1 ? 502 : 200).end(),
-    )
+    const flaky = await startPingService((response, count) => response.writeHead(count > 1 ? 200 : 502).end())
     await watchAt(flaky.url).ended('collect', 0, 'done')
     expect(flaky.pings.map(({ what }) => what)).toEqual(['POST /0', 'POST /0'])
     const down = await startPingService((response) => response.writeHead(404).end())

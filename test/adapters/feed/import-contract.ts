@@ -10,7 +10,7 @@ const WINDOW = windowEnding('2026-03-01')
 
 const LARGEST = Number.MAX_SAFE_INTEGER
 
-const counts = (inserted: number, replaced: number, unchanged: number): ImportCounts => ({
+export const counts = (inserted: number, replaced: number, unchanged: number): ImportCounts => ({
   inserted,
   replaced,
   unchanged,
@@ -125,14 +125,13 @@ export function importContract(name: string, engine: FeedOpener): void {
       expect((await feed.readWindow(WINDOW)).events).toHaveLength(idsOfOneLook.length)
     })
 
-    test('an import stores a batch as a whole or not at all', async () => {
+    test('an import stores a batch with its index as a whole or not at all', async () => {
       const { feed, raw } = await engine.open()
       await feed.ping()
-      await raw().execute(`CREATE TRIGGER refuse BEFORE INSERT ON signals WHEN NEW.source_id = 'bad'
+      await raw().execute(`CREATE TRIGGER refuse BEFORE INSERT ON search_documents WHEN NEW.source_id = 'bad'
       BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`)
-      await expect(feed.importSignals([signal(), signal({ sourceId: 'bad' })])).rejects.toThrow(
-        'refused by the test',
-      )
+      const importing = feed.importSignals([signal(), signal({ sourceId: 'bad' })])
+      await expect(importing).rejects.toThrow('refused by the test')
       expect(await feed.readWindow(WINDOW)).toEqual({ events: [], observed: [] })
       expect(await feed.importSignals([signal()])).toEqual(counts(1, 0, 0))
     })

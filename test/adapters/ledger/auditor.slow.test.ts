@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fs from 'node:fs'
@@ -8,7 +8,7 @@ import { auditLedger } from '../../../src/domain/year/check.ts'
 import type { AuditedContents, LedgerRow } from '../../../src/domain/year/ledger.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import { chainOf, gap, headAt, sampleLedger } from '../../domain/year/ledger-rows.ts'
-import { spyOnFiles, temporaryFolder } from '../../support/temporary-folder.ts'
+import { spyOnFiles, stateOfFolder, temporaryFolder } from '../../support/temporary-folder.ts'
 import { runScript } from '../../support/compiled-sources.ts'
 import { rawClient } from '../sqlite/lock-holder.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
@@ -20,9 +20,7 @@ function auditOf(url: string): Promise<AuditedContents | null> {
 }
 
 async function auditedContents(url: string): Promise<AuditedContents> {
-  const contents = await auditOf(url)
-  if (contents === null) throw new Error('there is no ledger')
-  return contents
+  return (await auditOf(url)) ?? expect.unreachable('there is no ledger')
 }
 
 interface Filled {
@@ -43,24 +41,13 @@ async function openFilled(untyped: readonly string[] = []): Promise<Filled> {
 
 const SAMPLE = sampleLedger()
 
-/** Names, bytes and times of everything in the folder of a ledger. */
-function stateOf(path: string): unknown[] {
-  const folder = dirname(path)
-  return readdirSync(folder)
-    .sort()
-    .map((name) => {
-      const { ino, mtimeNs, ctimeNs } = statSync(join(folder, name), { bigint: true })
-      return [name, ino, mtimeNs, ctimeNs, readFileSync(join(folder, name)).toString('base64')]
-    })
-}
-
 describe('the auditor of a ledger', () => {
   test('the auditor reads both ledgers as they were written, and changes nothing', async () => {
     const { path, url } = await openFilled()
-    const before = stateOf(path)
+    const before = stateOfFolder(dirname(path))
     const contents = await auditedContents(url)
     expect(contents).toEqual({ ...SAMPLE, unreadable: [] })
-    expect(stateOf(path)).toEqual(before)
+    expect(stateOfFolder(dirname(path))).toEqual(before)
   })
 
   test('the auditor leaves no file beside a ledger in WAL mode', async () => {
@@ -82,9 +69,9 @@ describe('the auditor of a ledger', () => {
   test('the auditor fails for a ledger without its table of foundings, and does not migrate it', async () => {
     const { path, url, raw } = await openFilled()
     await raw.execute('DROP TABLE founding')
-    const before = stateOf(path)
+    const before = stateOfFolder(dirname(path))
     await expect(auditedContents(url)).rejects.toThrow()
-    expect(stateOf(path)).toEqual(before)
+    expect(stateOfFolder(dirname(path))).toEqual(before)
   })
 
   test('the auditor reads more rows than one page holds, in order', async () => {
@@ -107,33 +94,22 @@ describe('the auditor of a ledger', () => {
     expect(rows.length + unreadable.length).toBe(1_500)
   })
 
-  test('the auditor does not create a missing file', async () => {
-    const folder = await temporaryFolder()
-    const url = pathToFileURL(join(folder, 'ledger.db')).href
-    expect(await auditOf(url)).toBeNull()
-    expect(readdirSync(folder)).toEqual([])
-  })
-
-  test('the auditor refuses a missing folder: an unmounted disk is not an empty ledger', async () => {
-    const url = pathToFileURL(join(await temporaryFolder(), 'absent', 'ledger.db')).href
-    await expect(auditOf(url)).rejects.toMatchObject(UNAVAILABLE)
-  })
-
-  test('the auditor treats a file without tables as a ledger that was never written to, and leaves it empty', async () => {
-    const path = join(await temporaryFolder(), 'ledger.db')
-    writeFileSync(path, '')
-    expect(await auditOf(pathToFileURL(path).href)).toBeNull()
-    expect(statSync(path).size).toBe(0)
-    expect(readdirSync(dirname(path))).toEqual(['ledger.db'])
-  })
-
-  test('the auditor refuses a file that is not a database, and a folder in its place', async () => {
-    const path = join(await temporaryFolder(), 'ledger.db')
-    writeFileSync(path, 'x'.repeat(5_000))
-    await expect(auditOf(pathToFileURL(path).href)).rejects.toMatchObject(DAMAGED)
-    const folder = join(dirname(path), 'folder.db')
-    mkdirSync(folder)
-    await expect(auditOf(pathToFileURL(folder).href)).rejects.toMatchObject(UNAVAILABLE)
+  test.each<[string, (path: string) => void, object | null]>([
+    ['treats a missing file as no ledger', () => undefined, null],
+    ['treats a file without tables as no ledger', (path) => writeFileSync(path, ''), null],
+    ['refuses a missing folder, as of an unmounted disk', (path) => rmdirSync(dirname(path)), UNAVAILABLE],
+    ['refuses a folder in its place', (path) => mkdirSync(path), UNAVAILABLE],
+    ['refuses a file that is no database', (path) => writeFileSync(path, 'x'.repeat(5_000)), DAMAGED],
+  ])('the auditor %s, and changes nothing', async (_what, put, refusal) => {
+    const root = await temporaryFolder()
+    mkdirSync(join(root, 'disk'))
+    const path = join(root, 'disk', 'ledger.db')
+    put(path)
+    const before = stateOfFolder(root)
+    const audit = auditOf(pathToFileURL(path).href)
+    if (refusal === null) expect(await audit).toBeNull()
+    else await expect(audit).rejects.toMatchObject(refusal)
+    expect(stateOfFolder(root)).toEqual(before)
   })
 
   test.each([
@@ -224,11 +200,11 @@ describe('a ledger in use by another process', () => {
     expect(await writer.line()).toBe('written')
     writer.kill()
     await writer.ended
-    const before = stateOf(path)
+    const before = stateOfFolder(dirname(path))
     expect(readdirSync(dirname(path)).sort()).toEqual(['ledger.db', 'ledger.db-journal'])
     expect(readFileSync(path).subarray(0, committed.length).equals(committed)).toBe(false)
     expect(await auditedContents(url)).toEqual({ ...SAMPLE, unreadable: [] })
-    expect(stateOf(path)).toEqual(before)
+    expect(stateOfFolder(dirname(path))).toEqual(before)
   })
 })
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { LeaseGrant, LeaseHolder } from '../../../src/domain/lease.ts'
 import type { Ledger } from '../../../src/domain/year/ports.ts'
+import { leaseOf } from './open-ledger.ts'
 import type { LedgerOpener } from './open-ledger.ts'
 
 const NOW = Date.UTC(2026, 2, 2, 0, 10)
@@ -19,11 +20,8 @@ function take(
   return ledger.takeLease(holder, now, FOR_MS, isDead)
 }
 
-async function taken(ledger: Ledger, holder: LeaseHolder, now = NOW): Promise<string> {
-  const grant = await take(ledger, holder, now)
-  if (!grant.granted) throw new Error(`held by ${grant.heldBy}`)
-  return grant.token
-}
+const taken = (ledger: Ledger, holder: LeaseHolder, now = NOW): Promise<string> =>
+  leaseOf(ledger, now, FOR_MS, holder)
 
 /** Contract of every ledger engine: the lease and the attempts it protects. */
 export function leaseContract(engine: string, open: LedgerOpener): void {
@@ -33,31 +31,20 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
   }
 
   describe(`the publisher's lease in ${engine}`, () => {
-    test('the lease is refused while another process holds it, with the holder, the start and the end', async () => {
+    test.each([
+      ['refused while another process holds it', NOW, NOW + FOR_MS - 1, false],
+      ['free from the moment of its expiry', NOW, NOW + FOR_MS, true],
+      ['refused if it was taken by a clock that was ahead', NOW + FOR_MS, NOW, false],
+      ['free if it ends later than possible by this clock', NOW + FOR_MS + 1, NOW, true],
+    ])('the lease is %s, with its holder, start and end', async (_what, takenAt, now, granted) => {
       const { ledger, another } = await open()
-      await taken(ledger, ONE)
-      const refused = { granted: false, heldBy: ONE.name, since: NOW, until: NOW + FOR_MS }
-      expect(await take(ledger, TWO, NOW + 1)).toEqual(refused)
-      expect(await take(another().ledger, TWO, NOW + FOR_MS - 1)).toEqual(refused)
-    })
-
-    test('a lease is free if it ends later than possible: it was taken with a wrong clock', async () => {
-      const { ledger } = await open()
-      await taken(ledger, ONE, NOW + FOR_MS)
-      expect(await take(ledger, TWO, NOW)).toMatchObject({ granted: false })
-      const other = await open()
-      await taken(other.ledger, ONE, NOW + FOR_MS + 1)
-      expect(await take(other.ledger, TWO, NOW)).toMatchObject({ granted: true })
-    })
-
-    test('a lease is free from the moment of its expiry', async () => {
-      const { ledger } = await open()
-      const first = await taken(ledger, ONE)
-      const second = await take(ledger, TWO, NOW + FOR_MS)
-      expect(second).toMatchObject({ granted: true })
-      expect(second).not.toMatchObject({ token: first })
-      const times = { since: NOW + FOR_MS, until: NOW + 2 * FOR_MS }
-      expect(await take(ledger, ONE, NOW + FOR_MS)).toEqual({ granted: false, heldBy: TWO.name, ...times })
+      const first = await taken(ledger, ONE, takenAt)
+      const second = await take(another().ledger, TWO, now)
+      const [heldBy, since] = granted ? [TWO.name, now] : [ONE.name, takenAt]
+      if (granted) expect(second).not.toMatchObject({ token: first })
+      else expect(second).toEqual({ granted, heldBy, since, until: since + FOR_MS })
+      const third = await take(ledger, ONE, now)
+      expect(third).toEqual({ granted: false, heldBy, since, until: since + FOR_MS })
     })
 
     test('a lease is taken over from a process known to be dead, and from no other', async () => {
@@ -73,10 +60,8 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
     test('a lease of a process without identity ends only by time', async () => {
       const { ledger } = await open()
       await taken(ledger, { name: 'elsewhere', process: null })
-      expect(await take(ledger, TWO, NOW + 1, () => true)).toMatchObject({
-        granted: false,
-        heldBy: 'elsewhere',
-      })
+      const grant = await take(ledger, TWO, NOW + 1, () => true)
+      expect(grant).toMatchObject({ granted: false, heldBy: 'elsewhere' })
     })
 
     test('one of many concurrent requests gets the lease', async () => {
@@ -89,12 +74,8 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
     test('a lease renewed in time runs from its renewal', async () => {
       const { ledger, token } = await leased()
       expect(await ledger.renewLease(token, NOW + FOR_MS - 1, FOR_MS)).toBe(true)
-      expect(await take(ledger, TWO, NOW + FOR_MS)).toEqual({
-        granted: false,
-        heldBy: ONE.name,
-        since: NOW,
-        until: NOW + 2 * FOR_MS - 1,
-      })
+      const until = NOW + 2 * FOR_MS - 1
+      expect(await take(ledger, TWO, NOW + FOR_MS)).toMatchObject({ heldBy: ONE.name, since: NOW, until })
     })
 
     test('a lease cannot be renewed after it has expired, been taken over or been released', async () => {

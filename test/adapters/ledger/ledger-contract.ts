@@ -16,7 +16,7 @@ import { appendOnlyContract } from './append-only-contract.ts'
 import { damageContract } from './damage-contract.ts'
 import { foundingContract } from './founding-contract.ts'
 import { leaseContract } from './lease-contract.ts'
-import { anyLease, appendNow, fill } from './open-ledger.ts'
+import { appendNow, fill, leaseOf } from './open-ledger.ts'
 import type { LedgerOpener } from './open-ledger.ts'
 
 /** Everything a ledger database promises, whichever engine holds it. */
@@ -105,55 +105,38 @@ function ledgerContract(engine: string, open: LedgerOpener): void {
     test.each([
       ['at', 0, 'clock-went-back'],
       ['after', 1, null],
-    ] as const)(
-      'an append compares a publication with the legacy ledger too: published %s its last time',
+    ])(
+      'an append of a publication %s the last time of the legacy ledger',
       async (_what, laterMs, refusal) => {
-        const { ledger, addLegacy } = await open()
+        const opened = await open()
         const legacy = [legacyRow(1, '2026-03-05'), legacyRow(2, '2026-03-01')]
-        await addLegacy(legacy)
-        const token = await anyLease(ledger)
+        const token = await fill(opened, { legacy, rows: [] })
         const publishedAt = manifest('2026-03-05').publishedAt + laterMs
         const [row] = chainOf([publication('2026-03-02', { publishedAt })])
-        expect(await appendNow(ledger, row as LedgerRow, token)).toBe(refusal)
+        expect(await appendNow(opened.ledger, row as LedgerRow, token)).toBe(refusal)
       },
     )
 
     test('an append is refused if another publisher has taken the lease', async () => {
       const { ledger } = await open()
-      const holder = { name: 'first', process: null }
-      const first = await ledger.takeLease(holder, LAST.recordedAt - 2, 1, () => false)
-      const second = await ledger.takeLease(
-        { ...holder, name: 'second' },
-        LAST.recordedAt,
-        1_000,
-        () => false,
-      )
-      if (!first.granted || !second.granted) throw new Error('no lease')
-      expect(await appendNow(ledger, LAST, first.token)).toBe('lease-lost')
-      expect(await appendNow(ledger, LAST, 'never a token')).toBe('lease-lost')
+      const first = await leaseOf(ledger, LAST.recordedAt - 2, 1)
+      const second = await leaseOf(ledger, LAST.recordedAt, 1_000)
+      for (const token of [first, 'never a token'])
+        expect(await appendNow(ledger, LAST, token)).toBe('lease-lost')
       expect((await ledger.read()).rows).toEqual([])
-      expect(await appendNow(ledger, LAST, second.token)).toBeNull()
+      expect(await appendNow(ledger, LAST, second)).toBeNull()
     })
 
     test.each([
       ['a millisecond before its lease ends', -1, null],
       ['when its lease ends', 0, 'lease-lost'],
-    ] as const)(
-      'an append %s is judged by the clock inside the transaction',
-      async (_what, afterEndMs, refusal) => {
-        const { ledger } = await open()
-        const grant = await ledger.takeLease(
-          { name: 'x', process: null },
-          LAST.recordedAt,
-          5_000,
-          () => false,
-        )
-        if (!grant.granted) throw new Error('no lease')
-        const clock = (): number => LAST.recordedAt + 5_000 + afterEndMs
-        expect(await ledger.append(LAST, { token: grant.token, clock, withinMs })).toBe(refusal)
-        expect((await ledger.read()).rows).toHaveLength(refusal === null ? 1 : 0)
-      },
-    )
+    ])('an append %s is judged by the clock inside the transaction', async (_what, afterEndMs, refusal) => {
+      const { ledger } = await open()
+      const token = await leaseOf(ledger, LAST.recordedAt, 5_000)
+      const clock = (): number => LAST.recordedAt + 5_000 + afterEndMs
+      expect(await ledger.append(LAST, { token, clock, withinMs })).toBe(refusal)
+      expect((await ledger.read()).rows).toHaveLength(refusal === null ? 1 : 0)
+    })
 
     test('one of two publishers wins that append the same entry at the same time', async () => {
       const opened = await open()

@@ -5,6 +5,7 @@ import { getTableColumns } from 'drizzle-orm'
 import { libsqlLedger } from '../../../src/adapters/ledger/ledger.ts'
 import { legacyPublications } from '../../../src/adapters/ledger/schema.ts'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
+import type { LeaseHolder } from '../../../src/domain/lease.ts'
 import type { Clock } from '../../../src/domain/ports.ts'
 import type { Ledger } from '../../../src/domain/year/ports.ts'
 import type { LedgerContents, LedgerRow, LegacyRow, AppendRefusal } from '../../../src/domain/year/ledger.ts'
@@ -91,17 +92,20 @@ export async function dropTypes(client: RawClient, table: string): Promise<void>
   )
 }
 
-/** Takes a lease that never expires. */
-export async function anyLease(ledger: Ledger): Promise<string> {
-  const grant = await ledger.takeLease(
-    { name: 'the test', process: null },
-    0,
-    Number.MAX_SAFE_INTEGER,
-    () => false,
-  )
+/** Takes a lease, which must be free; returns its token. */
+export async function leaseOf(
+  ledger: Ledger,
+  now: number,
+  forMs: number,
+  holder: LeaseHolder = { name: 'the test', process: null },
+): Promise<string> {
+  const grant = await ledger.takeLease(holder, now, forMs, () => false)
   if (!grant.granted) throw new Error(`the lease is held by ${grant.heldBy}`)
   return grant.token
 }
+
+/** Takes a lease that never expires. */
+export const anyLease = (ledger: Ledger): Promise<string> => leaseOf(ledger, 0, Number.MAX_SAFE_INTEGER)
 
 /** Appends a row at the very time it is recorded. */
 export function appendNow(ledger: Ledger, row: LedgerRow, token: string): Promise<AppendRefusal | null> {

@@ -85,16 +85,9 @@ function summaries({ auditor, manifests }: Store): Promise<ReadObject[]> {
 
 const MANY = 60
 
-test('the objects are all read as they were sealed, in any order of sizes', async () => {
-  const sizes = [3_000_000, 0, 1_048_576, 1_048_575, 700, 2_000_000, 0]
-  const store = await openStore(MANY, (index) => (index < 21 ? (sizes[index % sizes.length] ?? 0) : 0))
-  expect(await summaries(store)).toMatchObject(
-    store.manifests.map(({ byteSize, sha256 }) => ({ found: 'bytes', byteSize, sha256 })),
-  )
-})
-
-test('each damaged object is reported with its own problem', async () => {
-  const store = await openStore(MANY)
+test('objects of any size are read as they were sealed, and each damaged one is reported with its own problem', async () => {
+  const sizes = [3_000_000, 0, 1_048_576, 1_048_575, 700]
+  const store = await openStore(MANY, (index) => (index < 9 ? 0 : (sizes[index - 9] ?? 0)))
   const inFolder = damage(store)
   const found = await summaries(store)
   const size = store.manifests[4]?.byteSize ?? 0
@@ -105,17 +98,17 @@ test('each damaged object is reported with its own problem', async () => {
     { found: others, why: 'a symbolic link' },
     { found: others, why: 'not a regular file' },
     { byteSize: size - 1 },
-    { byteSize: (store.manifests[5]?.byteSize ?? 0) + 1 },
+    { byteSize: size + 1 },
     { byteSize: 0 },
     { found: others, why: `a file of ${OBJECT_MAX_BYTES + 1} bytes, larger than any object` },
-    { found: 'bytes', sha256: sha256Hex('x'.repeat(store.manifests[8]?.byteSize ?? 0)) },
+    { found: 'bytes', sha256: sha256Hex('x'.repeat(size)) },
   ])
   for (const index of inFolder)
     expect(found[index]).toEqual({ found: others, why: 'not a regular file (ENOTDIR)' })
-  const sound = [...found.entries()].filter(([index]) => index > 8 && !inFolder.includes(index))
-  expect(sound.length).toBeGreaterThan(40)
-  for (const [index, read] of sound)
-    expect(read).toMatchObject({ found: 'bytes', sha256: store.manifests[index]?.sha256 })
+  const isSound = (_each: unknown, index: number): boolean => index > 8 && !inFolder.includes(index)
+  const sealed = store.manifests.map(({ byteSize, sha256 }) => ({ found: 'bytes', byteSize, sha256 }))
+  expect(found.filter(isSound)).toMatchObject(sealed.filter(isSound))
+  expect(found.filter(isSound).length).toBeGreaterThan(40)
 })
 
 test('the objects are proved on request, which an envelope without a payload fails', async () => {

@@ -1,13 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { defineDriver } from 'unstorage'
-import type { Driver, TransactionOptions } from 'unstorage'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import type { Objects } from '../../../src/domain/year/ports.ts'
 import type { Head } from '../../../src/domain/year/ledger.ts'
 import { logFileName } from '../../../src/domain/year/log/log-history.ts'
 import type { LogFile } from '../../../src/domain/year/log/log-history.ts'
 import { DAMAGED } from '../../support/refusals.ts'
-import { storageDamaged } from '../../../src/domain/refusal.ts'
 
 /** An empty archive, and a way past it. */
 interface ArchiveUnderTest {
@@ -214,28 +211,6 @@ function logFilesContract(engine: string, open: ArchiveOpener): void {
       expect(textOf(await objects.logFiles.get(note))).toBe('signed')
     })
   })
-}
-
-/** The in-memory twin of the engines: objects by path (`heads/1`), which are never overwritten but on demand. */
-export function memoryObjects(objects: Map<string, Uint8Array>): Driver {
-  const nameOf = (key: string): string => key.replaceAll(':', '/')
-  return defineDriver(() => ({
-    name: 'memory-objects',
-    getItem: () => Promise.reject(new Error('objects are bytes: use getItemRaw')),
-    hasItem: (key: string) => objects.has(nameOf(key)),
-    getItemRaw: (key: string) => {
-      const bytes = objects.get(nameOf(key))
-      return bytes === undefined ? null : Uint8Array.from(bytes)
-    },
-    setItemRaw: (key: string, value: Uint8Array, options: TransactionOptions) => {
-      if (options['replace'] === true) objects.delete(nameOf(key))
-      const stored = objects.get(nameOf(key)) ?? Uint8Array.from(value)
-      objects.set(nameOf(key), stored)
-      if (Buffer.compare(stored, value) !== 0) throw storageDamaged(`${nameOf(key)} holds other bytes`)
-    },
-    getKeys: (base: string) => [...objects.keys()].filter((path) => path.startsWith(`${nameOf(base)}/`)),
-    getMeta: () => ({ changeToken: null }),
-  }))(undefined)
 }
 
 function recommendationsContract(engine: string, opener: ArchiveOpener): void {

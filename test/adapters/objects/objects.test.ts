@@ -4,26 +4,17 @@ import { dirname, join } from 'node:path'
 import type { Driver } from 'unstorage'
 import { describe, expect, test, onTestFinished } from 'vitest'
 import { yearReader } from '../../../src/adapters/ledger/ledger.ts'
+import { immutableFiles } from '../../../src/adapters/objects/file-driver.ts'
 import { unstorageObjects, openObjects, openStaticTree } from '../../../src/adapters/objects/objects.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { chainOf, headAt, publication } from '../../domain/year/ledger-rows.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { headOf, memoryObjects, objectsContract } from './objects-contract.ts'
+import { headOf, objectsContract } from './objects-contract.ts'
 import { staticTreeContract } from './static-tree-contract.ts'
 
 const ready = (): Promise<void> => Promise.resolve()
-
-objectsContract('memory', () => {
-  const stored = new Map<string, Uint8Array>()
-  return Promise.resolve({
-    objects: unstorageObjects(memoryObjects(stored), ready),
-    plant(path, bytes) {
-      stored.set(path, bytes)
-      return Promise.resolve()
-    },
-  })
-})
+const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 objectsContract('files', async () => {
   const root = await temporaryFolder()
@@ -37,15 +28,18 @@ objectsContract('files', async () => {
   }
 })
 
-/** An engine that returns a given value for every read. */
-function engineReading(value: unknown): Driver {
-  return {
+/** An engine that keeps nothing, and returns a given value for every read. */
+function engineReading(value: unknown) {
+  const written: string[] = []
+  const driver: Driver = {
     name: 'scripted',
-    hasItem: () => true,
+    hasItem: () => value !== null,
     getItem: () => null,
     getItemRaw: () => value,
+    setItemRaw: (key) => void written.push(key),
     getKeys: () => [],
   }
+  return { driver, written }
 }
 
 describe('an archive on any engine', () => {
@@ -55,35 +49,36 @@ describe('an archive on any engine', () => {
     ['other bytes', Uint8Array.of(1)],
     ['nothing', null],
   ])('the archive refuses a write that reads back as %s', async (_what, value) => {
-    const driver = { ...engineReading(value), setItemRaw: () => undefined }
-    const objects = unstorageObjects(driver, ready)
-    await expect(objects.put(digest, new TextEncoder().encode('x'))).rejects.toMatchObject(DAMAGED)
+    const objects = unstorageObjects(engineReading(value).driver, ready)
+    await expect(objects.put(digest, utf8('x'))).rejects.toMatchObject(DAMAGED)
   })
 
   test('the archive is prepared before anything is written to it', async () => {
-    const stored = new Map<string, Uint8Array>()
+    const { driver, written } = engineReading(null)
     const refusal = new Error('not to be trusted')
-    const objects = unstorageObjects(memoryObjects(stored), () => Promise.reject(refusal))
-    await expect(objects.prepare()).rejects.toBe(refusal)
-    await expect(objects.put(digest, new TextEncoder().encode('x'))).rejects.toBe(refusal)
-    await expect(objects.putHead(headOf(1))).rejects.toBe(refusal)
-    await expect(objects.logFiles.put({ kind: 'policy', number: 1 }, Uint8Array.of(1))).rejects.toBe(refusal)
-    await expect(objects.recommendations.put('2026-03-01.v1', Uint8Array.of(1))).rejects.toBe(refusal)
-    expect(stored.size).toBe(0)
+    const objects = unstorageObjects(driver, () => Promise.reject(refusal))
+    for (const write of [
+      () => objects.prepare(),
+      () => objects.put(digest, utf8('x')),
+      () => objects.putHead(headOf(1)),
+      () => objects.logFiles.put({ kind: 'policy', number: 1 }, utf8('x')),
+      () => objects.recommendations.put('2026-03-01.v1', utf8('x')),
+    ])
+      await expect(write()).rejects.toBe(refusal)
+    expect(written).toEqual([])
   })
 
   test('the archive accepts a head with the same leaf that another run wrote meanwhile', async () => {
-    const stored = new Map<string, Uint8Array>()
-    const driver = memoryObjects(stored)
-    const other = unstorageObjects(memoryObjects(stored), ready)
+    const root = await temporaryFolder()
+    const other = openObjects({ kind: 'file', path: root })
+    const driver = immutableFiles({ root, fileClock: Date.now })
     const objects = unstorageObjects(driver, () => other.putHead(headOf(1)))
     await objects.putHead(headOf(1, { time: Date.UTC(2027, 0, 1) }))
     expect(await objects.newestHead()).toEqual(headOf(1))
   })
 
   test('the archive has no change token if its engine has none', async () => {
-    const objects = unstorageObjects(memoryObjects(new Map()), ready)
-    await objects.putHead(headOf(1))
+    const objects = unstorageObjects(engineReading(null).driver, ready)
     expect(await objects.objectChangeToken(digest)).toBeNull()
     expect(await objects.headChangeToken(null)).toBeNull()
     expect(await objects.headChangeToken(headOf(1))).toBeNull()

@@ -36,7 +36,7 @@ describe('a page of a listing', () => {
     ['a truncated page without a token', page(`<IsTruncated>true</IsTruncated>${entry('a')}`)],
     [
       'an empty token',
-      page(`<IsTruncated>true</IsTruncated><NextContinuationToken></NextContinuationToken>`),
+      page('<IsTruncated>true</IsTruncated><NextContinuationToken></NextContinuationToken>'),
     ],
     ['fewer keys than it counts', page(`<KeyCount>2</KeyCount>${LAST}${entry('a')}`)],
     ['an entry without a key', page(`${LAST}<Contents><Size>3</Size></Contents>`)],
@@ -51,15 +51,13 @@ describe('a page of a listing', () => {
 })
 
 describe('the code of an error', () => {
-  const of = (text: string): string | null => errorCodeOf(new TextEncoder().encode(text))
-
-  test('the code is read from an error document of S3', () => {
-    expect(
-      of('<?xml version="1.0"?>\n<Error><Code>NoSuchKey</Code><Message>no &lt;Code&gt;</Message></Error>'),
-    ).toBe('NoSuchKey')
-  })
-
-  test.each([['', 'nothing']])('the code is not read from %j, which is %s', (text) => {
-    expect(of(text)).toBeNull()
+  test.each([
+    [
+      '<?xml version="1.0"?>\n<Error><Code>NoSuchKey</Code><Message>no &lt;Code&gt;</Message></Error>',
+      'NoSuchKey',
+    ],
+    ['', null],
+  ])('the code of the error document %j is %j', (text, code) => {
+    expect(errorCodeOf(new TextEncoder().encode(text))).toBe(code)
   })
 })

@@ -32,6 +32,12 @@ const refused = (status: number, message: string): Behaviour => ({
   response: { status, type: 'application/json', body: JSON.stringify({ error: { code: status, message } }) },
 })
 
+/** The end of a round whose request was not sent. */
+const unsent = (code: string): object => {
+  const failure = { kind: 'failed', error: 'upstream_error', code }
+  return { ...failure, usage: null, dispatched: false }
+}
+
 interface Bench {
   provider: ScriptedProvider
   model: ChatModel
@@ -116,14 +122,7 @@ test('a request is counted before it is sent, against the limit that the service
 test('nothing is sent if the day has no request left', async () => {
   const at = await bench({ room: 1 })
   await collectEvents(at.model)
-  const failure = {
-    kind: 'failed',
-    error: 'upstream_error',
-    code: 'http_429',
-    usage: null,
-    dispatched: false,
-  }
-  expect(await collectEvents(at.model)).toEqual([failure])
+  expect(await collectEvents(at.model)).toEqual([unsent('http_429')])
   expect(at.provider.requests.length).toBe(1)
 })
 
@@ -191,15 +190,13 @@ test.each([
 test('no model is used without a recommendation', async () => {
   const at = await bench({ recommendations: { current: () => Promise.resolve(null) } })
   expect(await at.model.name()).toBe('')
-  expect(await collectEvents(at.model)).toMatchObject([
-    { kind: 'failed', code: 'http_404', dispatched: false },
-  ])
+  expect(await collectEvents(at.model)).toEqual([unsent('http_404')])
   expect([at.counted, at.provider.requests]).toEqual([[], []])
 })
 
 test('the chat uses a new recommendation soon after it is stored', async () => {
   let run = RUN
-  const current = vi.fn(() => Promise.resolve(sealRun(run)))
+  const current = vi.fn<() => Promise<Uint8Array>>(() => Promise.resolve(sealRun(run)))
   const at = await bench({ recommendations: { current } })
   await Promise.all([at.model.name(), at.model.name(), collectEvents(at.model)])
   expect(current).toHaveBeenCalledOnce()
