@@ -51,74 +51,56 @@ test('a host that needs more than a minute and two seconds a request is given up
 })
 
 describe('a response of a published history', () => {
-  test('a text is passed on as it was sent, with its validators', async () => {
-    const body = Buffer.from([0x7b, 0xc3, 0x28, 0x00, 0xff])
-    const host = await startHost((response) => {
-      response.writeHead(200, {
-        etag: '"abc"',
-        'last-modified': 'Sun, 01 Mar 2026 00:10:00 GMT',
-        'x-year-history-requested-at': '2026-03-01T00:10:00.007Z',
-      })
-      response.end(body)
-    })
-    expect(await published(host.url).at(AT, [], never)).toEqual({
-      is: 'text',
-      etag: '"abc"',
-      lastModified: 'Sun, 01 Mar 2026 00:10:00 GMT',
-      requestedAt: '2026-03-01T00:10:00.007Z',
-      bytes: body,
-      ...summarizeBytes(body),
-    })
-  })
+  const TEXT = Buffer.from([0x7b, 0xc3, 0x28, 0x00, 0xff])
+  const validators = { etag: '"abc"', 'last-modified': 'Sun, 01 Mar 2026 00:10:00 GMT' }
+  const requestedAt = '2026-03-01T00:10:00.007Z'
+  const kept = { etag: '"abc"', lastModified: 'Sun, 01 Mar 2026 00:10:00 GMT', requestedAt }
+  const damaged = (part: string): string => `{"error":"year_${part}_archive_corrupt"}`
 
-  test.each([
+  test.each<[number, string | Buffer, object, Record<string, string>?]>([
+    [
+      200,
+      TEXT,
+      { is: 'text', bytes: TEXT, ...summarizeBytes(TEXT), ...kept },
+      { ...validators, 'x-year-history-requested-at': requestedAt },
+    ],
+    [200, 'x', { is: 'text', etag: null }, { etag: '"\u009b31m"' }],
+    [
+      304,
+      '',
+      { is: 'unchanged', etag: '"abc"', lastModified: null, requestedAt: null, description: '304' },
+      { etag: '"abc"' },
+    ],
     [404, '{"error":"year_history_not_found"}', { is: 'absent', description: '404 year_history_not_found' }],
-    [503, '{"error":"year_history_archive_corrupt"}', { is: 'other', damaged: 'history' }],
-    [503, '{"error":"year_log_archive_corrupt"}', { is: 'other', damaged: 'log' }],
-    [500, '{"error":"year_history_archive_corrupt"}', { is: 'other', damaged: null }],
+    [503, damaged('history'), { is: 'other', damaged: 'history' }],
+    [503, damaged('log'), { is: 'other', damaged: 'log' }],
+    [500, damaged('history'), { is: 'other', damaged: null }],
     [503, '{"error":"busy"}', { is: 'other', damaged: null, description: '503 busy' }],
     [500, '{"error":"\\u001b[31mred"}', { is: 'other', description: '500' }],
     [502, '<html>bad gateway</html>', { is: 'other', damaged: null, description: '502' }],
     [500, 'null', { is: 'other', description: '500' }],
-  ])('status %i with the body %s is a response', async (status, body, expected) => {
-    const host = await startHost((response) => response.writeHead(status).end(body))
+    [
+      301,
+      '',
+      { is: 'other', description: '301 (moved to /elsewhere: audit the address that it has now)' },
+      { location: '/elsewhere' },
+    ],
+    [
+      308,
+      '',
+      { is: 'other', description: '308 (moved to /elsewhere: audit the address that it has now)' },
+      { location: '/elsewhere' },
+    ],
+    [
+      403,
+      'denied',
+      { is: 'other', description: '403 (a host must answer 404 for a file that it does not have)' },
+    ],
+  ])('status %i with the body %s is a response', async (status, body, expected, headers) => {
+    const host = await startHost((response) => response.writeHead(status, headers).end(body))
     const byteSize = Buffer.byteLength(body)
     expect(await ledgerOf(published(host.url))).toMatchObject({ ...expected, byteSize })
     expect(host.requests).toHaveLength(1)
-  })
-
-  test('status 304 is an unchanged text with its validators', async () => {
-    const host = await startHost((response) => response.writeHead(304, { etag: '"abc"' }).end())
-    expect(await published(host.url).at(AT, ['abc'], never)).toEqual({
-      is: 'unchanged',
-      etag: '"abc"',
-      lastModified: null,
-      requestedAt: null,
-      description: '304',
-      byteSize: 0,
-    })
-  })
-
-  test('a header that is unsafe for a terminal is dropped', async () => {
-    const host = await startHost((response) => response.writeHead(200, { etag: '"\u009b31m"' }).end('x'))
-    expect(await ledgerOf(published(host.url))).toMatchObject({ is: 'text', etag: null })
-  })
-
-  test.each([301, 308])('a redirect with %i names the new address and is not followed', async (status) => {
-    const host = await startHost((response) => response.writeHead(status, { location: '/elsewhere' }).end())
-    expect(await ledgerOf(published(host.url))).toMatchObject({
-      is: 'other',
-      description: `${status} (moved to /elsewhere: audit the address that it has now)`,
-    })
-    expect(host.requests).toHaveLength(1)
-  })
-
-  test('a host that forbids a missing file is told what it must answer', async () => {
-    const host = await startHost((response) => response.writeHead(403).end('denied'))
-    expect(await ledgerOf(published(host.url))).toMatchObject({
-      is: 'other',
-      description: '403 (a host must answer 404 for a file that it does not have)',
-    })
   })
 })
 

@@ -30,7 +30,7 @@ describe('seen logs', () => {
     }
   })
 
-  test('a checkpoint is read as it was stored, from one file that begins with its note', async () => {
+  test('a checkpoint is read as it was stored, from one file that begins with its note, and its hosts are known', async () => {
     const folder = await temporaryFolder()
     const logs = openSeenLogs(folder)
     let before: SeenLog | null = null
@@ -41,16 +41,11 @@ describe('seen logs', () => {
       before = seen
     }
     expect(await logs.read('another.example/log')).toBeNull()
+    for (const host of HOSTS) expect(await logs.originOf(host)).toBe(LOG_NAME)
+    expect(await logs.originOf('https://other.example')).toBeNull()
     expect(readdirSync(folder)).toEqual([`${sha256Hex(LOG_NAME)}.txt`])
     const text = readFileSync(join(folder, `${sha256Hex(LOG_NAME)}.txt`), 'utf8')
     expect(text.startsWith(`${noteOf(archive, 7)}\n`)).toBe(true)
-  })
-
-  test('the hosts that showed a log are known by its origin', async () => {
-    const logs = openSeenLogs(await temporaryFolder())
-    await logs.replace(null, seenAt(3))
-    for (const host of HOSTS) expect(await logs.originOf(host)).toBe(LOG_NAME)
-    expect(await logs.originOf('https://other.example')).toBeNull()
   })
 
   test('of two processes that replace the same checkpoint, the second fails and changes nothing', async () => {

@@ -46,13 +46,6 @@ describe('a page at a private address', () => {
     },
   )
 
-  test('the page is requested if the configuration allows it, by address and by name', async () => {
-    const { named, port } = await localSite()
-    const texts = openTexts({ allowed: ranges('127.0.0.1'), lookup: scriptedLookup(['127.0.0.1']) })
-    expect(await read(texts, named)).toMatchObject({ kind: 'text' })
-    expect(await read(texts, `http://2130706433:${port}/`)).toMatchObject({ kind: 'text' })
-  })
-
   test('only the allowed addresses of a name are connected to', async () => {
     const { named } = await localSite()
     const lookup = scriptedLookup(['127.0.0.1', '10.0.0.1', '169.254.169.254'])

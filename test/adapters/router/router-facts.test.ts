@@ -126,24 +126,24 @@ test('names and descriptions become well-formed text without control characters,
   expect(models[1]?.name).toBe('cut \ufffd   here')
 })
 
-const endpointsBody = (endpoints: unknown): string => JSON.stringify({ data: { id: 'a/b', endpoints } })
-
-describe("a model's endpoints", () => {
-  test('the endpoints are usable if one of them is, with the latency of the fastest', () => {
-    const slow = { status: 0, latency_last_30m: { p50: 2400.6, p90: 9000 } }
-    const fast = { status: 0, latency_last_30m: { p50: 640.4 } }
-    const out = { status: -5, latency_last_30m: { p50: 10 } }
-    expect(parseEndpoints(endpointsBody([slow, out, fast]))).toEqual({ usable: true, latencyMs: 640 })
-  })
-
-  test('the endpoints are not usable if there are none', () => {
-    expect(parseEndpoints(endpointsBody([]))).toEqual({ usable: false, latencyMs: null })
-  })
-
-  test('the endpoints have no latency if none is reported, and ignore a field of another type', () => {
-    const endpoints = [{ status: 'up', latency_last_30m: 'fast' }, 5]
-    expect(parseEndpoints(endpointsBody(endpoints))).toEqual({ usable: true, latencyMs: null })
-  })
+test.each([
+  [
+    'usable if one of them is, with the latency of the fastest',
+    [
+      { status: 0, latency_last_30m: { p50: 2400.6, p90: 9000 } },
+      { status: -5, latency_last_30m: { p50: 10 } },
+      { status: 0, latency_last_30m: { p50: 640.4 } },
+    ],
+    { usable: true, latencyMs: 640 },
+  ],
+  ['not usable if there are none', [], { usable: false, latencyMs: null }],
+  [
+    'without a latency if none is reported, whatever their fields hold',
+    [{ status: 'up', latency_last_30m: 'fast' }, 5],
+    { usable: true, latencyMs: null },
+  ],
+])('the endpoints of a model are %s', (_how, endpoints, expected) => {
+  expect(parseEndpoints(JSON.stringify({ data: { id: 'a/b', endpoints } }))).toEqual(expected)
 })
 
 test('the requests of a key are read from the response', () => {

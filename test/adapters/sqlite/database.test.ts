@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { createClient } from '@libsql/client'
@@ -48,19 +48,13 @@ async function migrationsIn(path: string): Promise<number> {
 }
 
 describe('a database', () => {
-  test('a database opens at its first use, not before', async () => {
+  test('a database opens at its first use, keeps its data, and opens again after it was closed', async () => {
     const path = await newPath()
     const store = open(path)
     expect(existsSync(path)).toBe(false)
-    expect(await ids(store)).toEqual([])
-    expect(existsSync(path)).toBe(true)
-  })
-
-  test('a database keeps its data for the next opening, and opens again after it was closed', async () => {
-    const { path, store } = await holding('1')
+    await save(store, '1')
     store.close()
-    expect(await ids(open(path))).toEqual(['1'])
-    expect(await ids(store)).toEqual(['1'])
+    for (const each of [open(path), store]) expect(await ids(each)).toEqual(['1'])
   })
 
   test('a database opens once for many concurrent first uses', async () => {
@@ -149,30 +143,25 @@ describe('a database that has changed', () => {
   })
 
   test('a database whose folder was unmounted is refused, and works again once it is back', async () => {
-    const folder = await temporaryFolder()
-    const path = join(folder, 'disk/feed.db')
-    mkdirSync(join(folder, 'disk'))
-    const store = open(path)
+    const disk = join(await temporaryFolder(), 'disk')
+    mkdirSync(disk)
+    const store = open(join(disk, 'feed.db'))
     await save(store, '1')
-    renameSync(join(folder, 'disk'), join(folder, 'elsewhere'))
+    renameSync(disk, `${disk}-elsewhere`)
     await expect(ids(store)).rejects.toMatchObject(UNAVAILABLE)
-    mkdirSync(join(folder, 'disk'))
+    mkdirSync(disk)
     await expect(ids(store)).rejects.toMatchObject(UNAVAILABLE)
-    expect(readdirSync(join(folder, 'disk'))).toEqual([])
-    rmSync(join(folder, 'disk'), { recursive: true })
-    renameSync(join(folder, 'elsewhere'), join(folder, 'disk'))
+    expect(readdirSync(disk)).toEqual([])
+    rmdirSync(disk)
+    renameSync(`${disk}-elsewhere`, disk)
     expect(await ids(store)).toEqual(['1'])
   })
 
   test('a database is read again when another file replaces it', async () => {
-    const path = await newPath()
-    const store = open(path)
-    await save(store, 'old')
-    const other = open(`${path}-other`)
-    await save(other, 'new')
-    other.close()
-    copyFileSync(`${path}-other`, `${path}-copy`)
-    renameSync(`${path}-copy`, path)
+    const { path, store } = await holding('old')
+    const other = await holding('new')
+    other.store.close()
+    renameSync(other.path, path)
     expect(await ids(store)).toEqual(['new'])
     await save(store, 'newer')
     expect(await ids(open(path))).toEqual(['new', 'newer'])

@@ -50,32 +50,20 @@ const applyMigrations = (client: StoreClient, folder: string, path: string): Pro
   applyTo(client, 'feed', folder, path)
 
 describe('migrations', () => {
-  test('migrations are applied in order, each once', async () => {
-    const { client, path, folder } = await open()
-    const migrations = folder(FIRST, SECOND)
-    await applyMigrations(client, migrations, path)
-    await applyMigrations(client, migrations, path)
-    expect((await client.execute('SELECT a, b FROM one')).rows).toEqual([{ a: 'first', b: null }])
-    expect(await applied(client)).toBe(2)
-  })
-
-  test('migrations update a database of an older release without touching its rows', async () => {
+  test('migrations are applied in order, each once, and leave the rows of an older release alone', async () => {
     const { client, path, folder } = await open()
     await applyMigrations(client, folder(FIRST), path)
     await client.execute("INSERT INTO one VALUES ('own')")
-    await applyMigrations(client, folder(FIRST, SECOND), path)
-    expect((await client.execute('SELECT a, b FROM one')).rows).toEqual([
-      { a: 'first', b: null },
-      { a: 'own', b: null },
-    ])
+    for (let time = 0; time < 2; time += 1) await applyMigrations(client, folder(FIRST, SECOND), path)
+    const { rows } = await client.execute('SELECT a, b FROM one')
+    expect(rows).toEqual(['first', 'own'].map((a) => ({ a, b: null })))
     expect(await applied(client)).toBe(2)
   })
 
   test('migrations are applied all or not at all', async () => {
     const { client, path, folder } = await open()
-    await expect(applyMigrations(client, folder(FIRST, 'CREATE NONSENSE'), path)).rejects.toThrow(
-      'syntax error',
-    )
+    const applying = applyMigrations(client, folder(FIRST, 'CREATE NONSENSE'), path)
+    await expect(applying).rejects.toThrow('syntax error')
     expect(await tables(client)).toEqual([])
     await applyMigrations(client, folder(FIRST), path)
     expect(await applied(client)).toBe(1)
