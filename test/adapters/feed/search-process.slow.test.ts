@@ -6,8 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { searchProcess, searchQueue } from '../../../src/adapters/feed/feed-search.ts'
 import type { SearchProcess } from '../../../src/adapters/feed/feed-search.ts'
 import type { FeedQuery } from '../../../src/adapters/feed/search-queries.ts'
-import { builtModule, runScript } from '../../support/compiled-sources.ts'
-import { quiet, searchQuery, signal } from '../../support/signals.ts'
+import { searchQuery, signal } from '../../support/signals.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { holdLock } from '../sqlite/lock-holder.ts'
 import { UNAVAILABLE } from '../../support/refusals.ts'
@@ -111,54 +110,4 @@ describe('the search in a file', () => {
     await release()
     expect((await queries).items).toHaveLength(1)
   })
-})
-
-/** Imports or rebuilds in another process, and reports each step. */
-const INDEXER = `
-  import { database } from '${builtModule('adapters/sqlite/database.js')}'
-  import { libsqlFeed } from '${builtModule('adapters/feed/feed.js')}'
-  import { searchIndex } from '${builtModule('adapters/feed/search-documents.js')}'
-  const [, url, what] = process.argv
-  const location = { url, authToken: null }
-  const opened = database({ location, store: 'feed', nativeBusyMs: 5000, retryMs: 5000 })
-  const onProgress = () => console.log('step')
-  if (what === 'rebuild') {
-    await searchIndex(opened).rebuild({ onProgress, signal: new AbortController().signal })
-  }
-  for (let at = 0; what === 'import'; at += 1) {
-    const row = { source: 'hn', day: '2026-03-02', url: null, points: 1, comments: 1, publishedAt: null, titleProvenance: null }
-    const rows = Array.from({ length: 500 }, (_, n) => ({ ...row, sourceId: 'new-' + at + '-' + n, title: 'one of many' }))
-    await libsqlFeed(opened).importSignals(rows)
-    onProgress()
-  }`
-
-/** More than one step takes in. */
-const EVENTS = 4_500
-
-describe.each(['import', 'rebuild'])('the index after an %s that is killed', (what) => {
-  test.each([1, 2])(
-    'a process killed after %i steps leaves rows and index that a repair completes',
-    async (steps) => {
-      const { feed, search, index, raw, path } = await openFeed()
-      await feed.importSignals(
-        Array.from({ length: EVENTS }, (_, at) =>
-          signal({ sourceId: `${at}`, title: `number ${at} of many` }),
-        ),
-      )
-      const child = runScript(INDEXER, [`file:${path}`, what])
-      for (let at = 0; at < steps; at += 1) await child.line()
-      child.kill()
-      expect((await child.ended).signal).toBe('SIGKILL')
-      await feed.importSignals([signal({ sourceId: '7', title: 'changed since' })])
-      await index.repair(quiet)
-      const tables = ['events', 'search_documents', 'search_titles']
-      const counts = tables.map((table) => `(SELECT count(*) FROM ${table})`).join(', ')
-      const { rows } = await raw().execute(`SELECT ${counts}`)
-      const [events, ...indexed] = Object.values(rows[0] ?? {})
-      expect(indexed).toEqual([events, events])
-      expect((await search.search(searchQuery('changed since'))).items).toMatchObject([{ key: 'hn-7' }])
-      const { mentions } = await search.termTrend({ term: 'many', from: null, to: null })
-      expect(mentions).toBe(Number(events) - 1)
-    },
-  )
 })

@@ -3,9 +3,44 @@ import { describe, expect, test } from 'vitest'
 import { sampleLedger } from '../../domain/year/ledger-rows.ts'
 import { fileSystemClockMovedOn, laterClock } from '../../support/temporary-folder.ts'
 import { LAST, LEDGER_CONTRACTS, next } from './ledger-contract.ts'
-import { anyLease, appendNow, fill, openLedger } from './open-ledger.ts'
+import { anyLease, appendNow, dropTriggers, fill, leaseOf, openLedger } from './open-ledger.ts'
+import { holdLock } from '../sqlite/lock-holder.ts'
+import type { Ledger } from '../../../src/domain/year/ports.ts'
+import { DAMAGED } from '../../support/refusals.ts'
 
 for (const contract of LEDGER_CONTRACTS) contract('a file', openLedger)
+
+test('an append is given up if a reader in another process delays the commit past the deadline', async () => {
+  const opened = await openLedger()
+  const token = await fill(opened, { legacy: [], rows: [LAST] })
+  const release = await holdLock(opened.url, 'reading')
+  const row = next()
+  const clock = (): number => row.recordedAt
+  expect(await opened.ledger.append(row, { token, clock, withinMs: 200 })).toBe('too-late')
+  await release()
+  expect((await opened.ledger.read()).rows).toEqual([LAST])
+  expect(await appendNow(opened.ledger, row, token)).toBeNull()
+})
+
+const TEXT = "CAST(x'c328' AS TEXT)"
+
+// The driver would end the process on such a text, without an error.
+test.each<[string, string, (ledger: Ledger) => Promise<unknown>]>([
+  ['schema', `sqlite_schema SET sql = ${TEXT} WHERE name = 'lease'`, (ledger) => ledger.read()],
+  ['list of migrations', `migrations_ledger SET hash = ${TEXT}`, (ledger) => ledger.read()],
+  ['reason of an attempt', `attempts SET reason = ${TEXT}`, (ledger) => ledger.attempts()],
+  ['day of an attempt', `attempts SET as_of_day = ${TEXT}`, (ledger) => ledger.attempts()],
+  ['holder of the lease', `lease SET holder = ${TEXT}`, (ledger) => leaseOf(ledger, 1, 1)],
+  ['process that holds the lease', `lease SET process = ${TEXT}`, (ledger) => leaseOf(ledger, 1, 1)],
+])('invalid UTF-8 in the %s is refused', async (_where, change, use) => {
+  const opened = await openLedger()
+  const token = await fill(opened, sampleLedger())
+  await opened.ledger.countAttempt('2026-03-01', 1, 1, token)
+  await dropTriggers(opened.raw)
+  await opened.raw.executeMultiple(`PRAGMA writable_schema = ON; UPDATE ${change}`)
+  opened.close()
+  await expect(use(opened.another().ledger)).rejects.toMatchObject(DAMAGED)
+})
 
 describe('a change token of the ledger', () => {
   test('the change token stays equal while nothing is written, also after reads', async () => {

@@ -1,10 +1,9 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Client } from '@libsql/client'
-import { getTableColumns } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/libsql'
 import { libsqlLedger } from '../../../src/adapters/ledger/ledger.ts'
 import { legacyPublications } from '../../../src/adapters/ledger/schema.ts'
-import type { Database } from '../../../src/adapters/sqlite/database.ts'
 import type { LeaseHolder } from '../../../src/domain/lease.ts'
 import type { Clock } from '../../../src/domain/ports.ts'
 import type { Ledger } from '../../../src/domain/year/ports.ts'
@@ -44,27 +43,20 @@ export async function openLedger(fileClock?: Clock): Promise<LedgerFile> {
 /** Opens the ledger at a URL through a separate connection. */
 export function connectLedger(url: string, fileClock?: Clock): OpenLedger {
   const store = openStore('ledger', url)
+  const ledger = libsqlLedger(store, fileClock)
+  const raw = rawClient(url)
   return {
-    ...ledgerOn(store, fileClock),
-    raw: rawClient(url),
+    ledger,
+    raw,
+    async addLegacy(rows) {
+      await ledger.ping()
+      if (rows.length > 0)
+        await drizzle(raw)
+          .insert(legacyPublications)
+          .values([...rows])
+    },
     another: () => connectLedger(url, fileClock),
     close: () => store.close(),
-  }
-}
-
-function ledgerOn(store: Database, fileClock?: Clock): Pick<OpenLedger, 'ledger' | 'addLegacy'> {
-  return {
-    ledger: libsqlLedger(store, fileClock),
-    addLegacy: (rows) =>
-      store.use(async (client) => {
-        const columns = Object.values(getTableColumns(legacyPublications)).map(({ name }) => name)
-        const properties = Object.keys(getTableColumns(legacyPublications))
-        const sql = `INSERT INTO legacy_publications (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
-        for (const row of rows) {
-          const cells = new Map<string, string | number | null>(Object.entries(row))
-          await client.execute({ sql, args: properties.map((property) => cells.get(property) ?? null) })
-        }
-      }),
   }
 }
 

@@ -7,7 +7,6 @@ import { isBusy, guardClient } from '../../../src/adapters/sqlite/guard.ts'
 import { DeadlineExceeded } from '../../../src/adapters/sqlite/rows.ts'
 import type { StoreClient } from '../../../src/adapters/sqlite/rows.ts'
 import { openDescriptors, temporaryFolder } from '../../support/temporary-folder.ts'
-import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { holdLock, rawClient, countTicks, startWaiting } from './lock-holder.ts'
 import type { Lock } from './lock-holder.ts'
 
@@ -165,44 +164,6 @@ describe('a guarded client', () => {
     expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected', 'fulfilled'])
     expect(await textsIn(url)).toEqual(['done'])
   })
-
-  test(
-    'the client loses no acknowledged write of two busy processes, one of them killed',
-    { timeout: 30_000 },
-    async () => {
-      const { url, client } = await notes(15_000)
-      const script = `
-      import { createClient } from '@libsql/client'
-      import { writeSync } from 'node:fs'
-      const { guardClient } = await import(process.argv[1])
-      const client = guardClient(createClient({ url: process.argv[2], timeout: 1, concurrency: 1 }), 15000)
-      for (let number = 0; ; number += 1) {
-        await client.execute({ sql: 'INSERT INTO notes VALUES (?)', args: ['child ' + number] })
-        writeSync(1, 'child ' + number + '\\n')
-      }`
-      const child = runScript(script, [builtModule('adapters/sqlite/guard.js'), url])
-      const acknowledged: string[] = []
-      const writeOwn = async (): Promise<void> => {
-        for (let number = 0; number < 100; number += 1) {
-          await client.execute(insert(`own ${number}`))
-          acknowledged.push(`own ${number}`)
-        }
-      }
-      const followChild = async (): Promise<void> => {
-        for (let line = await child.line(); line !== null; line = await child.line()) {
-          acknowledged.push(line)
-          if (acknowledged.length > 250) child.kill()
-        }
-      }
-      await Promise.all([writeOwn(), followChild()])
-      expect(await child.ended).toMatchObject({ signal: 'SIGKILL', errors: '' })
-      const stored = new Set(await textsIn(url))
-      expect(acknowledged.filter((text) => !stored.has(text))).toEqual([])
-      expect(acknowledged.filter((text) => text.startsWith('own'))).toHaveLength(100)
-      // The killed process may have written one row more than it reported.
-      expect(stored.size - acknowledged.length).toBeLessThanOrEqual(1)
-    },
-  )
 })
 
 describe('a batch with a deadline', () => {
