@@ -2,17 +2,8 @@ import { describe, expect, test } from 'vitest'
 import type { EndedRun } from '../../../src/domain/models/evaluation.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
 import type { RouterSimulator } from '../../support/router-simulator.ts'
-import { scriptedModels } from '../../support/router-simulator.ts'
-import {
-  DAY,
-  errorOf,
-  MODELS,
-  openBench,
-  PROVIDER_DOWN,
-  SOLVER,
-  START,
-  SHARED_POOL,
-} from './evaluation-bench.ts'
+import { errorOf, scriptedModels } from '../../support/router-simulator.ts'
+import { DAY, MODELS, openBench, PROVIDER_DOWN, SOLVER, START, SHARED_POOL } from './evaluation-bench.ts'
 
 function kept({ breaches, chats }: RouterSimulator): number {
   expect(breaches).toEqual([])
@@ -149,7 +140,7 @@ describe('a full evaluation under limits and faults', () => {
 
   test('an evaluation that loses its key half-way keeps its measurements', async () => {
     const bench = await openBench({
-      fault: ({ vendor }) => (vendor === 'fir' ? errorOf(401, 'User not found.') : null),
+      fault: ({ model }) => (model.startsWith('fir/') ? errorOf(401, 'User not found.') : null),
     })
     const result = await bench.run()
     expect(result).toMatchObject({ blame: null, report: { outcome: 'partial' } })

@@ -15,7 +15,7 @@ import { startOfDay } from '../../../src/domain/time.ts'
 import { makeLiteSuite } from '../../../src/jobs/models/lite-suite.ts'
 import { connectEvaluations } from '../../adapters/state/open-chat.ts'
 import { sandbox } from '../../adapters/sandbox/lite-shell.ts'
-import { scriptedModels, startRouter } from '../../support/router-simulator.ts'
+import { errorOf, scriptedModels, startRouter } from '../../support/router-simulator.ts'
 import type { RouterSimulator, SimulatorOptions } from '../../support/router-simulator.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
@@ -28,16 +28,6 @@ export const MODELS = scriptedModels(6)
 
 /** The model that solves every task. */
 export const SOLVER = MODELS[0]?.id ?? ''
-
-/** An error response of the service. */
-export const errorOf = (
-  status: number,
-  message: string,
-  metadata: object = {},
-): { status: number; body: object } => ({
-  status,
-  body: { error: { code: status, message, metadata } },
-})
 
 /** A response with status 200. */
 export const okResponse = (body: object): { status: number; body: object } => ({ status: 200, body })
