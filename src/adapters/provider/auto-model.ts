@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { requestShareOf } from '../../domain/agent/budget.ts'
 import type { ModelCall, ModelEvent } from '../../domain/agent/model-call.ts'
 import { DEFAULT_DAILY_LIMIT } from '../../domain/models/quota.ts'
@@ -6,7 +7,6 @@ import type { RankedModel } from '../../domain/models/schema.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
 import type { ChatModel, Clock, ModelRouter, State } from '../../domain/ports.ts'
 import type { Objects } from '../../domain/year/ports.ts'
-import type { Instant } from '../../domain/time.ts'
 import { TimeLimitExceeded, withTimeLimit } from '../http.ts'
 import { openRouter } from '../router/router.ts'
 import { openProvider } from './chat-model.ts'
@@ -42,8 +42,8 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
   const headers = { 'http-referer': referer, 'x-openrouter-title': 'dash' }
   const provider = openProvider({ ...options, headers })
   const router = openRouter({ base, key, referer, userAgent, clock })
-  const limit = dailyLimit(router, clock)
-  const recommended = recommendedModels(options.recommendations, clock)
+  const limit = dailyLimit(router)
+  const recommended = recommendedModels(options.recommendations)
 
   return {
     async name() {
@@ -98,27 +98,20 @@ const RECOMMENDATION_TTL_MS = 10_000
  * Reads the models of the current recommendation that can chat, best first; none while nothing is stored. The
  * built-in seed does not count: its models were never evaluated.
  *
- * @throws Refusal of the store if it cannot be read or holds invalid data
+ * @returns a function that throws the refusals of the store if it cannot be read or holds invalid data
  */
 function recommendedModels(
   store: Pick<Objects['recommendations'], 'current'>,
-  clock: Clock,
 ): () => Promise<readonly RankedModel[]> {
-  let cached: { at: Instant; read: Promise<readonly RankedModel[]> } | null = null
-  const read = async (): Promise<readonly RankedModel[]> => {
-    const bytes = await store.current()
-    return bytes === null ? [] : chatModels(proveRun(bytes))
-  }
-  return () => {
-    const at = clock()
-    if (cached !== null && at >= cached.at && at - cached.at < RECOMMENDATION_TTL_MS) return cached.read
-    const pending = { at, read: read() }
-    cached = pending
-    pending.read.catch(() => {
-      if (cached === pending) cached = null
-    })
-    return pending.read
-  }
+  const cache = new LRUCache<'current', readonly RankedModel[]>({
+    max: 1,
+    ttl: RECOMMENDATION_TTL_MS,
+    async fetchMethod() {
+      const bytes = await store.current()
+      return bytes === null ? [] : chatModels(proveRun(bytes))
+    },
+  })
+  return () => cache.forceFetch('current')
 }
 
 /** The service's own numbers may be a minute old. */
@@ -132,30 +125,13 @@ const KEY_TIMEOUT_MS = 2_000
  * without credits if it does not. A limit is read again after a minute: in the background, where an older one may be
  * returned.
  */
-function dailyLimit(
-  router: Pick<ModelRouter, 'key'>,
-  clock: Clock,
-): (mayBeOlder?: boolean) => Promise<number> {
-  let known: { limit: number; at: Instant } | null = null
-  let reading: Promise<number> | null = null
-  const read = async (): Promise<number> => {
-    const at = clock()
-    try {
-      const limit = (await fetchDailyLimit(router)) ?? known?.limit ?? DEFAULT_DAILY_LIMIT
-      known = { limit, at }
-      return limit
-    } finally {
-      reading = null
-    }
-  }
-  return async (mayBeOlder = false) => {
-    const at = clock()
-    if (known !== null && at >= known.at && at - known.at < LIMIT_TTL_MS) return known.limit
-    reading ??= read()
-    if (!mayBeOlder || known === null) return reading
-    reading.catch(() => undefined)
-    return known.limit
-  }
+function dailyLimit(router: Pick<ModelRouter, 'key'>): (mayBeOlder?: boolean) => Promise<number> {
+  const cache = new LRUCache<'limit', number>({
+    max: 1,
+    ttl: LIMIT_TTL_MS,
+    fetchMethod: async (_key, known = DEFAULT_DAILY_LIMIT) => (await fetchDailyLimit(router)) ?? known,
+  })
+  return (allowStale = false) => cache.forceFetch('limit', { allowStale })
 }
 
 /** Returns null if the service does not respond in time. */

@@ -46,10 +46,13 @@ interface Bench {
   wait: (ms: number) => void
 }
 
+let waitedMs = 0
+const now = performance.now.bind(performance)
+vi.spyOn(performance, 'now').mockImplementation(() => now() + waitedMs)
+
 async function bench(changes: Partial<AutoModelOptions> & { room?: number } = {}): Promise<Bench> {
   const provider = await startProvider()
   const counted: Bench['counted'] = []
-  let now = RUN_AT
   const model = openAutoModel({
     base: provider.url,
     key: 'test-key',
@@ -64,13 +67,13 @@ async function bench(changes: Partial<AutoModelOptions> & { room?: number } = {}
       },
     },
     requestShare: 200_000,
-    clock: () => now,
+    clock: () => RUN_AT + waitedMs,
     firstEventMs: 5_000,
     idleMs: 5_000,
     ...changes,
   })
   onTestFinished(() => model.close())
-  return { provider, model, counted, wait: (ms) => void (now += ms) }
+  return { provider, model, counted, wait: (ms) => void (waitedMs += ms) }
 }
 
 const requestedModels = ({ provider }: Bench): unknown[] =>
