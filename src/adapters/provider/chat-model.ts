@@ -22,7 +22,7 @@ import {
 } from './upstream.ts'
 import type { IdleTimeouts, FailedRound, Upstream, UpstreamOptions } from './upstream.ts'
 import { isInvalidRequest, refusedPart } from './refusals.ts'
-import type { RequestForm } from './refusals.ts'
+import type { RequestBody, RequestForm } from './refusals.ts'
 
 export interface ProviderOptions extends UpstreamOptions, IdleTimeouts {}
 
@@ -137,16 +137,16 @@ async function* runRequest(
   call: ModelCall,
   signal: AbortSignal,
 ): AsyncGenerator<ModelEvent, FailedRound | null> {
-  const stream = new ProviderStream(upstream, limits, streamBounds(call), signal)
+  const reader = new EventReader(limits, streamBounds(call), signal)
   let isComplete = false
   try {
-    const body = requestBody(form, target, call)
-    await stream.open((streamSignal) => sendRequest(upstream, body, streamSignal), !('stream' in body))
     const parser = new CompletionParser(target, call, thinkers)
+    const isCompletion = await openStream(upstream, reader, requestBody(form, target, call), signal)
+    const chunks = completionChunks(reader, limits, isCompletion, () => parser.hasReason, signal)
     for (;;) {
-      const event = await stream.next(parser.hasReason)
+      const chunk = await chunks.next()
       signal.throwIfAborted()
-      const { text = '', received = '', end } = event === null ? parser.endOfStream() : parser.parse(event)
+      const { text = '', received = '', end } = chunk.done ? parser.endOfStream() : parser.parse(chunk.value)
       if (text + received !== '') yield { kind: 'text', text, ...(received === text ? {} : { received }) }
       signal.throwIfAborted()
       if (end === undefined) continue
@@ -161,7 +161,8 @@ async function* runRequest(
     if (!(error instanceof ProviderFailure)) throw error
     return error.round
   } finally {
-    stream.close(isComplete)
+    // The connection is reused if the response is complete.
+    reader.close(isComplete)
   }
 }
 
@@ -172,80 +173,66 @@ function streamBounds({ maxOutputTokens }: ModelCall): StreamBounds {
   }
 }
 
-/** One request and the events of its response. */
-class ProviderStream {
-  readonly #upstream: Upstream
-  readonly #limits: IdleTimeouts
-  readonly #signal: AbortSignal
-  readonly #reader: EventReader
-  #events: string[] = []
-  #hasEnded = false
-  /** True for a completion. Some engines name another type for its events; the first one tells it. */
-  #isCompletion = false
-
-  constructor(upstream: Upstream, limits: IdleTimeouts, bounds: StreamBounds, signal: AbortSignal) {
-    this.#upstream = upstream
-    this.#limits = limits
-    this.#signal = signal
-    this.#reader = new EventReader(limits, bounds, signal)
+/**
+ * Sends a request and begins to read its response.
+ *
+ * @returns true if the response is a completion by its type. Some engines name another one; the first chunk tells it then
+ * @throws ProviderFailure; the signal's reason
+ */
+async function openStream(
+  upstream: Upstream,
+  reader: EventReader,
+  body: RequestBody,
+  signal: AbortSignal,
+): Promise<boolean> {
+  signal.throwIfAborted()
+  try {
+    const { headers, stream } = await sendRequest(upstream, body, reader.signal)
+    const isStream = mediaTypeOf(headers.get('content-type')) === 'text/event-stream'
+    reader.begin(stream, isStream || !('stream' in body))
+    if (isCompressed(Object.fromEntries(headers))) throw upstreamError('invalid_stream')
+    return isStream
+  } catch (error) {
+    signal.throwIfAborted()
+    throw reader.expired === null ? toRequestFailure(error) : timedOut(reader, error)
   }
+}
 
-  /**
-   * Sends the request.
-   *
-   * @param isWhole true if the completion is asked for as one object
-   * @throws ProviderFailure; the signal's reason
-   */
-  async open(send: (signal: AbortSignal) => Promise<Response>, isWhole: boolean): Promise<void> {
-    this.#signal.throwIfAborted()
-    let response: Response
-    try {
-      response = await send(this.#reader.signal)
-    } catch (error) {
-      this.#signal.throwIfAborted()
-      throw this.#reader.expired === null ? toRequestFailure(error) : this.#timeout(error)
+/**
+ * Yields the chunks of a completion until the stream has ended, complete or not.
+ *
+ * @param hasReason true after a finish reason: silence then ends the stream
+ * @throws ProviderFailure; the signal's reason
+ */
+async function* completionChunks(
+  reader: EventReader,
+  { idleMs, afterReasonMs = AFTER_REASON_MS }: IdleTimeouts,
+  isCompletion: boolean,
+  hasReason: () => boolean,
+  signal: AbortSignal,
+): AsyncGenerator<JsonObject, void> {
+  for (let hasEnded = false; !hasEnded;) {
+    const { events, ending } = await reader.read(hasReason() ? afterReasonMs : idleMs)
+    if (ending === 'too-large') throw upstreamError('invalid_stream')
+    if (ending === 'silent' && !hasReason()) throw timedOut(reader)
+    hasEnded = ending !== null
+    for (const data of ending === 'silent' ? [] : events) {
+      signal.throwIfAborted()
+      hasEnded ||= isEndMark(data)
+      if (isEndMark(data)) break
+      const chunk = parseJsonObject(data)
+      // A cut stream can end with half an event.
+      if (chunk === null) throw upstreamError(ending === null ? 'invalid_stream' : 'truncated')
+      isCompletion ||= 'choices' in chunk || errorIn(chunk) !== null
+      if (!isCompletion) throw upstreamError('invalid_stream')
+      yield chunk
     }
-    this.#isCompletion = mediaTypeOf(response.headers.get('content-type')) === 'text/event-stream'
-    this.#reader.begin(this.#upstream.bodyOf(response), this.#isCompletion || isWhole)
-    if (isCompressed(Object.fromEntries(response.headers))) throw upstreamError('invalid_stream')
   }
+  if (!isCompletion) throw upstreamError('invalid_stream')
+}
 
-  /**
-   * The next event.
-   *
-   * @param hasReason true after a finish reason: silence then ends the stream
-   * @returns null when the stream has ended, complete or not
-   * @throws ProviderFailure; the signal's reason
-   */
-  async next(hasReason: boolean): Promise<JsonObject | null> {
-    const { idleMs, afterReasonMs = AFTER_REASON_MS } = this.#limits
-    if (this.#events.length === 0 && !this.#hasEnded) {
-      const { events, ending } = await this.#reader.read(hasReason ? afterReasonMs : idleMs)
-      if (ending === 'too-large') throw upstreamError('invalid_stream')
-      if (ending === 'silent' && !hasReason) throw this.#timeout()
-      this.#events = ending === 'silent' ? [] : events
-      this.#hasEnded = ending !== null
-    }
-    this.#signal.throwIfAborted()
-    const data = this.#events.shift()
-    const isEnd = data === undefined || isEndMark(data)
-    const event = isEnd ? null : parseJsonObject(data)
-    // A cut stream can end with half an event.
-    if (event === null && !isEnd) throw upstreamError(this.#hasEnded ? 'truncated' : 'invalid_stream')
-    this.#isCompletion ||= event !== null && ('choices' in event || errorIn(event) !== null)
-    if (!this.#isCompletion) throw upstreamError('invalid_stream')
-    return event
-  }
-
-  /** Ends the request. The connection is reused if the response is complete. */
-  close(isComplete: boolean): void {
-    this.#reader.close(isComplete)
-  }
-
-  #timeout(cause?: unknown): ProviderFailure {
-    const code = this.#reader.expired ?? 'idle'
-    return new ProviderFailure(failedRound({ error: 'timeout', code }), cause)
-  }
+function timedOut({ expired }: EventReader, cause?: unknown): ProviderFailure {
+  return new ProviderFailure(failedRound({ error: 'timeout', code: expired ?? 'idle' }), cause)
 }
 
 /** Error codes of established connections that broke: the request may have arrived. */

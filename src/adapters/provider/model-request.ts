@@ -18,7 +18,7 @@ import {
   tokenLimit,
 } from './refusals.ts'
 import type { RequestBody, RequestForm } from './refusals.ts'
-import type { Upstream } from './upstream.ts'
+import type { StreamedResponse, Upstream } from './upstream.ts'
 
 /** The models of a round, and additional request fields. */
 export interface Target {
@@ -64,8 +64,13 @@ function withoutRefused<Fields extends object>(fields: Fields, { refused }: Requ
 }
 
 /** Sends a request; the signal aborts it. */
-export function sendRequest({ client }: Upstream, body: RequestBody, signal: AbortSignal): Promise<Response> {
-  return client.chat.completions.create(body as ChatCompletionCreateParamsStreaming, { signal }).asResponse()
+export async function sendRequest(
+  { client }: Upstream,
+  body: RequestBody,
+  signal: AbortSignal,
+): Promise<StreamedResponse> {
+  const request = client.chat.completions.create(body as ChatCompletionCreateParamsStreaming, { signal })
+  return (await request.asResponse()) as StreamedResponse
 }
 
 /** Many engines require that user and assistant alternate. */

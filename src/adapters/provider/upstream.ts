@@ -21,11 +21,14 @@ export interface UpstreamOptions {
 /** The bytes of a response body, as the connection delivers them. */
 export type ResponseBody = AsyncIterable<Uint8Array> & { destroy: () => unknown }
 
-/** A provider's API: the client sends requests, {@link Upstream.bodyOf} returns the unread body of a response. */
+/** A successful response of the client (`asResponse()`), with its unread body. */
+export interface StreamedResponse extends Response {
+  stream: ResponseBody
+}
+
+/** A provider's API. Its client sends requests. */
 export interface Upstream {
   client: OpenAI
-  /** Returns the body of a successful response of the client (`asResponse()`). */
-  bodyOf(response: Response): ResponseBody
   close(): Promise<void>
 }
 
@@ -45,7 +48,6 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1
  */
 export function openUpstream({ base, key, userAgent, headers = {} }: UpstreamOptions): Upstream {
   const http = openHttpClient({ connect: { timeout: 10_000 } })
-  const bodies = new WeakMap<Response, ResponseBody>()
   const requestHeaders = {
     ...headers,
     accept: 'text/event-stream',
@@ -65,22 +67,13 @@ export function openUpstream({ base, key, userAgent, headers = {} }: UpstreamOpt
     logLevel: 'off',
     maxRetries: 0,
     timeout: NO_TIMEOUT_MS,
-    fetch: (target, init) => post(http, bodies, requestHeaders, target, init),
+    fetch: (target, init) => post(http, requestHeaders, target, init),
   })
-  return {
-    client,
-    bodyOf(response) {
-      const body = bodies.get(response)
-      if (!body) throw new Error('the response is not in the format of this provider')
-      return body
-    },
-    close: () => http.close(),
-  }
+  return { client, close: () => http.close() }
 }
 
 async function post(
   http: HttpClient,
-  bodies: WeakMap<Response, ResponseBody>,
   headers: Readonly<Record<string, string>>,
   target: string | URL | Request,
   init: RequestInit | undefined,
@@ -101,9 +94,8 @@ async function post(
     return new Response(error, { status, headers: responseHeaders })
   }
   const response = new Response(null, { status, headers: responseHeaders })
-  if (response.ok) bodies.set(response, body)
-  else body.destroy()
-  return response
+  if (!response.ok) body.destroy()
+  return Object.assign(response, { stream: body })
 }
 
 /**
