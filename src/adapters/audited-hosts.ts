@@ -8,6 +8,7 @@ import {
   HOW_TO_REACH,
   OBJECT_MAX_BYTES,
   Refusal,
+  errorCode,
   networkReason,
   messageOf,
   storageDamaged,
@@ -21,7 +22,7 @@ import { parsePolicy, openCheckpoint } from '../domain/year/log/signed-note.ts'
 import { merkleTree, rootAt } from '../domain/year/log/merkle-tree.ts'
 import { openHttpClient, isCompressed, readBody } from './http.ts'
 import type { HttpResponse } from './http.ts'
-import { errorCode, storeFile } from './objects/file-driver.ts'
+import { storeFile } from './objects/file-driver.ts'
 
 const USER_AGENT = 'dash (audits published history)'
 

@@ -4,7 +4,14 @@ import type { SQLiteTable } from 'drizzle-orm/sqlite-core/table'
 import { getTableName } from 'drizzle-orm/table'
 import { getTableColumns } from 'drizzle-orm/utils'
 import type { LedgerAuditor, Objects, ObjectsAuditor } from '../domain/year/ports.ts'
-import { storageDamaged, OBJECT_MAX_BYTES, Refusal, StorageFault, messageOf } from '../domain/refusal.ts'
+import {
+  errorCode,
+  isDamaged,
+  messageOf,
+  OBJECT_MAX_BYTES,
+  storageDamaged,
+  StorageFault,
+} from '../domain/refusal.ts'
 import type { DatabaseLocation, StoreLocation } from '../domain/refusal.ts'
 import { decodeUtf8 } from '../domain/text.ts'
 import type { LedgerFacts } from '../domain/inspection.ts'
@@ -17,7 +24,7 @@ import { asJsonRows, decodeJsonRows, matchesColumn, selectJsonRows } from './sql
 import type { SqlReader } from './sqlite/rows.ts'
 import { openReadOnlyCopy } from './sqlite/read-only-copy.ts'
 import { entries, founding, legacyPublications, toFoundingMark } from './ledger/schema.ts'
-import { errorCode, isFolder, requireRoot } from './objects/file-driver.ts'
+import { isFolder, requireRoot } from './objects/file-driver.ts'
 
 /**
  * Creates the auditor of a ledger. It does not change the database.
@@ -204,10 +211,6 @@ function prove(manifest: Manifest, read: ReadFile): ObjectOutcome {
   return { found: 'bytes', byteSize: read.bytes.byteLength, problems: examineWhole(manifest, read.bytes) }
 }
 
-function isDamaged(error: unknown): boolean {
-  return error instanceof Refusal && error.code === 'storage_damaged'
-}
-
 function unreadable(error: unknown): NoBytes {
   const why = messageOf(error)
   return { found: 'something else', why: isDamaged(error) ? why : READ_ERROR + why }
@@ -279,7 +282,7 @@ function fileReader(root: string): (key: string) => ReadFile {
 }
 
 function failedRead(error: unknown): ReadFile {
-  const code = errorCode(error)
+  const code = errorCode(error) ?? ''
   switch (code) {
     case 'ENOENT':
       return { found: 'nothing' }

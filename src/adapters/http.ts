@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream'
 import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
 import type { Agent, Dispatcher, request as undiciRequest } from 'undici'
-import { networkReason } from '../domain/refusal.ts'
+import { errorCode, networkReason } from '../domain/refusal.ts'
 import type { Instant } from '../domain/time.ts'
 
 /** Status and headers of a response, and its unread body. */
@@ -107,11 +107,6 @@ export function flattenHeaders(headers: IncomingHttpHeaders): Record<string, str
 /** Returns the media type of a `content-type` header, in lower case and without parameters; empty if it is missing. */
 export function mediaTypeOf(contentType: string | string[] | null | undefined): string {
   return typeof contentType === 'string' ? (contentType.trim().split(/[;,\s]/)[0] ?? '').toLowerCase() : ''
-}
-
-/** Returns the error code of the system or of undici; null if there is none. */
-export function networkCode(error: unknown): string | null {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null
 }
 
 /** In a rate-limit header, numbers from here on are Unix times and smaller ones are seconds from now. */
@@ -244,7 +239,7 @@ export function openHttpProbe(): HttpProbe & { close: () => Promise<void> } {
       } catch (error) {
         signal.throwIfAborted()
         const timedOut = error instanceof TimeLimitExceeded
-        const reason = timedOut ? `no response within ${request.timeoutMs / 1000} s` : networkCode(error)
+        const reason = timedOut ? `no response within ${request.timeoutMs / 1000} s` : errorCode(error)
         return { unreachable: reason ?? networkReason(error) }
       }
     },

@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { badValue } from './settings/environment.ts'
-import { Refusal, storageUnavailable, messageOf } from '../domain/refusal.ts'
+import { Refusal, errorCode, storageUnavailable, messageOf } from '../domain/refusal.ts'
 import type { DatabaseLocation, StoreLocation } from '../domain/refusal.ts'
-import { hasCode } from './exit-codes.ts'
 import { settingName } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
 import type { Container } from './container.ts'
@@ -166,7 +165,7 @@ export function createPublicFolder(path: string): void {
   try {
     makePublicFolder(path)
   } catch (error) {
-    if (hasCode(error, DISK_ERRORS)) throw error
+    if (DISK_ERRORS.test(errorCode(error) ?? '')) throw error
     throw new Refusal('usage', `the folder ${path} cannot be created (${messageOf(error)}); choose another`)
   }
 }
@@ -201,7 +200,7 @@ export function createFolder(folder: string, config: Config, setting: string): v
     makePublicFolder(dirname(folder))
     mkdirSync(folder, { recursive: true, mode: 0o700 })
   } catch (error) {
-    if (hasCode(error, DISK_ERRORS)) throw error
+    if (DISK_ERRORS.test(errorCode(error) ?? '')) throw error
     const why = messageOf(error)
     const advice = `choose another with ${config.dataDirNamed ? settingName(config, setting) : '--data-dir'}`
     throw badValue(config.originOf(setting), `the folder ${folder} cannot be created (${why}); ${advice}`)

@@ -1,4 +1,4 @@
-import { Refusal, StorageFault, messageOf } from '../domain/refusal.ts'
+import { Refusal, StorageFault, errorCode, messageOf } from '../domain/refusal.ts'
 
 /** Exit codes (docs/troubleshooting.md). */
 export const EXIT = {
@@ -51,7 +51,7 @@ export function exitCodeOf(error: unknown): number {
 
 /** True if an error, or one of its causes, has a code of the disk, of a database, or of the connection to one. */
 export function hasStorageCode(error: unknown): boolean {
-  return causesOf(error).some((cause) => hasCode(cause, STORAGE_ERRORS))
+  return codesOf(error).some((code) => STORAGE_ERRORS.test(code))
 }
 
 /** Describes an error in one line: what failed, with which value, and what to do. */
@@ -60,9 +60,10 @@ export function describeError(error: unknown): string {
   const causes = causesOf(error)
   const fault = causes.findLast((cause) => cause instanceof StorageFault)
   if (fault) return fault.message
-  if (causes.some((cause) => hasCode(cause, /^SQLITE_(BUSY|LOCKED)/)))
+  const codes = codesOf(error)
+  if (codes.some((code) => /^SQLITE_(BUSY|LOCKED)/.test(code)))
     return 'a database is locked by another process; wait until that process ends and run the command again'
-  if (causes.some((cause) => hasCode(cause, /^(ENOSPC|SQLITE_FULL)$/)))
+  if (codes.some((code) => code === 'ENOSPC' || code === 'SQLITE_FULL'))
     return 'the disk is full; free some space and run the command again (no stored data is lost)'
   return messageOf(error)
 }
@@ -72,9 +73,8 @@ export function causesOf(error: unknown): Error[] {
   return error instanceof Error ? [error, ...causesOf(error.cause)] : []
 }
 
-/** Returns true for an error of Node or a driver with such a code. */
-export function hasCode(error: unknown, pattern: RegExp): boolean {
-  return error instanceof Error && 'code' in error && pattern.test(String(error.code))
+function codesOf(error: unknown): string[] {
+  return causesOf(error).flatMap((cause) => errorCode(cause) ?? [])
 }
 
 /** Returns the exit code of a command that a signal ended; the abort reason names the signal. */

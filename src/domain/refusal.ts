@@ -63,6 +63,10 @@ export function storageDamaged(detail: string, cause?: unknown): Refusal<Storage
   return new Refusal('storage_damaged', detail, { cause })
 }
 
+export function isDamaged(error: unknown): error is Refusal<'storage_damaged'> {
+  return error instanceof Refusal && error.code === 'storage_damaged'
+}
+
 /** A reachable store failed: its response was an error, incomplete or missing. */
 export class StorageFault extends Error {
   override readonly name = 'StorageFault'
@@ -80,16 +84,20 @@ export function networkReason(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return networkReason(error.errors[0])
   // An abort error carries no reason; the error around it does.
   if (error.cause instanceof Error && error.cause.name !== 'AbortError') return networkReason(error.cause)
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
   // The text of OpenSSL: number, library, function, reason, file and line.
   const tlsReason = /:SSL routines:[^:]*:([^:]+):/.exec(error.message)?.[1]
   if (tlsReason !== undefined) return `TLS failed: ${tlsReason}; the port may speak http, not https`
-  return error.message || code
+  return error.message || (errorCode(error) ?? error.name)
 }
 
 /** The reason of an error on one line: a refusal's detail, or {@link networkReason} of a fault. */
 export function messageOf(error: unknown): string {
   return error instanceof Refusal ? (error.detail ?? error.code) : networkReason(error)
+}
+
+/** The code of an error of the system, a driver or a client; null if it has none. */
+export function errorCode(error: unknown): string | null {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null
 }
 
 /** Advice for a server that cannot be reached. */

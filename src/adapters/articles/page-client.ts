@@ -9,16 +9,9 @@ import type { IpRange } from '../../domain/address.ts'
 import { URL_MAX_LENGTH } from '../../domain/feed/article.ts'
 import type { SkipReason } from '../../domain/feed/article.ts'
 import type { Clock } from '../../domain/ports.ts'
-import { networkReason } from '../../domain/refusal.ts'
+import { errorCode, networkReason } from '../../domain/refusal.ts'
 import type { Instant } from '../../domain/time.ts'
-import {
-  networkCode,
-  redirectTarget,
-  retryAt,
-  openHttpClient,
-  UnsupportedCoding,
-  readDecoded,
-} from '../http.ts'
+import { redirectTarget, retryAt, openHttpClient, UnsupportedCoding, readDecoded } from '../http.ts'
 import type { HttpClient, HttpResponse } from '../http.ts'
 
 /** Thrown when a page yields no text; becomes the result of its item. */
@@ -147,7 +140,7 @@ export class PageClient {
       this.#http.request(url, { signal, method: 'GET', headers: requestHeaders })
     // Some servers close a connection after a response without saying so.
     const response = await send().catch((error: unknown) => {
-      if (!CLOSED.has(networkCode(error) ?? '')) throw error
+      if (!CLOSED.has(errorCode(error) ?? '')) throw error
       return send()
     })
     try {

@@ -21,7 +21,7 @@ import { dirname, join } from 'node:path'
 import { defineDriver } from 'unstorage'
 import type { TransactionOptions } from 'unstorage'
 import type { Clock } from '../../domain/ports.ts'
-import { OBJECT_MAX_BYTES, storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
+import { OBJECT_MAX_BYTES, errorCode, storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
 import { ABSENT, fileChangeToken } from '../change-token.ts'
 
 const TEMPORARY_PREFIX = '.writing-'
@@ -299,7 +299,7 @@ function syncFolder(folder: string): void {
  * other error stays a fault.
  */
 function accessError(path: string, error: unknown): unknown {
-  switch (errorCode(error)) {
+  switch (errorCode(error) ?? '') {
     case 'EACCES':
     case 'EPERM':
       return storageUnavailable(`this user cannot read or write ${path}`, error)
@@ -311,8 +311,4 @@ function accessError(path: string, error: unknown): unknown {
     default:
       return error
   }
-}
-
-export function errorCode(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined
 }

@@ -5,11 +5,12 @@ import {
   OBJECT_MAX_BYTES,
   Refusal,
   StorageFault,
+  errorCode,
   storageDamaged,
   storageUnavailable,
 } from '../../domain/refusal.ts'
 import type { StorageRefusal, StoreLocation } from '../../domain/refusal.ts'
-import { networkCode, openHttpClient, readBody } from '../http.ts'
+import { openHttpClient, readBody } from '../http.ts'
 import type { HttpClient, HttpResponse } from '../http.ts'
 
 export interface S3RetryPolicy {
@@ -73,7 +74,7 @@ async function sendOnce(
     })
   } catch (error) {
     if (error instanceof Refusal) throw error
-    const code = networkCode(error)
+    const code = errorCode(error)
     if (code !== null && UNREACHABLE.test(code))
       throw storageUnavailable(
         `the object store ${location.endpoint} cannot be reached (${code}); check DASH_STORE_URL`,

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, InStatement, ResultSet, Transaction } from '@libsql/client'
 import { LibsqlError } from '@libsql/client/sqlite3'
 import pLimit from 'p-limit'
-import { Refusal, storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
+import { Refusal, errorCode, storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
 import { DeadlineExceeded } from './rows.ts'
 import type { StoreClient } from './rows.ts'
 
@@ -197,7 +197,7 @@ async function openIfPresent(
   try {
     return await openFile(path, flags)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+    if (errorCode(error) === 'ENOENT') return null
     throw error
   }
 }

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LibsqlBatchError, LibsqlError, createClient } from '@libsql/client'
 import type { Client, InStatement, ResultSet, Transaction } from '@libsql/client'
-import { Refusal, StorageFault, storageUnavailable } from '../../domain/refusal.ts'
+import { Refusal, StorageFault, errorCode, storageUnavailable } from '../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
-import { TimeLimitExceeded, networkCode, openHttpClient, readBody } from '../http.ts'
+import { TimeLimitExceeded, openHttpClient, readBody } from '../http.ts'
 import type { HttpResponse } from '../http.ts'
 import { DeadlineExceeded } from './rows.ts'
 import type { SqlReader, SqlTransaction, StoreClient } from './rows.ts'
@@ -154,7 +154,7 @@ export function openServerRequests(name: string, responseTimeoutMs = RESPONSE_TI
           throw new StorageFault(`${name} did not respond within ${responseTimeoutMs} ms`, {
             cause: error.cause,
           })
-        const code = networkCode(error)
+        const code = errorCode(error)
         if (error instanceof Refusal || code === null) throw error
         const fix = 'start it or correct DASH_DATABASE_URL'
         throw storageUnavailable(`${name} cannot be reached (${code}); ${fix}`, error)
@@ -179,7 +179,7 @@ async function toResponse({ statusCode, headers, body }: HttpResponse, name: str
 /** Returns true if the server cannot have received the failed request. */
 export function wasNeverSent(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (NEVER_SENT.test(networkCode(cause) ?? '')) return true
+    if (NEVER_SENT.test(errorCode(cause) ?? '')) return true
   }
   return false
 }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import { z } from 'zod'
 import { isHttpUrl } from '../../domain/address.ts'
-import { Refusal, messageOf } from '../../domain/refusal.ts'
+import { Refusal, errorCode, messageOf } from '../../domain/refusal.ts'
 import { parseWhole } from './rules.ts'
 import { NOT_UTF_8 } from './dotenv.ts'
 import { SECRETS, VARIABLES } from './variables.ts'
@@ -251,7 +251,7 @@ function readAvailable(file: number): Buffer | null {
   try {
     return chunk.subarray(0, readSync(file, chunk))
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EAGAIN') return null
+    if (errorCode(error) === 'EAGAIN') return null
     throw error
   }
 }

@@ -1,5 +1,5 @@
 import type { LedgerAuditor, ObjectsAuditor, PublishedHistory } from '../../domain/year/ports.ts'
-import { Refusal, messageOf, OBJECT_MAX_BYTES } from '../../domain/refusal.ts'
+import { Refusal, isDamaged, messageOf, OBJECT_MAX_BYTES } from '../../domain/refusal.ts'
 import { auditLedger } from '../../domain/year/check.ts'
 import type { AuditedHead, LedgerAudit } from '../../domain/year/check.ts'
 import { examineSummary, objectFindings, objectPath } from '../../domain/year/examine.ts'
@@ -117,10 +117,6 @@ export function ownArchive(stores: AuditedStores, options: OwnArchiveOptions): A
     },
     close: () => undefined,
   }
-}
-
-function isDamaged(error: unknown): boolean {
-  return error instanceof Refusal && error.code === 'storage_damaged'
 }
 
 /** Reads the heads first: a commit in between leaves the ledger one entry ahead, which is sound. */

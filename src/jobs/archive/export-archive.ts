@@ -1,7 +1,7 @@
 import { areSameBytes, sha256Hex } from '../../domain/digest.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Objects, StaticTree, YearReader } from '../../domain/year/ports.ts'
-import { Refusal, storageDamaged } from '../../domain/refusal.ts'
+import { Refusal, isDamaged, storageDamaged } from '../../domain/refusal.ts'
 import type { StorageRefusal } from '../../domain/refusal.ts'
 import { utf8Text } from '../../domain/text.ts'
 import { proveLedger } from '../../domain/year/check.ts'
@@ -105,7 +105,7 @@ async function verified<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read()
   } catch (error) {
-    if (!(error instanceof Refusal) || error.code !== 'storage_damaged') throw error
+    if (!isDamaged(error)) throw error
     throw new Refusal<ExportRefusal>('archive_damaged', error.detail, { cause: error })
   }
 }

@@ -15,7 +15,7 @@ import type { StoredRun } from '../../domain/models/schema.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
 import type { ChangeReceiver, ModelRouter, State } from '../../domain/ports.ts'
 import type { Objects } from '../../domain/year/ports.ts'
-import { Refusal } from '../../domain/refusal.ts'
+import { isDamaged } from '../../domain/refusal.ts'
 import { dayOf, formatInstant, addDays, startOfDay } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import type { HolderPorts } from '../lease.ts'
@@ -278,7 +278,7 @@ async function previousRun(
   try {
     return bytes && proveRun(bytes)
   } catch (error) {
-    if (!(error instanceof Refusal) || error.code !== 'storage_damaged') throw error
+    if (!isDamaged(error)) throw error
     notes.push('The previous recommendation was damaged and was replaced.')
     return null
   }

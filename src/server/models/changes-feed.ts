@@ -10,7 +10,7 @@ import type { MissedDays, ModelChange, RunStep } from '../../domain/models/chang
 import type { RankedModel, StoredRun } from '../../domain/models/schema.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
 import type { Objects } from '../../domain/year/ports.ts'
-import { Refusal } from '../../domain/refusal.ts'
+import { isDamaged } from '../../domain/refusal.ts'
 import type { FeedHost } from '../feed/feeds.ts'
 import {
   JSON_FEED_TYPE,
@@ -80,7 +80,7 @@ async function readRun(store: RunStore, version: string): Promise<RunSummary | n
     const withoutTasks = models.map(({ evalSummary: _evalSummary, ...model }) => model)
     return { rankingVersion, updatedAt, rejections, models: withoutTasks }
   } catch (error) {
-    if (error instanceof Refusal && error.code === 'storage_damaged') return null
+    if (isDamaged(error)) return null
     throw error
   }
 }

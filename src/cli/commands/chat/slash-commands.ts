@@ -5,8 +5,7 @@ import { LANGUAGES, TONES } from '../../../domain/agent/chat-request.ts'
 import { isItemKey } from '../../../domain/agent/conversation.ts'
 import type { Turn, TurnOptions } from '../../../domain/agent/conversation.ts'
 import { LIVE_SORTS } from '../../../domain/feed/live-sort.ts'
-import { messageOf } from '../../../domain/refusal.ts'
-import { hasCode } from '../../exit-codes.ts'
+import { errorCode, messageOf } from '../../../domain/refusal.ts'
 import { clockTime, isChatRefusal, quotaMessage, refusalMessage } from './messages.ts'
 import { showTurn } from './show-turn.ts'
 import type { ChatContext } from './show-turn.ts'
@@ -109,7 +108,9 @@ async function save({ context, talk, say }: ChatContext, named: string): Promise
     await writeFile(path, markdownOf(talk.turns), { flag: 'wx' })
     say(`saved to ${path}`)
   } catch (error) {
-    say(`not saved: ${hasCode(error, /^EEXIST$/) ? `${path} exists; choose another name` : messageOf(error)}`)
+    say(
+      `not saved: ${errorCode(error) === 'EEXIST' ? `${path} exists; choose another name` : messageOf(error)}`,
+    )
   }
 }
 

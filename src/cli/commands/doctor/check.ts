@@ -1,4 +1,4 @@
-import { Refusal } from '../../../domain/refusal.ts'
+import { isDamaged } from '../../../domain/refusal.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { EXIT, describeError, exitCodeOf } from '../../exit-codes.ts'
 
@@ -73,8 +73,9 @@ export async function orProblem(
   } catch (error) {
     const exitCode = exitCodeOf(error)
     if (exitCode === EXIT.internal) throw error
-    const isDamaged = error instanceof Refusal && error.code === 'storage_damaged'
-    const mend = isDamaged ? 'restore it from a backup (docs/backup.md)' : 'make it accessible to this user'
+    const mend = isDamaged(error)
+      ? 'restore it from a backup (docs/backup.md)'
+      : 'make it accessible to this user'
     return found(check, problem(describeError(error), remedy ?? mend, exitCode))
   }
 }

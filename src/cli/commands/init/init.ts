@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, lstatSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Refusal, messageOf } from '../../../domain/refusal.ts'
+import { Refusal, errorCode, messageOf } from '../../../domain/refusal.ts'
 import type { BareContext } from '../../context.ts'
 import { createFolder, fileOf } from '../../data-folder.ts'
-import { EXIT, hasCode } from '../../exit-codes.ts'
+import { EXIT } from '../../exit-codes.ts'
 import { currentUser, ownerName } from '../../process-identity.ts'
 import { configFrom } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
@@ -273,7 +273,7 @@ function writeNew(path: string, text: string, mode: number): void {
     // Other users must be able to read a unit, whatever the umask is.
     chmodSync(path, mode)
   } catch (error) {
-    if (hasCode(error, /^EEXIST$/)) requireAbsent(path)
+    if (errorCode(error) === 'EEXIST') requireAbsent(path)
     rmSync(path, { force: true })
     throw new Refusal('configuration', `${path} cannot be written (${messageOf(error)})`)
   }
