@@ -62,6 +62,7 @@ export const immutableFiles = defineDriver(({ root, fileClock, ...writing }: Fil
   },
 
   async hasItem(key: string): Promise<boolean> {
+    requireRoot(root)
     return statSync(pathOf(root, key), { throwIfNoEntry: false })?.isFile() ?? false
   },
 

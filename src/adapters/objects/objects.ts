@@ -12,7 +12,7 @@ import type { Head } from '../../domain/year/ledger.ts'
 import { logFileName, parseLogFileName } from '../../domain/year/log/log-history.ts'
 import type { LogFile } from '../../domain/year/log/log-history.ts'
 import { staticFileHeaders } from '../../domain/year/log/static-layout.ts'
-import { immutableFiles, requireRoot, requireWritableRoot, replaceFile } from './file-driver.ts'
+import { immutableFiles, requireWritableRoot, replaceFile } from './file-driver.ts'
 import { s3Objects } from './s3-driver.ts'
 import type { S3Engine } from './s3-driver.ts'
 
@@ -201,29 +201,18 @@ export function openObjects(location: StoreLocation, isDurable = true): OpenObje
  * @param isDurable false for a folder that is deleted when the process ends: a power cut can lose its files
  */
 export function fileObjects(root: string, fileClock: Clock = Date.now, isDurable = true): OpenObjects {
-  const prepare = async (): Promise<void> => requireWritableRoot(root)
-  const objects = unstorageObjects(immutableFiles({ root, fileClock, isDurable }), prepare)
-  return {
-    ...objects,
-    async ping(newest) {
-      requireRoot(root)
-      await objects.ping(newest)
-    },
-  }
+  return unstorageObjects(immutableFiles({ root, fileClock, isDurable }), async () =>
+    requireWritableRoot(root),
+  )
 }
 
 /**
  * Opens a tree of static files on the drivers of the object store. A folder must exist before it is used. Every user may
  * read new files; a bucket stores each file with the headers of {@link staticFileHeaders}.
- *
- * @param fileClock the clock that sets the file system's timestamps
  */
-export function openStaticTree(
-  location: StoreLocation,
-  fileClock: Clock = Date.now,
-): StaticTree & { close(): Promise<void> } {
+export function openStaticTree(location: StoreLocation): StaticTree & { close(): Promise<void> } {
   const { driver, prepare, replace } =
-    location.kind === 'file' ? folderOf(location.path, fileClock) : s3Objects(location)
+    location.kind === 'file' ? folderOf(location.path) : s3Objects(location)
   const keyOf = (path: string): string => path.replaceAll('/', ':')
   return {
     get: async (path) => (await driver.getItemRaw?.(keyOf(path), {})) as Uint8Array | null,
@@ -241,9 +230,9 @@ export function openStaticTree(
   }
 }
 
-function folderOf(root: string, fileClock: Clock): Pick<S3Engine, 'driver' | 'prepare' | 'replace'> {
+function folderOf(root: string): Pick<S3Engine, 'driver' | 'prepare' | 'replace'> {
   return {
-    driver: immutableFiles({ root, fileClock, isPublic: true }),
+    driver: immutableFiles({ root, fileClock: Date.now, isPublic: true }),
     prepare: async () => requireWritableRoot(root),
     replace: async (key, before, bytes) => replaceFile(root, key, before, bytes),
   }
