@@ -48,17 +48,30 @@ const PROCESS_BUSY_OPTIONS = { nativeBusyMs: 200, retryMs: 1_000 }
 
 const SERVER_CONCURRENCY = 4
 
+/** Memory limit of JavaScript in MB; the driver's memory is limited by its cache. */
+const MEMORY = '--max-old-space-size=256'
+
+const START_TIMEOUT_MS = 10_000
+
 /**
  * Opens the search of stored items and its index. A file is read by a separate process, because its driver blocks
- * the calling thread; a server is queried directly (docs/decisions/0019-search-index.md). Queries of the chat go first, then
- * those of MCP clients (docs/decisions/0047-fair-queue.md).
+ * the calling thread; a server is queried directly (docs/decisions/0019-search-index.md). A native call cannot be stopped,
+ * and ending a thread inside one ends the whole program: a query over the time limit kills the process, and the next one
+ * starts another. Queries of the chat go first, then those of MCP clients (docs/decisions/0047-fair-queue.md).
  */
 export function openFeedSearch(options: FeedSearchOptions): FeedSearch & { close: () => Promise<void> } {
-  const { location, database, timeoutMs, startTimeoutMs = START_TIMEOUT_MS } = options
-  const script = options.script ?? new URL('./search-worker.js', import.meta.url)
+  const { location, database, timeoutMs, startTimeoutMs: startMs = START_TIMEOUT_MS } = options
+  const workerData: SearchWorkerData = { url: location.url, ...PROCESS_BUSY_OPTIONS }
   const searcher = location.url.startsWith('file:')
-    ? searchProcess(script, { url: location.url, ...PROCESS_BUSY_OPTIONS }, timeoutMs, startTimeoutMs)
+    ? workerProcess(options.script ?? new URL('./search-worker.js', import.meta.url), {
+        name: 'search process',
+        args: [JSON.stringify(workerData)],
+        startMs,
+        execArgv: [MEMORY],
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      })
     : null
+  let closed = false
   const run = async (query: FeedQuery): Promise<FeedResult> => {
     if (!searcher)
       return withTimeout(
@@ -66,7 +79,11 @@ export function openFeedSearch(options: FeedSearchOptions): FeedSearch & { close
         database.use((client) => runQuery(client, query)),
       )
     await database.use(() => Promise.resolve())
-    return searcher.run(query)
+    if (closed) throw closedFault()
+    const response = await searcher.request(query, timeoutMs).catch((cause: Error) => {
+      throw new StorageFault(cause.message, { cause })
+    })
+    return toResult(response as SearchWorkerMessage)
   }
   const queue = searchQueue(searcher ? 1 : SERVER_CONCURRENCY)
   return {
@@ -81,8 +98,9 @@ export function openFeedSearch(options: FeedSearchOptions): FeedSearch & { close
       }
     },
     async close() {
+      closed = true
       queue.close()
-      await searcher?.close()
+      await searcher?.end()
     },
   }
 }
@@ -97,58 +115,6 @@ async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
     return await Promise.race([work, late])
   } finally {
     clearTimeout(timer)
-  }
-}
-
-/** Runs queries in a process, one at a time. */
-export interface SearchProcess {
-  /**
-   * Runs a query. The previous one must have ended.
-   *
-   * @throws Refusal `storage_unavailable` if the database stays locked; StorageFault if the process ended during
-   *   the query, exceeded the time limit or is closed. The next query starts a new process
-   */
-  run(query: FeedQuery): Promise<FeedResult>
-  close(): Promise<void>
-}
-
-/** Memory limit of JavaScript in MB; the driver's memory is limited by its cache. */
-const MEMORY = '--max-old-space-size=256'
-
-const START_TIMEOUT_MS = 10_000
-
-/**
- * Creates the search process. A native call cannot be stopped, and ending a thread inside one ends the whole program.
- * A query over the time limit kills the process; only that query fails.
- *
- * @param timeoutMs time limit of a query in a started process
- */
-export function searchProcess(
-  script: URL,
-  workerData: SearchWorkerData,
-  timeoutMs: number,
-  startMs = START_TIMEOUT_MS,
-): SearchProcess {
-  const searcher = workerProcess(script, {
-    name: 'search process',
-    args: [JSON.stringify(workerData)],
-    startMs,
-    execArgv: [MEMORY],
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  })
-  let closed = false
-  return {
-    async run(query) {
-      if (closed) throw closedFault()
-      const response = await searcher.request(query, timeoutMs).catch((cause: Error) => {
-        throw new StorageFault(cause.message, { cause })
-      })
-      return toResult(response as SearchWorkerMessage)
-    },
-    close() {
-      closed = true
-      return searcher.end()
-    },
   }
 }
 

@@ -3,39 +3,42 @@ import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { searchProcess, searchQueue } from '../../../src/adapters/feed/feed-search.ts'
-import type { SearchProcess } from '../../../src/adapters/feed/feed-search.ts'
-import type { FeedQuery } from '../../../src/adapters/feed/search-queries.ts'
+import { openFeedSearch } from '../../../src/adapters/feed/feed-search.ts'
 import { searchQuery, signal } from '../../support/signals.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { holdLock } from '../sqlite/lock-holder.ts'
+import { holdLock, openStore } from '../sqlite/lock-holder.ts'
 import { UNAVAILABLE } from '../../support/refusals.ts'
 import { openFeed } from './open-feed.ts'
 
 const FAULT = { name: 'StorageFault' }
-const QUERY: FeedQuery = { kind: 'item-trend', key: 'hn-1' }
 
 /** The message of every worker after its start. */
 const READY = "process.send({ outcome: 'ready' });"
 
-/** Starts a process with the given script as its program. */
-async function scripted(script: string, timeoutMs = 30_000, starting = READY): Promise<SearchProcess> {
-  const path = join(await temporaryFolder(), 'worker.mjs')
-  await writeFile(path, `${script};${starting}`)
-  const data = { url: 'file:///nowhere', nativeBusyMs: 1, retryMs: 1 }
-  const searching = searchProcess(pathToFileURL(path), data, timeoutMs)
-  const queue = searchQueue(1)
-  const close = async (): Promise<void> => {
-    queue.close()
-    await searching.close()
-  }
-  onTestFinished(close)
-  return {
-    run: (question) => queue.run({ group: 'others', signal: null }, () => searching.run(question)),
-    close,
-  }
+interface ScriptedSearch {
+  /** Sends a query that names a key. */
+  run: (key?: string) => Promise<unknown>
+  close: () => Promise<void>
 }
 
+/** Opens a search whose process has the given script as its program. */
+async function scripted(script: string, timeoutMs = 30_000, starting = READY): Promise<ScriptedSearch> {
+  const path = join(await temporaryFolder(), 'worker.mjs')
+  await writeFile(path, `${script};${starting}`)
+  const url = pathToFileURL(join(await temporaryFolder(), 'feed.db')).href
+  const searching = openFeedSearch({
+    location: { url, authToken: null },
+    database: openStore('feed', url),
+    timeoutMs,
+    startTimeoutMs: 30_000,
+    script: pathToFileURL(path),
+  })
+  onTestFinished(() => searching.close())
+  const { itemTrend } = searching.by({ group: 'others', signal: null })
+  return { run: (key = 'hn-1') => itemTrend(key), close: () => searching.close() }
+}
+
+const ANSWER = { kind: 'item-trend', key: 'hn-1' }
 const ECHO = "process.send({ outcome: 'answer', value: asked })"
 const STUCK = "process.on('message', () => undefined)"
 const DYING = (how: string): string =>
@@ -48,39 +51,39 @@ describe('the search process', () => {
     ['runs out of memory', 'const all = []; for (;;) all.push(new Array(1e6).fill(asked))'],
   ])('a process that %s fails only the current query, and is started again', async (_how, code) => {
     const searching = await scripted(DYING(code))
-    const dying = searching.run({ ...QUERY, key: 'die' })
-    const next = searching.run(QUERY)
+    const dying = searching.run('die')
+    const next = searching.run()
     await expect(dying).rejects.toMatchObject(FAULT)
-    expect(await next).toEqual(QUERY)
-    expect(await searching.run(QUERY)).toEqual(QUERY)
+    expect(await next).toEqual(ANSWER)
+    expect(await searching.run()).toEqual(ANSWER)
   })
 
   test('a process that exceeds the time limit is ended', async () => {
     const searching = await scripted(DYING('for (;;);'), 5_000)
-    await expect(searching.run({ ...QUERY, key: 'die' })).rejects.toThrow(/did not respond within 5000 ms/)
-    expect(await searching.run(QUERY)).toEqual(QUERY)
+    await expect(searching.run('die')).rejects.toThrow(/did not respond within 5000 ms/)
+    expect(await searching.run()).toEqual(ANSWER)
   })
 
   test('each query has its own time limit from its turn on', async () => {
     const slow = `process.on('message', (asked) => setTimeout(() => ${ECHO}, 2_000))`
     const searching = await scripted(slow, 3_500)
-    const queries = [searching.run(QUERY), searching.run(QUERY)]
-    expect(await Promise.all(queries)).toEqual([QUERY, QUERY])
+    const queries = [searching.run(), searching.run()]
+    expect(await Promise.all(queries)).toEqual([ANSWER, ANSWER])
   })
 
   test('a slow start of the process does not count against the time of a query', async () => {
     const late = `setTimeout(() => { process.on('message', (asked) => ${ECHO}); ${READY} }, 2_000)`
     const searching = await scripted(late, 1_000, '')
-    expect(await searching.run(QUERY)).toEqual(QUERY)
+    expect(await searching.run()).toEqual(ANSWER)
   })
 
   test('every open query fails when the process is closed, and later ones are rejected', async () => {
     const searching = await scripted(STUCK)
-    const queries = [searching.run(QUERY), searching.run(QUERY)]
+    const queries = [searching.run(), searching.run()]
     const settled = Promise.allSettled(queries)
     await searching.close()
     for (const each of await settled) expect(each).toMatchObject({ status: 'rejected', reason: FAULT })
-    await expect(searching.run(QUERY)).rejects.toMatchObject(FAULT)
+    await expect(searching.run()).rejects.toMatchObject(FAULT)
   })
 })
 
