@@ -11,7 +11,7 @@ const RULES: Record<string, { layers: string; packages: string; hasNode: boolean
   adapters: {
     layers: 'domain',
     packages:
-      '@libsql/client drizzle-orm unstorage aws4fetch p-limit undici linkedom @mozilla/readability @exodus/bytes parse5 openai just-bash eventsource-parser zod',
+      '@libsql/client drizzle-orm unstorage aws4fetch lru-cache p-limit undici linkedom @mozilla/readability @exodus/bytes parse5 openai just-bash eventsource-parser zod',
     hasNode: true,
   },
   jobs: { layers: 'domain', packages: 'p-limit', hasNode: false },
