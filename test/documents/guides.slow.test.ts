@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { formatHead, lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import { headAt } from '../domain/year/ledger-rows.ts'
-import { confirmationOf, dash, PROGRAM, serve, temporaryFolder } from '../support/dash.ts'
+import { dash, PROGRAM, serve, temporaryFolder } from '../support/dash.ts'
 import { localSource } from '../support/local-source.ts'
 import { openSampleApp, sampleArchive } from '../support/sample-archive.ts'
 import { openWorkspace } from '../support/workspace.ts'
@@ -15,6 +15,11 @@ import { SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
 import { storiesOf } from '../support/signals.ts'
 import { sealRun } from '../../src/domain/models/stored-run.ts'
 import { sampleCandidates, sampleRun } from '../domain/models/free-models.ts'
+
+/** Returns the flag with which a refused run of `publish-year` confirms its missed days; empty if none is asked for. */
+function confirmationOf({ stderr }: { stderr: string }): string[] {
+  return /--record-gaps \d+/.exec(stderr)?.[0].split(' ') ?? []
+}
 
 /** The script that the guide of auditing explains. */
 const AUDIT = readFileSync(fileURLToPath(new URL('../../docs/audit.sh', import.meta.url)), 'utf8')

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -168,13 +168,6 @@ export async function run(
   return { code, ...output }
 }
 
-/** An empty data folder. */
-export function dataFolder(): string {
-  const data = join(temporaryFolder(), 'data')
-  mkdirSync(data)
-  return data
-}
-
 /** A data folder with stories of the last complete day, with verified titles unless `changes` differs. */
 export async function filledFolder(changes: Record<string, unknown> = {}, count = 5): Promise<string> {
   const data = join(temporaryFolder(), 'data')
@@ -182,9 +175,4 @@ export async function filledFolder(changes: Record<string, unknown> = {}, count 
   const { code, stderr } = await run(['import', 'signals', '-', '--data-dir', data], { stdin })
   if (code !== 0) throw new Error(stderr)
   return data
-}
-
-/** Returns the flag with which a refused run of `publish-year` confirms its missed days; empty if none is asked for. */
-export function confirmationOf({ stderr }: { stderr: string }): string[] {
-  return /--record-gaps \d+/.exec(stderr)?.[0].split(' ') ?? []
 }

@@ -4,24 +4,12 @@ import type { H3 } from 'h3'
 import { sha256Hex } from '../../src/domain/digest.ts'
 import type { Objects } from '../../src/domain/year/ports.ts'
 import { proveLedger } from '../../src/domain/year/check.ts'
-import { historyIndex } from '../../src/domain/year/history/history.ts'
-import { legacyText } from '../../src/domain/year/ledger.ts'
-import { entryBytes, ledgerTree, logFileName } from '../../src/domain/year/log/log-history.ts'
+import { formatHead } from '../../src/domain/year/ledger.ts'
+import { ledgerTree, logFileName } from '../../src/domain/year/log/log-history.ts'
 import { formatPolicy, checkpointText, signNote, signerKey } from '../../src/domain/year/log/signed-note.ts'
 import { rootAt } from '../../src/domain/year/log/merkle-tree.ts'
-import {
-  STATIC_CHECKPOINT,
-  STATIC_HEADERS,
-  STATIC_INDEX,
-  STATIC_LEGACY_LEDGER,
-  STATIC_POLICY,
-  staticHeadersText,
-  staticObjectPath,
-  staticTilePath,
-  staticTiles,
-} from '../../src/domain/year/log/static-layout.ts'
-import { entriesOf, entryBundle, tileOf } from '../../src/domain/year/log/tiles.ts'
 import { headAt } from '../domain/year/ledger-rows.ts'
+import { exportTo } from './exports.ts'
 import { localSource } from './local-source.ts'
 import type { LocalSource } from './local-source.ts'
 import type { SampleArchive } from './sample-archive.ts'
@@ -57,36 +45,28 @@ export function logFilesOf(
 }
 
 /** Files of the export of the first `size` entries of an archive, by path. */
-export function staticFiles(
+export async function staticFiles(
   archive: SampleArchive,
   size = archive.contents.rows.length,
-): Map<string, Uint8Array> {
-  const { contents, objects } = archive
-  const rows = contents.rows.slice(0, size)
-  const tree = ledgerTree(rows)
-  const proved = proveLedger({ ...contents, rows }, headAt(rows, size))
-  const texts = {
-    [STATIC_CHECKPOINT]: noteOf(archive, size),
-    [STATIC_POLICY]: HOST_POLICY,
-    [STATIC_LEGACY_LEDGER]: legacyText(contents.legacy),
-    [STATIC_INDEX]: JSON.stringify(historyIndex(proved, headAt(rows, size))),
-    [STATIC_HEADERS]: staticHeadersText(),
+): Promise<Map<string, Uint8Array>> {
+  const { contents, head, objects } = archive
+  const files = new Map<string, Uint8Array>()
+  const headFile = new TextEncoder().encode(formatHead(headAt(contents.rows, size)))
+  const logFiles = { ...logFilesOf(archive, size), put: () => Promise.reject(new Error('not a part of it')) }
+  const stores = {
+    year: { read: async () => ({ proved: proveLedger(contents, head), contents, head }) },
+    objects: {
+      get: async (sha256: string) => objects.get(sha256) ?? null,
+      headFile: async () => headFile,
+      logFiles,
+    },
   }
-  return new Map([
-    ...Object.entries(texts).map(([path, text]) => [path, new TextEncoder().encode(text)] as const),
-    ...proved.timeline.map(
-      ({ manifest: { sha256 } }) =>
-        [staticObjectPath(sha256), objects.get(sha256) ?? new Uint8Array()] as const,
-    ),
-    ...staticTiles(size).map((tile) => {
-      const { level } = tile
-      const bytes =
-        level === 'entries'
-          ? entryBundle(entriesOf(rows.map(entryBytes), tile))
-          : tileOf(tree, { ...tile, level })
-      return [staticTilePath(tile), bytes] as const
-    }),
-  ])
+  await exportTo(stores, {
+    get: async (path) => files.get(path) ?? null,
+    put: async (path, bytes) => void files.set(path, bytes),
+    replace: async (path, _before, bytes) => Boolean(files.set(path, bytes)),
+  })
+  return files
 }
 
 /** Changes the response of a static host; undefined leaves it as it is. */

@@ -37,17 +37,6 @@ export function spyOnFiles<Name extends 'readSync' | 'copyFileSync'>(
 }
 
 /**
- * Repeats a change of a file until the file system's timestamp changes: two changes within one tick of its clock look
- * like one. The product waits two seconds instead.
- */
-export function changeFile(path: string, change: () => void): void {
-  const stamp = (): bigint | undefined => statSync(path, { bigint: true, throwIfNoEntry: false })?.ctimeNs
-  const before = stamp()
-  do change()
-  while (stamp() === before)
-}
-
-/**
  * Everything below a folder: names, kinds, bytes and times; for a test that nothing of it was touched.
  *
  * @param isLeftOut selects files that are not opened: closing a file releases every lock that its process holds on it,

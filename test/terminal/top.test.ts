@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { newsWorkspace } from '../support/news.ts'
+import { newsWorkspace } from '../cli/commands/news.ts'
 import { ENDED, openTerminal } from './terminal.ts'
 import type { TerminalOptions } from './terminal.ts'
 

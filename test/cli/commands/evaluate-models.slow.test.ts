@@ -8,8 +8,8 @@ import { openApp } from '../../support/api-client.ts'
 import { dash, run, startDash, temporaryFolder } from '../../support/dash.ts'
 import { localSource } from '../../support/local-source.ts'
 import { openWorkspace } from '../../support/workspace.ts'
-import { scriptedModels, startRouter } from '../../support/router-simulator.ts'
-import type { RouterSimulator, SimulatorOptions } from '../../support/router-simulator.ts'
+import { scriptedModels, startRouter } from '../../jobs/models/router-simulator.ts'
+import type { RouterSimulator, SimulatorOptions } from '../../jobs/models/router-simulator.ts'
 
 const MODELS = scriptedModels(4)
 const SOLVER = MODELS[0]?.id ?? ''

@@ -6,7 +6,7 @@ import { lastCompleteDay } from '../../../src/domain/year/ledger.ts'
 import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
 import { copyOfSample, SAMPLE_ARCHIVE } from '../../support/legacy-archive.ts'
 import { storiesOf } from '../../support/signals.ts'
-import { dataFolder, filledFolder, run, startDash, temporaryFolder } from '../../support/dash.ts'
+import { filledFolder, run, startDash, temporaryFolder } from '../../support/dash.ts'
 
 /** Rows of the last completed UTC day, by the clock of the program. */
 function rows(count: number, changes: Record<string, unknown> = {}): string {
@@ -27,7 +27,7 @@ describe('import signals', () => {
   })
 
   test('an import ranks the live periods at its end, and names the snapshot', async () => {
-    const data = dataFolder()
+    const data = temporaryFolder()
     const args = ['import', 'signals', '-', '--json', '--data-dir', data]
     const { code, stdout } = await run(args, { stdin: rows(5) })
     const snapshotId: unknown = expect.stringMatching(/^feed-/)
@@ -129,7 +129,7 @@ describe('import archive', () => {
     const archive = copyOfSample()
     appendFileSync(join(archive, 'objects/v2-indented'), ' ')
     appendFileSync(join(archive, 'manifests.ndjson'), '{}\n')
-    const data = dataFolder()
+    const data = temporaryFolder()
     const { code, stdout, stderr } = await run(['import', 'archive', archive, '--data-dir', data, '--json'])
     const size: unknown = expect.stringContaining('"objects/v2-indented": it has 464 bytes instead of 463')
     const refused = [

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { listenLocally, openApp } from '../../support/api-client.ts'
 import { run, temporaryFolder } from '../../support/dash.ts'
 import { jsonSource, localSource, unreachableUrl } from '../../support/local-source.ts'
-import { newsWorkspace } from '../../support/news.ts'
+import { newsWorkspace } from './news.ts'
 import type { YearEnvelope } from '../../../src/domain/year/schema.ts'
 
 const top = (...args: string[]): ReturnType<typeof run> => run(['top', ...args])

@@ -45,7 +45,7 @@ const { rows } = archive.contents
 const size = rows.length
 /** The same log, except for the reason of its gap. */
 const forked = rewritten(archive, 3, { reason: 'attempts_spent', attempts: 3 })
-const sound = staticFiles(archive)
+const sound = await staticFiles(archive)
 
 type Files = ReadonlyMap<string, Uint8Array>
 
@@ -144,7 +144,9 @@ describe('a sound host', () => {
   })
 
   test('a static host may list entries after its checkpoint in its index, and a note says so', async () => {
-    const files = changed(staticFiles(archive, size - 1), { 'index.json': sound.get('index.json') ?? null })
+    const files = changed(await staticFiles(archive, size - 1), {
+      'index.json': sound.get('index.json') ?? null,
+    })
     const { code, stderr } = await auditFiles(files)
     const note: unknown = expect.stringContaining('lists 1 entries that are not in the checkpoint of ')
     expect([code, stderr]).toEqual([0, note])
@@ -170,7 +172,7 @@ describe('a damaged static host', () => {
   })
 
   test('a static host whose entries and tiles agree with each other and not with the checkpoint is forked', async () => {
-    const files = changed(staticFiles(forked), { [CHECKPOINT]: noteOf(archive) })
+    const files = changed(await staticFiles(forked), { [CHECKPOINT]: noteOf(archive) })
     expect(await auditFiles(files)).toMatchObject({ code: 65, found: [`log_forked ${CHECKPOINT}`] })
   })
 
@@ -229,7 +231,7 @@ describe('checkpoints seen earlier', () => {
     const home = temporaryFolder()
     expect((await audit(await hostOf(sound), home)).code).toBe(0)
     for (const covered of [size, size - 1]) {
-      const url = await hostOf(staticFiles(forked, covered))
+      const url = await hostOf(await staticFiles(forked, covered))
       const { code, found, report, stderr } = await audit(url, home)
       expect([code, found]).toEqual([65, [`log_forked ${CHECKPOINT}`]])
       const notes = [noteOf(archive), noteOf(forked, covered)]
@@ -246,7 +248,7 @@ describe('checkpoints seen earlier', () => {
 
   test('two hosts with the same checkpoints have one history, and a host that lags is sound', async () => {
     const home = temporaryFolder()
-    const older = await hostOf(staticFiles(archive, size - 2))
+    const older = await hostOf(await staticFiles(archive, size - 2))
     for (const url of [older, await hostOf(sound)]) expect((await audit(url, home)).code).toBe(0)
     const { code, stderr, report } = await audit(older, home)
     expect([code, report.log?.behind]).toEqual([0, 2])
@@ -294,7 +296,7 @@ describe('checkpoints seen earlier', () => {
 
   test('a checkpoint of another key that an earlier audit kept accuses no host of the given policy', async () => {
     const home = homeWithPolicy()
-    const other = changed(staticFiles(forked), ofKey(OTHER_KEY, forked))
+    const other = changed(await staticFiles(forked), ofKey(OTHER_KEY, forked))
     expect((await audit(await hostOf(other), home)).code).toBe(0)
     const url = await hostOf(sound)
     const { code, found, stderr } = await audit(url, home, '--policy', 'policy')

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { withoutModelIds } from '../../../src/domain/models/schema.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
 import { DAY, MODELS, okResponse, openBench, PROVIDER_DOWN, SHARED_POOL, SOLVER } from './evaluation-bench.ts'
-import { errorOf } from '../../support/router-simulator.ts'
+import { errorOf } from './router-simulator.ts'
 
 const OTHER = MODELS[1]?.id ?? ''
 

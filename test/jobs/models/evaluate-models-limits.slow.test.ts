@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { withoutModelIds } from '../../../src/domain/models/schema.ts'
 import { addDays, DAY_MS, startOfDay } from '../../../src/domain/time.ts'
 import { DAY, MODELS, openBench, PROVIDER_DOWN, SOLVER, START } from './evaluation-bench.ts'
-import { errorOf, scriptedModels } from '../../support/router-simulator.ts'
+import { errorOf, scriptedModels } from './router-simulator.ts'
 
 /** The account's minute limit, which begins anew at a time. */
 const minuteLimit = (resetAt: number) =>

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { EndedRun } from '../../../src/domain/models/evaluation.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
-import type { RouterSimulator } from '../../support/router-simulator.ts'
-import { errorOf, scriptedModels } from '../../support/router-simulator.ts'
+import type { RouterSimulator } from './router-simulator.ts'
+import { errorOf, scriptedModels } from './router-simulator.ts'
 import { DAY, MODELS, openBench, PROVIDER_DOWN, SOLVER, START, SHARED_POOL } from './evaluation-bench.ts'
 
 function kept({ breaches, chats }: RouterSimulator): number {

@@ -15,8 +15,8 @@ import { startOfDay } from '../../../src/domain/time.ts'
 import { makeLiteSuite } from '../../../src/jobs/models/lite-suite.ts'
 import { connectEvaluations } from '../../adapters/state/open-chat.ts'
 import { sandbox } from '../../adapters/sandbox/lite-shell.ts'
-import { errorOf, scriptedModels, startRouter } from '../../support/router-simulator.ts'
-import type { RouterSimulator, SimulatorOptions } from '../../support/router-simulator.ts'
+import { errorOf, scriptedModels, startRouter } from './router-simulator.ts'
+import type { RouterSimulator, SimulatorOptions } from './router-simulator.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 /** The day of the evaluations, which start at 03:00. */

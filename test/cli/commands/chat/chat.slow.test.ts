@@ -5,7 +5,7 @@ import { chatEvents, chatBody, textOf, SECRET } from '../../../support/agent.ts'
 import { dash, startDash, serve, temporaryFolder } from '../../../support/dash.ts'
 import { delta, META, startScripted, stream } from '../../../support/scripted-server.ts'
 import type { Responder } from '../../../support/scripted-server.ts'
-import { scriptedModels, startRouter } from '../../../support/router-simulator.ts'
+import { scriptedModels, startRouter } from '../../../jobs/models/router-simulator.ts'
 import { startProvider } from '../../../support/provider.ts'
 import type { ScriptedProvider } from '../../../support/provider.ts'
 

@@ -1,9 +1,9 @@
-import type { Signal } from '../../src/domain/feed/signal.ts'
-import { dayOf } from '../../src/domain/time.ts'
-import { rankPeriods } from '../../src/jobs/snapshot.ts'
-import { HOUR_MS, signal } from './signals.ts'
-import { openWorkspace, publishDays } from './workspace.ts'
-import type { Workspace } from './workspace.ts'
+import type { Signal } from '../../../src/domain/feed/signal.ts'
+import { dayOf } from '../../../src/domain/time.ts'
+import { rankPeriods } from '../../../src/jobs/snapshot.ts'
+import { HOUR_MS, signal } from '../../support/signals.ts'
+import { openWorkspace, publishDays } from '../../support/workspace.ts'
+import type { Workspace } from '../../support/workspace.ts'
 
 /** A title that would clear the screen, reverse the line, and end markup. */
 const HOSTILE_TITLE = 'Evil\u001b[2J\u009b2J\u202e <img src=x> [a](http://b.test) "title"'

@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Clock } from '../../src/domain/ports.ts'
-import { dayOf, startOfDay, DAY_MS } from '../../src/domain/time.ts'
-import { drawItems } from '../../src/jobs/models/lite-suite.ts'
-import type { ModelResponse } from '../../src/domain/models/lite/suite.ts'
-import { solutions } from '../jobs/models/lite-responses.ts'
-import { localSource } from './local-source.ts'
-import type { SourceRequest } from './local-source.ts'
+import type { Clock } from '../../../src/domain/ports.ts'
+import { dayOf, startOfDay, DAY_MS } from '../../../src/domain/time.ts'
+import { drawItems } from '../../../src/jobs/models/lite-suite.ts'
+import type { ModelResponse } from '../../../src/domain/models/lite/suite.ts'
+import { solutions } from './lite-responses.ts'
+import { localSource } from '../../support/local-source.ts'
+import type { SourceRequest } from '../../support/local-source.ts'
 
 export interface ScriptedModel {
   id: string
