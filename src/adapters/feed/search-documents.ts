@@ -95,9 +95,12 @@ export async function indexEvents(
 ): Promise<void> {
   if (events.length === 0) return
   const from = `${BY_KEYS} ${WITH_DOCUMENTS} WHERE ${hasTexts ? 'true' : NEEDS_DOCUMENT}`
-  await writeDocuments(tx, await selectForItems(tx, CHANGED_COLUMNS, from, events, 'the feed'))
-  if (hasTexts) return
-  const keys = events.map(({ source, sourceId }) => JSON.stringify([source, sourceId]))
+  const changed = await selectForItems(tx, CHANGED_COLUMNS, from, events, 'the feed')
+  await writeDocuments(tx, changed)
+  const toKey = ({ source, sourceId }: ItemRef): string => JSON.stringify([source, sourceId])
+  const written = new Set(changed.map(toKey))
+  const keys = events.map(toKey).filter((key) => !written.has(key))
+  if (hasTexts || keys.length === 0) return
   await tx.batch(toJsonArrays(keys).flatMap((json) => [{ sql: UPDATE_DOCUMENTS, args: [json] }, COUNT_STEP]))
 }
 

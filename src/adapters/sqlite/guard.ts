@@ -162,9 +162,10 @@ export type Journal = 'rollback' | 'wal' | 'wal-fast' | 'temporary'
  * FULL does not sync the folder of a deleted rollback journal, so a power cut could restore the journal and undo
  * acknowledged writes. A commit never checkpoints the log; only {@link truncateWal} and the last connection that
  * closes do, and they exclude writers. This SQLite can lose commits to a log that is restarted during a checkpoint.
+ * An import changes more pages than the default cache of 2 MiB holds; each would be written and read several times.
  */
 const JOURNAL_SETTINGS = {
-  rollback: 'PRAGMA synchronous = EXTRA',
+  rollback: 'PRAGMA cache_size = -65536; PRAGMA synchronous = EXTRA',
   wal: 'PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = EXTRA',
   'wal-fast': 'PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = NORMAL',
   temporary: 'PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF',
