@@ -52,8 +52,8 @@ async function refusalOf(work: Promise<unknown>): Promise<Refusal> {
 }
 
 describe('a server that misbehaves', () => {
-  const limited = (body: object) => ({
-    chat: json({ error: 'rate_limited', ...body }, 429, { 'retry-after': '9' }),
+  const limited = (details: object) => ({
+    chat: json({ error: 'rate_limited', ...details }, 429, { 'retry-after': '9' }),
   })
   const proxied = (headers = {}) => ({ chat: html(429, headers) })
 

@@ -10,9 +10,12 @@ function callsOf(deltas: readonly Delta[]): string[][] {
 }
 
 /** A part of a tool call at index 0 by default. */
-const part = (name?: string, text?: string, more: Delta = { index: 0 }): Delta => ({
-  tool_calls: [{ type: 'function', function: { name, arguments: text }, ...more }],
-})
+const part = (name?: string, text?: string, index: number | null = 0, id?: string): Delta => {
+  const call = { type: 'function', function: { name, arguments: text }, ...(id === undefined ? {} : { id }) }
+  return { tool_calls: [index === null ? call : { ...call, index }] }
+}
+/** A later part without the name. */
+const rest = (text: string, index?: number | null, id?: string): Delta => part(undefined, text, index, id)
 const legacy = (called: Delta): Delta => ({ function_call: called })
 
 const NAME = 'search_items'
@@ -25,47 +28,30 @@ describe('one tool call', () => {
   test.each<[string, Delta[]]>([
     [
       'the name arrives in parts with an id',
-      [part('search_', undefined, { id: 'a' }), part('items', TEXT, { id: 'a' })],
+      [part('search_', undefined, null, 'a'), part('items', TEXT, null, 'a')],
     ],
-    ['the name grows', [part('search_'), part(NAME), part(undefined, TEXT)]],
+    ['the name grows', [part('search_'), part(NAME), rest(TEXT)]],
     ['the name is repeated in each part', [part(NAME, HALF), part(NAME, REST), part(NAME, '')]],
-    [
-      'only the first part has an index',
-      [part(NAME, HALF, { index: 0, id: 'a' }), part(undefined, REST, {})],
-    ],
-    [
-      'only the first part has no index',
-      [part(NAME, HALF, { id: 'a' }), part(undefined, REST, { index: 0 })],
-    ],
-    ['an empty call follows', [part(NAME, TEXT), part('', '', { index: 1 })]],
-    [
-      'an empty object comes first, the arguments in parts',
-      [part(NAME, '{}'), part(undefined, HALF), part(undefined, REST)],
-    ],
+    ['only the first part has an index', [part(NAME, HALF, 0, 'a'), rest(REST, null)]],
+    ['only the first part has no index', [part(NAME, HALF, null, 'a'), rest(REST, 0)]],
+    ['an empty call follows', [part(NAME, TEXT), part('', '', 1)]],
+    ['an empty object comes first, the arguments in parts', [part(NAME, '{}'), rest(HALF), rest(REST)]],
     [
       'each part has the name and another id',
-      [
-        part(NAME, '', { index: 0, id: 'a' }),
-        part(NAME, HALF, { index: 0, id: 'b' }),
-        part(NAME, REST, { index: 0, id: 'c' }),
-      ],
+      [part(NAME, '', 0, 'a'), part(NAME, HALF, 0, 'b'), part(NAME, REST, 0, 'c')],
     ],
     [
       'each part has the name and another id, and no index',
-      [part(NAME, HALF, { id: 'a' }), part(NAME, REST, { id: 'b' })],
+      [part(NAME, HALF, null, 'a'), part(NAME, REST, null, 'b')],
     ],
     [
       'each part has the id and another index',
-      [
-        part(NAME, '', { index: 0, id: 'a' }),
-        part(undefined, HALF, { index: 1, id: 'a' }),
-        part(undefined, REST, { index: 2, id: 'a' }),
-      ],
+      [part(NAME, '', 0, 'a'), rest(HALF, 1, 'a'), rest(REST, 2, 'a')],
     ],
-    ['null comes first', [part(NAME, 'null'), part(undefined, TEXT)]],
-    ['an empty object comes last', [part(NAME, TEXT), part(undefined, '{}')]],
+    ['null comes first', [part(NAME, 'null'), rest(TEXT)]],
+    ['an empty object comes last', [part(NAME, TEXT), rest('{}')]],
     ['the arguments grow', ['{"qu', '{"query":"r', TEXT].map((text) => part(NAME, text))],
-    ['the whole call is repeated', [TEXT, TEXT].map((text) => part(NAME, text, { index: 0, id: 'a' }))],
+    ['the whole call is repeated', [TEXT, TEXT].map((text) => part(NAME, text, 0, 'a'))],
     [
       'the arguments are called parameters',
       [{ tool_calls: [{ index: 0, function: { name: NAME, parameters: { query: 'rust' } } }] }],
@@ -79,42 +65,23 @@ describe('one tool call', () => {
 })
 
 describe('several tool calls', () => {
-  const BOTH = [
-    [NAME, TEXT],
-    [NAME, OTHER_TEXT],
-  ]
-  test.each<[string, Delta[], string[][]]>([
-    ['one index and no ids', [TEXT, OTHER_TEXT].map((text) => part(NAME, text)), BOTH],
-    ['one index, no ids and no second name', [part(NAME, TEXT), part(undefined, OTHER_TEXT)], BOTH],
+  test.each<[string, Delta[]]>([
+    ['one index and no ids', [TEXT, OTHER_TEXT].map((text) => part(NAME, text))],
+    ['one index, no ids and no second name', [part(NAME, TEXT), rest(OTHER_TEXT)]],
     [
       'the id in each part',
-      [
-        part(NAME, HALF, { id: 'a' }),
-        part(NAME, OTHER_TEXT, { id: 'b' }),
-        part(undefined, REST, { id: 'a' }),
-      ],
-      BOTH,
+      [part(NAME, HALF, null, 'a'), part(NAME, OTHER_TEXT, null, 'b'), rest(REST, null, 'a')],
     ],
     [
       'the id in each part and one index',
-      [
-        part(NAME, HALF, { index: 0, id: 'a' }),
-        part(NAME, OTHER_TEXT, { index: 0, id: 'b' }),
-        part(undefined, REST, { index: 0, id: 'a' }),
-      ],
-      BOTH,
+      [part(NAME, HALF, 0, 'a'), part(NAME, OTHER_TEXT, 0, 'b'), rest(REST, 0, 'a')],
     ],
     [
       'ids and indexes, the first without arguments',
-      [
-        part(NAME, '', { index: 0, id: 'a' }),
-        part(NAME, OTHER_TEXT, { index: 1, id: 'b' }),
-        part(undefined, TEXT, { index: 0, id: 'a' }),
-      ],
-      BOTH,
+      [part(NAME, '', 0, 'a'), part(NAME, OTHER_TEXT, 1, 'b'), rest(TEXT, 0, 'a')],
     ],
-  ])('are told apart with %s', (_how, deltas, expected) => {
-    expect(callsOf(deltas)).toEqual(expected)
+  ])('are told apart with %s', (_how, deltas) => {
+    expect(callsOf(deltas)).toEqual([TEXT, OTHER_TEXT].map((text) => [NAME, text]))
   })
 })
 

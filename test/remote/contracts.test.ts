@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { openObjects, openStaticTree } from '../../src/adapters/objects/objects.ts'
 import { FEED_CONTRACTS } from '../adapters/feed/feed-contracts.ts'
-import { connectFeed, storeAt } from '../adapters/feed/open-feed.ts'
+import { connectFeed } from '../adapters/feed/open-feed.ts'
 import { LEDGER_CONTRACTS } from '../adapters/ledger/ledger-contract.ts'
 import { connectLedger } from '../adapters/ledger/open-ledger.ts'
 import { staticTreeContract } from '../adapters/objects/static-tree-contract.ts'
@@ -36,8 +36,7 @@ const onEmpty =
 const ON_SERVER = 'a libSQL server'
 
 for (const contract of LEDGER_CONTRACTS) contract(ON_SERVER, onEmpty(connectLedger))
-const feedOnServer = { open: onEmpty(connectFeed), factory: () => Promise.resolve(onEmpty(storeAt)) }
-for (const contract of FEED_CONTRACTS) contract(ON_SERVER, feedOnServer)
+for (const contract of FEED_CONTRACTS) contract(ON_SERVER, { open: onEmpty(connectFeed) })
 chatLedgerContract(ON_SERVER, onEmpty(connectChat))
 chatKeysContract(ON_SERVER, onEmpty(connectChat))
 answerCacheContract(ON_SERVER, onEmpty(connectChat))

@@ -1,4 +1,3 @@
-import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
@@ -26,25 +25,17 @@ export interface OpenFeed extends FeedStores {
   another(): OpenFeed
 }
 
-interface OneFeed extends FeedStores {
-  close: () => void
-}
-
-/** Creates empty stores one by one, for properties with many runs; each must be closed. */
-type FeedFactory = () => Promise<OneFeed>
-
 /** How a contract is run against an engine. */
 export interface FeedOpener {
   /** An empty store of the test's own. */
   open: () => Promise<OpenFeed>
-  factory: () => Promise<FeedFactory>
 }
 
 interface FeedFile extends OpenFeed {
   path: string
 }
 
-export const feedInFile: FeedOpener = { open: openFeed, factory: fileFactory }
+export const feedInFile: FeedOpener = { open: openFeed }
 
 export const feedInMemory: FeedOpener = {
   async open() {
@@ -54,7 +45,6 @@ export const feedInMemory: FeedOpener = {
     const same: OpenFeed = { ...storesIn(store), search, raw: () => client, another: () => same }
     return same
   },
-  factory: () => Promise.resolve(() => Promise.resolve(storeAt(':memory:'))),
 }
 
 /** A feed store in a folder of the test's own, closed and removed when it ends. */
@@ -70,21 +60,7 @@ export function connectFeed(url: string): OpenFeed {
   return { ...storesIn(store), search, raw: () => rawClient(url), another: () => connectFeed(url) }
 }
 
-async function fileFactory(): Promise<FeedFactory> {
-  const folder = await temporaryFolder()
-  const empty = join(folder, 'empty.db')
-  const { feed, close } = storeAt(pathToFileURL(empty).href)
-  await feed.ping()
-  close()
-  let copies = 0
-  return async () => {
-    const path = join(folder, `copy-${(copies += 1)}.db`)
-    await copyFile(empty, path)
-    return storeAt(pathToFileURL(path).href)
-  }
-}
-
-export function storeAt(url: string): OneFeed {
+export function storeAt(url: string): FeedStores & { close: () => void } {
   const store = openStore('feed', url)
   return { ...storesIn(store), close: () => store.close() }
 }

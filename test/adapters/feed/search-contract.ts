@@ -315,7 +315,7 @@ function indexContract(name: string, engine: FeedOpener): void {
       await expect(search.search(searchQuery('rust'))).rejects.toMatchObject(UNAVAILABLE)
       const changed = { ...(many[0] ?? titled('')), title: 'changed since' }
       await feed.importSignals([titled('late'), changed])
-      await index.repair(quiet)
+      expect(await index.repair(quiet)).toBe(500)
       expect(await index.repair(quiet)).toBe(0)
       const tables = ['events', 'search_documents', 'search_titles']
       const counts = tables.map((table) => `(SELECT count(*) FROM ${table})`).join(', ')

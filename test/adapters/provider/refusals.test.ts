@@ -43,6 +43,7 @@ test.each<[part: string | null, how: string, error: unknown, status?: number]>([
   ['stream_options', 'a path', { error: 'stream_options.include_usage: unknown' }],
   ['stream_options', 'another spelling', 'Unknown field "streamOptions"'],
   ['max_tokens', 'a replacement', "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'."],
+  ['max_tokens', 'both names', "Use 'max_completion_tokens' instead of 'max_tokens'."],
   [
     null,
     'a field that cannot be left out',

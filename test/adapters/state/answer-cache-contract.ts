@@ -8,13 +8,15 @@ const ANSWER = { text: 'né "\\ \u0000 \u{1F642} — done', storedAt: NOW }
 /** Contract of every state engine: cached answers. */
 export function answerCacheContract(engine: string, open: StateOpener): void {
   describe(`the answer cache in ${engine}`, () => {
-    test('the cache returns an answer for 24 hours from its storage, any number of times', async () => {
+    test('the cache returns the later of two answers for 24 hours from its storage, any number of times', async () => {
       const { cache, another } = await open()
       await cache().put('k', ANSWER)
       expect(await another().cache().get('k', NOW)).toEqual(ANSWER)
       expect(await cache().get('k', NOW + DAY_MS - 1)).toEqual(ANSWER)
       expect(await cache().get('k', NOW + DAY_MS)).toBeNull()
       expect(await cache().get('other', NOW)).toBeNull()
+      await cache().put('k', { text: 'anew', storedAt: NOW + 5 })
+      expect(await cache().get('k', NOW + 5)).toEqual({ text: 'anew', storedAt: NOW + 5 })
     })
 
     test('an answer that a clock a day ahead stored is deleted with the next one', async () => {
@@ -22,13 +24,6 @@ export function answerCacheContract(engine: string, open: StateOpener): void {
       await cache().put('k', { ...ANSWER, storedAt: NOW + DAY_MS })
       await cache().put('other', ANSWER)
       expect(await cache().get('k', NOW + DAY_MS)).toBeNull()
-    })
-
-    test('the cache keeps the later of two answers under one key', async () => {
-      const { cache } = await open()
-      await cache().put('k', ANSWER)
-      await cache().put('k', { text: 'anew', storedAt: NOW + 5 })
-      expect(await cache().get('k', NOW + 5)).toEqual({ text: 'anew', storedAt: NOW + 5 })
     })
 
     test('the cache keeps a limited number of answers and bytes, and deletes the oldest first', async () => {

@@ -71,18 +71,18 @@ function numberOf(attempt: CountedAttempt): number {
 /** Contract of every state engine: attempts and their results. */
 export function evaluationsContract(engine: string, open: StateOpener): void {
   describe(`the evaluations in ${engine}`, () => {
-    test('an attempt is stored before it is sent, and its end afterwards', async () => {
+    test('an attempt is stored before it is sent, and its end afterwards, the later of two', async () => {
       const { evaluations, another, token } = await begun(open)
       const attempt = { model: MODEL, kind: 'tool' as const, sentAt: NOW }
       const id = numberOf(await evaluations.countAttempt(attempt, guardOf(token)))
-      expect(await another().evaluations.attemptsSince(NOW)).toEqual([
-        { id, ...attempt, day: DAY, end: null },
-      ])
+      const stored = { id, ...attempt, day: DAY }
+      expect(await another().evaluations.attemptsSince(NOW)).toEqual([{ ...stored, end: null }])
       await evaluations.settleAttempt(id, ANSWERED)
-      expect(await another().evaluations.attemptsSince(NOW)).toEqual([
-        { id, ...attempt, day: DAY, end: ANSWERED },
-      ])
+      expect(await another().evaluations.attemptsSince(NOW)).toEqual([{ ...stored, end: ANSWERED }])
       expect(await evaluations.attemptsSince(NOW + 1)).toEqual([])
+      const later = { ...ANSWERED, class: 'account_minute', status: 429, asAsked: null, tasks: null } as const
+      await evaluations.settleAttempt(id, later)
+      expect(await evaluations.attemptsSince(NOW)).toMatchObject([{ end: later }])
     })
 
     test('the rate that runs learned is returned', async () => {
@@ -95,24 +95,10 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
       expect(await evaluations.lowestRateBetween(NOW + 3, NOW + 4)).toBeNull()
     })
 
-    test('the later end of an attempt counts', async () => {
-      const { evaluations, token } = await begun(open)
-      const id = numberOf(await evaluations.countAttempt(ATTEMPT, guardOf(token)))
-      const ambiguous = { ...ANSWERED, class: 'ambiguous', status: 429, asAsked: null, tasks: null } as const
-      await evaluations.settleAttempt(id, ambiguous)
-      await evaluations.settleAttempt(id, { ...ambiguous, class: 'account_minute' })
-      expect(await evaluations.attemptsSince(NOW)).toMatchObject([
-        { end: { class: 'account_minute', status: 429 } },
-      ])
-    })
-
     test("no attempt is counted beyond the account's daily limit, including the chat", async () => {
       const { evaluations, allowance, another, token } = await begun(open)
-      const count = (model: string): Promise<CountedAttempt> =>
-        evaluations.countAttempt(
-          { model, kind: 'text', sentAt: NOW },
-          { ...guardOf(token), maxCountedBefore: 2 },
-        )
+      const guard = { ...guardOf(token), maxCountedBefore: 2 }
+      const count = (model: string) => evaluations.countAttempt({ ...ATTEMPT, model }, guard)
       expect(await another().allowance.countChatRequest(MODEL, NOW, 50)).toBe(true)
       expect(await allowance.countChatRequest(MODEL, NOW - DAY_MS, 50)).toBe(true)
       expect(await count('a/1:free')).toHaveProperty('counted')
@@ -127,9 +113,8 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
       expect(await allowance.countChatRequest(MODEL, NOW, RESERVED_REQUESTS)).toBe(false)
       const chat = (at: number): Promise<boolean> =>
         another().allowance.countChatRequest(MODEL, at, RESERVED_REQUESTS + 3)
-      expect(await Promise.all([chat(NOW + 1), chat(NOW + 2), chat(NOW + 3)])).toEqual(
-        expect.arrayContaining([true, true, false]),
-      )
+      const counted = await Promise.all([chat(NOW + 1), chat(NOW + 2), chat(NOW + 3)])
+      expect(counted.filter(Boolean)).toHaveLength(2)
       expect(await chat(NOW + 4)).toBe(false)
       expect(await chat(NOW + DAY_MS)).toBe(true)
       expect(await evaluations.requestsSince(NOW + 1)).toHaveLength(3)
