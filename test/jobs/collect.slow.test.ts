@@ -86,30 +86,19 @@ describe('a collection', () => {
     expect(new Set(keys(signals)).size).toBe(signals.length)
   })
 
-  test('a collection of unchanged sources on the same day changes nothing, and lists are not sent again', async () => {
+  test('a collection of unchanged sources changes nothing on the same day, is the observation of another day, and is sent no list again', async () => {
     const { ports } = await openPorts()
     const sources = sourcesOf(await replay(), { memory: memoryOfSources() })
     const first = await collectSources(ports, sources, never)
     const second = await collectSources(ports, sources, never)
     for (const source of LIVE_SOURCES) {
-      const before = first.sources[source]
-      expect(second.sources[source], source).toMatchObject({
-        outcome: 'collected',
-        items: before?.items,
-        inserted: 0,
-        replaced: 0,
-        unchanged: before?.items,
-      })
+      const items = first.sources[source]?.items
+      const unchanged = { outcome: 'collected', items, inserted: 0, replaced: 0, unchanged: items }
+      expect(second.sources[source], source).toMatchObject(unchanged)
     }
     expect(first.sources.lobsters?.notModified).toBe(0)
-    expect(second.sources.lobsters).toMatchObject({ requests: 2, notModified: 2 })
-    expect(second.sources['hype:github']).toMatchObject({ requests: 2, notModified: 2 })
-  })
-
-  test('a collection of unchanged lists on another day is that day’s observation', async () => {
-    const sources = sourcesOf(await replay(), { memory: memoryOfSources() })
-    const first = await openPorts()
-    await collectSources(first.ports, sources, never)
+    for (const source of ['lobsters', 'hype:github'] as const)
+      expect(second.sources[source]).toMatchObject({ requests: 2, notModified: 2 })
     const next = await openPorts(NOW + 11 * 3_600_000)
     const report = await collectSources(next.ports, sources, never)
     expect(report.sources.lobsters).toMatchObject({ notModified: 2, items: IDS_OF['lobsters']?.length })

@@ -34,11 +34,7 @@ function run(
 const item = (sourceId: string, url: string | null, changes: Partial<Signal> = {}): Signal =>
   signal({ sourceId, url, day: AS_OF, ...changes })
 
-const READ: ArticleReading = {
-  kind: 'text',
-  text: 'The text',
-  provenance: 'page:readability https://a.example/',
-}
+const READ = { kind: 'text', text: 'The text', provenance: 'page:readability https://a.example/' } as const
 const FAILED: ArticleReading = { kind: 'failed', reason: 'the server is down', notBefore: null }
 
 /** A reader with these results of items by their id; every other item has a text. */
@@ -62,12 +58,7 @@ test('a run stores the texts that it reads, with their origin and time, and repo
     item('x', null, { source: 'lesswrong' }),
     item('low', null, { points: 0 }),
   ])
-  const skipped: ArticleReading = {
-    kind: 'skipped',
-    why: 'private',
-    detail: 'it is private',
-    notBefore: null,
-  }
+  const skipped = { kind: 'skipped', why: 'private', detail: 'it is private', notBefore: null } as const
   const progress: string[] = []
   const report = await run(workspace, readerOf({ 1: FAILED, 2: skipped }).texts, {
     onProgress: (done, wanted) => progress.push(`${done}/${wanted}`),
@@ -80,14 +71,8 @@ test('a run stores the texts that it reads, with their origin and time, and repo
     failedCount: 1,
   })
   expect(progress).toEqual(['1/4', '2/4', '3/4', '4/4'])
-  const { text, provenance } = READ
-  expect(await feed.article('hn', '3')).toEqual({
-    source: 'hn',
-    sourceId: '3',
-    text,
-    provenance,
-    fetchedAt: NOW,
-  })
+  const { kind: _kind, ...text } = READ
+  expect(await feed.article('hn', '3')).toEqual({ source: 'hn', sourceId: '3', ...text, fetchedAt: NOW })
   expect(await feed.article('lesswrong', 'x')).not.toBeNull()
   expect(await run(workspace, readerOf().texts)).toMatchObject({ wanted: 0, stored: 0 })
 })
@@ -141,26 +126,20 @@ describe('a run whose clock is on another day than its sources', () => {
 test.each([
   [['a: x', 'b: x', 'c: y', 'd: z'], 'a: x (and at 1 more address); c: y; d: z'],
   [['a: x', 'c: y', 'd: z', 'e: w'], 'a: x; c: y; d: z; and 1 more'],
-])(
-  'a report names the bad rows of a source, and each cause of the failures %j once',
-  async (reasons, reason) => {
-    const { feed } = await openWorkspace()
-    const failing = sourceOf('hn', {
-      signals: [],
-      badRows: [
-        { sourceId: '1', reason: 'bad' },
-        { sourceId: null, reason: 'worse' },
-      ],
-      failures: reasons.map((each) => ({ reason: each, retryAt: null })),
-    })
-    expect((await collect(feed, [failing])).sources.hn).toMatchObject({
-      outcome: 'failed',
-      badRows: 2,
-      problems: ['1: bad', 'worse'],
-      reason,
-    })
-  },
-)
+])('a report names the bad rows of a source, and each cause of the failures %j once', async (...row) => {
+  const [reasons, reason] = row
+  const { feed } = await openWorkspace()
+  const failing = sourceOf('hn', {
+    signals: [],
+    badRows: [
+      { sourceId: '1', reason: 'bad' },
+      { sourceId: null, reason: 'worse' },
+    ],
+    failures: reasons.map((each) => ({ reason: each, retryAt: null })),
+  })
+  const report = { outcome: 'failed', badRows: 2, problems: ['1: bad', 'worse'], reason }
+  expect((await collect(feed, [failing])).sources.hn).toMatchObject(report)
+})
 
 test('a report has the first hundred failures, and the number of all', async () => {
   const workspace = await openWorkspace()
@@ -176,11 +155,14 @@ describe('an item whose text could not be read', () => {
     const workspace = await openWorkspace()
     const { texts, read } = readerOf({ 1: FAILED })
     await workspace.feed.importSignals([item('1', null)])
-    const wanted: number[] = []
-    for (const hours of [0, 5, 6, 29, 30, 125, 126, 160])
-      wanted.push((await run(workspace, texts, { clock: () => NOW + hours * HOUR })).wanted)
-    expect(wanted).toEqual([1, 0, 1, 0, 1, 0, 1, 0])
-    expect(read).toHaveLength(4)
+    const hours = [0, 5, 6, 29, 30, 125, 126, 160]
+    const tried: number[] = []
+    for (const hour of hours)
+      if ((await run(workspace, texts, { clock: () => NOW + hour * HOUR })).wanted > 0) tried.push(hour)
+    expect([tried, read]).toEqual([
+      [0, 6, 30, 126],
+      ['1', '1', '1', '1'],
+    ])
   })
 
   test('an item is read when its server has recovered', async () => {

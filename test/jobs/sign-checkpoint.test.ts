@@ -49,36 +49,24 @@ async function sizes({ objects }: Workspace, log: SignedLog): Promise<number[]> 
   return (await storedCheckpoints(objects, log.signer.key)).map(({ size }) => size)
 }
 
-async function expectOneHistory(workspace: Workspace, log: SignedLog): Promise<void> {
-  const { rows } = await workspace.ledger.read()
-  expect((await auditLog(log, workspace.objects, rows)).problems).toEqual([])
-}
-
 function checkpointPorts(workspace: Workspace, log: SignedLog) {
   return { ...publishPortsOf(workspace), log, clock: tickingClock(RUN_AT + DAY_MS) }
 }
 
 describe('a publisher with a key', () => {
-  test('a run signs one checkpoint for its publication and one for all missed days', async () => {
+  test('a run signs one checkpoint for its publication and one for all missed days, and stores the policy when it changes', async () => {
     const { workspace, log } = await signedWorkspace()
-    for (const index of [0, 1, 3])
-      expect(await publishDay(workspace, log, index)).toMatchObject({ cause: null })
+    for (const index of [0, 1]) expect(await publishDay(workspace, log, index)).toMatchObject({ cause: null })
+    expect(newestPolicyNumber(await workspace.objects.logFiles.list())).toBe(1)
+    const moved = { ...log, policy: `# moved\n${log.policy}` }
+    expect(await publishDay(workspace, moved, 3)).toMatchObject({ cause: null })
     expect(await sizes(workspace, log)).toEqual([1, 2, 3, 4])
     expect(await log.signer.lastSigned()).toMatchObject({ origin: LOG_NAME, size: 4 })
-    await expectOneHistory(workspace, log)
-  })
-
-  test('a run stores the policy once, and again after it changed', async () => {
-    const { workspace, log } = await signedWorkspace()
+    const { rows } = await workspace.ledger.read()
+    expect((await auditLog(log, workspace.objects, rows)).problems).toEqual([])
     const policyOf = async (number: number): Promise<string> =>
-      new TextDecoder().decode(
-        (await workspace.objects.logFiles.get({ kind: 'policy', number })) ?? undefined,
-      )
-    for (const index of [0, 1]) await publishDay(workspace, log, index)
-    expect(newestPolicyNumber(await workspace.objects.logFiles.list())).toBe(1)
-    expect(await policyOf(1)).toBe(log.policy)
-    await publishDay(workspace, { ...log, policy: `# moved\n${log.policy}` }, 2)
-    expect(await policyOf(2)).toBe(`# moved\n${log.policy}`)
+      Buffer.from((await workspace.objects.logFiles.get({ kind: 'policy', number })) ?? []).toString()
+    expect([await policyOf(1), await policyOf(2)]).toEqual([log.policy, moved.policy])
   })
 
   test('a run signs the gap that is recorded after the last attempt', async () => {
@@ -130,26 +118,20 @@ test('a damaged stored note ends a run before an attempt is counted', async () =
 })
 
 describe('the checkpoint job', () => {
-  test('the job signs nothing if the ledger is empty', async () => {
+  test('the job signs an unsigned ledger with its policy once, and nothing if the ledger is empty', async () => {
     const { workspace, log } = await signedWorkspace()
-    expect(await signLedger(checkpointPorts(workspace, log))).toMatchObject({
-      signed: false,
-      reason: 'the ledger has no entries yet',
-      origin: LOG_NAME,
-      size: 0,
-    })
+    const ports = checkpointPorts(workspace, log)
+    const reason = 'the ledger has no entries yet'
+    expect(await signLedger(ports)).toMatchObject({ signed: false, reason, origin: LOG_NAME, size: 0 })
     expect(await workspace.objects.logFiles.list()).toEqual([])
-  })
-
-  test('the job signs an unsigned ledger and stores the policy, and a second run changes nothing', async () => {
-    const { workspace, log } = await signedWorkspace()
     await publishDay(workspace, null, 0)
-    const report = await signLedger(checkpointPorts(workspace, log))
+    const report = await signLedger(ports)
     const [stored] = await storedCheckpoints(workspace.objects, log.signer.key)
     const root = Buffer.from(stored?.root ?? []).toString('hex')
     expect(report).toEqual({ signed: true, reason: null, origin: LOG_NAME, size: 1, root })
     const files = await workspace.objects.logFiles.list()
-    expect(await signLedger(checkpointPorts(workspace, log))).toEqual({ ...report, signed: false })
+    expect(files.map(logFileName).sort()).toEqual(['1', 'policy.1'])
+    expect(await signLedger(ports)).toEqual({ ...report, signed: false })
     expect(await workspace.objects.logFiles.list()).toEqual(files)
   })
 

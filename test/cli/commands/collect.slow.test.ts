@@ -44,20 +44,14 @@ async function collectJson(
 
 describe('collect', () => {
   test('a collection creates the named data folder, stores every source and prints one line', async () => {
-    const world = await replay()
+    const env = { ...(await replay()).env, ...NO_TEXTS }
     const folder = data()
-    const first = await run(['collect', '--data-dir', folder], { env: { ...world.env, ...NO_TEXTS } })
-    const today = dayOf(Date.now())
-    expect(first).toEqual({
-      code: 0,
-      stdout: `${today}: 7 of 7 sources collected, ${EVERY_ID} items: ${EVERY_ID} inserted, 0 replaced, 0 unchanged\n`,
-      stderr: '',
-    })
+    const counts = `${EVERY_ID} items: ${EVERY_ID} inserted, 0 replaced, 0 unchanged`
+    const stdout = `${dayOf(Date.now())}: 7 of 7 sources collected, ${counts}\n`
+    expect(await run(['collect', '--data-dir', folder], { env })).toEqual({ code: 0, stdout, stderr: '' })
     expect(await storedIds(folder, 'lobsters')).toEqual(IDS_OF['lobsters'])
-    const second = await run(['collect', '--data-dir', folder, '--quiet'], {
-      env: { ...world.env, ...NO_TEXTS },
-    })
-    expect(second).toEqual({ code: 0, stdout: '', stderr: '' })
+    const again = await run(['collect', '--data-dir', folder, '--quiet'], { env })
+    expect(again).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
   test('a clock that differs from the sources is told, and stops publications until a collect finds it right', async () => {
@@ -73,40 +67,29 @@ describe('collect', () => {
     // One wrong clock among the sources is not the median.
     world.setClock('lesswrong', DAY_MS)
     const args = ['--data-dir', folder, '--source', 'hn,lobsters,lesswrong', '--quiet']
-    const env = { ...world.env, ...NO_TEXTS }
-    const wrong = await run(['collect', ...args], { env })
-    expect(wrong.code).toBe(0)
+    const collect = () => run(['collect', ...args], { env: { ...world.env, ...NO_TEXTS } })
     const told = `^error: the clock is (9|10) minutes ${side} 3 sources; .* nothing is published before\n$`
-    expect(wrong.stderr).toMatch(new RegExp(told))
+    const stderr: unknown = expect.stringMatching(new RegExp(told))
+    expect(await collect()).toMatchObject({ code: 0, stderr })
     const refused = await run(['publish-year', '--once', '--record-gaps', '0', '--data-dir', folder])
     expect(refused.code).toBe(1)
     expect(refused.stderr).toMatch(/^error: the clock was .* 3 sources at the last dash collect, /)
     for (const source of news) world.setClock(source, 0)
-    const right = await run(['collect', ...args], { env })
-    expect(right).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(await collect()).toEqual({ code: 0, stdout: '', stderr: '' })
     expect((await run(['publish-year', '--once', '--data-dir', folder])).code).toBe(0)
   })
 
-  test('every request names the program and its address', async () => {
+  test('only the named sources receive requests, and every request names the program and its address', async () => {
     const world = await replay()
-    await collectJson(data(), world, ['--source', 'lobsters'], { DASH_BASE_URL: 'https://däsh.example/' })
+    const flags = ['--source', 'lesswrong,lobsters', '--source', 'hype:github']
+    const { report } = await collectJson(data(), world, flags, { DASH_BASE_URL: 'https://däsh.example/' })
+    expect(Object.keys(report.sources)).toEqual(['lobsters', 'lesswrong', 'hype:github'])
+    const requested = new Set(world.requests.map(({ source }) => source))
+    expect(requested).toEqual(new Set(['lobsters', 'lesswrong', 'github']))
     const agents = new Set(world.requests.map(({ headers }) => headers['user-agent']))
     expect([...agents]).toEqual([
       expect.stringMatching(/^dash\/\d+\.\d+\.\d+ \(\+https:\/\/d%C3%A4sh\.example\)$/),
     ])
-  })
-
-  test('only the named sources receive requests', async () => {
-    const world = await replay()
-    const sources = async (...args: string[]): Promise<string[]> =>
-      Object.keys((await collectJson(data(), world, args)).report.sources)
-    expect(await sources('--source', 'lesswrong,lobsters', '--source', 'hype:github')).toEqual([
-      'lobsters',
-      'lesswrong',
-      'hype:github',
-    ])
-    const requested = new Set(world.requests.map(({ source }) => source))
-    expect(requested).toEqual(new Set(['lobsters', 'lesswrong', 'github']))
   })
 
   test('failed, invalid and skipped sources are reported, the others are stored, and the exit code is 69', async () => {
@@ -168,13 +151,7 @@ test('a collection ended by a signal exits with its code at once and keeps store
   const isWaiting = (): boolean => world.requests.some(({ target }) => target === '/item/41000020.json')
   await vi.waitUntil(isWaiting, { interval: 5, timeout: 20_000 })
   expect(await end('SIGTERM')).toBe(143)
-  const reason = 'stopped by a signal'
-  expect(JSON.parse(output.stdout)).toEqual({
-    job: 'collect',
-    outcome: 'failed',
-    reason,
-    error: reason,
-    exitCode: 143,
-  })
+  const ended = { reason: 'stopped by a signal', error: 'stopped by a signal', exitCode: 143 }
+  expect(JSON.parse(output.stdout)).toEqual({ job: 'collect', outcome: 'failed', ...ended })
   expect(await storedIds(folder, 'hn')).toHaveLength(40)
 })

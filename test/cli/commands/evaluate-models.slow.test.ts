@@ -32,42 +32,29 @@ async function prepare(
 
 const parsed = (stdout: string): Record<string, unknown> => JSON.parse(stdout) as Record<string, unknown>
 
-test('an evaluation prints one line, and its model is served', async () => {
-  const { service, env } = await prepare()
-  expect(await dash(['evaluate-models'], { env })).toEqual({
-    code: 0,
-    stdout: expect.stringMatching(
-      new RegExp(`^complete \\S+\\.v1: ${SOLVER} of 4 models; 8 requests, 4 models evaluated\n$`),
-    ) as string,
-    stderr: '',
-  })
-  expect(service.breaches).toEqual([])
-  expect(await run(['model', '--id'], { env })).toMatchObject({ code: 0, stdout: `${SOLVER}\n` })
-  const again = await dash(['evaluate-models', '--json'], { env })
-  expect(parsed(again.stdout)).toMatchObject({
-    job: 'evaluate-models',
-    outcome: 'unchanged',
-    requests: 0,
-  })
-  expect(service.chats).toHaveLength(8)
-})
-
-test('a recommendation has the public address of the service or that of the setting, never the one of the requests', async () => {
+test('an evaluation prints one line, and its model is served with the public address of the service or that of the setting, never the one of the requests', async () => {
   const { folder, service, env } = await prepare()
-  await dash(['evaluate-models'], { env })
-  const published = async (own: Record<string, string>): Promise<unknown> =>
-    parsed((await run(['model', '--json'], { env: own })).stdout)['baseUrl']
-  const shell = (await run(['model', '--env'], { env })).stdout
-  expect(shell).toContain('export OPENAI_BASE_URL=https://openrouter.ai/api/v1\n')
-  expect(await published(env)).toBe('https://openrouter.ai/api/v1')
+  const line = `^complete \\S+\\.v1: ${SOLVER} of 4 models; 8 requests, 4 models evaluated\n$`
+  const stdout: unknown = expect.stringMatching(new RegExp(line))
+  expect(await dash(['evaluate-models'], { env })).toEqual({ code: 0, stdout, stderr: '' })
+  expect(service.breaches).toEqual([])
+  expect(await run(['model', '--env'], { env })).toMatchObject({
+    code: 0,
+    stdout: `export OPENAI_BASE_URL=https://openrouter.ai/api/v1\nexport OPENAI_MODEL=${SOLVER}\n`,
+  })
   const stored = readFileSync(join(folder, 'objects', 'free-llm', 'current'), 'utf8')
   expect(stored).not.toContain(new URL(service.url).host)
+  const again = await dash(['evaluate-models', '--json'], { env })
+  const unchanged = { job: 'evaluate-models', outcome: 'unchanged', requests: 0 }
+  expect(parsed(again.stdout)).toMatchObject(unchanged)
+  expect(service.chats).toHaveLength(8)
 
-  const other = { ...env, DASH_FREE_LLM_BASE_URL: 'https://models.example/v1' }
-  expect(await published(other)).toBe('https://models.example/v1')
-  const placeless = { DASH_FREE_LLM_BASE_URL: 'https://models.example/v1' }
-  const seed = await run(['model', '--json'], { env: placeless, cwd: temporaryFolder() })
-  expect(parsed(seed.stdout)).toMatchObject({ seed: true, baseUrl: 'https://models.example/v1' })
+  const other = { DASH_FREE_LLM_BASE_URL: 'https://models.example/v1' }
+  const published = { baseUrl: 'https://models.example/v1' }
+  const named = await run(['model', '--json'], { env: { ...env, ...other } })
+  expect(parsed(named.stdout)).toMatchObject({ seed: false, ...published })
+  const seed = await run(['model', '--json'], { env: other, cwd: temporaryFolder() })
+  expect(parsed(seed.stdout)).toMatchObject({ seed: true, ...published })
 })
 
 test('an empty catalogue ends with 1, and a second evaluation at the same time with 75', async () => {
