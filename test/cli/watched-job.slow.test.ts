@@ -12,6 +12,8 @@ const UNVOUCHED = { titleProvenance: undefined }
 const whats = (pings: readonly { what: string }[]): string[] => pings.map(({ what }) => what)
 
 describe('a job monitor', () => {
+  const DOWN = { DASH_HN_URL: 'http://127.0.0.1:1/v0' }
+
   test('a monitor gets start and end of each job under its name, with the output of the command', async () => {
     const data = await filledFolder()
     const { url, pings } = await startPingService()
@@ -19,39 +21,27 @@ describe('a job monitor', () => {
     expect((await run(['snapshot', '--data-dir', data], { env })).code).toBe(0)
     const published = await run(['publish-year', '--data-dir', data], { env })
     expect(published).toMatchObject({ code: 0 })
-    expect(whats(pings)).toEqual([
-      'POST /key/dash-snapshot/start',
-      'POST /key/dash-snapshot/0',
-      'POST /key/dash-publish-year/start',
-      'POST /key/dash-publish-year/0',
-    ])
+    const jobs = ['snapshot', 'publish-year'].flatMap((job) => [`${job}/start`, `${job}/0`])
+    expect(whats(pings)).toEqual(jobs.map((job) => `POST /key/dash-${job}`))
     expect(`${pings[3]?.body}\n`).toBe(published.stdout)
   })
 
-  test('a monitor gets the exit status and the error of a failed job, under --quiet and --json too', async () => {
-    const data = await filledFolder(UNVOUCHED)
+  test('a monitor gets nothing of a dry run, and a failed job or an invalid command line with its exit code and error, under --quiet and --json too', async () => {
+    const data = ['--data-dir', await filledFolder(UNVOUCHED)]
     const { url, pings } = await startPingService()
-    const env = { DASH_HEALTHCHECK_PING_URL: url, DASH_HN_URL: 'http://127.0.0.1:1/v0' }
-    const failed = await run(['publish-year', '--once', '--quiet', '--json', '--data-dir', data], { env })
-    expect(failed.code).toBe(69)
-    expect(whats(pings)).toEqual(['POST /start', 'POST /69'])
-    expect(pings[1]?.body).toMatch(/^error: .*\n.* was not published$/)
-  })
-
-  test('a monitor gets an invalid command line as a failure, and nothing of a dry run', async () => {
-    const data = await filledFolder()
-    const { url, pings } = await startPingService()
-    const env = { DASH_HEALTHCHECK_PING_URL: url }
-    expect((await run(['publish-year', '--dry-run', '--data-dir', data], { env })).code).toBe(0)
+    const env = { ...DOWN, DASH_HEALTHCHECK_PING_URL: url }
+    expect((await run(['publish-year', '--dry-run', ...data], { env })).code).toBe(69)
     expect(pings).toEqual([])
-    expect((await run(['publish-year', '--retry-delay', 'soon', '--data-dir', data], { env })).code).toBe(64)
-    expect(whats(pings)).toEqual(['POST /start', 'POST /64'])
+    expect((await run(['publish-year', '--once', '--quiet', '--json', ...data], { env })).code).toBe(69)
+    expect((await run(['publish-year', '--retry-delay', 'soon', ...data], { env })).code).toBe(64)
+    expect(whats(pings)).toEqual(['POST /start', 'POST /69', 'POST /start', 'POST /64'])
+    expect(pings[1]?.body).toMatch(/^error: .*\n.* was not published$/)
   })
 
   test('a monitor gets the signal that ended a job', async () => {
     const data = await filledFolder(UNVOUCHED)
     const { url, pings } = await startPingService()
-    const env = { DASH_HEALTHCHECK_PING_URL: url, DASH_HN_URL: 'http://127.0.0.1:1/v0' }
+    const env = { ...DOWN, DASH_HEALTHCHECK_PING_URL: url }
     const { until, end } = startDash(['publish-year', '--data-dir', data], { env })
     await until('stderr', 'next attempt in 60 s')
     expect(await end('SIGINT')).toBe(130)
