@@ -21,17 +21,9 @@ test('a key is printed once, stored as a digest, listed with its quota and revok
   for (const name of readdirSync(folder).filter((each) => each.startsWith('state.db')))
     expect(readFileSync(join(folder, name), 'latin1').includes(key)).toBe(false)
 
-  const listed = await keys('list', '--json')
-  expect(JSON.parse(listed.stdout)).toEqual([
-    {
-      name: 'open-webui',
-      perDay: 500,
-      perMinute: 20,
-      usedToday: 0,
-      createdAt: expect.stringMatching(/^20.*Z$/) as string,
-      revokedAt: null,
-    },
-  ])
+  const createdAt: unknown = expect.stringMatching(/^20.*Z$/)
+  const listed = { name: 'open-webui', perDay: 500, perMinute: 20, usedToday: 0, createdAt, revokedAt: null }
+  expect(JSON.parse((await keys('list', '--json')).stdout)).toEqual([listed])
   expect((await keys('list')).stdout).toMatch(/^open-webui: 0 of 500 used today, 20 a minute, created 20/)
 
   const revoke = async (): Promise<unknown> =>
@@ -40,24 +32,17 @@ test('a key is printed once, stored as a digest, listed with its quota and revok
   expect(await revoke()).toEqual({ name: 'open-webui', revoked: false })
   expect((await keys('list')).stdout).toMatch(/^open-webui: revoked 20/)
   const again = await keys(...NEW, '--json')
-  expect(JSON.parse(again.stdout)).toEqual({
-    name: 'open-webui',
-    key: expect.stringMatching(/^dck_/) as string,
-  })
+  const another: unknown = expect.stringMatching(/^dck_/)
+  expect(JSON.parse(again.stdout)).toEqual({ name: 'open-webui', key: another })
 })
 
 test('a taken name and an unknown name end with 1', async () => {
   const keys = keysIn(temporaryFolder())
   await keys(...NEW)
-  expect(await keys(...NEW)).toMatchObject({
-    code: 1,
-    stdout: '',
-    stderr: expect.stringContaining('dash chat-key revoke open-webui') as string,
-  })
-  expect(await keys('revoke', 'other')).toMatchObject({
-    code: 1,
-    stderr: 'error: no key has the name other; dash chat-key list shows all keys\n',
-  })
+  const taken: unknown = expect.stringContaining('dash chat-key revoke open-webui')
+  expect(await keys(...NEW)).toMatchObject({ code: 1, stdout: '', stderr: taken })
+  const unknown = 'error: no key has the name other; dash chat-key list shows all keys\n'
+  expect(await keys('revoke', 'other')).toMatchObject({ code: 1, stderr: unknown })
 })
 
 test.each([

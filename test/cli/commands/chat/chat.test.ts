@@ -22,11 +22,8 @@ describe('dash chat with a question', () => {
   test('a request has item and sort, and the origin of the server it is sent to', async () => {
     const { url, requests } = await startScripted()
     const flags = ['--item', 'hn-29387264', '--sort', 'week']
-    expect(await chat(['--url', url, ...flags, 'What', 'is', 'new?'])).toEqual({
-      code: 0,
-      stdout: 'Hello\n',
-      stderr: '',
-    })
+    const answered = { code: 0, stdout: 'Hello\n', stderr: '' }
+    expect(await chat(['--url', url, ...flags, 'What', 'is', 'new?'])).toEqual(answered)
     expect(JSON.parse(requests.at(-1)?.body ?? '')).toEqual({
       messages: [{ role: 'user', content: 'What is new?' }],
       scope: { type: 'item', key: 'hn-29387264' },
@@ -95,40 +92,26 @@ describe('the exit code', () => {
   const limited = (scope: string): Responder =>
     json({ error: 'rate_limited', scope, retryAfterSeconds: 60 }, 429)
   const declined = (error: string, status: number): Responder => json({ error }, status)
+  const failed = stream([META, delta('Hel'), record('error', { error: 'timeout', code: 'idle' })])
+  const cutOff = stream([META, delta('Hel')], 'reset')
+  const proxyLimit = html(429, { 'retry-after': '60' })
+  const verifying = json({ ...CONFIG, requireVerification: true })
+  const openPage = /requires human verification, which a terminal cannot show; open http\S+\/ in a browser/
+
   test.each<[string, Parameters<typeof startScripted>[0], number, RegExp]>([
-    [
-      'a model that failed',
-      { chat: stream([META, delta('Hel'), record('error', { error: 'timeout', code: 'idle' })]) },
-      69,
-      /the model took too long \(timeout, idle\)/,
-    ],
-    [
-      'an answer that broke off',
-      { chat: stream([META, delta('Hel')], 'reset') },
-      69,
-      /connection broke during the answer/,
-    ],
+    ['a failed model', { chat: failed }, 69, /the model took too long \(timeout, idle\)/],
+    ['an answer that broke off', { chat: cutOff }, 69, /connection broke during the answer/],
     ['the address limit', { chat: limited('ip') }, 69, /\(ip\); try again at .*\d\d:\d\d:\d\d/],
     [
-      'a limit of what stands before the server',
-      { chat: html(429, { 'retry-after': '60' }) },
+      'a limit of a proxy',
+      { chat: proxyLimit },
       69,
       /a limit was reached \(rate_limited\); try again at .*\d\d:\d\d:\d\d/,
     ],
     ['a chat that is off', { config: json({ ...CONFIG, enabled: false }) }, 69, /the chat of http\S+ is off/],
     ['another server', { config: html() }, 69, /is not the chat of a dash server \(text\/html\)/],
-    [
-      'verification',
-      { config: json({ ...CONFIG, requireVerification: true }) },
-      1,
-      /requires human verification, which a terminal cannot show; open http\S+\/ in a browser/,
-    ],
-    [
-      'an origin that is not allowed',
-      { session: declined('forbidden_origin', 403) },
-      1,
-      /DASH_ALLOWED_ORIGINS/,
-    ],
+    ['verification', { config: verifying }, 1, openPage],
+    ['a foreign origin', { session: declined('forbidden_origin', 403) }, 1, /DASH_ALLOWED_ORIGINS/],
     ['an item where none are talked about', { config: json({ ...CONFIG, itemChat: false }) }, 1, /item/],
   ])('an exit code and one line of error report %s', async (what, replies, code, message) => {
     const { url } = await startScripted(replies)

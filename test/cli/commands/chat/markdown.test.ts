@@ -53,8 +53,9 @@ describe('Markdown on a terminal', () => {
     const linked = (text: string): string =>
       `\x1b]8;;https://a.example/b\x1b\\\x1b[4m${text}\x1b[24m\x1b]8;;\x1b\\`
     expect(styledRows('See [a name](https://a.example/b)!', 40, true)).toEqual([`See ${linked('a name')}!`])
-    const [misleading = ''] = styledRows('[c.test/](https://a.example/b)', 40, true)
-    expect(misleading).toBe(`${linked('c.test/')}\x1b[2m (https://a.example/b)\x1b[22m`)
+    expect(styledRows('[c.test/](https://a.example/b)', 40, true)).toEqual([
+      `${linked('c.test/')}\x1b[2m (https://a.example/b)\x1b[22m`,
+    ])
   })
 
   test('rows are wrapped between words, and within a word that is longer than a row', () => {
@@ -74,14 +75,10 @@ describe('Markdown on a terminal', () => {
     )
   })
 
-  test('the address "javascript:alert(1)" ends no escape and becomes a hyperlink only to a web page', () => {
-    const text = styledRows('[a](<javascript:alert(1)>)', 200, true).join('\n')
-    const targets = text
-      .split('\u001b]8;;')
-      .slice(1)
-      .map((part) => part.split('\u001b')[0])
-    for (const target of targets) expect(target).toMatch(/^(?:https:\/\/a\.test\/[\u0021-\u007e]*)?$/)
-    expect(stripVTControlCharacters(text)).not.toMatch(/(?!\n)\p{Cc}/u)
+  test('an address that is no web page becomes no hyperlink', () => {
+    expect(styledRows('[a](<javascript:alert(1)>)', 40, true)).toEqual([
+      '\x1b[4ma\x1b[24m\x1b[2m (javascript:alert(1))\x1b[22m',
+    ])
   })
 
   test('extreme nesting keeps its marks', () => {
@@ -130,9 +127,8 @@ describe('an answer that arrives in parts', () => {
   test('later blocks are wrapped for the width of the terminal at that time', () => {
     const options = { columns: 40, colored: false, linked: false }
     const answer = markdownStream(options)
-    expect(answer.push('several words\n\n')).toBe('several words\n')
-    options.columns = 8
-    expect(answer.push('several words\n\n')).toBe('\nseveral\nwords\n')
+    const widths = [40, 8].map((columns) => ((options.columns = columns), answer.push('several words\n\n')))
+    expect(widths).toEqual(['several words\n', '\nseveral\nwords\n'])
   })
 
   test('the numbers of a list continue, whatever its source says', () => {

@@ -22,58 +22,40 @@ describe('messages', () => {
   const all = 'all messages of this session are used (session); try again at'
   const day = 'this address has used all its messages of today (ip); try again at'
   const busy = 'the chat is busy: open answers hold the remaining budget or all streams (global-budget)'
+  const used = 'the chat budget of today is used up (global-budget); try again at 4 May 00:00:00'
 
   test.each([
     ['session', 30, 0, 47, `${all} 12:00:30; /new starts another session`],
     ['ip', 30, 18, 0, `${day} 12:00:30`],
     ['ip', 43_200, 18, 47, `${day} 4 May 00:00:00`],
     ['global-budget', 5, 18, 47, `${busy}; try again at 12:00:05`],
-    [
-      'global-budget',
-      43_200,
-      18,
-      47,
-      'the chat budget of today is used up (global-budget); try again at 4 May 00:00:00',
-    ],
-  ])(
-    'a limit of scope %s for %i s is described, with %i of the session and %i of the day left',
-    (scope, retryAfterSeconds, session, left, text) => {
-      const quota = {
-        remaining: { session, day: left },
-        quotas: { messagesPerSession: 20, messagesPerDay: 60 },
-      }
-      expect(limitText(scope, retryAfterSeconds, quota)).toBe(text)
-    },
-  )
+    ['global-budget', 43_200, 18, 47, used],
+  ])('a limit of scope %s for %i s is described, with %i of the session and %i of the day left', (...row) => {
+    const [scope, retryAfterSeconds, session, left, text] = row
+    const quotas = { messagesPerSession: 20, messagesPerDay: 60 }
+    const quota = { remaining: { session, day: left }, quotas }
+    expect(limitText(scope, retryAfterSeconds, quota)).toBe(text)
+  })
 
-  test('a limit is described before any quota is known', () => {
+  test('a limit is described before any quota is known, and names no command outside of a conversation', () => {
     expect(limitText('session', 2, null)).toMatch(/^too soon after/)
     expect(limitText('session', 1_200, null)).toMatch(/^all messages of this session are used/)
     expect(limitText('ip', 30, null)).toMatch(/^too many messages from this address/)
+    expect(limitText('session', 1_200, null, false)).toBe(`${all} 12:20:00`)
   })
 
-  test('a used-up session names no command outside of a conversation', () => {
-    expect(limitText('session', 1_200, null, false)).toBe(
-      'all messages of this session are used (session); try again at 12:20:00',
-    )
-  })
-
-  test('a failed model names /retry in a conversation, and a new question elsewhere', () => {
-    const failure = { error: 'timeout', code: 'idle' }
+  test('a failed model names /retry in a conversation and a new question elsewhere, and its address if it cannot be reached, unless the server is another installation', () => {
+    const idle = { error: 'timeout', code: 'idle' }
+    const down = { error: 'upstream_error', code: 'connect' }
     const engineUrl = 'http://127.0.0.1:8080/v1'
-    expect(failureMessage(failure, { isTalk: true, engineUrl })).toMatch(
+    expect(failureMessage(idle, { isTalk: true, engineUrl })).toMatch(
       /\(timeout, idle\); \/retry to ask again$/,
     )
-    expect(failureMessage(failure, { isTalk: false, engineUrl })).toMatch(/\(timeout, idle\); ask again$/)
-  })
-
-  test('a model that cannot be reached is named by its address, unless the server is another installation', () => {
-    const failure = { error: 'upstream_error', code: 'connect' }
-    const engineUrl = 'http://127.0.0.1:8080/v1'
-    expect(failureMessage(failure, { isTalk: false, engineUrl })).toBe(
+    expect(failureMessage(idle, { isTalk: false, engineUrl })).toMatch(/\(timeout, idle\); ask again$/)
+    expect(failureMessage(down, { isTalk: false, engineUrl })).toBe(
       `the model at ${engineUrl} cannot be reached (upstream_error, connect); start it or correct OPENAI_BASE_URL, then ask again`,
     )
-    expect(failureMessage(failure, { isTalk: false, engineUrl: null })).toBe(
+    expect(failureMessage(down, { isTalk: false, engineUrl: null })).toBe(
       'the model failed (upstream_error, connect); ask again',
     )
   })
