@@ -1,48 +1,28 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { posix } from 'node:path'
 import type { H3 } from 'h3'
-import { once } from '../../domain/once.ts'
+import { once, onceFor } from '../../domain/once.ts'
 import { html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
-import type { PageContent } from '../page/layout.ts'
 import type { MountPage } from '../page/rendered-pages.ts'
 import { mountSections } from '../page/sections.ts'
 import { JSON_TYPE, compressible, respondCompressed } from '../respond.ts'
-import { indexSections, described, groupsOf, indexPage, withMenu } from './menu.ts'
+import { MENU_GROUPS, indexSections, described, indexPage, withMenu } from './menu.ts'
 import { renderMarkdown, sectionsOf } from './markdown.ts'
 import type { GuideSection } from './markdown.ts'
-import type { MenuEntry } from './menu.ts'
+import type { Menu, MenuEntry } from './menu.ts'
 import type { PublishedInterface } from './openapi.ts'
 
-/** A document as the server renders it. */
+/** A document as it was read. */
 interface Guide extends MenuEntry {
-  content: () => Html
-  sections: () => readonly GuideSection[]
-  /** Its Markdown, with links to the Markdown of other documents on this server. */
-  markdown: () => string
+  text: string
+  sections: readonly GuideSection[]
 }
 
-/** Opens the project's documents; each is read at its first use. */
-function openGuides(): readonly Guide[] {
-  const guides = guideFiles()
-  const files = [...guides, ...attachedFiles()]
-  return guides.map((file) => {
-    const text = once(() => readFileSync(new URL(file.name, ROOT), 'utf8'))
-    const sections = once(() => sectionsOf(text()))
-    const resolveLink = (link: string): string | null => linkedPath(files, file, link)
-    return {
-      path: file.path,
-      get title() {
-        return sections()[0]?.title ?? ''
-      },
-      get summary() {
-        return summaryOf(text())
-      },
-      content: once(() => renderMarkdown(text(), resolveLink)),
-      sections,
-      markdown: () => withLinksToMarkdown(text(), resolveLink),
-    }
-  })
+function readGuide({ name, path }: GuideFile): Guide {
+  const text = readFileSync(new URL(name, ROOT), 'utf8')
+  const sections = sectionsOf(text)
+  return { path, title: sections[0]?.title ?? '', summary: summaryOf(text), text, sections }
 }
 
 /** The first sentence of the first paragraph; empty if there is no paragraph. */
@@ -56,6 +36,7 @@ function summaryOf(text: string): string {
   return /^.*?\.(?= |$)/.exec(plain)?.[0] ?? plain.replace(/:$/, '.')
 }
 
+/** Markdown with links to the Markdown of other documents on this server. */
 function withLinksToMarkdown(text: string, resolveLink: (link: string) => string | null): string {
   return text.replaceAll(/\]\(([^()\s]+)\)/g, (whole, link: string) => {
     const [path, ...fragment] = (/^https?:/.test(link) ? null : resolveLink(link))?.split('#') ?? []
@@ -74,23 +55,22 @@ const OPTIONAL = 'Project'
  *
  * @param base prefix of addresses, without a slash at its end
  */
-function llmsText(interfaces: readonly PublishedInterface[], guides: readonly Guide[], base: string): string {
-  const guideLine = ({ title, path, summary }: Guide): string =>
+function llmsText(interfaces: readonly PublishedInterface[], menu: Menu, base: string): string {
+  const guideLine = ({ title, path, summary }: MenuEntry): string =>
     `- [${title}](${base}${path}.md)${summary === '' ? '' : `: ${summary}`}`
   const interfaceLines = interfaces.map(
     ({ title, path, summary }) => `- [${title}](${base}${path}/openapi.json): OpenAPI 3.1. ${summary}`,
   )
-  const groups = groupsOf(guides)
-  const start = groups[0]?.entries[0]
-  const sections = groups.map(({ title, entries }) =>
-    section(title === OPTIONAL ? 'Optional' : title, entries.map(guideLine)),
-  )
-  const head = [
+  const start = menu[0]?.entries[0]
+  const parts = [
     `# ${start?.title ?? 'dash'}`,
     `> ${start?.summary ?? ''}`,
     section('Interfaces', interfaceLines),
+    ...menu.map(({ title, entries }) =>
+      section(title === OPTIONAL ? 'Optional' : title, entries.map(guideLine)),
+    ),
   ]
-  return `${[...head, ...sections].join('\n\n')}\n`
+  return `${parts.join('\n\n')}\n`
 }
 
 function section(title: string, lines: readonly string[]): string {
@@ -112,14 +92,22 @@ export function mountDocs(
   interfaces: readonly PublishedInterface[],
   baseUrl: () => string,
 ): void {
-  const guides = openGuides()
-  const menu = once(() => groupsOf(guides))
+  const files = guideFiles()
+  const attached = attachedFiles()
+  const guideOf = onceFor(readGuide)
+  const menu = once((): Menu =>
+    Object.entries(MENU_GROUPS).map(([title, names]) => {
+      const shown = names.flatMap((name) => files.filter(({ path }) => path === `/docs/${name}`))
+      return { title, entries: shown.map(guideOf) }
+    }),
+  )
+  const searchIndex = once(() => indexSections(files.map(guideOf)))
   const fileAt = (path: string, contentType: string, content: () => Buffer | string): void => {
     const headers = { 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' }
     const file = once(() => compressible(Buffer.from(content())))
     app.get(path, (event) => respondCompressed(event, 200, headers, file(), { 'content-type': contentType }))
   }
-  const pageAt = (path: string, content: () => DocumentContent): void =>
+  const pageAt = (path: string, content: () => { title: string; main: Html; head?: Html }): void =>
     mountSections(mount, {
       path,
       async render() {
@@ -127,21 +115,19 @@ export function mountDocs(
         return { ...others, main: withMenu(menu(), path, main) }
       },
     })
-  const searchIndex = once(() =>
-    indexSections(guides.map(({ path, title, sections }) => ({ path, title, sections: sections() }))),
-  )
   mountSections(mount, {
     path: '/docs',
     query: { known: ['q'] },
     render: async ({ query }) => indexPage(menu(), interfaces, searchIndex, query.params.get('q') ?? ''),
   })
-  fileAt('/llms.txt', PLAIN_TYPE, () => llmsText(interfaces, guides, baseUrl()))
-  for (const guide of guides) {
-    pageAt(guide.path, () => ({ title: guide.title, main: guide.content() }))
-    fileAt(`${guide.path}.md`, MARKDOWN_TYPE, guide.markdown)
+  fileAt('/llms.txt', PLAIN_TYPE, () => llmsText(interfaces, menu(), baseUrl()))
+  for (const file of files) {
+    const resolveLink = (link: string): string | null => linkedPath([...files, ...attached], file, link)
+    const content = once(() => renderMarkdown(guideOf(file).text, resolveLink))
+    pageAt(file.path, () => ({ title: guideOf(file).title, main: content() }))
+    fileAt(`${file.path}.md`, MARKDOWN_TYPE, () => withLinksToMarkdown(guideOf(file).text, resolveLink))
   }
-  for (const { path, name, type } of attachedFiles())
-    fileAt(path, type, () => readFileSync(new URL(name, ROOT)))
+  for (const { path, name, type } of attached) fileAt(path, type, () => readFileSync(new URL(name, ROOT)))
   for (const each of interfaces) {
     const { path, title, document } = each
     fileAt(`${path}/openapi.json`, JSON_TYPE, () => JSON.stringify(document()))
@@ -154,8 +140,6 @@ export function mountDocs(
     }))
   }
 }
-
-type DocumentContent = Pick<PageContent, 'title' | 'main'> & Partial<Pick<PageContent, 'head'>>
 
 /** Root of the project, for sources and build alike. */
 const ROOT = new URL('../../../', import.meta.url)

@@ -10,15 +10,14 @@ import type { Html } from '../page/html.ts'
  * @param resolveLink resolves a relative link; null leaves only its text
  */
 export function renderMarkdown(text: string, resolveLink: (link: string) => string | null): Html {
-  const ids = new Map<Token, string>()
   const marked = new Marked({
     gfm: true,
     renderer: {
       html: ({ text: raw }) => (COMMENT.test(raw) ? '' : html`${raw}`.html),
       heading(token) {
         const { tokens, depth } = token
-        const id = ids.get(token)
-        const attribute = id === undefined ? '' : html` id="${id}"`.html
+        const section = sections.get(token)
+        const attribute = section ? html` id="${section.id}"`.html : ''
         return `<h${depth}${attribute}>${this.parser.parseInline(tokens)}</h${depth}>\n`
       },
       code({ text: code, lang = '' }) {
@@ -49,11 +48,10 @@ export function renderMarkdown(text: string, resolveLink: (link: string) => stri
   })
   const tokens = marked.lexer(text)
   const sections = sectionsIn(tokens)
-  for (const { heading, id } of sections) ids.set(heading, id)
   const afterTitle = tokens[0]?.type === 'heading' ? 1 : 0
   const title = { html: marked.parser(tokens.slice(0, afterTitle)) }
   const content = { html: marked.parser(tokens.slice(afterTitle)) }
-  return html`${title} ${contentsOf(sections)} ${content}`
+  return html`${title} ${contentsOf([...sections.values()])} ${content}`
 }
 
 const COMMENT = /^<!--[^]*-->\s*$/
@@ -87,23 +85,24 @@ export interface GuideSection {
 
 /** The sections of a document, for its search. */
 export function sectionsOf(text: string): GuideSection[] {
-  return sectionsIn(new Marked({ gfm: true }).lexer(text)).map(({ heading: _heading, ...section }) => section)
+  return [...sectionsIn(new Marked({ gfm: true }).lexer(text)).values()]
 }
 
-function sectionsIn(document: readonly Token[]): (GuideSection & { heading: Token })[] {
+/** The sections of a document by their headings, without nested ones. */
+function sectionsIn(document: readonly Token[]): Map<Token, GuideSection> {
   const ids = new Map<string, number>()
-  const sections: (GuideSection & { heading: Token })[] = []
+  const sections = new Map<Token, GuideSection>()
+  let section: GuideSection | undefined
   for (const token of document) {
     if (token.type === 'heading') {
       const { tokens, depth } = token as Tokens.Heading
       const title = plainText(tokens)
-      sections.push({ heading: token, id: uniqueId(slugOf(title), ids), title, depth, text: '' })
-    } else if (token.type !== 'html') {
-      const section = sections.at(-1)
-      if (section) section.text += withoutMarkup(token.raw)
-    }
+      section = { id: uniqueId(slugOf(title), ids), title, depth, text: '' }
+      sections.set(token, section)
+    } else if (section && token.type !== 'html') section.text += withoutMarkup(token.raw)
   }
-  return sections.map((section) => ({ ...section, text: section.text.trim() }))
+  for (const each of sections.values()) each.text = each.text.trim()
+  return sections
 }
 
 /** A part of a document as text for its search: no targets of links, fences and marks. */

@@ -117,7 +117,7 @@ function menuItem({ path, title }: MenuEntry, current: string): Html {
 
 /**
  * The menu: guides by reader, the first ones for newcomers and the last ones for contributors. Each page by its path
- * below `/docs/`.
+ * below `/docs/`. Pages of single decisions are omitted: their list links to them.
  */
 export const MENU_GROUPS: Readonly<Record<string, readonly string[]>> = {
   Visitors: ['readme', 'tour', 'page', 'faq', 'chat', 'ranking', 'glossary'],
@@ -140,16 +140,6 @@ export const MENU_GROUPS: Readonly<Record<string, readonly string[]>> = {
   Auditors: ['proof', 'auditing', 'signed-log', 'evidence'],
   Internals: ['architecture', 'model-scores', 'lite-suite', 'model-errors', 'agent-tools'],
   Project: ['decisions', 'benchmarks', 'contributing', 'changelog', 'demo-sources'],
-}
-
-/** Groups pages in the menu's order. Pages of single decisions are omitted: their list links to them. */
-export function groupsOf<Page extends MenuEntry>(
-  pages: readonly Page[],
-): { title: string; entries: readonly Page[] }[] {
-  return Object.entries(MENU_GROUPS).map(([title, names]) => ({
-    title,
-    entries: names.flatMap((name) => pages.filter(({ path }) => path === `/docs/${name}`)),
-  }))
 }
 
 /** A section of a guide that can be found. */
