@@ -31,15 +31,34 @@ function shownStops({ stops, stopIndex }: YearRecord): readonly TimelineStop[] {
 }
 
 /** The ranks of an item in the shown publications, with the days without a rank and their reason. */
-const rowsOf = onceFor((record: YearRecord): readonly YearRow[] =>
-  shownStops(record).map((stop) =>
-    stop.kind === 'gap' ? gapRow(stop) : rankRow(record, stop.item.manifest),
-  ),
+const rowsOf = onceFor((record: YearRecord): readonly NumbersRow[] =>
+  shownStops(record).map((stop) => {
+    if (stop.kind === 'gap') return { days: daysOf(stop), reason: 'gap: nothing was published' }
+    const { manifest } = stop.item
+    const { algorithmVersion, asOfDay: days } = manifest
+    const position = positionIn(record, manifest)
+    if (position === undefined) return { days, reason: `not shown: ${algorithmVersion} has an older layout` }
+    if (position === null) return { days, reason: ABSENT }
+    return { days, numbers: [position.rank, position.popular, position.points] }
+  }),
 )
+
+const ABSENT = 'not in the first hundred'
+
+/** Id, caption and heads of the table. */
+const TABLE = [
+  'year-ranks-table',
+  'Rank in the Top Year, by as-of day',
+  ['In its list', 'In Popular', 'Points'],
+] as const
+
+function listedRows(record: YearRecord): DayRow[] {
+  return rowsOf(record).filter((row) => 'numbers' in row)
+}
 
 /** True if the ranks in the Year are drawn: for one rank there is nothing to see. */
 export function hasYearChart(record: YearRecord): boolean {
-  return rowsOf(record).filter((row) => 'row' in row).length > 1
+  return listedRows(record).length > 1
 }
 
 /**
@@ -55,30 +74,26 @@ export function yearRanksSection(
   return section(view, { id: 'year-ranks', title: 'In the Top Year', refusalOf: refusalOfYear }, async () => {
     const record = await year
     const { key, stops, manifests, lists } = record
-    const rows = rowsOf(record)
     const links = pageLinks(view, record)
-    const listed = rows.flatMap((row) => ('row' in row ? [row] : []))
+    const listed = listedRows(record)
     if (listed.length === 0 && (links.length === 0 || !isStored)) return null
     const shown = shownStops(record)
-    const folded = foldAbsent(rows)
+    const folded = foldAbsent(rowsOf(record))
     const chart = hasYearChart(record) ? itemChartOf(shown, lists, key) : null
     const stays = staysIn(manifests, record, manifests[0] === manifestsOf(stops)[0])
     const share = listed.length > 0 ? shareItem(view.frame.baseUrl(), key, manifestsOf(shown)) : NOTHING
     return html`${chart === null ? NOTHING : chartFigure({ ...chart, heading: 'Rank in the Top Year' })}
-    ${stays} ${fewRanks(listed, folded)} ${folded.length > 1 ? table(folded) : NOTHING}
+    ${stays} ${fewRanks(listed, folded)} ${folded.length > 1 ? numbersTable(...TABLE, folded) : NOTHING}
     ${links.length > 0 ? html`<p>${links}</p>` : NOTHING} ${share}`
   })
 }
 
 /** What stands in place of a chart of less than two ranks, unless the table says it. */
-function fewRanks(
-  [only, ...others]: readonly { day: Day; row: YearPosition }[],
-  folded: readonly YearRow[],
-): Html {
+function fewRanks([only, ...others]: readonly DayRow[], folded: readonly NumbersRow[]): Html {
   if (others.length > 0) return NOTHING
   if (only)
     return html`<p>
-      #${only.row.popular ?? only.row.rank ?? '–'} on ${formatDay(only.day)}, and on no other of these days.
+      #${only.numbers[1] ?? only.numbers[0] ?? '–'} on ${formatDay(only.days)}, and on no other of these days.
     </p>`
   return folded.length > 1 ? NOTHING : html`<p>Not among the first hundred on these days.</p>`
 }
@@ -101,43 +116,20 @@ function shareItem(baseUrl: string, key: string, shown: readonly Manifest[]): Ht
   return shareBox(baseUrl, withQuery(ITEM_PATH, params), chart)
 }
 
-function rankRow(record: YearRecord, manifest: Manifest): YearRow {
-  const { algorithmVersion, asOfDay } = manifest
-  const position = positionIn(record, manifest)
-  if (position === undefined)
-    return { days: asOfDay, reason: `not shown: ${algorithmVersion} has an older layout` }
-  return position ? { day: asOfDay, row: position } : { days: asOfDay, reason: ABSENT }
-}
-
-/** Joins consecutive days without a rank for the same reason to one row. */
-function foldAbsent(rows: readonly YearRow[]): YearRow[] {
-  const folded: YearRow[] = []
+/** Joins consecutive days on which the item was not listed to one row. */
+function foldAbsent(rows: readonly NumbersRow[]): NumbersRow[] {
+  const folded: NumbersRow[] = []
   for (const row of rows) {
     const last = folded.at(-1)
-    if (last && 'reason' in last && 'reason' in row && last.reason === row.reason && row.reason === ABSENT)
+    if (last && isAbsent(last) && isAbsent(row))
       folded[folded.length - 1] = { days: `${last.days.slice(0, 10)} to ${row.days}`, reason: ABSENT }
     else folded.push(row)
   }
   return folded
 }
 
-const ABSENT = 'not in the first hundred'
-
-function gapRow(stop: TimelineStop): YearRow {
-  return { days: daysOf(stop), reason: 'gap: nothing was published' }
-}
-
-function table(rows: readonly YearRow[]): Html {
-  return numbersTable(
-    'year-ranks-table',
-    'Rank in the Top Year, by as-of day',
-    ['In its list', 'In Popular', 'Points'],
-    rows.map((each) =>
-      'reason' in each
-        ? each
-        : { days: each.day, numbers: [each.row.rank, each.row.popular, each.row.points] },
-    ),
-  )
+function isAbsent(row: NumbersRow): boolean {
+  return 'reason' in row && row.reason === ABSENT
 }
 
 function pageLinks({ query, now }: View, { stops, stopIndex }: YearRecord): Html[] {
@@ -232,9 +224,6 @@ function isWholeRecord({ stops, manifests, lists }: YearRecord, firstDay: Day | 
   return possible.every((manifest) => manifests.includes(manifest) && lists.get(manifest.sha256))
 }
 
-/** A day of an item, or days without it and the reason. */
-type YearRow = { day: Day; row: YearPosition } | { days: string; reason: string }
-
 /** Renders the ranks of an item over time as a picture in the colours of the page. */
 export function chartFigure(chart: Omit<ItemChart, 'theme'>): Html {
   const svg: Html = { html: itemChartSvg({ ...chart, theme: 'page' }) }
@@ -242,8 +231,12 @@ export function chartFigure(chart: Omit<ItemChart, 'theme'>): Html {
 }
 
 /** Numbers of a day, or days without any and the reason. */
-export type NumbersRow =
-  { days: string; numbers: readonly (number | null)[] } | { days: string; reason: string }
+export type NumbersRow = DayRow | { days: string; reason: string }
+
+interface DayRow {
+  days: string
+  numbers: readonly (number | null)[]
+}
 
 /** Renders numbers by day as a folded table. Days without an observation are separate rows. */
 export function numbersTable(
