@@ -237,17 +237,16 @@ function checkPublishedHead(
 ): Finding[] {
   const first = readHead(head, rows.length)
   const newest = laterHead ? readHead(laterHead, rows.length) : first
-  const unreadable = first.findings.length > 0 ? first.findings : newest.findings
-  if (unreadable.length > 0) return unreadable
+  const unreadable = [first, newest].find(({ findings }) => findings.length > 0)
+  if (unreadable) return unreadable.findings
   const last = rows.at(-1)?.seq ?? 0
+  const newestSeq = newest.head?.seq ?? 0
   // A head from after the ledger may name a later entry.
-  const inLedger = [first, ...(newest.head && newest.head.seq <= last ? [newest] : [])]
-  const differing = inLedger.flatMap((headState) =>
-    headState.head ? checkPinned(rows, { ...headState.head, path: head.path }) : [],
-  )
-  const behind = isWhole && last > (newest.head?.seq ?? 0) + 1
-  if (differing.length > 0) return differing.slice(0, 1)
-  return behind ? [headMismatch(head.path, `a head of entry ${last}`, `${newest.head?.seq ?? 0}`)] : []
+  const inLedger = [first.head, newestSeq <= last ? newest.head : null].filter((each) => each !== null)
+  const [differing] = inLedger.flatMap((each) => checkPinned(rows, { ...each, path: head.path }))
+  if (differing) return [differing]
+  const isBehind = isWhole && last > newestSeq + 1
+  return isBehind ? [headMismatch(head.path, `a head of entry ${last}`, `${newestSeq}`)] : []
 }
 
 function readHead(
@@ -306,14 +305,12 @@ export function auditIndex(
   const index = bytes && parseIndex(bytes)
   const isKnown = ({ seq, leaf }: { seq: number; leaf: string | null }): boolean =>
     leaf === null || seq <= contents.rows.length
-  const publications = (index?.publications ?? []).filter(isKnown)
-  const gaps = (index?.gaps ?? []).filter(isKnown)
-  const listed = (index?.publications.length ?? 0) + (index?.gaps.length ?? 0)
-  const later = listed - publications.length - gaps.length
-  const head = bytes && headOfIndex(contents, bytes)
-  const expected = historyIndex(provedLedger(contents), head)
+  const { publications = [], gaps = [], head = null } = index ?? {}
+  const listed = { publications: publications.filter(isKnown), gaps: gaps.filter(isKnown) }
+  const later = publications.length + gaps.length - listed.publications.length - listed.gaps.length
+  const expected = historyIndex(provedLedger(contents), headInLedger(contents, head))
   // The head of a later entry is not in the ledger either.
-  const known = { head: later > 0 ? expected.head : (index?.head ?? null), publications, gaps }
+  const known = { head: later > 0 ? expected.head : head, ...listed }
   const isSame =
     index !== null && JSON.stringify(known) === JSON.stringify(historyIndexSchema.parse(expected))
   if (isSame) return { findings: [], later }
@@ -330,16 +327,16 @@ function provedLedger(contents: LedgerContents): ProvedLedger {
   return proveLedger(contents, last ? { seq: last.seq, leaf: last.leaf, time: last.recordedAt } : null)
 }
 
-function parseIndex(bytes: Uint8Array): z.infer<typeof historyIndexSchema> | null {
+type Index = z.infer<typeof historyIndexSchema>
+
+function parseIndex(bytes: Uint8Array): Index | null {
   return historyIndexSchema.safeParse(parseJsonBytes(bytes)).data ?? null
 }
 
 /** Returns the head in the index of a host if the ledger contains it. The time of a head is in no ledger. */
-function headOfIndex({ rows }: LedgerContents, bytes: Uint8Array): Head | null {
-  const { seq = 0, leaf, time = '' } = parseIndex(bytes)?.head ?? {}
-  const instant = parseInstant(time)
-  const isInLedger = leaf !== undefined && rows[seq - 1]?.leaf === leaf
-  return isInLedger && instant !== null ? { seq, leaf, time: instant } : null
+function headInLedger({ rows }: LedgerContents, head: Index['head']): Head | null {
+  const time = head && parseInstant(head.time)
+  return head && time !== null && rows[head.seq - 1]?.leaf === head.leaf ? { ...head, time } : null
 }
 
 /**
