@@ -72,7 +72,6 @@ export interface ConnectionTracker {
    */
   receive(request: IncomingMessage, response: ServerResponse, handle: Handle, isLast: boolean): void
   responseEnded(socket: Socket): void
-  count(): number
   /** Closes idle connections; Node's own method skips those that have not sent a request yet. */
   closeUnused(): void
 }
@@ -157,7 +156,6 @@ export function boundConnections(
       connection.idleSince = performance.now()
       if (socket.writable) connection.requests[0]?.handle(connection.peer)
     },
-    count: () => open.size,
     closeUnused() {
       for (const [socket, { requests }] of open) {
         if (requests.length === 0) socket.end(() => socket.destroy())

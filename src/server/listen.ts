@@ -1,5 +1,6 @@
 import { createServer, Server as NetServer } from 'node:net'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
 import type { H3 } from 'h3'
 import { listen } from 'listhen'
 import { NodeRequest, sendNodeResponse } from 'srvx/node'
@@ -314,27 +315,19 @@ async function close(
   graceMs: number,
   endOpen?: () => Promise<void>,
 ): Promise<void> {
+  // The HTTP server's own close would destroy sockets whose last response has not reached the kernel.
+  const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve))
+  connections.closeUnused()
+  if (await isWithin(graceMs, closed)) return
   // What the responses leave to do, such as a settlement, may outlast their connections.
-  let ended: Promise<void> | undefined
-  await new Promise<void>((resolve) => {
-    const cut = (): void => server.closeAllConnections()
-    let deadline = setTimeout(() => {
-      if (!endOpen) return cut()
-      deadline = setTimeout(cut, END_TIMEOUT_MS)
-      const waitForClients = (): void => {
-        clearTimeout(deadline)
-        if (connections.count() > 0) deadline = setTimeout(cut, FLUSH_TIMEOUT_MS)
-      }
-      ended = endOpen().then(waitForClients, waitForClients)
-    }, graceMs)
-    // The HTTP server's own close would destroy sockets whose last response has not reached the kernel.
-    NetServer.prototype.close.call(server, () => {
-      clearTimeout(deadline)
-      resolve()
-    })
-    connections.closeUnused()
-  })
-  await ended
+  const ended = endOpen?.().catch(() => undefined)
+  if (ended && (await isWithin(END_TIMEOUT_MS, ended))) await isWithin(FLUSH_TIMEOUT_MS, closed)
+  server.closeAllConnections()
+  await Promise.all([closed, ended])
+}
+
+function isWithin(ms: number, event: Promise<unknown>): Promise<boolean> {
+  return Promise.race([event.then(() => true), setTimeout(ms, false, { ref: false })])
 }
 
 function isLoopback(host: string): boolean {
