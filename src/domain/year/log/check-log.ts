@@ -68,12 +68,8 @@ function readFiles(files: readonly AuditedLogFile[]): ReadFiles {
   const read: ReadFiles = { policy: null, notes: [], findings: [] }
   const policies = files.filter(({ file }) => file.kind === 'policy')
   for (const { file, bytes } of policies) {
-    if (bytes === null) {
-      read.findings.push(invalid(file, 'a policy', MISSING))
-      continue
-    }
     const text = utf8Text(bytes)
-    const parsed = parsePolicy(text)
+    const parsed = bytes === null ? { problem: MISSING } : parsePolicy(text)
     if (parsed.problem === null) {
       keys.push(...parsed.keys)
       read.policy = text
@@ -91,13 +87,12 @@ function readFiles(files: readonly AuditedLogFile[]): ReadFiles {
         : read.policy === null
           ? readCheckpoint(note)
           : openCheckpoint(note, keys)
-    const problem =
-      opened.problem === null && opened.checkpoint.size !== file.size
-        ? `a checkpoint of ${opened.checkpoint.size} entries`
-        : opened.problem
-    if (opened.problem === null && problem === null)
+    if (opened.problem === null && opened.checkpoint.size === file.size) {
       read.notes.push({ file, note, checkpoint: opened.checkpoint })
-    else read.findings.push(invalid(file, `a signed checkpoint of ${file.size} entries`, problem ?? ''))
+      continue
+    }
+    const problem = opened.problem ?? `a checkpoint of ${opened.checkpoint.size} entries`
+    read.findings.push(invalid(file, `a signed checkpoint of ${file.size} entries`, problem))
   }
   return read
 }

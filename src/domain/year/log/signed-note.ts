@@ -63,17 +63,22 @@ export function formatVerifierKey(key: VerifierKey): string {
 
 /** Parses a verifier key; null for any text that {@link formatVerifierKey} does not produce. */
 export function parseVerifierKey(text: string): VerifierKey | null {
-  const { name, key } = parseKey(text) ?? {}
-  if (name === undefined || key === undefined) return null
-  const parsed = verifierKey(name, key)
-  return formatVerifierKey(parsed) === text ? parsed : null
+  return parseKey(text, '', verifierKey, formatVerifierKey)
 }
 
-function parseKey(text: string): { name: string; key: Uint8Array } | null {
-  const [, name = '', encoded = ''] = /^([^+]+)\+[\da-f]{8}\+([A-Za-z\d+/=]+)$/.exec(text) ?? []
+/** @param format writes exactly the texts that are keys */
+function parseKey<Key>(
+  text: string,
+  prefix: string,
+  make: (name: string, bytes: Uint8Array) => Key,
+  format: (key: Key) => string,
+): Key | null {
+  const [, name = '', encoded = ''] =
+    /^([^+]+)\+[\da-f]{8}\+([A-Za-z\d+/=]+)$/.exec(text.slice(prefix.length)) ?? []
   const bytes = decodeBase64(encoded)
   if (bytes?.byteLength !== 1 + ED25519_KEY_BYTES || bytes[0] !== TYPE_BYTE || !isKeyName(name)) return null
-  return { name, key: bytes.subarray(1) }
+  const key = make(name, bytes.subarray(1))
+  return format(key) === text ? key : null
 }
 
 /**
@@ -95,11 +100,7 @@ export function formatSignerKey(key: SignerKey): string {
 
 /** Parses a private key; null for any text that {@link formatSignerKey} does not produce. */
 export function parseSignerKey(text: string): SignerKey | null {
-  if (!text.startsWith(PRIVATE_KEY)) return null
-  const { name, key } = parseKey(text.slice(PRIVATE_KEY.length)) ?? {}
-  if (name === undefined || key === undefined) return null
-  const parsed = signerKey(name, key)
-  return formatSignerKey(parsed) === text ? parsed : null
+  return parseKey(text, PRIVATE_KEY, signerKey, formatSignerKey)
 }
 
 /** One signature line of a note, not verified. */
@@ -239,54 +240,41 @@ export function formatPolicy(keys: readonly VerifierKey[], url: string | null): 
   return lines.join('') + NO_QUORUM
 }
 
+const CONTROL_BUT_TAB = /[^\t\P{Cc}]/u
+
 /**
  * Parses a policy.
  *
  * @returns the trusted keys, or a `problem` that names the invalid line
  */
 export function parsePolicy(text: string): { problem: null; keys: VerifierKey[] } | { problem: string } {
-  const draft: Draft = { keys: [], hasQuorum: false }
+  const keys: VerifierKey[] = []
+  let hasQuorum = false
+  const problemOf = (line: string): string | null => {
+    if (CONTROL_BUT_TAB.test(line)) return 'contains a control character'
+    if (/^[ \t]*(#|$)/.test(line)) return null
+    const [keyword = '', ...items] = line.split(/[ \t]+/).filter((item) => item !== '')
+    if (keyword === 'quorum') {
+      if (hasQuorum || items.join(' ') !== 'none') return 'must be the only quorum line: quorum none'
+      hasQuorum = true
+      return null
+    }
+    if (keyword !== 'log')
+      return `begins with ${JSON.stringify(keyword.slice(0, 40))}; expected log or quorum none`
+    const [vkey = '', _url, ...more] = items
+    if (more.length > 0) return 'has extra items after the key and the URL'
+    const key = parseVerifierKey(vkey)
+    if (key === null) return 'needs the verifier key of a log'
+    if (keys.some(({ publicKey }) => areSameBytes(publicKey, key.publicKey)))
+      return 'repeats a key of an earlier line'
+    keys.push(key)
+    return null
+  }
   for (const [index, line] of text.split('\n').entries()) {
-    const problem = readLine(draft, line)
+    const problem = problemOf(line)
     if (problem !== null) return { problem: `line ${index + 1} ${problem}` }
   }
-  if (!draft.hasQuorum) return { problem: 'the quorum line is missing' }
+  if (!hasQuorum) return { problem: 'the quorum line is missing' }
   if (!text.endsWith('\n')) return { problem: 'the last line does not end with a newline' }
-  return { problem: null, keys: draft.keys }
-}
-
-/** The lines of a policy that have been read. */
-interface Draft {
-  keys: VerifierKey[]
-  hasQuorum: boolean
-}
-
-/** Reason why a line is invalid; null if it is valid. */
-type Problem = string | null
-
-const CONTROL_BUT_TAB = /[^\t\P{Cc}]/u
-
-function readLine(draft: Draft, line: string): Problem {
-  if (CONTROL_BUT_TAB.test(line)) return 'contains a control character'
-  if (/^[ \t]*(#|$)/.test(line)) return null
-  const [keyword = '', ...items] = line.split(/[ \t]+/).filter((item) => item !== '')
-  if (keyword === 'log') return addLog(draft, items)
-  if (keyword === 'quorum') return setQuorum(draft, items)
-  return `begins with ${JSON.stringify(keyword.slice(0, 40))}; expected log or quorum none`
-}
-
-function addLog({ keys }: Draft, [vkey = '', _url, ...more]: string[]): Problem {
-  if (more.length > 0) return 'has extra items after the key and the URL'
-  const key = parseVerifierKey(vkey)
-  if (key === null) return 'needs the verifier key of a log'
-  if (keys.some(({ publicKey }) => areSameBytes(publicKey, key.publicKey)))
-    return 'repeats a key of an earlier line'
-  keys.push(key)
-  return null
-}
-
-function setQuorum(draft: Draft, items: string[]): Problem {
-  if (draft.hasQuorum || items.join(' ') !== 'none') return 'must be the only quorum line: quorum none'
-  draft.hasQuorum = true
-  return null
+  return { problem: null, keys }
 }
