@@ -132,17 +132,14 @@ type RankedRow = [item: number, points: number, comments: number | null]
 /** The ranks of `popular` in a range; each item is written once. */
 function ranksOf({ stops, previous, lists }: Range): z.infer<typeof ranksSchema> {
   const items: z.infer<typeof itemSchema>[] = []
-  // Most items have one title for all of their publications.
-  const indexesOfKey = new Map<string, number[]>()
+  const indexes = new Map<string, number>()
   const indexOf = ({ key, source, title, url, discussionUrl, publishedAt }: ListedItem): number => {
-    const indexes = indexesOfKey.get(key) ?? []
-    const known = indexes.find((index) => {
-      const item = items[index]
-      return item?.title === title && item.url === url && item.discussionUrl === discussionUrl
-    })
+    // An item is written again only if its title or a link has changed.
+    const version = JSON.stringify([key, title, url, discussionUrl])
+    const known = indexes.get(version)
     if (known !== undefined) return known
     const index = items.push({ key, source, title, url, discussionUrl, publishedAt }) - 1
-    indexesOfKey.set(key, [...indexes, index])
+    indexes.set(version, index)
     return index
   }
   const rowOf = (item: ListedItem): RankedRow => [indexOf(item), item.points, item.comments]
