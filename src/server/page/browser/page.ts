@@ -9,9 +9,9 @@ const KEY = 'dash-hidden'
 const ITEMS_MAX = 2_000
 
 /** A story: a row of a list or of a comparison. */
-export const ROW = '.item[data-key], .compared tr[data-key]'
+const ROW = '.item[data-key], .compared tr[data-key]'
 
-export type Hidden = { hidden: string[]; read: string[]; hidesRead: boolean }
+type Hidden = { hidden: string[]; read: string[]; hidesRead: boolean }
 
 let state: Hidden = read()
 
@@ -19,7 +19,7 @@ let state: Hidden = read()
 const opened = new WeakSet()
 
 /** Hides the visitor's hidden rows, also in lists that are added later, and remembers the titles that are opened. */
-export function setUpHidden() {
+function setUpHidden() {
   applyAll()
   const main = document.getElementById('main')
   if (main) new MutationObserver(applyAll).observe(main, { childList: true, subtree: true })
@@ -27,7 +27,7 @@ export function setUpHidden() {
     document.addEventListener(type, ({ target }) => {
       const link = target instanceof Element ? target.closest('.title a') : null
       const key = link && keyOf(link.closest(ROW))
-      if (key) save({ ...state, read: added(state.read, key) })
+      if (key) save({ read: added(state.read, key) })
     })
   addEventListener('storage', ({ key }) => {
     if (key !== KEY) return
@@ -36,30 +36,15 @@ export function setUpHidden() {
   })
 }
 
-/** True if stories that were opened are hidden. */
-export const hidesRead = () => state.hidesRead
-
-export function setHidesRead(hides: boolean) {
-  save({ ...state, hidesRead: hides })
-  applyAll()
-}
-
-/** Shows every hidden story again. */
-export function showHiddenItems() {
-  save({ ...state, hidden: [], read: [] })
-  applyAll()
-  announce('Hidden items are shown again.')
-}
-
 /** Hides an item, and the same story on other sources; brings back one that is hidden. */
-export function toggleHidden(item: Element) {
+function toggleHidden(item: Element) {
   const key = keyOf(item)
   if (key === null || !(item instanceof HTMLElement)) return
   const keys = [key, ...(item.dataset['others'] ?? '').split(' ').filter((other) => other !== '')]
   const isBack = matches(item)
   const without = (list: readonly string[]) => list.filter((each) => !keys.includes(each))
-  if (isBack) save({ ...state, hidden: without(state.hidden), read: without(state.read) })
-  else save({ ...state, hidden: keys.reduce(added, state.hidden) })
+  if (isBack) save({ hidden: without(state.hidden), read: without(state.read) })
+  else save({ hidden: keys.reduce(added, state.hidden) })
   applyAll()
   announce(isBack ? 'Shown again.' : 'Hidden. "Show" below the list shows it again.')
 }
@@ -70,10 +55,6 @@ function keyOf(item: Element | null) {
 
 function added(keys: readonly string[], key: string) {
   return [...keys.filter((each) => each !== key), key].slice(-ITEMS_MAX)
-}
-
-function applyAll() {
-  for (const list of document.querySelectorAll('.items, .compared tbody')) hideRows(list)
 }
 
 /** Hides the visitor's hidden rows of a list. */
@@ -126,9 +107,13 @@ function read(): Hidden {
   return { hidden: texts(hidden), read: texts(opens), hidesRead: hides === true }
 }
 
-function save(next: Hidden) {
-  state = next
-  store(KEY, next)
+function save(change: Partial<Hidden>) {
+  state = { ...state, ...change }
+  store(KEY, state)
+}
+
+function applyAll() {
+  for (const list of document.querySelectorAll('.items, .compared tbody')) hideRows(list)
 }
 
 /** Closes an open menu by a click elsewhere or on one of the actions of a row, and by Escape. */
@@ -230,7 +215,7 @@ const hideRead = make('input', { type: 'checkbox', name: 'read' })
 
 function openHelp() {
   help ??= makeHelp()
-  hideRead.checked = hidesRead()
+  hideRead.checked = state.hidesRead
   if (!help.open) help.showModal()
 }
 
@@ -250,9 +235,16 @@ function makeHelp() {
     make('tr', {}, make('th', { scope: 'row' }, make('kbd', {}, key)), make('td', {}, what)),
   )
   dialog.querySelector('tbody')?.append(...rows)
-  dialog.querySelector('[data-show]')?.addEventListener('click', showHiddenItems)
+  dialog.querySelector('[data-show]')?.addEventListener('click', () => {
+    save({ hidden: [], read: [] })
+    applyAll()
+    announce('Hidden items are shown again.')
+  })
   dialog.querySelector('label')?.prepend(hideRead)
-  dialog.addEventListener('close', () => setHidesRead(hideRead.checked))
+  dialog.addEventListener('close', () => {
+    save({ hidesRead: hideRead.checked })
+    applyAll()
+  })
   document.body.append(dialog)
   return dialog
 }
