@@ -90,8 +90,9 @@ export async function admitTurn(
   const requestsPerAddress = perDay === undefined ? null : requestShareOf(perDay, limits.budgetShare)
   const bounds = { maxOutputTokens, prices: provider.prices }
   const now = clock()
-  const claim = async (): Promise<TurnClaim> => ({
-    ...(await claimantOf(ports, caller, address, now)),
+  const claimant = await fromQuotaStore(claimantOf(ports, caller, address, now))
+  const claim: TurnClaim = {
+    ...claimant,
     server,
     now,
     day: dayOf(now),
@@ -99,8 +100,8 @@ export async function admitTurn(
     shortestCall: shortestCallCost(bounds),
     requestsPerAddress,
     leaseMs: turnMs + LEASE_MARGIN_MS,
-  })
-  const admission = await fromQuotaStore(claim().then((turnClaim) => ledger.admit(turnClaim)))
+  }
+  const admission = await fromQuotaStore(ledger.admit(claim))
   if (!admission.admitted)
     throw admission.scope === 'key'
       ? new Refusal<KeyRefusal>('invalid_api_key')

@@ -122,7 +122,7 @@ interface Turn extends AdmittedTurn {
  * disconnected, and one settlement. Never throws.
  */
 async function runTurn(ports: AgentPorts, turn: Turn): Promise<void> {
-  const { stream } = turn
+  const { stream, signal, admission } = turn
   ports.meter.recordStart()
   let last: LastEvent | null = null
   try {
@@ -130,7 +130,8 @@ async function runTurn(ports: AgentPorts, turn: Turn): Promise<void> {
     await nextTick()
     last = await answerTurn(ports, turn)
   } catch (error) {
-    last = lastEventOf(error, turn, ports)
+    last = signal.aborted ? TIMED_OUT : FAILED
+    if (!signal.aborted) ports.log.error({ turn: admission.turn, err: error }, 'a chat turn failed')
   }
   if (!stream.isOpen) last = null
   // After a crash before the settlement, the sweep charges the reservation when the lease expires.
@@ -147,10 +148,11 @@ async function runTurn(ports: AgentPorts, turn: Turn): Promise<void> {
  */
 async function answerTurn(ports: AgentPorts, turn: Turn): Promise<LastEvent> {
   const { request, provider, stream, signal } = turn
+  const { turn: id, degraded } = turn.admission
   const { settings, sources, cache, clock } = ports
   const { maxOutputTokens } = settings
   const onFault = (err: unknown): void =>
-    ports.log.error({ turn: turn.admission.turn, err }, 'the chat could not read the stored data')
+    ports.log.error({ turn: id, err }, 'the chat could not read the stored data')
   const grounding = await readGrounding(request, sources, signal, onFault)
   turn.scope = grounding.scope
   const model = await abortable(provider.model.name(), signal)
@@ -169,12 +171,18 @@ async function answerTurn(ports: AgentPorts, turn: Turn): Promise<LastEvent> {
     instructions: INSTRUCTIONS,
     input: () => turnInput(request, grounding, token),
     maxInputBytes: largestInputBytes(request),
-    withTools: !turn.admission.degraded,
+    withTools: !degraded,
   }
   const answerPorts: AnswerPorts = {
-    ask: (call, callSignal) => provider.model.ask(call, callSignal, turn.admission.turn),
+    ask: (call, callSignal) => provider.model.ask(call, callSignal, id),
     prices: provider.prices,
-    reserveUpTo: (upTo) => extend(ports, turn, upTo),
+    reserveUpTo: (upTo) =>
+      ports.ledger
+        .extend({ turn: id, upTo, requestsPerAddress: turn.requestsPerAddress, limits: settings.limits })
+        .catch((err: unknown) => {
+          ports.log.error({ turn: id, err }, 'the reservation of a chat turn could not be extended')
+          return false
+        }),
     runTool: (call, maxBytes, callSignal) =>
       runCall(
         call,
@@ -208,48 +216,23 @@ async function sendAnswer(turn: Turn, answer: ReturnType<typeof generateAnswer>)
 const TIMED_OUT: LastEvent = { event: 'error', data: { error: 'timeout', code: 'total' } }
 const FAILED: LastEvent = { event: 'error', data: { error: 'upstream_error', code: 'failed' } }
 
-/** The terminal event of a turn that failed or was aborted. */
-function lastEventOf(error: unknown, { admission, signal }: Turn, { log }: AgentPorts): LastEvent {
-  if (signal.aborted) return TIMED_OUT
-  log.error({ turn: admission.turn, err: error }, 'a chat turn failed')
-  return FAILED
-}
-
-async function extend({ ledger, settings, log }: AgentPorts, turn: Turn, upTo: number): Promise<boolean> {
-  const { admission, requestsPerAddress } = turn
-  try {
-    return await ledger.extend({ turn: admission.turn, upTo, requestsPerAddress, limits: settings.limits })
-  } catch (error) {
-    log.error({ turn: admission.turn, err: error }, 'the reservation of a chat turn could not be extended')
-    return false
-  }
-}
-
-/** Caches a complete answer and charges the turn, after its last event has reached the socket. */
-async function settleTurn(ports: AgentPorts, turn: Turn): Promise<void> {
+/**
+ * Caches a complete answer and charges the turn, after its last event has reached the socket. If the charge cannot be
+ * written, the sweep charges the reservation when the lease expires.
+ */
+async function settleTurn({ cache, ledger, clock, log }: AgentPorts, turn: Turn): Promise<void> {
   const { cacheKey: key, tally, provider, admission } = turn
   // The stores block this thread.
   await nextTick()
-  if (key !== null && tally.isComplete && tally.isCacheable) await cacheAnswer(ports, key, tally.text)
-  await settle(ports, admission.turn, tally.cost(provider.prices))
-}
-
-async function cacheAnswer({ cache, clock, log }: AgentPorts, key: string, text: string): Promise<void> {
-  try {
-    await cache.put(key, { text, storedAt: clock() })
-  } catch (error) {
-    // The answer was sent; it is generated again next time.
-    log.warn({ err: error }, 'a chat answer could not be cached')
-  }
-}
-
-/** Charges a turn. If the write fails, the sweep charges the reservation when the lease expires. */
-async function settle({ ledger, clock, log }: AgentPorts, turn: string, cost: number): Promise<void> {
-  try {
-    await ledger.settle(turn, cost, clock())
-  } catch (error) {
-    log.error({ turn, err: error }, 'a chat turn was not settled; the next sweep settles it')
-  }
+  if (key !== null && tally.isComplete && tally.isCacheable)
+    await cache
+      .put(key, { text: tally.text, storedAt: clock() })
+      .catch((err: unknown) => log.warn({ err }, 'a chat answer could not be cached'))
+  await ledger
+    .settle(admission.turn, tally.cost(provider.prices), clock())
+    .catch((err: unknown) =>
+      log.error({ turn: admission.turn, err }, 'a chat turn was not settled; the next sweep settles it'),
+    )
 }
 
 /** Logs a turn in one line and counts it, without any text of the conversation or data of the caller. */
