@@ -50,7 +50,7 @@ describe('the check of dependencies', () => {
   })
 
   test('the check names forbidden licences and known bad versions', async () => {
-    const path = join(await temporaryFolder(), 'package-lock.json')
+    const path = join(temporaryFolder(), 'package-lock.json')
     const changed = {
       ...packages,
       'node_modules/strict': { version: '1.0.0', license: 'AGPL-3.0' },

@@ -9,7 +9,7 @@ const SETTLED_MS = 2_000
 const SOME_TIME = 1_767_225_600
 
 async function writtenFile(): Promise<{ folder: string; path: string }> {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   const path = join(folder, 'file')
   writeFileSync(path, 'the content')
   // Whole seconds can be restored exactly.

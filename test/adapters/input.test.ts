@@ -22,7 +22,7 @@ const CHUNK = 256 * KIB
 const NOT_UTF8 = Buffer.from([0x7b, 0xc3, 0x28, 0x7d])
 
 async function fileOf(bytes: Uint8Array | string, name = 'rows.ndjson'): Promise<LineSource> {
-  const path = join(await temporaryFolder(), name)
+  const path = join(temporaryFolder(), name)
   writeFileSync(path, bytes)
   return lineFile(path)
 }
@@ -138,14 +138,14 @@ describe('a gzip file', () => {
 
 describe('a file that cannot be read', () => {
   test('a missing file is refused by name', async () => {
-    const path = join(await temporaryFolder(), 'missing.ndjson')
+    const path = join(temporaryFolder(), 'missing.ndjson')
     const reading = linesOf(lineFile(path, 'as the user typed it'))
     await expect(reading).rejects.toMatchObject(refusal(/^as the user typed it: no such file$/))
   })
 
   test('a folder, a device and a path below a file are refused', async () => {
     const { name } = await fileOf('one\n')
-    for (const path of [await temporaryFolder(), '/dev/null', join(name, 'rows.ndjson')])
+    for (const path of [temporaryFolder(), '/dev/null', join(name, 'rows.ndjson')])
       await expect(linesOf(lineFile(path)), path).rejects.toMatchObject(UNREADABLE)
   })
 })
@@ -182,7 +182,7 @@ describe('standard input', () => {
   ])(
     'standard input can be read twice from a copy of its owner, and leaves nothing behind: %s',
     async (_what, bytes) => {
-      const folder = await temporaryFolder()
+      const folder = temporaryFolder()
       const input = Readable.from([bytes.subarray(0, 3), bytes.subarray(3)])
       const { source, remove } = await spoolInput(input, folder)
       expect(source.name).toBe('-')
@@ -198,7 +198,7 @@ describe('standard input', () => {
   )
 
   test('standard input that breaks is refused, and leaves nothing behind', async () => {
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     const broken = new Readable({
       read() {
         this.push('one\n')
@@ -210,7 +210,7 @@ describe('standard input', () => {
   })
 
   test('the copy of standard input is removed if a later file cannot be read', async () => {
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     vi.stubEnv('TMPDIR', folder)
     onTestFinished(() => void vi.unstubAllEnvs())
     const socket = join(folder, 'socket')
@@ -224,7 +224,7 @@ describe('standard input', () => {
 })
 
 async function folderWith(files: Record<string, string>): Promise<string> {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content)
   return folder
 }
@@ -236,7 +236,7 @@ function refusal(reason: string | RegExp) {
 test("the archive folder returns a file's bytes unchanged, also through a link to the folder or inside it", async () => {
   const folder = await folderWith({ a: '\ufeff{"x": 1.0}\r\n' })
   symlinkSync('a', join(folder, 'link'))
-  const linked = join(await temporaryFolder(), 'link')
+  const linked = join(temporaryFolder(), 'link')
   symlinkSync(folder, linked)
   const archive = archiveFolder(linked)
   for (const file of ['a', './a', 'link'])
@@ -274,7 +274,7 @@ test('the archive folder refuses a link that leads outside, even to a folder wit
 })
 
 test('a pipe without a writer is waited for until the signal, and blocks no thread', async () => {
-  const path = join(await temporaryFolder(), 'pipe')
+  const path = join(temporaryFolder(), 'pipe')
   execFileSync('mkfifo', [path])
   const controller = new AbortController()
   // More than the threads of the pool, which a blocking open would hold.
@@ -286,7 +286,7 @@ test('a pipe without a writer is waited for until the signal, and blocks no thre
 })
 
 test('a pipe whose writer comes later is read whole', async () => {
-  const path = join(await temporaryFolder(), 'pipe')
+  const path = join(temporaryFolder(), 'pipe')
   execFileSync('mkfifo', [path])
   const opening = openInputs([path], Readable.from([]), NEVER_ABORTED)
   const writer = spawn('sh', ['-c', `sleep 0.1; { printf 'one\\n'; sleep 0.1; printf two; } > '${path}'`])

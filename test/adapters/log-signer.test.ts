@@ -21,7 +21,7 @@ const checkpointOf = (size: number, byte = size): Checkpoint => ({
 })
 
 async function newKey(): Promise<{ path: string; record: string }> {
-  const path = join(await temporaryFolder(), 'log.key')
+  const path = join(temporaryFolder(), 'log.key')
   expect(createLogKey(path, NAME, LOG_SEED)).toBe(LOG_VKEY)
   return { path, record: `${path}.signed` }
 }

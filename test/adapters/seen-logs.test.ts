@@ -23,7 +23,7 @@ function seenAt(size: number, hosts: readonly string[] = HOSTS): SeenLog {
 
 describe('seen logs', () => {
   test('a log that was not seen is null, also without the folder', async () => {
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     for (const logs of [openSeenLogs(folder), openSeenLogs(join(folder, 'missing'))]) {
       expect(await logs.read(LOG_NAME)).toBeNull()
       expect(await logs.originOf('https://dash.example')).toBeNull()
@@ -31,7 +31,7 @@ describe('seen logs', () => {
   })
 
   test('a checkpoint is read as it was stored, from one file that begins with its note, and its hosts are known', async () => {
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     const logs = openSeenLogs(folder)
     let before: SeenLog | null = null
     for (const size of [1, 2, 7]) {
@@ -49,7 +49,7 @@ describe('seen logs', () => {
   })
 
   test('of two processes that replace the same checkpoint, the second fails and changes nothing', async () => {
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     const [one, two] = [openSeenLogs(folder), openSeenLogs(folder)]
     expect(await one.replace(null, seenAt(3))).toBe(true)
     expect(await two.replace(null, seenAt(4))).toBe(false)
@@ -60,7 +60,7 @@ describe('seen logs', () => {
   })
 
   test('two notes that contradict each other are kept as they are, beside the log', async () => {
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     const logs = openSeenLogs(folder)
     await logs.replace(null, seenAt(3))
     const path = await logs.keepFork(noteOf(archive, 2))
@@ -70,7 +70,7 @@ describe('seen logs', () => {
   })
 
   test('a file with any changed line is damaged, and so is a file of another log', async () => {
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     const logs = openSeenLogs(folder)
     const path = join(folder, `${sha256Hex(LOG_NAME)}.txt`)
     await logs.replace(null, seenAt(3))
@@ -90,7 +90,7 @@ describe('seen logs', () => {
   })
 
   test('a file in place of the folder is a refusal that names it', async () => {
-    const folder = join(await temporaryFolder(), 'file')
+    const folder = join(temporaryFolder(), 'file')
     writeFileSync(folder, '')
     chmodSync(folder, 0o444)
     const logs = openSeenLogs(folder)

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 const TEXT = 'A plain text of some length. '.repeat(20)
 
 async function read(env: Record<string, string>, url: string): Promise<ArticleReading> {
-  const config = readConfig({}, env, await temporaryFolder())
+  const config = readConfig({}, env, temporaryFolder())
   const container = new Container({ config, version: '0.0.0' })
   onTestFinished(() => container.close())
   const texts = await container.articleTexts()

@@ -7,7 +7,7 @@ import type { FeedStore } from '../../src/domain/ports.ts'
 import { openDescriptors, temporaryFolder } from '../support/temporary-folder.ts'
 
 async function openServer(): Promise<{ container: Container; folder: string }> {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   const config = readConfig({ dataDir: folder }, {}, folder)
   prepareFolders(config, true)
   const container = new Container({ config, version: '0', kind: 'server' })

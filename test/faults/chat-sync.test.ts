@@ -34,7 +34,7 @@ const SCRIPT = `
   close()`
 
 test('a turn syncs nothing, and a sweep syncs the log in another thread than that of responses', async () => {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   const trace = join(folder, 'trace')
   const calls = 'trace=fsync,fdatasync,access,faccessat,faccessat2,stat,statx,newfstatat'
   const node = [process.execPath, '--input-type=module', '-e', SCRIPT, join(folder, 'state.db')]

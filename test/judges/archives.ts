@@ -42,7 +42,7 @@ export async function signedArchive(
   return {
     workspace,
     vkey: formatVerifierKey(log.signer.key),
-    exportFolder: await temporaryFolder(),
+    exportFolder: temporaryFolder(),
     app: openApp(workspace, { clock: () => now }),
     async publish(day) {
       await publishDay({ ...workspace, log }, day)
@@ -106,7 +106,7 @@ export async function exportLog({ workspace, exportFolder }: SignedArchive): Pro
 
 /** Writes the static files of a log with any entries and returns the folder of its checkpoint. */
 export async function writeLog(entries: readonly Uint8Array[], note: string): Promise<string> {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   const tree = merkleTree(entries.map(leafHash))
   write(folder, 'checkpoint', note)
   for (const tile of tilesOfSize(entries.length)) {

@@ -66,7 +66,7 @@ describe('logs that Go accepts', () => {
   test.each(Object.entries(ARCHIVES))('Go accepts every proof file of %s', async (_name, open) => {
     const archive = await open()
     const proofs = await proofFiles(archive)
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     const files = proofs.map((text, index) => write(folder, `${index}.tlog-proof`, text))
     const lines = await go.accept([archive.vkey, await exportLog(archive), ...files])
     const { rows } = await archive.workspace.ledger.read()

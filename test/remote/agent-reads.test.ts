@@ -20,7 +20,7 @@ afterAll(() => server.sqld.stop())
 const NOW = RUN_AT + 3_600_000
 
 test('every tool works with a read-only token, and the server refuses it a write', async () => {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   const { sqld, tokenFor } = server
   const readToken = tokenFor('ro')
   const env = {

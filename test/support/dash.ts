@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,6 +9,7 @@ import { onTestFinished } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import { storiesOf } from './signals.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 /** The built program. */
 export const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
@@ -37,12 +37,7 @@ const BOUND_BY_MODES = [
   '--inh-caps=-dac_override,-dac_read_search',
 ]
 
-/** A temporary folder, removed when the test ends. */
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'dash-cli-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
+export { temporaryFolder }
 
 /** A started program. */
 export interface StartedProgram {

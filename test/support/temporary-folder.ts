@@ -1,4 +1,3 @@
-import { mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import fs, {
@@ -10,6 +9,7 @@ import fs, {
   rmSync,
   writeFileSync,
   readlinkSync,
+  realpathSync,
 } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { onTestFinished, vi } from 'vitest'
@@ -17,9 +17,9 @@ import type { MockInstance } from 'vitest'
 import type { Clock } from '../../src/domain/ports.ts'
 
 /** An empty folder of the running test's own, removed when it ends. */
-export async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(await realpath(tmpdir()), 'dash-test-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(realpathSync(tmpdir()), 'dash-test-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 

@@ -50,7 +50,7 @@ export const AS_OF: Day = '2026-03-01'
 export const RUN_AT: Instant = startOfDay(addDays(AS_OF, 1)) + 600_000
 
 export async function openWorkspace(fileClock: Clock = Date.now): Promise<Workspace> {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   mkdirSync(join(folder, 'objects'))
   return reopenWorkspace(folder, fileClock)
 }

@@ -49,7 +49,7 @@ export const feedInMemory: FeedOpener = {
 
 /** A feed store in a folder of the test's own, closed and removed when it ends. */
 export async function openFeed(): Promise<FeedFile> {
-  const path = join(await temporaryFolder(), 'feed.db')
+  const path = join(temporaryFolder(), 'feed.db')
   return { ...connectFeed(pathToFileURL(path).href), path }
 }
 

@@ -23,9 +23,9 @@ interface ScriptedSearch {
 
 /** Opens a search whose process has the given script as its program. */
 async function scripted(script: string, timeoutMs = 30_000, starting = READY): Promise<ScriptedSearch> {
-  const path = join(await temporaryFolder(), 'worker.mjs')
+  const path = join(temporaryFolder(), 'worker.mjs')
   await writeFile(path, `${script};${starting}`)
-  const url = pathToFileURL(join(await temporaryFolder(), 'feed.db')).href
+  const url = pathToFileURL(join(temporaryFolder(), 'feed.db')).href
   const searching = openFeedSearch({
     location: { url, authToken: null },
     database: openStore('feed', url),

@@ -101,7 +101,7 @@ describe('the auditor of a ledger', () => {
     ['refuses a folder in its place', (path) => mkdirSync(path), UNAVAILABLE],
     ['refuses a file that is no database', (path) => writeFileSync(path, 'x'.repeat(5_000)), DAMAGED],
   ])('the auditor %s, and changes nothing', async (_what, put, refusal) => {
-    const root = await temporaryFolder()
+    const root = temporaryFolder()
     mkdirSync(join(root, 'disk'))
     const path = join(root, 'disk', 'ledger.db')
     put(path)

@@ -35,7 +35,7 @@ interface LedgerFile extends OpenLedger {
 
 /** A ledger in a folder of the test's own, closed and removed when it ends. */
 export async function openLedger(fileClock?: Clock): Promise<LedgerFile> {
-  const path = join(await temporaryFolder(), 'ledger.db')
+  const path = join(temporaryFolder(), 'ledger.db')
   const url = pathToFileURL(path).href
   return { ...connectLedger(url, fileClock), path, url }
 }

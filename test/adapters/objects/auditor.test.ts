@@ -39,7 +39,7 @@ interface Store {
 
 /** Creates a store with one object a day; `sizeOf` returns the minimum size of each. */
 async function openStore(count: number, sizeOf: (index: number) => number = () => 0): Promise<Store> {
-  const root = await temporaryFolder()
+  const root = temporaryFolder()
   const manifests = Array.from({ length: count }, (_, index) => {
     const { manifest: known, bytes } = smallObject(addDays('2020-01-01', index), sizeOf(index))
     const path = join(root, objectPath(known.sha256))

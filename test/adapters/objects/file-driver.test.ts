@@ -26,7 +26,7 @@ const DIGEST = sha256Hex(BYTES)
 const OTHER_BYTES = new TextEncoder().encode('{"an":"Object"}')
 
 async function openRoot(): Promise<{ root: string; objects: Objects; path: string }> {
-  const root = await temporaryFolder()
+  const root = temporaryFolder()
   return { root, objects: fileObjects(root, laterClock), path: pathOf(root, DIGEST) }
 }
 
@@ -150,7 +150,7 @@ describe('an archive with a missing folder', () => {
   test.each(['missing', 'file', 'file/folder'])(
     'the archive is unavailable for every operation, and creates nothing: %s',
     async (place) => {
-      const folder = await temporaryFolder()
+      const folder = temporaryFolder()
       writeFileSync(join(folder, 'file'), '')
       const objects = fileObjects(join(folder, place))
       for (const operation of [

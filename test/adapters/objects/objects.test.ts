@@ -17,7 +17,7 @@ const ready = (): Promise<void> => Promise.resolve()
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 objectsContract('files', async () => {
-  const root = await temporaryFolder()
+  const root = temporaryFolder()
   return {
     objects: openObjects({ kind: 'file', path: root }),
     async plant(key, bytes) {
@@ -69,7 +69,7 @@ describe('an archive on any engine', () => {
   })
 
   test('the archive accepts a head with the same leaf that another run wrote meanwhile', async () => {
-    const root = await temporaryFolder()
+    const root = temporaryFolder()
     const other = openObjects({ kind: 'file', path: root })
     const driver = immutableFiles({ root, fileClock: Date.now })
     const objects = unstorageObjects(driver, () => other.putHead(headOf(1)))
@@ -127,7 +127,7 @@ describe('a read of both ledgers and the head', () => {
 })
 
 async function folderTree() {
-  const path = await temporaryFolder()
+  const path = temporaryFolder()
   const tree = openStaticTree({ kind: 'file', path })
   onTestFinished(() => tree.close())
   return { path, tree }

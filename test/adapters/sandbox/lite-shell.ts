@@ -41,7 +41,7 @@ interface BashCase {
  * never leaves the sandbox.
  */
 export async function inRealBash(cases: readonly BashCase[]): Promise<ShellRun[]> {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   const script: string[] = []
   for (const [index, { command, files }] of cases.entries()) {
     const home = join(folder, String(index), 'work')

@@ -16,7 +16,7 @@ const open = (path: string, retryMs = 5_000): Database =>
   openStore('feed', pathToFileURL(path).href, { retryMs })
 
 async function newPath(): Promise<string> {
-  return join(await temporaryFolder(), 'feed.db')
+  return join(temporaryFolder(), 'feed.db')
 }
 
 const INSERT_TITLE = `
@@ -117,7 +117,7 @@ describe('a database that has changed', () => {
   })
 
   test('a database whose folder was unmounted is refused, and works again once it is back', async () => {
-    const disk = join(await temporaryFolder(), 'disk')
+    const disk = join(temporaryFolder(), 'disk')
     mkdirSync(disk)
     const store = open(join(disk, 'feed.db'))
     await save(store, '1')
@@ -145,7 +145,7 @@ describe('a database that has changed', () => {
     ['missing', () => undefined],
     ['a file', (folder: string) => writeFileSync(folder, '')],
   ])('a database is unavailable while its folder is %s, and opens once it exists', async (_what, put) => {
-    const folder = join(await temporaryFolder(), 'folder')
+    const folder = join(temporaryFolder(), 'folder')
     put(folder)
     const store = open(join(folder, 'feed.db'))
     await expect(ids(store)).rejects.toMatchObject(UNAVAILABLE)
@@ -189,7 +189,7 @@ describe('a database that has changed', () => {
 test.each(['feed', 'state'] as const)(
   'a temporary %s database syncs nothing, and a durable handle takes it over',
   async (kind) => {
-    const url = pathToFileURL(join(await temporaryFolder(), 'temporary.db')).href
+    const url = pathToFileURL(join(temporaryFolder(), 'temporary.db')).href
     const synchronous = (store: Database): Promise<unknown> =>
       store.use(async (client) => {
         await client.batch(['CREATE TABLE IF NOT EXISTS kept (id INTEGER)', 'INSERT INTO kept VALUES (1)'])
@@ -208,7 +208,7 @@ test.each(['feed', 'state'] as const)(
 const BUSY = { nativeBusyMs: 10, retryMs: 2_000 }
 
 async function openBoth(): Promise<{ path: string; url: string; owner: Database; reader: Database }> {
-  const path = join(await temporaryFolder(), 'feed.db')
+  const path = join(temporaryFolder(), 'feed.db')
   const url = pathToFileURL(path).href
   const location = { url, authToken: null }
   const owner = openStore('feed', url, BUSY)

@@ -16,7 +16,7 @@ type Guarded = StoreClient
 const NATIVE_BUSY_MS = 10
 
 async function notes(retryMs: number): Promise<{ url: string; client: Guarded; driver: Client }> {
-  const url = pathToFileURL(join(await temporaryFolder(), 'notes.db')).href
+  const url = pathToFileURL(join(temporaryFolder(), 'notes.db')).href
   await rawClient(url).execute('CREATE TABLE notes (text TEXT NOT NULL)')
   const driver = createClient({ url, timeout: NATIVE_BUSY_MS, concurrency: 1 })
   const client = guardClient(driver, retryMs)

@@ -27,7 +27,7 @@ const FIRST = "CREATE TABLE one (a TEXT);\n--> statement-breakpoint\nINSERT INTO
 const SECOND = 'ALTER TABLE one ADD COLUMN b TEXT;'
 
 async function open(): Promise<{ client: StoreClient; path: string; folder: (...sqls: string[]) => string }> {
-  const root = await temporaryFolder()
+  const root = temporaryFolder()
   const path = join(root, 'some.db')
   const url = pathToFileURL(path).href
   const client = guardClient(createClient({ url, timeout: 10, concurrency: 1 }), 1_000)

@@ -19,7 +19,7 @@ const TABLES = Object.entries(STORES).flatMap(([store, schema]) =>
 )
 
 async function queryMigrated(store: StoreName, sql: string): Promise<Row[]> {
-  const url = pathToFileURL(join(await temporaryFolder(), 'migrated.db')).href
+  const url = pathToFileURL(join(temporaryFolder(), 'migrated.db')).href
   return openStore(store, url).use(async (client) => (await client.execute(sql)).rows)
 }
 

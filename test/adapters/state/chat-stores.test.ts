@@ -22,7 +22,7 @@ interface StateFile extends OpenState {
 }
 
 async function openFile(): Promise<StateFile> {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   const path = join(folder, 'state.db')
   const opened = connectChat(pathToFileURL(path).href)
   await opened.ledger.ping()

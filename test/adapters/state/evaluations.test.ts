@@ -13,7 +13,7 @@ evaluationsContract('memory', evaluationsInMemory)
 test.each(["'unheard', NULL", "'answered', '{'", "'answered', CAST(x'ff' AS TEXT)"])(
   'an attempt of a file with the damaged class and tasks %s is refused, not misread',
   async (values) => {
-    const url = pathToFileURL(join(await temporaryFolder(), 'state.db')).href
+    const url = pathToFileURL(join(temporaryFolder(), 'state.db')).href
     const { evaluations } = connectEvaluations(url)
     await evaluations.attemptsSince(0)
     const raw = rawClient(url)

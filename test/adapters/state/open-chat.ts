@@ -14,8 +14,7 @@ import { openStore } from '../sqlite/lock-holder.ts'
 import { libsqlEvaluations, libsqlRouterAllowance } from '../../../src/adapters/state/evaluations.ts'
 
 /** The address of a state database of the test's own. */
-export const stateUrl = async (): Promise<string> =>
-  pathToFileURL(join(await temporaryFolder(), 'state.db')).href
+export const stateUrl = async (): Promise<string> => pathToFileURL(join(temporaryFolder(), 'state.db')).href
 
 /**
  * Opens a separate connection to a state database, closed when the test ends.

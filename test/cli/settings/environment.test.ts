@@ -45,7 +45,7 @@ test.each(['~/data', '$HOME/data', '/home/${USER}/data'])(
 )
 
 test('a secret from a file loses its byte order mark, and a file in UTF-16 is refused', async () => {
-  const path = join(await temporaryFolder(), 'secret')
+  const path = join(temporaryFolder(), 'secret')
   await writeFile(path, '\uFEFFSesame\r\n')
   const secret = (): unknown => parsed('OPENAI_API_KEY', '', { OPENAI_API_KEY_FILE: path })
   expect(secret()).toBe('Sesame')
@@ -136,14 +136,14 @@ describe('the webhook', () => {
 })
 
 async function newPipe(): Promise<string> {
-  const path = join(await temporaryFolder(), 'pipe')
+  const path = join(temporaryFolder(), 'pipe')
   execFileSync('mkfifo', [path])
   return path
 }
 
 describe('a named file', () => {
   test('a regular file is read whole', async () => {
-    const path = join(await temporaryFolder(), 'file')
+    const path = join(temporaryFolder(), 'file')
     const bytes = Buffer.alloc(200_000, 'x')
     writeFileSync(path, bytes)
     expect(readNamedFile(path).equals(bytes)).toBe(true)
@@ -166,7 +166,7 @@ describe('a named file', () => {
   })
 
   test('a missing file and a folder are errors of the system', async () => {
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     expect(() => readNamedFile(join(folder, 'missing'))).toThrow('ENOENT')
     expect(() => readNamedFile(folder)).toThrow('EISDIR')
   })

@@ -12,7 +12,7 @@ test.each([
 ])(
   'a secret of the environment %j overrides both forms of it in the env file %j',
   async (env, text, error) => {
-    const folder = await temporaryFolder()
+    const folder = temporaryFolder()
     writeFileSync(join(folder, '.env'), text)
     const config = expect(() => readConfig({}, env, folder))
     if (error === null) config.not.toThrow()
@@ -21,7 +21,7 @@ test.each([
 )
 
 test('a bad secret from a file is refused with the name of the file', async () => {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   const path = join(folder, 'key')
   writeFileSync(path, 'two words')
   writeFileSync(join(folder, '.env'), `GITHUB_TOKEN_FILE=${path}`)

@@ -266,7 +266,7 @@ describe('a damaged host', () => {
       [rows.length - 1, rows.length],
       [rows.length, rows.length - 1],
     ] as const) {
-      const seenLogs = openSeenLogs(await temporaryFolder())
+      const seenLogs = openSeenLogs(temporaryFolder())
       const own = { ...ownOf(archive), ownNote: noteOf(archive, ownSize), seenLogs }
       const { findings, log } = await verify(signed(forked, hostSize), own)
       expect(findings.map(({ code, path }) => `${code} ${path}`)).toEqual([

@@ -91,7 +91,7 @@ export async function openBench(
   options: Partial<ServiceOptions> = {},
   from = START,
 ): Promise<EvaluationBench> {
-  const folder = await temporaryFolder()
+  const folder = temporaryFolder()
   mkdirSync(join(folder, 'objects'))
   return benchIn(folder, testTime(from), { models: MODELS, ...options }, 'test-key')
 }
