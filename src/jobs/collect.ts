@@ -12,20 +12,17 @@ import { addDays, dayOf, formatInstant } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
 import { concurrently } from './concurrently.ts'
 import { takeSnapshot } from './snapshot.ts'
-import type { RankPeriodsPorts, TakenOrRefused } from './snapshot.ts'
+import type { TakenOrRefused } from './snapshot.ts'
 
 export interface CollectPorts {
   search: Pick<FeedSearch, 'repair'>
-  feed: SourcesPorts['feed'] &
-    ArticlesPorts['feed'] &
-    RankPeriodsPorts['feed'] &
-    Pick<FeedStore, 'saveClockCheck'>
-  texts: ArticlesPorts['texts']
+  feed: FeedStore
+  texts: ArticleTexts
   clock: Clock
   /** Called after each stored batch of a source. */
-  onItems: SourcesPorts['onProgress']
-  /** Called after each item whose text was read or failed. */
-  onTexts: ArticlesPorts['onProgress']
+  onItems: (source: LiveSourceName, items: number) => void
+  /** Called after each item whose text was read or failed, with the number of such items and of all. */
+  onTexts: (done: number, wanted: number) => void
 }
 
 /** The JSON result of `collect` (docs/collecting.md). */
@@ -52,14 +49,14 @@ export async function collect(
   const { clock, search } = ports
   const { signal } = options
   const startedAt = clock()
-  const read = await collectSources({ ...ports, onProgress: ports.onItems }, sources, signal)
+  const read = await collectSources(ports, sources, signal)
   // A run that compared nothing leaves the earlier comparison.
   if (read.clock !== null) await ports.feed.saveClockCheck({ checkedAt: clock(), ...read.clock })
   // Without new items the current snapshot stays: another one would have a new date and no new content.
   const isFresh = read.outcome !== 'failed'
   const snapshot = isFresh ? await takeSnapshot(ports, signal) : null
   await search.repair({ onProgress: () => undefined, signal })
-  const articles = isFresh ? await collectArticles({ ...ports, onProgress: ports.onTexts }, options) : null
+  const articles = isFresh ? await collectArticles(ports, options) : null
   return { job: 'collect', ...read, snapshot, articles, durationMs: clock() - startedAt }
 }
 
@@ -73,14 +70,6 @@ export interface ArticlesReport {
   /** The first hundred failures. */
   failed: { key: string; reason: string }[]
   failedCount: number
-}
-
-export interface ArticlesPorts {
-  feed: Pick<FeedStore, 'itemsNeedingText' | 'saveArticles' | 'recordFailedAttempt'>
-  texts: ArticleTexts
-  clock: Clock
-  /** Called after each item with the number of finished items and of all items. */
-  onProgress: (done: number, wanted: number) => void
 }
 
 export interface ArticlesOptions {
@@ -101,7 +90,7 @@ const CONCURRENCY = 4
  * @throws errors of the store; the signal's reason
  */
 export async function collectArticles(
-  { feed, texts, clock, onProgress }: ArticlesPorts,
+  { feed, texts, clock, onTexts }: Pick<CollectPorts, 'feed' | 'texts' | 'clock' | 'onTexts'>,
   { minPoints, limit, signal }: ArticlesOptions,
 ): Promise<ArticlesReport> {
   const at = clock()
@@ -123,7 +112,7 @@ export async function collectArticles(
     }
     count(report, item, reading)
     done += 1
-    onProgress(done, items.length)
+    onTexts(done, items.length)
   }
   const lanes = new Set(items.map(laneOf))
   await concurrently(lanes, CONCURRENCY, signal, async (lane, combinedSignal) => {
@@ -185,12 +174,7 @@ export interface SourcesReport {
   clock: ClockDifference | null
 }
 
-export interface SourcesPorts {
-  feed: Pick<FeedStore, 'importSignals' | 'saveDetails'>
-  clock: Clock
-  /** Called after each stored batch. */
-  onProgress: (source: LiveSourceName, items: number) => void
-}
+type SourcesPorts = Pick<CollectPorts, 'feed' | 'clock' | 'onItems'>
 
 /**
  * Reads today's items of all sources concurrently and stores them in batches. The day of the start counts for the whole
@@ -225,7 +209,7 @@ interface SourceRead {
 }
 
 async function collectSource(
-  { feed, onProgress }: SourcesPorts,
+  { feed, onItems }: SourcesPorts,
   source: LiveSource,
   day: Day,
   comparison: ClockComparison,
@@ -258,7 +242,7 @@ async function collectSource(
       report.items += counts.inserted + counts.replaced + counts.unchanged
     }
     failures.push(...batch.failures)
-    onProgress(name, report.items)
+    onItems(name, report.items)
   }
   return { name, report: concludeReport(report, failures), skews }
 }

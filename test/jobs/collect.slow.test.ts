@@ -5,7 +5,7 @@ import type { ItemDetails } from '../../src/domain/feed/live-source.ts'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import { windowEnding } from '../../src/domain/year/ledger.ts'
 import { collectSources } from '../../src/jobs/collect.ts'
-import type { SourcesPorts, SourcesReport } from '../../src/jobs/collect.ts'
+import type { CollectPorts, SourcesReport } from '../../src/jobs/collect.ts'
 import { feedInMemory } from '../adapters/feed/open-feed.ts'
 import { DAY, NOW, replay, sourcesOf } from '../support/replay/live-world.ts'
 import { IDS_OF, REPLAYED } from '../support/replay/responses.ts'
@@ -30,8 +30,9 @@ async function openPorts(clock = NOW) {
   const { feed } = await feedInMemory.open()
   const signals: Signal[] = []
   const details: ItemDetails[] = []
-  const ports: SourcesPorts = {
+  const ports: Pick<CollectPorts, 'feed' | 'clock' | 'onItems'> = {
     feed: {
+      ...feed,
       importSignals(batch) {
         signals.push(...batch)
         return feed.importSignals(batch)
@@ -42,7 +43,7 @@ async function openPorts(clock = NOW) {
       },
     },
     clock: () => clock,
-    onProgress: () => undefined,
+    onItems: () => undefined,
   }
   const stored = async (): Promise<Record<string, string[]>> => {
     const { events } = await feed.readWindow(windowEnding(DAY))
@@ -171,7 +172,7 @@ describe('an interrupted run', () => {
 
 test('collected items are published the day after without fetching any title', async () => {
   const workspace = await openWorkspace()
-  const ports = { feed: workspace.feed, clock: () => NOW, onProgress: () => undefined }
+  const ports = { feed: workspace.feed, clock: () => NOW, onItems: () => undefined }
   await collectSources(ports, sourcesOf(await replay()), never)
   const clock = tickingClock(NOW + 12 * 3_600_000)
   const { report } = await publish(publishPortsOf(workspace, { clock, titles: noTitles }))

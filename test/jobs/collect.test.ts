@@ -5,7 +5,7 @@ import type { SourceBatch } from '../../src/domain/feed/live-source.ts'
 import type { ArticleTexts, FeedStore, LiveSource } from '../../src/domain/ports.ts'
 import { startOfDay } from '../../src/domain/time.ts'
 import { collectArticles, collectSources } from '../../src/jobs/collect.ts'
-import type { ArticlesOptions, ArticlesPorts, ArticlesReport } from '../../src/jobs/collect.ts'
+import type { ArticlesOptions, CollectPorts, ArticlesReport } from '../../src/jobs/collect.ts'
 import { signal } from '../support/signals.ts'
 import { AS_OF, openWorkspace } from '../support/workspace.ts'
 import type { Workspace } from '../support/workspace.ts'
@@ -17,11 +17,11 @@ const HOUR = 3_600_000
 function run(
   { feed }: Workspace,
   texts: ArticleTexts,
-  changes: Partial<ArticlesOptions & Pick<ArticlesPorts, 'clock' | 'onProgress'>> = {},
+  changes: Partial<ArticlesOptions & Pick<CollectPorts, 'clock' | 'onTexts'>> = {},
 ): Promise<ArticlesReport> {
-  const { clock = () => NOW, onProgress = () => undefined, ...options } = changes
+  const { clock = () => NOW, onTexts = () => undefined, ...options } = changes
   return collectArticles(
-    { feed, texts, clock, onProgress },
+    { feed, texts, clock, onTexts },
     {
       minPoints: { hn: 1, lobsters: 1, lesswrong: 1 },
       limit: 100,
@@ -61,7 +61,7 @@ test('a run stores the texts that it reads, with their origin and time, and repo
   const skipped = { kind: 'skipped', why: 'private', detail: 'it is private', notBefore: null } as const
   const progress: string[] = []
   const report = await run(workspace, readerOf({ 1: FAILED, 2: skipped }).texts, {
-    onProgress: (done, wanted) => progress.push(`${done}/${wanted}`),
+    onTexts: (done, wanted) => progress.push(`${done}/${wanted}`),
   })
   expect(report).toEqual({
     wanted: 4,
@@ -87,8 +87,8 @@ const sourceOf = (source: LiveSource['source'], changes: Partial<SourceBatch> = 
   },
 })
 
-function collect(feed: Pick<FeedStore, 'importSignals' | 'saveDetails'>, sources: LiveSource[]) {
-  const ports = { feed, clock: () => NOW, onProgress: () => undefined }
+function collect(feed: FeedStore, sources: LiveSource[]) {
+  const ports = { feed, clock: () => NOW, onItems: () => undefined }
   return collectSources(ports, sources, new AbortController().signal)
 }
 
@@ -192,7 +192,7 @@ test('an aborted run keeps what it has stored and rejects with the reason', asyn
   const reason = new Error('the run was ended')
   const running = run(workspace, readerOf().texts, {
     signal: controller.signal,
-    onProgress: () => controller.abort(reason),
+    onTexts: () => controller.abort(reason),
   })
   await expect(running).rejects.toBe(reason)
   expect(await workspace.feed.article('hn', '1')).not.toBeNull()
