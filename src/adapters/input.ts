@@ -36,34 +36,10 @@ export function lineFile(path: string, name: string = path): LineSource {
 }
 
 /**
- * Copies input that can be read only once to a private temporary file so that it can be read twice.
- *
- * @param name name in error messages: `-` for standard input
- * @param signal stops reading and removes the file
- * @returns the lines, and a function that removes the file
- */
-export async function spoolInput(
-  input: Readable,
-  temporaryFolder: string,
-  name = '-',
-  signal?: AbortSignal,
-): Promise<{ source: LineSource; remove: () => Promise<void> }> {
-  const folder = await mkdtemp(join(temporaryFolder, 'dash-input-'))
-  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true })
-  try {
-    const path = join(folder, 'input')
-    await pipeline(input, createWriteStream(path, { mode: 0o600 }), signal ? { signal } : {})
-    return { source: lineFile(path, name), remove }
-  } catch (error) {
-    await remove()
-    signal?.throwIfAborted()
-    throw inputRefusal(name, error)
-  }
-}
-
-/**
- * Opens the files of a command line. Standard input (`-`) and pipes (`<(…)` of a shell) are copied to temporary
+ * Opens the files of a command line. Standard input (`-`) and pipes (`<(…)` of a shell) are copied to private temporary
  * files because an import reads twice; `close` removes them.
+ *
+ * @param signal stops the copying
  */
 export async function openInputs(
   files: readonly string[],
@@ -71,20 +47,24 @@ export async function openInputs(
   signal: AbortSignal,
 ): Promise<{ sources: LineSource[]; close: () => Promise<void> }> {
   const sources: LineSource[] = []
-  const removals: (() => Promise<void>)[] = []
+  const folders: string[] = []
   const close = async (): Promise<void> => {
-    for (const remove of removals) await remove()
+    for (const folder of folders) await rm(folder, { recursive: true, force: true })
+  }
+  const copy = async (input: Readable, name: string): Promise<LineSource> => {
+    const folder = await mkdtemp(join(tmpdir(), 'dash-input-'))
+    folders.push(folder)
+    const path = join(folder, 'input')
+    await pipeline(input, createWriteStream(path, { mode: 0o600 }), { signal }).catch((error: unknown) => {
+      signal.throwIfAborted()
+      throw inputRefusal(name, error)
+    })
+    return lineFile(path, name)
   }
   try {
     for (const file of files) {
-      if (file !== '-' && !isPipe(file)) {
-        sources.push(lineFile(file))
-        continue
-      }
-      const input = file === '-' ? stdin : openPipe(file)
-      const spooled = await spoolInput(input, tmpdir(), file, signal)
-      sources.push(spooled.source)
-      removals.push(spooled.remove)
+      if (file === '-') sources.push(await copy(stdin, file))
+      else sources.push(isPipe(file) ? await copy(openPipe(file), file) : lineFile(file))
     }
     return { sources, close }
   } catch (error) {

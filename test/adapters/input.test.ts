@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { lineFile, openInputs, spoolInput, archiveFolder } from '../../src/adapters/input.ts'
+import { lineFile, openInputs, archiveFolder } from '../../src/adapters/input.ts'
 import { sha256Hex } from '../../src/domain/digest.ts'
 import type { InputLine, LineSource } from '../../src/domain/ports.ts'
 import { temporaryFolder, openDescriptors } from '../support/temporary-folder.ts'
@@ -175,6 +175,14 @@ async function descriptorsLeft(path: string): Promise<number> {
   return openDescriptors(path)
 }
 
+/** A folder in which the copies of standard input are made. */
+function folderOfCopies(): string {
+  const folder = temporaryFolder()
+  vi.stubEnv('TMPDIR', folder)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  return folder
+}
+
 describe('standard input', () => {
   test.each([
     ['plain', Buffer.from('one\n\nthree')],
@@ -182,37 +190,36 @@ describe('standard input', () => {
   ])(
     'standard input can be read twice from a copy of its owner, and leaves nothing behind: %s',
     async (_what, bytes) => {
-      const folder = temporaryFolder()
+      const folder = folderOfCopies()
       const input = Readable.from([bytes.subarray(0, 3), bytes.subarray(3)])
-      const { source, remove } = await spoolInput(input, folder)
+      const { sources, close } = await openInputs(['-'], input, NEVER_ABORTED)
+      const [source = lineFile('')] = sources
       expect(source.name).toBe('-')
       const [name = ''] = readdirSync(folder)
       expect(statSync(join(folder, name)).mode & 0o077).toBe(0)
       for (let reading = 0; reading < 2; reading += 1)
         expect(await linesOf(source)).toEqual([text(1, 'one'), text(3, 'three')])
-      await remove()
+      await close()
       expect(readdirSync(folder)).toEqual([])
       await expect(linesOf(source)).rejects.toMatchObject(UNREADABLE)
-      await remove()
+      await close()
     },
   )
 
   test('standard input that breaks is refused, and leaves nothing behind', async () => {
-    const folder = temporaryFolder()
+    const folder = folderOfCopies()
     const broken = new Readable({
       read() {
         this.push('one\n')
         this.destroy(new Error('the pipe broke'))
       },
     })
-    await expect(spoolInput(broken, folder)).rejects.toMatchObject(refusal('-: the pipe broke'))
+    await expect(openInputs(['-'], broken, NEVER_ABORTED)).rejects.toMatchObject(refusal('-: the pipe broke'))
     expect(readdirSync(folder)).toEqual([])
   })
 
   test('the copy of standard input is removed if a later file cannot be read', async () => {
-    const folder = temporaryFolder()
-    vi.stubEnv('TMPDIR', folder)
-    onTestFinished(() => void vi.unstubAllEnvs())
+    const folder = folderOfCopies()
     const socket = join(folder, 'socket')
     const server = createServer().listen(socket)
     await once(server, 'listening')

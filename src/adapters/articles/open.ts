@@ -44,8 +44,6 @@ export interface ArticleTextsOptions {
   extractor?: ExtractorOptions
   /** Time limit of all requests for one page, in milliseconds. */
   pageMs?: number
-  /** Time limit of one robots.txt, in milliseconds. */
-  robotsMs?: number
 }
 
 /** Requests JSON from an API; null for a 404 or 410; every other failure is thrown. */
@@ -64,7 +62,7 @@ interface ExtractedText {
 export function openArticleTexts(
   options: ArticleTextsOptions,
 ): ArticleTexts & { close: () => Promise<void> } {
-  const { userAgent, clock, allowed, lookup, pageMs = PAGE_MS, robotsMs = ROBOTS_MS } = options
+  const { userAgent, clock, allowed, lookup, pageMs = PAGE_MS } = options
   const http = openGuardedConnections(allowed, lookup)
   const extractor = openExtractor(options.extractor)
   const client = new PageClient(http, userAgent, clock)
@@ -73,7 +71,6 @@ export function openArticleTexts(
     client,
     extractor,
     pageMs,
-    robotsMs,
     robots: new Map<string, Promise<RobotsRules>>(),
   }
   return {
@@ -100,7 +97,6 @@ interface ArticleReader extends Pick<ArticleTextsOptions, 'fetchJson' | 'urls'> 
   client: PageClient
   extractor: Extractor
   pageMs: number
-  robotsMs: number
   /** The rules of each origin, requested once per run. */
   robots: Map<string, Promise<RobotsRules>>
 }
@@ -255,7 +251,7 @@ async function requireAllowed(reader: ArticleReader, url: URL, signal: AbortSign
 const ALLOW_ALL: RobotsRules = () => true
 
 async function fetchRules(
-  { client, robotsMs }: ArticleReader,
+  { client }: ArticleReader,
   origin: string,
   signal: AbortSignal,
 ): Promise<RobotsRules> {
@@ -264,7 +260,7 @@ async function fetchRules(
   let response: PageResponse
   try {
     const request = { url, accept: 'text/plain, */*;q=0.5', limit }
-    response = await withTimeLimit(robotsMs, signal, (limitedSignal) => client.get(request, limitedSignal))
+    response = await withTimeLimit(ROBOTS_MS, signal, (limitedSignal) => client.get(request, limitedSignal))
   } catch (error) {
     const problem = asPageProblem(error, url)
     // Counts as no rules: RFC 9309, 2.3.1.2.
