@@ -5,7 +5,7 @@ import type { AuditOptions, VerifyReport } from '../jobs/archive/audit.ts'
 import { Container } from './container.ts'
 import type { BareContext, Run } from './context.ts'
 import { fileOf, isFileMissing } from './data-folder.ts'
-import { describeError, EXIT, exitCodeOfStop } from './exit-codes.ts'
+import { describeError, EXIT } from './exit-codes.ts'
 import type { Config } from './settings/config.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -26,7 +26,7 @@ export async function runWatched(
   context: BareContext,
   run: Run<BareContext>,
 ): Promise<number> {
-  const { terminal, signal, version } = context
+  const { terminal, version } = context
   const container = new Container({ config, version })
   const { pingUrl } = config.monitoring
   const watch = pingUrl === null ? null : await container.jobWatch(pingUrl)
@@ -45,18 +45,17 @@ export async function runWatched(
   const startedAt = Date.now()
   try {
     await ping((to) => to.started(job))
-    const code = await run({ ...context, terminal: output.terminal })
-    const exitCode = code === EXIT.terminated ? exitCodeOfStop(signal) : code
+    const exitCode = await run({ ...context, terminal: output.terminal })
     if (exitCode === EXIT.leaseHeld) {
       await ping((to) => to.notify(job, output.message()))
-      return code
+      return exitCode
     }
     const ended: JobRun = { job, startedAt, endedAt: Date.now(), exitCode }
     await ping((to) => to.ended(job, exitCode, output.message()))
     // The job has already reported an unavailable store: a note would repeat it.
-    const note = code === EXIT.storage ? (): void => undefined : terminal.note
+    const note = exitCode === EXIT.storage ? (): void => undefined : terminal.note
     await leaveRecord(config, 'run', async () => (await container.jobs()).record(ended), note)
-    return code
+    return exitCode
   } finally {
     await container.close()
   }

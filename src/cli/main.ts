@@ -31,7 +31,7 @@ for (const name of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const) {
   })
 }
 
-const exitCode = await runProgram(process.argv.slice(2), {
+process.exitCode = await runProgram(process.argv.slice(2), {
   stdin: process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
@@ -39,7 +39,6 @@ const exitCode = await runProgram(process.argv.slice(2), {
   cwd: process.cwd(),
   signal: stopping.signal,
 })
-process.exitCode = exitCode === EXIT.terminated ? (stoppedWith ?? exitCode) : exitCode
 
 // If a terminal is gone, Node aborts while restoring it. Exiting by signal skips that step.
 if (terminals.some((descriptor) => !isatty(descriptor))) {

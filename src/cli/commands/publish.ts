@@ -8,7 +8,7 @@ import { publishYear } from '../../jobs/publish-year.ts'
 import type { PublishResult } from '../../jobs/publish-year.ts'
 import { signLedger } from '../../jobs/sign-checkpoint.ts'
 import { prepareFolders, rehearse } from '../data-folder.ts'
-import { describeError, EXIT, exitCodeOf } from '../exit-codes.ts'
+import { describeError, EXIT, exitCodeOf, exitCodeOfStop } from '../exit-codes.ts'
 import type { Container } from '../container.ts'
 import type { CommandContext } from '../context.ts'
 import { wholeFlag } from '../settings/environment.ts'
@@ -65,7 +65,7 @@ function exitCode({ report, cause }: PublishResult, signal: AbortSignal): number
     case 'gap':
       return EXIT.gap
     case 'failed':
-      if (signal.aborted) return EXIT.terminated
+      if (signal.aborted) return exitCodeOfStop(signal)
       return workFailed(cause) ? EXIT.failed : exitCodeOf(cause)
   }
 }

@@ -23,7 +23,7 @@ import { hostArchive, ownArchive } from '../../jobs/archive/archives.ts'
 import type { Container } from '../container.ts'
 import type { CommandContext } from '../context.ts'
 import { isUnfounded, requireFolders } from '../data-folder.ts'
-import { EXIT, describeError, exitCodeOf } from '../exit-codes.ts'
+import { EXIT, describeError, exitCodeOf, exitCodeOfStop } from '../exit-codes.ts'
 import { leaveAuditRecord } from '../job-records.ts'
 import { flagValue, hostFlag, wholeFlag, readNamedFile } from '../settings/environment.ts'
 import { counted, escaped } from '../terminal.ts'
@@ -166,7 +166,7 @@ function readExpectedHead(file: string, cwd: string): KeptHead {
 
 /** Returns the exit code: damage comes before the failure that ended the audit. */
 function exitCode({ report, cause }: VerifyResult, signal: AbortSignal): number {
-  if (signal.aborted) return EXIT.terminated
+  if (signal.aborted) return exitCodeOfStop(signal)
   if (report.findings.some(isDamage)) return EXIT.damaged
   if (cause !== null) return exitCodeOf(cause)
   return report.ok ? EXIT.done : EXIT.storage
