@@ -67,53 +67,31 @@ export async function copyArchive(ports: CopyPorts, signal: AbortSignal): Promis
   // A crash from here on: the lease expires.
   return withPublisherLease(lease, async (token) => {
     const before = await target.ledger.read()
-    const archive = await readSource(source)
-    const reader = {
-      timeline: archive.timeline,
-      publication: async (manifest: Manifest) =>
-        proveBytes(manifest, await source.objects.get(manifest.sha256)),
+    const { contents, timeline, heads: sourceHeads } = await readSource(source)
+    requirePrefix(before, contents)
+    await requireOwnHeads(target.objects, contents.rows)
+    const existing = new Set(await target.objects.keys('sha256'))
+    const objectCopy = {
+      has: async (sha256: string) => existing.has(objectPath(sha256)),
+      read: async (manifest: Manifest) => proveBytes(manifest, await source.objects.get(manifest.sha256)),
+      put: (sha256: string, bytes: Uint8Array) => target.objects.put(sha256, bytes),
     }
-    const counts = await copy(reader, storesWriter(ports, archive, before, token), ports.onProgress, signal)
-    return { ...counts, head: await auditCopy(ports, signal), durationMs: clock() - startedAt }
+    const objects = await copyObjects(timeline, objectCopy, ports.onProgress, signal)
+    // A crash from here on leaves heads without entries: the target serves nothing.
+    const heads = await copyHeads(sourceHeads, target.objects)
+    // Without the attempts, a day could get a fourth one.
+    const attempts = await source.ledger.attempts()
+    // The commit point: all rows or none.
+    const refusal = await target.ledger.adopt(contents, attempts, before, { token, now: clock() })
+    if (refusal === 'lease-lost') throw leaseLost()
+    if (refusal !== null) throw copyRefused('its ledger changed during the copy; run the command again')
+    // After a crash here, notes are missing from the copy, and the next copy adds them.
+    const logFiles = await copyLogFiles(source.objects, target.objects, contents.rows.length)
+    const entries = copyCounts(contents.rows, before.rows)
+    const legacy = copyCounts(contents.legacy, before.legacy)
+    const head = await auditCopy(ports, signal)
+    return { objects, heads, logFiles, entries, legacy, head, durationMs: clock() - startedAt }
   })
-}
-
-/** @param before the rows of the target, read under the lease of `token` */
-function storesWriter(
-  { source, target, clock }: CopyPorts,
-  { contents, heads: sourceHeads }: SourceArchive,
-  before: LedgerContents,
-  token: string,
-): CopyWriter<Omit<CopyReport, 'head' | 'durationMs'>> {
-  let existing: ReadonlySet<string> = new Set()
-  return {
-    async requireBeginning() {
-      requirePrefix(before, contents)
-      await requireOwnHeads(target.objects, contents.rows)
-      existing = new Set(await target.objects.keys('sha256'))
-    },
-    has: (sha256) => Promise.resolve(existing.has(objectPath(sha256))),
-    put: (sha256, bytes) => target.objects.put(sha256, bytes),
-    async commit(objects) {
-      // A crash from here on leaves heads without entries: the target serves nothing.
-      const heads = await copyHeads(sourceHeads, target.objects)
-      // Without the attempts, a day could get a fourth one.
-      const attempts = await source.ledger.attempts()
-      // The commit point: all rows or none.
-      const refusal = await target.ledger.adopt(contents, attempts, before, { token, now: clock() })
-      if (refusal === 'lease-lost') throw leaseLost()
-      if (refusal !== null) throw copyRefused('its ledger changed during the copy; run the command again')
-      // After a crash here, notes are missing from the copy, and the next copy adds them.
-      const logFiles = await copyLogFiles(source.objects, target.objects, contents.rows.length)
-      return {
-        objects,
-        heads,
-        logFiles,
-        entries: copyCounts(contents.rows, before.rows),
-        legacy: copyCounts(contents.legacy, before.legacy),
-      }
-    },
-  }
 }
 
 /** The refusal to change a target that is not a beginning of the source. */
@@ -224,34 +202,13 @@ interface CopyCounts {
   unchanged: number
 }
 
-/** Reads a proved archive that is copied. */
-export interface CopyReader {
-  timeline: readonly TimelineItem[]
+/** The objects of a copy: their source, and what is there already. */
+interface ObjectCopy {
+  /** Returns true if the target has the object. @throws Refusal `storage_damaged` if it has other bytes there */
+  has: (sha256: string) => Promise<boolean>
   /** Returns the bytes of a publication, verified. */
-  publication(manifest: Manifest): Promise<Uint8Array>
-}
-
-/**
- * Writes a copy: to other stores, or to a tree of static files. All copies keep one rule of what may be overwritten: a
- * target holds nothing or a beginning of the archive. What it holds of publications, entries and the log stays, and must
- * have the same bytes; only files that name the newest state are replaced, by those of a later state.
- */
-export interface CopyWriter<Report> {
-  /**
-   * Refuses a target that does not hold a beginning of the archive, before anything is written.
-   *
-   * @throws Refusal
-   */
-  requireBeginning(): Promise<void>
-  /**
-   * Returns true if the object is stored already.
-   *
-   * @throws Refusal `storage_damaged` if other bytes are stored there
-   */
-  has(sha256: string): Promise<boolean>
-  put(sha256: string, bytes: Uint8Array): Promise<void>
-  /** Writes what names the objects, the commit point last or followed by what the next copy can add. */
-  commit(objects: ObjectCounts): Promise<Report>
+  read: (manifest: Manifest) => Promise<Uint8Array>
+  put: (sha256: string, bytes: Uint8Array) => Promise<void>
 }
 
 type ObjectCounts = CopyCounts & { bytes: number }
@@ -259,31 +216,29 @@ type ObjectCounts = CopyCounts & { bytes: number }
 export type ObjectProgress = (progress: { objects: number; ofObjects: number; bytes: number }) => void
 
 /**
- * Copies an archive: every object, {@link COPY_CONCURRENCY} at a time, then what names them. After a crash, the objects that
- * were written stay, and the next copy continues.
+ * Copies the objects of an archive to other stores or to a tree of static files, {@link COPY_CONCURRENCY} at a time. All
+ * copies keep one rule of what may be overwritten: a target holds nothing or a beginning of the archive. What it holds of
+ * publications, entries and the log stays, and must have the same bytes; only files that name the newest state are
+ * replaced, by those of a later state.
  */
-export async function copy<Report>(
-  reader: CopyReader,
-  writer: CopyWriter<Report>,
+export async function copyObjects(
+  timeline: readonly TimelineItem[],
+  { has, read, put }: ObjectCopy,
   onProgress: ObjectProgress,
   signal: AbortSignal,
-): Promise<Report> {
-  await writer.requireBeginning()
+): Promise<ObjectCounts> {
   const counts = { copied: 0, unchanged: 0, bytes: 0 }
-  // After a crash from here on, the target has objects that nothing names.
-  await concurrently(reader.timeline, COPY_CONCURRENCY, signal, async ({ manifest }) => {
-    if (await writer.has(manifest.sha256)) counts.unchanged += 1
+  // After a crash from here on, the target has objects that nothing names, and the next copy continues.
+  await concurrently(timeline, COPY_CONCURRENCY, signal, async ({ manifest }) => {
+    if (await has(manifest.sha256)) counts.unchanged += 1
     else {
-      const bytes = await reader.publication(manifest)
-      await writer.put(manifest.sha256, bytes)
+      const bytes = await read(manifest)
+      await put(manifest.sha256, bytes)
       counts.copied += 1
       counts.bytes += bytes.byteLength
     }
-    onProgress({
-      objects: counts.copied + counts.unchanged,
-      ofObjects: reader.timeline.length,
-      bytes: counts.bytes,
-    })
+    const { copied, unchanged, bytes } = counts
+    onProgress({ objects: copied + unchanged, ofObjects: timeline.length, bytes })
   })
-  return writer.commit(counts)
+  return counts
 }

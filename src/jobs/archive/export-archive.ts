@@ -32,8 +32,8 @@ import {
 import type { ArchivePages, ExportedArchive, ArchivePage } from '../../domain/year/log/static-layout.ts'
 import { entriesOf, tileBytes } from '../../domain/year/log/tiles.ts'
 import { concurrently } from '../concurrently.ts'
-import { copy, COPY_CONCURRENCY } from './copy-archive.ts'
-import type { ObjectProgress, CopyWriter } from './copy-archive.ts'
+import { copyObjects, COPY_CONCURRENCY } from './copy-archive.ts'
+import type { ObjectProgress } from './copy-archive.ts'
 
 export interface ExportPorts {
   year: YearReader
@@ -87,17 +87,35 @@ async function exportOnce(
 ): Promise<Omit<ExportReport, 'durationMs'> | null> {
   const { objects } = ports
   const archive = await verified(() => readSignedArchive(ports))
-  const { checkpoint } = archive.log
+  const { proved, log } = archive
+  const { checkpoint } = log
   const publication = (manifest: Manifest): Promise<Uint8Array> =>
     verified(async () => proveBytes(manifest, await objects.get(manifest.sha256)))
   // After a crash here, the target is an empty folder.
   const tree = await ports.openTree()
-  const { proved } = archive
   const pages = ports.pagesOf?.({ proved, checkpoint, publication }) ?? null
-  const reader = { timeline: proved.timeline, publication }
-  const counts = await copy(reader, treeWriter(tree, archive, pages, signal), ports.onProgress, signal)
+  const obstacle = obstacleTo(archive, checkpointOf(await tree.get(STATIC_CHECKPOINT), archive))
+  if (obstacle !== null) throw checkpointRefused(obstacle)
+  await requireOwnTree(tree, pages !== null)
+  const objectCopy = {
+    has: (sha256: string) => hasObject(tree, sha256),
+    read: publication,
+    put: (sha256: string, bytes: Uint8Array) => tree.put(staticObjectPath(sha256), bytes),
+  }
+  const { copied, ...copies } = await copyObjects(proved.timeline, objectCopy, ports.onProgress, signal)
+  const counts: FileCounts = { files: copied + copies.unchanged, written: copied, ...copies }
+  if (pages) await writePages(tree, pages, counts, signal)
+  await writeLog(tree, archive, counts, signal)
+  if (!(await replaceNewest(tree, archive, await pages?.overviews(), counts))) return null
   const { origin, size, root } = checkpoint
-  return counts && { ...counts, checkpoint: { origin, size }, root: Buffer.from(root).toString('hex') }
+  return { ...counts, checkpoint: { origin, size }, root: Buffer.from(root).toString('hex') }
+}
+
+async function hasObject(tree: StaticTree, sha256: string): Promise<boolean> {
+  const path = staticObjectPath(sha256)
+  const stored = await tree.get(path)
+  if (stored !== null && sha256Hex(stored) !== sha256) throw differing(path)
+  return stored !== null
 }
 
 /** Reads a part of the archive; damage of the archive is not damage of the target. */
@@ -152,40 +170,6 @@ interface SignedArchive {
   proved: ExportedArchive['proved']
   /** Tree that begins with the entries of the checkpoint. */
   tree: MerkleTree
-}
-
-/**
- * Writes a signed archive as static files. It commits null if another export changed the files of the newest state
- * meanwhile.
- *
- * @param pages null for a tree without pages
- */
-function treeWriter(
-  tree: StaticTree,
-  archive: SignedArchive,
-  pages: ArchivePages | null,
-  signal: AbortSignal,
-): CopyWriter<FileCounts | null> {
-  return {
-    async requireBeginning() {
-      const obstacle = obstacleTo(archive, checkpointOf(await tree.get(STATIC_CHECKPOINT), archive))
-      if (obstacle !== null) throw checkpointRefused(obstacle)
-      await requireOwnTree(tree, pages !== null)
-    },
-    async has(sha256) {
-      const path = staticObjectPath(sha256)
-      const stored = await tree.get(path)
-      if (stored !== null && sha256Hex(stored) !== sha256) throw differing(path)
-      return stored !== null
-    },
-    put: (sha256, bytes) => tree.put(staticObjectPath(sha256), bytes),
-    async commit({ copied, unchanged, bytes }) {
-      const counts = { files: copied + unchanged, written: copied, unchanged, bytes }
-      if (pages) await writePages(tree, pages, counts, signal)
-      await writeLog(tree, archive, counts, signal)
-      return (await replaceNewest(tree, archive, await pages?.overviews(), counts)) ? counts : null
-    },
-  }
 }
 
 /** The checkpoint in the tree, not verified. */
