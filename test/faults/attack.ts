@@ -10,7 +10,7 @@ import type { FinishedRun } from '../support/dash.ts'
 import { addDays } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
-import { findingsIn, logSettings, signedLogIn } from '../support/signed-log.ts'
+import { findingsIn, logSettings, noteSizes, signedLogIn } from '../support/signed-log.ts'
 import { storiesOf } from '../support/signals.ts'
 import { publishDays, reopenWorkspace } from '../support/workspace.ts'
 
@@ -202,7 +202,6 @@ export async function audit(folder: string, day: Day): Promise<Standing> {
   try {
     const { rows } = await ledger.read()
     const findings = await findingsIn(folder)
-    const notes = await objects.logFiles.list()
     const daysOf = (kind: string): string[] =>
       rows.flatMap((row) => (row.kind === kind ? [row.asOfDay ?? ''] : []))
     return {
@@ -212,7 +211,7 @@ export async function audit(folder: string, day: Day): Promise<Standing> {
       publications: daysOf('publication'),
       gaps: daysOf('gap'),
       attempts: (await ledger.attempts(day)).length,
-      signed: Math.max(0, ...notes.flatMap((note) => (note.kind === 'note' ? [note.size] : []))),
+      signed: (await noteSizes(objects)).at(-1) ?? 0,
     }
   } catch (error) {
     return { damage: String(error), publications: [], gaps: [], attempts: 0, signed: 0 }

@@ -9,7 +9,7 @@ import type { PublishPorts, PublishResult } from '../../src/jobs/publish-year.ts
 import { signLedger } from '../../src/jobs/sign-checkpoint.ts'
 import type { SignedLog } from '../../src/domain/year/ports.ts'
 import { DAMAGED } from '../support/refusals.ts'
-import { auditLog, LOG_NAME, signedLogIn, storedCheckpoints } from '../support/signed-log.ts'
+import { findingsIn, LOG_NAME, noteSizes, signedLogIn } from '../support/signed-log.ts'
 import {
   AS_OF,
   openWorkspace,
@@ -45,10 +45,6 @@ function publishDay(
   return publish(publishPortsOf(workspace, { log, clock, ...changes }))
 }
 
-async function sizes({ objects }: Workspace, log: SignedLog): Promise<number[]> {
-  return (await storedCheckpoints(objects, log.signer.key)).map(({ size }) => size)
-}
-
 function checkpointPorts(workspace: Workspace, log: SignedLog) {
   return { ...publishPortsOf(workspace), log, clock: tickingClock(RUN_AT + DAY_MS) }
 }
@@ -60,10 +56,9 @@ describe('a publisher with a key', () => {
     expect(newestPolicyNumber(await workspace.objects.logFiles.list())).toBe(1)
     const moved = { ...log, policy: `# moved\n${log.policy}` }
     expect(await publishDay(workspace, moved, 3)).toMatchObject({ cause: null })
-    expect(await sizes(workspace, log)).toEqual([1, 2, 3, 4])
+    expect(await noteSizes(workspace.objects)).toEqual([1, 2, 3, 4])
     expect(await log.signer.lastSigned()).toMatchObject({ origin: LOG_NAME, size: 4 })
-    const { rows } = await workspace.ledger.read()
-    expect((await auditLog(log, workspace.objects, rows)).problems).toEqual([])
+    expect(await findingsIn(workspace.folder)).toEqual([])
     const policyOf = async (number: number): Promise<string> =>
       Buffer.from((await workspace.objects.logFiles.get({ kind: 'policy', number })) ?? []).toString()
     expect([await policyOf(1), await policyOf(2)]).toEqual([log.policy, moved.policy])
@@ -74,7 +69,7 @@ describe('a publisher with a key', () => {
     const failing = { objects: { ...workspace.objects, put: () => Promise.reject(new Error('no room')) } }
     for (const _attempt of [1, 2, 3]) await publishDay(workspace, log, 0, failing)
     expect((await workspace.ledger.read()).rows.map(({ kind }) => kind)).toEqual(['gap'])
-    expect(await sizes(workspace, log)).toEqual([1])
+    expect(await noteSizes(workspace.objects)).toEqual([1])
   })
 })
 
@@ -126,8 +121,7 @@ describe('the checkpoint job', () => {
     expect(await workspace.objects.logFiles.list()).toEqual([])
     await publishDay(workspace, null, 0)
     const report = await signLedger(ports)
-    const [stored] = await storedCheckpoints(workspace.objects, log.signer.key)
-    const root = Buffer.from(stored?.root ?? []).toString('hex')
+    const root = Buffer.from((await log.signer.lastSigned()).root).toString('hex')
     expect(report).toEqual({ signed: true, reason: null, origin: LOG_NAME, size: 1, root })
     const files = await workspace.objects.logFiles.list()
     expect(files.map(logFileName).sort()).toEqual(['1', 'policy.1'])
@@ -177,6 +171,6 @@ describe('the checkpoint job', () => {
     expect(await workspace.objects.newestHead()).toBeNull()
     await signLedger(checkpointPorts(workspace, log))
     expect(await workspace.objects.newestHead()).toMatchObject({ seq: 1 })
-    expect(await sizes(workspace, log)).toEqual([1])
+    expect(await noteSizes(workspace.objects)).toEqual([1])
   })
 })
