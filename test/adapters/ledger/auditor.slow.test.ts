@@ -9,7 +9,7 @@ import type { AuditedContents, LedgerRow } from '../../../src/domain/year/ledger
 import { addDays } from '../../../src/domain/time.ts'
 import { chainOf, gap, headAt, sampleLedger } from '../../domain/year/ledger-rows.ts'
 import { spyOnFiles, stateOfFolder, temporaryFolder } from '../../support/temporary-folder.ts'
-import { runScript } from '../../support/compiled-sources.ts'
+import { runScript } from '../script-process.ts'
 import { rawClient } from '../sqlite/lock-holder.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import { dropTriggers, dropTypes, fill, openLedger, appendNow } from './open-ledger.ts'

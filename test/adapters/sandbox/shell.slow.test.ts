@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { builtModule, runScript } from '../../support/compiled-sources.ts'
+import { builtModule } from '../../support/compiled-sources.ts'
+import { runScript } from '../script-process.ts'
 
 const OPEN = `const { memoryShell } = await import(${JSON.stringify(builtModule('adapters/sandbox/shell.js'))})
 const shell = memoryShell()

@@ -3,8 +3,8 @@ import type { Client } from '@libsql/client'
 import { afterAll, onTestFinished, expect, vi } from 'vitest'
 import { database } from '../../../src/adapters/sqlite/database.ts'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
-import { startScript } from '../../support/compiled-sources.ts'
-import type { ScriptProcess } from '../../support/compiled-sources.ts'
+import { startScript } from '../script-process.ts'
+import type { ScriptProcess } from '../script-process.ts'
 
 type DatabaseOptions = Parameters<typeof database>[0]
 
