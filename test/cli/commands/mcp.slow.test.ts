@@ -46,11 +46,19 @@ async function emptyFeed(): Promise<string> {
   return folder
 }
 
-test('a signal ends the MCP server with 0 while its client is connected', async () => {
-  const { child, until, end } = startDash(['mcp', '--data-dir', await emptyFeed()])
-  child.stdin?.write(HELLO)
-  await until('stdout')
-  expect(await end('SIGTERM')).toBe(0)
+test('a signal, and a closed standard output, end the MCP server with 0 while its client is connected', async () => {
+  const folder = await emptyFeed()
+  for (const ending of ['SIGTERM', 'closed'] as const) {
+    const { child, until, end } = startDash(['mcp', '--data-dir', folder])
+    child.stdin?.on('error', () => undefined)
+    child.stdin?.write(HELLO)
+    await until('stdout')
+    if (ending === 'closed') {
+      child.stdout?.destroy()
+      child.stdin?.write(message({ id: 2, method: 'ping' }))
+      expect(await end()).toBe(0)
+    } else expect(await end(ending)).toBe(0)
+  }
 })
 
 test.each([
@@ -59,8 +67,7 @@ test.each([
   ['serve', 'SIGTERM', 143],
 ] as const)(
   '%s --demo that gets %s before it is filled ends with %i and keeps no folder',
-  async (...given) => {
-    const [command, signal, code] = given
+  async (command, signal, code) => {
     const TMPDIR = temporaryFolder()
     const { until, end } = startDash([command, '--demo'], { env: { TMPDIR, PORT: '0' } })
     await until('stderr', 'DEMO: filling')
@@ -68,16 +75,6 @@ test.each([
     expect(readdirSync(TMPDIR).filter((name) => name.startsWith('dash-demo-'))).toEqual([])
   },
 )
-
-test('the MCP server ends when standard output is closed', async () => {
-  const { child, until, end } = startDash(['mcp', '--data-dir', await emptyFeed()])
-  child.stdin?.write(HELLO)
-  await until('stdout')
-  child.stdout?.destroy()
-  child.stdin?.on('error', () => undefined)
-  child.stdin?.write(message({ id: 2, method: 'ping' }))
-  expect(await end()).toBe(0)
-})
 
 test('an endless line, a missing feed and --json each end the MCP server with one line', async () => {
   const folder = await emptyFeed()
