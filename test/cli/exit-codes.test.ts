@@ -12,6 +12,9 @@ const OF_REFUSAL: Record<string, number> = {
   configuration: 78,
   copy_refused: 1,
   input_unreadable: 1,
+  // A command should have handled these two.
+  invalid_cursor: 70,
+  item_not_found: 70,
   lease_held: 75,
   lease_lost: 75,
   chat_key_refused: 1,
@@ -23,9 +26,6 @@ const OF_REFUSAL: Record<string, number> = {
   title_not_vouched: 1,
   usage: 64,
 }
-
-/** Codes that commands must handle: one that ends a command is a fault of the program. */
-const HANDLED = ['invalid_cursor', 'item_not_found']
 
 /** Exit codes of `dash chat` with one question, by refusal code. */
 const OF_CHAT: Record<ChatApiRefusal | (typeof AGENT_ERRORS)[number], number> = {
@@ -54,10 +54,6 @@ describe('the exit code of a command', () => {
     expect(exitCodeOf(new Refusal(code, 'why'))).toBe(exitCode)
   })
 
-  test.each(HANDLED)('the refusal %s, which a command should have handled, has the exit code 70', (code) => {
-    expect(exitCodeOf(new Refusal(code, 'why'))).toBe(70)
-  })
-
   test.each([
     ...'ENOSPC EDQUOT EACCES EPERM EROFS EIO EMFILE ENFILE ENOENT ENOTDIR EFBIG ECONNRESET EPIPE'.split(' '),
     ...'SQLITE_BUSY SQLITE_CORRUPT SERVER_ERROR HRANA_WEBSOCKET_ERROR UND_ERR_SOCKET'.split(' '),
@@ -75,9 +71,8 @@ describe('the exit code of a command', () => {
 
   test.each(Object.entries(OF_CHAT))('the chat refusal %s has the exit code %i', (code, exitCode) => {
     const refusal = new Refusal(code as ChatApiRefusal, 'why')
-    expect(refusalMessage(refusal, 'http://dash.test', 0, { isTalk: false, quota: null }).exitCode).toBe(
-      exitCode,
-    )
+    const message = refusalMessage(refusal, 'http://dash.test', 0, { isTalk: false, quota: null })
+    expect(message.exitCode).toBe(exitCode)
   })
 
   test.each([
@@ -103,7 +98,7 @@ test('every refusal code of a job, an adapter or a command has its exit code in 
     const source = readFileSync(file, 'utf8')
     return [...source.matchAll(/new Refusal(?:<[^>]*>)?\(\s*'(\w+)'/g)].map(([, code = '']) => code)
   })
-  const known = new Set([...Object.keys(OF_REFUSAL), ...HANDLED, ...Object.keys(OF_CHAT)])
+  const known = new Set([...Object.keys(OF_REFUSAL), ...Object.keys(OF_CHAT)])
   expect(raised.length).toBeGreaterThan(40)
   expect(raised.filter((code) => !known.has(code))).toEqual([])
 })

@@ -10,24 +10,25 @@ import { namedVariables } from '../../src/cli/settings/variables.ts'
 import { REJECTION_REASONS } from '../../src/domain/models/catalogue.ts'
 import { METADATA_MAX } from '../../src/domain/models/score.ts'
 
+/** The members of a union of strings in a source file. */
+function codesIn(file: string, type: string): string[] {
+  const union = new RegExp(`type ${type} =([^]*?)\\n\\n`).exec(read(file))?.[1] ?? ''
+  const codes = [...union.matchAll(/['`](\w+?)(?:\$\{number\})?['`]/g)].map(([, code = '']) => code)
+  expect(codes.length).toBeGreaterThan(8)
+  return codes
+}
+
 describe('the documents name', () => {
   test('the API guide names every path of the server', async () => {
-    const app = openApp(await openWorkspace())
     const guide = read('docs/api.md')
-    const paths = app['~routes'].map(({ route }) => route ?? '')
-    const isGuide = (path: string): boolean =>
-      path.startsWith('/docs/') && !path.startsWith('/docs/api/') && !path.includes(':')
-    const named = paths.filter(
-      (path) => !isGuide(path) && !path.startsWith('/assets/') && !path.endsWith('/**'),
-    )
+    const paths = openApp(await openWorkspace())['~routes'].map(({ route }) => route ?? '')
+    // Guides and assets are named by the pages that link them.
+    const others = /^\/assets\/|^\/docs\/(?!.*\/openapi\.json$)|\/\*\*$/
+    const named = paths.filter((path) => !others.test(path))
     expect(named.length).toBeGreaterThan(20)
-    const missing = named.filter(
-      (path) =>
-        !guide.includes(`\`${path}\``) &&
-        !guide.includes(`\`${path}?`) &&
-        !/^\/docs\/api\/[\w-]+$/.test(path),
-    )
-    expect(missing).toEqual([])
+    const isMissing = (path: string): boolean =>
+      !guide.includes(`\`${path}\``) && !guide.includes(`\`${path}?`)
+    expect(named.filter(isMissing)).toEqual([])
   })
 
   test('the error page lists exactly the refusals of every interface, each with status, cause and remedy', async () => {
@@ -57,14 +58,15 @@ describe('the documents name', () => {
   })
 
   test('the documents name every end of a chat answer, with a remedy', () => {
-    const union = /type FailureCode =([^]*?)\n\n/.exec(read('src/domain/agent/model-call.ts'))?.[1] ?? ''
-    const codes = [...union.matchAll(/['`](\w+?)(?:\$\{number\})?['`]/g)].map(([, code = '']) => code)
-    expect(codes.length).toBeGreaterThan(8)
+    const codes = codesIn('src/domain/agent/model-call.ts', 'FailureCode')
     for (const code of codes) {
       const named = `\`${code.endsWith('_') ? `${code}<status>` : code}\``
       const rows = rowsOf('docs/agent-chat.md').filter((cells) => cells.slice(0, 2).includes(named))
-      expect([code, rows.length > 0]).toEqual([code, true])
-      expect([code, rows.flat().every((cell) => cell.length > 3)]).toEqual([code, true])
+      expect([code, rows.length > 0, rows.flat().every((cell) => cell.length > 3)]).toEqual([
+        code,
+        true,
+        true,
+      ])
     }
   })
 
@@ -77,10 +79,7 @@ describe('the documents name', () => {
   })
 
   test('the documents name every finding of an audit, with a remedy', () => {
-    const union = /type FindingCode =([^]*?)\n\n/.exec(read('src/domain/year/finding.ts'))?.[1] ?? ''
-    const codes = [...union.matchAll(/'(\w+)'/g)].map(([, code = '']) => code)
-    expect(codes.length).toBeGreaterThan(8)
-    for (const code of codes) {
+    for (const code of codesIn('src/domain/year/finding.ts', 'FindingCode')) {
       const [, cause = '', mend = ''] = rowsOf('docs/auditing.md', `\`${code}\``)[0] ?? []
       expect([code, cause.length > 3, mend.length > 3]).toEqual([code, true, true])
     }
@@ -121,9 +120,8 @@ describe('the documents', () => {
 
   test('the map of the architecture page shows every source folder', () => {
     const map = read('docs/architecture.md')
-    const folders = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true }).filter((entry) =>
-      entry.isDirectory(),
-    )
-    for (const { name } of folders) expect(map, name).toContain(`${name}/`)
+    const inside = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true })
+    for (const { name } of inside.filter((entry) => entry.isDirectory()))
+      expect(map, name).toContain(`${name}/`)
   })
 })

@@ -113,41 +113,27 @@ test.each([
   expect(code, output).toBe(0)
 })
 
-test('the examples of docs/quick-start.md succeed in an empty folder', async () => {
-  const [code, output] = await follow('docs/quick-start.md', null)
-  expect(code, output).toBe(0)
-  expect(output).toContain('sound: 1 publication')
-})
-
-test('the examples of docs/static-hosting.md collect, publish and export pages in an empty folder', async () => {
-  const [code, output] = await follow(
+test.each([
+  ['docs/quick-start.md', '', 'sound: 1 publication'],
+  [
     'docs/static-hosting.md',
-    null,
     'trap - EXIT; trap "ls site/year" EXIT\n',
-  )
+    `${lastCompleteDay(Date.now())}.html`,
+  ],
+])('the examples of %s succeed in an empty folder', async (page, before, printed) => {
+  const [code, output] = await follow(page, null, before)
   expect(code, output).toBe(0)
-  expect(output).toContain(`${lastCompleteDay(Date.now())}.html`)
+  expect(output).toContain(printed)
 })
 
 test('the examples of docs/api.md request every path of every interface in each of three languages', async () => {
-  const interfaces = await interfacesOf(openApp(await openWorkspace()))
-  const paths = interfaces.flatMap((each) => each.paths)
+  const paths = (await interfacesOf(openApp(await openWorkspace()))).flatMap((each) => each.paths)
   expect(paths.length).toBeGreaterThan(15)
+  // The formats of a path are requested in a loop.
+  const nameOf = (path: string): string => path.replace(/\/\{.*/, '').replace(/^.*\//, '')
   for (const language of ['sh', 'js', 'python']) {
-    const text = examplesOf('docs/api.md')
-      .filter((example) => example.language === language)
-      .map((example) => example.text)
-      .join('')
-    // The formats of a path are requested in a loop.
-    const missing = paths.filter(
-      (path) =>
-        !text.includes(
-          path
-            .replace(/\/\{.*/, '')
-            .split('/')
-            .at(-1) ?? path,
-        ),
-    )
-    expect([language, missing]).toEqual([language, []])
+    const examples = examplesOf('docs/api.md').filter((example) => example.language === language)
+    const text = examples.map((example) => example.text).join('')
+    expect([language, paths.filter((path) => !text.includes(nameOf(path)))]).toEqual([language, []])
   }
 })

@@ -44,10 +44,9 @@ test('an env file may name both halves of the target', async () => {
   mkdirSync(join(folder, 'ledger'))
   mkdirSync(join(folder, 'feed'))
   const urlOf = (...path: string[]): string => pathToFileURL(join(folder, ...path)).href
-  writeFileSync(
-    join(folder, 'target.env'),
-    `DASH_LEDGER_URL=${urlOf('ledger', 'l.db')}\nDASH_FEED_URL=${urlOf('feed', 'f.db')}\nDASH_STORE_URL=${urlOf('store')}\n`,
-  )
+  const urls = { LEDGER: urlOf('ledger', 'l.db'), FEED: urlOf('feed', 'f.db'), STORE: urlOf('store') }
+  const lines = Object.entries(urls).map(([name, url]) => `DASH_${name}_URL=${url}\n`)
+  writeFileSync(join(folder, 'target.env'), lines.join(''))
   const { code, stdout } = await copy(source, ['target.env'], folder)
   expect([code, (JSON.parse(stdout) as CopyReport).entries]).toEqual([0, { copied: 1, unchanged: 0 }])
   expect(filesOfFolder(join(folder, 'store'))).toEqual(filesOfFolder(source.objectsPath))
@@ -61,10 +60,10 @@ test('the archive itself, under any name, and one half of a target are refused',
     const { code, stderr } = await copy(source, to)
     expect([code, stderr], to.join(' ')).toEqual([64, expect.stringContaining('the archive itself')])
   }
-  const half = await copy(source, ['http://127.0.0.1:1'])
-  expect([half.code, half.stderr]).toEqual([64, expect.stringContaining('is not one whole target')])
-  const twice = await copy(source, [join(source.folder, 'a'), join(source.folder, 'b')])
-  expect([twice.code, twice.stderr]).toEqual([64, expect.stringContaining('is not one whole target')])
+  for (const to of [['http://127.0.0.1:1'], [join(source.folder, 'a'), join(source.folder, 'b')]]) {
+    const { code, stderr } = await copy(source, to)
+    expect([code, stderr]).toEqual([64, expect.stringContaining('is not one whole target')])
+  }
 })
 
 const SIGNED_DAYS = [AS_OF, addDays(AS_OF, 1)]
@@ -84,7 +83,7 @@ function unreadable(folder: string): string[] {
   })
 }
 
-test('an export creates its folder, and all users may read it whatever the umask is', async () => {
+test('an export creates its folder, all users may read it whatever the umask is, and it is sound at a static host', async () => {
   const workspace = await signedWorkspace(SIGNED_DAYS)
   const site = join(temporaryFolder(), 'new', 'site')
   const first = await exportOf(workspace, [site], { wrapper })
@@ -104,17 +103,9 @@ test('an export creates its folder, and all users may read it whatever the umask
     bytes: 0,
     checkpoint: { origin: 'dash.example/tlog/year', size: 2 },
   } satisfies Partial<ExportReport>)
-})
-
-test('an export at a static host is sound', async () => {
-  const site = temporaryFolder()
-  await exportOf(await signedWorkspace(SIGNED_DAYS), [site])
   const { url } = await serveFiles(site)
-  const args = ['verify-archive', '--url', url, '--state', join(temporaryFolder(), 'state')]
-  expect(await dash(args)).toMatchObject({
-    code: 0,
-    stdout: expect.stringMatching(/^sound: 2 publications, /) as unknown,
-  })
+  const audited = await dash(['verify-archive', '--url', url, '--state', join(temporaryFolder(), 'state')])
+  expect([audited.code, audited.stdout]).toEqual([0, expect.stringMatching(/^sound: 2 publications, /)])
 })
 
 test('a target that overlaps the object store is refused', async () => {

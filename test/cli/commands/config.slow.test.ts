@@ -26,25 +26,17 @@ test('every setting is shown with its value and origin', async () => {
   const env = { PORT: '5000', DASH_LOG_LEVEL: '', OPENAI_API_KEY_FILE: 'key' }
   const settings = await settingsOf(['--data-dir', '/from/the/flag'], { cwd, env })
   expect([...settings.keys()]).toEqual(namedVariables.map(({ name }) => name))
-  expect(settings.get('DASH_DATA_DIR')).toMatchObject({
-    value: '/from/the/flag',
-    source: 'flag',
-    from: '--data-dir',
-  })
-  expect(settings.get('PORT')).toMatchObject({ value: '5000', source: 'environment', from: null })
-  expect(settings.get('HOST')).toMatchObject({ value: '::1', source: 'env-file', from: join(cwd, '.env') })
-  expect(settings.get('OPENAI_API_KEY')).toMatchObject({
-    value: '(not shown)',
-    source: 'secret-file',
-    from: 'key',
-  })
-  // An empty variable overrides the value of the file.
-  expect(settings.get('DASH_LOG_LEVEL')).toMatchObject({ value: 'info', source: 'default' })
-  expect(settings.get('DASH_LEDGER_URL')).toMatchObject({
-    value: 'file:///from/the/flag/ledger.db',
-    source: 'default',
-  })
-  expect(settings.get('DASH_CHAT_MODEL')).toMatchObject({ value: null, source: 'default' })
+  for (const [name, value, source, from] of [
+    ['DASH_DATA_DIR', '/from/the/flag', 'flag', '--data-dir'],
+    ['PORT', '5000', 'environment', null],
+    ['HOST', '::1', 'env-file', join(cwd, '.env')],
+    ['OPENAI_API_KEY', '(not shown)', 'secret-file', 'key'],
+    // An empty variable overrides the value of the file.
+    ['DASH_LOG_LEVEL', 'info', 'default', null],
+    ['DASH_LEDGER_URL', 'file:///from/the/flag/ledger.db', 'default', null],
+    ['DASH_CHAT_MODEL', null, 'default', null],
+  ] as const)
+    expect(settings.get(name)).toMatchObject({ value, source, from })
 })
 
 test('config and doctor read a secret from a pipe only once', async () => {
@@ -67,13 +59,10 @@ test('no secret and no length of a secret is shown, whatever its origin', async 
   const outputs = await Promise.all(
     [40, 80].map(async (length) => {
       const secret = 'x'.repeat(length)
+      const valueOf = (name: string): string =>
+        /_(URL|WEBHOOK)$/.test(name) ? `https://check.example/${secret}` : secret
       const env = {
-        ...Object.fromEntries(
-          secrets.map((name) => [
-            name,
-            /_(URL|WEBHOOK)$/.test(name) ? `https://check.example/${secret}` : secret,
-          ]),
-        ),
+        ...Object.fromEntries(secrets.map((name) => [name, valueOf(name)])),
         DASH_MODEL_WEBHOOK_SECRET: `whsec_${secret}`,
         DASH_VERIFICATION_SITE_KEY: 'site-key',
         DASH_DATABASE_URL: `libsql://user:${secret}@db.example/?authToken=${secret}`,
