@@ -51,7 +51,7 @@ test.each([
   expect(reads).toEqual(expected)
 })
 
-test('a proof is renewed after a minute', async () => {
+test('a proof is renewed after a minute, and dropped if it does not fit the cache', async () => {
   const { ask, reads, advance } = await watch()
   await ask(1)
   advance(59_999)
@@ -60,12 +60,9 @@ test('a proof is renewed after a minute', async () => {
   advance(1)
   await ask(1)
   expect(reads).toEqual({ ledger: 2, object: 2 })
-})
-
-test('a proof is dropped if it does not fit the cache', async () => {
-  const { ask, reads } = await watch(undefined, 100)
-  await ask(2)
-  expect(reads).toEqual({ ledger: 1, object: 2 })
+  const small = await watch(undefined, 100)
+  await small.ask(2)
+  expect(small.reads).toEqual({ ledger: 1, object: 2 })
 })
 
 test('a publication is verified at most twice for any number of concurrent requests', async () => {

@@ -57,36 +57,37 @@ test('the ranks end at the requested time and have the requested number of publi
   expect(one.gaps).toEqual([])
 })
 
-test('both routes refuse an invalid number of publications, an invalid time and an archive without a publication', async () => {
+test('the routes refuse an invalid number of publications, an invalid time and an archive without a publication', async () => {
   const empty = openApp(await openWorkspace())
-  for (const path of [RANKS, CHART])
-    expect((await requestRoute(empty, path)).error).toBe('year_history_not_found')
+  const changes = ['rss', 'atom', 'feed.json'].map((name) => `/api/feed/history/${name}`)
+  for (const path of [RANKS, CHART, ...changes])
+    expect(await requestRoute(empty, path)).toMatchObject({ status: 404, error: 'year_history_not_found' })
   const app = openApp(await changedYear())
-  expect((await requestRoute(app, `${CHART}?theme=blue`)).error).toBe('invalid_theme')
-  expect((await requestRoute(app, '/charts/item.svg')).error).toBe('invalid_key')
   for (const [query, code] of [
-    ['?count=0', 'invalid_count'],
-    ['?count=91', 'invalid_count'],
-    ['?count=5&count=5', 'invalid_count'],
-    ['?at=yesterday', 'invalid_at'],
-    ['?at=2999-01-01T00:00:00Z', 'invalid_at'],
-  ]) {
-    for (const path of [RANKS, CHART]) {
-      const { status, error } = await requestRoute(app, path + query)
-      expect([path, query, status, error]).toEqual([path, query, 400, code])
-    }
-  }
+    [`${CHART}?theme=blue`, 'invalid_theme'],
+    ['/charts/item.svg', 'invalid_key'],
+    ...[RANKS, CHART].flatMap((path) => [
+      [`${path}?count=0`, 'invalid_count'],
+      [`${path}?count=91`, 'invalid_count'],
+      [`${path}?count=5&count=5`, 'invalid_count'],
+      [`${path}?at=yesterday`, 'invalid_at'],
+      [`${path}?at=2999-01-01T00:00:00Z`, 'invalid_at'],
+    ]),
+  ] as [string, string][])
+    expect(await requestRoute(app, query), query).toMatchObject({ status: 400, error: code })
 })
+
+/** The number of parts of each line of a chart: a move begins a part. */
+const partsOf = (svg: string): number[] =>
+  [...svg.matchAll(/<path d="(M[^"]*)" fill="none"/g)].map(([, path = '']) => path.split('M').length - 1)
 
 describe('the bump chart', () => {
   test('draws one broken line for each item of the newest publication, and hatches the gap', async () => {
-    const app = openApp(await changedYear())
-    const { text, headers } = await requestRoute(app, CHART)
+    const { text, headers } = await requestRoute(openApp(await changedYear()), CHART)
     expect(headers.get('content-security-policy')).toBe("default-src 'none'")
-    const lines = [...text.matchAll(/<path d="(M[^"]*)" fill="none"/g)].map(([, path = '']) => path)
     // Fourteen items of both publications, broken by the gap, and one that entered.
-    expect(lines.map((path) => path.match(/M/g)?.length).sort()).toEqual([1, ...Array<number>(14).fill(2)])
-    expect(lines.every((path) => !path.includes('L'))).toBe(true)
+    expect(partsOf(text).sort()).toEqual([1, ...Array<number>(14).fill(2)])
+    expect(text).not.toMatch(/<path d="M[^"]*L[^"]*" fill="none"/)
     expect(text).toContain(`Gap: nothing was published for ${GAP}`)
     expect(text).toContain('Story 15 &lt;b&gt;&amp;&lt;/b&gt;')
     expect(text).not.toMatch(/<script|<style|style=|href=/)
@@ -116,14 +117,10 @@ describe('the bump chart', () => {
 
 describe('the chart of an item', () => {
   test('has its ranks in its list and in Popular and its points, broken by the gap', async () => {
-    const app = openApp(await changedYear())
-    const { text } = await requestRoute(app, '/charts/item.svg?key=hn-15')
-    const lines = [...text.matchAll(/<path d="(M[^"]*)" fill="none"/g)].map(([, path = '']) => path)
-    expect(lines.map((path) => path.match(/M/g)?.length)).toEqual([2, 2, 2])
-    expect(text).toContain('>points<')
-    expect(text).toContain('Story 15 &lt;b&gt;')
-    expect(text).toContain('in Popular')
-    expect(text).toContain('in Hacker News')
+    const { text } = await requestRoute(openApp(await changedYear()), '/charts/item.svg?key=hn-15')
+    expect(partsOf(text)).toEqual([2, 2, 2])
+    for (const label of ['>points<', 'Story 15 &lt;b&gt;', 'in Popular', 'in Hacker News'])
+      expect(text).toContain(label)
     expect(text).not.toMatch(/<script|<style|style=|href=/)
   })
 
