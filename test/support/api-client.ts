@@ -69,9 +69,19 @@ export async function openPage(
 ): Promise<RenderedPage> {
   const response = await openApp(stores, changes).request(`http://dash.test${path}`)
   const page = await response.text()
-  const text = page.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
-  return { status: response.status, headers: response.headers, page, text }
+  return { status: response.status, headers: response.headers, page, text: plainText(page) }
 }
+
+/** HTML without its markup. */
+export const plainText = (html: string): string => html.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+
+/** The save keys of the rows of a page, in their order. */
+export const keysIn = (page: string): string[] =>
+  Array.from(page.matchAll(/data-key="([^"]*)"/g), ([, key = '']) => key)
+
+/** The targets of the links of a page, in their order. */
+export const hrefsIn = (page: string): string[] =>
+  Array.from(page.matchAll(/href="([^"]*)"/g), ([, href = '']) => href.replaceAll('&amp;', '&'))
 
 /** The chat of a server on which none is set up. */
 export const NO_CHAT: Pick<Agent, 'routes' | 'config' | 'pageStatus'> = {

@@ -18,18 +18,17 @@ const { refusalOf, problemMessage, eventsOf } = (await import(script)) as {
 /** Noon on the visitor's clock. */
 const NOW = new Date(2026, 2, 16, 12).getTime()
 
+const MANY = 'The server or a proxy refused the request: too many requests (HTTP 429).'
+const FAILED = 'The server refused: HTTP 503.'
+
 test.each([
-  [
-    '12',
-    429,
-    'The server or a proxy refused the request: too many requests (HTTP 429). Try again at 12:00:12.',
-  ],
-  ['Wed, 01 Jan 2020 00:00:00 GMT', 503, 'The server refused: HTTP 503. Try again at 12:00:00.'],
-  ['120', 503, 'The server refused: HTTP 503. Try again at 12:02.'],
-  ['43200', 503, 'The server refused: HTTP 503. Try again at 17 Mar, 00:00.'],
-  ['31536000', 503, 'The server refused: HTTP 503. Try again at 16 Mar 2027, 12:00.'],
-  ['99999999999', 503, 'The server refused: HTTP 503.'],
-  ['soon', 429, 'The server or a proxy refused the request: too many requests (HTTP 429).'],
+  ['12', 429, `${MANY} Try again at 12:00:12.`],
+  ['Wed, 01 Jan 2020 00:00:00 GMT', 503, `${FAILED} Try again at 12:00:00.`],
+  ['120', 503, `${FAILED} Try again at 12:02.`],
+  ['43200', 503, `${FAILED} Try again at 17 Mar, 00:00.`],
+  ['31536000', 503, `${FAILED} Try again at 16 Mar 2027, 12:00.`],
+  ['99999999999', 503, FAILED],
+  ['soon', 429, MANY],
   [null, 502, 'The server refused: HTTP 502.'],
 ])('a refusal without a body of the interface, Retry-After %s, status %i: %s', async (wait, status, text) => {
   const response = new Response('<html><h1>No</h1></html>', { status })

@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { addDays, startOfDay } from '../../../src/domain/time.ts'
-import { openPage } from '../../support/api-client.ts'
+import { openPage, plainText } from '../../support/api-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
+import { signal } from '../../support/signals.ts'
 import {
   AS_OF,
   manifestsOf,
@@ -36,10 +37,7 @@ function rowsOf(page: string, id: string): string[] {
   const table = new RegExp(`<table class="compared" id="${id}">(.*?)</table>`, 's').exec(page)?.[1] ?? ''
   const body = /<tbody>(.*?)<\/tbody>/s.exec(table)?.[1] ?? ''
   return body.split('</tr>').flatMap((row) => {
-    const text = row
-      .replaceAll(/<[^>]*>/g, ' ')
-      .replaceAll(/\s+/g, ' ')
-      .trim()
+    const text = plainText(row).trim()
     return text === '' ? [] : [text]
   })
 }
@@ -95,48 +93,47 @@ describe('the page of an item', () => {
     expect(before).not.toContain('>Earlier<')
   })
 
-  test('the page of an item is linked from every item of a list, by its rank and by a word', async () => {
-    const { workspace, key } = await observed()
-    const { page } = await get(workspace, '/?sort=year')
-    expect(page).toContain(`href="/item?key=${key}"`)
-    const rows = page.match(/<li class="item" data-key="/g)?.length
-    expect(page.match(/class="rank" href="\/item\?key=/g)).toHaveLength(rows ?? 0)
-    expect(page.match(/class="history" href="\/item\?key=[^>]*>history</g)).toHaveLength(rows ?? 0)
-  })
-
   test.each([
     ['/item', 400, 'invalid_key'],
     ['/item?key=%3Cscript%3E', 400, 'invalid_key'],
     ['/item?key=hn-hn1&at=yesterday', 400, 'invalid_at'],
     ['/item?key=hn-999999999', 404, 'item_not_found'],
-  ])('the page of an item responds to %s with %i and %s', async (path, status, code) => {
-    const { workspace } = await observed()
-    const response = await get(workspace, path)
-    expect(response.status).toBe(status)
-    expect(response.page).toContain(`<code>${code}</code>`)
-    expect(response.page).not.toContain('<script>')
-    if (code === 'invalid_key') expect(response.page.match(/class="refusal"/g)).toHaveLength(1)
-    if (status === 404) expect(response.text).not.toMatch(/In the Top Year|Similar items/)
-  })
+    ['/chat?key=hn-999999999', 404, 'item_not_found'],
+    ['/chat?key=%3Cscript%3E', 400, 'invalid_key'],
+  ])(
+    'a page of an item or of the chat about it responds to %s with %i and %s',
+    async (path, status, code) => {
+      const { workspace } = await observed()
+      const response = await get(workspace, path)
+      expect(response.status).toBe(status)
+      expect(response.page).toContain(`<code>${code}</code>`)
+      expect(response.page).not.toContain('<script>')
+      if (code === 'invalid_key' && path.startsWith('/item'))
+        expect(response.page.match(/class="refusal"/g)).toHaveLength(1)
+      if (status === 404) expect(response.text).not.toMatch(/In the Top Year|Similar items/)
+    },
+  )
 
   test('the page of an item that was never in the Year draws its ranks by day and its points below them', async () => {
     const workspace = await openWorkspace()
-    const [first] = sampleSignals()
-    if (!first) throw new Error('the sample is empty')
     const days = [AS_OF, addDays(AS_OF, 2), LAST]
-    await workspace.feed.importSignals(days.map((day, index) => ({ ...first, day, points: 100 + index })))
-    const { page, text } = await get(workspace, `/item?key=hn-${first.sourceId}`)
-    expect(chartsOf(page)).toEqual([
-      { title: 'Rank by points among the Hacker News items of the day', parts: [2, 2] },
-    ])
+    await workspace.feed.importSignals(days.map((day) => signal({ sourceId: 'hn1', day })))
+    const { page, text } = await get(workspace, '/item?key=hn-hn1')
+    const title = 'Rank by points among the Hacker News items of the day'
+    expect(chartsOf(page)).toEqual([{ title, parts: [2, 2] }])
     expect([...page.matchAll(/class="day".*?<title>(.*?):/gs)].at(-1)?.[1]).toBe(LAST)
     expect(text).not.toContain('In the Top Year')
   })
 
-  test('the page of an item draws no chart and has no table of a single day', async () => {
-    const { page, text } = await get(await publishedWorkspace([AS_OF]), '/item?key=hn-hn1')
+  test('the page of an item draws no chart and has no table of a single day, and is linked from every row of a list', async () => {
+    const workspace = await publishedWorkspace([AS_OF])
+    const { page, text } = await get(workspace, '/item?key=hn-hn1')
     expect(page).not.toMatch(/<table|role="img"/)
     expect(text).toContain('the only day of observation')
+    const list = (await get(workspace, '/?sort=year')).page
+    const rows = list.match(/<li class="item" data-key="/g)?.length
+    expect(list.match(/class="rank" href="\/item\?key=/g)).toHaveLength(rows ?? 0)
+    expect(list.match(/class="history" href="\/item\?key=[^>]*>history</g)).toHaveLength(rows ?? 0)
   })
 
   test('the page of an item escapes a title, and keeps the ranks by day when the archive is damaged', async () => {
@@ -151,14 +148,4 @@ describe('the page of an item', () => {
     expect(page).not.toContain('id="year-ranks-table"')
     expect(rowsOf(page, 'daily-ranks')).toHaveLength(3)
   })
-})
-
-test.each([
-  ['/chat?key=hn-999999999', 404, 'item_not_found'],
-  ['/chat?key=%3Cscript%3E', 400, 'invalid_key'],
-])('the page of the chat responds to %s with %i and %s', async (path, status, code) => {
-  const { workspace } = await observed()
-  const response = await get(workspace, path)
-  expect(response.status).toBe(status)
-  expect(response.page).toContain(`<code>${code}</code>`)
 })

@@ -4,7 +4,7 @@ import { openPage } from '../../support/api-client.ts'
 import { changedYear } from '../../support/changed-year.ts'
 import { keepSnapshot } from '../feed/live-client.ts'
 import { NOW, feedEvent } from '../../support/signals.ts'
-import { openWorkspace } from '../../support/workspace.ts'
+import { manifestsOf, openWorkspace } from '../../support/workspace.ts'
 
 describe('previews of a page', () => {
   /** Values of the meta elements by name. */
@@ -33,36 +33,23 @@ describe('previews of a page', () => {
       feedEvent({ sourceId: '2', title: 'Cooking' }),
     ])
     const live = metaOf((await openPage(workspace, '/?sort=week&q=rust')).page)
-    expect(live).toMatchObject({
-      'og:url': 'http://dash.test/?sort=week&q=rust',
-      'og:description': expect.stringMatching(/: 1\. Rust$/),
-    })
+    expect(live['og:url']).toBe('http://dash.test/?sort=week&q=rust')
+    expect(live['og:description']).toMatch(/: 1\. Rust$/)
     const year = metaOf((await openPage(workspace, '/?sort=year&q=%2215%22')).page)
-    expect(year).toMatchObject({
-      'og:url': expect.stringMatching(/sort=year&at=.*&q=%2215%22$/),
-      'og:description': expect.stringMatching(/"15": 1\. Story 15|&quot;15&quot;: 1\. Story 15/),
-    })
+    expect(year['og:url']).toMatch(/sort=year&at=.*&q=%2215%22$/)
+    expect(year['og:description']).toContain('&quot;15&quot;: 1. Story 15')
   })
 
   test('of the Year and of an item name the moment, and the box offers the same', async () => {
     const workspace = await changedYear()
-    const { timeline } = (await workspace.year.read()).proved
-    const at = encodeURIComponent(formatInstant(timeline.at(-1)?.manifest.publishedAt ?? 0))
+    const at = encodeURIComponent(formatInstant((await manifestsOf(workspace)).at(-1)?.publishedAt ?? 0))
     const year = await openPage(workspace, '/?sort=year')
-    expect(metaOf(year.page)).toMatchObject({
-      'og:url': `http://dash.test/?sort=year&at=${at}`,
-    })
+    expect(metaOf(year.page)['og:url']).toBe(`http://dash.test/?sort=year&at=${at}`)
     expect(year.page).toContain(`id="share-link">http://dash.test/?sort=year&amp;at=${at}<`)
     const item = await openPage(workspace, '/item?key=hn-15')
-    expect(item.page.replaceAll(/<[^>]*>|\s+/g, ' ').replaceAll(/ +/g, ' ')).toContain(
-      [
-        'Popular: highest #1, 3 days, there since the first publication, of 1 March;',
-        'Hacker News: highest #1, 3 days, there since the first publication, of 1 March.',
-      ].join(' '),
-    )
-    expect(metaOf(item.page)).toMatchObject({
-      description: expect.stringMatching(/^Hacker News · .* points .*Highest #1/),
-    })
+    const stay = 'highest #1, 3 days, there since the first publication, of 1 March'
+    expect(item.text.replaceAll(/ (?=[;:,.])/g, '')).toContain(`Popular: ${stay}; Hacker News: ${stay}.`)
+    expect(metaOf(item.page)['description']).toMatch(/^Hacker News · .* points .*Highest #1/)
     expect(item.page).toContain(`http://dash.test/charts/item.svg?key=hn-15&amp;at=${at}&amp;theme=light`)
   })
 })

@@ -1,8 +1,11 @@
+import { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { H3 } from 'h3'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { Refusal } from '../../../src/domain/refusal.ts'
 import { openComputedRequests } from '../../../src/server/computed-requests.ts'
+import type { ComputedRequests } from '../../../src/server/computed-requests.ts'
 import { servePages } from '../../../src/server/page/rendered-pages.ts'
 import type { Page, PageSources } from '../../../src/server/page/rendered-pages.ts'
 import { listenLocally, silentLog } from '../../support/api-client.ts'
@@ -10,24 +13,13 @@ import { LOOPBACK } from '../../adapters/articles/pages.ts'
 
 const NOON = Date.parse('2026-03-02T12:00:00.000Z')
 
-/** Stops the monotonic clock until the end of the test, and returns what advances it. */
-function stopMonotonicClock(): (ms: number) => Promise<void> {
-  let now = 1
-  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
-  onTestFinished(() => clock.mockRestore())
-  return async (ms) => {
-    now += ms
-    // A cache reads the clock at most once a millisecond.
-    await sleep(5)
-  }
+/** What the sources of a page have, which a test can change; a snapshot that is null fails. */
+interface Shown {
+  now: number
+  snapshot: string | null
 }
 
-/** The sources of a page, which a test can change; `null` fails. */
-function changeable() {
-  return { now: NOON, snapshot: 'snap-1' as string | null }
-}
-
-function sourcesOf(shown: ReturnType<typeof changeable>): PageSources {
+function sourcesOf(shown: Shown): PageSources {
   const newest = async (): Promise<object> => {
     if (shown.snapshot === null) throw new Error('the snapshot cannot be read')
     return { snapshot: { id: shown.snapshot } }
@@ -37,7 +29,7 @@ function sourcesOf(shown: ReturnType<typeof changeable>): PageSources {
 
 interface Scene {
   app: H3
-  shown: ReturnType<typeof changeable>
+  shown: Shown
   /** Number of renders of each page. */
   renders: Map<string, number>
   get(path: string, headers?: Record<string, string>): Promise<Response>
@@ -45,9 +37,9 @@ interface Scene {
 }
 
 /** A page at `/` that shows the newest snapshot and the time, and `/still`, which reads nothing. */
-function openScene(changes: Partial<Page> = {}): Scene {
+function openScene(changes: Partial<Page> = {}, computed = openComputedRequests()): Scene {
   const app = new H3()
-  const shown = changeable()
+  const shown: Shown = { now: NOON, snapshot: 'snap-1' }
   const renders = new Map<string, number>()
   const frame = {
     assets: { href: (name: string) => `/assets/${name}` },
@@ -59,7 +51,7 @@ function openScene(changes: Partial<Page> = {}): Scene {
     frame,
     sources: sourcesOf(shown),
     trustedProxies: LOOPBACK,
-    computed: openComputedRequests(),
+    computed,
     log: silentLog,
   })
   const count = (path: string): void => void renders.set(path, (renders.get(path) ?? 0) + 1)
@@ -90,12 +82,24 @@ function openScene(changes: Partial<Page> = {}): Scene {
   return { app, shown, renders, get, read }
 }
 
+/** Stops the monotonic clock until the end of the test, and returns what advances it. */
+function stopMonotonicClock(): (ms: number) => Promise<void> {
+  let now = 1
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
+  onTestFinished(() => clock.mockRestore())
+  return async (ms) => {
+    now += ms
+    // A cache reads the clock at most once a millisecond.
+    await sleep(5)
+  }
+}
+
 /** A scene behind a socket, with clients of a trusted proxy. */
-async function openServed(changes: Partial<Page> = {}) {
-  const scene = openScene(changes)
+async function openServed(changes: Partial<Page> = {}, computed?: ComputedRequests) {
+  const scene = openScene(changes, computed)
   const { url } = await listenLocally(scene.app, { trustedProxies: LOOPBACK })
-  const ask = (query: string, address: string, signal: AbortSignal | null = null): Promise<Response> =>
-    fetch(`${url}/${query}`, { headers: { 'x-forwarded-for': `198.51.100.7, ${address}` }, signal })
+  const ask = (query: string, address: string): Promise<Response> =>
+    fetch(`${url}/${query}`, { headers: { 'x-forwarded-for': `198.51.100.7, ${address}` } })
   return { ...scene, ask }
 }
 
@@ -165,8 +169,7 @@ describe('a rendered page', () => {
 
   test('a page is rendered once for concurrent requests', async () => {
     const { renders, read } = openScene()
-    const pages = await Promise.all(Array.from({ length: 50 }, () => read('/')))
-    expect(new Set(pages).size).toBe(1)
+    expect(new Set(await Promise.all(Array.from({ length: 50 }, () => read('/')))).size).toBe(1)
     expect(renders.get('/')).toBe(1)
   })
 })
@@ -223,27 +226,18 @@ describe('renders', () => {
     expect(new Set((await Promise.all(flood)).map(({ status }) => status))).toEqual(new Set([200, 429]))
   })
 
-  test('a render that waits for a client that has gone is dropped, and other clients of its page get theirs', async () => {
-    const { page, release } = heldPage()
-    const rendered: unknown[] = []
-    const { ask } = await openServed({
-      render(view) {
-        rendered.push(view.query.params.get('model'))
-        return page.render(view)
+  test('a render is withdrawn with its connection, and then rendered for the other clients of its page', async () => {
+    const responses: unknown[] = []
+    const computed: ComputedRequests = {
+      run(_address, compute, response) {
+        responses.push(response)
+        return responses.length === 1 ? Promise.reject(new Refusal('busy')) : compute()
       },
-    })
-    const running = ['a', 'b'].map((model) => ask(`?model=${model}`, '203.0.113.1'))
-    await vi.waitFor(() => expect(rendered).toEqual(['a', 'b']))
-    const gone = new AbortController()
-    const abandoned = ['c', 'd'].map((model) => ask(`?model=${model}`, '203.0.113.1', gone.signal))
-    await sleep(100)
-    const shared = ask('?model=c', '203.0.113.1')
-    await sleep(100)
-    gone.abort()
-    await Promise.allSettled(abandoned)
-    await sleep(100)
-    release()
-    expect((await Promise.all([...running, shared])).map(({ status }) => status)).toEqual([200, 200, 200])
-    expect(rendered).toEqual(['a', 'b', 'c'])
+    }
+    const { ask, renders } = await openServed({}, computed)
+    const answers = await Promise.all([ask('?model=c', '203.0.113.1'), ask('?model=c', '203.0.113.2')])
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 429])
+    expect(renders.get('/')).toBe(1)
+    for (const response of responses) expect(response).toBeInstanceOf(ServerResponse)
   })
 })

@@ -4,7 +4,7 @@ import { expect, test, beforeEach, describe } from 'vitest'
 import { BASE_URL } from '../../../../src/domain/models/catalogue.ts'
 import { sealRun } from '../../../../src/domain/models/stored-run.ts'
 import { snippets } from '../../../../src/server/page/models/models-page.ts'
-import { openPage } from '../../../support/api-client.ts'
+import { hrefsIn, openPage, plainText } from '../../../support/api-client.ts'
 import {
   RUN_AT,
   candidate,
@@ -42,24 +42,28 @@ function unfolded(page: string): string {
     /<details(?![^>]*\sopen)[^>]*>.*?<summary>(.*?)<\/summary>.*?<\/details>/gs,
     '$1',
   )
-  return closed.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+  return plainText(closed)
 }
 
 const idsOf = (page: string): string[] => [...page.matchAll(/data-model="([^"]*)"/g)].map(([, id = '']) => id)
 
-test('the page of the models says in a sentence which model to use and why, each reason a link to its meaning', async () => {
-  const { page } = await pageWith([{}])
-  const sentence = /<p class="recommendation">.*?<\/p>/s.exec(page)?.[0] ?? ''
-  expect(
-    sentence
-      .replaceAll(/<[^>]*>/g, '')
-      .replaceAll(/\s+/g, ' ')
+/** The recommendation of a page, as HTML and without markup. */
+function sentenceOf(page: string): { html: string; text: string } {
+  const html = /<p class="recommendation">.*?<\/p>/s.exec(page)?.[0] ?? ''
+  return {
+    html,
+    text: plainText(html.replaceAll(/<[^>]*>/g, ''))
       .replaceAll(' .', '.')
       .trim(),
-  ).toBe(
+  }
+}
+
+test('the page of the models says in a sentence which model to use and why, each reason a link to its meaning', async () => {
+  const { html, text } = sentenceOf((await pageWith([{}])).page)
+  expect(text).toBe(
     'Use Name of maker/good:free today. It followed the format, called a tool and solved 3 of 3 tasks; 262k context; 20 requests a minute, 50 a day without credits.',
   )
-  expect([...sentence.matchAll(/href="([^"]*)"/g)].map(([, href]) => href)).toEqual([
+  expect(hrefsIn(html)).toEqual([
     '/models?model=maker%2Fgood%3Afree#call',
     '/docs/lite-suite#grading',
     '/docs/free-models#queries',
@@ -72,10 +76,7 @@ test('the page of the models says in a sentence which model to use and why, each
 test('the page of the models leaves out what was not measured, and the limits of another service', async () => {
   const untested = sampleCandidates().filter(({ model }) => model.id === 'third/new:free')
   const { page } = await pageWith([{ candidates: untested }], '/models', 'https://models.example/v1')
-  const sentence = /<p class="recommendation">.*?<\/p>/s.exec(page)?.[0] ?? ''
-  expect(sentence.replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ')).toMatch(
-    /Use Name of third\/new:free today\. It has 32k context\s?\./,
-  )
+  expect(sentenceOf(page).text).toBe('Use Name of third/new:free today. It has 32k context.')
 })
 
 test('the page of the models names its feed, and shows no id, score part or internal name before something is opened', async () => {
@@ -104,8 +105,11 @@ test('the page of the models calls the seed what it is while no evaluation is st
   expect(page).not.toMatch(/class="notice"|confidence,/)
 })
 
-const health = (latencyMs: number) =>
-  ({ status: 'passed', latencyMs, rateLimitKind: 'none', checkedAt: RUN_AT }) as const
+/** The test of a model that answered in this time, or never. */
+const health = (latencyMs: number | null, checkedAt = RUN_AT) => {
+  const status = latencyMs === null ? ('timeout' as const) : ('passed' as const)
+  return { status, latencyMs, rateLimitKind: 'none', checkedAt } as const
+}
 
 /** By rank: `c/first`, `b/second`, and `a/third`, which was never tested. */
 const DIFFERENT = [
@@ -149,16 +153,7 @@ test.each(['/models?sort=none', '/models?sort=rank&sort=name'])(
 
 test('the table of the models has the tests of the last days of each model as a line with the same in words', async () => {
   const tested = (days: number, latencyMs: number | null) => ({
-    candidates: [
-      candidate('maker/good:free', {
-        health: {
-          status: latencyMs === null ? ('timeout' as const) : ('passed' as const),
-          latencyMs,
-          rateLimitKind: 'none' as const,
-          checkedAt: RUN_AT + days * DAY,
-        },
-      }),
-    ],
+    candidates: [candidate('maker/good:free', { health: health(latencyMs, RUN_AT + days * DAY) })],
   })
   const { page } = await pageWith([tested(0, 900), tested(1, null), tested(2, 300)])
   const drawn = /<svg\s+class="record".*?<\/svg/s.exec(page)?.[0] ?? ''
@@ -215,12 +210,8 @@ beforeEach(async () => {
 /** A line as a visitor would copy it. */
 function line(id: string, model: string): string {
   const shown = new RegExp(`id="snippet-${id}">([^<]*)<`).exec(snippets(baseUrl, model).html)?.[1] ?? ''
-  return shown
-    .replaceAll('&lt;', '<')
-    .replaceAll('&gt;', '>')
-    .replaceAll('&quot;', '"')
-    .replaceAll('&#39;', "'")
-    .replaceAll('&amp;', '&')
+  const characters: Record<string, string> = { lt: '<', gt: '>', quot: '"', '#39': "'", amp: '&' }
+  return shown.replaceAll(/&(lt|gt|quot|#39|amp);/g, (_, name: string) => characters[name] ?? '')
 }
 
 const env = { PATH: process.env['PATH'] ?? '', OPENROUTER_API_KEY: 'the key' }
