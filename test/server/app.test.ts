@@ -17,14 +17,15 @@ test('/healthz does no I/O', async () => {
   expect(await ask(openApp(workspace), '/healthz')).toEqual([200, { status: 'ok' }])
 })
 
-test('/readyz is 200 when all stores are migrated, else it names the missing one', async () => {
+test('/readyz is 200 when all stores are migrated, else it names the missing one, and is 503 while the server drains', async () => {
   const workspace = await openWorkspace()
-  const app = openApp(workspace)
   const sound = { status: 'ready', checks: { ledger: 'ok', archive: 'ok' } }
-  expect(await ask(app, '/readyz')).toEqual([200, sound])
+  expect(await ask(openApp(workspace), '/readyz')).toEqual([200, sound])
+  const draining = openApp(workspace, { isDraining: () => true })
+  expect(await ask(draining, '/readyz')).toMatchObject([503, { status: 'draining' }])
   rmSync(workspace.objectsPath, { recursive: true })
   const missing = { status: 'unavailable', checks: { ledger: 'ok', archive: 'unavailable' } }
-  expect(await ask(app, '/readyz')).toEqual([503, missing])
+  expect(await ask(openApp(workspace), '/readyz')).toEqual([503, missing])
 })
 
 test('/readyz is 503 while a store does not respond, and names it', async () => {
@@ -36,11 +37,6 @@ test('/readyz is 503 while a store does not respond, and names it', async () => 
   mountHealth(app, checks, () => false, silentLog)
   const silent = { status: 'unavailable', checks: { ledger: 'ok', state: 'unavailable' } }
   expect(await ask(app, '/readyz')).toEqual([503, silent])
-})
-
-test('/readyz is 503 while the server drains', async () => {
-  const app = openApp(await openWorkspace(), { isDraining: () => true })
-  expect(await ask(app, '/readyz')).toMatchObject([503, { status: 'draining' }])
 })
 
 test('an unknown address is a page for a browser and JSON for other clients, both 404', async () => {

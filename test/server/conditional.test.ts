@@ -5,22 +5,17 @@ import { matchesEntityTag } from '../../src/server/respond.ts'
 const ETAG = '"6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"'
 
 test.each([
-  ['a star', '*'],
-  ['a tag after one with characters beyond ASCII', `"\u00e9", ${ETAG}`],
-])('the current tag matches by %s', (_, field) => {
-  expect(matchesEntityTag(field, ETAG)).toBe(true)
-})
-
-test.each([
-  ['no header', null],
-  ['an empty header', ''],
-  ['the digest without quotes', ETAG.slice(1, -1)],
-  ['the tag without its last quote', ETAG.slice(0, -1)],
-  ['the tag in upper case', ETAG.toUpperCase()],
-  ['a space inside the quotes', `" ${ETAG.slice(1)}`],
-  ['a star in quotes', '"*"'],
-])('the current tag does not match %s', (_, field) => {
-  expect(matchesEntityTag(field, ETAG)).toBe(false)
+  ['a star', '*', true],
+  ['a tag after one with characters beyond ASCII', `"\u00e9", ${ETAG}`, true],
+  ['no header', null, false],
+  ['an empty header', '', false],
+  ['the digest without quotes', ETAG.slice(1, -1), false],
+  ['the tag without its last quote', ETAG.slice(0, -1), false],
+  ['the tag in upper case', ETAG.toUpperCase(), false],
+  ['a space inside the quotes', `" ${ETAG.slice(1)}`, false],
+  ['a star in quotes', '"*"', false],
+])('the current tag is matched by %s: %s', (_, field, isMatch) => {
+  expect(matchesEntityTag(field, ETAG)).toBe(isMatch)
 })
 
 const opaque = fc.string({ unit: fc.constantFrom('a', ',', 'W', '/', '*', '\\'), maxLength: 3 })

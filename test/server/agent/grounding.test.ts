@@ -77,22 +77,13 @@ describe.each([null, 'hn-hn3'])('the free model of a turn about %s', (itemKey) =
   const groundWith = async (bytes: Uint8Array | null) => {
     const faults: unknown[] = []
     const workspace = await workspaceWith()
-    const { sources } = readAsAgent(
-      {
-        ...workspace,
-        recommendations: { ...workspace.recommendations, current: () => Promise.resolve(bytes) },
-      },
-      NOW,
-    )
-    const grounding = await readGrounding(
-      { itemKey, sort: 'trending' },
-      sources,
-      never,
-      (error) => faults.push(error),
-      LONG_MS,
-    )
-    expect(grounding.scope).toBe(itemKey === null ? 'site' : 'item')
-    return { freeModel: (JSON.parse(grounding.data) as Record<string, unknown>)['freeModel'], faults }
+    const recommendations = { ...workspace.recommendations, current: () => Promise.resolve(bytes) }
+    const { sources } = readAsAgent({ ...workspace, recommendations }, NOW)
+    const request = { itemKey, sort: 'trending' } as const
+    const onFault = (error: unknown): void => void faults.push(error)
+    const { scope, data } = await readGrounding(request, sources, never, onFault, LONG_MS)
+    expect(scope).toBe(itemKey === null ? 'site' : 'item')
+    return { freeModel: (JSON.parse(data) as Record<string, unknown>)['freeModel'], faults }
   }
 
   test('the data block names the recommended model, what was measured of it, and whether that is stale', async () => {
@@ -117,12 +108,13 @@ describe.each([null, 'hn-hn3'])('the free model of a turn about %s', (itemKey) =
 })
 
 describe('a turn on an item', () => {
+  const saveText = ({ feed }: Workspace, text: string) =>
+    feed.saveArticles([{ source: 'hn', sourceId: 'hn3', text, provenance: 'test:test', fetchedAt: 1_000 }])
+
   test('a turn on an item starts from the item, its trend and the beginning of its text', async () => {
     const workspace = await workspaceWith()
     const text = 'Первое предложение. '.repeat(1_000)
-    await workspace.feed.saveArticles([
-      { source: 'hn', sourceId: 'hn3', text, provenance: 'test:test', fetchedAt: 1_000 },
-    ])
+    await saveText(workspace, text)
     await settle(workspace, NOW + 1)
     const { sources } = readAsAgent(workspace, NOW)
     const { json, scope, data } = await ground(sources, 'hn-hn3')
@@ -149,14 +141,8 @@ describe('a turn on an item', () => {
     const revisions = [(await ground(sources, 'hn-hn3')).revision]
     const changes = [
       () => workspace.feed.importSignals([{ ...sampleSignals()[2]!, points: 31 }]),
-      () =>
-        workspace.feed.saveArticles([
-          { source: 'hn', sourceId: 'hn3', text: 'one', provenance: 'test:test', fetchedAt: 1_000 },
-        ]),
-      () =>
-        workspace.feed.saveArticles([
-          { source: 'hn', sourceId: 'hn3', text: 'two', provenance: 'test:test', fetchedAt: 1_000 },
-        ]),
+      () => saveText(workspace, 'one'),
+      () => saveText(workspace, 'two'),
     ]
     for (const [index, change] of changes.entries()) {
       await change()
@@ -171,35 +157,25 @@ describe('a turn on an item', () => {
     'a turn on an item falls back to the site for the key %j',
     async (key) => {
       const { sources } = readAsAgent(await workspaceWith(), NOW)
-      const { revision, scope, data } = await ground(sources, key)
-      expect(scope).toBe('site')
-      expect({ revision, data }).toEqual({
-        revision: (await ground(sources)).revision,
-        data: (await ground(sources)).data,
-      })
+      const grounding = await ground(sources, key)
+      expect(grounding.scope).toBe('site')
+      expect(grounding).toEqual(await ground(sources))
     },
   )
 })
 
-test('unreadable data is stated to the model, logged, and never cached', async () => {
+test('unreadable data is stated to the model, logged, and never cached; an abort is no failure', async () => {
   const { sources } = readAsAgent(await workspaceWith(), NOW)
   const faults: unknown[] = []
   const broken = { ...sources, feed: () => Promise.reject(new Error('/secret/path')) }
-  const grounding = await readGrounding({ itemKey: null, sort: 'day' }, broken, never, (error) =>
-    faults.push(error),
-  )
+  const request = { itemKey: null, sort: 'day' } as const
+  const onFault = (error: unknown): void => void faults.push(error)
+  const grounding = await readGrounding(request, broken, never, onFault)
   expect(grounding).toMatchObject({ scope: 'site', revision: null })
   expect(grounding.data).toContain('could not be read')
   expect(grounding.data).not.toContain('secret')
   expect(faults).toHaveLength(1)
-})
-
-test('an abort is not a failure', async () => {
-  const { sources } = readAsAgent(await workspaceWith(), NOW)
-  const controller = new AbortController()
-  controller.abort(new Error('left'))
-  const grounding = readGrounding({ itemKey: null, sort: 'day' }, sources, controller.signal, () => {
-    throw new Error('told')
-  })
-  await expect(grounding).rejects.toThrow('left')
+  const aborted = AbortSignal.abort(new Error('left'))
+  await expect(readGrounding(request, sources, aborted, onFault)).rejects.toThrow('left')
+  expect(faults).toHaveLength(1)
 })

@@ -36,16 +36,17 @@ async function codeOf(response: Response | Promise<Response>): Promise<string> {
   return [status, body.error, ...(body.reason === undefined ? [] : [body.reason])].join(' ')
 }
 
-const get = (server: AgentServer, path: string, headers: Record<string, string> = {}): Promise<Response> =>
-  fetch(`${server.url}${path}`, { headers })
+type HeaderFields = Record<string, string>
+
+const get = ({ url }: AgentServer, path: string, headers: HeaderFields = {}): Promise<Response> =>
+  fetch(url + path, { headers })
 
 const post = (
-  server: AgentServer,
+  { url }: AgentServer,
   path: string,
   body: string | Buffer | null,
-  headers: Record<string, string> = {},
-): Promise<Response> =>
-  fetch(`${server.url}${path}`, { method: 'POST', body, headers: { origin: server.url, ...headers } })
+  headers: HeaderFields = {},
+): Promise<Response> => fetch(url + path, { method: 'POST', body, headers: { origin: url, ...headers } })
 
 describe('the configuration', () => {
   test('the configuration holds what a client must know, and no site key if no verification is required', async () => {
@@ -74,32 +75,30 @@ describe('the configuration', () => {
   })
 })
 
-describe('the status', () => {
-  const statusOf = async (server: AgentServer): Promise<unknown> =>
-    statusSchema.parse(await (await get(server, '/api/agent/status')).json())
+const statusOf = async (server: AgentServer): Promise<unknown> =>
+  statusSchema.parse(await (await get(server, '/api/agent/status')).json())
 
-  test('the status is not ok with the kill switch set, and unknown while the quotas cannot be read, when the chat calls no model', async () => {
-    const off = await startAgent({ settings: { disabled: true, itemChat: false } })
-    expect(await statusOf(off)).toEqual({ ok: false, service: 'agent-worker', budget: 'ok', itemChat: false })
-    const down = (): Promise<never> => Promise.reject(new Refusal('storage_unavailable', 'the disk is gone'))
-    const server = await startAgent()
-    const token = await sessionOf(server)
-    const broken = await startAgent({
-      ports: { ledger: { ...server.ledger, spending: down, admit: down } },
-    })
-    expect(await statusOf(broken)).toMatchObject({ ok: false, budget: 'unknown' })
-    expect(await codeOf(chat(broken, chatBody('Hello'), { token }))).toBe('503 internal_error')
-    expect(broken.provider.requests).toEqual([])
+test('the status is not ok with the kill switch set, and unknown while the quotas cannot be read, when the chat calls no model', async () => {
+  const off = await startAgent({ settings: { disabled: true, itemChat: false } })
+  expect(await statusOf(off)).toEqual({ ok: false, service: 'agent-worker', budget: 'ok', itemChat: false })
+  const down = (): Promise<never> => Promise.reject(new Refusal('storage_unavailable', 'the disk is gone'))
+  const server = await startAgent()
+  const token = await sessionOf(server)
+  const broken = await startAgent({
+    ports: { ledger: { ...server.ledger, spending: down, admit: down } },
   })
+  expect(await statusOf(broken)).toMatchObject({ ok: false, budget: 'unknown' })
+  expect(await codeOf(chat(broken, chatBody('Hello'), { token }))).toBe('503 internal_error')
+  expect(broken.provider.requests).toEqual([])
 })
 
 describe('a session', () => {
   test('a session is a token with its expiry and quotas, without a cookie', async () => {
     const server = await startAgent()
-    const longer = post(server, '/api/agent/session', `{"a":"${'x'.repeat(4_097 - 8)}"}`)
-    expect(await codeOf(longer)).toBe('400 invalid_json')
+    const bodyOf = (length: number): string => `{"a":"${'x'.repeat(length - 8)}"}`
+    expect(await codeOf(post(server, '/api/agent/session', bodyOf(4_097)))).toBe('400 invalid_json')
     const before = Date.now()
-    const response = await post(server, '/api/agent/session', `{"a":"${'x'.repeat(4_096 - 8)}"}`)
+    const response = await post(server, '/api/agent/session', bodyOf(4_096))
     const session = sessionSchema.parse(await response.json())
     const lasts = Date.parse(session.expiresAt) - before
     expect(lasts).toBeGreaterThan(1_798_000)
@@ -143,27 +142,28 @@ describe('a session', () => {
 describe('the checks of a turn, in their order', () => {
   /** A request that is wrong in every way at once, mended one way after the other. */
   test('a turn checks kill switch, configuration, origin, token, size, JSON, last message and throttling, in this order', async () => {
-    const settings = { disabled: true, limits: { ...DAY_LIMITS, messagesPerSession: 0 } }
+    const limits = { ...DAY_LIMITS, messagesPerSession: 0 }
     const ports = { signer: null }
-    const big = 'x'.repeat(32_769)
-    const refusalOf = (server: AgentServer, body: string, headers: Record<string, string>): Promise<string> =>
-      codeOf(post(server, '/api/agent/chat', body, headers))
-    const wrong = { origin: EVIL, 'x-agent-session': 'nonsense' }
-    expect(await refusalOf(await startAgent({ settings, ports }), big, wrong)).toBe('503 disabled')
-    const { limits } = settings
-    expect(await refusalOf(await startAgent({ settings: { limits }, ports }), big, wrong)).toBe(
-      '503 misconfigured',
-    )
     const server = await startAgent({ settings: { limits } })
-    expect(await refusalOf(server, big, wrong)).toBe('403 forbidden_origin')
-    expect(await refusalOf(server, big, { 'x-agent-session': 'nonsense' })).toBe(
-      '401 invalid_session malformed',
-    )
     const good = { 'x-agent-session': await sessionOf(server) }
-    expect(await refusalOf(server, big, good)).toBe('413 payload_too_large')
-    expect(await refusalOf(server, '{"messages":', good)).toBe('400 invalid_json')
-    expect(await refusalOf(server, '{"messages":[]}', good)).toBe('400 no_user_message')
-    expect(await refusalOf(server, chatBody('Hello'), good)).toBe('429 rate_limited')
+    const bad = { 'x-agent-session': 'nonsense' }
+    const big = 'x'.repeat(32_769)
+    for (const [at, body, headers, refusal] of [
+      [
+        await startAgent({ settings: { disabled: true, limits }, ports }),
+        big,
+        { origin: EVIL, ...bad },
+        '503 disabled',
+      ],
+      [await startAgent({ settings: { limits }, ports }), big, { origin: EVIL, ...bad }, '503 misconfigured'],
+      [server, big, { origin: EVIL, ...bad }, '403 forbidden_origin'],
+      [server, big, bad, '401 invalid_session malformed'],
+      [server, big, good, '413 payload_too_large'],
+      [server, '{"messages":', good, '400 invalid_json'],
+      [server, '{"messages":[]}', good, '400 no_user_message'],
+      [server, chatBody('Hello'), good, '429 rate_limited'],
+    ] as const)
+      expect(await codeOf(post(at, '/api/agent/chat', body, headers))).toBe(refusal)
     expect(server.provider.requests).toEqual([])
   })
 
@@ -187,10 +187,9 @@ describe('the checks of a turn, in their order', () => {
 test('a token that is missing or of another address is refused with its reason', async () => {
   const server = await startAgent({ settings: { trustedProxies: ranges('127.0.0.1') } })
   const token = await sessionOf(server, { 'x-forwarded-for': '192.0.2.1' })
-  const sent = (headers: Record<string, string>) =>
-    codeOf(post(server, '/api/agent/chat', chatBody('Hello'), headers))
-  const mismatch = { 'x-forwarded-for': '192.0.2.2', 'x-agent-session': token }
+  const sent = (headers: HeaderFields) => codeOf(post(server, '/api/agent/chat', chatBody('Hello'), headers))
   expect(await sent({})).toBe('401 invalid_session missing')
+  const mismatch = { 'x-forwarded-for': '192.0.2.2', 'x-agent-session': token }
   expect(await sent(mismatch)).toBe('401 invalid_session ip_mismatch')
 })
 
@@ -252,9 +251,8 @@ test.each([
 test('an unexpected error is internal_error, logged once and never shown', async () => {
   const verifier = { isHuman: () => Promise.reject(new Error('SECRET')) }
   const server = await startAgent({ ports: { verification: { siteKey: 'site', verifier } } })
-  const { status, body } = await refused(
-    await post(server, '/api/agent/session', '{"verificationToken":"t"}'),
-  )
+  const response = await post(server, '/api/agent/session', '{"verificationToken":"t"}')
+  const { status, body } = await refused(response)
   expect([status, body]).toEqual([500, { error: 'internal_error' }])
   expect(server.lines.filter(({ level }) => level === 'error')).toHaveLength(1)
 })

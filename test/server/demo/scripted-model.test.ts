@@ -83,17 +83,18 @@ test.each([
 })
 
 test.each(['What was the top on 2026-02-03?', 'top of 3 February 2026', 'Feb 3, 2026'])(
-  'the script answers "%s" with the Year of that day',
+  'the script answers "%s" with the Year of that day, whose last day it names',
   async (question) => {
-    const { calls } = await turn(question)
+    const { calls, text } = await turn(question, { facts: { asOfDay: '2026-02-03' } })
     const args = { period: 'year', list: null, limit: 5, at: '2026-02-04T01:00:00.000Z' }
     expect(calls).toEqual([{ ok: true, call: { name: 'get_period_top', arguments: args } }])
+    expect(text).toContain(`Top of the 365 days to 2026-02-03:\n\n${LIST}`)
   },
 )
 
-test('the script names the last day of a Year that it quotes', async () => {
-  const { text } = await turn('Top of 2026-02-03', { facts: { asOfDay: '2026-02-03' } })
-  expect(text).toContain(`Top of the 365 days to 2026-02-03:\n\n${LIST}`)
+test('the script searches for models if the question is not which one to use', async () => {
+  const data = { ...SITE, freeModel: FREE_MODEL }
+  expect((await turn('What is said about models?', { data })).calls).toEqual([search('models')])
 })
 
 test('the script says that it has nothing to quote when a search finds nothing', async () => {
@@ -129,11 +130,6 @@ test.each([
   )
 })
 
-test('the script searches for models if the question is not which one to use', async () => {
-  const { calls } = await turn('What is said about models?', { data: { ...SITE, freeModel: FREE_MODEL } })
-  expect(calls).toEqual([search('models')])
-})
-
 test('the script names the recommended free model while an item is open, and that its test is stale', async () => {
   const measured = { health: 'not_probed', latencyMs: null, toolUse: 'unknown', tasks: null }
   const freeModel = { ...FREE_MODEL, stale: true, measured }
@@ -151,20 +147,15 @@ const request = async (body: object): Promise<{ response: Response; text: string
 test('the first model of a list answers, whole and as a stream, and calls no tool of the caller', async () => {
   const tools = [{ type: 'function', function: { name: 'get_weather', parameters: {} } }]
   const messages = [{ role: 'user', content: 'Hello?' }]
-  const body = {
-    model: 'maker/first:free',
-    models: ['maker/first:free', 'maker/second:free'],
-    messages,
-    tools,
-  }
-  const whole = await request(body)
-  expect(whole.response.headers.get('x-dash-demo')).toBe('true')
-  const { model, choices } = JSON.parse(whole.text) as { model: string; choices: object[] }
-  expect(model).toBe('maker/first:free')
+  const model = 'maker/first:free'
+  const body = { model, models: [model, 'maker/second:free'], messages, tools }
   const content = expect.stringContaining('a script answers here') as string
-  expect(choices).toEqual([{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }])
-  expect(JSON.parse((await request({ ...body, model: undefined })).text)).toMatchObject({ model })
-  expect(JSON.parse((await request({ ...body, models: undefined })).text)).toMatchObject({ model })
+  const choices = [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }]
+  for (const changes of [{}, { model: undefined }, { models: undefined }]) {
+    const whole = await request({ ...body, ...changes })
+    expect(whole.response.headers.get('x-dash-demo')).toBe('true')
+    expect(JSON.parse(whole.text)).toMatchObject({ model, choices })
+  }
   const { response, text } = await request({ ...body, stream: true })
   expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
   const events = [...text.matchAll(/^data: (.*)\n\n/gm)].map(([, event = '']) => event)
@@ -172,9 +163,7 @@ test('the first model of a list answers, whole and as a stream, and calls no too
   const chunks = events.map((event) => JSON.parse(event) as { choices: { delta: { content?: string } }[] })
   for (const chunk of chunks) expect(chunk).toMatchObject({ object: 'chat.completion.chunk', model })
   expect(chunks.at(-1)).toMatchObject({ choices: [{ delta: {}, finish_reason: 'stop' }] })
-  expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')).toBe(
-    (choices[0] as { message: { content: string } }).message.content,
-  )
+  expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')).toEqual(content)
 })
 
 test.each([{}, { model: 'dash-demo', messages: [] }, { messages: [{ role: 'user', content: 'Hi' }] }])(

@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { SearchCaller, SearchPage } from '../../../src/domain/feed/search/search.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
@@ -98,17 +97,9 @@ describe('the search over HTTP', () => {
 
   test('the search interfaces report items that are not stored', async () => {
     const app = await openSearchApp()
+    const missing = { status: 404, body: { error: 'item_not_found' } }
     for (const path of ['/api/similar?key=hn-99', '/api/trend?key=hn-99'])
-      expect(await ask(app, path)).toMatchObject({ status: 404, body: { error: 'item_not_found' } })
-  })
-
-  test('the search interfaces respond 503, without old data, while the store is missing', async () => {
-    const workspace = await openWorkspace()
-    const app = openApp(workspace)
-    expect(await ask(app, '/api/search?q=a')).toMatchObject({ status: 200, body: { items: [] } })
-    rmSync(workspace.feedPath)
-    const unavailable = { status: 503, body: { error: 'search_unavailable' } }
-    expect(await ask(app, '/api/search?q=a')).toMatchObject(unavailable)
+      expect(await ask(app, path)).toMatchObject(missing)
   })
 
   const PATHS = ['/api/search?q=a', '/api/similar?key=hn-1', '/api/trend?key=hn-1', '/api/trend?term=a']
@@ -137,12 +128,12 @@ describe('the search over HTTP', () => {
   })
 
   test.each([
+    [new Refusal('storage_unavailable'), 'search_unavailable'],
     [new Refusal('storage_damaged'), 'search_damaged'],
     [new StorageFault('the thread ended'), 'search_failed'],
     [new TypeError('unexpected'), 'search_failed'],
   ])('the search responds 503 to %s', async (thrown, error) => {
     const app = openApp(await openWorkspace(), { search: searchThatFails(thrown) })
-    const responses = await Promise.all(PATHS.map((path) => ask(app, path)))
-    for (const response of responses) expect(response).toMatchObject({ status: 503, body: { error } })
+    for (const path of PATHS) expect(await ask(app, path)).toMatchObject({ status: 503, body: { error } })
   })
 })

@@ -171,27 +171,17 @@ describe('the seed is served with its header', () => {
   )
 })
 
-describe('the badge', () => {
-  test('the badge has the members of an endpoint badge, and is an error only for the seed', async () => {
-    const path = '/badge/free-model.json'
-    expect(await json(await openStored(), path)).toEqual({
-      schemaVersion: 1,
-      label: 'free model',
-      message: 'maker/good:free',
-      color: '#17642f',
-      isError: false,
-    })
-    expect(await json(await openStored(() => RUN_AT + 40 * HOUR_MS), path)).toMatchObject({
-      message: 'maker/good:free (stale)',
-      color: '#804500',
-      isError: false,
-    })
-    const seeded = openApp(await openWorkspace(), { demo: true })
-    expect(await json(seeded, path)).toMatchObject({
-      label: 'DEMO: free model',
-      message: `${seedRun().models[0]?.id} (seed)`,
-      isError: true,
-    })
-    expect(isSeed(await requestRoute(seeded, path))).toBe(true)
+test('the badge has the members of an endpoint badge, and is an error only for the seed', async () => {
+  const path = '/badge/free-model.json'
+  const badge = { schemaVersion: 1, label: 'free model', message: 'maker/good:free', isError: false }
+  expect(await json(await openStored(), path)).toEqual({ ...badge, color: '#17642f' })
+  const stale = { ...badge, message: 'maker/good:free (stale)', color: '#804500' }
+  expect(await json(await openStored(() => RUN_AT + 40 * HOUR_MS), path)).toEqual(stale)
+  const seeded = openApp(await openWorkspace(), { demo: true })
+  expect(await json(seeded, path)).toMatchObject({
+    label: 'DEMO: free model',
+    message: `${seedRun().models[0]?.id} (seed)`,
+    isError: true,
   })
+  expect(isSeed(await requestRoute(seeded, path))).toBe(true)
 })

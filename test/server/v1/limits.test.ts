@@ -37,30 +37,24 @@ test('an IPv6 /32 has 50 open requests', () => {
   expect(codeOf(() => enter(address(50)))).toBeNull()
 })
 
-test('ten rejected keys within a minute close an address for the next minute', () => {
+test.each([
+  ['ten rejected keys within a minute close an address', 10, () => '192.0.2.1', '192.0.2.2'],
+  [
+    'twenty rejected keys within a minute close an IPv6 /48',
+    20,
+    (index: number) => `2001:db8:1:${index.toString(16)}::/64`,
+    '2001:db8:2:1::/64',
+  ],
+])('%s for the next minute', (_what, count, address, other) => {
   let now = 1_000_000
   const limits = new V1Limits(() => now)
-  for (let index = 0; index < 9; index += 1) limits.countRejectedKey('192.0.2.1')
-  expect(codeOf(() => limits.countRequest('192.0.2.1'))).toBeNull()
-  now += 59_000
-  limits.countRejectedKey('192.0.2.1')
-  now += 59_000
-  expect(codeOf(() => limits.countRequest('192.0.2.1'))).toBe('too_many_rejected_keys')
-  expect(codeOf(() => limits.countRequest('192.0.2.2'))).toBeNull()
-  now += 1_001
-  expect(codeOf(() => limits.countRequest('192.0.2.1'))).toBeNull()
-})
-
-test('twenty rejected keys of an IPv6 /48 close it for the next minute', () => {
-  let now = 1_000_000
-  const limits = new V1Limits(() => now)
-  const address = (index: number): string => `2001:db8:1:${index.toString(16)}::/64`
-  for (let index = 0; index < 19; index += 1) limits.countRejectedKey(address(index))
+  for (let index = 1; index < count; index += 1) limits.countRejectedKey(address(index))
   expect(codeOf(() => limits.countRequest(address(200)))).toBeNull()
+  now += 59_000
   limits.countRejectedKey(address(100))
   now += 59_000
   expect(codeOf(() => limits.countRequest(address(200)))).toBe('too_many_rejected_keys')
-  expect(codeOf(() => limits.countRequest('2001:db8:2:1::/64'))).toBeNull()
+  expect(codeOf(() => limits.countRequest(other))).toBeNull()
   now += 1_001
   expect(codeOf(() => limits.countRequest(address(200)))).toBeNull()
 })
