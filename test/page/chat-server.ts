@@ -1,11 +1,10 @@
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
+import { dayOf } from '../../src/domain/time.ts'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
 import type { RunningProgram } from '../support/dash.ts'
+import { storiesOf } from '../support/signals.ts'
 import { visit } from './browser.ts'
 import type { Visit } from './browser.ts'
-
-/** Title of the first item, as a stranger may write one. */
-const TITLE = 'Chips & "robots" <b>that</b> learn'
 
 /** A server with a feed of two items and a chat on the model of a provider, with no pause between turns. */
 export async function serveChat(
@@ -14,22 +13,10 @@ export async function serveChat(
 ): Promise<RunningProgram> {
   const at = ['--data-dir', temporaryFolder()]
   const publishedAt = new Date(Date.now() - 3_600_000).toISOString()
-  const rows = [TITLE, 'Another'].map((title, index) =>
-    JSON.stringify({
-      source: 'hn',
-      sourceId: `${100 + index}`,
-      day: new Date().toISOString().slice(0, 10),
-      title,
-      url: null,
-      points: 200 - index,
-      comments: 1,
-      publishedAt,
-      titleProvenance: 'hn:test',
-    }),
-  )
-  const imported = await dash(['import', 'signals', '-', ...at], { stdin: rows.join('\n') })
-  const ranked = await dash(['snapshot', ...at])
-  if (imported.code !== 0 || ranked.code !== 0) throw new Error(imported.stderr + ranked.stderr)
+  const stdin = storiesOf(dayOf(Date.now()), 2, { publishedAt })
+  // An import takes a snapshot at its end.
+  const { code, stderr } = await dash(['import', 'signals', '-', ...at], { stdin })
+  if (code !== 0) throw new Error(stderr)
   return serve(at, {
     env: {
       DASH_SESSION_SECRET: 'a secret of thirty-two bytes, or more',

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { saveKey } from '../../src/domain/feed/source.ts'
 import { beginSession, SESSION_ID_BYTES, sessionSigner } from '../../src/domain/agent/credentials.ts'
 import { startProvider } from '../support/provider.ts'
-import { picture, visit, WIDE } from './browser.ts'
-import { answers, ask, openChat, serveChat, status, troubles } from './chat-server.ts'
+import { picture, visit } from './browser.ts'
+import { answers, ask, openChat, serveChat, troubles } from './chat-server.ts'
 
 /** Base URL of a provider on a port without a listener. */
 const NOBODY = 'http://127.0.0.1:9/v1'
@@ -31,14 +31,16 @@ test('a limit is explained with the time on the clock, its actions stay visible,
   expect(await answers(page).textContent()).toContain('Hello')
 })
 
-test('an answer of a failing model stays, with an error', async () => {
-  const provider = await startProvider('failed')
+test.each([
+  ['of a failing model', 'failed', 'The model failed (upstream_error, failed). This message counted.'],
+  ['without its terminal event', 'answer', 'The connection broke before the answer ended.'],
+] as const)('an answer %s stays, with an error', async (_what, behaviour, problem) => {
+  const provider = await startProvider(behaviour)
   const { url } = await serveChat(provider.url)
   const { page } = await openChat(url)
+  await changeStream(page, (text) => text.replace(/event: done.*/s, ''))
   await ask(page, 'one')
-  expect(await troubles(page).textContent()).toBe(
-    'The model failed (upstream_error, failed). This message counted. The part received is kept.',
-  )
+  expect(await troubles(page).textContent()).toBe(`${problem} The part received is kept.`)
   expect(await answers(page).textContent()).toContain('Hello')
 })
 
@@ -122,18 +124,6 @@ test('an answer cut by the death of the server stays, with an error', async () =
   )
 })
 
-test('a stream without its terminal event is an error, and the partial answer stays', async () => {
-  const provider = await startProvider()
-  const { url } = await serveChat(provider.url)
-  const { page } = await openChat(url)
-  await changeStream(page, (text) => text.slice(0, text.indexOf('event: done')))
-  await ask(page, 'one')
-  expect(await troubles(page).textContent()).toBe(
-    'The connection broke before the answer ended. The part received is kept.',
-  )
-  expect(await answers(page).textContent()).toContain('Hello')
-})
-
 test('an expired session is renewed once, and the question is answered', async () => {
   const provider = await startProvider()
   const { url } = await serveChat(provider.url, { DASH_SESSION_SECRET: SECRET })
@@ -158,34 +148,19 @@ test('an expired session is renewed once, and the question is answered', async (
 
 const SECRET = 'a secret of this test, thirty-two bytes or more'
 
-/** Bodies of the chat requests of a page. */
-function bodiesOf(page: Page): string[] {
+test('long texts are shortened by bytes and characters in the request, with a note, and stay whole on the page', async () => {
+  const provider = await startProvider({ rounds: [[{ text: 'Ж'.repeat(1_900) }, { end: 'completed' }]] })
+  const { url } = await serveChat(provider.url, { DASH_CHAT_BURST_PER_MINUTE: '100' })
+  const { page } = await openChat(url)
   const bodies: string[] = []
   page.on('request', (request) => {
     if (request.url().endsWith('/api/agent/chat')) bodies.push(request.postData() ?? '')
   })
-  return bodies
-}
-
-const MANY = { DASH_CHAT_BURST_PER_MINUTE: '100' }
-
-type Sent = { messages: { role: string; content: string }[] }
-
-/** Whose messages a body holds, `uau` for two questions and the answer between them. */
-const roles = ({ messages }: Sent): string => messages.map(({ role }) => role[0]).join('')
-
-test('long texts are shortened by bytes and characters in the request, with a note, and stay whole on the page', async () => {
-  const provider = await startProvider({
-    rounds: [[{ text: 'Ж'.repeat(1_900) }, { end: 'completed' }]],
-  })
-  const { url } = await serveChat(provider.url, MANY)
-  const { page } = await openChat(url)
-  const bodies = bodiesOf(page)
   for (let turn = 0; turn < 6; turn += 1) await ask(page, 'Щ'.repeat(2_100))
   for (const body of bodies) expect(Buffer.byteLength(body)).toBeLessThanOrEqual(32_768)
-  const sent = JSON.parse(bodies.at(-1) ?? '') as Sent
-  expect(roles(sent)).toBe('uauauau')
-  expect(sent.messages.at(-1)?.content).toBe('Щ'.repeat(2_000))
+  const { messages } = JSON.parse(bodies.at(-1) ?? '') as { messages: { role: string; content: string }[] }
+  expect(messages.map(({ role }) => role[0]).join('')).toBe('uauauau')
+  expect(messages.at(-1)?.content).toBe('Щ'.repeat(2_000))
   const note = await page.locator('#chat-note').textContent()
   expect(note).toContain('2 older turns were not sent')
   expect(note).toContain('Only the first 2,000 characters of')
@@ -193,23 +168,7 @@ test('long texts are shortened by bytes and characters in the request, with a no
   expect(await troubles(page).allTextContents()).toEqual(Array.from({ length: 6 }, () => ''))
 })
 
-test.each([['>'], ['- ']])(
-  'an answer nested too deeply is shown verbatim, and its turn ends: %j',
-  async (mark) => {
-    const text = `${mark.repeat(3_000)}the end`
-    const provider = await startProvider({ rounds: [[{ text }, { end: 'completed' }]] })
-    const { url } = await serveChat(provider.url)
-    const { page, problems } = await openChat(url, { viewport: WIDE })
-    await ask(page, 'Go')
-    await expect.poll(() => status(page).textContent()).toBe('')
-    expect(await answers(page).textContent()).toContain('the end')
-    expect(await page.getByRole('log').getAttribute('aria-busy')).toBe('false')
-    expect(await page.locator('.turn .actions button').allTextContents()).toEqual(['Copy', 'Retry'])
-    expect(problems).toEqual([])
-  },
-)
-
-test('a task list marks done tasks, and no character reverses the text direction', async () => {
+test('a task list marks done tasks, and no character reverses the text direction, however deep', async () => {
   const { url } = await serveChat(NOBODY)
   const { page } = await visit(url)
   const shown = (text: string): Promise<string> =>
@@ -219,8 +178,9 @@ test('a task list marks done tasks, and no character reverses the text direction
   expect(await shown('read \u202egnorw\u202c &#x202e;and right \u2067אב\u2069')).toBe(
     'read gnorw and right \u2067אב\u2069',
   )
-  const deep = '>'.repeat(20_000)
-  expect(await shown(`${deep}\u202ex`)).toBe(`${deep}x`)
+  // An answer that is nested too deeply is shown verbatim.
+  for (const deep of ['>'.repeat(20_000), '- '.repeat(20_000)])
+    expect(await shown(`${deep}\u202ex`)).toBe(`${deep}x`)
 })
 
 test('an answer links the days, items and models that it names, and no words that only begin as a key does', async () => {

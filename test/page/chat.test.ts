@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { serveDemo } from '../support/dash.ts'
 import { startProvider } from '../support/provider.ts'
 import { flawsOf, NARROW, picture, accessibilityFindings, visit, WIDE } from './browser.ts'
@@ -8,7 +8,7 @@ let demo: Awaited<ReturnType<typeof serveDemo>>
 
 beforeAll(async () => {
   // The tests of this file together send more messages in a minute than one address may.
-  demo = await serveDemo({ DASH_CHAT_BURST_PER_MINUTE: '60' })
+  demo = await serveDemo({ DASH_CHAT_BURST_PER_MINUTE: '60', DASH_CHAT_MIN_GAP_MS: '0' })
 })
 
 afterAll(() => demo.close())
@@ -66,7 +66,7 @@ describe.each([
   })
 })
 
-test('a chat about an item shows its title, sends its key, and can return to the site', async () => {
+test('a chat about an item shows its title, sends its key, and can return to the site, whose turns it is not mixed with', async () => {
   const { page, problems } = await visit(`${demo.url}/?sort=week`, { viewport: WIDE })
   const card = page.locator('#column-popular .item').first()
   const title = (await card.locator('.title bdi').textContent()) ?? ''
@@ -89,10 +89,9 @@ test('a chat about an item shows its title, sends its key, and can return to the
   await picture(page, 'chat-item-wide', false)
   await page.getByRole('button', { name: 'Whole site' }).click()
   expect(await page.locator('#chat-scope bdi').textContent()).toBe('this site')
-  // A session has to rest between two turns.
-  await page.getByRole('button', { name: 'New conversation' }).click()
   const site = await sent('hello')
   expect(site).not.toHaveProperty('scope')
+  // The turn about the item is not sent.
   expect(site).toMatchObject({ messages: [{ role: 'user', content: 'hello' }] })
   expect(problems).toEqual([])
 })
@@ -110,27 +109,6 @@ test('Ask leads from the page of an item to the chat about it', async () => {
   await ask(page, 'What is this about?')
   expect((await request).postDataJSON()).toMatchObject({ scope: { type: 'item', key } })
   expect(await flawsOf(opened)).toEqual([])
-})
-
-test('turns about an item and turns about the site are not mixed in requests', async () => {
-  const provider = await startProvider()
-  const { url } = await serveChat(provider.url)
-  const { page } = await visit(url, { viewport: WIDE })
-  const questions = async (question: string): Promise<string[]> => {
-    const request = page.waitForRequest(/agent\/chat$/)
-    await ask(page, question)
-    const { messages } = (await request).postDataJSON() as { messages: { role: string; content: string }[] }
-    return messages.filter(({ role }) => role === 'user').map(({ content }) => content)
-  }
-  await page.getByRole('link', { name: 'Ask', exact: true }).click()
-  await page.getByRole('dialog', { name: 'Chat' }).waitFor()
-  expect(await questions('site 1')).toEqual(['site 1'])
-  await page.locator('.row-menu summary').first().click()
-  await page.locator('.row-menu[open]').getByRole('link', { name: 'Ask' }).click()
-  expect(await questions('item 1')).toEqual(['item 1'])
-  expect(await questions('item 2')).toEqual(['item 1', 'item 2'])
-  await page.getByRole('button', { name: 'Whole site' }).click()
-  expect(await questions('site 2')).toEqual(['site 1', 'site 2'])
 })
 
 test('a new conversation during an answer removes the answer', async () => {
@@ -253,10 +231,13 @@ test('settings are sent, stored in this browser only, and deleted on demand', as
     interests: ['chips', 'x'.repeat(40), ...Array.from({ length: 8 }, () => 'a')],
   }
   expect((await request).postDataJSON()).toMatchObject({ settings: wanted })
+  await page.evaluate(`sessionStorage.setItem('dash-chat-left', '{}')`)
   await page.reload({ waitUntil: 'networkidle' })
   expect(await page.context().cookies()).toEqual([])
   await page.getByRole('link', { name: 'Ask', exact: true }).click()
   await expect.poll(() => page.locator('.turn').count()).toBe(1)
+  // Damaged numbers of messages left are not shown.
+  expect(await page.locator('#chat-quota').textContent()).toBe('20 messages a conversation, 60 a day')
   await page.getByText('Settings', { exact: true }).click()
   expect(await page.getByLabel('Language of answers').inputValue()).toBe('ru')
   await page.getByRole('button', { name: 'Clear' }).click()
@@ -318,33 +299,3 @@ const ESCAPE_AT_THE_END = `(() => {
     observer.observe(line, { childList: true })
   })
 })()`
-
-test('the chat has a page of its own, where it is open from the start', async () => {
-  const { page, problems } = await visit(`${demo.url}/docs`)
-  await page.getByRole('link', { name: 'Ask', exact: true }).click()
-  await page.getByRole('dialog', { name: 'Chat' }).waitFor()
-  expect(new URL(page.url()).pathname).toBe('/chat')
-  await ask(page, 'hello')
-  await expect.poll(() => status(page).textContent()).toBe('')
-  // There is nothing to close on a page that is the chat.
-  expect(await page.getByRole('button', { name: 'Close' }).count()).toBe(0)
-  expect(await page.locator('.turn').count()).toBe(1)
-  expect(await page.locator('.chat:modal').count()).toBe(0)
-  await page.waitForTimeout(1_100)
-  await page.keyboard.press('Escape')
-  expect(await page.getByLabel('Message').isVisible()).toBe(true)
-  expect(problems).toEqual([])
-})
-
-test('damaged numbers of messages left are not shown', async () => {
-  const own = await serveDemo()
-  onTestFinished(own.close)
-  const { page } = await openChat(own.url)
-  await ask(page, 'hello')
-  await page.evaluate(`sessionStorage.setItem('dash-chat-left', '{}')`)
-  await page.reload()
-  await page.getByRole('link', { name: 'Ask', exact: true }).click()
-  await expect
-    .poll(() => page.locator('#chat-quota').textContent())
-    .toBe('20 messages a conversation, 60 a day')
-})

@@ -56,6 +56,8 @@ test('the button on the page of an allowed site opens the chat, which answers, a
   const chat = page.frameLocator('iframe[title="Chat"]')
   await expect.poll(() => chat.locator('html').getAttribute('data-theme')).toBe('dark')
   expect(await chat.locator('header.site, footer').count()).toBe(0)
+  // A message of another window than the frame's does not close the chat.
+  await page.evaluate("postMessage('dash:close', '*')")
   await chat.locator('#chat-text').fill('What is trending?')
   await chat.locator('#chat-text').press('Enter')
   await chat.getByRole('button', { name: 'Copy' }).waitFor()
@@ -104,16 +106,6 @@ test('a site that is not allowed gets no frame, and neither does any other page 
   expect(await policyOf('/embed/chat')).toContain(`frame-ancestors ${allowed.origin}`)
   for (const path of ['/', '/chat', '/models', '/docs'])
     expect([path, (await policyOf(path)).includes("frame-ancestors 'none'")]).toEqual([path, true])
-})
-
-test('messages of other windows neither open nor close the chat', async () => {
-  const { page } = await visit(allowed.origin)
-  const button = page.getByRole('button', { name: 'Ask dash' })
-  await button.click()
-  await page.frameLocator('iframe[title="Chat"]').locator('#chat-text').waitFor()
-  await page.evaluate("postMessage('dash:close', '*')")
-  await page.waitForTimeout(200)
-  expect(await button.getAttribute('aria-expanded')).toBe('true')
 })
 
 test('the script for other sites is small', () => {

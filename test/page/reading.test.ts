@@ -122,16 +122,24 @@ test('the cursor of the chart of an item names the numbers of its day', async ()
   expect(problems).toEqual([])
 })
 
-test('the chat suggests questions, answers one, and shows the talk again after a reload', async () => {
-  const opened = await visit(`${demo.url}/chat`, { viewport: NARROW })
+test('the chat has a page of its own, which suggests questions, answers one, and shows the talk again after a reload', async () => {
+  const opened = await visit(`${demo.url}/docs`, { viewport: NARROW })
   const { page } = opened
+  await page.getByRole('link', { name: 'Ask', exact: true }).click()
+  await page.waitForURL('**/chat')
   const questions = page.locator('.chat-suggestions button')
-  expect(await questions.count()).toBe(4)
+  await expect.poll(() => questions.count()).toBe(4)
   const question = (await questions.first().textContent()) ?? ''
   await questions.first().click()
   expect(await page.evaluate('document.activeElement.id')).toBe('chat-text')
   await page.locator('.turn .actions button:text("Retry")').waitFor()
   expect(await questions.first().isVisible()).toBe(false)
+  // There is nothing to close on a page that is the chat.
+  expect(await page.getByRole('button', { name: 'Close' }).count()).toBe(0)
+  expect(await page.locator('.chat:modal').count()).toBe(0)
+  await page.waitForTimeout(1_100)
+  await page.keyboard.press('Escape')
+  expect(await page.getByLabel('Message').isVisible()).toBe(true)
   const quota = await page.locator('#chat-quota').textContent()
   expect(quota).toMatch(/^19 of 20 messages left in this conversation, \d+ of \d+ today$/)
   const answer = await page.locator('.turn .answer').textContent()

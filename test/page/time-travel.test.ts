@@ -110,16 +110,16 @@ test('both commands of the proof, copied as they stand, succeed against this ser
     permissions: ['clipboard-read', 'clipboard-write'],
   })
   await page.locator('#proof > summary').click()
-  const copied = async (name: string): Promise<string> => {
+  const output = async (name: string): Promise<string> => {
     await page.getByRole('button', { name }).click()
     await page.locator('#announcements', { hasText: 'Copied.' }).waitFor({ state: 'attached' })
-    return page.evaluate<string>('navigator.clipboard.readText()')
+    const command = await page.evaluate<string>('navigator.clipboard.readText()')
+    return (await promisify(execFile)('sh', ['-c', command], { cwd: ROOT })).stdout
   }
-  const run = (command: string) => promisify(execFile)('sh', ['-c', command], { cwd: ROOT })
-  const digest = await run(await copied('Copy the command that prints the SHA-256'))
-  expect(digest.stdout.slice(0, 64)).toBe(await digestShown(page))
-  const audit = await run(await copied('Copy the command that audits the archive'))
-  expect(audit.stdout).toContain(`${index.publications.length} publications`)
+  const digest = await output('Copy the command that prints the SHA-256')
+  expect(digest.slice(0, 64)).toBe(await digestShown(page))
+  const audit = await output('Copy the command that audits the archive')
+  expect(audit).toContain(`${index.publications.length} publications`)
 })
 
 /** Moves the slider two days back without letting it go. */
