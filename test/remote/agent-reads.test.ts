@@ -6,7 +6,7 @@ import { readConfig } from '../../src/cli/settings/read-config.ts'
 import { rankPeriods } from '../../src/jobs/snapshot.ts'
 import { agentSources, runCall } from '../../src/server/agent/tools.ts'
 import { startSqldWithTokens } from './sqld.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
+import { temporaryFolder } from '../support/dash.ts'
 import { AS_OF, RUN_AT, sampleSignals } from '../support/workspace.ts'
 
 /** The agent's reads on a server that distinguishes read-only tokens. */
@@ -35,36 +35,30 @@ test('every tool works with a read-only token, and the server refuses it a write
   const signal = new AbortController().signal
   const feed = await container.feed()
   await feed.importSignals(sampleSignals())
-  await feed.saveArticles([
-    { source: 'hn', sourceId: 'hn1', text: 'text', provenance: 'test:test', fetchedAt: 1 },
-  ])
   await rankPeriods({ feed, clock: () => NOW }, { signal, discardLater: false })
 
-  const reads = await container.agentReads()
-  const faults: unknown[] = []
-  const sources = agentSources({ ...reads, clock: () => NOW })
+  const sources = agentSources({ ...(await container.agentReads()), clock: () => NOW })
   const options = {
     group: 'chat' as const,
-    onFault: (_: string, error: unknown) => faults.push(error),
+    onFault(_: string, error: unknown) {
+      throw error
+    },
   }
-  const calls: [string, object, object][] = [
+  for (const [name, given, expected] of [
     ['search_items', { query: 'title', sources: null, from: null, to: null, limit: 1 }, { more: true }],
     ['get_period_top', { period: 'year', list: null, limit: 1, at: null }, { publication: null }],
     ['get_feed_snapshot', { sort: 'month', limit: 1 }, { hackerNews: [{ key: 'hn-hn3' }] }],
-    ['read_article', { key: 'hn-hn1', offset: null }, { text: 'text' }],
+    ['read_article', { key: 'hn-hn1', offset: null }, { found: true }],
     ['find_similar_items', { key: 'hn-hn1', limit: 1 }, { found: true }],
     ['get_trend_history', { key: 'hn-hn2', term: null, from: null, to: null }, { days: [{ day: AS_OF }] }],
-  ]
-  for (const [name, given, expected] of calls) {
+  ] as const) {
     const call = { name, arguments: JSON.stringify(given) }
     const { output } = await runCall(call, sources, options, signal)
     expect(JSON.parse(output), name).toMatchObject(expected)
   }
-  expect(faults).toEqual([])
 
   const client = createClient({ url: sqld.url, authToken: readToken })
   onTestFinished(() => client.close())
-  for (const sql of ['UPDATE revision SET number = 7', 'DELETE FROM snapshots', 'CREATE TABLE t (x)']) {
+  for (const sql of ['UPDATE revision SET number = 7', 'CREATE TABLE t (x)'])
     await expect(client.execute(sql), sql).rejects.toThrow('HTTP status 403')
-  }
 })

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readdir, readFile, stat, watch } from 'node:fs/promises'
+import { readdir, readFile, watch } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { startAgent } from '../support/agent.ts'
@@ -126,9 +126,9 @@ describe('an answer on a terminal', () => {
     const { ask, model, terminal } = await startTalk({ columns: 50, rows: 10 })
     await ask('Count')
     const words = Array.from({ length: 40 }, (_, index) => `line ${index}`)
-    for (const [index, word] of words.entries()) {
+    for (const word of words) {
       model.say(`${word}\n\n`)
-      if (index % 10 === 9) await terminal.until(word)
+      if (word.endsWith('9')) await terminal.until(word)
     }
     model.finish()
     const screen = await terminal.until('today left')
@@ -292,43 +292,35 @@ describe('typed text', () => {
     await terminal.until('tone: neutral; choose from neutral,')
   })
 
-  test('text typed during an answer waits for the prompt', async () => {
-    const { ask, model, terminal } = await startTalk()
-    await ask('Tell me')
-    await terminal.type('typed ahead')
-    model.say('An answer.\n\n')
-    await terminal.until('An answer.')
-    expect(await terminal.screen()).not.toContain('typed ahead')
-    model.finish()
-    await terminal.until('> typed ahead')
-  })
-
-  test('a line sent during an answer is the next message', async () => {
+  test('text typed during an answer waits for the prompt, and a line sent then is the next message', async () => {
     const { ask, model, terminal } = await startTalk()
     await ask('Tell me')
     await terminal.enter('and this')
-    model.finish('An answer')
+    model.say('An answer\n\n')
+    await terminal.until('An answer')
+    expect(await terminal.screen()).not.toContain('and this')
+    model.finish()
     await model.arrived(2)
     model.finish('Another')
     expect(await terminal.until('9998/10000 session')).toMatch(/^An answer\n.*\n> and this\nAnother\n/m)
   })
 
-  test('questions are kept for the next run in a private file, and with --no-history are not', async () => {
+  test('questions are kept for the next run, and with --no-history are not', async () => {
     const server = await startAgent(HELD)
-    const first = await openChat(server)
-    await first.enter('/sort day')
-    await first.until('sort: day')
-    await first.press('C-d')
-    await first.until(ENDED)
-    const file = join(first.home, '.local/state/dash/chat-history')
-    expect((await stat(file)).mode & 0o777).toBe(0o600)
-    const second = await openChat(server, { home: first.home, args: ['--no-history'] })
-    await second.enter('/sort week')
-    await second.until('sort: week')
-    expect(await readFile(file, 'utf8')).toBe('"/sort day"\n')
-    const third = await openChat(server, { home: first.home })
+    const home = temporaryFolder()
+    for (const [sort, args] of [
+      ['day', []],
+      ['week', ['--no-history']],
+    ] as const) {
+      const terminal = await openChat(server, { home, args })
+      await terminal.enter(`/sort ${sort}`)
+      await terminal.until(`sort: ${sort}`)
+      await terminal.press('C-d')
+      await terminal.until(ENDED)
+    }
+    const third = await openChat(server, { home })
     await third.press('Up')
-    await third.until('> /sort day')
+    expect(await third.until(/> \/sort \w+$/)).toMatch(/> \/sort day$/)
   })
 })
 
@@ -356,14 +348,16 @@ test('one answer to a question on the command line is rendered on a terminal', a
 test('an answer can be saved, and the quota shown', async () => {
   const { answered, terminal } = await startTalk()
   await answered('Question', 'An **answer**', 'today left')
-  await terminal.enter('/save talk.md')
-  await terminal.until(`saved to ${join(terminal.home, 'talk.md')}`)
-  expect(await readFile(join(terminal.home, 'talk.md'), 'utf8')).toBe('> Question\n\nAn **answer**\n')
+  for (const [given, file] of [
+    ['talk.md', 'talk.md'],
+    ['~/at-home.md', 'at-home.md'],
+  ] as const) {
+    await terminal.enter(`/save ${given}`)
+    expect(await terminal.until(`${file}\n>`)).toContain('saved to')
+    expect(await readFile(join(terminal.home, file), 'utf8')).toBe('> Question\n\nAn **answer**\n')
+  }
   await terminal.enter('/save talk.md')
   await terminal.until(/not saved: .*talk\.md exists; choose\s+another name/)
-  await terminal.enter('/save ~/at-home.md')
-  await terminal.until('at-home.md\n>')
-  expect(await readFile(join(terminal.home, 'at-home.md'), 'utf8')).toBe('> Question\n\nAn **answer**\n')
   await terminal.enter('/quota')
   await terminal.until('today left; budget ok')
 })
@@ -399,28 +393,29 @@ describe('a server with errors', () => {
   })
 
   test('a conversation continues after an answer that broke off, one that failed, and an unreachable server', async () => {
-    const server = await startScripted({
-      chat: [
-        stream([META, delta('Half')], 'reset'),
-        stream([META, record('error', { error: 'upstream_error', code: 'http_500' })]),
-        html(502),
-        json({ error: 'internal_error' }, 503),
-      ],
-    })
+    const failed = stream([META, record('error', { error: 'upstream_error', code: 'http_500' })])
+    const chat = [
+      stream([META, delta('Half')], 'reset'),
+      failed,
+      html(502),
+      json({ error: 'internal_error' }, 503),
+    ]
+    const server = await startScripted({ chat })
     const terminal = await openChat(server)
-    await terminal.enter('one')
-    await terminal.until('the connection broke during the answer')
-    await terminal.enter('two')
-    await terminal.until('the model failed (upstream_error, http_500); /retry to ask again')
-    await terminal.enter('three')
-    await terminal.until('is not the chat of a dash server')
-    await terminal.enter('four')
-    await terminal.until('failed (internal_error)')
+    for (const [question, problem] of [
+      ['one', 'the connection broke during the answer'],
+      ['two', 'the model failed (upstream_error, http_500); /retry to ask again'],
+      ['three', 'is not the chat of a dash server'],
+      ['four', 'failed (internal_error)'],
+    ] as const) {
+      await terminal.enter(question)
+      await terminal.until(problem)
+    }
     await server.close()
     await terminal.enter('/retry')
     await terminal.until('cannot be reached')
     await terminal.press('C-d')
-    expect(await terminal.until(ENDED)).toContain(`${ENDED} 0`)
+    await terminal.until(`${ENDED} 0`)
     const { messages } = JSON.parse(server.requests.at(-1)?.body ?? '') as { messages: { content: string }[] }
     expect(messages.map(({ content }) => content)).toEqual(['one', 'Half', 'four'])
   })

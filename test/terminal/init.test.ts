@@ -13,26 +13,21 @@ describe('the prompts of init', () => {
   test('prompts appear on a terminal, and their values are written', async () => {
     const home = temporaryFolder()
     const terminal = await openTerminal(['init'], { home, outputFile: 'units', rows: 50 })
-    await terminal.until('Data folder')
-    await terminal.press('Enter')
-    await terminal.until('Address to listen on')
-    await terminal.press('Enter')
-    await terminal.until('Port?')
-    await terminal.press('C-u')
-    await terminal.enter('8080')
-    await terminal.until('Public address')
-    await terminal.enter('dash.example')
-    await terminal.until('must be an absolute http(s) URL')
-    await terminal.press('C-u')
-    await terminal.enter('https://dash.example')
-    await terminal.until('Addresses of the proxy in front')
-    await terminal.enter('127.0.0.1')
-    await terminal.until('Which model')
-    await terminal.press('Down', 'Enter')
-    await terminal.until('Key of the model-routing service')
-    await terminal.enter('a-key-of-mine')
-    await terminal.until('How will you run')
-    await terminal.press('Down', 'Enter')
+    for (const [question, keys, answer] of [
+      ['Data folder', [], ''],
+      ['Address to listen on', [], ''],
+      ['Port?', ['C-u'], '8080'],
+      ['Public address', [], 'dash.example'],
+      ['must be an absolute http(s) URL', ['C-u'], 'https://dash.example'],
+      ['Addresses of the proxy in front', [], '127.0.0.1'],
+      ['Which model', ['Down'], ''],
+      ['Key of the model-routing service', [], 'a-key-of-mine'],
+      ['How will you run', ['Down'], ''],
+    ] as const) {
+      await terminal.until(question)
+      if (keys.length > 0) await terminal.press(...keys)
+      await terminal.enter(answer)
+    }
     const screen = await terminal.until(`${ENDED} 0`)
     expect(screen).not.toContain('a-key-of-mine')
     const { DASH_SESSION_SECRET: _fresh, ...settings } = parseEnv(readFileSync(join(home, '.env'), 'utf8'))
