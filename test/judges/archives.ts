@@ -1,7 +1,6 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { H3 } from 'h3'
-import { openStaticTree } from '../../src/adapters/objects/objects.ts'
 import { addDays, formatInstant, startOfDay } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
 import { asOfProofSchema } from '../../src/domain/year/log/log-proof.ts'
@@ -10,8 +9,8 @@ import { formatVerifierKey } from '../../src/domain/year/log/signed-note.ts'
 import { entriesOf, entryBundle, tileOf, tilePath, tilesOfSize } from '../../src/domain/year/log/tiles.ts'
 import { openApp } from '../support/api-client.ts'
 import { requestRoute } from '../server/contract-client.ts'
-import { exportArchive } from '../../src/jobs/archive/export-archive.ts'
 import { importArchive } from '../../src/jobs/import-archive.ts'
+import { exportFolder, exportTo } from '../support/exports.ts'
 import { importPortsOf, recentArchive } from '../support/legacy-archive.ts'
 import { signedLogIn } from '../support/signed-log.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -22,8 +21,6 @@ import type { Workspace } from '../support/workspace.ts'
 export interface SignedArchive {
   workspace: Workspace
   vkey: string
-  /** Folder of its export. */
-  exportFolder: string
   /** The application over the archive. Its clock is a day after the newest publication. */
   app: H3
   /** Publishes a day and signs a checkpoint; missed days become gaps. */
@@ -42,7 +39,6 @@ export async function signedArchive(
   return {
     workspace,
     vkey: formatVerifierKey(log.signer.key),
-    exportFolder: temporaryFolder(),
     app: openApp(workspace, { clock: () => now }),
     async publish(day) {
       await publishDay({ ...workspace, log }, day)
@@ -59,27 +55,27 @@ async function publishDay(workspace: Parameters<typeof publishDays>[0], day: Day
 /** Returns a day by its distance from the first one that archives of these tests publish. */
 export const dayAt = (index: number): Day => addDays(AS_OF, index)
 
+/** An archive of the days, by their distance from the first; `before` as for {@link signedArchive}. */
+async function archiveOf(
+  days: readonly number[],
+  before?: (workspace: Workspace) => Promise<void>,
+): Promise<SignedArchive> {
+  const archive = await signedArchive(before)
+  for (const index of days) await archive.publish(dayAt(index))
+  return archive
+}
+
 /** Archives that differ in how their ledger began. */
 export const ARCHIVES: Record<string, () => Promise<SignedArchive>> = {
-  async 'an archive with gaps'() {
-    const archive = await signedArchive()
-    for (const index of [0, 1, 4, 5]) await archive.publish(dayAt(index))
-    return archive
-  },
-  async 'an archive with a sealed legacy ledger'() {
-    const archive = await signedArchive(async (workspace) => {
+  'an archive with gaps': () => archiveOf([0, 1, 4, 5]),
+  'an archive with a sealed legacy ledger': () =>
+    archiveOf([0, 1], async (workspace) => {
       await importArchive(importPortsOf(workspace, recentArchive()))
-    })
-    for (const index of [0, 1]) await archive.publish(dayAt(index))
-    return archive
-  },
-  async 'an archive that began without a key'() {
-    const archive = await signedArchive(async (workspace) => {
+    }),
+  'an archive that began without a key': () =>
+    archiveOf([3, 4], async (workspace) => {
       for (const index of [0, 2]) await publishDay(workspace, dayAt(index))
-    })
-    for (const index of [3, 4]) await archive.publish(dayAt(index))
-    return archive
-  },
+    }),
 }
 
 /** Returns the paths of all checkpoints that the log ever signed. */
@@ -91,17 +87,10 @@ export function storedNotes({ workspace }: SignedArchive): string[] {
 }
 
 /** Exports the archive, into the same folder each time, and returns the folder of its checkpoint. */
-export async function exportLog({ workspace, exportFolder }: SignedArchive): Promise<string> {
-  const ports = {
-    year: workspace.year,
-    objects: workspace.objects,
-    openTree: async () => openStaticTree({ kind: 'file', path: exportFolder }),
-    pagesOf: null,
-    clock: Date.now,
-    onProgress: () => undefined,
-  }
-  await exportArchive(ports, new AbortController().signal)
-  return join(exportFolder, 'tlog', 'year')
+export async function exportLog({ workspace }: SignedArchive): Promise<string> {
+  const { path, tree } = exportFolder(workspace)
+  await exportTo(workspace, tree)
+  return join(path, 'tlog', 'year')
 }
 
 /** Writes the static files of a log with any entries and returns the folder of its checkpoint. */
