@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { fileChangeToken } from '../../src/adapters/change-token.ts'
 import { temporaryFolder, fileSystemClockMovedOn, laterClock } from '../support/temporary-folder.ts'
 const SETTLED_MS = 2_000
@@ -37,42 +37,40 @@ const CHANGES: Record<string, (path: string) => void> = {
   'its deletion': (path) => rmSync(path),
 }
 
-describe('a change token of files', () => {
-  test('the change token is null until two seconds after the last change', async () => {
-    const { path } = await writtenFile()
-    const changed = changedMs(path)
-    expect(fileChangeToken([path], () => changed + SETTLED_MS - 1)).toBeNull()
-    expect(fileChangeToken([path], () => changed + SETTLED_MS)).not.toBeNull()
-  })
+test('the change token is null until two seconds after the last change', async () => {
+  const { path } = await writtenFile()
+  const changed = changedMs(path)
+  expect(fileChangeToken([path], () => changed + SETTLED_MS - 1)).toBeNull()
+  expect(fileChangeToken([path], () => changed + SETTLED_MS)).not.toBeNull()
+})
 
-  test('the change token is null while a file has a change time in the future', async () => {
-    const { path } = await writtenFile()
-    utimesSync(path, new Date(), new Date(Date.now() + 3_600_000))
-    expect(fileChangeToken([path], laterClock)).toBeNull()
-  })
+test('the change token is null while a file has a change time in the future', async () => {
+  const { path } = await writtenFile()
+  utimesSync(path, new Date(), new Date(Date.now() + 3_600_000))
+  expect(fileChangeToken([path], laterClock)).toBeNull()
+})
 
-  test.each(Object.entries(CHANGES))('the change token differs after %s', async (_what, change) => {
-    const { path } = await writtenFile()
-    const before = fileChangeToken([path], laterClock)
-    await fileSystemClockMovedOn(path)
-    change(path)
-    expect(before).not.toBeNull()
-    expect(fileChangeToken([path], laterClock)).not.toBe(before)
-  })
+test.each(Object.entries(CHANGES))('the change token differs after %s', async (_what, change) => {
+  const { path } = await writtenFile()
+  const before = fileChangeToken([path], laterClock)
+  await fileSystemClockMovedOn(path)
+  change(path)
+  expect(before).not.toBeNull()
+  expect(fileChangeToken([path], laterClock)).not.toBe(before)
+})
 
-  test('the change token of a folder differs after an entry comes', async () => {
-    const { folder } = await writtenFile()
-    const before = fileChangeToken([folder], laterClock)
-    await fileSystemClockMovedOn(folder)
-    mkdirSync(join(folder, 'sub'))
-    expect(fileChangeToken([folder], laterClock)).not.toBe(before)
-  })
+test('the change token of a folder differs after an entry comes', async () => {
+  const { folder } = await writtenFile()
+  const before = fileChangeToken([folder], laterClock)
+  await fileSystemClockMovedOn(folder)
+  mkdirSync(join(folder, 'sub'))
+  expect(fileChangeToken([folder], laterClock)).not.toBe(before)
+})
 
-  test('the change token of several files is null until every file has settled', async () => {
-    const { folder, path } = await writtenFile()
-    await fileSystemClockMovedOn(path)
-    writeFileSync(join(folder, 'newer'), '')
-    const between = (): number => changedMs(join(folder, 'newer')) + SETTLED_MS - 1
-    expect(fileChangeToken([path, join(folder, 'newer')], between)).toBeNull()
-  })
+test('the change token of several files is null until every file has settled', async () => {
+  const { folder, path } = await writtenFile()
+  await fileSystemClockMovedOn(path)
+  writeFileSync(join(folder, 'newer'), '')
+  const between = (): number => changedMs(join(folder, 'newer')) + SETTLED_MS - 1
+  expect(fileChangeToken([path, join(folder, 'newer')], between)).toBeNull()
 })

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { CompletionMessage } from '../../src/adapters/completion-message.ts'
 
 type Delta = Record<string, unknown>
@@ -24,65 +24,61 @@ const OTHER_TEXT = '{"query":"go"}'
 const CALL = [[NAME, TEXT]]
 const [HALF, REST] = ['{"query":', '"rust"}']
 
-describe('one tool call', () => {
-  test.each<[string, Delta[]]>([
-    [
-      'the name arrives in parts with an id',
-      [part('search_', undefined, null, 'a'), part('items', TEXT, null, 'a')],
-    ],
-    ['the name grows', [part('search_'), part(NAME), rest(TEXT)]],
-    ['the name is repeated in each part', [part(NAME, HALF), part(NAME, REST), part(NAME, '')]],
-    ['only the first part has an index', [part(NAME, HALF, 0, 'a'), rest(REST, null)]],
-    ['only the first part has no index', [part(NAME, HALF, null, 'a'), rest(REST, 0)]],
-    ['an empty call follows', [part(NAME, TEXT), part('', '', 1)]],
-    ['an empty object comes first, the arguments in parts', [part(NAME, '{}'), rest(HALF), rest(REST)]],
-    [
-      'each part has the name and another id',
-      [part(NAME, '', 0, 'a'), part(NAME, HALF, 0, 'b'), part(NAME, REST, 0, 'c')],
-    ],
-    [
-      'each part has the name and another id, and no index',
-      [part(NAME, HALF, null, 'a'), part(NAME, REST, null, 'b')],
-    ],
-    [
-      'each part has the id and another index',
-      [part(NAME, '', 0, 'a'), rest(HALF, 1, 'a'), rest(REST, 2, 'a')],
-    ],
-    ['null comes first', [part(NAME, 'null'), rest(TEXT)]],
-    ['an empty object comes last', [part(NAME, TEXT), rest('{}')]],
-    ['the arguments grow', ['{"qu', '{"query":"r', TEXT].map((text) => part(NAME, text))],
-    ['the whole call is repeated', [TEXT, TEXT].map((text) => part(NAME, text, 0, 'a'))],
-    [
-      'the arguments are called parameters',
-      [{ tool_calls: [{ index: 0, function: { name: NAME, parameters: { query: 'rust' } } }] }],
-    ],
-    ['there is no function', [{ tool_calls: [{ name: NAME, arguments: TEXT }] }]],
-    ['it is a legacy one', [legacy({ name: NAME, arguments: TEXT })]],
-    ['it has its legacy form too', [{ ...part(NAME, TEXT), ...legacy({ name: NAME, arguments: TEXT }) }]],
-  ])('is read if %s', (_how, deltas) => {
-    expect(callsOf(deltas)).toEqual(CALL)
-  })
+test.each<[string, Delta[]]>([
+  [
+    'the name arrives in parts with an id',
+    [part('search_', undefined, null, 'a'), part('items', TEXT, null, 'a')],
+  ],
+  ['the name grows', [part('search_'), part(NAME), rest(TEXT)]],
+  ['the name is repeated in each part', [part(NAME, HALF), part(NAME, REST), part(NAME, '')]],
+  ['only the first part has an index', [part(NAME, HALF, 0, 'a'), rest(REST, null)]],
+  ['only the first part has no index', [part(NAME, HALF, null, 'a'), rest(REST, 0)]],
+  ['an empty call follows', [part(NAME, TEXT), part('', '', 1)]],
+  ['an empty object comes first, the arguments in parts', [part(NAME, '{}'), rest(HALF), rest(REST)]],
+  [
+    'each part has the name and another id',
+    [part(NAME, '', 0, 'a'), part(NAME, HALF, 0, 'b'), part(NAME, REST, 0, 'c')],
+  ],
+  [
+    'each part has the name and another id, and no index',
+    [part(NAME, HALF, null, 'a'), part(NAME, REST, null, 'b')],
+  ],
+  [
+    'each part has the id and another index',
+    [part(NAME, '', 0, 'a'), rest(HALF, 1, 'a'), rest(REST, 2, 'a')],
+  ],
+  ['null comes first', [part(NAME, 'null'), rest(TEXT)]],
+  ['an empty object comes last', [part(NAME, TEXT), rest('{}')]],
+  ['the arguments grow', ['{"qu', '{"query":"r', TEXT].map((text) => part(NAME, text))],
+  ['the whole call is repeated', [TEXT, TEXT].map((text) => part(NAME, text, 0, 'a'))],
+  [
+    'the arguments are called parameters',
+    [{ tool_calls: [{ index: 0, function: { name: NAME, parameters: { query: 'rust' } } }] }],
+  ],
+  ['there is no function', [{ tool_calls: [{ name: NAME, arguments: TEXT }] }]],
+  ['it is a legacy one', [legacy({ name: NAME, arguments: TEXT })]],
+  ['it has its legacy form too', [{ ...part(NAME, TEXT), ...legacy({ name: NAME, arguments: TEXT }) }]],
+])('one tool call is read if %s', (_how, deltas) => {
+  expect(callsOf(deltas)).toEqual(CALL)
 })
 
-describe('several tool calls', () => {
-  test.each<[string, Delta[]]>([
-    ['one index and no ids', [TEXT, OTHER_TEXT].map((text) => part(NAME, text))],
-    ['one index, no ids and no second name', [part(NAME, TEXT), rest(OTHER_TEXT)]],
-    [
-      'the id in each part',
-      [part(NAME, HALF, null, 'a'), part(NAME, OTHER_TEXT, null, 'b'), rest(REST, null, 'a')],
-    ],
-    [
-      'the id in each part and one index',
-      [part(NAME, HALF, 0, 'a'), part(NAME, OTHER_TEXT, 0, 'b'), rest(REST, 0, 'a')],
-    ],
-    [
-      'ids and indexes, the first without arguments',
-      [part(NAME, '', 0, 'a'), part(NAME, OTHER_TEXT, 1, 'b'), rest(TEXT, 0, 'a')],
-    ],
-  ])('are told apart with %s', (_how, deltas) => {
-    expect(callsOf(deltas)).toEqual([TEXT, OTHER_TEXT].map((text) => [NAME, text]))
-  })
+test.each<[string, Delta[]]>([
+  ['one index and no ids', [TEXT, OTHER_TEXT].map((text) => part(NAME, text))],
+  ['one index, no ids and no second name', [part(NAME, TEXT), rest(OTHER_TEXT)]],
+  [
+    'the id in each part',
+    [part(NAME, HALF, null, 'a'), part(NAME, OTHER_TEXT, null, 'b'), rest(REST, null, 'a')],
+  ],
+  [
+    'the id in each part and one index',
+    [part(NAME, HALF, 0, 'a'), part(NAME, OTHER_TEXT, 0, 'b'), rest(REST, 0, 'a')],
+  ],
+  [
+    'ids and indexes, the first without arguments',
+    [part(NAME, '', 0, 'a'), part(NAME, OTHER_TEXT, 1, 'b'), rest(TEXT, 0, 'a')],
+  ],
+])('several tool calls are told apart with %s', (_how, deltas) => {
+  expect(callsOf(deltas)).toEqual([TEXT, OTHER_TEXT].map((text) => [NAME, text]))
 })
 
 test('the calls of a whole message that ends a stream are read', () => {

@@ -50,58 +50,56 @@ test('a host that needs more than a minute and two seconds a request is given up
   expect(host.requests).toHaveLength(4)
 })
 
-describe('a response of a published history', () => {
-  const TEXT = Buffer.from([0x7b, 0xc3, 0x28, 0x00, 0xff])
-  const validators = { etag: '"abc"', 'last-modified': 'Sun, 01 Mar 2026 00:10:00 GMT' }
-  const requestedAt = '2026-03-01T00:10:00.007Z'
-  const kept = { etag: '"abc"', lastModified: 'Sun, 01 Mar 2026 00:10:00 GMT', requestedAt }
-  const damaged = (part: string): string => `{"error":"year_${part}_archive_corrupt"}`
+const TEXT = Buffer.from([0x7b, 0xc3, 0x28, 0x00, 0xff])
+const validators = { etag: '"abc"', 'last-modified': 'Sun, 01 Mar 2026 00:10:00 GMT' }
+const requestedAt = '2026-03-01T00:10:00.007Z'
+const kept = { etag: '"abc"', lastModified: 'Sun, 01 Mar 2026 00:10:00 GMT', requestedAt }
+const damaged = (part: string): string => `{"error":"year_${part}_archive_corrupt"}`
 
-  test.each<[number, string | Buffer, object, Record<string, string>?]>([
-    [
-      200,
-      TEXT,
-      { is: 'text', bytes: TEXT, ...summarizeBytes(TEXT), ...kept },
-      { ...validators, 'x-year-history-requested-at': requestedAt },
-    ],
-    [200, 'x', { is: 'text', etag: null }, { etag: '"\u009b31m"' }],
-    [
-      304,
-      '',
-      { is: 'unchanged', etag: '"abc"', lastModified: null, requestedAt: null, description: '304' },
-      { etag: '"abc"' },
-    ],
-    [404, '{"error":"year_history_not_found"}', { is: 'absent', description: '404 year_history_not_found' }],
-    [503, damaged('history'), { is: 'other', damaged: 'history' }],
-    [503, damaged('log'), { is: 'other', damaged: 'log' }],
-    [500, damaged('history'), { is: 'other', damaged: null }],
-    [503, '{"error":"busy"}', { is: 'other', damaged: null, description: '503 busy' }],
-    [500, '{"error":"\\u001b[31mred"}', { is: 'other', description: '500' }],
-    [502, '<html>bad gateway</html>', { is: 'other', damaged: null, description: '502' }],
-    [500, 'null', { is: 'other', description: '500' }],
-    [
-      301,
-      '',
-      { is: 'other', description: '301 (moved to /elsewhere: audit the address that it has now)' },
-      { location: '/elsewhere' },
-    ],
-    [
-      308,
-      '',
-      { is: 'other', description: '308 (moved to /elsewhere: audit the address that it has now)' },
-      { location: '/elsewhere' },
-    ],
-    [
-      403,
-      'denied',
-      { is: 'other', description: '403 (a host must answer 404 for a file that it does not have)' },
-    ],
-  ])('status %i with the body %s is a response', async (status, body, expected, headers) => {
-    const host = await startHost((response) => response.writeHead(status, headers).end(body))
-    const byteSize = Buffer.byteLength(body)
-    expect(await ledgerOf(published(host.url))).toMatchObject({ ...expected, byteSize })
-    expect(host.requests).toHaveLength(1)
-  })
+test.each<[number, string | Buffer, object, Record<string, string>?]>([
+  [
+    200,
+    TEXT,
+    { is: 'text', bytes: TEXT, ...summarizeBytes(TEXT), ...kept },
+    { ...validators, 'x-year-history-requested-at': requestedAt },
+  ],
+  [200, 'x', { is: 'text', etag: null }, { etag: '"\u009b31m"' }],
+  [
+    304,
+    '',
+    { is: 'unchanged', etag: '"abc"', lastModified: null, requestedAt: null, description: '304' },
+    { etag: '"abc"' },
+  ],
+  [404, '{"error":"year_history_not_found"}', { is: 'absent', description: '404 year_history_not_found' }],
+  [503, damaged('history'), { is: 'other', damaged: 'history' }],
+  [503, damaged('log'), { is: 'other', damaged: 'log' }],
+  [500, damaged('history'), { is: 'other', damaged: null }],
+  [503, '{"error":"busy"}', { is: 'other', damaged: null, description: '503 busy' }],
+  [500, '{"error":"\\u001b[31mred"}', { is: 'other', description: '500' }],
+  [502, '<html>bad gateway</html>', { is: 'other', damaged: null, description: '502' }],
+  [500, 'null', { is: 'other', description: '500' }],
+  [
+    301,
+    '',
+    { is: 'other', description: '301 (moved to /elsewhere: audit the address that it has now)' },
+    { location: '/elsewhere' },
+  ],
+  [
+    308,
+    '',
+    { is: 'other', description: '308 (moved to /elsewhere: audit the address that it has now)' },
+    { location: '/elsewhere' },
+  ],
+  [
+    403,
+    'denied',
+    { is: 'other', description: '403 (a host must answer 404 for a file that it does not have)' },
+  ],
+])('status %i with the body %s is a response', async (status, body, expected, headers) => {
+  const host = await startHost((response) => response.writeHead(status, headers).end(body))
+  const byteSize = Buffer.byteLength(body)
+  expect(await ledgerOf(published(host.url))).toMatchObject({ ...expected, byteSize })
+  expect(host.requests).toHaveLength(1)
 })
 
 test('the client requests paths below the base, bypasses caches, refuses compression and sends the known ETags', async () => {

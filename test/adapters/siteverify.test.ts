@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { openSiteverify } from '../../src/adapters/siteverify.ts'
 import type { HumanVerifier } from '../../src/domain/ports.ts'
 import { localSource } from '../support/local-source.ts'
@@ -33,51 +33,49 @@ const json = (value: unknown, status?: number): ResponseWriter => sends(JSON.str
 
 const signal = new AbortController().signal
 
-describe('the human verification', () => {
-  test('the visitor is verified if the service confirms this host, and the request is as the service documents', async () => {
-    const { verifier, requests } = await startService(json({ success: true, hostname: HOST }))
-    expect(await verifier.isHuman('a token+/=', HOST, signal)).toBe(true)
-    expect(requests).toMatchObject([{ method: 'POST', type: 'application/x-www-form-urlencoded' }])
-    const form = new URLSearchParams(requests[0]?.body)
-    expect(Object.fromEntries(form)).toEqual({ secret: 'the secret &=', response: 'a token+/=' })
-  })
+test('the visitor is verified if the service confirms this host, and the request is as the service documents', async () => {
+  const { verifier, requests } = await startService(json({ success: true, hostname: HOST }))
+  expect(await verifier.isHuman('a token+/=', HOST, signal)).toBe(true)
+  expect(requests).toMatchObject([{ method: 'POST', type: 'application/x-www-form-urlencoded' }])
+  const form = new URLSearchParams(requests[0]?.body)
+  expect(Object.fromEntries(form)).toEqual({ secret: 'the secret &=', response: 'a token+/=' })
+})
 
-  test.each<[string, ResponseWriter, number?]>([
-    ['a refusal', json({ success: false, hostname: HOST, 'error-codes': ['timeout-or-duplicate'] })],
-    ['another host', json({ success: true, hostname: 'evil.example' })],
-    ['no host', json({ success: true })],
-    ['a text for yes', json({ success: 'true', hostname: HOST })],
-    ['a fault of its own', json({ success: true, hostname: HOST }, 500)],
-    ['a redirect', (response) => response.writeHead(307, { location: '/siteverify' }).end()],
-    ['a page', sends('<html>ok</html>', 200, 'text/html')],
-    ['bytes that are no text', sends(Buffer.from([0x7b, 0xff, 0x7d]))],
-    ['a reset', (response) => response.destroy()],
-    ['a response that is never finished', (response) => response.write('{'), 50],
-    [
-      'an answer without end',
-      (response) => {
-        const more = (): void => {
-          if (!response.destroyed) response.write(' '.repeat(32_768), more)
-        }
-        more()
-      },
-    ],
-  ])('the visitor is not verified after %s', async (_, answers, timeoutMs) => {
-    const { verifier } = await startService(answers, timeoutMs)
-    expect(await verifier.isHuman('token', HOST, signal)).toBe(false)
-  })
+test.each<[string, ResponseWriter, number?]>([
+  ['a refusal', json({ success: false, hostname: HOST, 'error-codes': ['timeout-or-duplicate'] })],
+  ['another host', json({ success: true, hostname: 'evil.example' })],
+  ['no host', json({ success: true })],
+  ['a text for yes', json({ success: 'true', hostname: HOST })],
+  ['a fault of its own', json({ success: true, hostname: HOST }, 500)],
+  ['a redirect', (response) => response.writeHead(307, { location: '/siteverify' }).end()],
+  ['a page', sends('<html>ok</html>', 200, 'text/html')],
+  ['bytes that are no text', sends(Buffer.from([0x7b, 0xff, 0x7d]))],
+  ['a reset', (response) => response.destroy()],
+  ['a response that is never finished', (response) => response.write('{'), 50],
+  [
+    'an answer without end',
+    (response) => {
+      const more = (): void => {
+        if (!response.destroyed) response.write(' '.repeat(32_768), more)
+      }
+      more()
+    },
+  ],
+])('the visitor is not verified after %s', async (_, answers, timeoutMs) => {
+  const { verifier } = await startService(answers, timeoutMs)
+  expect(await verifier.isHuman('token', HOST, signal)).toBe(false)
+})
 
-  test('an invalid token is rejected without a request', async () => {
-    const { verifier, requests } = await startService(json({ success: true, hostname: HOST }))
-    expect(await verifier.isHuman('', HOST, signal)).toBe(false)
-    expect(await verifier.isHuman('x'.repeat(2_049), HOST, signal)).toBe(false)
-    expect(requests).toEqual([])
-    expect(await verifier.isHuman('x'.repeat(2_048), HOST, signal)).toBe(true)
-  })
+test('an invalid token is rejected without a request', async () => {
+  const { verifier, requests } = await startService(json({ success: true, hostname: HOST }))
+  expect(await verifier.isHuman('', HOST, signal)).toBe(false)
+  expect(await verifier.isHuman('x'.repeat(2_049), HOST, signal)).toBe(false)
+  expect(requests).toEqual([])
+  expect(await verifier.isHuman('x'.repeat(2_048), HOST, signal)).toBe(true)
+})
 
-  test('the verification ends when its caller aborts', async () => {
-    const leaving = new AbortController()
-    const { verifier } = await startService(() => leaving.abort(new Error('gone')))
-    await expect(verifier.isHuman('token', HOST, leaving.signal)).rejects.toThrow('gone')
-  })
+test('the verification ends when its caller aborts', async () => {
+  const leaving = new AbortController()
+  const { verifier } = await startService(() => leaving.abort(new Error('gone')))
+  await expect(verifier.isHuman('token', HOST, leaving.signal)).rejects.toThrow('gone')
 })

@@ -106,24 +106,22 @@ describe('a page without a text', () => {
   })
 })
 
-describe('a host that requires a pause', () => {
-  test('the host is not requested again in the run before its time', async () => {
-    let now = 1_000_000
-    const { url, requests } = await siteOf(
-      (response) => void response.writeHead(503, { 'retry-after': '60' }).end(),
-    )
-    const texts = openTexts({ clock: () => now })
-    expect(await read(texts, `${url}/1`)).toMatchObject({ kind: 'failed', notBefore: now + 60_000 })
-    expect(await read(texts, `${url}/2`)).toMatchObject({
-      kind: 'skipped',
-      why: 'busy',
-      notBefore: now + 60_000,
-    })
-    expect(requests.map(({ target }) => target)).toEqual(['/robots.txt', '/1'])
-    now += 60_000
-    expect(await read(texts, `${url}/3`)).toMatchObject({ kind: 'failed' })
-    expect(requests).toHaveLength(3)
+test('the host is not requested again in the run before its time', async () => {
+  let now = 1_000_000
+  const { url, requests } = await siteOf(
+    (response) => void response.writeHead(503, { 'retry-after': '60' }).end(),
+  )
+  const texts = openTexts({ clock: () => now })
+  expect(await read(texts, `${url}/1`)).toMatchObject({ kind: 'failed', notBefore: now + 60_000 })
+  expect(await read(texts, `${url}/2`)).toMatchObject({
+    kind: 'skipped',
+    why: 'busy',
+    notBefore: now + 60_000,
   })
+  expect(requests.map(({ target }) => target)).toEqual(['/robots.txt', '/1'])
+  now += 60_000
+  expect(await read(texts, `${url}/3`)).toMatchObject({ kind: 'failed' })
+  expect(requests).toHaveLength(3)
 })
 
 test('a host receives one request at a time from any number of readers', async () => {

@@ -192,20 +192,18 @@ const CUT_SHORT = `
   console.log('written')
   process.stdin.resume()`
 
-describe('a ledger in use by another process', () => {
-  test('a ledger left by a crash is read as committed, and its journal is not rolled back in place', async () => {
-    const { path, url } = await openFilled()
-    const committed = readFileSync(path)
-    const writer = runScript(CUT_SHORT, [path])
-    expect(await writer.line()).toBe('written')
-    writer.kill()
-    await writer.ended
-    const before = stateOfFolder(dirname(path))
-    expect(readdirSync(dirname(path)).sort()).toEqual(['ledger.db', 'ledger.db-journal'])
-    expect(readFileSync(path).subarray(0, committed.length).equals(committed)).toBe(false)
-    expect(await auditedContents(url)).toEqual({ ...SAMPLE, unreadable: [] })
-    expect(stateOfFolder(dirname(path))).toEqual(before)
-  })
+test('a ledger left by a crash is read as committed, and its journal is not rolled back in place', async () => {
+  const { path, url } = await openFilled()
+  const committed = readFileSync(path)
+  const writer = runScript(CUT_SHORT, [path])
+  expect(await writer.line()).toBe('written')
+  writer.kill()
+  await writer.ended
+  const before = stateOfFolder(dirname(path))
+  expect(readdirSync(dirname(path)).sort()).toEqual(['ledger.db', 'ledger.db-journal'])
+  expect(readFileSync(path).subarray(0, committed.length).equals(committed)).toBe(false)
+  expect(await auditedContents(url)).toEqual({ ...SAMPLE, unreadable: [] })
+  expect(stateOfFolder(dirname(path))).toEqual(before)
 })
 
 const { rows: ROWS, legacy: LEGACY } = sampleLedger()

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { sampleLedger } from '../../domain/year/ledger-rows.ts'
 import { fileSystemClockMovedOn, laterClock } from '../../support/temporary-folder.ts'
 import { LAST, LEDGER_CONTRACTS, next } from './ledger-contract.ts'
@@ -42,37 +42,35 @@ test.each<[string, string, (ledger: Ledger) => Promise<unknown>]>([
   await expect(use(opened.another().ledger)).rejects.toMatchObject(DAMAGED)
 })
 
-describe('a change token of the ledger', () => {
-  test('the change token changes after every kind of write, by any writer, and after no read', async () => {
-    const opened = await openLedger(laterClock)
-    const { ledger, path } = opened
-    let token = await fill(opened, { legacy: [], rows: [LAST] })
-    const other = opened.another().ledger
-    const writes: [string, () => Promise<unknown>][] = [
-      ['a lease given back', () => ledger.releaseLease(token)],
-      ['a lease taken', async () => (token = await anyLease(other))],
-      ['a lease renewed', () => ledger.renewLease(token, 10, 1_000_000_000_000_000)],
-      ['an attempt counted', () => other.countAttempt('2026-03-02', 1, 20, token)],
-      ['an attempt ended', () => ledger.failAttempt('2026-03-02', 1, 30, 'x')],
-      ['an entry appended', () => appendNow(other, next(), token)],
-    ]
-    for (const [what, write] of writes) {
-      const before = await ledger.changeToken()
-      await fileSystemClockMovedOn(path)
-      await write()
-      expect(before, what).not.toBeNull()
-      const after = await ledger.changeToken()
-      expect(after, what).not.toBe(before)
-      await Promise.all([ledger.read(), ledger.ping(), ledger.attempts('2026-03-01'), other.read()])
-      expect(await ledger.changeToken(), what).toBe(after)
-    }
-    expect((await ledger.read()).rows).toHaveLength(2)
-  })
+test('the change token changes after every kind of write, by any writer, and after no read', async () => {
+  const opened = await openLedger(laterClock)
+  const { ledger, path } = opened
+  let token = await fill(opened, { legacy: [], rows: [LAST] })
+  const other = opened.another().ledger
+  const writes: [string, () => Promise<unknown>][] = [
+    ['a lease given back', () => ledger.releaseLease(token)],
+    ['a lease taken', async () => (token = await anyLease(other))],
+    ['a lease renewed', () => ledger.renewLease(token, 10, 1_000_000_000_000_000)],
+    ['an attempt counted', () => other.countAttempt('2026-03-02', 1, 20, token)],
+    ['an attempt ended', () => ledger.failAttempt('2026-03-02', 1, 30, 'x')],
+    ['an entry appended', () => appendNow(other, next(), token)],
+  ]
+  for (const [what, write] of writes) {
+    const before = await ledger.changeToken()
+    await fileSystemClockMovedOn(path)
+    await write()
+    expect(before, what).not.toBeNull()
+    const after = await ledger.changeToken()
+    expect(after, what).not.toBe(before)
+    await Promise.all([ledger.read(), ledger.ping(), ledger.attempts('2026-03-01'), other.read()])
+    expect(await ledger.changeToken(), what).toBe(after)
+  }
+  expect((await ledger.read()).rows).toHaveLength(2)
+})
 
-  test.each(['-journal', '-wal'])('the change token is null while a file %s is left', async (suffix) => {
-    const opened = await openLedger(laterClock)
-    await fill(opened, { legacy: [], rows: [LAST] })
-    writeFileSync(`${opened.path}${suffix}`, '')
-    expect(await opened.ledger.changeToken()).toBeNull()
-  })
+test.each(['-journal', '-wal'])('the change token is null while a file %s is left', async (suffix) => {
+  const opened = await openLedger(laterClock)
+  await fill(opened, { legacy: [], rows: [LAST] })
+  writeFileSync(`${opened.path}${suffix}`, '')
+  expect(await opened.ledger.changeToken()).toBeNull()
 })

@@ -146,25 +146,23 @@ describe('an archive in a folder', () => {
   })
 })
 
-describe('an archive with a missing folder', () => {
-  test.each(['missing', 'file', 'file/folder'])(
-    'the archive is unavailable for every operation, and creates nothing: %s',
-    async (place) => {
-      const folder = temporaryFolder()
-      writeFileSync(join(folder, 'file'), '')
-      const objects = fileObjects(join(folder, place))
-      for (const operation of [
-        () => objects.get(DIGEST),
-        () => objects.put(DIGEST, BYTES),
-        () => objects.newestHead(),
-        () => objects.putHead(headOf(1)),
-        () => objects.ping(),
-      ])
-        await expect(operation()).rejects.toMatchObject(UNAVAILABLE)
-      expect(readdirSync(folder)).toEqual(['file'])
-    },
-  )
-})
+test.each(['missing', 'file', 'file/folder'])(
+  'an archive without its folder is unavailable for every operation, and creates nothing: %s',
+  async (place) => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'file'), '')
+    const objects = fileObjects(join(folder, place))
+    for (const operation of [
+      () => objects.get(DIGEST),
+      () => objects.put(DIGEST, BYTES),
+      () => objects.newestHead(),
+      () => objects.putHead(headOf(1)),
+      () => objects.ping(),
+    ])
+      await expect(operation()).rejects.toMatchObject(UNAVAILABLE)
+    expect(readdirSync(folder)).toEqual(['file'])
+  },
+)
 
 describe('a change token of the archive', () => {
   test('the change token changes when a missing object is added and when it is removed', async () => {

@@ -50,14 +50,12 @@ describe('a page of a listing', () => {
   })
 })
 
-describe('the code of an error', () => {
-  test.each([
-    [
-      '<?xml version="1.0"?>\n<Error><Code>NoSuchKey</Code><Message>no &lt;Code&gt;</Message></Error>',
-      'NoSuchKey',
-    ],
-    ['', null],
-  ])('the code of the error document %j is %j', (text, code) => {
-    expect(errorCodeOf(new TextEncoder().encode(text))).toBe(code)
-  })
+test.each([
+  [
+    '<?xml version="1.0"?>\n<Error><Code>NoSuchKey</Code><Message>no &lt;Code&gt;</Message></Error>',
+    'NoSuchKey',
+  ],
+  ['', null],
+])('the code of the error document %j is %j', (text, code) => {
+  expect(errorCodeOf(new TextEncoder().encode(text))).toBe(code)
 })

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { openAutoModel } from '../../../src/adapters/provider/auto-model.ts'
 import type { AutoModelOptions } from '../../../src/adapters/provider/auto-model.ts'
 import type { ChatModel } from '../../../src/domain/ports.ts'
@@ -154,28 +154,26 @@ test.each([
   expect(await at.model.name()).toBe('maker/first:free')
 })
 
-describe('a declined request', () => {
-  test('a declined request that names ids is repeated once without them, and counted again', async () => {
-    const at = await bench()
-    at.provider.behave(refused(400, 'maker/first:free is not a valid model ID'))
-    const round = collectEvents(at.model)
-    await at.provider.arrived(1)
-    at.provider.behave(refused(400, 'maker/second:free is not a valid model ID'))
-    expect((await round).at(-1)).toMatchObject({ kind: 'failed', code: 'http_400' })
-    expect(requestedModels(at)).toEqual([LIST, LIST.slice(1)])
-    expect(at.counted).toHaveLength(2)
-  })
+test('a declined request that names ids is repeated once without them, and counted again', async () => {
+  const at = await bench()
+  at.provider.behave(refused(400, 'maker/first:free is not a valid model ID'))
+  const round = collectEvents(at.model)
+  await at.provider.arrived(1)
+  at.provider.behave(refused(400, 'maker/second:free is not a valid model ID'))
+  expect((await round).at(-1)).toMatchObject({ kind: 'failed', code: 'http_400' })
+  expect(requestedModels(at)).toEqual([LIST, LIST.slice(1)])
+  expect(at.counted).toHaveLength(2)
+})
 
-  test.each([
-    ['names every id', LIST.join(', '), 40, 'http_400'],
-    ['names none of them', 'maker/other:free', 40, 'http_400'],
-    ['was the last of the day', 'maker/first:free', 1, 'http_429'],
-  ])('a declined request that %s is not repeated', async (_what, named, room, code) => {
-    const at = await bench({ room })
-    at.provider.behave(refused(400, `${named}: not valid`))
-    expect((await collectEvents(at.model)).at(-1)).toMatchObject({ kind: 'failed', code })
-    expect(requestedModels(at)).toEqual([LIST])
-  })
+test.each([
+  ['names every id', LIST.join(', '), 40, 'http_400'],
+  ['names none of them', 'maker/other:free', 40, 'http_400'],
+  ['was the last of the day', 'maker/first:free', 1, 'http_429'],
+])('a declined request that %s is not repeated', async (_what, named, room, code) => {
+  const at = await bench({ room })
+  at.provider.behave(refused(400, `${named}: not valid`))
+  expect((await collectEvents(at.model)).at(-1)).toMatchObject({ kind: 'failed', code })
+  expect(requestedModels(at)).toEqual([LIST])
 })
 
 test.each([

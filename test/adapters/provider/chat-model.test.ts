@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { isOpenAi, mayHaveArrived } from '../../../src/adapters/provider/chat-model.ts'
 import type { ModelEvent } from '../../../src/domain/agent/model-call.ts'
 import { unreachableUrl } from '../../support/local-source.ts'
@@ -52,93 +52,91 @@ const TABLE: readonly (readonly [ModeName, string, Expected])[] = [
   ['more cached than read', 'Hello', { usage: { in: 10, out: 20, cached: 0 } }],
 ]
 
-describe('a round', () => {
-  test.each(TABLE)('the round ends as expected for the provider mode: %s', async (mode, text, expected) => {
-    const provider = await startProvider(mode)
-    const idleLimit = 'error' in expected && expected.error === 'timeout' ? expected.code : null
-    const quick = {
-      ...(idleLimit === 'first_event' ? { firstEventMs: 200 } : {}),
-      ...(idleLimit === 'idle' ? { idleMs: 100 } : {}),
-    }
-    const events = await collectEvents(modelAt(provider.url, quick))
-    const result = outcome(events)
-    expect(result.text).toBe(text)
-    expect(result.end).toMatchObject('code' in expected ? { kind: 'failed', ...expected } : expected)
-    expect(JSON.stringify(events)).not.toContain('SECRET')
-    // On a busy machine the time to the first event may be over before the request has arrived.
-    if (idleLimit === 'first_event') expect(provider.requests.length).toBeLessThanOrEqual(1)
-    else expect(provider.requests.length).toBe(1)
-    expect(provider.breaches).toEqual([])
-    await provider.requests[0]?.closed
-    // Of a line without an end no more is read than its limit.
-    for (const { written } of provider.requests) expect(written).toBeLessThan(16 * 1024 * 1024)
-  })
+test.each(TABLE)('the round ends as expected for the provider mode: %s', async (mode, text, expected) => {
+  const provider = await startProvider(mode)
+  const idleLimit = 'error' in expected && expected.error === 'timeout' ? expected.code : null
+  const quick = {
+    ...(idleLimit === 'first_event' ? { firstEventMs: 200 } : {}),
+    ...(idleLimit === 'idle' ? { idleMs: 100 } : {}),
+  }
+  const events = await collectEvents(modelAt(provider.url, quick))
+  const result = outcome(events)
+  expect(result.text).toBe(text)
+  expect(result.end).toMatchObject('code' in expected ? { kind: 'failed', ...expected } : expected)
+  expect(JSON.stringify(events)).not.toContain('SECRET')
+  // On a busy machine the time to the first event may be over before the request has arrived.
+  if (idleLimit === 'first_event') expect(provider.requests.length).toBeLessThanOrEqual(1)
+  else expect(provider.requests.length).toBe(1)
+  expect(provider.breaches).toEqual([])
+  await provider.requests[0]?.closed
+  // Of a line without an end no more is read than its limit.
+  for (const { written } of provider.requests) expect(written).toBeLessThan(16 * 1024 * 1024)
+})
 
-  test('the round fails without a request if nothing listens', async () => {
-    const failure = { error: 'upstream_error', code: 'connect', usage: null, dispatched: false }
-    const events = await collectEvents(modelAt(`${await unreachableUrl()}/v1`))
-    expect(events).toEqual([{ kind: 'failed', ...failure }])
-  })
+test('the round fails without a request if nothing listens', async () => {
+  const failure = { error: 'upstream_error', code: 'connect', usage: null, dispatched: false }
+  const events = await collectEvents(modelAt(`${await unreachableUrl()}/v1`))
+  expect(events).toEqual([{ kind: 'failed', ...failure }])
+})
 
-  test('the key is sent to the configured base only, and nothing about this machine is sent', async () => {
-    const provider = await startProvider('redirect')
-    await collectEvents(modelAt(provider.url))
-    expect(provider.requests.map(({ path }) => path)).toEqual(['/v1/chat/completions'])
-    expect(Object.keys(provider.requests[0]?.headers ?? {}).sort()).toEqual([
-      'accept',
-      'accept-encoding',
-      'authorization',
-      'connection',
-      'content-length',
-      'content-type',
-      'host',
-      'user-agent',
-    ])
-    expect(provider.requests[0]?.headers).toMatchObject({
-      authorization: 'Bearer test-key',
-      accept: 'text/event-stream',
-    })
+test('the key is sent to the configured base only, and nothing about this machine is sent', async () => {
+  const provider = await startProvider('redirect')
+  await collectEvents(modelAt(provider.url))
+  expect(provider.requests.map(({ path }) => path)).toEqual(['/v1/chat/completions'])
+  expect(Object.keys(provider.requests[0]?.headers ?? {}).sort()).toEqual([
+    'accept',
+    'accept-encoding',
+    'authorization',
+    'connection',
+    'content-length',
+    'content-type',
+    'host',
+    'user-agent',
+  ])
+  expect(provider.requests[0]?.headers).toMatchObject({
+    authorization: 'Bearer test-key',
+    accept: 'text/event-stream',
   })
+})
 
-  test.each([
-    'silence before headers',
-    'silence after headers',
-    'silence after first event',
-    'comments only',
-  ] as const)('the round ends at once when it is aborted in %s', async (mode) => {
-    const provider = await startProvider(mode)
-    const abort = new AbortController()
-    const events = collectEvents(modelAt(provider.url), CALL, abort.signal)
-    await provider.arrived(1)
-    const reason = new Error('the client left')
-    const at = performance.now()
-    abort.abort(reason)
-    await expect(events).rejects.toBe(reason)
-    expect((await provider.requests[0]?.closed) ?? Infinity).toBeGreaterThanOrEqual(at)
-  })
+test.each([
+  'silence before headers',
+  'silence after headers',
+  'silence after first event',
+  'comments only',
+] as const)('the round ends at once when it is aborted in %s', async (mode) => {
+  const provider = await startProvider(mode)
+  const abort = new AbortController()
+  const events = collectEvents(modelAt(provider.url), CALL, abort.signal)
+  await provider.arrived(1)
+  const reason = new Error('the client left')
+  const at = performance.now()
+  abort.abort(reason)
+  await expect(events).rejects.toBe(reason)
+  expect((await provider.requests[0]?.closed) ?? Infinity).toBeGreaterThanOrEqual(at)
+})
 
-  test('nothing is sent if the round is aborted before', async () => {
-    const provider = await startProvider()
-    const events = collectEvents(modelAt(provider.url), CALL, AbortSignal.abort(new Error('gone')))
-    await expect(events).rejects.toThrow('gone')
-    expect(provider.requests).toEqual([])
-  })
+test('nothing is sent if the round is aborted before', async () => {
+  const provider = await startProvider()
+  const events = collectEvents(modelAt(provider.url), CALL, AbortSignal.abort(new Error('gone')))
+  await expect(events).rejects.toThrow('gone')
+  expect(provider.requests).toEqual([])
+})
 
-  test('the connection is closed when the answer is abandoned', async () => {
-    const provider = await startProvider('answer')
-    for await (const event of modelAt(provider.url).ask(CALL, NEVER_ABORTED)) {
-      expect(event).toEqual({ kind: 'text', text: 'Hello ' })
-      break
-    }
-    await provider.requests[0]?.closed
-  })
+test('the connection is closed when the answer is abandoned', async () => {
+  const provider = await startProvider('answer')
+  for await (const event of modelAt(provider.url).ask(CALL, NEVER_ABORTED)) {
+    expect(event).toEqual({ kind: 'text', text: 'Hello ' })
+    break
+  }
+  await provider.requests[0]?.closed
+})
 
-  test('the connection of a complete response is reused', async () => {
-    const provider = await startProvider('three rounds of tools')
-    await runTurn(modelAt(provider.url))
-    expect(provider.requests.length).toBe(3)
-    expect(new Set(provider.requests.map(({ port }) => port)).size).toBeLessThan(3)
-  })
+test('the connection of a complete response is reused', async () => {
+  const provider = await startProvider('three rounds of tools')
+  await runTurn(modelAt(provider.url))
+  expect(provider.requests.length).toBe(3)
+  expect(new Set(provider.requests.map(({ port }) => port)).size).toBeLessThan(3)
 })
 
 test.each([

@@ -91,27 +91,25 @@ const OTHER = ['read_article', '{"key":"hn-902","offset":null}']
 const calling = (name = '', text = ''): string =>
   chunk({ tool_calls: [{ function: { name, arguments: text } }] }, 'tool_calls') + DONE
 
-describe('tool calls of an engine', () => {
-  test.each<[string, string, string[][]]>([
-    ['whole, in parts', fixture('tools-ok.0'), [FIRST, SECOND]],
-    ['after the first reason', fixture('tools-finish-first.0'), [FIRST, SECOND]],
-    ['without indexes and ids', fixture('tools-noindex-noid.0'), [FIRST, OTHER]],
-    ['with one index and an empty id', fixture('tools-sameindex-emptyid.0'), [FIRST, SECOND]],
-    ['after a thought', fixture('engine-reason.0'), [FIRST]],
-    ['without arguments', calling('find_similar_items', ''), [['find_similar_items', '']]],
-    [
-      'in the text',
-      chunk({ content: `<tool_call>{"name":"${FIRST[0]}","arguments":${FIRST[1]}}` }) +
-        chunk({ content: '</tool_call>' }, 'stop') +
-        DONE,
-      [FIRST],
-    ],
-  ])('the calls are told apart %s', async (_how, stream, expected) => {
-    const { end: result } = await answerOf(stream)
-    if (result.kind === 'failed') throw new Error(result.code)
-    expect(result.calls.map((call) => [call.name, call.arguments])).toEqual(expected)
-    expect(new Set(result.calls.map(({ callId }) => callId)).size).toBe(expected.length)
-  })
+test.each<[string, string, string[][]]>([
+  ['whole, in parts', fixture('tools-ok.0'), [FIRST, SECOND]],
+  ['after the first reason', fixture('tools-finish-first.0'), [FIRST, SECOND]],
+  ['without indexes and ids', fixture('tools-noindex-noid.0'), [FIRST, OTHER]],
+  ['with one index and an empty id', fixture('tools-sameindex-emptyid.0'), [FIRST, SECOND]],
+  ['after a thought', fixture('engine-reason.0'), [FIRST]],
+  ['without arguments', calling('find_similar_items', ''), [['find_similar_items', '']]],
+  [
+    'in the text',
+    chunk({ content: `<tool_call>{"name":"${FIRST[0]}","arguments":${FIRST[1]}}` }) +
+      chunk({ content: '</tool_call>' }, 'stop') +
+      DONE,
+    [FIRST],
+  ],
+])('the calls are told apart %s', async (_how, stream, expected) => {
+  const { end: result } = await answerOf(stream)
+  if (result.kind === 'failed') throw new Error(result.code)
+  expect(result.calls.map((call) => [call.name, call.arguments])).toEqual(expected)
+  expect(new Set(result.calls.map(({ callId }) => callId)).size).toBe(expected.length)
 })
 
 describe('the thoughts of a model', () => {

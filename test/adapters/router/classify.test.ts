@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { RESPONSE_CLASSES } from '../../../src/domain/models/evaluation.ts'
 import { classifyResponse } from '../../../src/adapters/router/classify.ts'
 import { ANSWERED_AT, ANSWER_SHAPES, answered } from './answer-shapes.ts'
@@ -13,112 +13,110 @@ const PAGE = fileURLToPath(new URL('../../../docs/model-errors.md', import.meta.
 const shapeOf = (words: string) =>
   ANSWER_SHAPES.find(({ shape }) => shape.includes(words))?.answer ?? answered(null, '')
 
-describe('a response of the routing service', () => {
-  test.each(ANSWER_SHAPES)('the response $shape means $means', ({ answer, means, retryAfter }) => {
-    const classification = classifyResponse(answer)
-    expect({ class: classification.class, retryAt: classification.retryAt }).toEqual({
-      class: means,
-      retryAt: retryAfter === null ? null : ANSWERED_AT + retryAfter * 1000,
-    })
+test.each(ANSWER_SHAPES)('the response $shape means $means', ({ answer, means, retryAfter }) => {
+  const classification = classifyResponse(answer)
+  expect({ class: classification.class, retryAt: classification.retryAt }).toEqual({
+    class: means,
+    retryAt: retryAfter === null ? null : ANSWERED_AT + retryAfter * 1000,
   })
+})
 
-  test('the shapes include every class, except for those that need more than the response', () => {
-    const classes = new Set([...ANSWER_SHAPES.map(({ means }) => means), 'service_down', 'cut_answer'])
-    expect(classes).toEqual(new Set(Object.keys(RESPONSE_CLASSES)))
-  })
+test('the shapes include every class, except for those that need more than the response', () => {
+  const classes = new Set([...ANSWER_SHAPES.map(({ means }) => means), 'service_down', 'cut_answer'])
+  expect(classes).toEqual(new Set(Object.keys(RESPONSE_CLASSES)))
+})
 
-  test('the documents describe the responses as they are classified', () => {
-    const rows = ANSWER_SHAPES.map(({ shape, answer }) => {
-      const { class: kind, correlated } = classifyResponse(answer)
-      const meaning = correlated === null ? `\`${kind}\`` : `\`${kind}\`, maybe \`${correlated}\``
-      return [shape, meaning]
-    })
-    const page = readFileSync(PAGE, 'utf8').split('\n')
-    const cells = page.map((line) =>
-      (/^\| (.*) \|$/.exec(line)?.[1] ?? '').split(' | ').map((cell) => cell.trim()),
-    )
-    expect(cells.filter((row) => row.length === 2 && row[1]?.startsWith('`'))).toEqual(rows)
+test('the documents describe the responses as they are classified', () => {
+  const rows = ANSWER_SHAPES.map(({ shape, answer }) => {
+    const { class: kind, correlated } = classifyResponse(answer)
+    const meaning = correlated === null ? `\`${kind}\`` : `\`${kind}\`, maybe \`${correlated}\``
+    return [shape, meaning]
   })
+  const page = readFileSync(PAGE, 'utf8').split('\n')
+  const cells = page.map((line) =>
+    (/^\| (.*) \|$/.exec(line)?.[1] ?? '').split(' | ').map((cell) => cell.trim()),
+  )
+  expect(cells.filter((row) => row.length === 2 && row[1]?.startsWith('`'))).toEqual(rows)
+})
 
-  test('the classification contains the whole reply, from a message and from a stream alike', () => {
-    const { response } = classifyResponse(shapeOf('with comments'))
-    expect(response).toEqual({ text: 'hello', toolCalls: [], finishReason: 'stop' })
-    const call = { index: 0, function: { name: 'write_file', arguments: '{"pa' } }
-    const rest = { index: 0, function: { arguments: 'th":"a"}' } }
-    const events = [call, rest].map(
-      (each) => `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [each] } }] })}`,
-    )
-    expect(classifyResponse(answered(200, events.join('\n\n'))).response?.toolCalls).toEqual([
-      { name: 'write_file', arguments: '{"path":"a"}' },
-    ])
-  })
+test('the classification contains the whole reply, from a message and from a stream alike', () => {
+  const { response } = classifyResponse(shapeOf('with comments'))
+  expect(response).toEqual({ text: 'hello', toolCalls: [], finishReason: 'stop' })
+  const call = { index: 0, function: { name: 'write_file', arguments: '{"pa' } }
+  const rest = { index: 0, function: { arguments: 'th":"a"}' } }
+  const events = [call, rest].map(
+    (each) => `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [each] } }] })}`,
+  )
+  expect(classifyResponse(answered(200, events.join('\n\n'))).response?.toolCalls).toEqual([
+    { name: 'write_file', arguments: '{"path":"a"}' },
+  ])
+})
 
-  test('a wait of 0 seconds allows a retry at once, and is no missing balance', () => {
-    const metadata = { retry_after_seconds: 0 }
-    const response = answered(402, { error: { code: 402, message: 'Wait', metadata } })
-    expect(classifyResponse(response)).toMatchObject({ class: 'account_busy', retryAt: ANSWERED_AT })
-  })
+test('a wait of 0 seconds allows a retry at once, and is no missing balance', () => {
+  const metadata = { retry_after_seconds: 0 }
+  const response = answered(402, { error: { code: 402, message: 'Wait', metadata } })
+  expect(classifyResponse(response)).toMatchObject({ class: 'account_busy', retryAt: ANSWERED_AT })
+})
 
-  test('the classification reports the limit and its reset', () => {
-    expect(classifyResponse(shapeOf('openrouter_free_tier_daily'))).toMatchObject({
-      limit: 50,
-      remaining: 0,
-      resetAt: Date.UTC(2026, 2, 2),
-      status: 429,
-    })
+test('the classification reports the limit and its reset', () => {
+  expect(classifyResponse(shapeOf('openrouter_free_tier_daily'))).toMatchObject({
+    limit: 50,
+    remaining: 0,
+    resetAt: Date.UTC(2026, 2, 2),
+    status: 429,
   })
+})
 
-  test.each([
-    [404, 'Breaks our data policy', 'model_gone'],
-    [403, 'Key limit exceeded', 'refused'],
-  ])('a provider\'s %i with the message "%s" is not the account\'s', (status, message, means) => {
-    const error = { code: status, message, metadata: { provider_name: 'Example Cloud' } }
-    expect(classifyResponse(answered(status, JSON.stringify({ error }))).class).toBe(means)
-  })
+test.each([
+  [404, 'Breaks our data policy', 'model_gone'],
+  [403, 'Key limit exceeded', 'refused'],
+])('a provider\'s %i with the message "%s" is not the account\'s', (status, message, means) => {
+  const error = { code: status, message, metadata: { provider_name: 'Example Cloud' } }
+  expect(classifyResponse(answered(status, JSON.stringify({ error }))).class).toBe(means)
+})
 
-  test('a time that no limit can have is never waited for', () => {
-    const headers = { 'retry-after': '99999999999', 'x-ratelimit-reset': '99999999999999' }
-    const { retryAt, resetAt } = classifyResponse(answered(429, '{}', { headers }))
-    expect(resetAt).toBeNull()
-    expect(retryAt).toBe(ANSWERED_AT + 172_800_000)
-  })
+test('a time that no limit can have is never waited for', () => {
+  const headers = { 'retry-after': '99999999999', 'x-ratelimit-reset': '99999999999999' }
+  const { retryAt, resetAt } = classifyResponse(answered(429, '{}', { headers }))
+  expect(resetAt).toBeNull()
+  expect(retryAt).toBe(ANSWERED_AT + 172_800_000)
+})
 
-  test('the preview omits identifiers of the account', () => {
-    const body = JSON.stringify({
-      error: { message: 'Forbidden for Bearer abc.def, key sk-or-v1-0123456789 of org_12345' },
-      user_id: 'user_2abcDEF',
-    })
-    const { preview } = classifyResponse(answered(403, body))
-    expect(preview).toContain('Forbidden for Bearer (key) key (key) of (org)')
-    expect(preview).not.toMatch(/abc|0123|12345|2abc|user_id/)
+test('the preview omits identifiers of the account', () => {
+  const body = JSON.stringify({
+    error: { message: 'Forbidden for Bearer abc.def, key sk-or-v1-0123456789 of org_12345' },
+    user_id: 'user_2abcDEF',
   })
+  const { preview } = classifyResponse(answered(403, body))
+  expect(preview).toContain('Forbidden for Bearer (key) key (key) of (org)')
+  expect(preview).not.toMatch(/abc|0123|12345|2abc|user_id/)
+})
 
-  test('the preview is cut at whole characters', () => {
-    const { preview } = classifyResponse(answered(502, '\u{1F642}'.repeat(500)))
-    expect(preview).toBe('\u{1F642}'.repeat(200))
-  })
+test('the preview is cut at whole characters', () => {
+  const { preview } = classifyResponse(answered(502, '\u{1F642}'.repeat(500)))
+  expect(preview).toBe('\u{1F642}'.repeat(200))
+})
 
-  test('any response is classified without an error and in valid Unicode', () => {
-    const bodies = fc.oneof(
-      anyText(),
-      fc.json(),
-      fc.jsonValue().map((error) => JSON.stringify({ error, choices: [error] })),
-    )
-    const statuses = fc.option(fc.integer({ min: 100, max: 599 }))
-    fc.assert(
-      fc.property(
-        statuses,
-        bodies,
-        fc.dictionary(fc.constantFrom('retry-after', 'x-ratelimit-limit', 'x-ratelimit-reset'), fc.string()),
-        (status, body, headers) => {
-          const classification = classifyResponse(
-            answered(status, body, { headers, ending: status === null ? 'unreachable' : 'whole' }),
-          )
-          expect(Object.keys(RESPONSE_CLASSES)).toContain(classification.class)
-          expect(JSON.stringify(classification)).not.toMatch(/\\ud[89a-f]/i)
-          expect(classification.retryAt ?? ANSWERED_AT).toBeGreaterThanOrEqual(ANSWERED_AT)
-        },
-      ),
-    )
-  })
+test('any response is classified without an error and in valid Unicode', () => {
+  const bodies = fc.oneof(
+    anyText(),
+    fc.json(),
+    fc.jsonValue().map((error) => JSON.stringify({ error, choices: [error] })),
+  )
+  const statuses = fc.option(fc.integer({ min: 100, max: 599 }))
+  fc.assert(
+    fc.property(
+      statuses,
+      bodies,
+      fc.dictionary(fc.constantFrom('retry-after', 'x-ratelimit-limit', 'x-ratelimit-reset'), fc.string()),
+      (status, body, headers) => {
+        const classification = classifyResponse(
+          answered(status, body, { headers, ending: status === null ? 'unreachable' : 'whole' }),
+        )
+        expect(Object.keys(RESPONSE_CLASSES)).toContain(classification.class)
+        expect(JSON.stringify(classification)).not.toMatch(/\\ud[89a-f]/i)
+        expect(classification.retryAt ?? ANSWERED_AT).toBeGreaterThanOrEqual(ANSWERED_AT)
+      },
+    ),
+  )
 })

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { parseCatalogue, parseEndpoints, parseKeyRequests } from '../../../src/adapters/router/router.ts'
 import type { Catalogue } from '../../../src/domain/models/catalogue.ts'
 import { catalogueRow } from '../../domain/models/free-models.ts'
@@ -59,38 +59,36 @@ test.each([
   expect(models[0]).toMatchObject({ id: 'a/b:free', [fact]: expected })
 })
 
-describe('a row that stands for other models', () => {
-  const includedIds = (...rows: Record<string, unknown>[]): string[] =>
-    read({ data: rows })
-      .models.filter(({ isRouterOrAlias }) => isRouterOrAlias)
-      .map(({ id }) => id)
-  const slug = (id: string, canonical_slug: unknown) => catalogueRow(id, { canonical_slug })
+const includedIds = (...rows: Record<string, unknown>[]): string[] =>
+  read({ data: rows })
+    .models.filter(({ isRouterOrAlias }) => isRouterOrAlias)
+    .map(({ id }) => id)
+const slug = (id: string, canonical_slug: unknown) => catalogueRow(id, { canonical_slug })
 
-  test('a router and an alias are marked as standing for others', () => {
-    expect(
-      includedIds(
-        catalogueRow('a/auto:free', { architecture: { modality: 'text->text', tokenizer: 'Router' } }),
-        catalogueRow('a/latest:free', { alias_target: { slug: 'a/b', name: 'B' } }),
-        catalogueRow('a/plain:free', { alias_target: null }),
-      ),
-    ).toEqual(['a/auto:free', 'a/latest:free'])
-  })
+test('a router and an alias are marked as standing for others', () => {
+  expect(
+    includedIds(
+      catalogueRow('a/auto:free', { architecture: { modality: 'text->text', tokenizer: 'Router' } }),
+      catalogueRow('a/latest:free', { alias_target: { slug: 'a/b', name: 'B' } }),
+      catalogueRow('a/plain:free', { alias_target: null }),
+    ),
+  ).toEqual(['a/auto:free', 'a/latest:free'])
+})
 
-  test('a second name of a free model is marked, and not its paid row or a model with another slug', () => {
-    expect(
-      includedIds(
-        slug('a/b-latest:free', 'a/b-2026'),
-        slug('a/b:free', 'a/b-2026'),
-        slug('a/b', 'a/b-2026'),
-        slug('a/aaa:free', 'c/d'),
-        slug('c/d:free', 'c/d'),
-        slug('a/abc:free', 'c/d'),
-        slug('e/f:free', null),
-        slug('e/g:free', 7),
-        slug('e/h:free', 7),
-      ),
-    ).toEqual(['a/b:free', 'a/aaa:free', 'a/abc:free'])
-  })
+test('a second name of a free model is marked, and not its paid row or a model with another slug', () => {
+  expect(
+    includedIds(
+      slug('a/b-latest:free', 'a/b-2026'),
+      slug('a/b:free', 'a/b-2026'),
+      slug('a/b', 'a/b-2026'),
+      slug('a/aaa:free', 'c/d'),
+      slug('c/d:free', 'c/d'),
+      slug('a/abc:free', 'c/d'),
+      slug('e/f:free', null),
+      slug('e/g:free', 7),
+      slug('e/h:free', 7),
+    ),
+  ).toEqual(['a/b:free', 'a/aaa:free', 'a/abc:free'])
 })
 
 test('every price counts, including those of steps, and a value that is not a number is not zero', () => {

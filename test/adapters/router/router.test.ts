@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { openRouter } from '../../../src/adapters/router/router.ts'
 import type { RouterOptions } from '../../../src/adapters/router/router.ts'
 import type { ChatCall } from '../../../src/domain/models/evaluation.ts'
@@ -138,31 +138,29 @@ test('the router reports an unreachable service', async () => {
 const ROW = { id: 'a/b:free', pricing: { prompt: '0', completion: '0' } }
 const LATER = 'try again later, or correct OPENROUTER_BASE_URL'
 
-describe('the catalogue', () => {
-  test('the catalogue contains every model that the service lists', async () => {
-    const source = await jsonSource({ data: [ROW, {}] })
-    const catalogue = await routerAt(source.url).catalogue(LIVING)
-    expect(catalogue).toMatchObject({ models: [{ id: 'a/b:free' }], badRows: 1 })
-  })
+test('the catalogue contains every model that the service lists', async () => {
+  const source = await jsonSource({ data: [ROW, {}] })
+  const catalogue = await routerAt(source.url).catalogue(LIVING)
+  expect(catalogue).toMatchObject({ models: [{ id: 'a/b:free' }], badRows: 1 })
+})
 
-  test.each([
-    ['an error', 503, '{"data":[]}', `: responded with 503; ${LATER}`],
-    ['HTML', 200, '<html>', ' is not a model catalogue; correct OPENROUTER_BASE_URL'],
-    ['another list', 200, '{"models":[]}', ' is not a model catalogue; correct OPENROUTER_BASE_URL'],
-    ['too much', 200, ' '.repeat(33 * 1024 * 1024), `: responded with 200; ${LATER}`],
-  ])('the catalogue is unavailable if the service sends %s', async (_what, status, body, why) => {
-    const source = await localSource((_question, response) => response.writeHead(status).end(body))
-    await expect(routerAt(source.url).catalogue(LIVING)).rejects.toMatchObject({
-      code: 'source_unavailable',
-      detail: `${source.url}/models${why}`,
-    })
+test.each([
+  ['an error', 503, '{"data":[]}', `: responded with 503; ${LATER}`],
+  ['HTML', 200, '<html>', ' is not a model catalogue; correct OPENROUTER_BASE_URL'],
+  ['another list', 200, '{"models":[]}', ' is not a model catalogue; correct OPENROUTER_BASE_URL'],
+  ['too much', 200, ' '.repeat(33 * 1024 * 1024), `: responded with 200; ${LATER}`],
+])('the catalogue is unavailable if the service sends %s', async (_what, status, body, why) => {
+  const source = await localSource((_question, response) => response.writeHead(status).end(body))
+  await expect(routerAt(source.url).catalogue(LIVING)).rejects.toMatchObject({
+    code: 'source_unavailable',
+    detail: `${source.url}/models${why}`,
   })
+})
 
-  test('the catalogue is unavailable if the service is unreachable', async () => {
-    const url = await unreachableUrl()
-    const detail = `${url}/models: cannot be reached; ${LATER}`
-    await expect(routerAt(url).catalogue(LIVING)).rejects.toMatchObject({ ...SOURCE_UNAVAILABLE, detail })
-  })
+test('the catalogue is unavailable if the service is unreachable', async () => {
+  const url = await unreachableUrl()
+  const detail = `${url}/models: cannot be reached; ${LATER}`
+  await expect(routerAt(url).catalogue(LIVING)).rejects.toMatchObject({ ...SOURCE_UNAVAILABLE, detail })
 })
 
 test.each([

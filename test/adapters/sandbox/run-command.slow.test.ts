@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { runIn, sandbox, inRealBash } from './lite-shell.ts'
 const shell = await sandbox()
 const files = {
@@ -62,23 +62,21 @@ const JOBS = [
   `awk -F';' '{ c[$2]++ } END { for (g in c) print c[g], g }' a.txt | sort`,
 ]
 
-describe('options of the real tools', () => {
-  test('the options have the same effect as in the real tools', async () => {
-    const held = new Map(Object.entries(files))
-    const commands = [...COMMANDS, ...OTHERS, ...JOBS]
-    const real = await inRealBash(commands.map((command) => ({ command, files: held })))
-    for (const [index, command] of commands.entries()) {
-      const { outcome, stdout } = await runIn(shell, command, files)
-      expect({ outcome, stdout }, command).toEqual({ outcome: 'ran', stdout: real[index]?.stdout })
-      expect(stdout, command).not.toBe('')
-    }
-  })
+test('the options have the same effect as in the real tools', async () => {
+  const held = new Map(Object.entries(files))
+  const commands = [...COMMANDS, ...OTHERS, ...JOBS]
+  const real = await inRealBash(commands.map((command) => ({ command, files: held })))
+  for (const [index, command] of commands.entries()) {
+    const { outcome, stdout } = await runIn(shell, command, files)
+    expect({ outcome, stdout }, command).toEqual({ outcome: 'ran', stdout: real[index]?.stdout })
+    expect(stdout, command).not.toBe('')
+  }
+})
 
-  test('the options are left unchanged after -- and in quotes', async () => {
-    expect(await runIn(shell, `printf 'x\\n' > -nrk2; cat -- -nrk2`)).toMatchObject({ stdout: 'x\n' })
-    expect(await runIn(shell, `grep -c -- -nrk2 a.txt`, { 'a.txt': '-nrk2\n' })).toMatchObject({
-      stdout: '1\n',
-    })
-    expect(await runIn(shell, `echo 'sort -nrk2'`)).toMatchObject({ stdout: 'sort -nrk2\n' })
+test('the options are left unchanged after -- and in quotes', async () => {
+  expect(await runIn(shell, `printf 'x\\n' > -nrk2; cat -- -nrk2`)).toMatchObject({ stdout: 'x\n' })
+  expect(await runIn(shell, `grep -c -- -nrk2 a.txt`, { 'a.txt': '-nrk2\n' })).toMatchObject({
+    stdout: '1\n',
   })
+  expect(await runIn(shell, `echo 'sort -nrk2'`)).toMatchObject({ stdout: 'sort -nrk2\n' })
 })

@@ -122,19 +122,17 @@ const ITEMS: [LiveSourceName, Partial<Signal> & { sourceId: string }, Record<str
   ],
 ]
 
-describe('an item', () => {
-  test.each(ITEMS)(
-    "an item of %s is observed today with its source's values: %j",
-    async (source, signal, known) => {
-      const collected = await readWhole(await replay(), source)
-      const found = itemOf(collected, signal.sourceId)
-      expect(found.signal).toMatchObject({ source, day: DAY, ...signal })
-      expect(found).toMatchObject(known)
-      expect([collected.badRows, collected.failures]).toEqual([[], []])
-      expect(collected.details.every(({ collectedAt }) => collectedAt === NOW)).toBe(true)
-    },
-  )
-})
+test.each(ITEMS)(
+  "an item of %s is observed today with its source's values: %j",
+  async (source, signal, known) => {
+    const collected = await readWhole(await replay(), source)
+    const found = itemOf(collected, signal.sourceId)
+    expect(found.signal).toMatchObject({ source, day: DAY, ...signal })
+    expect(found).toMatchObject(known)
+    expect([collected.badRows, collected.failures]).toEqual([[], []])
+    expect(collected.details.every(({ collectedAt }) => collectedAt === NOW)).toBe(true)
+  },
+)
 
 describe('the requests to sources', () => {
   test('the requests name the product, none is sent twice, and each token is sent to its own source only', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { sourceTitles } from '../../../src/adapters/sources/live-sources.ts'
 import type { VerifiedTitle } from '../../../src/domain/year/rank.ts'
 import { jsonSource, localSource } from '../../support/local-source.ts'
@@ -63,70 +63,65 @@ const RESPONSES: [string, string, string, object, unknown][] = [
   ['a story without a title', 'lobsters', 'tdfoqh', SOURCE_UNAVAILABLE, lobstersStory({ title: undefined })],
 ]
 
-describe('the title of an item', () => {
-  test.each(ITEMS)(
-    'the title is requested from its own source, %s, with its channel',
-    async (source, id, target, answer, title, provenance) => {
-      const { url, requests } = await jsonSource(answer)
-      expect(await fetchTitle(url, source, id)).toEqual({ title, provenance })
-      expect(requests.map((question) => question.target)).toEqual([target])
-    },
-  )
+test.each(ITEMS)(
+  'the title is requested from its own source, %s, with its channel',
+  async (source, id, target, answer, title, provenance) => {
+    const { url, requests } = await jsonSource(answer)
+    expect(await fetchTitle(url, source, id)).toEqual({ title, provenance })
+    expect(requests.map((question) => question.target)).toEqual([target])
+  },
+)
 
-  test('the title is requested from LessWrong by the id only, in a GraphQL variable', async () => {
-    const { url, requests } = await jsonSource(lessWrongPost())
-    await fetchTitle(`${url}/graphql`, 'lesswrong', POST)
-    expect(requests[0]).toMatchObject({ method: 'POST', target: '/graphql' })
-    const body: unknown = JSON.parse(requests[0]?.body ?? '')
-    expect(body).toEqual({
-      query: expect.stringMatching(/post\(.*\$id.*_id title/s) as string,
-      variables: { id: POST },
-    })
+test('the title is requested from LessWrong by the id only, in a GraphQL variable', async () => {
+  const { url, requests } = await jsonSource(lessWrongPost())
+  await fetchTitle(`${url}/graphql`, 'lesswrong', POST)
+  expect(requests[0]).toMatchObject({ method: 'POST', target: '/graphql' })
+  const body: unknown = JSON.parse(requests[0]?.body ?? '')
+  expect(body).toEqual({
+    query: expect.stringMatching(/post\(.*\$id.*_id title/s) as string,
+    variables: { id: POST },
   })
+})
 
-  // A thousand characters fit into a publication: one more shows that a title is too long.
-  test.each([
-    ['kept verbatim', '  Größe “quoted” <b>&amp;</b> 😀\nbreak  ', undefined],
-    ['cut after 1,001 characters', '😀'.repeat(100_000), '😀'.repeat(1_001)],
-  ])('the title is %s', async (_how, title, kept = title) => {
-    const { url } = await jsonSource(hnItem({ title }))
-    expect((await fetchTitle(url, 'hn', '8863')).title).toBe(kept)
-  })
+// A thousand characters fit into a publication: one more shows that a title is too long.
+test.each([
+  ['kept verbatim', '  Größe “quoted” <b>&amp;</b> 😀\nbreak  ', undefined],
+  ['cut after 1,001 characters', '😀'.repeat(100_000), '😀'.repeat(1_001)],
+])('the title is %s', async (_how, title, kept = title) => {
+  const { url } = await jsonSource(hnItem({ title }))
+  expect((await fetchTitle(url, 'hn', '8863')).title).toBe(kept)
+})
 
-  test.each([
-    ['../../admin', '..%2F..%2Fadmin'],
-    ['a?b=c#d', 'a%3Fb%3Dc%23d'],
-    ['é😀 100%', '%C3%A9%F0%9F%98%80%20100%25'],
-    ['..', '..'],
-  ])('the title is requested with the id %j encoded as one segment of the path', async (id, encoded) => {
-    const { url, requests } = await jsonSource(null)
-    await expect(fetchTitle(`${url}/v0`, 'hn', id)).rejects.toMatchObject(NOT_VOUCHED)
-    await expect(fetchTitle(`${url}/v0`, 'lobsters', id)).rejects.toMatchObject(NOT_VOUCHED)
-    expect(requests.map(({ target }) => target)).toEqual([
-      `/v0/item/${encoded}.json`,
-      `/v0/s/${encoded}.json`,
-    ])
-  })
+test.each([
+  ['../../admin', '..%2F..%2Fadmin'],
+  ['a?b=c#d', 'a%3Fb%3Dc%23d'],
+  ['é😀 100%', '%C3%A9%F0%9F%98%80%20100%25'],
+  ['..', '..'],
+])('the title is requested with the id %j encoded as one segment of the path', async (id, encoded) => {
+  const { url, requests } = await jsonSource(null)
+  await expect(fetchTitle(`${url}/v0`, 'hn', id)).rejects.toMatchObject(NOT_VOUCHED)
+  await expect(fetchTitle(`${url}/v0`, 'lobsters', id)).rejects.toMatchObject(NOT_VOUCHED)
+  expect(requests.map(({ target }) => target)).toEqual([`/v0/item/${encoded}.json`, `/v0/s/${encoded}.json`])
+})
 
-  test('the title is not vouched for by a 404', async () => {
-    const { url } = await localSource((_question, response) => response.writeHead(404).end('Not Found'))
-    await expect(fetchTitle(url, 'hn', '8863')).rejects.toMatchObject(NOT_VOUCHED)
-  })
+test('the title is not vouched for by a 404', async () => {
+  const { url } = await localSource((_question, response) => response.writeHead(404).end('Not Found'))
+  await expect(fetchTitle(url, 'hn', '8863')).rejects.toMatchObject(NOT_VOUCHED)
+})
 
-  test.each(['hype:github', ''])('the title of the source %j has no API to vouch for it', async (source) => {
-    const { url, requests } = await jsonSource(hnItem())
-    await expect(fetchTitle(url, source, '8863')).rejects.toMatchObject(NOT_VOUCHED)
-    expect(requests).toEqual([])
-  })
+test.each(['hype:github', ''])('the title of the source %j has no API to vouch for it', async (source) => {
+  const { url, requests } = await jsonSource(hnItem())
+  await expect(fetchTitle(url, source, '8863')).rejects.toMatchObject(NOT_VOUCHED)
+  expect(requests).toEqual([])
+})
 
-  test.each(RESPONSES)('the title is not given by %s (%s)', async (_what, source, id, refusal, json) => {
-    const { url } = await jsonSource(json)
-    await expect(fetchTitle(url, source, id)).rejects.toMatchObject(refusal)
-  })
+test.each(RESPONSES)('the title is not given by %s (%s)', async (_what, source, id, refusal, json) => {
+  const { url } = await jsonSource(json)
+  await expect(fetchTitle(url, source, id)).rejects.toMatchObject(refusal)
+})
 
-  test('the request of a title is aborted at once when the run ends', async () => {
-    const controller = new AbortController()
-    const { url } = await localSource(() => controller.abort(new Error('the run was ended')))
-    await expect(fetchTitle(url, 'hn', '8863', controller.signal)).rejects.toThrow('the run was ended')
-  })
+test('the request of a title is aborted at once when the run ends', async () => {
+  const controller = new AbortController()
+  const { url } = await localSource(() => controller.abort(new Error('the run was ended')))
+  await expect(fetchTitle(url, 'hn', '8863', controller.signal)).rejects.toThrow('the run was ended')
 })

@@ -253,12 +253,10 @@ test('a host has at most four open requests, and the next is sent when one is do
   expect([most, requests.length]).toEqual([4, 12])
 })
 
-describe('a token', () => {
-  test('a token refused with 403 is reported by its setting', async () => {
-    const { url } = await localSource((_question, response) => response.writeHead(403).end('{}'))
-    const { detail } = await failureOf({ url, credential: 'X_TOKEN' })
-    expect(detail).toBe(`${url}: responded with 403; check X_TOKEN`)
-  })
+test('a token refused with 403 is reported by its setting', async () => {
+  const { url } = await localSource((_question, response) => response.writeHead(403).end('{}'))
+  const { detail } = await failureOf({ url, credential: 'X_TOKEN' })
+  expect(detail).toBe(`${url}: responded with 403; check X_TOKEN`)
 })
 
 describe('a response with validators', () => {

@@ -227,22 +227,20 @@ const WRITES = [
   'VACUUM',
 ]
 
-describe('a query-only connection', () => {
-  test.each(WRITES)('the engine itself refuses a write: %s', async (sql) => {
-    const { url, owner } = await openBoth()
-    await owner.use(() => Promise.resolve())
-    const driver = createClient({ url, concurrency: 1 })
-    const client = guardClient(driver, 1_000, { settings: QUERY_ONLY })
-    onTestFinished(() => client.close())
-    const expectRefused = (work: Promise<unknown>) =>
-      expect(work).rejects.toThrow('attempt to write a readonly database')
-    await expectRefused(client.execute(sql))
-    await expectRefused(client.batch([sql], 'write'))
-    // A retry works on another connection.
-    driver.reconnect()
-    await expectRefused(client.execute(sql))
-    await expectRefused(client.transact((tx) => tx.execute(sql)))
-  })
+test.each(WRITES)('the engine itself refuses a write of a query-only connection: %s', async (sql) => {
+  const { url, owner } = await openBoth()
+  await owner.use(() => Promise.resolve())
+  const driver = createClient({ url, concurrency: 1 })
+  const client = guardClient(driver, 1_000, { settings: QUERY_ONLY })
+  onTestFinished(() => client.close())
+  const expectRefused = (work: Promise<unknown>) =>
+    expect(work).rejects.toThrow('attempt to write a readonly database')
+  await expectRefused(client.execute(sql))
+  await expectRefused(client.batch([sql], 'write'))
+  // A retry works on another connection.
+  driver.reconnect()
+  await expectRefused(client.execute(sql))
+  await expectRefused(client.transact((tx) => tx.execute(sql)))
 })
 
 describe('a read-only handle', () => {

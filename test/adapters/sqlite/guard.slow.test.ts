@@ -208,36 +208,32 @@ describe('a batch with a deadline', () => {
   })
 })
 
-describe('a write of a guarded client', () => {
-  const levelOf = async (client: Guarded): Promise<unknown> =>
-    (await client.execute('PRAGMA synchronous')).rows[0]?.['synchronous']
+const levelOf = async (client: Guarded): Promise<unknown> =>
+  (await client.execute('PRAGMA synchronous')).rows[0]?.['synchronous']
 
-  test.each(Object.entries(WRITES))(
-    'a write by %s is synced with its folder, also after a reconnection',
-    async (_what, write) => {
-      const { client, driver } = await notes(1_000)
-      await write(client, 'one')
-      expect(await levelOf(client)).toBe(3)
-      driver.reconnect()
-      expect(await levelOf(client)).not.toBe(3)
-      await write(client, 'two')
-      expect(await levelOf(client)).toBe(3)
-    },
-  )
-})
+test.each(Object.entries(WRITES))(
+  'a write by %s is synced with its folder, also after a reconnection',
+  async (_what, write) => {
+    const { client, driver } = await notes(1_000)
+    await write(client, 'one')
+    expect(await levelOf(client)).toBe(3)
+    driver.reconnect()
+    expect(await levelOf(client)).not.toBe(3)
+    await write(client, 'two')
+    expect(await levelOf(client)).toBe(3)
+  },
+)
 
-describe('a busy error', () => {
-  test.each([
-    [new LibsqlError('database is locked', 'SQLITE_BUSY'), true],
-    [new LibsqlError('database table is locked', 'SQLITE_LOCKED'), true],
-    [new LibsqlError('database is locked', 'SQLITE_BUSY_SNAPSHOT'), true],
-    [new Error('Failed query', { cause: new LibsqlError('database is locked', 'SQLITE_BUSY') }), true],
-    [new LibsqlError('UNIQUE constraint failed', 'SQLITE_CONSTRAINT'), false],
-    [new Error('SQLITE_BUSY: database is locked'), false],
-    [new Error('ENOENT', { cause: 'SQLITE_BUSY' }), false],
-    ['SQLITE_BUSY', false],
-    [null, false],
-  ])('a busy error is distinguished from every other: %s', (error, expected) => {
-    expect(isBusy(error)).toBe(expected)
-  })
+test.each([
+  [new LibsqlError('database is locked', 'SQLITE_BUSY'), true],
+  [new LibsqlError('database table is locked', 'SQLITE_LOCKED'), true],
+  [new LibsqlError('database is locked', 'SQLITE_BUSY_SNAPSHOT'), true],
+  [new Error('Failed query', { cause: new LibsqlError('database is locked', 'SQLITE_BUSY') }), true],
+  [new LibsqlError('UNIQUE constraint failed', 'SQLITE_CONSTRAINT'), false],
+  [new Error('SQLITE_BUSY: database is locked'), false],
+  [new Error('ENOENT', { cause: 'SQLITE_BUSY' }), false],
+  ['SQLITE_BUSY', false],
+  [null, false],
+])('a busy error is distinguished from every other: %s', (error, expected) => {
+  expect(isBusy(error)).toBe(expected)
 })

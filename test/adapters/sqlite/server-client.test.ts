@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { engineOf } from '../../../src/adapters/sqlite/database.ts'
 import { openServerRequests, wasNeverSent } from '../../../src/adapters/sqlite/server-client.ts'
 import { localSource, unreachableUrl } from '../../support/local-source.ts'
@@ -26,72 +26,66 @@ async function startServer(answer: (response: ServerResponse) => void): Promise<
   return (await localSource((_question, response) => answer(response))).url
 }
 
-describe('a request to a libSQL server', () => {
-  test('the request arrives as it was made, and its response as it was sent', async () => {
-    const { url, requests } = await localSource((_question, response) => {
-      response.writeHead(200, { 'content-type': 'application/json' }).end('{"a":"ü"}')
-    })
-    const response = await sendStatement(url, '{"sql":"é"}')
-    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json'])
-    expect(await response.json()).toEqual({ a: 'ü' })
-    expect(requests).toMatchObject([{ method: 'POST', target: '/v2/pipeline', body: '{"sql":"é"}' }])
-    expect(requests[0]?.headers.authorization).toBe('Bearer x')
+test('the request arrives as it was made, and its response as it was sent', async () => {
+  const { url, requests } = await localSource((_question, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"a":"ü"}')
   })
+  const response = await sendStatement(url, '{"sql":"é"}')
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json'])
+  expect(await response.json()).toEqual({ a: 'ü' })
+  expect(requests).toMatchObject([{ method: 'POST', target: '/v2/pipeline', body: '{"sql":"é"}' }])
+  expect(requests[0]?.headers.authorization).toBe('Bearer x')
+})
 
-  test.each([400, 404, 500, 503])('the status %i is left to the driver', async (status) => {
-    const url = await startServer((response) => response.writeHead(status).end('no'))
-    expect((await sendStatement(url)).status).toBe(status)
-  })
+test.each([400, 404, 500, 503])('the status %i is left to the driver', async (status) => {
+  const url = await startServer((response) => response.writeHead(status).end('no'))
+  expect((await sendStatement(url)).status).toBe(status)
+})
 
-  test.each([401, 403])('the token is refused if the server responds %i', async (status) => {
-    const url = await startServer((response) => response.writeHead(status).end('no'))
-    const response = sendStatement(url)
-    await expect(response).rejects.toMatchObject(UNAVAILABLE)
-    await expect(response).rejects.toThrow(
-      `${NAME} responded with ${status}; correct DASH_DATABASE_AUTH_TOKEN`,
-    )
-  })
+test.each([401, 403])('the token is refused if the server responds %i', async (status) => {
+  const url = await startServer((response) => response.writeHead(status).end('no'))
+  const response = sendStatement(url)
+  await expect(response).rejects.toMatchObject(UNAVAILABLE)
+  await expect(response).rejects.toThrow(`${NAME} responded with ${status}; correct DASH_DATABASE_AUTH_TOKEN`)
+})
 
-  test.each([
-    ['nobody listens', unreachableUrl, 'ECONNREFUSED'],
-    ['the name of the server is not known', () => 'http://no-such-host.invalid', 'ENOTFOUND|EAI_AGAIN'],
-  ])('the request is refused if %s, and known not to have been sent', async (_what, url, code) => {
-    const error = await sendStatement(await url()).catch((reason: unknown) => reason)
-    expect(error).toMatchObject(UNAVAILABLE)
-    expect(String(error)).toMatch(
-      new RegExp(`${NAME} cannot be reached \\((${code})\\); start it or correct DASH_DATABASE_URL`),
-    )
-    expect(wasNeverSent(error)).toBe(true)
-  })
+test.each([
+  ['nobody listens', unreachableUrl, 'ECONNREFUSED'],
+  ['the name of the server is not known', () => 'http://no-such-host.invalid', 'ENOTFOUND|EAI_AGAIN'],
+])('the request is refused if %s, and known not to have been sent', async (_what, url, code) => {
+  const error = await sendStatement(await url()).catch((reason: unknown) => reason)
+  expect(error).toMatchObject(UNAVAILABLE)
+  expect(String(error)).toMatch(
+    new RegExp(`${NAME} cannot be reached \\((${code})\\); start it or correct DASH_DATABASE_URL`),
+  )
+  expect(wasNeverSent(error)).toBe(true)
+})
 
-  test.each<[string, (response: ServerResponse) => void]>([
-    ['breaks the connection off', (response) => response.socket?.resetAndDestroy()],
-    ['closes the connection', (response) => response.socket?.destroy()],
-    [
-      'breaks off inside its answer',
-      (response) => {
-        response.writeHead(200, { 'content-length': 100 })
-        response.write('{')
-        response.socket?.end()
-      },
-    ],
-  ])('the request is refused if the server %s, and may have been executed', async (_what, misbehave) => {
-    const error = await sendStatement(await startServer(misbehave)).catch((reason: unknown) => reason)
-    expect(error).toMatchObject(UNAVAILABLE)
-    expect(wasNeverSent(error)).toBe(false)
-  })
+test.each<[string, (response: ServerResponse) => void]>([
+  ['breaks the connection off', (response) => response.socket?.resetAndDestroy()],
+  ['closes the connection', (response) => response.socket?.destroy()],
+  [
+    'breaks off inside its answer',
+    (response) => {
+      response.writeHead(200, { 'content-length': 100 })
+      response.write('{')
+      response.socket?.end()
+    },
+  ],
+])('the request is refused if the server %s, and may have been executed', async (_what, misbehave) => {
+  const error = await sendStatement(await startServer(misbehave)).catch((reason: unknown) => reason)
+  expect(error).toMatchObject(UNAVAILABLE)
+  expect(wasNeverSent(error)).toBe(false)
+})
 
-  test.each<[string, (response: ServerResponse) => void]>([
-    ['never answers', () => undefined],
-    ['never ends its answer', (response) => response.writeHead(200).write('{')],
-  ])('the request fails, and is not a refusal, if the server %s', async (_what, misbehave) => {
-    const error = await sendStatement(await startServer(misbehave), '', 200).catch(
-      (reason: unknown) => reason,
-    )
-    expect(error).not.toMatchObject({ name: 'Refusal' })
-    expect(String(error)).toContain(`${NAME} did not respond within 200 ms`)
-    expect(wasNeverSent(error)).toBe(false)
-  })
+test.each<[string, (response: ServerResponse) => void]>([
+  ['never answers', () => undefined],
+  ['never ends its answer', (response) => response.writeHead(200).write('{')],
+])('the request fails, and is not a refusal, if the server %s', async (_what, misbehave) => {
+  const error = await sendStatement(await startServer(misbehave), '', 200).catch((reason: unknown) => reason)
+  expect(error).not.toMatchObject({ name: 'Refusal' })
+  expect(String(error)).toContain(`${NAME} did not respond within 200 ms`)
+  expect(wasNeverSent(error)).toBe(false)
 })
 
 test.each([

@@ -12,7 +12,7 @@ import { answerCacheContract } from './answer-cache-contract.ts'
 import { admitted, claimOf, DAY, NOW, extensionOf, NEXT_MIDNIGHT } from './chat-claims.ts'
 import { chatKeysContract } from './chat-keys-contract.ts'
 import { chatLedgerContract } from './chat-ledger-contract.ts'
-import { connectChat, chatInFile, chatInMemory, connectEvaluations } from './open-chat.ts'
+import { connectChat, chatInFile, connectEvaluations } from './open-chat.ts'
 import type { OpenState } from './open-chat.ts'
 
 interface StateFile extends OpenState {
@@ -219,33 +219,26 @@ function claimAt(now: number, each: Step & { do: 'admit' }, limits: ChatLimits):
   })
 }
 
-test.each([
-  ['memory', chatInMemory, 30],
-  ['a file', chatInFile, 30],
-] as const)(
-  'after any interleaving in %s the totals are the sums of the turns, and each admission follows the plain rules',
-  async (_, open, numRuns) => {
-    const opened = await open()
-    const done = { admissions: 0, refusals: 0, extensions: 0 }
-    const manySteps = fc.array(step, { minLength: 10, maxLength: 40, size: 'max' })
-    await fc.assert(
-      fc.asyncProperty(limitsOf, manySteps, async (limits, steps) => {
-        const empty = ['DELETE FROM chat_turns', 'DELETE FROM chat_days']
-        await opened.database.use((client) => client.batch(empty, 'write'))
-        await takeSteps(opened, limits, steps, done)
-      }),
-      { numRuns },
-    )
-    expect(done.admissions).toBeGreaterThan(numRuns)
-    expect(done.extensions).toBeGreaterThan(numRuns / 6)
-    expect(done.refusals).toBeGreaterThan(numRuns)
-  },
-)
+test('after any interleaving the totals are the sums of the turns, and each admission follows the plain rules', async () => {
+  const opened = await chatInFile()
+  const done = { admissions: 0, refusals: 0, extensions: 0 }
+  const manySteps = fc.array(step, { minLength: 10, maxLength: 40, size: 'max' })
+  await fc.assert(
+    fc.asyncProperty(limitsOf, manySteps, async (limits, steps) => {
+      const empty = ['DELETE FROM chat_turns', 'DELETE FROM chat_days']
+      await opened.database.use((client) => client.batch(empty, 'write'))
+      await takeSteps(opened, limits, steps, done)
+    }),
+    { numRuns: 60 },
+  )
+  expect(done.admissions).toBeGreaterThan(60)
+  expect(done.extensions).toBeGreaterThan(10)
+  expect(done.refusals).toBeGreaterThan(60)
+})
 
 chatLedgerContract('a file', chatInFile)
-chatLedgerContract('memory', chatInMemory)
 answerCacheContract('a file', chatInFile)
-answerCacheContract('memory', chatInMemory)
+chatKeysContract('a file', chatInFile)
 
 /** A turn as a list remembers it. */
 interface NaiveTurn {
@@ -356,6 +349,3 @@ function naiveExtension(turns: readonly NaiveTurn[], turn: NaiveTurn, upTo: numb
     Math.max(0, upTo - turn.reserved) <= Math.max(0, Math.min(...moneyLeft(turns, turn.claim)))
   )
 }
-
-chatKeysContract('a file', chatInFile)
-chatKeysContract('memory', chatInMemory)

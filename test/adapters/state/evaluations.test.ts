@@ -1,19 +1,15 @@
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { DAMAGED } from '../../support/refusals.ts'
 import { evaluationsContract } from './evaluations-contract.ts'
-import { connectEvaluations, evaluationsInFile, evaluationsInMemory } from './open-chat.ts'
+import { connectEvaluations, evaluationsInFile, stateUrl } from './open-chat.ts'
 import { rawClient } from '../sqlite/lock-holder.ts'
 
 evaluationsContract('a file', evaluationsInFile)
-evaluationsContract('memory', evaluationsInMemory)
 
 test.each(["'unheard', NULL", "'answered', '{'", "'answered', CAST(x'ff' AS TEXT)"])(
   'an attempt of a file with the damaged class and tasks %s is refused, not misread',
   async (values) => {
-    const url = pathToFileURL(join(temporaryFolder(), 'state.db')).href
+    const url = await stateUrl()
     const { evaluations } = connectEvaluations(url)
     await evaluations.attemptsSince(0)
     const raw = rawClient(url)

@@ -34,7 +34,7 @@ export interface OpenState {
   damaged: string[]
   /** A client for data that no port returns. */
   database: Database
-  /** The same store as another process sees it; in memory there is but one. */
+  /** The same store as another process sees it. */
   another(): OpenState
 }
 
@@ -62,14 +62,5 @@ export const connectChat = (url: string): OpenState => connect(url, true)
 /** The same as an evaluation opens it. */
 export const connectEvaluations = (url: string): OpenState => connect(url, false)
 
-const inMemory =
-  (connectTo: typeof connectChat): StateOpener =>
-  () => {
-    const same: OpenState = { ...connectTo(':memory:'), another: () => same }
-    return Promise.resolve(same)
-  }
-
 export const chatInFile: StateOpener = async () => connectChat(await stateUrl())
-export const chatInMemory = inMemory(connectChat)
 export const evaluationsInFile: StateOpener = async () => connectEvaluations(await stateUrl())
-export const evaluationsInMemory = inMemory(connectEvaluations)
