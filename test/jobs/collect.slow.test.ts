@@ -6,7 +6,7 @@ import type { Signal } from '../../src/domain/feed/signal.ts'
 import { windowEnding } from '../../src/domain/year/ledger.ts'
 import { collectSources } from '../../src/jobs/collect.ts'
 import type { CollectPorts, SourcesReport } from '../../src/jobs/collect.ts'
-import { feedInMemory } from '../adapters/feed/open-feed.ts'
+import { openFeed } from '../adapters/feed/open-feed.ts'
 import { DAY, NOW, replay, sourcesOf } from '../support/replay/live-world.ts'
 import { IDS_OF, REPLAYED } from '../support/replay/responses.ts'
 import type { Replayed } from '../support/replay/responses.ts'
@@ -27,7 +27,7 @@ const SOURCE_OF: Record<Replayed, (typeof LIVE_SOURCES)[number]> = {
 
 /** A feed that remembers what it was given, in a real store. */
 async function openPorts(clock = NOW) {
-  const { feed } = await feedInMemory.open()
+  const { feed } = await openFeed()
   const signals: Signal[] = []
   const details: ItemDetails[] = []
   const ports: Pick<CollectPorts, 'feed' | 'clock' | 'onItems'> = {

@@ -36,7 +36,11 @@ const onEmpty =
 const ON_SERVER = 'a libSQL server'
 
 for (const contract of LEDGER_CONTRACTS) contract(ON_SERVER, onEmpty(connectLedger))
-for (const contract of FEED_CONTRACTS) contract(ON_SERVER, { open: onEmpty(connectFeed) })
+for (const contract of FEED_CONTRACTS)
+  contract(
+    ON_SERVER,
+    onEmpty((url) => connectFeed(url)),
+  )
 chatLedgerContract(ON_SERVER, onEmpty(connectChat))
 chatKeysContract(ON_SERVER, onEmpty(connectChat))
 answerCacheContract(ON_SERVER, onEmpty(connectChat))

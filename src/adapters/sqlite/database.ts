@@ -15,10 +15,7 @@ import type { StoreName } from './migrate.ts'
 import type { StoreClient, SqlReader } from './rows.ts'
 
 export interface DatabaseOptions {
-  /**
-   * A file in an existing folder, created if missing; a libSQL server, which may hold the other stores too; or
-   * `:memory:`, for tests.
-   */
+  /** A file in an existing folder, created if missing; or a libSQL server, which may hold the other stores too. */
   location: DatabaseLocation
   store: StoreName
   /**
@@ -159,9 +156,9 @@ interface EngineOptions {
 }
 
 export function engineOf(location: DatabaseLocation, options: EngineOptions): Engine {
-  if (location.url === ':memory:') return memoryEngine(options)
-  if (location.url.startsWith('file:')) return fileEngine(location.url, options)
-  return serverEngine(location, options)
+  return location.url.startsWith('file:')
+    ? fileEngine(location.url, options)
+    : serverEngine(location, options)
 }
 
 function fileEngine(url: string, options: EngineOptions): Engine {
@@ -230,24 +227,14 @@ function serverEngine(location: DatabaseLocation, { retryMs }: EngineOptions): E
   // Omits user, password and query, which may hold secrets.
   const name = `the database server ${protocol}//${host}${pathname === '/' ? '' : pathname}`
   return {
-    ...UNWATCHED,
     name,
+    ready: () => undefined,
+    isCurrent: () => true,
+    requirePresent: () => undefined,
+    changeToken: () => null,
     // Loading the client of servers takes longer than auditing a small archive.
     open: async () => (await import('./server-client.ts')).serverClient(location, name, retryMs),
   }
-}
-
-function memoryEngine({ nativeBusyMs, retryMs }: EngineOptions): Engine {
-  const open = async (): Promise<StoreClient> =>
-    guardClient(createClient({ url: ':memory:', timeout: nativeBusyMs, concurrency: 1 }), retryMs)
-  return { ...UNWATCHED, name: 'the database in memory', open }
-}
-
-const UNWATCHED = {
-  ready: (): void => undefined,
-  isCurrent: (): boolean => true,
-  requirePresent: (): void => undefined,
-  changeToken: (): ChangeToken => null,
 }
 
 /** Makes the engine refuse writes with SQLITE_READONLY. */

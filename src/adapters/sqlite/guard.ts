@@ -18,7 +18,7 @@ interface GuardOptions {
 }
 
 /**
- * Wraps the driver's client for a store in a file or in memory. It works around three faults of the driver:
+ * Wraps the driver's client for a store in a file. It works around three faults of the driver:
  *
  * - a prepared statement that failed with SQLITE_BUSY is not reset: its connection acknowledges writes it never
  *   commits, and its descriptors and any lock it had are kept, even when the connection is closed, until the statement

@@ -32,7 +32,7 @@ const wantedIds = async ({ feed }: OpenFeed, changes: Partial<ArticleQuery> = {}
 export function articlesContract(name: string, engine: FeedOpener): void {
   describe(`article texts in ${name}`, () => {
     test('the feed reports which items have article texts', async () => {
-      const { feed } = await engine.open()
+      const { feed } = await engine()
       expect(await feed.storedItems([])).toEqual([])
       const [one, two] = [
         { source: 'hype:hf-papers', sourceId: '1' },
@@ -45,7 +45,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
     })
 
     test('article texts are returned as stored, each by its own source and id', async () => {
-      const { feed, another } = await engine.open()
+      const { feed, another } = await engine()
       expect(await feed.article('hn', '1')).toBeNull()
       expect(await feed.saveArticles([])).toEqual(counts(0, 0, 0))
       const provenance = 'page:readability https://e.org/'
@@ -66,7 +66,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
       ['fetchedAt, later', { fetchedAt: NOW }],
       ['fetchedAt, earlier', { fetchedAt: 1 }],
     ])('an article text is replaced in its row by a later one with another %s', async (_what, change) => {
-      const { feed, raw } = await engine.open()
+      const { feed, raw } = await engine()
       await feed.saveArticles([article()])
       const { rows: before } = await raw().execute('SELECT id FROM articles')
       expect(await feed.saveArticles([article(change)])).toEqual(counts(0, 1, 0))
@@ -76,7 +76,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
     })
 
     test('article texts of the largest size are stored, twenty at once', { timeout: 60_000 }, async () => {
-      const { feed } = await engine.open()
+      const { feed } = await engine()
       const text = '😀'.repeat(60_000)
       const batch = Array.from({ length: 20 }, (_, index) => article({ sourceId: String(index), text }))
       expect(await feed.saveArticles(batch)).toEqual(counts(20, 0, 0))
@@ -86,7 +86,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
 
   describe(`items without a text in ${name}`, () => {
     test('an item without a text has the points of its latest signal, and was seen recently', async () => {
-      const opened = await engine.open()
+      const opened = await engine()
       await opened.feed.importSignals([
         signal({ sourceId: 'at', points: 10 }),
         signal({ sourceId: 'below', points: 9 }),
@@ -110,7 +110,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
     })
 
     test('items without a text are listed best first, alternating between the sources, up to the limit', async () => {
-      const opened = await engine.open()
+      const opened = await engine()
       await opened.feed.importSignals([
         ...[11, 13, 12].map((points) => signal({ sourceId: String(points), points })),
         ...[6, 7].map((points) => signal({ source: 'lobsters', sourceId: String(points), points })),
@@ -120,7 +120,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
     })
 
     test('items without a text are listed with their failed attempts and with their link unless it is too long', async () => {
-      const { feed } = await engine.open()
+      const { feed } = await engine()
       await feed.importSignals([
         signal({ sourceId: '1', points: 30 }),
         signal({ sourceId: '2', points: 20, url: null }),
@@ -135,7 +135,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
     })
 
     test('an item is not listed after a failed attempt until the next one, which may be never; a text deletes its attempts', async () => {
-      const opened = await engine.open()
+      const opened = await engine()
       await opened.feed.importSignals(['1', '2', '3'].map((sourceId) => signal({ sourceId })))
       await opened.feed.recordFailedAttempt(failedTry())
       await opened.feed.recordFailedAttempt(failedTry({ sourceId: '2', nextTryAt: null }))

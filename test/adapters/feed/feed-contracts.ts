@@ -34,7 +34,7 @@ function keptResponse(changes: Partial<KeptResponse> = {}): KeptResponse {
 function sourceMemoryContract(name: string, engine: FeedOpener): void {
   describe(`kept responses in ${name}`, () => {
     test('a kept response is returned unchanged, by its exact URL, until the next one', async () => {
-      const { feed, another } = await engine.open()
+      const { feed, another } = await engine()
       expect(await feed.keptResponse(REQUEST_URL, 0, NOW)).toBeNull()
       const second = keptResponse({ etag: null, lastModified: 'Sat, 21 Nov 2026 10:00:00 GMT', body: '{}' })
       await feed.keepResponse(REQUEST_URL, keptResponse(), 0)
@@ -47,7 +47,7 @@ function sourceMemoryContract(name: string, engine: FeedOpener): void {
     })
 
     test('a kept response that is too old or of a later time is not returned; an old one is deleted with the next', async () => {
-      const { feed, raw } = await engine.open()
+      const { feed, raw } = await engine()
       await feed.keepResponse(REQUEST_URL, keptResponse(), 0)
       expect(await feed.keptResponse(REQUEST_URL, 999, NOW)).toEqual(keptResponse())
       expect(await feed.keptResponse(REQUEST_URL, 1_000, NOW)).toBeNull()
@@ -62,7 +62,7 @@ function sourceMemoryContract(name: string, engine: FeedOpener): void {
 
   describe(`pauses of sources in ${name}`, () => {
     test('a host has no pause before it requested one, and its latest pause afterwards', async () => {
-      const { feed, another } = await engine.open()
+      const { feed, another } = await engine()
       expect(await feed.pausedUntil('api.example')).toBeNull()
       await feed.pauseUntil('api.example', 5_000)
       await feed.pauseUntil('api.example', 4_000)
@@ -77,7 +77,7 @@ function sourceMemoryContract(name: string, engine: FeedOpener): void {
 
   describe(`the clock check in ${name}`, () => {
     test('the clock check is the one saved last, although its time is before that of the one before', async () => {
-      const { feed, another } = await engine.open()
+      const { feed, another } = await engine()
       expect(await feed.clockCheck()).toBeNull()
       await feed.saveClockCheck({ checkedAt: 94_608_000_000_000, aheadMs: 94_608_000_000, sources: 3 })
       const right = { checkedAt: 1_700_000_000_000, aheadMs: -12, sources: 7 }

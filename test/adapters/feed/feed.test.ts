@@ -1,4 +1,4 @@
 import { FEED_CONTRACTS } from './feed-contracts.ts'
-import { feedInMemory } from './open-feed.ts'
+import { openFeedWithoutProcess } from './open-feed.ts'
 
-for (const contract of FEED_CONTRACTS) contract('memory', feedInMemory)
+for (const contract of FEED_CONTRACTS) contract('a file', openFeedWithoutProcess)

@@ -22,7 +22,7 @@ export const titlesOf = async (search: CallerSearch, query: string, overrides = 
 
 /** A feed whose index has taken these signals in. */
 export async function filled(engine: FeedOpener, signals: readonly Signal[]): Promise<OpenFeed> {
-  const opened = await engine.open()
+  const opened = await engine()
   await opened.feed.importSignals(signals)
   return opened
 }

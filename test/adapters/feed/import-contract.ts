@@ -33,7 +33,7 @@ const OTHER_VALUES: Partial<Signal>[] = [
 export function importContract(name: string, engine: FeedOpener): void {
   describe(`the import of daily signals into ${name}`, () => {
     test('an import counts another value in any column of a stored row as replaced', async () => {
-      const { feed } = await engine.open()
+      const { feed } = await engine()
       await feed.importSignals([signal()])
       for (const change of OTHER_VALUES) {
         expect(await feed.importSignals([signal(change)]), JSON.stringify(change)).toEqual(counts(0, 1, 0))
@@ -43,7 +43,7 @@ export function importContract(name: string, engine: FeedOpener): void {
     })
 
     test('an import counts the rows of a batch one after the other, also those of one key', async () => {
-      const { feed } = await engine.open()
+      const { feed } = await engine()
       const [row, changed, nextDay] = [signal(), signal({ points: 0 }), signal({ day: '2026-03-02' })]
       const others = [signal({ source: 'lobsters' }), signal({ sourceId: '2' })]
       expect(await feed.importSignals([row, row, changed, nextDay, ...others])).toEqual(counts(4, 1, 1))
@@ -51,7 +51,7 @@ export function importContract(name: string, engine: FeedOpener): void {
     })
 
     test('an import keeps text of any script and integers of any safe size', async () => {
-      const { feed } = await engine.open()
+      const { feed } = await engine()
       const values = [
         { sourceId: '007', title: '1e3', url: 'null', points: LARGEST, comments: -LARGEST },
         { sourceId: '\uFEFF', title: '\uFEFFx\u2028\u0001"\\', url: '😀', points: 0, comments: 0 },
@@ -66,7 +66,7 @@ export function importContract(name: string, engine: FeedOpener): void {
     })
 
     test('an import distinguishes keys that differ in case, in width or in a trailing space', async () => {
-      const { feed } = await engine.open()
+      const { feed } = await engine()
       const idsOfOneLook = ['a', 'A', 'a ', '\u00e9', 'e\u0301', '1', '01', '1.0']
       const rows = idsOfOneLook.map((sourceId) => signal({ sourceId }))
       expect(await feed.importSignals(rows)).toEqual(counts(idsOfOneLook.length, 0, 0))
@@ -74,7 +74,7 @@ export function importContract(name: string, engine: FeedOpener): void {
     })
 
     test('an import stores a batch with its index as a whole or not at all', async () => {
-      const { feed, raw } = await engine.open()
+      const { feed, raw } = await engine()
       await feed.ping()
       await raw().execute(`CREATE TRIGGER refuse BEFORE INSERT ON search_documents WHEN NEW.source_id = 'bad'
       BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`)
@@ -90,7 +90,7 @@ export function importContract(name: string, engine: FeedOpener): void {
       Number((await raw().execute('SELECT number FROM revision')).rows[0]?.['number'])
 
     test('the revision grows with every import that changes something, and with no other', async () => {
-      const opened = await engine.open()
+      const opened = await engine()
       await opened.feed.ping()
       const rows = [signal(), signal({ sourceId: '2' })]
       const changes: [string, Signal[], boolean][] = [
@@ -118,7 +118,7 @@ export function importContract(name: string, engine: FeedOpener): void {
       'a large batch is stored and read completely, with texts of any length',
       { timeout: 60_000 },
       async () => {
-        const { feed } = await engine.open()
+        const { feed } = await engine()
         // 6 MB in total: more than a server accepts in one parameter or returns in one cell.
         const rows = Array.from({ length: 400 }, (_, index) =>
           signal({ sourceId: String(index), title: `${index} ${'é'.repeat(7_500)}` }),
@@ -133,7 +133,7 @@ export function importContract(name: string, engine: FeedOpener): void {
 
   describe(`stored signals in ${name}`, () => {
     test('stored signals are permanent: the database refuses to delete them', async () => {
-      const { feed, raw } = await engine.open()
+      const { feed, raw } = await engine()
       await feed.importSignals([signal(), signal({ day: '2026-03-02' })])
       const sql = "DELETE FROM signals WHERE day = '2026-03-01'"
       await expect(raw().execute(sql)).rejects.toThrow('daily signals are kept for ever')

@@ -8,7 +8,7 @@ import { DAMAGED } from '../../support/refusals.ts'
 export function itemsContract(name: string, engine: FeedOpener): void {
   describe(`single items in ${name}`, () => {
     test("an item is returned with its latest signal and its source's details", async () => {
-      const { feed } = await engine.open()
+      const { feed } = await engine()
       const item = { source: 'hype:github', sourceId: 'a/b' }
       const known = { author: 'a', tags: ['x', 'y'], description: 'd' }
       const latest = { title: 'new “漢” 😀', points: 5, comments: null }
@@ -34,7 +34,7 @@ export function itemsContract(name: string, engine: FeedOpener): void {
     })
 
     test('an item whose signal vouches for the title keeps it, and an unknown item has no details', async () => {
-      const { feed } = await engine.open()
+      const { feed } = await engine()
       await feed.importSignals([signal({ publishedAt: null, url: null, points: null })])
       await feed.saveVerifiedTitle('hn', '1', { title: 'another', provenance: 'hn:x' }, 1)
       expect(await feed.item('hn-1')).toMatchObject({
@@ -53,7 +53,7 @@ export function itemsContract(name: string, engine: FeedOpener): void {
     test.each(['hn-2', 'nonsense', '', 'hn-', `hn-${'1'.repeat(200)}`])(
       'no item has the key %j',
       async (key) => {
-        const { feed } = await engine.open()
+        const { feed } = await engine()
         await feed.importSignals([signal()])
         expect(await feed.item(key)).toBeNull()
       },
@@ -77,7 +77,7 @@ function details(changes: Partial<ItemDetails> = {}): ItemDetails {
 export function detailsContract(name: string, engine: FeedOpener): void {
   describe(`details of items in ${name}`, () => {
     test('details are returned as stored, for the requested items, by save key', async () => {
-      const { feed, another } = await engine.open()
+      const { feed, another } = await engine()
       const nothingKnown = details({ sourceId: 'c', author: null, tags: [], description: null })
       await feed.saveDetails([details(), details({ sourceId: 'b' }), nothingKnown])
       await feed.saveDetails([])
@@ -92,7 +92,7 @@ export function detailsContract(name: string, engine: FeedOpener): void {
     })
 
     test('details are replaced by a later or equal reading, also by one with less data, never by an earlier one', async () => {
-      const { feed } = await engine.open()
+      const { feed } = await engine()
       const stored = async (): Promise<ItemDetails[]> => [...(await feed.details([details()])).values()]
       await feed.saveDetails([details()])
       const same = details({ author: 'another' })
@@ -105,7 +105,7 @@ export function detailsContract(name: string, engine: FeedOpener): void {
     })
 
     test('details are returned in any number and of any length', async () => {
-      const { feed } = await engine.open()
+      const { feed } = await engine()
       const many = Array.from({ length: 1_200 }, (_, index) =>
         details({ sourceId: String(index), description: 'x'.repeat(10_000) }),
       )
@@ -124,7 +124,7 @@ const ODD = 'Größe “quoted” \\ 漢字 😀 \u2028 \u0001 \uFEFF'
 export function titlesContract(name: string, engine: FeedOpener): void {
   describe(`verified titles in ${name}`, () => {
     test('verified titles are returned as verified last, by save key, for the requested events only', async () => {
-      const { feed, another } = await engine.open()
+      const { feed, another } = await engine()
       for (const requested of [3, 0])
         expect(await feed.verifiedTitles(feedEvents('hn', requested))).toEqual(new Map())
       const kept: [source: string, sourceId: string, title: string][] = [
@@ -151,7 +151,7 @@ export function titlesContract(name: string, engine: FeedOpener): void {
 
   describe(`the feed store in ${name}`, () => {
     test('the feed store is damaged if one of its tables is missing', async () => {
-      const { feed, raw } = await engine.open()
+      const { feed, raw } = await engine()
       await feed.ping()
       await raw().execute('DROP TABLE verified_titles')
       await expect(feed.ping()).rejects.toMatchObject(DAMAGED)

@@ -19,7 +19,7 @@ export function liveFeedContract(name: string, engine: FeedOpener): void {
 
   describe(`the events of the live periods in ${name}`, () => {
     test('live events are those published in the 30 days that end with the instant, including both ends', async () => {
-      const { feed } = await engine.open()
+      const { feed } = await engine()
       expect(await feed.liveEvents(NOW)).toEqual([])
       const edges = { before: NOW - 30 * DAY_MS - 1, first: NOW - 30 * DAY_MS, last: NOW, future: NOW + 1 }
       await feed.importSignals([
@@ -32,7 +32,7 @@ export function liveFeedContract(name: string, engine: FeedOpener): void {
     })
 
     test('live events have the values of their latest signal of today or earlier', async () => {
-      const { feed } = await engine.open()
+      const { feed } = await engine()
       await feed.importSignals([
         recent({ day: YESTERDAY, points: 1 }),
         recent({ points: 2, comments: null, url: null }),
@@ -43,7 +43,7 @@ export function liveFeedContract(name: string, engine: FeedOpener): void {
     })
 
     test('a live event has the title verified by its source if the signal does not vouch for its own, unless it is too long for an event', async () => {
-      const { feed } = await engine.open()
+      const { feed } = await engine()
       await feed.importSignals([
         recent({ sourceId: '1', titleProvenance: null }),
         recent({ sourceId: '2', titleProvenance: null }),
@@ -95,7 +95,7 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
 
   describe(`snapshots in ${name}`, () => {
     test('a snapshot is read back byte for byte, also through another connection, and stored once', async () => {
-      const { feed: store, another, raw } = await engine.open()
+      const { feed: store, another, raw } = await engine()
       const [feed] = sealed().snapshot.feeds
       expect(await store.newestSnapshot()).toBeNull()
       expect(feed && (await store.snapshotFeed(sealed().snapshot.id, feed))).toBeNull()
@@ -106,7 +106,7 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
     })
 
     test('a snapshot with long payloads is stored in parts', async () => {
-      const { feed: store } = await engine.open()
+      const { feed: store } = await engine()
       const one = sealed()
       const payloads = new Map<LiveSort, Uint8Array>()
       const feeds = one.snapshot.feeds.map((feed, index) => {
@@ -122,7 +122,7 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
     })
 
     test('the ten newest snapshots are kept with all parts, and the newest is the one of the latest instant', async () => {
-      const { feed: store, raw } = await engine.open()
+      const { feed: store, raw } = await engine()
       const all = Array.from({ length: 13 }, (_, index) => sealed(NOW + index * MINUTE_MS))
       for (const [index, one] of all.entries())
         expect(await keep(store, one)).toEqual({ saved: true, removed: index < 10 ? 0 : 1 })
@@ -133,7 +133,7 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
     test.each([0, 1, 5 * MINUTE_MS + 1])(
       'a snapshot must be later than the stored ones: the newest is %i ms ahead, and is deleted only on demand',
       async (ahead) => {
-        const { feed: store, raw } = await engine.open()
+        const { feed: store, raw } = await engine()
         const later = sealed(NOW + ahead, 3)
         const newest = { id: later.snapshot.id, generatedAt: NOW + ahead }
         await keep(store, later)
@@ -149,7 +149,7 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
     test.each(['9007199254740991', '9223372036854775807', 'generated_at + 1', '8640000000000000'])(
       'a snapshot with a damaged time (%s) is refused and reported until it is discarded',
       async (damage) => {
-        const { feed: store, raw } = await engine.open()
+        const { feed: store, raw } = await engine()
         const { id } = sealed().snapshot
         await keep(store, sealed())
         await raw().execute(`UPDATE snapshots SET generated_at = ${damage}`)
@@ -163,7 +163,7 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
     )
 
     test('a snapshot has no bytes if a part is missing, and is refused if its row is damaged', async () => {
-      const { feed: store, raw } = await engine.open()
+      const { feed: store, raw } = await engine()
       await keep(store, sealed())
       const [feed] = sealed().snapshot.feeds
       await raw().execute("DELETE FROM snapshot_feeds WHERE sort = 'trending'")

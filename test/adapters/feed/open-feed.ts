@@ -21,43 +21,44 @@ export interface OpenFeed extends FeedStores {
   search: CallerSearch
   /** A client that bypasses the store, to change its database as another program could. */
   raw: () => RawClient
-  /** The same feed as another process sees it; in memory there is but one. */
+  /** The same feed as another process sees it. */
   another(): OpenFeed
 }
 
-/** How a contract is run against an engine. */
-export interface FeedOpener {
-  /** An empty store of the test's own. */
-  open: () => Promise<OpenFeed>
-}
+/** An empty feed of the test's own; how a contract is run against an engine. */
+export type FeedOpener = () => Promise<OpenFeed>
 
-interface FeedFile extends OpenFeed {
-  path: string
-}
-
-export const feedInFile: FeedOpener = { open: openFeed }
-
-export const feedInMemory: FeedOpener = {
-  async open() {
-    const store = openStore('feed', ':memory:')
-    const client = await store.use((own) => Promise.resolve(own as typeof own & RawClient))
-    const search = searchOf(store, ':memory:')
-    const same: OpenFeed = { ...storesIn(store), search, raw: () => client, another: () => same }
-    return same
-  },
-}
-
-/** A feed store in a folder of the test's own, closed and removed when it ends. */
-export async function openFeed(): Promise<FeedFile> {
+/** A feed in a file, closed and removed when the test ends. */
+export async function openFeed(): Promise<OpenFeed & { path: string }> {
   const path = join(temporaryFolder(), 'feed.db')
   return { ...connectFeed(pathToFileURL(path).href), path }
 }
 
-/** Opens the feed at a URL through a separate connection. */
-export function connectFeed(url: string): OpenFeed {
+/** The same, whose search runs in the test's process, as for a server. */
+export const openFeedWithoutProcess: FeedOpener = async () =>
+  connectFeed(pathToFileURL(join(temporaryFolder(), 'feed.db')).href, 'direct:')
+
+/**
+ * Opens the feed at a URL through a separate connection.
+ *
+ * @param searched the URL by which the search decides whether a process reads the database
+ */
+export function connectFeed(url: string, searched = url): OpenFeed {
   const store = openStore('feed', url)
-  const search = searchOf(store, url)
-  return { ...storesIn(store), search, raw: () => rawClient(url), another: () => connectFeed(url) }
+  const search = openFeedSearch({
+    location: { url: searched, authToken: null },
+    database: store,
+    timeoutMs: LONG_MS,
+    startTimeoutMs: LONG_MS,
+    script: SEARCH_WORKER,
+  })
+  onTestFinished(() => search.close())
+  return {
+    ...storesIn(store),
+    search: search.by({ group: 'others', signal: null }),
+    raw: () => rawClient(url),
+    another: () => connectFeed(url, searched),
+  }
 }
 
 export function storeAt(url: string): FeedStores & { close: () => void } {
@@ -67,16 +68,4 @@ export function storeAt(url: string): FeedStores & { close: () => void } {
 
 function storesIn(store: Database): FeedStores {
   return { feed: libsqlFeed(store), index: searchIndex(store) }
-}
-
-function searchOf(store: Database, url: string): CallerSearch {
-  const search = openFeedSearch({
-    location: { url, authToken: null },
-    database: store,
-    timeoutMs: LONG_MS,
-    startTimeoutMs: LONG_MS,
-    script: SEARCH_WORKER,
-  })
-  onTestFinished(() => search.close())
-  return search.by({ group: 'others', signal: null })
 }

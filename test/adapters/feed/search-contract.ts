@@ -63,7 +63,7 @@ export function searchContract(name: string, engine: FeedOpener): void {
 function queryContract(name: string, engine: FeedOpener): void {
   describe(`the search in ${name}`, () => {
     test('the search finds nothing in an empty feed, and no item', async () => {
-      const { search } = await engine.open()
+      const { search } = await engine()
       expect(await search.search(searchQuery('rust'))).toEqual({ items: [], cursor: null, total: 0 })
       const trend = await search.termTrend({ term: 'rust', from: null, to: null })
       expect(trend).toEqual({ mentions: 0, days: [] })
@@ -197,7 +197,7 @@ function queryContract(name: string, engine: FeedOpener): void {
     })
 
     test('the search finds words of the text, after those of titles, until a rebuild without the text', async () => {
-      const opened = await engine.open()
+      const opened = await engine()
       const { feed, search, index, raw } = opened
       const [withText, withTitle] = [titled('An article'), titled('Quicksort revisited')]
       await feed.importSignals([withText, withTitle])
@@ -216,7 +216,7 @@ function queryContract(name: string, engine: FeedOpener): void {
     })
 
     test('the search follows changes of titles, points and days', async () => {
-      const { feed, search } = await engine.open()
+      const { feed, search } = await engine()
       const first = titled('Old name', { points: 1 })
       await feed.importSignals([first])
       await feed.importSignals([{ ...first, day: '2026-03-02', title: 'New name', points: 9 }])
@@ -237,7 +237,7 @@ function queryContract(name: string, engine: FeedOpener): void {
 function relationContract(name: string, engine: FeedOpener): void {
   describe(`the search in ${name}`, () => {
     test('similar items are those of the same page first, then near-duplicates, then those that share two rare words', async () => {
-      const { feed, search } = await engine.open()
+      const { feed, search } = await engine()
       const target = titled('Understanding the Kalman filter', {
         url: 'https://www.example.com/kalman/?utm_source=hn',
       })
@@ -261,7 +261,7 @@ function relationContract(name: string, engine: FeedOpener): void {
     })
 
     test("the item trend has points and rank by day, within the item's source", async () => {
-      const { feed, search } = await engine.open()
+      const { feed, search } = await engine()
       const item = titled('watched', { points: 5 })
       await feed.importSignals([
         item,
@@ -326,7 +326,7 @@ function indexContract(name: string, engine: FeedOpener): void {
     })
 
     test('the index loses and duplicates nothing when two rebuilds run during imports', async () => {
-      const { feed, search, index, another } = await engine.open()
+      const { feed, search, index, another } = await engine()
       const other = another()
       for (let round = 0; round < 5; round += 1) {
         const signals = Array.from({ length: 20 }, (_, at) => titled(`round ${round} number ${at}`))

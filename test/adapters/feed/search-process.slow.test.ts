@@ -94,6 +94,8 @@ describe('the search in a file', () => {
     await one.feed.importSignals([signal({ title: 'one' })])
     await other.feed.importSignals([signal({ title: 'other' })])
     expect((await one.search.search(searchQuery('one'))).items).toHaveLength(1)
+    expect((await one.search.itemTrend('hn-1')).title).toBe('one')
+    await expect(one.search.similar('hn-2', 5)).rejects.toMatchObject({ code: 'item_not_found' })
     await rename(other.path, one.path)
     expect((await one.search.search(searchQuery('one'))).items).toHaveLength(0)
     expect((await one.search.search(searchQuery('other'))).items).toHaveLength(1)

@@ -42,7 +42,7 @@ export function windowContract(name: string, engine: FeedOpener): void {
       const batched = fc.array(fc.array(row, { maxLength: 6 }), { maxLength: 4 })
       await fc.assert(
         fc.asyncProperty(batched, async (batches) => {
-          const { feed } = await engine.open()
+          const { feed } = await engine()
           for (const batch of batches) await feed.importSignals(batch)
           const { events, observed } = await feed.readWindow(WINDOW)
           const stored = naiveStore(batches.flat())
@@ -57,7 +57,7 @@ export function windowContract(name: string, engine: FeedOpener): void {
     }, 60_000)
 
     test('the window contains every event, for any number with the same publication time', async () => {
-      const { feed } = await engine.open()
+      const { feed } = await engine()
       const many = Array.from({ length: 9_001 }, (_, index) =>
         signal({ sourceId: String(index), points: index }),
       )
@@ -71,7 +71,7 @@ export function windowContract(name: string, engine: FeedOpener): void {
     })
 
     test('the window is read at one moment, during imports through another connection', async () => {
-      const { feed, another } = await engine.open()
+      const { feed, another } = await engine()
       const rows = Array.from({ length: 4_500 }, (_, index) => signal({ sourceId: String(index) }))
       await feed.importSignals(rows)
       const other = another().feed
@@ -87,7 +87,7 @@ export function windowContract(name: string, engine: FeedOpener): void {
       ['text', 'signals SET title'],
       ['source of a day', 'source_days SET source'],
     ])('the window is refused if a stored %s is not valid UTF-8', async (_what, cell) => {
-      const { feed, raw } = await engine.open()
+      const { feed, raw } = await engine()
       await feed.importSignals([signal()])
       await raw().execute(`UPDATE ${cell} = CAST(x'c328' AS TEXT)`)
       await expect(feed.readWindow(WINDOW)).rejects.toMatchObject(DAMAGED)

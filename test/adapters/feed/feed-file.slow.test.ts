@@ -1,4 +1,0 @@
-import { FEED_CONTRACTS } from './feed-contracts.ts'
-import { feedInFile } from './open-feed.ts'
-
-for (const contract of FEED_CONTRACTS) contract('a file', feedInFile)
