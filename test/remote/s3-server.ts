@@ -72,14 +72,19 @@ export async function startS3Server(): Promise<S3Server> {
   const bare = await startBareServer()
   const requests: S3Request[] = []
   const faults: { method: string; target: RegExp; fault: S3Fault }[] = []
-  const inOrder = oneAtATime()
+  let last: Promise<unknown> = Promise.resolve()
 
   const { url, close } = await startSource(({ method, target, headers }, response, body) => {
     const s3Request = { method, target, headers, body }
     requests.push(s3Request)
     const index = faults.findIndex((fault) => fault.method === method && fault.target.test(target))
     const fault = index === -1 ? undefined : faults.splice(index, 1)[0]?.fault
-    const handle = (): Promise<S3Response> => inOrder(target, () => respondTo(s3Request, bare.url))
+    // One after another, so that a conditional write sees the previous one.
+    const handle = (): Promise<S3Response> => {
+      const answer = last.then(() => respondTo(s3Request, bare.url))
+      last = answer.catch(() => undefined)
+      return answer
+    }
     return respond(s3Request, response, fault, handle)
   })
   return {
@@ -150,96 +155,62 @@ async function startBareServer(): Promise<{ url: string; close(): Promise<void> 
 }
 
 async function respond(
-  s3Request: S3Request,
+  { method }: S3Request,
   response: ServerResponse,
   fault: S3Fault | undefined,
   handle: () => Promise<S3Response>,
-): Promise<void> {
+): Promise<unknown> {
   if (fault === 'silence') return
-  if (fault === 'reset') {
-    response.destroy()
-    return
-  }
+  if (fault === 'reset') return response.destroy()
   const { status, headers = {}, body = '' } = typeof fault === 'object' ? fault : await handle()
-  if (fault === 'lost-answer') {
-    response.destroy()
-    return
-  }
+  if (fault === 'lost-answer') return response.destroy()
+  const bytes = Buffer.from(body)
   if (fault === 'unmeasured') {
-    const half = Buffer.from(body).subarray(0, Buffer.byteLength(body) / 2)
-    response.socket?.end(
-      `HTTP/1.1 ${status} OK\r\nconnection: close\r\n\r\n${half.toString('latin1')}`,
-      'latin1',
-    )
-    return
+    response.socket?.write(`HTTP/1.1 ${status} OK\r\nconnection: close\r\n\r\n`)
+    return response.socket?.end(bytes.subarray(0, bytes.length / 2))
   }
-  response.writeHead(status, { 'content-length': String(Buffer.byteLength(body)), ...headers })
-  if (fault === 'cut' || fault === 'drip') {
-    response.write(Buffer.from(body).subarray(0, -1), () => {
-      if (fault === 'cut') response.destroy()
-    })
-    return
-  }
-  response.end(s3Request.method === 'HEAD' ? undefined : body)
+  response.writeHead(status, { 'content-length': `${bytes.length}`, ...headers })
+  if (fault === 'drip') return response.write(bytes.subarray(0, -1))
+  if (fault === 'cut') return response.write(bytes.subarray(0, -1), () => response.destroy())
+  return response.end(method === 'HEAD' ? undefined : bytes)
 }
 
 /** The response of a strict S3 server, which verifies signature and digests. */
 async function respondTo(s3Request: S3Request, bareUrl: string): Promise<S3Response> {
   const { method, headers, body } = s3Request
-  const signed = /SignedHeaders=([^,]+)/.exec(headers.authorization ?? '')?.[1]?.split(';') ?? []
+  const { 'if-match': ifMatch } = headers
+  const isWrite = method === 'PUT'
+  const conditions = ['if-none-match', 'if-match'].filter((name) => headers[name] !== undefined)
   const mustBeSigned = ['host', 'x-amz-date', 'x-amz-content-sha256']
-  if (method === 'PUT')
-    mustBeSigned.push(
-      'x-amz-checksum-sha256',
-      ...['if-none-match', 'if-match'].filter((name) => headers[name] !== undefined),
-    )
+  if (isWrite) mustBeSigned.push('x-amz-checksum-sha256', ...conditions)
+  const signed = /SignedHeaders=([^,]+)/.exec(headers.authorization ?? '')?.[1]?.split(';') ?? []
   if (!mustBeSigned.every((name) => signed.includes(name))) return s3Error(403, 'AccessDenied')
   const digest = createHash('sha256').update(body).digest()
   if (headers['x-amz-content-sha256'] !== digest.toString('hex'))
     return s3Error(400, 'XAmzContentSHA256Mismatch')
-  if (method === 'PUT' && headers['x-amz-checksum-sha256'] !== digest.toString('base64'))
+  if (isWrite && headers['x-amz-checksum-sha256'] !== digest.toString('base64'))
     return s3Error(400, 'BadDigest')
-  const { 'if-none-match': ifNoneMatch, 'if-match': ifMatch } = headers
-  if (method === 'PUT' && (ifNoneMatch === '*' || ifMatch !== undefined)) {
-    const present = await forward(
-      { ...s3Request, method: 'HEAD', headers: {}, body: Buffer.alloc(0) },
-      bareUrl,
-    )
-    if (present.status === 200 && ifNoneMatch === '*') return s3Error(412, 'PreconditionFailed')
-    if (present.status !== 200 && ifMatch !== undefined) return s3Error(404, 'NoSuchKey')
-    if (ifMatch !== undefined && ifMatch !== present.headers?.['etag'])
-      return s3Error(412, 'PreconditionFailed')
+  if (isWrite && conditions.length > 0) {
+    const question = { ...s3Request, method: 'HEAD', headers: {}, body: Buffer.alloc(0) }
+    const { status, headers: present } = await forward(question, bareUrl)
+    if (status !== 200 && ifMatch !== undefined) return s3Error(404, 'NoSuchKey')
+    const isMet = ifMatch === undefined ? status !== 200 : ifMatch === present?.['etag']
+    if (!isMet) return s3Error(412, 'PreconditionFailed')
   }
   return forward(s3Request, bareUrl)
 }
 
 async function forward({ method, target, headers, body }: S3Request, bareUrl: string): Promise<S3Response> {
-  const sent = Object.entries(headers).flatMap(([name, value]) =>
-    typeof value === 'string' && !/^(?:connection|content-length)$/.test(name) ? [[name, value]] : [],
-  )
+  const { connection: _connection, 'content-length': _length, ...sent } = headers
   const response = await request(`${bareUrl}${target}`, {
     method: method,
-    headers: Object.fromEntries(sent) as Record<string, string>,
+    headers: sent,
     body: method === 'PUT' ? body : null,
   })
-  const bytes = Buffer.from(await response.body.arrayBuffer())
-  const kept = ['content-type', 'etag'].flatMap((name) => {
-    const value = response.headers[name]
-    return typeof value === 'string' ? [[name, value]] : []
-  })
+  const { 'content-type': type, etag } = response.headers as Record<string, string | undefined>
   return {
     status: response.statusCode,
-    headers: Object.fromEntries(kept) as Record<string, string>,
-    body: bytes,
-  }
-}
-
-/** Runs the tasks of each name one after another, so that a conditional write sees the previous one. */
-function oneAtATime(): <T>(name: string, task: () => Promise<T>) => Promise<T> {
-  const last = new Map<string, Promise<unknown>>()
-  return (name, task) => {
-    const running = (last.get(name) ?? Promise.resolve()).then(task, task)
-    last.set(name, running)
-    return running
+    headers: { ...(type !== undefined && { 'content-type': type }), ...(etag !== undefined && { etag }) },
+    body: Buffer.from(await response.body.arrayBuffer()),
   }
 }
