@@ -4,7 +4,7 @@ import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
 import { openApp } from '../../support/api-client.ts'
 import { requestRoute } from '../contract-client.ts'
 import { feedEvent, NOW, feedEvents } from '../../support/signals.ts'
-import { keepSnapshot, jsonFeedErrors, libxmlErrors, readWithFastXml, readWithSax } from './live-client.ts'
+import { keepSnapshot, jsonFeedErrors, libxmlErrors, readWithSax } from './live-client.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 import type { ServerPorts } from '../../../src/server/app.ts'
 import { permanentId, uriOf, uuidV5 } from '../../../src/server/feed/formats.ts'
@@ -153,7 +153,8 @@ describe('every subscription', () => {
     for (const path of XML_PATHS) {
       const body = await bodyOf([], path, new Map(), { demo: true })
       expect(await libxmlErrors(body, FORMATS[path])).toEqual([])
-      expect(readWithFastXml(body)).toEqual({ title: 'DEMO: dash: trending now', items: [] })
+      expect(body).toContain('<title>DEMO: dash: trending now</title>')
+      expect(await readWithSax(body)).toEqual([])
     }
     expect(jsonFeedErrors(await bodyOf([], '/api/feed.json'))).toEqual([])
   })

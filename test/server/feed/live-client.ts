@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
-import { parseFeed } from '@rowanmanning/feed-parser'
 import FeedParser from 'feedparser'
 import { validateXML } from 'xmllint-wasm'
 import { z } from 'zod'
@@ -41,20 +40,6 @@ interface ParsedItem {
   title: string | null
   link: string | null
   publishedAt: string | null
-}
-
-/** Reads a feed with fast-xml-parser, which decodes HTML entities in titles once more than XML requires. */
-export function readWithFastXml(text: string): { title: string | null; items: ParsedItem[] } {
-  const { title, items } = parseFeed(text)
-  return {
-    title,
-    items: items.map((item) => ({
-      id: item.id,
-      title: item.title,
-      link: item.url,
-      publishedAt: item.published?.toISOString() ?? null,
-    })),
-  }
 }
 
 /** Reads a feed with sax, with access to the elements by lower-case name. */
