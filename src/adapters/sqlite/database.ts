@@ -128,7 +128,7 @@ function lazyDatabase(engine: Engine, prepare: (client: StoreClient) => Promise<
   }
 }
 
-/** Storage of a database: a file, a server, or memory for tests. */
+/** Storage of a database: a file or a server. */
 export interface Engine {
   /** Name of the database in error messages. */
   name: string

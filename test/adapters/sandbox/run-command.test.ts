@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { MISSING_TOOLS } from '../../../src/adapters/sandbox/run-command.ts'
 import { runIn, sandbox } from './lite-shell.ts'
 
 const shell = await sandbox()
@@ -49,7 +48,6 @@ test.each([
 test('the missing tools of a command are named', async () => {
   const run = await runIn(shell, 'perl -v; ls | python3 -; perl -v', files)
   expect(run.missingTools).toEqual(['perl', 'python3'])
-  expect(new Set(MISSING_TOOLS).size).toBe(MISSING_TOOLS.length)
 })
 
 test.each([
