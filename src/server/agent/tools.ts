@@ -4,8 +4,8 @@ import { withoutMarkers } from '../../domain/agent/prompt.ts'
 import { parseToolCall } from '../../domain/agent/tools.ts'
 import { COLUMN_NAMES } from '../../domain/feed/columns.ts'
 import type { ColumnName } from '../../domain/feed/columns.ts'
-import type { SearchCaller, SearchRefusal } from '../../domain/feed/search/search.ts'
-import { Refusal } from '../../domain/refusal.ts'
+import { nullIfNotFound } from '../../domain/feed/search/search.ts'
+import type { SearchCaller } from '../../domain/feed/search/search.ts'
 import { UNTRUSTED, fitLists, fitText, toShownItem, shownLine } from '../../domain/agent/shown-data.ts'
 import type { NamedItem } from '../../domain/agent/shown-data.ts'
 import type { Arguments, KnownCall } from '../../domain/agent/tools.ts'
@@ -160,7 +160,7 @@ const HANDLERS: {
   },
 
   async find_similar_items({ key, limit }, { search }) {
-    const similar = await nullIfNotFound(search.similar(key, limit ?? LIMIT_DEFAULT))
+    const similar = await search.similar(key, limit ?? LIMIT_DEFAULT).catch(nullIfNotFound)
     if (!similar) return notStored(key)
     const items = similar.map((item) => ({ ...toShownItem(item), reasons: item.reasons, score: item.score }))
     return { facts: { found: true, to: shownLine(key) }, lists: { items } }
@@ -176,7 +176,7 @@ const HANDLERS: {
       }
     }
     const item = await items.item(key)
-    const trend = await nullIfNotFound(search.itemTrend(key))
+    const trend = await search.itemTrend(key).catch(nullIfNotFound)
     if (!item || !trend) return notStored(key, facts)
     const days = trend.days.filter(({ day }) => (from ?? day) <= day && day <= (to ?? day))
     return { facts: { ...facts, found: true, item: toShownItem(item) }, lists: { days: days.toReversed() } }
@@ -229,17 +229,6 @@ function notStored(key: string, facts: object = {}): ToolResult {
   const [ref] = itemsOfKey(key)
   return {
     facts: { ...facts, found: false, note: `No such item of ${ref?.source ?? 'any source'} is stored.` },
-  }
-}
-
-/** Resolves to null if the item is not stored. */
-async function nullIfNotFound<T>(result: Promise<T>): Promise<T | null> {
-  try {
-    return await result
-  } catch (error) {
-    const code: SearchRefusal = 'item_not_found'
-    if (error instanceof Refusal && error.code === code) return null
-    throw error
   }
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Refusal } from '../../refusal.ts'
 import { invalidParameter, parseQuery } from '../../wire-format.ts'
 import { parseDay } from '../../time.ts'
 import type { Day } from '../../time.ts'
@@ -52,6 +53,13 @@ export type SearchRefusal = (typeof SEARCH_REFUSALS)[number]
 
 /** Refusals of {@link CallerSearch} besides those of stores. */
 export type FeedSearchRefusal = Extract<SearchRefusal, 'invalid_cursor' | 'item_not_found'>
+
+/** Returns null for an item that is not indexed, and throws any other error. */
+export function nullIfNotFound(error: unknown): null {
+  const code: FeedSearchRefusal = 'item_not_found'
+  if (error instanceof Refusal && error.code === code) return null
+  throw error
+}
 
 // Queries
 

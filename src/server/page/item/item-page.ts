@@ -1,9 +1,8 @@
-import { parseKey } from '../../../domain/feed/search/search.ts'
+import { nullIfNotFound, parseKey } from '../../../domain/feed/search/search.ts'
 import type { ItemTrend } from '../../../domain/feed/search/search.ts'
 import { isHttpUrl } from '../../../domain/address.ts'
 import { discussionUrl, itemsOfKey } from '../../../domain/feed/source.ts'
 import { nameOfSource, unitOf } from '../../../domain/feed/subscription.ts'
-import { Refusal } from '../../../domain/refusal.ts'
 import { addDays } from '../../../domain/time.ts'
 import { similarContract, trendContract } from '../../feed/search-routes.ts'
 import type { ItemChart } from '../../year/item-chart.ts'
@@ -128,16 +127,11 @@ function numbersOf({ points, comments }: ObservedDay, source: string): string[] 
 
 const SIMILAR_MAX = 8
 
-/** An item that is stored but not indexed yet has no similar ones; one that is not stored is the first section's refusal. */
-function notIndexedYet(error: unknown): null {
-  if (error instanceof Refusal && error.code === 'item_not_found') return null
-  throw error
-}
-
 function similarSection(view: View): Promise<Section | null> {
   const { sources, now, query } = view
   return section(view, { id: 'similar', title: 'Similar items', refusalOf: refusalOfSimilar }, async () => {
-    const items = await sources.search.similar(parseKey(query.params), SIMILAR_MAX).catch(notIndexedYet)
+    // An item that is not indexed yet has no similar ones; one that is not stored is the first section's refusal.
+    const items = await sources.search.similar(parseKey(query.params), SIMILAR_MAX).catch(nullIfNotFound)
     if (items === null) return null
     if (items.length === 0) return html`<p class="empty">Nothing stored is similar.</p>`
     return html`<ul class="items">
