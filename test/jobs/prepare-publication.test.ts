@@ -1,10 +1,12 @@
 import { readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import type { Signal } from '../../src/domain/feed/signal.ts'
 import type { SignedLog } from '../../src/domain/year/ports.ts'
 import { addDays, startOfDay } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import type { PublishOptions, PublishPorts } from '../../src/jobs/publish-year.ts'
+import { signal } from '../support/signals.ts'
 import { signedLogIn } from '../support/signed-log.ts'
 import {
   AS_OF,
@@ -158,6 +160,28 @@ describe('a run over missed days', () => {
 })
 
 describe('preconditions', () => {
+  test('a window with a hype column and no news is refused before an attempt is counted, unless that is allowed', async () => {
+    const events = (count: number, changes: Partial<Signal>): Signal[] =>
+      Array.from({ length: count }, (_, index) =>
+        signal({ sourceId: `${index}`, titleProvenance: 'test', ...changes }),
+      )
+    const workspace = await workspaceOf()
+    await workspace.feed.importSignals([
+      ...events(5, { source: 'hype:github' }),
+      ...events(3, { source: 'hype:reddit' }),
+      ...events(2, { publishedAt: null }),
+    ])
+    const reason = await refusalOf(workspace, AS_OF)
+    expect(reason).toMatch(/^the Year would be empty: .*dash import signals.*dash collect.*--allow-empty$/)
+    expect(reason).toContain(
+      ', and 1 of 365 days have news signals; events left out: 2 without a publication time, 3 in hype sources that are unknown or have fewer than 5 events; ',
+    )
+    expect(await refusalOf(await workspaceOf(), AS_OF)).not.toContain('events left out')
+    const report = await publishAsOf(workspace, AS_OF, { allowEmpty: true })
+    expect(report).toMatchObject({ outcome: 'published', attempt: 1, distinctItems: 5 })
+    expect(report.coverage?.materializedDays).toBe(1)
+  })
+
   const day = addDays(AS_OF, 4)
   test('no gap is recorded while a stored row is too long', async () => {
     const workspace = await publishedTo()

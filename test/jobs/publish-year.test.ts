@@ -2,10 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
-import { DAY_MS, startOfDay } from '../../src/domain/time.ts'
+import { DAY_MS } from '../../src/domain/time.ts'
 import { proveBytes } from '../../src/domain/year/envelope.ts'
 import type { YearEnvelope } from '../../src/domain/year/schema.ts'
 import type { PublishPorts } from '../../src/jobs/publish-year.ts'
+import { signal } from '../support/signals.ts'
 import { signedLogIn } from '../support/signed-log.ts'
 import {
   AS_OF,
@@ -25,17 +26,6 @@ async function filledWorkspace(...more: Signal[]): Promise<Workspace> {
   const workspace = await openWorkspace()
   await workspace.feed.importSignals([...sampleSignals(), ...more])
   return workspace
-}
-
-/** Publishes, expects a refusal that writes nothing and counts no attempt, and returns its reason. */
-async function refusalOf(workspace: Workspace): Promise<string> {
-  const { report, cause } = await publish(publishPortsOf(workspace))
-  expect(report).toMatchObject({ outcome: 'failed', attempt: null, publicationId: null })
-  expect(cause).toBeNull()
-  expect(await workspace.ledger.attempts(AS_OF)).toEqual([])
-  expect((await workspace.ledger.read()).rows).toEqual([])
-  expect(readdirSync(workspace.objectsPath)).toEqual([])
-  return report.reason ?? ''
 }
 
 /** Gives the lease to another run, unless it is held by one that is not dead. */
@@ -59,26 +49,11 @@ function titleSource(
   return { titles, asked: () => asked }
 }
 
-const legacySignal: Signal = {
-  source: 'hn',
-  sourceId: 'legacy',
-  day: AS_OF,
-  title: 'a title nobody vouched for',
-  url: null,
-  points: 99,
-  comments: null,
-  publishedAt: startOfDay(AS_OF),
-  titleProvenance: null,
-}
+/** An event whose title no source has confirmed. */
+const unverified = signal({ sourceId: 'legacy', points: 99, titleProvenance: null })
 
-/** So many events as that one. */
-const manyLegacy = (count: number, name: string, changes: Partial<Signal> = {}): Signal[] =>
-  Array.from({ length: count }, (_, index) => ({
-    ...legacySignal,
-    title: `${name} ${index}`,
-    ...changes,
-    sourceId: `${name}${index}`,
-  }))
+const manyUnverified = (count: number): Signal[] =>
+  Array.from({ length: count }, (_, index) => ({ ...unverified, sourceId: `legacy${index}` }))
 
 describe('a day that can be published', () => {
   test('a day is published once, with object, entry and head that prove each other', async () => {
@@ -118,7 +93,7 @@ describe('a day that can be published', () => {
   })
 
   test('a dry run rehearses a day and writes nothing', async () => {
-    const workspace = await filledWorkspace(legacySignal)
+    const workspace = await filledWorkspace(unverified)
     await workspace.ledger.read()
     const state = (): Buffer[] => [workspace.ledgerPath, workspace.feedPath].map((path) => readFileSync(path))
     const before = state()
@@ -134,28 +109,9 @@ describe('a day that can be published', () => {
 })
 
 describe('a window that cannot be published', () => {
-  test('a window with a hype column and no news is refused before an attempt is counted, unless that is allowed', async () => {
-    const workspace = await openWorkspace()
-    const hype = { source: 'hype:github', titleProvenance: 'test' }
-    await workspace.feed.importSignals([
-      ...manyLegacy(5, 'column', hype),
-      ...manyLegacy(3, 'small', { ...hype, source: 'hype:reddit' }),
-      ...manyLegacy(2, 'time', { publishedAt: null }),
-    ])
-    const reason = await refusalOf(workspace)
-    expect(reason).toMatch(/^the Year would be empty: .*dash import signals.*dash collect.*--allow-empty$/)
-    expect(reason).toContain(
-      ', and 1 of 365 days have news signals; events left out: 2 without a publication time, 3 in hype sources that are unknown or have fewer than 5 events; ',
-    )
-    expect(await refusalOf(await openWorkspace())).not.toContain('events left out')
-    const { report } = await publish(publishPortsOf(workspace), { allowEmpty: true })
-    expect(report).toMatchObject({ outcome: 'published', attempt: 1, distinctItems: 5 })
-    expect(report.coverage?.materializedDays).toBe(1)
-  })
-
   test('a window whose sources give every title too long costs one attempt and never the day', async () => {
     const workspace = await openWorkspace()
-    await workspace.feed.importSignals([legacySignal])
+    await workspace.feed.importSignals([unverified])
     const { titles } = titleSource(0, 'x'.repeat(1_001))
     const { report } = await publish(publishPortsOf(workspace, { titles }), { once: false })
     expect(report).toMatchObject({ outcome: 'failed', attempt: null })
@@ -171,30 +127,30 @@ describe('unverified titles', () => {
     ['x'.repeat(1_001), 3, 1],
   ])(
     'an unverified title is fetched from its source once, stored, and published with the channel of the source if it is not too long: %.8s',
-    async (title, hackerNews, unverified) => {
-      const workspace = await filledWorkspace(legacySignal)
+    async (title, hackerNews, excluded) => {
+      const workspace = await filledWorkspace(unverified)
       const { titles, asked } = titleSource(0, title)
       const first = await publish(publishPortsOf(workspace, { titles }))
       expect(first.report).toMatchObject({ outcome: 'published', items: { hackerNews } })
       const clock = tickingClock(RUN_AT + DAY_MS)
       const { report } = await publish(publishPortsOf(workspace, { clock, titles }))
-      expect([report.outcome, report.coverage?.unverified, asked()]).toEqual(['published', unverified, 1])
+      expect([report.outcome, report.coverage?.unverified, asked()]).toEqual(['published', excluded, 1])
       const bytes = await workspace.objects.get(report.sha256 ?? '')
       const { feed } = JSON.parse(Buffer.from(bytes ?? []).toString()) as YearEnvelope
       const fetched = feed.hackerNews.filter((each) => each.title_provenance === 'hn:asked')
-      expect(fetched.map((each) => each.title)).toEqual(unverified === 0 ? [title] : [])
+      expect(fetched.map((each) => each.title)).toEqual(excluded === 0 ? [title] : [])
     },
   )
 
   test('no more titles are fetched after one has failed', async () => {
-    const workspace = await filledWorkspace(...manyLegacy(60, 'legacy'))
+    const workspace = await filledWorkspace(...manyUnverified(60))
     const { titles, asked } = titleSource(Number.POSITIVE_INFINITY)
     expect((await publish(publishPortsOf(workspace, { titles }))).report.outcome).toBe('failed')
     expect(asked()).toBeLessThanOrEqual(4)
   })
 
   test('the attempt fails when all titles together take more than five minutes', async () => {
-    const workspace = await filledWorkspace(...manyLegacy(20, 'legacy'))
+    const workspace = await filledWorkspace(...manyUnverified(20))
     const ticking = tickingClock(RUN_AT)
     const { titles, asked } = titleSource()
     const clock = (): number => ticking() + 60_000 * asked()
@@ -206,7 +162,7 @@ describe('unverified titles', () => {
 
 describe('attempts', () => {
   test('attempts are repeated after a pause until one succeeds', async () => {
-    const workspace = await filledWorkspace(legacySignal)
+    const workspace = await filledWorkspace(unverified)
     const pauses: number[] = []
     const sleep = (ms: number): Promise<void> => Promise.resolve(void pauses.push(ms))
     const ports = publishPortsOf(workspace, { titles: titleSource(2).titles, sleep })
@@ -216,7 +172,7 @@ describe('attempts', () => {
   })
 
   test('a failed attempt publishes nothing; the third over all runs is a gap for ever, explained by every later run', async () => {
-    const workspace = await filledWorkspace(legacySignal)
+    const workspace = await filledWorkspace(unverified)
     const run = (titles: PublishPorts['titles'], number: number) =>
       publish(publishPortsOf(workspace, { titles, clock: tickingClock(RUN_AT + number * 60_000) }))
     const first = await run(noTitles, 0)

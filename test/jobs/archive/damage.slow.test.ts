@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { createClient } from '@libsql/client'
@@ -22,21 +22,10 @@ type Damage = [what: string, found: string[], apply: (copy: Copy) => void | Prom
 
 const newest = ({ rows }: Copy): LedgerRow => rows.at(-1) as LedgerRow
 const objectOf = (copy: Copy): string => join(copy.folder, 'objects', objectPath(newest(copy).sha256 ?? ''))
-const headPath = ({ folder }: Copy, name: number | string): string =>
-  join(folder, 'objects/heads', String(name))
+const headPath = ({ folder }: Pick<Copy, 'folder'>, seq: number): string =>
+  join(folder, 'objects/heads', String(seq))
 const logPath = ({ folder }: Copy, name: number | string): string =>
   join(folder, 'objects/tlog/year', String(name))
-
-/** Replaces a file, which may be read-only. */
-function overwrite(path: string, change: (bytes: Buffer) => Uint8Array | string): void {
-  const changed = change(readFileSync(path))
-  rmSync(path)
-  writeFileSync(path, changed)
-}
-
-function flipped(bytes: Buffer): Uint8Array {
-  return bytes.with(bytes.length >> 1, (bytes[bytes.length >> 1] ?? 0) ^ 1)
-}
 
 /** Runs statements on the ledger without its triggers, as whoever has access to its file could. */
 async function changeLedger({ folder }: Copy, ...statements: string[]): Promise<void> {
@@ -52,40 +41,29 @@ const rollBackLedger = (copy: Copy): Promise<void> =>
   changeLedger(copy, `DELETE FROM entries WHERE seq = ${newest(copy).seq}`)
 
 const DAMAGES: Damage[] = [
-  ['a bit of an object flipped', ['digest_mismatch'], (copy) => overwrite(objectOf(copy), flipped)],
-  [
-    'an object that no entry names',
-    ['orphan_object'],
-    (copy) => renameSync(headPath(copy, newest(copy).seq), `${objectOf(copy)}.left`),
-  ],
-  [
-    'a bit of a head flipped',
-    ['head_mismatch'],
-    (copy) => overwrite(headPath(copy, newest(copy).seq), flipped),
-  ],
   [
     'a bit of a note flipped',
     ['note_invalid'],
-    (copy) => overwrite(logPath(copy, newest(copy).seq), flipped),
+    (copy) => {
+      const path = logPath(copy, newest(copy).seq)
+      const bytes = readFileSync(path)
+      rmSync(path)
+      writeFileSync(path, bytes.with(bytes.length >> 1, (bytes[bytes.length >> 1] ?? 0) ^ 1))
+    },
   ],
   ['the policy gone', ['note_invalid'], (copy) => rmSync(logPath(copy, 'policy.1'))],
   ['the ledger rolled back', ['head_mismatch', 'log_forked'], rollBackLedger],
   ['the table of entries dropped', ['row_tampered'], (copy) => changeLedger(copy, 'DROP TABLE entries')],
-  [
-    'the ledger cut',
-    ['row_tampered'],
-    ({ folder }) => overwrite(join(folder, 'ledger.db'), (bytes) => bytes.subarray(0, bytes.length >> 1)),
-  ],
 ]
 
-test('an audit finds each damage of the files of an archive', async () => {
+test('an audit finds each damage of the log and the ledger of an archive', async () => {
   const workspace = await openWorkspace(() => Date.now() + 60_000)
   await importSample(workspace)
   const source = { ...workspace, log: signedLogIn(workspace.folder) }
   await publishSigned(source, [AS_OF, addDays(AS_OF, 1)])
   const { rows } = await source.ledger.read()
   const { seq } = rows.at(-1) as LedgerRow
-  const keptHead = headPath({ folder: source.folder, rows }, seq)
+  const keptHead = headPath(source, seq)
   source.close()
   const folder = join(source.folder, 'copy')
   const codesAfter = async (apply: Damage[2], headFile?: string) => {

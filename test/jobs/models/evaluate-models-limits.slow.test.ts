@@ -93,18 +93,6 @@ describe("the account's daily limit", () => {
 })
 
 describe('an evaluation across midnight', () => {
-  test('waiting for the requests of others ends with the day', async () => {
-    const bench = await openBench({}, startOfDay(addDays(DAY, 1)) - 200_000)
-    const { evaluations } = bench.ports
-    evaluations.requestsSince = () => Promise.resolve(Array<number>(19).fill(bench.time.clock()))
-    const { report } = await bench.run()
-    expect(report).toMatchObject({
-      outcome: 'partial',
-      requests: 0,
-      reason: expect.stringContaining('day ended') as string,
-    })
-  })
-
   test('an evaluation sends nothing after midnight, and ranks its measurements as scores of the day it began', async () => {
     const midnight = startOfDay(addDays(DAY, 1))
     const models = scriptedModels(15)
