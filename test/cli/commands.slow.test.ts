@@ -1,50 +1,33 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import { chatEvents as askAgent, chatBody, textOf } from '../support/agent.ts'
 import { dash, filledFolder, run, serve, startDash } from '../support/dash.ts'
 
-async function publish(data: string) {
-  const finished = await run(['publish-year', '--data-dir', data, '--json', '--once'])
-  return { ...finished, report: JSON.parse(finished.stdout) as PublishReport }
-}
-
-describe('the built program', () => {
-  test('the program prints its version, and an invalid command line ends with 64', async () => {
-    expect((await dash(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
-    const { code, stdout, stderr } = await dash(['serv'])
-    expect([code, stdout, stderr]).toEqual([64, '', expect.stringContaining('Did you mean serve')])
-  })
-
-  test('the program ends without an error when its output is closed', async () => {
-    const { child, output, end } = startDash(['--help'])
-    child.stdout?.destroy()
-    expect([await end(), output.stderr]).toEqual([0, ''])
-  })
+test('the built program prints its version, ends with 64 for an invalid command line, and without an error when its output is closed', async () => {
+  expect((await dash(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+  const { code, stdout, stderr } = await dash(['serv'])
+  expect([code, stdout, stderr]).toEqual([64, '', expect.stringContaining('Did you mean serve')])
+  const { child, output, end } = startDash(['--help'])
+  child.stdout?.destroy()
+  expect([await end(), output.stderr]).toEqual([0, ''])
 })
 
-describe('serve', () => {
-  test('a server serves publications, ends on SIGTERM, and exits with 0', async () => {
-    const data = await filledFolder()
-    const { report } = await publish(data)
-    const { url, output, end } = await serve(['--data-dir', data])
-    const response = await fetch(`${url}/api/feed/history?sort=year`)
-    expect([response.status, response.headers.get('etag')]).toEqual([200, `"${report.sha256}"`])
-    expect((await fetch(`${url}/readyz`)).status).toBe(200)
-    expect(await end('SIGTERM')).toBe(0)
-    const line = JSON.parse(
-      output.stderr.split('\n').find((text) => text.includes('/api/feed/history')) ?? '{}',
-    ) as object
-    expect(line).toMatchObject({
-      method: 'GET',
-      path: '/api/feed/history',
-      status: 200,
-      requestId: response.headers.get('x-request-id'),
-    })
-    expect(output.stderr).not.toMatch(/sort=year|metrics/)
-  })
+test('a server serves publications, logs its requests, ends on SIGTERM, and exits with 0', async () => {
+  const data = ['--data-dir', await filledFolder()]
+  const { sha256 } = JSON.parse((await run(['publish-year', '--json', ...data])).stdout) as PublishReport
+  const { url, output, end } = await serve(data)
+  const response = await fetch(`${url}/api/feed/history?sort=year`)
+  expect([response.status, response.headers.get('etag')]).toEqual([200, `"${sha256}"`])
+  expect((await fetch(`${url}/readyz`)).status).toBe(200)
+  expect(await end('SIGTERM')).toBe(0)
+  const line = output.stderr.split('\n').find((text) => text.includes('/api/feed/history')) ?? '{}'
+  const requestId = response.headers.get('x-request-id')
+  const logged = { method: 'GET', path: '/api/feed/history', status: 200, requestId }
+  expect(JSON.parse(line)).toMatchObject(logged)
+  expect(output.stderr).not.toMatch(/sort=year|metrics/)
 })
 
 test('a demo becomes ready, is labelled as a demo, and deletes its folder', async () => {

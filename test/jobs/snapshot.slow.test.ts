@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { LIVE_SORTS } from '../../src/domain/feed/live-sort.ts'
 import { proveFeed } from '../../src/domain/feed/snapshot.ts'
 import { rankPeriods } from '../../src/jobs/snapshot.ts'
-import type { RankPeriodsPorts, SnapshotReport, TakenSnapshot } from '../../src/jobs/snapshot.ts'
+import type { RankPeriodsPorts, TakenSnapshot } from '../../src/jobs/snapshot.ts'
+import { feedEvent, signal } from '../support/signals.ts'
 import { AS_OF, openWorkspace, sampleSignals } from '../support/workspace.ts'
 import type { Workspace } from '../support/workspace.ts'
 import { addDays, startOfDay } from '../../src/domain/time.ts'
@@ -22,14 +23,10 @@ async function run(
   { feed }: Workspace,
   changes: Partial<RankPeriodsPorts['feed']> = {},
   now = NOW,
-  signal = NEVER,
+  stop = NEVER,
 ): Promise<TakenSnapshot> {
   const ports = { feed: { ...feed, ...changes }, clock: () => now }
-  const report = await rankPeriods(ports, { signal, discardLater: false })
-  return taken(report)
-}
-
-function taken(report: SnapshotReport): TakenSnapshot {
+  const report = await rankPeriods(ports, { signal: stop, discardLater: false })
   if (report.outcome !== 'taken') throw new Error(`${report.outcome} by ${report.snapshotId}`)
   return report
 }
@@ -40,10 +37,8 @@ async function servedBy({ feed }: Workspace): Promise<string | undefined> {
 
 test('a snapshot accepts rows beyond the limits of an event, and can be read back', async () => {
   const workspace = await filledWorkspace()
-  const long = sampleSignals().find(({ titleProvenance }) => titleProvenance !== null)
-  if (!long) throw new Error('the sample has no verified signal')
   const url = `https://example.org/${'x'.repeat(5_000)}`
-  await workspace.feed.importSignals([{ ...long, title: 'x'.repeat(1_001), url }])
+  await workspace.feed.importSignals([signal({ title: 'x'.repeat(1_001), url })])
   await run(workspace)
   const snapshot = await workspace.feed.newestSnapshot()
   for (const feed of snapshot?.feeds ?? [])
@@ -57,14 +52,8 @@ test('a run stores what it reports', async () => {
   await workspace.feed.saveDetails([{ ...lobster, collectedAt: NOW }])
   const report = await run(workspace)
   const snapshot = await workspace.feed.newestSnapshot()
-  expect(report).toMatchObject({
-    job: 'snapshot',
-    outcome: 'taken',
-    snapshotId: snapshot?.id,
-    generatedAt: '2026-03-02T00:00:00.000Z',
-    events: 9,
-    removed: 0,
-  })
+  const facts = { snapshotId: snapshot?.id, generatedAt: '2026-03-02T00:00:00.000Z', events: 9, removed: 0 }
+  expect(report).toMatchObject({ job: 'snapshot', outcome: 'taken', ...facts })
   const column = { hackerNews: 3, lobsters: 3, lessWrong: 3, hypeReplicate: 0, midjourney: 0, popular: 9 }
   const none = Object.fromEntries(Object.keys(column).map((name) => [name, 0]))
   expect(report.items).toEqual({ trending: column, day: none, week: column, month: column })
@@ -128,19 +117,13 @@ test('a run is superseded by a snapshot that is later by at most five minutes, a
 test('a snapshot larger than what is read back is refused, and the served one stays', async () => {
   const workspace = await filledWorkspace()
   const before = await run(workspace)
-  const [event] = await workspace.feed.liveEvents(NOW)
-  if (!event) throw new Error('nothing is stored')
-  const events = Array.from({ length: 60 }, (_, index) => ({
-    ...event,
-    sourceId: `long${index}`,
-    title: `${index} ${'x'.repeat(600_000)}`,
-    url: null,
-  }))
+  const title = 'x'.repeat(600_000)
+  const events = Array.from({ length: 60 }, (_, index) =>
+    feedEvent({ sourceId: `${index}`, title: `${index} ${title}`, publishedAt: NOW }),
+  )
   const liveEvents = () => Promise.resolve(events)
   const detail: unknown = expect.stringMatching(/^the feed \w+ would have \d+ bytes; the maximum is 67108864/)
-  await expect(run(workspace, { liveEvents }, NOW + 1_000)).rejects.toMatchObject({
-    code: 'snapshot_too_large',
-    detail,
-  })
+  const refusal = { code: 'snapshot_too_large', detail }
+  await expect(run(workspace, { liveEvents }, NOW + 1_000)).rejects.toMatchObject(refusal)
   expect(await servedBy(workspace)).toBe(before.snapshotId)
 })

@@ -1,18 +1,14 @@
 import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Check } from '../../../../src/cli/commands/doctor/check.ts'
 import { rawClient } from '../../../adapters/sqlite/lock-holder.ts'
 import { dash, filledFolder, PROGRAM, run, serve, temporaryFolder } from '../../../support/dash.ts'
 import type { RunOptions } from '../../../support/dash.ts'
 import { stateOfFolder } from '../../../support/temporary-folder.ts'
 import { localSource } from '../../../support/local-source.ts'
 
-interface Finding {
-  check: string
-  verdict: string
-  detail: string
-  mend: string | null
-}
+type Finding = Pick<Check, 'check' | 'verdict' | 'detail' | 'mend'>
 
 /** Simulates all services at once, by the path; `requests` records what they receive. */
 async function services(
