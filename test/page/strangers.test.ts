@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import { dayOf } from '../../src/domain/time.ts'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
+import { signal } from '../support/signals.ts'
 import { flawsOf, NARROW, picture, visit, WIDE } from './browser.ts'
 
 const TITLES = [
@@ -13,24 +15,21 @@ const TITLES = [
   '🦀'.repeat(120),
 ]
 
-/** One row of signals a title, in two sources, observed today. */
+/** One row of signals a title, in three sources, observed today. */
 function rows(): string {
   const publishedAt = new Date(Date.now() - 3_600_000).toISOString()
-  const day = new Date().toISOString().slice(0, 10)
   const signals = ['hn', 'lobsters', 'hype:github'].flatMap((source) =>
     TITLES.map((title, index) => ({
-      source,
+      ...signal({ source, title, titleProvenance: `${source}:test` }),
       sourceId: source.startsWith('hype') ? `owner${index}/${'repo'.repeat(20)}` : `id${index}`,
-      day,
-      title,
+      day: dayOf(Date.now()),
       url: index % 2 === 0 ? `https://${'sub.'.repeat(20)}example.org/?a="><script>x</script>` : null,
       points: 2_000_000_000 - index,
       comments: index === 0 ? null : 1_000_000 * index,
       publishedAt,
-      titleProvenance: `${source}:test`,
     })),
   )
-  return signals.map((signal) => JSON.stringify(signal)).join('\n')
+  return signals.map((each) => JSON.stringify(each)).join('\n')
 }
 
 /** A title without the characters that reverse what follows. */

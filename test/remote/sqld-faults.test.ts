@@ -4,7 +4,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { migrationsOf } from '../../src/adapters/sqlite/migrate.ts'
 import { windowEnding } from '../../src/domain/year/ledger.ts'
 import type { LedgerRow } from '../../src/domain/year/ledger.ts'
-
 import { connectFeed } from '../adapters/feed/open-feed.ts'
 import { anyLease, appendNow, connectLedger } from '../adapters/ledger/open-ledger.ts'
 import { rawClient } from '../adapters/sqlite/lock-holder.ts'

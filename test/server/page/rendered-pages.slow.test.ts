@@ -1,5 +1,5 @@
 import { ServerResponse } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { H3 } from 'h3'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -226,18 +226,21 @@ describe('renders', () => {
     expect(new Set((await Promise.all(flood)).map(({ status }) => status))).toEqual(new Set([200, 429]))
   })
 
-  test('a render is withdrawn with its connection, and then rendered for the other clients of its page', async () => {
+  test('a render ends with the connection that asked first, and other clients of its page get theirs', async () => {
     const responses: unknown[] = []
     const computed: ComputedRequests = {
-      run(_address, compute, response) {
+      async run(_address, compute, response) {
         responses.push(response)
-        return responses.length === 1 ? Promise.reject(new Refusal('busy')) : compute()
+        if (responses.length !== 2) return compute()
+        await nextTurn()
+        throw new Refusal('busy')
       },
     }
-    const { ask, renders } = await openServed({}, computed)
-    const answers = await Promise.all([ask('?model=c', '203.0.113.1'), ask('?model=c', '203.0.113.2')])
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 429])
-    expect(renders.get('/')).toBe(1)
-    for (const response of responses) expect(response).toBeInstanceOf(ServerResponse)
+    const { ask, get, renders } = await openServed({}, computed)
+    expect((await ask('?model=a', '203.0.113.1')).status).toBe(200)
+    expect(responses).toEqual([expect.any(ServerResponse)])
+    const shared = await Promise.all([get('/?model=c'), get('/?model=c')])
+    expect(shared.map(({ status }) => status)).toEqual([429, 200])
+    expect([responses.length, renders.get('/')]).toEqual([3, 2])
   })
 })
