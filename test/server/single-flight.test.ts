@@ -44,27 +44,20 @@ describe('a coalesced reading', () => {
   })
 })
 
-describe('work done together', () => {
-  test('shared work starts once, after every call of the turn', async () => {
-    const events: string[] = []
-    const look = batchPerTick(() => events.push('looked'))
-    events.push('first asks')
-    const first = look()
-    events.push('second asks')
-    const second = look()
-    await Promise.all([first, second])
-    expect(events).toEqual(['first asks', 'second asks', 'looked'])
+test('shared work starts once, after every call of the turn, and the next turn starts again after a failure', async () => {
+  const events: string[] = []
+  let isBroken = false
+  const look = batchPerTick(() => {
+    events.push('looked')
+    if (isBroken) throw new Error('cannot look')
   })
-
-  test('failing work fails for all its callers, and the next turn starts again', async () => {
-    let looks = 0
-    const look = batchPerTick(() => {
-      looks += 1
-      if (looks === 1) throw new Error('cannot look')
-      return looks
-    })
-    const results = await Promise.allSettled([look(), look()])
-    expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
-    expect(await look()).toBe(2)
-  })
+  const lookTwice = () => [1, 2].map(() => (events.push('asked'), look()))
+  await Promise.all(lookTwice())
+  expect(events).toEqual(['asked', 'asked', 'looked'])
+  isBroken = true
+  const results = await Promise.allSettled(lookTwice())
+  expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  isBroken = false
+  await look()
+  expect(events.filter((event) => event === 'looked')).toHaveLength(3)
 })

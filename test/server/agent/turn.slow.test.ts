@@ -41,16 +41,13 @@ const SEARCHING: Behaviour = {
   ],
 }
 
-/** With stored items, so that the grounding has a revision. */
-async function withItems(server: AgentServer): Promise<AgentServer> {
-  const { feed, search } = server.workspace
-  await feed.importSignals(sampleSignals())
-  await startSearchProcess(search)
+/** A server with stored items, so that the grounding has a revision. */
+async function startWithItems(options?: AgentServerOptions): Promise<AgentServer> {
+  const server = await startAgent(options)
+  await server.workspace.feed.importSignals(sampleSignals())
+  await startSearchProcess(server.workspace.search)
   return server
 }
-
-const startWithItems = async (options?: AgentServerOptions): Promise<AgentServer> =>
-  withItems(await startAgent(options))
 
 const never = <T>(): Promise<T> => new Promise<T>(() => undefined)
 
@@ -78,13 +75,9 @@ const stepsOf = (events: readonly AgentEvent[]): string =>
 async function settledWell(server: AgentServer): Promise<Record<string, unknown>[]> {
   await server.settled()
   const turns = server.turns()
-  const { settled, reserved } = await server.spending()
-  expect(reserved).toBe(0)
-  expect(settled).toBe(
-    turns
-      .filter(({ source }) => source === 'own')
-      .reduce((sum, turn) => sum + Number(turn['costMicroUsd']), 0),
-  )
+  const own = turns.filter(({ source }) => source === 'own')
+  const settled = own.reduce((sum, turn) => sum + Number(turn['costMicroUsd']), 0)
+  expect(await server.spending()).toEqual({ settled, reserved: 0 })
   return turns
 }
 

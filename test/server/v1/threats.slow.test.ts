@@ -1,9 +1,7 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
 import { expect, test, vi } from 'vitest'
 
 import { localSource } from '../../support/local-source.ts'
-import type { V1Server } from './v1.ts'
 import { CALLER_KEY, errorBody, json, startV1, wholeCompletion } from './v1.ts'
 
 const messages = [{ role: 'user', content: 'Hello?' }]
@@ -153,7 +151,9 @@ test('a client that stops reading stops the routing service, and its end closes 
       if (!response.write(event))
         isOpen = await Promise.race([once(response, 'drain').then(() => true), closed.then(() => false)])
   })
-  const socket = unread(await startV1({ base: upstream.url }))
+  const { post } = await startV1({ base: upstream.url })
+  // Nothing reads its body.
+  const { body } = await post({ model: 'auto', messages, stream: true })
   await vi.waitFor(() => expect(written).toBeGreaterThan(event.length), 60_000)
   const mostBytes = 32 * 1024 * 1024
   await vi.waitUntil(async () => {
@@ -163,7 +163,7 @@ test('a client that stops reading stops the routing service, and its end closes 
   }, 60_000)
   // Only the buffers of the system and of the two connections are filled.
   expect(written).toBeLessThan(mostBytes)
-  socket.destroy()
+  await body?.cancel()
   await closed
 })
 
@@ -179,17 +179,3 @@ test('a page of another origin gets no permission', async () => {
 })
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-
-/** Sends a request, and reads nothing. */
-function unread({ port }: V1Server): ReturnType<typeof connect> {
-  const body = JSON.stringify({ model: 'auto', messages, stream: true })
-  const head = [
-    'POST /v1/chat/completions HTTP/1.1',
-    'host: dash.test',
-    `authorization: Bearer ${CALLER_KEY}`,
-    `content-length: ${body.length}`,
-  ]
-  const socket = connect(port, '127.0.0.1').pause()
-  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
-  return socket
-}
