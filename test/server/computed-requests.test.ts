@@ -111,20 +111,6 @@ test('a failing computation rejects only for its caller, and the next one runs',
   expect(await next).toBe('whole')
 })
 
-/** True if an address gets a waiting place; computations that are displaced later go to `dropped`. */
-async function getsPlace(queue: ComputedRequests, address: string, dropped: string[]): Promise<boolean> {
-  let refusal: unknown = null
-  queue.run(address, idle).catch((error: unknown) => {
-    refusal = error
-    dropped.push(address)
-  })
-  await nextTurn()
-  if (refusal === null) return true
-  expect(refusal).toMatchObject({ code: 'busy', members: { retryAfterSeconds: expect.any(Number) } })
-  dropped.pop()
-  return false
-}
-
 /** A queue in an endless pause, so that every computation waits. */
 async function stopped(): Promise<ComputedRequests> {
   const queue = openComputedRequests({ now: () => 0, pause: idle, watch: () => () => 1_000 })
@@ -133,28 +119,39 @@ async function stopped(): Promise<ComputedRequests> {
   return queue
 }
 
+/** Asks for so many computations of each address; those that are refused, now or later, go to `refused`. */
+async function fill(
+  queue: ComputedRequests,
+  addresses: string[],
+  times: number,
+  refused: unknown[],
+): Promise<void> {
+  for (const address of addresses)
+    for (let time = 0; time < times; time += 1)
+      queue.run(address, idle).catch((error: unknown) => refused.push({ address, error }))
+  await nextTurn()
+}
+
+const BUSY = { code: 'busy', members: { retryAfterSeconds: expect.any(Number) as number } }
+
 test('one address cannot fill the queue, and a newcomer takes a place of the address with the most', async () => {
-  const queue = await stopped()
-  const dropped: string[] = []
-  const taken = []
-  for (let at = 0; at < 9; at += 1) {
-    let places = 0
-    while (await getsPlace(queue, `192.0.2.${at}`, dropped)) places += 1
-    taken.push(places)
-  }
-  expect(taken).toEqual([32, 32, 32, 32, 32, 32, 32, 32, 28])
-  expect(dropped).toHaveLength(28)
+  const refused: unknown[] = []
+  const addresses = Array.from({ length: 9 }, (_, at) => `192.0.2.${at}`)
+  await fill(await stopped(), addresses, 40, refused)
+  // Each has 32 places, of which the last one takes 28.
+  expect(refused).toHaveLength(8 * 8 + 28 + 12)
+  for (const each of refused.slice(-12)) expect(each).toMatchObject({ address: '192.0.2.8', error: BUSY })
 })
 
 test('the addresses of one IPv6 /48 hold at most 64 waiting places, and a newcomer takes one of theirs', async () => {
   const queue = await stopped()
-  const dropped: string[] = []
-  let taken = 0
-  for (const network of ['a', 'b', 'c', 'd'])
-    for (let at = 0; at < 80; at += 1)
-      if (await getsPlace(queue, `2001:db8:${network}:${at}::/64`, dropped)) taken += 1
-  expect(taken).toBe(4 * 64)
-  expect(await getsPlace(queue, '203.0.113.1', dropped)).toBe(true)
+  const refused: unknown[] = []
+  const networks = ['a', 'b', 'c', 'd'].map((network) => `2001:db8:${network}:`)
+  const addresses = networks.flatMap((each) => Array.from({ length: 80 }, (_, at) => `${each}${at}::/64`))
+  await fill(queue, addresses, 1, refused)
+  expect(refused).toHaveLength(4 * 16)
+  await fill(queue, ['203.0.113.1'], 1, refused)
+  expect(refused.slice(4 * 16)).toMatchObject([{ address: expect.stringMatching(/^2001:/), error: BUSY }])
 })
 
 test('a refusal names the seconds after which the caller has a place, by the time that computations take now', async () => {
