@@ -3,9 +3,10 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { archiveFolder } from '../../src/adapters/input.ts'
 import { sha256Hex } from '../../src/domain/digest.ts'
-import { addDays } from '../../src/domain/time.ts'
+import { addDays, formatInstant } from '../../src/domain/time.ts'
 import { importArchive } from '../../src/jobs/import-archive.ts'
 import type { ArchiveImportPorts } from '../../src/jobs/import-archive.ts'
+import { identityOf, manifest } from '../domain/year/ledger-rows.ts'
 import { temporaryFolder } from './dash.ts'
 import { AS_OF, RUN_AT, tickingClock } from './workspace.ts'
 import type { Workspace } from './workspace.ts'
@@ -28,23 +29,15 @@ export function oldPublication(
   asOfDay: string,
   changes: ListedRow = {},
 ): OldPublication {
-  const version = ledger === 'v1' ? 1 : 2
-  const end = Date.parse(`${asOfDay}T00:00:00Z`) + 86_400_000
-  const iso = (at: number): string => new Date(at).toISOString()
-  const identity = {
-    schemaVersion: version,
-    kind: 'top-year-publication',
-    publicationId: `top-year-v${version} of ${asOfDay}`,
-    algorithmVersion: `top-year-v${version}`,
-    asOfDay,
-    generatedAt: iso(end + 60_000),
-    windowStart: iso(end - 365 * 86_400_000),
-    windowEnd: iso(end),
-  }
-  const publishedAt = iso(end + 120_000)
+  const schemaVersion = ledger === 'v1' ? 1 : 2
+  const algorithmVersion = `top-year-v${schemaVersion}`
+  const publicationId = `${algorithmVersion} of ${asOfDay}`
+  const one = manifest(asOfDay, { schemaVersion, algorithmVersion, publicationId })
+  const identity = identityOf(one)
+  const publishedAt = formatInstant(one.publishedAt)
   const text = JSON.stringify({ ...identity, feed: {}, archivedAt: publishedAt })
   const content = { sha256: sha256Hex(text), byteSize: Buffer.byteLength(text) }
-  const file = `objects/${identity.publicationId}`
+  const file = `objects/${publicationId}`
   return { row: { ledger, ...identity, publishedAt, ...content, file, ...changes }, text }
 }
 

@@ -7,7 +7,15 @@ import { GENESIS_LEAF, leafOf } from '../../src/domain/year/chain.ts'
 import { proveLedger } from '../../src/domain/year/check.ts'
 import type { Head, LedgerContents, LedgerRow, Manifest } from '../../src/domain/year/ledger.ts'
 import type { ServerPorts } from '../../src/server/app.ts'
-import { chainOf, gap, headAt, legacyRow, legacySeal, manifest } from '../domain/year/ledger-rows.ts'
+import {
+  chainOf,
+  gap,
+  headAt,
+  identityOf,
+  legacyRow,
+  legacySeal,
+  manifest,
+} from '../domain/year/ledger-rows.ts'
 import { openApp } from './api-client.ts'
 
 /** An archive in memory: ledgers, heads and objects that belong together. */
@@ -99,19 +107,6 @@ export function openSampleApp(
 }
 
 function envelopeOf(one: Manifest, marker: string): Uint8Array {
-  const { schemaVersion, kind, publicationId, algorithmVersion, asOfDay } = one
-  const envelope = {
-    schemaVersion,
-    kind,
-    publicationId,
-    algorithmVersion,
-    asOfDay,
-    generatedAt: formatInstant(one.generatedAt),
-    windowStart: formatInstant(one.windowStart),
-    windowEnd: formatInstant(one.windowEnd),
-    coverage: {},
-    feed: { marker },
-    archivedAt: formatInstant(one.publishedAt),
-  }
-  return new TextEncoder().encode(JSON.stringify(envelope))
+  const payload = { coverage: {}, feed: { marker }, archivedAt: formatInstant(one.publishedAt) }
+  return new TextEncoder().encode(JSON.stringify({ ...identityOf(one), ...payload }))
 }

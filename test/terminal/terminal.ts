@@ -35,8 +35,6 @@ export interface TerminalOptions {
   home?: string
   /** Where standard output goes instead of to the terminal; below the home. */
   outputFile?: string
-  /** Command to run instead of the built program. */
-  command?: readonly string[]
 }
 
 /** Text that the shell prints after the program has ended. */
@@ -47,18 +45,11 @@ const shellQuoted = (word: string): string => `'${word.replaceAll("'", String.ra
 /** Starts the program in a terminal; the surrounding shell then prints its exit code and the terminal modes. */
 export async function openTerminal(
   args: readonly string[],
-  {
-    columns = 80,
-    rows = 24,
-    env = {},
-    home = temporaryFolder(),
-    outputFile,
-    command = [process.execPath, PROGRAM],
-  }: TerminalOptions = {},
+  { columns = 80, rows = 24, env = {}, home = temporaryFolder(), outputFile }: TerminalOptions = {},
 ): Promise<TestTerminal> {
   const variables = { HOME: home, PATH: process.env['PATH'] ?? '', LANG: 'C.UTF-8', TZ: 'UTC', ...env }
   const settings = Object.entries(variables).map(([name, value]) => shellQuoted(`${name}=${value}`))
-  const program = [...command, ...args].map(shellQuoted).join(' ')
+  const program = [process.execPath, PROGRAM, ...args].map(shellQuoted).join(' ')
   const shell = `env -i ${settings.join(' ')} TERM="$TERM" ${program}${outputFile === undefined ? '' : ` > ${shellQuoted(outputFile)}`}; echo ${shellQuoted(ENDED)} $?; stty -a | tr ' ' '\\n' | grep -E '^-?(icanon|echo);?$' | tr '\\n' ' '; echo; cat`
   const socket = `dash-test-${randomBytes(6).toString('hex')}`
   const words = `-u -C -L ${socket} -f /dev/null new-session -x ${columns} -y ${rows}`.split(' ')

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
-import { Refusal } from '../../../src/domain/refusal.ts'
 import { formatInstant } from '../../../src/domain/time.ts'
 import { examineWhole, proveBytes, yearSealer } from '../../../src/domain/year/envelope.ts'
 import type { SealedYear } from '../../../src/domain/year/envelope.ts'
@@ -12,7 +11,7 @@ import { coverageOf } from '../../../src/domain/year/rank.ts'
 import type { YearEvent } from '../../../src/domain/year/rank.ts'
 import type { YearEnvelope, YearFeed } from '../../../src/domain/year/schema.ts'
 import { anyText } from '../../support/any-text.ts'
-import { manifest } from './ledger-rows.ts'
+import { identityOf, isDamaged, manifest } from './ledger-rows.ts'
 import { AS_OF_DAY, rankedYear, yearEvent, yearEvents } from './year-events.ts'
 
 /** Something in every list: all news sources, a hype cohort of five, a small one, unverified rows, an image. */
@@ -43,16 +42,8 @@ const LISTS = ['hackerNews', 'lobsters', 'lessWrong', 'hypeReplicate', 'popular'
 /** The stored text, parsed again. */
 const stored: YearEnvelope = JSON.parse(TEXT)
 
-/** True when it is refused as damaged. */
-function isDamaged(named: Manifest, bytes: Uint8Array | null): boolean {
-  try {
-    proveBytes(named, bytes)
-    return false
-  } catch (error) {
-    if (error instanceof Refusal && error.code === 'storage_damaged') return true
-    throw error
-  }
-}
+/** True when the bytes of a manifest are refused as damaged. */
+const areDamaged = (...given: Parameters<typeof proveBytes>): boolean => isDamaged(() => proveBytes(...given))
 
 /** A manifest with digest and size of other bytes, so that only what they say can be wrong. */
 function resealed(content: Uint8Array | string, base = SEALED.manifest): [Manifest, Uint8Array] {
@@ -128,19 +119,19 @@ describe('stored bytes', () => {
 
   test('proved bytes are returned unchanged, with any spelling of their JSON', () => {
     expect(proveBytes(named, bytes)).toBe(bytes)
-    expect(isDamaged(...resealed(JSON.stringify(stored, null, 2)))).toBe(false)
+    expect(areDamaged(...resealed(JSON.stringify(stored, null, 2)))).toBe(false)
   })
 
   test('stored bytes are damaged when they are missing, shorter, longer or changed', () => {
     const longer = new Uint8Array([...bytes, 0x0a])
     for (const other of [null, new Uint8Array(), bytes.subarray(0, -1), longer, bytes.with(9, 0)])
-      expect(isDamaged(named, other)).toBe(true)
+      expect(areDamaged(named, other)).toBe(true)
   })
 
   test.each(Object.keys(named))('stored bytes are damaged when the manifest differs in %s', (field) => {
     const value = named[field as keyof Manifest]
     const other = typeof value === 'number' ? value + 1 : `${value}x`
-    expect(isDamaged({ ...named, [field]: other }, bytes)).toBe(true)
+    expect(areDamaged({ ...named, [field]: other }, bytes)).toBe(true)
   })
 
   const [item] = stored.feed.hackerNews
@@ -157,23 +148,13 @@ describe('stored bytes', () => {
     ]),
   ])('stored bytes of version 3 are damaged when %s', (_, change) => {
     const changed = { ...stored, feed: { ...stored.feed, ...change } }
-    expect(isDamaged(...resealed(JSON.stringify(changed)))).toBe(true)
+    expect(areDamaged(...resealed(JSON.stringify(changed)))).toBe(true)
   })
 })
 
 /** An imported publication, whose payload nobody looks into. */
 const V2 = manifest('2026-01-03', { algorithmVersion: 'top-year-v2', schemaVersion: 2 })
-const { kind, publicationId, algorithmVersion, schemaVersion, asOfDay } = V2
-const SCALARS = {
-  schemaVersion,
-  kind,
-  publicationId,
-  algorithmVersion,
-  asOfDay,
-  generatedAt: formatInstant(V2.generatedAt),
-  windowStart: formatInstant(V2.windowStart),
-  windowEnd: formatInstant(V2.windowEnd),
-}
+const SCALARS = identityOf(V2)
 const ARCHIVED_AT = formatInstant(V2.publishedAt)
 const imported = (changes: object = {}, archivedAt = ARCHIVED_AT): string =>
   JSON.stringify({ ...SCALARS, ...changes, coverage: { days: 1 }, feed: { hackerNews: [] }, archivedAt })
@@ -196,7 +177,7 @@ describe('the identity of stored bytes', () => {
     ['with archivedAt among the first', JSON.stringify({ archivedAt: ARCHIVED_AT, ...SCALARS, feed: {} })],
   ])('the identity holds %s', (_how, text) => {
     expect(codes(text)).toEqual([])
-    expect(isDamaged(...resealed(text, V2))).toBe(false)
+    expect(areDamaged(...resealed(text, V2))).toBe(false)
   })
 
   test.each(Object.entries(SCALARS))('the identity names the member %s when it differs', (name, value) => {

@@ -1,3 +1,5 @@
+import { Refusal } from '../../../src/domain/refusal.ts'
+import { formatInstant } from '../../../src/domain/time.ts'
 import { GENESIS_LEAF, sealEntry, sealLegacy } from '../../../src/domain/year/chain.ts'
 import { proveLedger } from '../../../src/domain/year/check.ts'
 import type { ProvedLedger } from '../../../src/domain/year/chain.ts'
@@ -31,6 +33,28 @@ export function manifest(asOfDay: string, overrides: Partial<Manifest> = {}): Ma
     sha256: asOfDay.replaceAll('-', '').padEnd(64, 'abcdef'),
     byteSize: 12_345,
     ...overrides,
+  }
+}
+
+/** The identity of a publication as its envelope spells it. */
+export function identityOf(one: Manifest): Record<string, string | number> {
+  const { schemaVersion, kind, publicationId, algorithmVersion, asOfDay } = one
+  const times = {
+    generatedAt: formatInstant(one.generatedAt),
+    windowStart: formatInstant(one.windowStart),
+    windowEnd: formatInstant(one.windowEnd),
+  }
+  return { schemaVersion, kind, publicationId, algorithmVersion, asOfDay, ...times }
+}
+
+/** True when something is refused as damaged. */
+export function isDamaged(prove: () => unknown): boolean {
+  try {
+    prove()
+    return false
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'storage_damaged') return true
+    throw error
   }
 }
 
