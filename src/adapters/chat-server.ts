@@ -21,7 +21,7 @@ import type { Instant } from '../domain/time.ts'
 import { SseParser, StreamTooLarge } from './sse-parser.ts'
 import type { StreamRecord } from './sse-parser.ts'
 import { TimeLimitExceeded, mediaTypeOf, openHttpClient, retryAt, readBody } from './http.ts'
-import type { HttpClient, HttpResponse } from './http.ts'
+import type { HttpResponse } from './http.ts'
 
 /**
  * The chat API of a server. Every call throws a Refusal with a public code or a {@link ChatApiRefusal}, or the reason of
@@ -56,11 +56,8 @@ async function readText({ body }: HttpResponse, root: string, signal: AbortSigna
     return (await readBody(body, JSON_MAX_BYTES))?.toString() ?? ''
   } catch (error) {
     signal.throwIfAborted()
-    throw refusal(
-      'server_unreachable',
-      `the server ${root} broke the connection (${networkReason(error)})`,
-      error,
-    )
+    const reason = `the server ${root} broke the connection (${networkReason(error)})`
+    throw refusal('server_unreachable', reason, error)
   }
 }
 
@@ -155,6 +152,13 @@ const STREAM_BOUNDS = { maxEventBytes: 256 * 1024, maxBytes: 8 * 1024 * 1024 }
 
 const USER_AGENT = 'dash (terminal chat)'
 
+interface ChatRequest {
+  path: string
+  /** Request body; its presence makes the request a POST. */
+  body?: string | null
+  token?: string
+}
+
 export interface ChatApiOptions {
   responseStartMs?: number
   idleMs?: number
@@ -184,10 +188,36 @@ export function openChatApi(
     bodyTimeout: idleMs,
     connections: 2,
   })
-  const send = createSender(http, root)
+  const { origin } = new URL(root)
+
+  const send = async (
+    { path, body = null, token }: ChatRequest,
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<HttpResponse> => {
+    signal.throwIfAborted()
+    const headers = {
+      origin,
+      accept: 'application/json, text/event-stream',
+      'accept-encoding': 'identity',
+      'user-agent': USER_AGENT,
+      ...(body === null ? {} : { 'content-type': 'application/json' }),
+      ...(token === undefined ? {} : { 'x-agent-session': token }),
+    }
+    try {
+      const method = body === null ? 'GET' : 'POST'
+      const response = await http.request(`${root}${path}`, { method, signal, headers, body })
+      destroyAfter(timeoutMs, response.body)
+      return response
+    } catch (error) {
+      signal.throwIfAborted()
+      const reason = `the server ${root} cannot be reached (${networkReason(error)})`
+      throw refusal('server_unreachable', reason, error)
+    }
+  }
 
   const requestJson = async <T>(
-    request: Parameters<typeof send>[0],
+    request: ChatRequest,
     schema: z.ZodType<T>,
     signal: AbortSignal,
   ): Promise<T> => {
@@ -216,47 +246,6 @@ export function openChatApi(
       yield* readEvents(response, root, signal)
     },
     close: () => http.close(),
-  }
-}
-
-interface ChatRequest {
-  path: string
-  /** Request body; its presence makes the request a POST. */
-  body?: string
-  token?: string
-}
-
-function createSender(
-  http: HttpClient,
-  root: string,
-): (request: ChatRequest, timeoutMs: number, signal: AbortSignal) => Promise<HttpResponse> {
-  const { origin } = new URL(root)
-  return async ({ path, body, token }, timeoutMs, signal) => {
-    signal.throwIfAborted()
-    try {
-      const response = await http.request(`${root}${path}`, {
-        method: body === undefined ? 'GET' : 'POST',
-        signal,
-        headers: {
-          origin,
-          accept: 'application/json, text/event-stream',
-          'accept-encoding': 'identity',
-          'user-agent': USER_AGENT,
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...(token === undefined ? {} : { 'x-agent-session': token }),
-        },
-        body: body ?? null,
-      })
-      destroyAfter(timeoutMs, response.body)
-      return response
-    } catch (error) {
-      signal.throwIfAborted()
-      throw refusal(
-        'server_unreachable',
-        `the server ${root} cannot be reached (${networkReason(error)})`,
-        error,
-      )
-    }
   }
 }
 
