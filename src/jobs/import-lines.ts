@@ -40,8 +40,8 @@ type ParsedLine<Row> =
   | { kind: 'unknown-source'; source: string }
   | { kind: 'bad'; reason: string }
 
-/** An import of files of lines: its parser, its store, and its counts. */
-interface ImportRun<Row> extends LinesOptions {
+/** A kind of rows: its parser and its store. */
+interface RowKind<Row> {
   /** @param value the value of JSON.parse for the line */
   parse: (value: unknown) => ParsedLine<Row>
   /** Stores a batch in one transaction. */
@@ -49,16 +49,15 @@ interface ImportRun<Row> extends LinesOptions {
   batchRows: number
   /** Called after each batch with the number of rows read. */
   onProgress: (rows: number) => void
+}
+
+/** An import of files of lines, and its counts. */
+interface ImportRun<Row> extends RowKind<Row>, LinesOptions {
   report: LinesReport
-  /** Number of valid rows checked before any was stored. */
-  checked: number
-  badRows: number
   vouched: number
   unknownSources: Map<string, number>
   notForYear: Map<RowCause, number>
 }
-
-type RowKind<Row> = Pick<ImportRun<Row>, 'parse' | 'store' | 'batchRows' | 'onProgress'>
 
 /**
  * Imports files of lines (docs/importing.md). Under `abort` a file with a bad row is checked to its end, reported, and
@@ -70,13 +69,13 @@ async function importLines<Row>(
   sources: readonly LineSource[],
   options: LinesOptions,
 ): Promise<ImportRun<Row>> {
-  const counts = { checked: 0, badRows: 0, vouched: 0 }
+  const counts = { rows: 0, inserted: 0, replaced: 0, unchanged: 0, skipped: 0 }
+  const report = { files: sources.length, ...counts, errors: [], errorCount: 0, failedFiles: 0 }
   const maps = { unknownSources: new Map<string, number>(), notForYear: new Map<RowCause, number>() }
-  const run: ImportRun<Row> = { ...kind, ...options, ...counts, ...maps, report: emptyReport(sources.length) }
-  const { report, onError } = run
+  const run: ImportRun<Row> = { ...kind, ...options, report, vouched: 0, ...maps }
   for (const source of sources) {
     try {
-      if (onError === 'skip') await storeFile(run, source, true)
+      if (options.onError === 'skip') await storeFile(run, source, true)
       else if (await isValidFile(run, source)) await storeFile(run, source, false)
       else report.failedFiles += 1
     } catch (error) {
@@ -85,28 +84,14 @@ async function importLines<Row>(
       report.failedFiles += 1
     }
   }
-  if (onError === 'skip') report.skipped = run.badRows
   return run
 }
 
-function emptyReport(files: number): LinesReport {
-  return {
-    files,
-    rows: 0,
-    inserted: 0,
-    replaced: 0,
-    unchanged: 0,
-    skipped: 0,
-    errors: [],
-    errorCount: 0,
-    failedFiles: 0,
-  }
-}
-
 async function isValidFile<Row>(run: ImportRun<Row>, source: LineSource): Promise<boolean> {
-  const errorsBefore = run.report.errorCount
-  for await (const batch of rowBatches(run, source, true)) run.onProgress((run.checked += batch.length))
-  return run.report.errorCount === errorsBefore
+  const { report } = run
+  const errorsBefore = report.errorCount
+  for await (const _batch of rowBatches(run, source, true)) run.onProgress(report.rows)
+  return report.errorCount === errorsBefore
 }
 
 /** @param isFirst false for a second read, which counts nothing */
@@ -176,7 +161,7 @@ function count<Row>(run: ImportRun<Row>, file: string, line: number, parsed: Par
   const { unknownSources: unknown, notForYear } = run
   run.report.rows += 1
   if (parsed.kind === 'bad') {
-    run.badRows += 1
+    if (run.onError === 'skip') run.report.skipped += 1
     addError(run.report, file, line, parsed.reason)
   } else if (parsed.kind === 'unknown-source') {
     const named = shorten(parsed.source)
