@@ -132,7 +132,7 @@ async function readResponse(
   const isPlain = !isCompressed(headers)
   const isExpected = status === 200 && isPlain && type === (reader ? 'text/event-stream' : 'application/json')
   const classify = (text: string, ending: RouterResponse['ending'] = 'whole'): Failure =>
-    declined(failureOf({ status, headers, body: text, ending }, options.clock))
+    failureOf({ status, headers, body: text, ending }, options.clock)
   if (!isExpected) return classify(await readError(body))
   if (reader) return readStream(body, reader, classify, options)
   const bytes = await readWhole(body, options.largeReads, signal)
@@ -173,11 +173,6 @@ async function readWhole(
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
-}
-
-/** A response that is no completion although it carries no error. */
-function declined(failure: Failure): Failure {
-  return failure.class === 'answered' ? { ...failure, class: 'invalid_answer' } : failure
 }
 
 /** Reads a stream up to its first event, which may be an error. */
@@ -269,7 +264,9 @@ function failureOf(response: Partial<RouterResponse>, clock: Clock): Failure {
     endedAt: clock(),
     ...response,
   } as const
-  const { class: kind, correlated, status, retryAt, resetAt, limit, remaining } = classifyResponse(whole)
+  const { class: found, correlated, status, retryAt, resetAt, limit, remaining } = classifyResponse(whole)
+  // A response without an error that is no completion.
+  const kind = found === 'answered' ? 'invalid_answer' : found
   // One request has no other model to compare with: a 429 that names no owner counts as the account's.
   const owned = correlated === 'account_minute' ? correlated : kind
   return { class: owned, status, retryAt, resetAt, limit, remaining, text: whole.body }
