@@ -6,12 +6,10 @@ import { onTestFinished } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** A Node process that runs a script and exchanges lines. */
+/** A Node process that runs a script and writes lines. */
 export interface ScriptProcess {
   /** The next line of its standard output, or null after the last. */
   line(): Promise<string | null>
-  /** Writes a line to its standard input. */
-  writeLine(text: string): void
   kill(): void
   /** Resolves when it has ended. */
   ended: Promise<Ended>
@@ -25,14 +23,8 @@ type Ended = { code: number | null; signal: NodeJS.Signals | null; errors: strin
  * @param args arguments of the script, from `process.argv[1]` on
  */
 export function runScript(script: string, args: readonly string[]): ScriptProcess {
-  const started = startScript(script, args)
-  onTestFinished(() => started.kill())
-  return started
-}
-
-/** As {@link runScript}, but the caller must kill it. */
-export function startScript(script: string, args: readonly string[]): ScriptProcess {
   const child = spawn(process.execPath, ['--input-type=module', '--eval', script, ...args], { cwd: ROOT })
+  onTestFinished(() => void child.kill('SIGKILL'))
   let errors = ''
   child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString('utf8')))
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
@@ -41,10 +33,7 @@ export function startScript(script: string, args: readonly string[]): ScriptProc
       const next = await lines.next()
       return next.done === true ? null : next.value
     },
-    writeLine: (text) => child.stdin.write(`${text}\n`),
-    kill() {
-      child.kill('SIGKILL')
-    },
+    kill: () => void child.kill('SIGKILL'),
     ended: once(child, 'close').then(([code, signal]) => ({ code, signal, errors })),
   }
 }

@@ -10,7 +10,7 @@ import { DAMAGED } from '../../support/refusals.ts'
 
 for (const contract of LEDGER_CONTRACTS) contract('a file', openLedger)
 
-test('an append is given up if a reader in another process delays the commit past the deadline', async () => {
+test('an append is given up if a reader delays the commit past the deadline', async () => {
   const opened = await openLedger()
   const token = await fill(opened, { legacy: [], rows: [LAST] })
   const release = await holdLock(opened.url, 'reading')

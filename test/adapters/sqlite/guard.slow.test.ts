@@ -56,7 +56,7 @@ const CASES = LOCKS.flatMap((lock) => Object.entries(WRITES).map(([what, write])
 
 describe('a guarded client', () => {
   test.each(CASES)(
-    'the client lets $what wait for a process that is $lock, and really writes it',
+    'the client lets $what wait for a connection that is $lock, and really writes it',
     async ({ lock, write }) => {
       const { url, client } = await notes(5_000)
       const release = await holdLock(url, lock)
@@ -68,7 +68,7 @@ describe('a guarded client', () => {
   )
 
   test.each(CASES)(
-    'the client fails $what while another process keeps $lock, and stays usable',
+    'the client fails $what while another connection keeps $lock, and stays usable',
     async ({ lock, write }) => {
       const { url, client } = await notes(100)
       const release = await holdLock(url, lock)
@@ -91,7 +91,7 @@ describe('a guarded client', () => {
     ...CASES,
     ...Object.entries(READS).map(([what, write]) => ({ lock: 'committing' as const, what, write })),
   ])(
-    'the client opens no more descriptors, however often $what fails while another process is $lock',
+    'the client opens no more descriptors, however often $what fails while another connection is $lock',
     async ({ lock, write }) => {
       const { url, client } = await notes(0)
       await client.execute(insert('before'))
@@ -103,7 +103,7 @@ describe('a guarded client', () => {
     },
   )
 
-  test('the client keeps reading while another process is writing', async () => {
+  test('the client keeps reading while another connection is writing', async () => {
     const { url, client } = await notes(0)
     await client.execute(insert('before'))
     await holdLock(url, 'writing', ["INSERT INTO notes VALUES ('not yet committed')"])
@@ -112,7 +112,7 @@ describe('a guarded client', () => {
   })
 
   test.each(Object.entries(READS))(
-    'the client lets %s wait for a process that is committing',
+    'the client lets %s wait for a connection that is committing',
     async (_what, read) => {
       const { url, client } = await notes(5_000)
       await client.execute(insert('stored'))
@@ -178,7 +178,7 @@ describe('a batch with a deadline', () => {
   })
 
   test.each(LOCKS)(
-    'the batch is not committed if its time ends while another process is %s',
+    'the batch is not committed if its time ends while another connection is %s',
     async (lock) => {
       const { url, client } = await notes(60_000)
       const release = await holdLock(url, lock)
