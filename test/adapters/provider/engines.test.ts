@@ -2,37 +2,10 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { localSource } from '../../support/local-source.ts'
-import { collectEvents, modelAt, outcome } from './model-turns.ts'
+import { answerOf, chunk, collectEvents, DONE, modelAt, outcome, streamAt } from './model-turns.ts'
 
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../fixtures/engines/${name}.sse`, import.meta.url), 'utf8')
-
-/** A mark in a stream: a pause of so many milliseconds. */
-const pause = (ms: number): string => `<<SPLIT:${ms}>>`
-
-/** Serves a stream, byte for byte but for its pauses. */
-async function serveStream(stream: string, ending: 'end' | 'hold' = 'end'): Promise<string> {
-  const { url } = await localSource(async (_request, response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' })
-    for (const [index, part] of stream.split(/<<SPLIT:(\d+)>>/).entries())
-      if (index % 2 === 0) response.write(part)
-      else await sleep(Number(part))
-    if (ending === 'end') response.end()
-  })
-  return url
-}
-
-async function answerOf(
-  stream: string,
-  changes = {},
-  ending: 'end' | 'hold' = 'end',
-): Promise<ReturnType<typeof outcome>> {
-  return outcome(await collectEvents(modelAt(await serveStream(stream, ending), changes)))
-}
-
-const chunk = (delta: object, finish: string | null = null): string =>
-  `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
-const DONE = 'data: [DONE]\n\n'
 
 describe('a stream of an engine', () => {
   test.each([
@@ -46,14 +19,25 @@ describe('a stream of an engine', () => {
     expect(await answerOf(fixture(name))).toMatchObject({ text, end: { kind: 'end', calls: [] } })
   })
 
-  test('a pause after a finish reason does not end the stream, however short the idle limit', async () => {
-    const stream = `${chunk({ content: 'One ' }, 'stop')}${pause(300)}${chunk({ content: 'two.' }, 'stop')}${DONE}`
-    expect(await answerOf(stream, { idleMs: 100 })).toMatchObject({ text: 'One two.', end: { kind: 'end' } })
-  })
-
-  test('silence after a finish reason ends the stream as complete', async () => {
-    const result = await answerOf(chunk({ content: 'One.' }, 'stop'), { afterReasonMs: 100 }, 'hold')
-    expect(result).toMatchObject({ text: 'One.', end: { kind: 'end' } })
+  test.each([
+    [
+      'a pause after a finish reason does not end the stream, however short the idle limit',
+      300,
+      { idleMs: 100 },
+      'One two.',
+    ],
+    ['silence after a finish reason ends the stream as complete', null, { afterReasonMs: 100 }, 'One '],
+  ])('%s', async (_what, pauseMs, limits, text) => {
+    const { url } = await localSource(async (_request, response) => {
+      response
+        .writeHead(200, { 'content-type': 'text/event-stream' })
+        .write(chunk({ content: 'One ' }, 'stop'))
+      if (pauseMs === null) return
+      await sleep(pauseMs)
+      response.end(chunk({ content: 'two.' }, 'stop') + DONE)
+    })
+    const answer = outcome(await collectEvents(modelAt(url, limits)))
+    expect(answer).toMatchObject({ text, end: { kind: 'end' } })
   })
 
   test('a stream reports thoughts and tool calls as received, and no text for them', async () => {
@@ -66,7 +50,7 @@ describe('a stream of an engine', () => {
       { content: [{ type: 'thinking', thinking: 'At last.' }] },
     ]
     const stream = deltas.map((delta) => chunk(delta)).join('') + chunk({}, 'tool_calls') + DONE
-    const events = await collectEvents(modelAt(await serveStream(stream)))
+    const events = await collectEvents(modelAt(await streamAt(stream)))
     expect(outcome(events).text).toBe('Hi')
     const received = events.flatMap((event) => (event.kind === 'text' ? [event.received ?? event.text] : []))
     expect(received.join('')).toBe(

@@ -1,4 +1,5 @@
 import { expect, onTestFinished } from 'vitest'
+import { localSource } from '../../support/local-source.ts'
 import { openChatModel } from '../../../src/adapters/provider/chat-model.ts'
 import type { ChatModelOptions } from '../../../src/adapters/provider/chat-model.ts'
 import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
@@ -98,4 +99,25 @@ export async function runTurn(
     const { output, calls } = last.end
     rounds.push({ output, results: calls.map((call, index) => ({ call, output: `result ${index}` })) })
   }
+}
+
+/** An event of a stream with a delta of the first choice. */
+export const chunk = (delta: object, finish: string | null = null): string =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
+export const DONE = 'data: [DONE]\n\n'
+
+/** The API base of a provider that responds with a stream. */
+export async function streamAt(stream: string, headers: Record<string, string> = {}): Promise<string> {
+  const { url } = await localSource((_request, response) =>
+    response.writeHead(200, { 'content-type': 'text/event-stream', ...headers }).end(stream),
+  )
+  return url
+}
+
+/** The outcome of a round with this stream. */
+export async function answerOf(
+  stream: string,
+  headers?: Record<string, string>,
+): Promise<ReturnType<typeof outcome>> {
+  return outcome(await collectEvents(modelAt(await streamAt(stream, headers))))
 }

@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { localSource } from '../../support/local-source.ts'
-import { afterCall, ASK, CALL, collectEvents, modelAt, outcome } from './model-turns.ts'
+import { afterCall, ASK, CALL, chunk, collectEvents, DONE, modelAt, outcome } from './model-turns.ts'
 
 type Fields = Record<string, unknown>
 /** Returns the error of a request that an engine refuses, or null. */
 type Rule = (body: Fields) => unknown
 
-const STREAM =
-  'data: {"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+const STREAM = chunk({ content: 'Hi' }, 'stop') + DONE
 
 /** An engine that declines requests by a rule. */
 async function engine(

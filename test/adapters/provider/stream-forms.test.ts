@@ -1,34 +1,17 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openPassThrough } from '../../../src/adapters/provider/pass-through.ts'
 import { classifyResponse } from '../../../src/adapters/router/classify.ts'
-import { localSource } from '../../support/local-source.ts'
-import { NEVER_ABORTED, collectEvents, modelAt, outcome } from './model-turns.ts'
+import { answerOf, DONE, NEVER_ABORTED, streamAt } from './model-turns.ts'
 import { LONG_MS } from '../../support/workspace.ts'
 
 const event = (fields: unknown): string => `data: ${JSON.stringify(fields)}\n\n`
 const choices = (...list: unknown[]): string => event({ choices: list })
 const said = (content: unknown, more: object = {}): string =>
   choices({ index: 0, delta: { content }, ...more })
-const DONE = 'data: [DONE]\n\n'
 const STOP = { finish_reason: 'stop' }
 const END = choices({ index: 0, delta: {}, ...STOP }) + DONE
 /** A stream with these contents. */
 const answered = (...contents: unknown[]): string => contents.map((each) => said(each)).join('') + END
-
-async function streamAt(stream: string, headers: Record<string, string> = {}): Promise<string> {
-  const { url } = await localSource((_request, response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream', ...headers })
-    response.end(stream)
-  })
-  return url
-}
-
-async function chatReads(
-  stream: string,
-  headers?: Record<string, string>,
-): Promise<ReturnType<typeof outcome>> {
-  return outcome(await collectEvents(modelAt(await streamAt(stream, headers))))
-}
 
 /** The text of a stream that is passed on, or the class of its failure. */
 async function passedOn(stream: string, headers?: Record<string, string>): Promise<string> {
@@ -127,7 +110,7 @@ const FORMS: [string, string][] = [
 test.each(FORMS)(
   'a stream with %s is read by the chat and the evaluation, and passed on whole',
   async (_form, stream) => {
-    expect(await chatReads(stream)).toMatchObject({ text: 'One two.', end: { kind: 'end' } })
+    expect(await answerOf(stream)).toMatchObject({ text: 'One two.', end: { kind: 'end' } })
     expect(evaluated(stream).response).toMatchObject({ text: 'One two.', finishReason: 'stop' })
     const passed = await passedOn(stream)
     expect([passed.includes('One '), passed.includes('two.')]).toEqual([true, true])
@@ -149,7 +132,7 @@ test.each([
   ...['stop', 'STOP', 'eos_token', 'end_turn', 'COMPLETE'].map((reason) => [reason, 'end', reason]),
 ])('the finish reason %s is read as engines mean it', async (reason, code, finishReason) => {
   const stream = said('One two.') + choices({ index: 0, delta: {}, finish_reason: reason }) + DONE
-  const { end } = await chatReads(stream)
+  const { end } = await answerOf(stream)
   expect(end.kind === 'failed' ? end.code : end.kind).toBe(code)
   expect(evaluated(stream).response?.finishReason).toBe(finishReason)
 })
@@ -159,7 +142,7 @@ test.each(['none', 'utf-8', 'Identity', ''])(
   async (coding) => {
     const stream = answered('One two.')
     const headers = { 'content-encoding': coding }
-    expect(await chatReads(stream, headers)).toMatchObject({ text: 'One two.', end: { kind: 'end' } })
+    expect(await answerOf(stream, headers)).toMatchObject({ text: 'One two.', end: { kind: 'end' } })
     expect(await passedOn(stream, headers)).toBe(stream)
   },
 )
@@ -175,20 +158,20 @@ test.each<[string, string, string]>([
   ['events after a comment, of another type', `: hi\n\n${answered('One two.')}`, 'text/plain'],
   ['a whole completion as a stream', WHOLE_JSON, 'text/event-stream'],
 ])('a response with %s is read by the chat', async (_what, stream, type) => {
-  const result = await chatReads(stream, { 'content-type': type })
+  const result = await answerOf(stream, { 'content-type': type })
   expect(result).toMatchObject({ text: 'One two.', end: { kind: 'end' } })
 })
 
 test.each(['{"status_code":500}', 'Internal Server Error'])(
   'an event named error fails the turn, whatever its data: %s',
   async (data) => {
-    const { end } = await chatReads(`${said('One two.')}event: error\ndata: ${data}\n\n${END}`)
+    const { end } = await answerOf(`${said('One two.')}event: error\ndata: ${data}\n\n${END}`)
     expect(end).toMatchObject({ kind: 'failed', code: 'failed' })
   },
 )
 
 test.each([WHOLE_JSON, '{"error":{"message":"x"}}'])('the JSON %j is no event stream', async (json) => {
-  const result = await chatReads(json, { 'content-type': 'application/json' })
+  const result = await answerOf(json, { 'content-type': 'application/json' })
   expect(result).toMatchObject({ text: '', end: { kind: 'failed', code: 'invalid_stream' } })
 })
 
@@ -208,7 +191,7 @@ test.each<[string, number[], string, object]>([
   ['although smaller ones stand around it', [5, 3], event(used(5, 0)), { ...used(5, 3), choices: [] }],
 ])('usage is read %s', async (_where, [read, written], before, chunk) => {
   const stream = before + said('One two.', STOP) + event(chunk) + event(used(0, 0)) + DONE
-  expect((await chatReads(stream)).end).toMatchObject({ usage: { in: read, out: written, cached: 0 } })
+  expect((await answerOf(stream)).end).toMatchObject({ usage: { in: read, out: written, cached: 0 } })
 })
 
 test('the name of the first event is passed on with it', async () => {
@@ -240,7 +223,7 @@ test.each(ERRORS)(
   'a stream that breaks off by %s fails the turn, is not evaluated, and is not passed on',
   async (_what, broken, code) => {
     const stream = said('One ') + broken + DONE
-    expect((await chatReads(stream)).end).toMatchObject({ kind: 'failed', code })
+    expect((await answerOf(stream)).end).toMatchObject({ kind: 'failed', code })
     if (code === 'failed') expect(evaluated(stream)).toMatchObject({ class: 'provider_down', response: null })
     if (code !== 'truncated')
       expect(await passedOn(broken + DONE)).toMatch(/^(?:provider_down|invalid_answer)$/)
