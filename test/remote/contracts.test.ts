@@ -57,16 +57,16 @@ objectsContract('an S3 server', () => {
   return Promise.resolve({ objects, plant: (path, bytes) => s3.plant(`${prefix}/${path}`, bytes) })
 })
 
-staticTreeContract('an S3 server', () => {
-  const tree = openStaticTree(s3.location({ prefix: nextPrefix() }))
-  onTestFinished(() => tree.close())
-  return Promise.resolve(tree)
-})
-
-test('a replacement whose response is lost is not repeated and counts as done', async () => {
-  const prefix = nextPrefix()
+function openTree(prefix = nextPrefix()): ReturnType<typeof openStaticTree> {
   const tree = openStaticTree(s3.location({ prefix }))
   onTestFinished(() => tree.close())
+  return tree
+}
+
+staticTreeContract('an S3 server', () => Promise.resolve(openTree()))
+
+test('a replacement whose response is lost is not repeated and counts as done', async () => {
+  const tree = openTree()
   await tree.replace('index.json', null, Uint8Array.of(1))
   s3.fail('PUT', /index\.json/, 'lost-answer')
   expect(await tree.replace('index.json', Uint8Array.of(1), Uint8Array.of(2))).toBe(true)
@@ -74,8 +74,7 @@ test('a replacement whose response is lost is not repeated and counts as done', 
 })
 
 test('a server that ignores If-Match is refused before a file is replaced', async () => {
-  const tree = openStaticTree(s3.location({ prefix: nextPrefix() }))
-  onTestFinished(() => tree.close())
+  const tree = openTree()
   await tree.put('tlog/year/tile/0/000.p/1', Uint8Array.of(1))
   s3.fail('PUT', /probe/, { status: 200 })
   await expect(tree.replace('index.json', null, Uint8Array.of(1))).rejects.toMatchObject({
@@ -87,8 +86,7 @@ test('a server that ignores If-Match is refused before a file is replaced', asyn
 
 test('a bucket stores each file of a static tree with its content type and cache time', async () => {
   const prefix = nextPrefix()
-  const tree = openStaticTree(s3.location({ prefix }))
-  onTestFinished(() => tree.close())
+  const tree = openTree(prefix)
   s3.reset()
   await tree.put('tlog/year/tile/0/000.p/1', Uint8Array.of(1))
   await tree.replace('tlog/year/checkpoint', null, Uint8Array.of(2))

@@ -80,8 +80,14 @@ test('the routing service learns the version and the address of this installatio
   const env = { DASH_V1: '1', OPENROUTER_BASE_URL: upstream.url, DASH_ALLOWED_ORIGINS: origin }
   const { url } = await serve(['maker/first:free'], env)
   await (await post(url, CALLER_KEY)).text()
-  const models = await fetch(`${url}/v1/models`, { headers: { origin } })
-  expect([models.status, models.headers.get('access-control-allow-origin')]).toEqual([200, null])
+  for (const [path, method, status] of [
+    ['models', 'GET', 200],
+    ['chat/completions', 'OPTIONS', 405],
+  ] as const) {
+    const response = await fetch(`${url}/v1/${path}`, { method, headers: { origin } })
+    expect([path, response.status]).toEqual([path, status])
+    expect([...response.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
+  }
   const { 'user-agent': agent, 'http-referer': referer } = upstream.requests[0]?.headers ?? {}
   expect(agent).toBe(`dash/1.2.3 (+${String(referer)})`)
 })
