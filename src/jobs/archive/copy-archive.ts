@@ -112,14 +112,8 @@ function copyCounts(all: readonly unknown[], before: readonly unknown[]): CopyCo
   return { copied: all.length - before.length, unchanged: before.length }
 }
 
-interface SourceArchive {
-  contents: LedgerContents
-  timeline: readonly TimelineItem[]
-  heads: readonly Head[]
-}
-
 /** Reads and proves the archive to copy: the target is append-only, so that damage must not reach it. */
-async function readSource({ year, auditors }: ArchiveStores): Promise<SourceArchive> {
+async function readSource({ year, auditors }: ArchiveStores) {
   const { contents, proved } = await year.read()
   // A running publisher may have added heads; the next copy includes them.
   const heads = (await readHeads(auditors.objects)).filter(({ seq }) => seq <= contents.rows.length)

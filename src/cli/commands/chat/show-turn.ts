@@ -112,18 +112,10 @@ export function replayNotes(replay: Replay, last: Replay | null): string[] {
   ]
 }
 
-/** Display of an answer while it streams. */
-interface TurnScreen {
-  text(text: string): Promise<void>
-  tool(name: ToolName, status: 'start' | 'done'): Promise<void>
-  /** Completes the display; further calls have no effect. */
-  end(): Promise<void>
-}
-
 const WAITING = 'waiting for the answer; Ctrl-C to stop'
 
 /**
- * Opens a display: on a terminal each block is rendered once it is complete, elsewhere the answer is plain text (none
+ * Opens a display of an answer: on a terminal each block is rendered once it is complete, elsewhere the answer is plain text (none
  * under `--json`). A line on standard error says what is awaited.
  *
  * @param signal once aborted, writes do not wait for the reader of standard output
@@ -133,7 +125,7 @@ function openScreen(
   { stdout, terminal, env }: CommandContext,
   signal: AbortSignal,
   say: ((text: string) => void) | null,
-): TurnScreen {
+) {
   const isRendered = stdout.isTTY && terminal.interactive && !terminal.json
   const note = say ?? (isRendered ? terminal.note : null)
   const options = {
@@ -159,12 +151,12 @@ function openScreen(
   const show = (status: string): void => terminal.progress(isRendered || !stdout.isTTY ? status : '')
   show(WAITING)
   return {
-    async text(text) {
+    async text(text: string): Promise<void> {
       const rows = answer.push(text)
       await put(rows)
       if (isRendered && rows !== '') show(WAITING)
     },
-    async tool(name, status) {
+    async tool(name: ToolName, status: 'start' | 'done'): Promise<void> {
       const startedAt = startTimes.get(name)
       if (status === 'start') {
         startTimes.set(name, performance.now())
@@ -181,7 +173,8 @@ function openScreen(
       }
       show(WAITING)
     },
-    async end() {
+    /** Completes the display; further calls have no effect. */
+    async end(): Promise<void> {
       await put(answer.end())
       answer = plainStream()
       terminal.progress('')

@@ -81,18 +81,13 @@ export async function initCommand(context: BareContext, flags: InitFlags): Promi
   return EXIT.done
 }
 
-interface InitChoices {
-  /** Values by variable name; null: no env file is written. */
-  chosen: ChosenSettings | null
-  kinds: readonly OutputKind[]
-}
-
 /**
- * Collects settings and forms of output from flags, and from prompts on a terminal.
+ * Collects settings and forms of output from flags, and from prompts on a terminal. Without settings no env file is
+ * written.
  *
  * @throws Cancelled
  */
-async function choose(context: BareContext, flags: InitFlags, dotenv: string): Promise<InitChoices> {
+async function choose(context: BareContext, flags: InitFlags, dotenv: string) {
   const { terminal, stdin, stderr, cwd, signal } = context
   const isInteractive = stdin.isTTY && terminal.interactive && !terminal.json && !flags.yes
   const prompts: PromptContext | null = isInteractive ? { output: stderr, signal } : null
