@@ -1,10 +1,8 @@
-import { chmodSync, readdirSync } from 'node:fs'
+import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
-import type { VerifyReport } from '../../src/jobs/archive/audit.ts'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
-import { stateOfFolder } from '../support/temporary-folder.ts'
 import { storiesOf } from '../support/signals.ts'
 
 const boundByModes = true
@@ -49,31 +47,4 @@ test('a folder that this user cannot open does not count as empty', async () => 
   chmodSync(data, 0o755)
   const told = { code: 74, stderr: expect.stringContaining(`this user cannot open ${data}`) as string }
   expect(ends).toMatchObject(commands.map(() => told))
-})
-
-/** Sets the modes of everything in a folder. */
-function setModes(folder: string, file: number, directory: number): void {
-  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }))
-    chmodSync(join(entry.parentPath, entry.name), entry.isDirectory() ? directory : file)
-  chmodSync(folder, directory)
-}
-
-async function verify(data: string): Promise<{ code: number | null; report: VerifyReport; stderr: string }> {
-  const { code, stdout, stderr } = await dash(['verify-archive', '--data-dir', data, '--json'], {
-    boundByModes,
-  })
-  return { code, stderr, report: JSON.parse(stdout) as VerifyReport }
-}
-
-test('an audit needs no write permission, and changes nothing', async () => {
-  const data = await publishedFolder()
-  setModes(data, 0o444, 0o555)
-  onTestFinished(() => setModes(data, 0o644, 0o755))
-  const before = stateOfFolder(data)
-  expect(await verify(data)).toMatchObject({
-    code: 0,
-    stderr: expect.stringMatching(/^this audit was not recorded: .*\n$/) as string,
-    report: { ok: true, complete: true, publications: 1, objects: 1, findings: [], recorded: false },
-  })
-  expect(stateOfFolder(data)).toEqual(before)
 })

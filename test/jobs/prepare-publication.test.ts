@@ -125,22 +125,11 @@ describe('a run over missed days', () => {
       const workspace = await publishedTo(day)
       const right = tickingClock(startOfDay(day) + 3_600_000)
       let clock = tickingClock(startOfDay(addDays(day, 1)) + 600_000)
-      const corrected =
-        <Args extends unknown[], T>(work: (...args: Args) => Promise<T>) =>
-        async (...args: Args): Promise<T> => {
-          const done = await work(...args)
-          clock = right
-          return done
-        }
-      const ledger = {
-        ...workspace.ledger,
-        [step]: corrected(workspace.ledger[step] as () => Promise<unknown>),
-      }
+      const work = workspace.ledger[step] as (...args: unknown[]) => Promise<unknown>
+      const corrected = (...args: unknown[]): Promise<unknown> => work(...args).finally(() => (clock = right))
+      const ledger = { ...workspace.ledger, [step]: corrected }
       const running = publish(publishPortsOf(workspace, { clock: () => clock(), ledger }))
-      const reason = await running.then(
-        ({ report }) => report.reason,
-        (error: unknown) => String(error),
-      )
+      const reason = await running.then(({ report }) => report.reason, String)
       expect(reason).toContain('the clock went backwards')
       expect((await workspace.ledger.read()).rows).toHaveLength(1)
       expect(await workspace.ledger.attempts(day)).toHaveLength(attempts)

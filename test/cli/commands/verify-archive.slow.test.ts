@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
 import { dash, run, startDash, temporaryFolder } from '../../support/dash.ts'
 import { listenLocally, openApp } from '../../support/api-client.ts'
@@ -123,6 +123,23 @@ describe('verify-archive', () => {
       report: { complete: false, findings },
     })
   })
+})
+
+test('an audit needs no write permission, and changes nothing', async () => {
+  const workspace = await publishedWorkspace(DAYS.slice(0, 1))
+  const { folder } = workspace
+  const setModes = (file: number, directory: number): void => {
+    for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }))
+      chmodSync(join(entry.parentPath, entry.name), entry.isDirectory() ? directory : file)
+    chmodSync(folder, directory)
+  }
+  setModes(0o444, 0o555)
+  onTestFinished(() => setModes(0o644, 0o755))
+  const before = stateOfFolder(folder)
+  const report = { ok: true, complete: true, publications: 1, objects: 1, findings: [], recorded: false }
+  const stderr: unknown = expect.stringMatching(NO_RECORD)
+  expect(await verify(workspace, [], true)).toMatchObject({ code: 0, stderr, report })
+  expect(stateOfFolder(folder)).toEqual(before)
 })
 
 test('an audit of another host reports whether it was compared with the local archive', async () => {

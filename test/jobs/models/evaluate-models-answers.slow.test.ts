@@ -76,10 +76,8 @@ describe('a later run of the day', () => {
     const { report } = await bench.run()
     const spent = [...asked].filter((id) => bench.service.chats.every(({ model }) => model !== id))
     expect(spent.length).toBeGreaterThan(0)
-    expect(report).toMatchObject({
-      outcome: 'partial',
-      reason: `${spent.length} models not fully evaluated: too few of their daily requests are left`,
-    })
+    const reason = `${spent.length} models not fully evaluated: too few of their daily requests are left`
+    expect(report).toMatchObject({ outcome: 'partial', reason })
     const notes = (await bench.stored())?.notes.join('\n')
     for (const id of spent) expect(notes).toContain(withoutModelIds(id))
     expect(bench.service.breaches).toEqual([])

@@ -65,13 +65,12 @@ describe("the account's daily limit", () => {
 
   test("the daily limit counts the chat's requests with the same key, before and during a run", async () => {
     const bench = await openBench()
-    const { allowance } = bench
-    for (let sent = 0; sent < 34; sent += 1) await allowance.countChatRequest('a/b:free', START - 100_000, 50)
+    for (let sent = 0; sent < 34; sent += 1)
+      await bench.allowance.countChatRequest('a/b:free', START - 100_000, 50)
     const told = await bench.withService({
       factFault: (path) => (path === '/key' ? PROVIDER_DOWN : null),
     })
-    const { report } = await told.run()
-    expect(report).toMatchObject({ outcome: 'partial', requests: 6, evaluated: 3 })
+    expect(await told.run()).toMatchObject({ report: { outcome: 'partial', requests: 6, evaluated: 3 } })
 
     const racing = await openBench({
       fault: ({ number, model }) => {
@@ -83,12 +82,10 @@ describe("the account's daily limit", () => {
     const fill = async (): Promise<void> => {
       while (await racing.allowance.countChatRequest('a/b:free', START, 50)) filled += 1
     }
-    const raced = await racing.run()
-    expect(raced.report).toMatchObject({
-      outcome: 'partial',
-      reason: 'the daily requests of the account are used up',
-    })
-    expect(filled + raced.report.requests).toBe(40)
+    const { report } = await racing.run()
+    const reason = 'the daily requests of the account are used up'
+    expect(report).toMatchObject({ outcome: 'partial', reason })
+    expect(filled + report.requests).toBe(40)
   })
 })
 
