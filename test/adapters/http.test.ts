@@ -5,33 +5,26 @@ import { redirectTarget, retryAt, timeOfResponse, readDecoded } from '../../src/
 
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 0, 500)
 
-const usedUp = (reset: string): Record<string, string> => ({
-  'x-ratelimit-remaining': '0',
+const after = (wait: string): Record<string, string> => ({ 'retry-after': wait })
+const usedUp = (reset: string, remaining = '0'): Record<string, string> => ({
+  'x-ratelimit-remaining': remaining,
   'x-ratelimit-reset': reset,
 })
 
 test.each([
-  ['seconds', { 'retry-after': '120' }, NOW + 120_000],
-  ['a date', { 'retry-after': 'Sat, 21 Nov 2026 12:05:00 GMT' }, Date.UTC(2026, 10, 21, 12, 5)],
-  ['a date that is over', { 'retry-after': 'Sat, 21 Nov 2026 11:00:00 GMT' }, NOW],
-  ['more than a year', { 'retry-after': '999999999' }, NOW + 366 * 86_400_000],
-  [
-    'a date more than a year ahead',
-    { 'retry-after': 'Sat, 21 Nov 2099 12:05:00 GMT' },
-    NOW + 366 * 86_400_000,
-  ],
+  ['seconds', after('120'), NOW + 120_000],
+  ['a date', after('Sat, 21 Nov 2026 12:05:00 GMT'), Date.UTC(2026, 10, 21, 12, 5)],
+  ['a date that is over', after('Sat, 21 Nov 2026 11:00:00 GMT'), NOW],
+  ['more than a year', after('999999999'), NOW + 366 * 86_400_000],
+  ['a date more than a year ahead', after('Sat, 21 Nov 2099 12:05:00 GMT'), NOW + 366 * 86_400_000],
   ['a reset more than a year ahead', usedUp('9999999999'), NOW + 366 * 86_400_000],
   ['the Unix time of a reset', usedUp(String(NOW / 1000 + 29.5)), NOW + 30_000],
   ['the fraction of a second to a reset', usedUp('0.4'), NOW + 1_000],
   ['a reset that is over', usedUp('1700000000'), NOW],
-  [
-    'a reset of a limit that is not used up',
-    { 'x-ratelimit-remaining': '3', 'x-ratelimit-reset': '9' },
-    null,
-  ],
+  ['a reset of a limit that is not used up', usedUp('9', '3'), null],
   ['nothing', {}, null],
-  ['a negative number', { 'retry-after': '-5' }, null],
-  ['a fraction of a second more', { 'retry-after': '1.5' }, NOW + 1_500],
+  ['a negative number', after('-5'), null],
+  ['a fraction of a second more', after('1.5'), NOW + 1_500],
   ['a reset without a number', usedUp('soon'), null],
 ])('the retry time is read %s', (_how, headers, expected) => {
   expect(retryAt(headers, NOW)).toBe(expected)

@@ -2,16 +2,11 @@ import type { ServerResponse } from 'node:http'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openExtractor } from '../../../src/adapters/articles/open.ts'
 import type { ExtractRequest, Extracted } from '../../../src/adapters/articles/extract.ts'
-import type { ArticleReading } from '../../../src/domain/feed/article.ts'
-import type { ArticleTexts } from '../../../src/domain/ports.ts'
 import type { LocalSource } from '../../support/local-source.ts'
 import { builtModule } from '../../support/compiled-sources.ts'
-import { htmlSite, openTexts, pageHtml, site } from './pages.ts'
+import { htmlSite, openTexts, pageHtml, readPage, site } from './pages.ts'
 
 const MIB = 1024 * 1024
-
-const read = (texts: ArticleTexts, url: string): Promise<ArticleReading> =>
-  texts.read({ source: 'hn', sourceId: '1', url }, new AbortController().signal)
 
 const PAGE = pageHtml('Größe of things')
 
@@ -30,7 +25,7 @@ const siteOf = (answer: (response: ServerResponse) => void): Promise<LocalSource
 describe('the text of a page', () => {
   test('the text of a page is its article in paragraphs without the menu, with its URL', async () => {
     const { url } = await htmlSite(PAGE)
-    const reading = await read(openTexts(), `${url}/a?b#c`)
+    const reading = await readPage(openTexts(), `${url}/a?b#c`)
     expect(reading).toMatchObject({ kind: 'text', provenance: `page:readability ${url}/a?b` })
     const { text } = reading as { text: string }
     expect(text).toMatch(/^(Heading\n\n)?(Größe of things, with [^\n<]+\.(\n\n|$)){8}$/)
@@ -40,7 +35,7 @@ describe('the text of a page', () => {
   test('a page may already be plain text', async () => {
     const text = PLAIN
     const { url } = await siteOf(respondWith(text, { 'content-type': 'text/plain; charset=utf-8' }))
-    expect(await read(openTexts(), url)).toEqual({
+    expect(await readPage(openTexts(), url)).toEqual({
       kind: 'text',
       text: text.trim().replace(/ A line/g, ' A line'),
       provenance: `page:plain-text ${url}/`,
@@ -79,7 +74,7 @@ const FAILURES: [string, (response: ServerResponse) => void][] = [
 describe('a page without a text', () => {
   test.each(SKIPS)('%s is skipped as %s', async (_what, why, answer) => {
     const { url } = await siteOf(answer)
-    expect(await read(openTexts(), url)).toEqual({
+    expect(await readPage(openTexts(), url)).toEqual({
       kind: 'skipped',
       why,
       detail: expect.stringContaining('127.0.0.1') as string,
@@ -89,7 +84,7 @@ describe('a page without a text', () => {
 
   test.each(FAILURES)('the page fails: %s', async (_what, answer) => {
     const { url } = await siteOf(answer)
-    const reading = await read(openTexts(), url)
+    const reading = await readPage(openTexts(), url)
     expect(reading).toMatchObject({ kind: 'failed', reason: expect.stringContaining(url) as string })
   })
 
@@ -99,7 +94,7 @@ describe('a page without a text', () => {
       const drip = setInterval(() => response.write(' '), 5)
       response.once('close', () => clearInterval(drip))
     })
-    expect(await read(openTexts({ pageMs: 100 }), url)).toMatchObject({
+    expect(await readPage(openTexts({ pageMs: 100 }), url)).toMatchObject({
       kind: 'failed',
       reason: expect.stringContaining('no complete response within 100 ms') as string,
     })
@@ -112,15 +107,15 @@ test('the host is not requested again in the run before its time', async () => {
     (response) => void response.writeHead(503, { 'retry-after': '60' }).end(),
   )
   const texts = openTexts({ clock: () => now })
-  expect(await read(texts, `${url}/1`)).toMatchObject({ kind: 'failed', notBefore: now + 60_000 })
-  expect(await read(texts, `${url}/2`)).toMatchObject({
+  expect(await readPage(texts, `${url}/1`)).toMatchObject({ kind: 'failed', notBefore: now + 60_000 })
+  expect(await readPage(texts, `${url}/2`)).toMatchObject({
     kind: 'skipped',
     why: 'busy',
     notBefore: now + 60_000,
   })
   expect(requests.map(({ target }) => target)).toEqual(['/robots.txt', '/1'])
   now += 60_000
-  expect(await read(texts, `${url}/3`)).toMatchObject({ kind: 'failed' })
+  expect(await readPage(texts, `${url}/3`)).toMatchObject({ kind: 'failed' })
   expect(requests).toHaveLength(3)
 })
 
@@ -136,7 +131,7 @@ test('a host receives one request at a time from any number of readers', async (
     })
   })
   const texts = openTexts()
-  const readings = await Promise.all(['a', 'b', 'c', 'd'].map((path) => read(texts, `${url}/${path}`)))
+  const readings = await Promise.all(['a', 'b', 'c', 'd'].map((path) => readPage(texts, `${url}/${path}`)))
   expect(readings.map(({ kind }) => kind)).toEqual(['text', 'text', 'text', 'text'])
   expect(most).toBe(1)
   expect(requests.filter(({ target }) => target === '/robots.txt')).toHaveLength(1)

@@ -1,12 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import type { ArticleTexts } from '../../../src/domain/ports.ts'
 import type { NameLookup } from '../../../src/adapters/articles/page-client.ts'
-import type { ArticleReading } from '../../../src/domain/feed/article.ts'
-import { scriptedLookup, htmlSite, LOOPBACK, openTexts, pageHtml, ranges, site } from './pages.ts'
-
-const read = (texts: ArticleTexts, url: string): Promise<ArticleReading> =>
-  texts.read({ source: 'hn', sourceId: '1', url }, new AbortController().signal)
+import { scriptedLookup, htmlSite, LOOPBACK, openTexts, pageHtml, ranges, readPage, site } from './pages.ts'
 
 const PRIVATE = { kind: 'skipped', why: 'private' }
 
@@ -32,7 +27,7 @@ describe('a page at a private address', () => {
   ])('the page is not requested: %s', async (url) => {
     const { port, requestCount } = await localSite()
     const texts = openTexts({ allowed: [] })
-    expect(await read(texts, url.replace('PORT', port))).toMatchObject(PRIVATE)
+    expect(await readPage(texts, url.replace('PORT', port))).toMatchObject(PRIVATE)
     expect(requestCount()).toBe(0)
   })
 
@@ -41,7 +36,7 @@ describe('a page at a private address', () => {
     async (addresses) => {
       const { named, requestCount } = await localSite()
       const texts = openTexts({ allowed: [], lookup: scriptedLookup(addresses) })
-      expect(await read(texts, named)).toMatchObject(PRIVATE)
+      expect(await readPage(texts, named)).toMatchObject(PRIVATE)
       expect(requestCount()).toBe(0)
     },
   )
@@ -49,7 +44,7 @@ describe('a page at a private address', () => {
   test('only the allowed addresses of a name are connected to', async () => {
     const { named } = await localSite()
     const lookup = scriptedLookup(['127.0.0.1', '10.0.0.1', '169.254.169.254'])
-    expect(await read(openTexts({ lookup }), named)).toMatchObject({ kind: 'text' })
+    expect(await readPage(openTexts({ lookup }), named)).toMatchObject({ kind: 'text' })
   })
 })
 
@@ -61,9 +56,9 @@ describe('a name that resolves to another address each time', () => {
     // The first address of the name is allowed; the page itself uses another connection.
     const lookup = scriptedLookup(['127.0.0.1'], ['127.0.0.2'])
     const texts = openTexts({ allowed: ranges('127.0.0.1'), lookup })
-    expect(await read(texts, `http://rebind.test:${port}/`)).toMatchObject({ kind: 'failed' })
+    expect(await readPage(texts, `http://rebind.test:${port}/`)).toMatchObject({ kind: 'failed' })
     expect(lookup.lookups).toEqual(['rebind.test'])
-    expect(await read(texts, named)).toMatchObject(PRIVATE)
+    expect(await readPage(texts, named)).toMatchObject(PRIVATE)
     expect(lookup.lookups).toEqual(['rebind.test', 'site.test'])
     expect(requestCount()).toBe(0)
   })
@@ -80,7 +75,7 @@ describe('a name that resolves to another address each time', () => {
     const { port } = new URL(url)
     const lookup = scriptedLookup(['127.0.0.1'], ['127.0.0.2'])
     const texts = openTexts({ allowed: ranges('127.0.0.1'), lookup })
-    expect(await read(texts, `http://rebind.test:${port}/`)).toMatchObject(PRIVATE)
+    expect(await readPage(texts, `http://rebind.test:${port}/`)).toMatchObject(PRIVATE)
     expect(lookup.lookups).toEqual(['rebind.test', 'rebind.test'])
     expect(requestCount).toBe(0)
   })
@@ -101,7 +96,7 @@ test('a page is read from a server that closes each connection without saying so
       response.end(() => response.socket?.end())
     },
   )
-  expect(await read(openTexts(), url)).toMatchObject({ kind: 'text' })
+  expect(await readPage(openTexts(), url)).toMatchObject({ kind: 'text' })
 })
 
 describe('a redirect', () => {
@@ -113,7 +108,7 @@ describe('a redirect', () => {
     ['to a URL without end', `/${'x'.repeat(3_000)}`, 'badUrl'],
   ])('a redirect %s is not followed', async (_what, location, why) => {
     const { url } = await site((_question, response) => void response.writeHead(302, { location }).end())
-    const reading = await read(openTexts(), url)
+    const reading = await readPage(openTexts(), url)
     expect(reading).toMatchObject({ kind: 'skipped', why })
     expect(JSON.stringify(reading)).not.toContain('secret')
   })
@@ -125,7 +120,9 @@ describe('a redirect', () => {
         if (question.target === '/a') response.writeHead(status, { location: 'b?c#d' }).end()
         else sendPage(response)
       })
-      expect(await read(openTexts(), `${url}/a`)).toMatchObject({ provenance: `page:readability ${url}/b?c` })
+      expect(await readPage(openTexts(), `${url}/a`)).toMatchObject({
+        provenance: `page:readability ${url}/b?c`,
+      })
     },
   )
 
@@ -135,9 +132,9 @@ describe('a redirect', () => {
       if (left > 0) response.writeHead(302, { location: `/${left - 1}` }).end()
       else sendPage(response)
     })
-    expect(await read(openTexts(), `${url}/5`)).toMatchObject({ kind: 'text' })
+    expect(await readPage(openTexts(), `${url}/5`)).toMatchObject({ kind: 'text' })
     const before = requests.length
-    expect(await read(openTexts(), `${url}/6`)).toMatchObject({ kind: 'skipped', why: 'redirects' })
+    expect(await readPage(openTexts(), `${url}/6`)).toMatchObject({ kind: 'skipped', why: 'redirects' })
     // robots.txt, and the pages 6 to 1.
     expect(requests.length - before).toBe(7)
   })
@@ -150,7 +147,7 @@ describe('a redirect', () => {
     const { url } = await site(
       (_question, response) => void response.writeHead(302, { location: `${other.url}/x` }).end(),
     )
-    expect(await read(openTexts(), url)).toMatchObject({ kind: 'skipped', why: 'robots' })
+    expect(await readPage(openTexts(), url)).toMatchObject({ kind: 'skipped', why: 'robots' })
     expect(other.requests.map(({ target }) => target)).toEqual(['/robots.txt'])
   })
 })
@@ -162,7 +159,7 @@ test.each([
   ['http://93.184.216.34:8080/', 'private'],
   ['https://93.184.216.34:25/', 'private'],
 ])('%s is never requested', async (url, why) => {
-  expect(await read(openTexts(), url)).toMatchObject({ kind: 'skipped', why })
+  expect(await readPage(openTexts(), url)).toMatchObject({ kind: 'skipped', why })
 })
 
 test('a request carries the product’s name and neither cookies nor credentials', async () => {
@@ -171,7 +168,7 @@ test('a request carries the product’s name and neither cookies nor credentials
     if (question.target === '/a') response.writeHead(302, { ...headers, location: '/b' }).end()
     else response.writeHead(200, headers).end(PAGE)
   })
-  await read(openTexts({ allowed: LOOPBACK }), `${url}/a`)
+  await readPage(openTexts({ allowed: LOOPBACK }), `${url}/a`)
   expect(requests.map(({ target }) => target)).toEqual(['/robots.txt', '/a', '/b'])
   for (const { method, headers } of requests) {
     expect(method).toBe('GET')
@@ -201,7 +198,7 @@ test('a connection is closed if its peer is not the address that was checked', a
     process.nextTick(() => callback(null, [moving]))
   }
   const texts = openTexts({ allowed: ranges('10.1.2.3'), lookup })
-  expect(await read(texts, named)).toMatchObject(PRIVATE)
+  expect(await readPage(texts, named)).toMatchObject(PRIVATE)
   expect(reads).toBeGreaterThan(1)
   expect(requestCount()).toBe(0)
 })

@@ -6,6 +6,7 @@ import type { ArticleTextsOptions } from '../../../src/adapters/articles/open.ts
 import type { NameLookup } from '../../../src/adapters/articles/page-client.ts'
 import { parseIpRange } from '../../../src/domain/address.ts'
 import type { IpRange } from '../../../src/domain/address.ts'
+import type { ArticleReading } from '../../../src/domain/feed/article.ts'
 import type { ArticleTexts } from '../../../src/domain/ports.ts'
 import { builtModule } from '../../support/compiled-sources.ts'
 import { localSource } from '../../support/local-source.ts'
@@ -72,3 +73,7 @@ export function openTexts(changes: Partial<ArticleTextsOptions> = {}): ArticleTe
   onTestFinished(() => texts.close())
   return texts
 }
+
+/** Reads the text of an item that links to this URL. */
+export const readPage = (texts: ArticleTexts, url: string): Promise<ArticleReading> =>
+  texts.read({ source: 'hn', sourceId: '1', url }, new AbortController().signal)

@@ -1,14 +1,11 @@
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { openFeedSearch } from '../../../src/adapters/feed/feed-search.ts'
 import { libsqlFeed } from '../../../src/adapters/feed/feed.ts'
 import { searchIndex } from '../../../src/adapters/feed/search-documents.ts'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
 import type { CallerSearch, FeedSearch, FeedStore } from '../../../src/domain/ports.ts'
-import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { LONG_MS, SEARCH_WORKER } from '../../support/workspace.ts'
-import { openStore, rawClient } from '../sqlite/lock-holder.ts'
+import { newDatabase, openStore, rawClient } from '../sqlite/lock-holder.ts'
 import type { RawClient } from '../ledger/open-ledger.ts'
 
 /** Everything that is kept in one feed database. */
@@ -30,13 +27,12 @@ export type FeedOpener = () => Promise<OpenFeed>
 
 /** A feed in a file, closed and removed when the test ends. */
 export async function openFeed(): Promise<OpenFeed & { path: string }> {
-  const path = join(temporaryFolder(), 'feed.db')
-  return { ...connectFeed(pathToFileURL(path).href), path }
+  const { path, url } = newDatabase()
+  return { ...connectFeed(url), path }
 }
 
 /** The same, whose search runs in the test's process, as for a server. */
-export const openFeedWithoutProcess: FeedOpener = async () =>
-  connectFeed(pathToFileURL(join(temporaryFolder(), 'feed.db')).href, 'direct:')
+export const openFeedWithoutProcess: FeedOpener = async () => connectFeed(newDatabase().url, 'direct:')
 
 /**
  * Opens the feed at a URL through a separate connection.

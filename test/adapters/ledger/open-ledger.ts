@@ -1,5 +1,3 @@
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type { Client } from '@libsql/client'
 import { drizzle } from 'drizzle-orm/libsql'
 import { libsqlLedger } from '../../../src/adapters/ledger/ledger.ts'
@@ -8,8 +6,7 @@ import type { LeaseHolder } from '../../../src/domain/lease.ts'
 import type { Clock } from '../../../src/domain/ports.ts'
 import type { Ledger } from '../../../src/domain/year/ports.ts'
 import type { LedgerContents, LedgerRow, LegacyRow, AppendRefusal } from '../../../src/domain/year/ledger.ts'
-import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { openStore, rawClient } from '../sqlite/lock-holder.ts'
+import { newDatabase, openStore, rawClient } from '../sqlite/lock-holder.ts'
 
 /** A client for queries that bypass the ledger. */
 export type RawClient = Pick<Client, 'execute' | 'batch' | 'executeMultiple'>
@@ -35,8 +32,7 @@ interface LedgerFile extends OpenLedger {
 
 /** A ledger in a folder of the test's own, closed and removed when it ends. */
 export async function openLedger(fileClock?: Clock): Promise<LedgerFile> {
-  const path = join(temporaryFolder(), 'ledger.db')
-  const url = pathToFileURL(path).href
+  const { path, url } = newDatabase('ledger.db')
   return { ...connectLedger(url, fileClock), path, url }
 }
 

@@ -10,14 +10,10 @@ import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
 import { storageUnavailable } from '../../../src/domain/refusal.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import { temporaryFolder, openDescriptors } from '../../support/temporary-folder.ts'
-import { holdLock, openStore, rawClient } from './lock-holder.ts'
+import { holdLock, newDatabase, openStore, rawClient } from './lock-holder.ts'
 
 const open = (path: string, retryMs = 5_000): Database =>
   openStore('feed', pathToFileURL(path).href, { retryMs })
-
-async function newPath(): Promise<string> {
-  return join(temporaryFolder(), 'feed.db')
-}
 
 const INSERT_TITLE = `
   INSERT INTO verified_titles (source, source_id, title, provenance, verified_at) VALUES ('hn', ?1, 'title', 'hn:test', 1)`
@@ -33,7 +29,7 @@ const ids = (store: Database): Promise<string[]> =>
 
 /** A new database that holds one title. */
 async function holding(sourceId: string): Promise<{ path: string; store: Database }> {
-  const path = await newPath()
+  const path = newDatabase().path
   const store = open(path)
   await save(store, sourceId)
   return { path, store }
@@ -41,7 +37,7 @@ async function holding(sourceId: string): Promise<{ path: string; store: Databas
 
 describe('a database', () => {
   test('a database opens at its first use, keeps its data, and opens again after it was closed', async () => {
-    const path = await newPath()
+    const path = newDatabase().path
     const store = open(path)
     expect(existsSync(path)).toBe(false)
     await save(store, '1')
@@ -50,7 +46,7 @@ describe('a database', () => {
   })
 
   test('a database opens once for many concurrent first uses', async () => {
-    const path = await newPath()
+    const path = newDatabase().path
     const store = open(path)
     await Promise.all(Array.from({ length: 12 }, (_, index) => save(store, String(index))))
     expect(await ids(store)).toHaveLength(12)
@@ -58,7 +54,7 @@ describe('a database', () => {
   })
 
   test('a database passes foreign Refusals and errors on unchanged', async () => {
-    const store = open(await newPath())
+    const store = open(newDatabase().path)
     for (const error of [storageUnavailable('elsewhere'), new TypeError('x'), new Error('no such luck')])
       await expect(store.use(() => Promise.reject(error))).rejects.toBe(error)
     const nonsense = store.use((client) => client.execute('not SQL'))
@@ -67,7 +63,7 @@ describe('a database', () => {
   })
 
   test('a database fails as busy, not with a Refusal, if a lock is not released', async () => {
-    const path = await newPath()
+    const path = newDatabase().path
     await ids(open(path))
     const store = open(path, 50)
     await ids(store)
@@ -100,7 +96,7 @@ describe('a database', () => {
 })
 
 test('migrations are applied once when four connections open a database at the same time', async () => {
-  const path = await newPath()
+  const path = newDatabase().path
   const stores = Array.from({ length: 4 }, () => open(path, 15_000))
   expect(await Promise.all(stores.map(ids))).toEqual([[], [], [], []])
   const { rows } = await rawClient(pathToFileURL(path).href).execute('SELECT hash FROM migrations_feed')
@@ -164,7 +160,7 @@ describe('a database that has changed', () => {
       (path) => writeFileSync(path, 'certainly not a database, but long enough for a header\n'.repeat(100)),
     ],
   ])('a database is %s', async (_what, refusal, put) => {
-    const path = await newPath()
+    const path = newDatabase().path
     put(path)
     await expect(ids(open(path))).rejects.toMatchObject(refusal)
   })
@@ -189,7 +185,7 @@ describe('a database that has changed', () => {
 test.each(['feed', 'state'] as const)(
   'a temporary %s database syncs nothing, and a durable handle takes it over',
   async (kind) => {
-    const url = pathToFileURL(join(temporaryFolder(), 'temporary.db')).href
+    const { url } = newDatabase()
     const synchronous = (store: Database): Promise<unknown> =>
       store.use(async (client) => {
         await client.batch(['CREATE TABLE IF NOT EXISTS kept (id INTEGER)', 'INSERT INTO kept VALUES (1)'])
@@ -208,8 +204,7 @@ test.each(['feed', 'state'] as const)(
 const BUSY = { nativeBusyMs: 10, retryMs: 2_000 }
 
 async function openBoth(): Promise<{ path: string; url: string; owner: Database; reader: Database }> {
-  const path = join(temporaryFolder(), 'feed.db')
-  const url = pathToFileURL(path).href
+  const { path, url } = newDatabase()
   const location = { url, authToken: null }
   const owner = openStore('feed', url, BUSY)
   const reader = readOnlyDatabase({ location, ...BUSY }, owner)

@@ -1,13 +1,11 @@
-import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
 import { createClient, LibsqlError } from '@libsql/client'
 import type { Client } from '@libsql/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isBusy, guardClient } from '../../../src/adapters/sqlite/guard.ts'
 import { DeadlineExceeded } from '../../../src/adapters/sqlite/rows.ts'
 import type { StoreClient } from '../../../src/adapters/sqlite/rows.ts'
-import { openDescriptors, temporaryFolder } from '../../support/temporary-folder.ts'
-import { holdLock, rawClient, countTicks, startWaiting } from './lock-holder.ts'
+import { openDescriptors } from '../../support/temporary-folder.ts'
+import { holdLock, newDatabase, rawClient, countTicks, startWaiting } from './lock-holder.ts'
 import type { Lock } from './lock-holder.ts'
 
 type Guarded = StoreClient
@@ -15,13 +13,15 @@ type Guarded = StoreClient
 /** As a server opens a database: hardly any waiting inside the native call. */
 const NATIVE_BUSY_MS = 10
 
-async function notes(retryMs: number): Promise<{ url: string; client: Guarded; driver: Client }> {
-  const url = pathToFileURL(join(temporaryFolder(), 'notes.db')).href
+async function notes(
+  retryMs: number,
+): Promise<{ path: string; url: string; client: Guarded; driver: Client }> {
+  const { path, url } = newDatabase()
   await rawClient(url).execute('CREATE TABLE notes (text TEXT NOT NULL)')
   const driver = createClient({ url, timeout: NATIVE_BUSY_MS, concurrency: 1 })
   const client = guardClient(driver, retryMs)
   onTestFinished(() => client.close())
-  return { url, client, driver }
+  return { path, url, client, driver }
 }
 
 /** Reads the rows in the file through another connection, in order. */
@@ -93,13 +93,13 @@ describe('a guarded client', () => {
   ])(
     'the client opens no more descriptors, however often $what fails while another connection is $lock',
     async ({ lock, write }) => {
-      const { url, client } = await notes(0)
+      const { path, url, client } = await notes(0)
       await client.execute(insert('before'))
       await holdLock(url, lock)
-      const before = openDescriptors(fileURLToPath(url))
+      const before = openDescriptors(path)
       for (let times = 0; times < 50; times += 1)
         await expect(write(client, 'too late')).rejects.toSatisfy(isBusy)
-      expect(openDescriptors(fileURLToPath(url))).toBe(before)
+      expect(openDescriptors(path)).toBe(before)
     },
   )
 

@@ -1,8 +1,11 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { createClient } from '@libsql/client'
 import type { Client } from '@libsql/client'
 import { onTestFinished, expect, vi } from 'vitest'
 import { database } from '../../../src/adapters/sqlite/database.ts'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 type DatabaseOptions = Parameters<typeof database>[0]
 
@@ -11,6 +14,12 @@ type DatabaseOptions = Parameters<typeof database>[0]
  * write, `committing` keeps everybody out.
  */
 export type Lock = 'reading' | 'writing' | 'committing'
+
+/** An address of a database, and its file in a folder of the test's own. */
+export function newDatabase(name = 'some.db'): { path: string; url: string } {
+  const path = join(temporaryFolder(), name)
+  return { path, url: pathToFileURL(path).href }
+}
 
 /** A store at an address, migrated at its first use and closed when the test ends. */
 export function openStore(

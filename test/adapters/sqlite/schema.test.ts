@@ -1,5 +1,3 @@
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type { Row } from '@libsql/client'
 import { is } from 'drizzle-orm'
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
@@ -7,8 +5,7 @@ import { expect, test } from 'vitest'
 import * as ledgerSchema from '../../../src/adapters/ledger/schema.ts'
 import * as stateSchema from '../../../src/adapters/state/schema.ts'
 import type { StoreName } from '../../../src/adapters/sqlite/migrate.ts'
-import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { openStore } from './lock-holder.ts'
+import { newDatabase, openStore } from './lock-holder.ts'
 
 const STORES = { ledger: ledgerSchema, state: stateSchema }
 
@@ -19,8 +16,7 @@ const TABLES = Object.entries(STORES).flatMap(([store, schema]) =>
 )
 
 async function queryMigrated(store: StoreName, sql: string): Promise<Row[]> {
-  const url = pathToFileURL(join(temporaryFolder(), 'migrated.db')).href
-  return openStore(store, url).use(async (client) => (await client.execute(sql)).rows)
+  return openStore(store, newDatabase().url).use(async (client) => (await client.execute(sql)).rows)
 }
 
 test.each(TABLES)(

@@ -1,5 +1,3 @@
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
 import {
   CACHE_BOUNDS,
@@ -9,12 +7,11 @@ import {
 } from '../../../src/adapters/state/chat-stores.ts'
 import type { CacheBounds } from '../../../src/adapters/state/chat-stores.ts'
 import type { State } from '../../../src/domain/ports.ts'
-import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { openStore } from '../sqlite/lock-holder.ts'
+import { newDatabase, openStore } from '../sqlite/lock-holder.ts'
 import { libsqlEvaluations, libsqlRouterAllowance } from '../../../src/adapters/state/evaluations.ts'
 
 /** The address of a state database of the test's own. */
-export const stateUrl = async (): Promise<string> => pathToFileURL(join(temporaryFolder(), 'state.db')).href
+export const stateUrl = async (): Promise<string> => newDatabase().url
 
 /**
  * Opens a separate connection to a state database, closed when the test ends.
