@@ -4,56 +4,57 @@ import { guideFiles } from '../../../src/server/docs/docs.ts'
 import { renderMarkdown } from '../../../src/server/docs/markdown.ts'
 import { MENU_GROUPS } from '../../../src/server/docs/menu.ts'
 import { publishedInterfaces } from '../../../src/server/docs/openapi.ts'
-import { openApp } from '../../support/api-client.ts'
+import { hrefsIn, openApp, openPage } from '../../support/api-client.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 
+const get = async (path: string): ReturnType<typeof openPage> => openPage(await openWorkspace(), path)
+
 /** The guides on the start page of the documentation, without the interfaces. */
-const guidesOf = (page: string): string =>
-  page.slice(page.indexOf('<h1>'), page.indexOf('<h2>Interfaces</h2>'))
+async function guideMenu(): Promise<string> {
+  const { page } = await get('/docs')
+  return page.slice(page.indexOf('<h1>'), page.indexOf('<h2>Interfaces</h2>'))
+}
+
+/** The guides of the menu: a page of its own lists the decisions. */
+const GUIDES = guideFiles().filter(({ path }) => !path.startsWith('/docs/decisions/'))
 
 describe('the guides', () => {
   test('the documentation opens on guides by reader, in groups that name each page once and omit none', async () => {
-    const app = openApp(await openWorkspace())
-    const menu = guidesOf(await (await app.request('http://dash.test/docs')).text())
+    const menu = await guideMenu()
     const groups = [...menu.matchAll(/<h2>([^<]*)<\/h2>/g)].map(([, title]) => title)
     expect(groups).toEqual(Object.keys(MENU_GROUPS))
     expect(groups.slice(0, 4)).toEqual(['Visitors', 'Developers', 'Operators', 'Auditors'])
-    const links = [...menu.matchAll(/href="([^"]*)"/g)].map(([, link]) => link)
+    const links = hrefsIn(menu)
     expect(links.slice(0, 2)).toEqual(['/docs/readme', '/docs/tour'])
-    const guides = guideFiles().filter(({ path }) => !path.startsWith('/docs/decisions/'))
-    for (const { path } of guides)
+    for (const { path } of GUIDES)
       expect([path, links.filter((link) => link === path).length]).toEqual([path, 1])
   })
 
   test('the guides have their own title and current menu entry, and unknown paths are 404', async () => {
-    const app = openApp(await openWorkspace())
-    const page = await (await app.request('http://dash.test/docs/operations')).text()
+    const { page } = await get('/docs/operations')
     expect(page).toContain('<title>Operations</title>')
     expect(page).toMatch(/<a href="\/docs\/operations" aria-current="page">/)
     const open = /<details open>.*?<\/details>/s.exec(page)?.[0] ?? ''
     expect(open).toContain('<summary class="group">Operators</summary>')
     for (const path of ['/docs/nothing', '/docs/operations.txt', '/docs/..%2fpackage'])
-      expect((await app.request(`http://dash.test${path}`)).status).toBe(404)
+      expect((await get(path)).status).toBe(404)
   })
 })
 
 test.each(publishedInterfaces(false))(
   'the page of the interface $title links to its OpenAPI document and to the section of a guide that explains it',
   async ({ path, title }) => {
-    const app = openApp(await openWorkspace())
-    const response = await app.request(`http://dash.test${path}`)
-    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
-    const page = await response.text()
+    const { status, headers, page } = await get(path)
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     const article = page.slice(page.indexOf('<article'), page.indexOf('</article>'))
     expect(article).toContain(`<h1>${title}</h1>`)
-    const links = [...article.matchAll(/href="([^"]*)"/g)].map(([, link = '']) => link)
+    const links = hrefsIn(article)
     expect(links).toEqual([expect.not.stringContaining('/docs/api/'), `${path}/openapi.json`])
     const [guide = '', id] = (links[0] ?? '').split('#')
-    const explained = await app.request(`http://dash.test${guide}`)
+    const explained = await get(guide)
     expect(explained.status).toBe(200)
-    if (id !== undefined) expect(await explained.text()).toContain(`<h2 id="${id}">`)
-    const index = await (await app.request('http://dash.test/docs')).text()
-    for (const link of links) expect(index).toContain(`href="${link}"`)
+    if (id !== undefined) expect(explained.page).toContain(`<h2 id="${id}">`)
+    expect(hrefsIn((await get('/docs')).page)).toEqual(expect.arrayContaining(links))
   },
 )
 
@@ -61,38 +62,33 @@ describe('what language models read', () => {
   test('its files are compressed for those who accept it, and unchanged ones are 304', async () => {
     const app = openApp(await openWorkspace())
     for (const path of ['/llms.txt', '/docs/quick-start.md', '/docs/api/search/openapi.json']) {
-      const get = (headers: Record<string, string>): Promise<Response> =>
+      const request = (headers: Record<string, string>): Promise<Response> =>
         Promise.resolve(app.request(`http://dash.test${path}`, { headers }))
-      const { headers } = await get({ 'accept-encoding': 'gzip' })
+      const { headers } = await request({ 'accept-encoding': 'gzip' })
       expect([headers.get('content-encoding'), headers.get('vary')]).toEqual(['gzip', 'Accept-Encoding'])
       const etag = headers.get('etag') ?? ''
-      expect((await get({ 'accept-encoding': 'gzip', 'if-none-match': etag })).status).toBe(304)
+      expect((await request({ 'accept-encoding': 'gzip', 'if-none-match': etag })).status).toBe(304)
     }
   })
 
   test('llms.txt lists every interface and every guide of the menu, and its links work', async () => {
-    const app = openApp(await openWorkspace())
-    const response = await app.request('http://dash.test/llms.txt')
-    expect([response.status, response.headers.get('content-type')]).toEqual([
-      200,
-      'text/plain; charset=utf-8',
-    ])
-    const list = await response.text()
+    const { status, headers, page: list } = await get('/llms.txt')
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
     expect(list).toMatch(/^# dash\n\n> \S[^\n]+\n\n## Interfaces\n\n- \[/)
     const links = [...list.matchAll(/\]\((http:\/\/dash\.test[^)]+)\)/g)].map(([, link = '']) => link)
-    const menu = guidesOf(await (await app.request('http://dash.test/docs')).text())
-    const guides = [...menu.matchAll(/href="(\/docs\/[^"]+)"/g)].map(([, path]) => `${path}.md`)
+    const menu = hrefsIn(await guideMenu())
+    const guides = menu.filter((path) => path.startsWith('/docs/')).map((path) => `${path}.md`)
     const interfaces = publishedInterfaces(false).map(({ path }) => `${path}/openapi.json`)
     expect(links.map((link) => new URL(link).pathname).sort()).toEqual([...interfaces, ...guides].sort())
     expect(list.split('\n').filter((line) => line.startsWith('- ') && !line.includes(': '))).toEqual([])
-    for (const link of links) expect([link, (await app.request(link)).status]).toEqual([link, 200])
+    for (const link of links) expect([link, (await get(new URL(link).pathname)).status]).toEqual([link, 200])
   })
 
   test('every guide is served as a page and as Markdown, each with links to its own kind', async () => {
     // So fast that no minute has too many renders.
     let now = Date.now()
     const app = openApp(await openWorkspace(), { clock: () => (now += 1_000) })
-    const get = async (path: string): Promise<string> => {
+    const read = async (path: string): Promise<string> => {
       const response = await app.request(`http://dash.test${path}`)
       const kind = { '.md': 'markdown', '.sh': 'plain' }[extname(path)] ?? 'html'
       const image = { '.svg': 'image/svg+xml', '.png': 'image/png', '.gif': 'image/gif' }[extname(path)]
@@ -100,17 +96,16 @@ describe('what language models read', () => {
       expect([path, response.status, response.headers.get('content-type')]).toEqual([path, 200, type])
       return response.text()
     }
-    // The list of decisions leads to every one of them.
-    const guides = guideFiles().filter(({ path }) => !path.startsWith('/docs/decisions/'))
     const targets = new Set<string>()
-    for (const { path } of guides) {
-      await get(path)
-      for (const [, link = ''] of (await get(`${path}.md`)).matchAll(/\]\((\/docs\/[^)#]+)/g))
-        targets.add(link)
+    for (const { path } of GUIDES) {
+      await read(path)
+      const links = (await read(`${path}.md`)).matchAll(/\]\((\/docs\/[^)#]+)/g)
+      for (const [, link = ''] of links) targets.add(link)
     }
-    for (const target of targets) await get(target)
-    expect(await get('/docs/quick-start.md')).toContain('](/docs/collecting.md#tokens)')
-    expect(await get('/docs/decisions.md')).toContain(
+    // The list of decisions leads to every one of them.
+    for (const target of targets) await read(target)
+    expect(await read('/docs/quick-start.md')).toContain('](/docs/collecting.md#tokens)')
+    expect(await read('/docs/decisions.md')).toContain(
       '](/docs/decisions/0001-sqlite-journal-and-driver-guard.md)',
     )
   })
@@ -119,14 +114,9 @@ describe('what language models read', () => {
 const SOME_WORDS = 'No page has all of these words; these have some.'
 
 test('the search of the documentation leads to the section that is about its words, without scripts', async () => {
-  const app = openApp(await openWorkspace())
   const search = async (query: string): Promise<string> =>
-    (await app.request(`http://dash.test/docs?q=${encodeURIComponent(query)}`)).text()
-  const resultsOf = (page: string): string[] =>
-    Array.from(
-      (/<ol class="found">.*?<\/ol>/s.exec(page)?.[0] ?? '').matchAll(/href="([^"]*)"/g),
-      ([, href = '']) => href,
-    )
+    (await get(`/docs?q=${encodeURIComponent(query)}`)).page
+  const resultsOf = (page: string): string[] => hrefsIn(/<ol class="found">.*?<\/ol>/s.exec(page)?.[0] ?? '')
   expect(resultsOf(await search('restore backup'))[0]).toBe('/docs/backup#backup-and-restore')
   expect(resultsOf(await search('DASH_VERIFICATION_WIDGET_URL')).length).toBeGreaterThan(0)
   expect(await search('restore backup')).not.toContain(SOME_WORDS)
