@@ -40,10 +40,10 @@ function titleSource(
 ): { titles: PublishPorts['titles']; asked: () => number } {
   let asked = 0
   const titles: PublishPorts['titles'] = {
-    title: async ({ source }) => {
+    title: async ({ source, sourceId }) => {
       asked += 1
       if (asked <= failures) throw new Refusal('source_unavailable', 'the source is down')
-      return { title, provenance: `${source}:asked` }
+      return { title: `${title} ${sourceId}`, provenance: `${source}:asked` }
     },
   }
   return { titles, asked: () => asked }
@@ -138,7 +138,7 @@ describe('unverified titles', () => {
       const bytes = await workspace.objects.get(report.sha256 ?? '')
       const { feed } = JSON.parse(Buffer.from(bytes ?? []).toString()) as YearEnvelope
       const fetched = feed.hackerNews.filter((each) => each.title_provenance === 'hn:asked')
-      expect(fetched.map((each) => each.title)).toEqual(excluded === 0 ? [title] : [])
+      expect(fetched.map((each) => each.title)).toEqual(excluded === 0 ? ['as asked legacy'] : [])
     },
   )
 

@@ -89,15 +89,19 @@ const drag = (page: Page, day: Day): Promise<void> =>
     slider.dispatchEvent(new Event('input', { bubbles: true }))
   })()`)
 
-test('the Year of 60 publications, its chart and a comparison are accessible and fit a small dark phone', async () => {
+test('the Year of 60 publications, its chart of either colour scheme and a comparison are accessible and fit a small dark phone', async () => {
   const visited = await visit(`${await serve()}/?sort=year&chart=90`, {
     viewport: PHONE,
     colorScheme: 'dark',
   })
   const { page } = visited
   await page.locator('figure.bump').scrollIntoViewIfNeeded()
-  await expect.poll(() => page.evaluate(`document.querySelector('.bump .in-dark').naturalWidth`)).toBe(936)
-  expect(await page.locator('.bump img:visible').count()).toBe(1)
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    const image = `document.querySelector('.bump .in-${colorScheme}')`
+    await expect.poll(() => page.evaluate(`${image}.naturalWidth`)).toBe(936)
+    expect(await page.locator('.bump img:visible').count()).toBe(1)
+  }
   await page.evaluate('scrollTo(0, 0)')
   await picture(page, 'year-phone-dark')
   expect(await flawsOf(visited)).toEqual([])

@@ -52,6 +52,7 @@ const ITEMS = [
 /** Responses that do not vouch for the requested item, and JSON of an unexpected form. */
 const RESPONSES: [string, string, string, object, unknown][] = [
   ['an item it does not know', 'hn', '8863', NOT_VOUCHED, null],
+  ['a dead item', 'hn', '8863', NOT_VOUCHED, hnItem({ dead: true })],
   ['another item', 'hn', '8863', NOT_VOUCHED, hnItem({ id: 8864 })],
   ['an item whose number is written differently', 'hn', '08863', NOT_VOUCHED, hnItem()],
   ['an item without a title', 'hn', '8863', NOT_VOUCHED, hnItem({ title: undefined })],
@@ -59,6 +60,8 @@ const RESPONSES: [string, string, string, object, unknown][] = [
   ['a title of white space', 'hn', '8863', NOT_VOUCHED, hnItem({ title: ' \t\u3000\n' })],
   ['an id in another case', 'lobsters', 'tdfoqh', NOT_VOUCHED, lobstersStory({ short_id: 'TDFOQH' })],
   ['no title', 'lesswrong', POST, NOT_VOUCHED, lessWrongPost({ title: null })],
+  ['a post without a result', 'lesswrong', POST, NOT_VOUCHED, { data: { post: { result: null } } }],
+  ['errors and no data', 'lesswrong', POST, SOURCE_UNAVAILABLE, { errors: [{ message: 'x' }], data: null }],
   ['an error', 'hn', '8863', SOURCE_UNAVAILABLE, { error: 'Permission denied' }],
   ['a story without a title', 'lobsters', 'tdfoqh', SOURCE_UNAVAILABLE, lobstersStory({ title: undefined })],
 ]

@@ -165,6 +165,11 @@ describe('the history of a model', () => {
     }
   })
 
+  test('the tool use is that of the newest response, although it is no evaluation by itself', () => {
+    const tasks = [task('task_files_lite', 0, { usedTool: false })]
+    expect(known(...evaluated(1), tool({ tasks }))).toMatchObject({ toolUse: 'disproven' })
+  })
+
   test("the evaluation includes one prompt's result although the model failed the other", () => {
     const details = { responseStatus: 502 }
     const failed = tool(failure('tool', { class: 'provider_down', status: 502 }, details))

@@ -97,10 +97,9 @@ test('entries keep their ids when later runs change the ranking, and the body is
   expect(await revalidated()).toBe(200)
   const { items } = await feedOf(app)
   expect(items.slice(1)).toEqual(before.items)
-  expect(items[0]).toMatchObject({
-    content_text: 'The catalogue has no readable entry for it any more.',
-    _dash: { kind: 'model_gone', model: 'third/new:free' },
-  })
+  const reason = 'The catalogue has no readable entry for it any more.'
+  const gone = { kind: 'model_gone', model: 'third/new:free', reason }
+  expect(items[0]).toMatchObject({ content_text: reason, _dash: gone })
   expect(new Set(items.map(({ id }) => id)).size).toBe(4)
 })
 

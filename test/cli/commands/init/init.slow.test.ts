@@ -242,6 +242,7 @@ describe('--print', () => {
     const heads = [/^# --- \/etc\/systemd\/system\/dash\.service$/m, /for the crontab of .* \(crontab -e\)/m]
     const shown = (text: string) => heads.map((head) => head.test(text))
     expect(shown(both)).toEqual([true, true])
+    expect(both).toContain('dash-publish-year.timer')
     const [systemd = '', cron = '', nothing] = await Promise.all(
       ['systemd', 'cron', 'nothing'].map(async (kind) => {
         const printed = await dash(['init', '--print', kind], { cwd: temporaryFolder() })
