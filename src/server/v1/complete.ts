@@ -74,9 +74,10 @@ export async function complete(
       ...version,
       ...(model === null ? {} : { 'x-dash-model': model, ...deprecationHeaders(run, model, ports.clock()) }),
     }
-    isStreamed = stream
-    if (stream) return respondStream(event, headers, streamOf(chunks, open))
-    return await respondWhole(event, headers, chunks)
+    if (!stream) return await respondWhole(event, headers, chunks)
+    const response = respondStream(event, headers, streamOf(chunks, open))
+    isStreamed = true
+    return response
   } finally {
     if (!isStreamed) open.release()
   }
