@@ -202,23 +202,26 @@ interface PendingBytes {
  * bytes, and in it the connection with the most bytes.
  */
 function connectionsOverBudget(open: Iterable<Connection>, maxBytes: number): Connection[] {
-  const left = pendingBytesOf(open).toSorted((one, other) => other.bytes - one.bytes)
-  let total = left.reduce((sum, { bytes }) => sum + bytes, 0)
+  const pending = pendingBytesOf(open).toSorted((one, other) => one.bytes - other.bytes)
+  let total = pending.reduce((sum, { bytes }) => sum + bytes, 0)
   // A proxy serves many clients, so each of its connections is a separate group.
-  const groupOf = ({ connection }: PendingBytes): object => connection.network ?? connection
-  const heldBy = new Map<object, number>()
-  for (const each of left) heldBy.set(groupOf(each), (heldBy.get(groupOf(each)) ?? 0) + each.bytes)
+  const byNetwork = new Map<object, { bytes: number; members: PendingBytes[] }>()
+  for (const each of pending) {
+    const key = each.connection.network ?? each.connection
+    const group = byNetwork.get(key) ?? { bytes: 0, members: [] }
+    group.bytes += each.bytes
+    group.members.push(each)
+    byNetwork.set(key, group)
+  }
+  const groups = [...byNetwork.values()]
   const cut: Connection[] = []
   while (total > maxBytes) {
-    const most = Math.max(...heldBy.values())
-    const [largest] = left.splice(
-      left.findIndex((each) => heldBy.get(groupOf(each)) === most),
-      1,
-    )
-    if (largest === undefined) break
-    heldBy.set(groupOf(largest), most - largest.bytes)
-    total -= largest.bytes
-    cut.push(largest.connection)
+    const largest = groups.reduce((one, other) => (other.bytes > one.bytes ? other : one))
+    const last = largest.members.pop()
+    if (last === undefined) break
+    largest.bytes -= last.bytes
+    total -= last.bytes
+    cut.push(last.connection)
   }
   return cut
 }
