@@ -186,7 +186,7 @@ describe('standard input', () => {
     ['plain', Buffer.from('one\n\nthree')],
     ['gzip', gzipSync('one\n\nthree')],
   ])(
-    'standard input can be read twice from a copy of its owner, and leaves nothing behind: %s',
+    'standard input can be read twice from a copy that only its owner may read, and leaves nothing behind: %s',
     async (_what, bytes) => {
       const folder = folderOfCopies()
       const input = Readable.from([bytes.subarray(0, 3), bytes.subarray(3)])

@@ -19,13 +19,14 @@ test('/healthz does no I/O', async () => {
 
 test('/readyz is 200 when all stores are migrated, else it names the missing one, and is 503 while the server drains', async () => {
   const workspace = await openWorkspace()
+  const app = openApp(workspace)
   const sound = { status: 'ready', checks: { ledger: 'ok', archive: 'ok' } }
-  expect(await ask(openApp(workspace), '/readyz')).toEqual([200, sound])
+  expect(await ask(app, '/readyz')).toEqual([200, sound])
   const draining = openApp(workspace, { isDraining: () => true })
   expect(await ask(draining, '/readyz')).toMatchObject([503, { status: 'draining' }])
   rmSync(workspace.objectsPath, { recursive: true })
   const missing = { status: 'unavailable', checks: { ledger: 'ok', archive: 'unavailable' } }
-  expect(await ask(openApp(workspace), '/readyz')).toEqual([503, missing])
+  expect(await ask(app, '/readyz')).toEqual([503, missing])
 })
 
 test('/readyz is 503 while a store does not respond, and names it', async () => {

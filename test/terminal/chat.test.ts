@@ -301,8 +301,11 @@ describe('typed text', () => {
     expect(await terminal.screen()).not.toContain('and this')
     model.finish()
     await model.arrived(2)
-    model.finish('Another')
-    expect(await terminal.until('9998/10000 session')).toMatch(/^An answer\n.*\n> and this\nAnother\n/m)
+    await terminal.type('typed ahead')
+    model.say('Another\n\n')
+    await terminal.until('Another')
+    model.finish()
+    expect(await terminal.until('> typed ahead')).toMatch(/^An answer\n.*\n> and this\nAnother\n/m)
   })
 
   test('questions are kept for the next run, and with --no-history are not', async () => {

@@ -102,7 +102,7 @@ function ledgerContract(engine: string, open: LedgerOpener): void {
       ['at', 0, 'clock-went-back'],
       ['after', 1, null],
     ])(
-      'an append of a publication %s the last time of the legacy ledger',
+      'an append compares a publication with the legacy ledger too: published %s its last time',
       async (_what, laterMs, refusal) => {
         const opened = await open()
         const legacy = [legacyRow(1, '2026-03-05'), legacyRow(2, '2026-03-01')]

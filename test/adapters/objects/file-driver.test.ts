@@ -159,7 +159,7 @@ test.each(['missing', 'file', 'file/folder'])(
       () => objects.putHead(headOf(1)),
       () => objects.ping(),
     ])
-      await expect(operation()).rejects.toMatchObject(UNAVAILABLE)
+      await expect(operation(), String(operation)).rejects.toMatchObject(UNAVAILABLE)
     expect(readdirSync(folder)).toEqual(['file'])
   },
 )

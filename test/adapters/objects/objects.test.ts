@@ -64,7 +64,7 @@ describe('an archive on any engine', () => {
       () => objects.logFiles.put({ kind: 'policy', number: 1 }, utf8('x')),
       () => objects.recommendations.put('2026-03-01.v1', utf8('x')),
     ])
-      await expect(write()).rejects.toBe(refusal)
+      await expect(write(), String(write)).rejects.toBe(refusal)
     expect(written).toEqual([])
   })
 

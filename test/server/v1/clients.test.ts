@@ -148,18 +148,21 @@ test.each([
   expect(['x-dash-model', 'sunset'].map((name) => response.headers.get(name))).toEqual([expected, sunset])
 })
 
-test('a request declined with status 400 is repeated once without the id it names', async () => {
+test('a request is sent at a price of zero and without unknown fields, and repeated once without an id that a 400 names', async () => {
   const list = ['maker/first:free', 'maker/second:free', 'maker/json:free']
   const { upstream, post } = await startV1()
   upstream.behave(json(errorBody(400, 'maker/first:free is not a valid model ID'), 400))
-  const sent = post({ model: 'auto', messages, stream: true })
+  const sent = post({ model: 'auto', messages, stream: true, route: 'fallback' })
   await upstream.arrived(1)
   upstream.behave('answer')
   const response = await sent
   expect([response.status, response.headers.get('x-dash-model')]).toEqual([200, 'maker/second:free'])
   upstream.behave(json(errorBody(502, 'maker/first:free is down'), 502))
   expect((await post({ model: 'auto', messages })).status).toBe(502)
-  const { requests } = upstream
-  expect(requests.map(({ body }) => body['models'])).toEqual([list, list.slice(1), list])
-  for (const { body } of requests) expect(body['provider']).toEqual(requests[0]?.body['provider'])
+  const provider = { max_price: { prompt: 0, completion: 0, request: 0, image: 0 } }
+  expect(upstream.requests.map(({ body }) => body)).toEqual([
+    { models: list, messages, stream: true, provider },
+    { models: list.slice(1), messages, stream: true, provider },
+    { models: list, messages, stream: false, provider },
+  ])
 })

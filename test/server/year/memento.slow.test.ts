@@ -88,7 +88,7 @@ describe('a response of the history', () => {
       [app, `?sort=year&at=${formatInstant(publishedAt + 1)}`],
       [demo, `?sort=year&at=${publications[0]?.at}`],
     ] as const)
-      expect(await finality(at, query)).toEqual([200, null, null, false])
+      expect(await finality(at, query), query).toEqual([200, null, null, false])
   })
 
   test('the next publication changes no response that may stay in a CDN, also after an import', async () => {
