@@ -108,23 +108,21 @@ function countOf({ entered, left, moved, newFirst }: YearChanges<ListedItem>): n
   return new Set(newFirst ? [...keys, newFirst.key] : keys).size
 }
 
-/** Ranks of items that left which the line names. */
-const LEFT_NAMED = 3
+/** Most items that left whose ranks the line names; of more it has the number, so that it stays one line. */
+const LEFT_NAMED = 2
 
 /** The changes in short, `2 entered, #9 left`. */
 function countsOf({ entered, left, moved, newFirst }: YearChanges<ListedItem>): string {
-  const ranks = left.slice(0, LEFT_NAMED).map(({ rank }) => `#${rank}`)
-  const more = left.length > LEFT_NAMED ? [`${left.length - LEFT_NAMED} more`] : []
+  const ranks =
+    left.length > LEFT_NAMED ? String(left.length) : left.map(({ rank }) => `#${rank}`).join(' and ')
   const parts = [
     ...(newFirst ? ['new #1'] : []),
     ...(entered.length > 0 ? [`${entered.length} entered`] : []),
-    ...(left.length > 0 ? [`${LIST.format([...ranks, ...more])} left`] : []),
+    ...(left.length > 0 ? [`${ranks} left`] : []),
     ...(moved.length > 0 ? [`${moved.length} moved by 10 or more`] : []),
   ]
   return parts.length > 0 ? parts.join(', ') : 'nothing entered or left'
 }
-
-const LIST = new Intl.ListFormat('en')
 
 function contentOf(
   base: TimelineItem,
