@@ -114,7 +114,8 @@ export function firstChoice(completion: JsonObject): JsonObject | null {
  * choices, an empty object is an error without details, and an event may be the error itself.
  */
 export function errorIn(completion: JsonObject): unknown {
-  const errors = [completion['error'], firstChoice(completion)?.['error']]
+  const holders = [completion, firstChoice(completion), asJsonObject(completion['x_groq'])]
+  const errors = holders.map((holder) => holder?.['error'])
   const error = errors.find((value) => !isEmpty(value)) ?? null
   if (error !== null || 'choices' in completion) return error
   const isError =

@@ -157,8 +157,9 @@ function isHidden(element: DomElement): boolean {
 /** Elements that begin and end a paragraph. */
 const BLOCKS: ReadonlySet<string> = new Set(
   (
-    'address article aside blockquote body dd details dialog div dl dt fieldset figcaption figure footer form ' +
-    'h1 h2 h3 h4 h5 h6 header hgroup hr li main nav ol p pre section summary table tbody tfoot thead tr ul'
+    'address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption ' +
+    'figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li listing main menu nav ol p plaintext pre ' +
+    'search section summary table tbody tfoot thead tr ul xmp'
   ).split(' '),
 )
 

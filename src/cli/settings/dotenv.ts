@@ -47,11 +47,11 @@ const SKIPPED = /[ \t]*(?:#[^\n]*)?\n/y
 
 /**
  * A name with a quoted value, which may contain line ends, or with a plain one, where a comment follows a blank. A plain
- * value has no control characters and other line separators, after which a setting would be lost, and does not begin
- * with a quote of a word processor.
+ * value has no control characters, other line separators and further names as in a line of a shell (`A=1 B=2`), after
+ * which a setting would be lost, and does not begin with a quote of a word processor.
  */
 const ENTRY =
-  /[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*=[ \t]*(?:(['"`])((?:(?!\2)[^])*)\2[ \t]*(?:#[^\n]*)?|(?!['"`“”„‘’‚«»])((?:[^\p{Cc}\u2028\u2029]|\t)*?)[ \t]*(?:(?<=[ \t])#[^\n]*)?)\n/uy
+  /[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*=[ \t]*(?:(['"`])((?:(?!\2)[^])*)\2[ \t]*(?:#[^\n]*)?|(?!['"`“”„‘’‚«»])((?:(?![ \t][A-Z][A-Z\d_]*=)(?:[^\p{Cc}\u2028\u2029]|\t))*?)[ \t]*(?:(?<=[ \t])#[^\n]*)?)\n/uy
 
 /**
  * Parses an env file (docs/configuration.md). The parser of Node and those of packages skip a line that they cannot
@@ -76,7 +76,8 @@ export function parseDotenv(bytes: Uint8Array, path: string): Record<string, str
     if (line === null)
       throw unreadable(
         at,
-        'is neither NAME=value nor a comment; start a comment with #, close every quote, and quote with \' or "',
+        'is neither NAME=value nor a comment; write one setting a line, start a comment with #, close every quote, ' +
+          'and quote with \' or "',
       )
     const [whole, name, quote, quoted, plain = ''] = line
     // As in other env files, double quotes know one escape.

@@ -103,6 +103,7 @@ test.each([
   ['<p> a <b> b</b></p> <pre><div>x</div><div>  y</div></pre> <p>c', 'a b\n\nx\n  y\n\nc'],
   ['<pre><code><span>x</span><br>  y</code></pre>', 'x\n  y'],
   ['<ul><li>a</li><li><p>b</p></li></ul>c', '- a\n\n-\n\nb\n\nc'],
+  ['<center>a</center><fieldset><legend>b</legend>c</fieldset><xmp>d</xmp>', 'a\n\nb\n\nc\n\nd'],
   ['<math><mi>E</mi><annotation>mc</annotation></math>', 'E'],
   ['<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>', 'a b\n\nc'],
 ])('the HTML %j is read as a person reads it', (html, text) => {

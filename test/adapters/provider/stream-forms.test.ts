@@ -211,6 +211,7 @@ const ERRORS: [string, string, string][] = [
   ['a detail alone', event({ detail: 'x' }), 'failed'],
   ['an error beside content', event({ error: { message: 'x' }, choices: [first('x')] }), 'failed'],
   ['an error in the choice', choices({ ...first('x'), error: { code: 500 } }), 'failed'],
+  ['an error in a member of an engine', event({ x_groq: { error: 'x' }, choices: [first('x')] }), 'failed'],
   ['an empty error alone', event({ error: {} }), 'failed'],
   ['an error of null alone', event({ error: null }), 'truncated'],
   ['a finish reason of null as a text', said('two.', NULL_REASON), 'truncated'],

@@ -10,7 +10,8 @@ test.each<[string, Record<string, string>]>([
   ['PORT=1\rHOST=a', { PORT: '1', HOST: 'a' }],
   [' \t PORT \t = \t 1 \t ', { PORT: '1' }],
   ['export PORT=1\n\texport\tHOST = a', { PORT: '1', HOST: 'a' }],
-  ['A=b # c\nB=b#c\nC=#c\nD=b\t#c', { A: 'b', B: 'b#c', C: '#c', D: 'b' }],
+  ['A=b # C=c\nB=b#c\nC=#c\nD=b\t#c', { A: 'b', B: 'b#c', C: '#c', D: 'b' }],
+  ['A=host=b user=c\nB=a;UID=b', { A: 'host=b user=c', B: 'a;UID=b' }],
   [`A='b # "c"' # d\nB="e"#f\nC=\`g\``, { A: 'b # "c"', B: 'e', C: 'g' }],
   [String.raw`A="b\nc" ` + '\n' + String.raw`B='b\nc'`, { A: 'b\nc', B: String.raw`b\nc` }],
 ])('the env file %j is read as %j', (text, values) => {
@@ -24,6 +25,7 @@ test.each<[string, number]>([
   ['=Sesame', 1],
   ['A=/srv/Sesame\u2028PORT=1', 1],
   ['A=“/srv/Sesame”', 1],
+  ['export A=/srv/Sesame \t PORT=1', 1],
 ])('the env file %j is refused with its line %i and without its text', (text, line) => {
   const refused = (): unknown => parse(text)
   expect(refused).toThrow(
