@@ -64,6 +64,9 @@ export const WORD_BREAK = '\x1f'
 /** Parts of a Persian word, which are also written apart or as one: `کتاب‌ها`. */
 const ZERO_WIDTH_NON_JOINER = /(?<=\p{sc=Arabic})\u200c(?=\p{sc=Arabic})/gu
 
+/** Nasals before another consonant of Devanagari, which are also written as a dot: `हिन्दी`, `हिंदी`. */
+const NASAL = /[ङञणनऩम]\u093c?\u094d[\u093c\u200c\u200d]*(?=[क-म])/g
+
 /** The mark of a Hebrew acronym, as typed: `צה"ל`. */
 const GERSHAYIM = /(?<=\p{sc=Hebrew})["\u201d\u05f4](?=\p{sc=Hebrew})/gu
 
@@ -75,15 +78,16 @@ function prepare(text: string): string {
     .replace(ZERO_WIDTH_SPACE, WORD_BREAK)
     .replace(ZERO_WIDTH_NON_JOINER, '-')
     .replace(GERSHAYIM, "'")
+    .replace(NASAL, (written) => '\u0902'.padEnd(written.length, '\u200d'))
 }
 
 /**
  * Characters that do not make another word: invisible ones, signs of trade marks, diacritics, and signs of repetition
- * and abbreviation of Thai, Lao and Khmer. The voicing marks of Kana, and marks of scripts that write vowels with marks,
+ * and abbreviation of Thai, Lao and Khmer, and the dot below letters of Devanagari. The voicing marks of Kana, and marks of scripts that write vowels with marks,
  * stay.
  */
 const DROPPED = new RegExp(
-  String.raw`[[\p{Default_Ignorable_Code_Point}\p{sc=Inherited}\u0640ฯๆຯໆៗ]--[\u3099\u309a]]|[\p{Mn}&&[\p{sc=Hebrew}\p{sc=Arabic}]]`,
+  String.raw`[[\p{Default_Ignorable_Code_Point}\p{sc=Inherited}\u0640\u093cฯๆຯໆៗ]--[\u3099\u309a]]|[\p{Mn}&&[\p{sc=Hebrew}\p{sc=Arabic}]]`,
   'gv',
 )
 const APOSTROPHES = /[\u2018\u2019\u201b\u2032\u02b9\u02bb-\u02bf\u02c8\u0060\u055a\u05f3\ua78b\ua78c]/g
@@ -91,8 +95,8 @@ const TRADE_MARKS = /[\u2120\u2122]/g
 
 /**
  * Letters that Unicode does not decompose into a plain letter and a mark, and forms that look alike: Latin and Greek;
- * Arabic letters of Persian and Urdu, and the old and the new form of some letters of Malayalam and Bengali; vowels
- * that the dictionary knows undecomposed only.
+ * Arabic letters of Persian and Urdu, and the old and the new form of some letters of Malayalam and Bengali; nasal vowels
+ * of Devanagari; vowels that the dictionary knows undecomposed only.
  */
 const PLAIN_LETTERS = new Map(
   [
@@ -103,6 +107,7 @@ const PLAIN_LETTERS = new Map(
     letters.split(' ').map((pair): [string, string] => [pair.slice(0, 1), pair.slice(1)]),
   ),
 )
+  .set('\u0901', '\u0902')
   .set('\u0e4d\u0e32', '\u0e33')
   .set('\u0ecd\u0eb2', '\u0eb3')
 const NOT_PLAIN = new RegExp([...PLAIN_LETTERS.keys()].join('|'), 'g')
