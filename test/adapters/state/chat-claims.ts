@@ -18,7 +18,7 @@ const WIDE: ChatLimits = {
   budgetShare: 1_000_000,
 }
 
-interface ClaimChanges extends Partial<Omit<TurnClaim, 'limits'>> {
+export interface ClaimChanges extends Partial<Omit<TurnClaim, 'limits'>> {
   limits?: Partial<ChatLimits>
 }
 

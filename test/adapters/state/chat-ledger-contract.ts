@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import type { ChatLimits } from '../../../src/domain/agent/bounds.ts'
 import { addDays, DAY_MS } from '../../../src/domain/time.ts'
 import { admitted, claimOf, DAY, extensionOf, NEXT_MIDNIGHT, NOW, spend } from './chat-claims.ts'
+import type { ClaimChanges } from './chat-claims.ts'
 import type { StateOpener } from './open-chat.ts'
 
 const UNTIL_MIDNIGHT = (NEXT_MIDNIGHT - NOW) / 1000
@@ -19,8 +21,90 @@ export function chatLedgerContract(engine: string, open: StateOpener): void {
   callerContract(engine, open)
 }
 
+/** An earlier turn, which is open unless it has a cost. */
+type Earlier = ClaimChanges & { cost?: number }
+
+/** A turn of a caller of its own unless `caller` names one. @param ms when it was admitted, from now */
+const past = (ms: number, caller: Earlier = {}): Earlier => ({ ...caller, now: NOW + ms })
+const by = (limits: Partial<ChatLimits>, claim: ClaimChanges = {}): ClaimChanges => ({ ...claim, limits })
+
+const A = { address: 'a' }
+const B = { address: 'b' }
+const N = { network: 'n' }
+const S = { session: 's', sessionEndsAt: NOW + 90_500 }
+const LATE = NEXT_MIDNIGHT - 10_000
+const TO_LATE = LATE - NOW
+const NEXT_DAY = { now: NEXT_MIDNIGHT + 20_000, address: 'b', formerAddress: 'a' }
+/** A call that costs less, and the same with tools. */
+const CALL = { withTools: 200, withoutTools: 200 }
+const CHEAP = { firstCall: CALL, shortestCall: CALL }
+const ADMITTED = { admitted: true, degraded: false, reserved: 1_000 }
+const DEGRADED = { admitted: true, degraded: true, reserved: 300 }
+/** An address may have a fifth: two turns of 1,000 each. */
+const SHARE = { budgetPerDay: 10_000, budgetShare: 200_000 }
+/** The turns of three addresses of a network that together have taken its share. */
+const OF_NETWORK = ['a', 'a', 'b', 'c'].map((address, index) =>
+  past(index, { ...N, address, ...(index === 3 && { cost: 1_000 }) }),
+)
+
+const byIp = (seconds: number): object => refusal('ip', seconds)
+const bySession = (seconds: number): object => refusal('session', seconds)
+const byAll = (seconds: number): object => refusal('global-budget', seconds)
+
+/** Earlier turns, the next claim and its admission. A call costs 1,000 with tools and 300 without, a lease is 120 s. */
+const QUOTAS: [limit: string, earlier: Earlier[], claim: ClaimChanges, admission: object][] = [
+  ['a burst', [past(-50_000, A), past(-20_000, A)], by({ burstPerMinute: 2 }, A), byIp(10)],
+  ['a burst that ended', [past(-60_000, A)], by({ burstPerMinute: 1 }, A), ADMITTED],
+  ['the burst of another address', [past(0, A)], by({ burstPerMinute: 1 }, B), ADMITTED],
+  ['a burst across midnight', [past(TO_LATE, A)], by({ burstPerMinute: 1 }, NEXT_DAY), byIp(30)],
+  ['no burst', [], by({ burstPerMinute: 0 }), byIp(60)],
+  ['the day of an address', [past(0, A)], by({ messagesPerDay: 1 }, A), byIp(UNTIL_MIDNIGHT)],
+  ['the day before', [past(0, B)], by({ messagesPerDay: 1 }, NEXT_DAY), ADMITTED],
+  ['a session', [past(0, S)], by({ messagesPerSession: 1 }, S), bySession(91)],
+  ['the gap of a session', [past(-3_500, S)], by({ minGapMs: 5_000 }, S), bySession(2)],
+  ['a gap that ended', [past(-5_000, S)], by({ minGapMs: 5_000 }, S), ADMITTED],
+  ['the turns of a server', [past(0)], by({ maxOpenTurns: 1 }), byAll(5)],
+  ['a turn of another server', [past(0, { server: 'b' })], by({ maxOpenTurns: 1 }), ADMITTED],
+  ['an ended turn of a server', [past(0, { cost: 1 })], by({ maxOpenTurns: 1 }), ADMITTED],
+  ['an expired turn of a server', [past(-120_000)], by({ maxOpenTurns: 1 }), ADMITTED],
+  ['a spent budget', [past(0, { cost: 701 })], by({ budgetPerDay: 1_000 }), byAll(UNTIL_MIDNIGHT)],
+  ['the rest of a budget', [past(0, { cost: 700 })], by({ budgetPerDay: 1_000 }), DEGRADED],
+  ['a held budget', [past(-70_000), past(0)], by({ budgetPerDay: 2_299 }), byAll(50)],
+  ['a budget held by two', [past(-70_000), past(0)], by({ budgetPerDay: 1_000 }), byAll(120)],
+  ['a budget held at midnight', [past(TO_LATE)], by({ budgetPerDay: 1_200 }, { now: LATE }), byAll(10)],
+  ['four fifths of a budget', [past(0)], by({ budgetPerDay: 1_250 }, CHEAP), { degraded: true }],
+  ['less than four fifths', [past(0)], by({ budgetPerDay: 1_251 }, CHEAP), { degraded: false }],
+  ['a share', [past(-70_000, A), past(0, { ...A, cost: 1_000 })], by(SHARE, A), byIp(50)],
+  ['the share of another address', [past(0, A), past(0, A)], by(SHARE, B), ADMITTED],
+  ['the rest of a share', [past(0, A), past(0, { ...A, cost: 1 })], by(SHARE, A), DEGRADED],
+  ['the share of a network', OF_NETWORK, by(SHARE, { ...N, address: 'd' }), byIp(120)],
+  ['the share of another network', OF_NETWORK, by(SHARE, { network: 'm' }), ADMITTED],
+]
+
 function quotaContract(engine: string, open: StateOpener): void {
   describe(`the chat's quotas in ${engine}`, () => {
+    test.each(QUOTAS)('a claim is answered by the limits: %s', async (_limit, earlier, claim, admission) => {
+      const { ledger } = await open()
+      for (const { cost, ...changes } of earlier) {
+        const id = await admitted(ledger, changes)
+        if (cost !== undefined) await ledger.settle(id, cost, changes.now ?? NOW)
+      }
+      expect(await ledger.admit(claimOf(claim))).toMatchObject(admission)
+    })
+
+    test('a refusal names the first limit and waits for all of them, for the session only if it is the first', async () => {
+      const { ledger } = await open()
+      const caller = { ...A, ...S }
+      await admitted(ledger, { ...caller, leaseMs: 90_000 })
+      const claim = (limits: Partial<ChatLimits>) => ledger.admit(claimOf(by(limits, caller)))
+      const session = { messagesPerSession: 1, minGapMs: 5_000 }
+      expect(await claim({ burstPerMinute: 1, ...session })).toEqual(byIp(60))
+      expect(await claim(session)).toEqual(bySession(91))
+      expect(await claim({ minGapMs: 5_000, budgetPerDay: 1_200 })).toEqual(bySession(90))
+      const remaining = { session: 8, day: 18 }
+      expect(await claim({ messagesPerSession: 10, messagesPerDay: 20 })).toMatchObject({ remaining })
+    })
+
     test.each([
       ['burst', { address: 'a', limits: { burstPerMinute: 1 } }, 'ip'],
       ['gap', { session: 's', limits: { minGapMs: 1_000 } }, 'session'],
@@ -52,6 +136,24 @@ function moneyContract(engine: string, open: StateOpener): void {
       expect(reserved).toBe(0)
       expect(await ledger.spending('2026-03-02')).toEqual({ settled: 0, reserved: 0 })
       expect(await ledger.settle('unheard', 1, NOW)).toBe(false)
+    })
+
+    test('an open turn may reserve more within the budget and its shares, and its day counts that once', async () => {
+      const { ledger } = await open()
+      const id = await admitted(ledger, { ...A, ...N })
+      await admitted(ledger, { ...A, ...N })
+      const extend = (upTo: number, limits: Partial<ChatLimits> = {}) =>
+        ledger.extend(extensionOf(id, upTo, limits))
+      expect(await extend(1_501, { budgetPerDay: 2_500 })).toBe(false)
+      expect(await extend(1_500, { budgetPerDay: 2_500 })).toBe(true)
+      expect(await extend(1_501, { budgetPerDay: 5_000, budgetShare: 500_000 })).toBe(false)
+      expect(await extend(500, { budgetPerDay: 1_000 })).toBe(true)
+      expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 2_500 })
+      await ledger.settle(id, 700, NOW)
+      expect([await extend(1_600), await ledger.settle(id, 1, NOW)]).toEqual([false, false])
+      expect(await ledger.spending(DAY)).toEqual({ settled: 700, reserved: 1_000 })
+      expect(await ledger.sweep(NOW + 120_000, DAY)).toBe(1)
+      expect(await ledger.spending(DAY)).toEqual({ settled: 1_700, reserved: 0 })
     })
 
     test('fractional micro-dollars and negative costs are refused', async () => {
@@ -103,10 +205,10 @@ function shareContract(engine: string, open: StateOpener): void {
       expect([await send(first), await send(first)]).toEqual([true, true])
       // The last request is reserved for an answer without tools.
       expect(await ledger.admit(claimOf(mine))).toMatchObject({ admitted: true, degraded: true })
-      expect(await ledger.admit(claimOf(mine))).toEqual(refusal('ip', 61))
+      expect(await ledger.admit(claimOf(mine))).toEqual(byIp(61))
       expect(await send(first)).toBe(true)
       expect(await send(first)).toBe(false)
-      expect(await ledger.admit(claimOf(mine))).toEqual(refusal('ip', UNTIL_MIDNIGHT))
+      expect(await ledger.admit(claimOf(mine))).toEqual(byIp(UNTIL_MIDNIGHT))
       expect(await ledger.admit(claimOf({ ...mine, address: 'b' }))).toMatchObject({ degraded: false })
       expect(await ledger.admit(claimOf({ ...mine, now: NEXT_MIDNIGHT }))).toMatchObject({ degraded: false })
     })
@@ -121,7 +223,7 @@ function shareContract(engine: string, open: StateOpener): void {
         sent.push(await allowance.countChatRequest('a/b:free', NOW, 1_000, { turn, perAddress: 2 }))
       expect(sent).toEqual([true, true, true, true, false, false])
       const claim = claimOf({ ...free, address: 'd', network: 'n', requestsPerAddress: 2 })
-      expect(await ledger.admit(claim)).toEqual(refusal('ip', UNTIL_MIDNIGHT))
+      expect(await ledger.admit(claim)).toEqual(byIp(UNTIL_MIDNIGHT))
     })
 
     test('the share limits the rounds with tools: a last request stays for the call without them', async () => {
