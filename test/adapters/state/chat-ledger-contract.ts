@@ -69,15 +69,26 @@ const QUOTAS: [limit: string, earlier: Earlier[], claim: ClaimChanges, admission
   ['an expired turn of a server', [past(-120_000)], by({ maxOpenTurns: 1 }), ADMITTED],
   ['a spent budget', [past(0, { cost: 701 })], by({ budgetPerDay: 1_000 }), byAll(UNTIL_MIDNIGHT)],
   ['the rest of a budget', [past(0, { cost: 700 })], by({ budgetPerDay: 1_000 }), DEGRADED],
-  ['a held budget', [past(-70_000), past(0)], by({ budgetPerDay: 2_299 }), byAll(50)],
+  [
+    'a budget spent and held',
+    [past(-70_000), past(0, { cost: 1_000 })],
+    by({ budgetPerDay: 2_299 }),
+    byAll(50),
+  ],
   ['a budget held by two', [past(-70_000), past(0)], by({ budgetPerDay: 1_000 }), byAll(120)],
   ['a budget held at midnight', [past(TO_LATE)], by({ budgetPerDay: 1_200 }, { now: LATE }), byAll(10)],
+  [
+    'one held since',
+    [past(TO_LATE), past(TO_LATE + 10_000)],
+    by({ budgetPerDay: 1_200 }, NEXT_DAY),
+    byAll(100),
+  ],
   ['four fifths of a budget', [past(0)], by({ budgetPerDay: 1_250 }, CHEAP), { degraded: true }],
   ['less than four fifths', [past(0)], by({ budgetPerDay: 1_251 }, CHEAP), { degraded: false }],
-  ['a share', [past(-70_000, A), past(0, { ...A, cost: 1_000 })], by(SHARE, A), byIp(50)],
+  ['a share', [past(-99_000), past(-70_000, A), past(0, { ...A, cost: 1_000 })], by(SHARE, A), byIp(50)],
   ['the share of another address', [past(0, A), past(0, A)], by(SHARE, B), ADMITTED],
   ['the rest of a share', [past(0, A), past(0, { ...A, cost: 1 })], by(SHARE, A), DEGRADED],
-  ['the share of a network', OF_NETWORK, by(SHARE, { ...N, address: 'd' }), byIp(120)],
+  ['the share of a network', [past(-99_000), ...OF_NETWORK], by(SHARE, { ...N, address: 'd' }), byIp(120)],
   ['the share of another network', OF_NETWORK, by(SHARE, { network: 'm' }), ADMITTED],
 ]
 
@@ -262,6 +273,7 @@ function callerContract(engine: string, open: StateOpener): void {
       await ledger.makeSalt(DAY)
       await spend(ledger, 700)
       await admitted(ledger, { leaseMs: 3 * DAY_MS })
+      await admitted(ledger)
       const rows = { session: 's', limits: { messagesPerSession: 1 } }
       await ledger.settle(await admitted(ledger, rows), 5, NOW)
       await ledger.sweep(NOW + DAY_MS, DAY)
@@ -270,7 +282,7 @@ function callerContract(engine: string, open: StateOpener): void {
       await ledger.sweep(NOW + DAY_MS, addDays(DAY, 1))
       expect(await ledger.salt(DAY)).toBeNull()
       expect(await ledger.admit(claimOf({ ...rows, now: NOW + DAY_MS }))).toMatchObject({ admitted: true })
-      expect(await ledger.spending(DAY)).toEqual({ settled: 705, reserved: 1_000 })
+      expect(await ledger.spending(DAY)).toEqual({ settled: 1_705, reserved: 1_000 })
     })
   })
 }

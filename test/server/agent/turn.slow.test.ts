@@ -108,20 +108,6 @@ describe('a turn', () => {
     expect(await settledWell(server)).toMatchObject([{ terminal: 'gone', costMicroUsd: 0, rounds: 0 }])
   })
 
-  test('a turn sends pings while it is silent, between events only, and never after the last one', async () => {
-    const server = await startAgent({ ...HELD, settings: { pingMs: 5 } })
-    const { provider: gate } = server
-    const answer = await openAnswer(server, chatBody('Hello'))
-    await answer.until(': ping\n\n: ping\n\n: ping\n\n')
-    await gate.arrived(1)
-    gate.say('One ')
-    await answer.until('"One "}\n\n: ping\n\n: ping\n\n')
-    gate.finish()
-    const events = await answer.events()
-    expect(stepsOf(events)).toBe('meta delta done')
-    expect(answer.text.slice(answer.text.indexOf('event: done'))).not.toContain('ping')
-  })
-
   test('a turn shows text between tools as paragraphs, and only the six tool names', async () => {
     const server = await startAgent({ provider: SEARCHING })
     const events = await chatEvents(server, NEWS)
@@ -132,24 +118,6 @@ describe('a turn', () => {
     ])
   })
 })
-
-test.each(['silence before headers', 'silence after headers', 'silence after first event'] as const)(
-  'a client that leaves at %s aborts the model call, which is charged for what was sent',
-  async (mode) => {
-    const server = await startAgent({ provider: mode })
-    const answer = await openAnswer(server, chatBody('Hello'))
-    await answer.until('event: meta')
-    await server.provider.arrived(1)
-    answer.disconnect()
-    await server.provider.requests[0]?.closed
-    const [turn] = await settledWell(server)
-    expect(turn).toMatchObject({ terminal: 'gone', rounds: 1 })
-    // A micro-dollar a token, three bytes a token; the request on the wire has other names around the same texts.
-    const sent = Buffer.byteLength(JSON.stringify(server.provider.requests[0]?.body))
-    expect(Number(turn?.['costMicroUsd']) * 3).toBeGreaterThan(sent * 0.8)
-    expect(Number(turn?.['costMicroUsd']) * 3).toBeLessThan(sent * 1.2)
-  },
-)
 
 test('a turn that times out during a tool call sends the end of the tool before the error', async () => {
   const ports = { sources: stuckAt('search') }
@@ -185,72 +153,13 @@ test('a server that stops lets an open answer finish within the grace time', asy
   await settledWell(server)
 })
 
-test('a budget that an open turn holds refuses the next turn until the open one has ended, while the status says soft', async () => {
-  const server = await startAgent({
-    ...HELD,
-    settings: { limits: { ...DAY_LIMITS, budgetPerDay: 35_000 } },
-  })
-  const { provider: gate } = server
-  const first = await openAnswer(server, chatBody('One'))
-  await gate.arrived(1)
-  const response = await chat(server, chatBody('Two'))
-  const { error, scope, retryAfterSeconds } = (await response.json()) as Record<string, unknown>
-  expect([response.status, error, scope]).toEqual([429, 'rate_limited', 'global-budget'])
-  expect(response.headers.get('retry-after')).toBe(String(retryAfterSeconds))
-  // Sixty seconds for the turn and thirty for its settlement, minus the elapsed time.
-  expect(retryAfterSeconds).toBeGreaterThan(60)
-  expect(retryAfterSeconds).toBeLessThanOrEqual(90)
-  expect(await budgetOf(server)).toBe('soft')
-  gate.finish('Hello')
-  await first.events()
-  await server.settled()
-  expect(await budgetOf(server)).toBe('ok')
-  const second = await openAnswer(server, chatBody('Two'))
-  await gate.arrived(2)
-  second.disconnect()
-})
-
-describe('a tool round', () => {
-  /** With these tokens, a call with results exceeds the first reservation, and one without fits. */
-  const rounds: ModelOutput[][] = [
-    [searchCall('call_a'), { end: 'completed', usage: { in: 12_300, out: 1_000, cached: 0 } }],
-    [{ text: 'Hello' }, { end: 'completed' }],
-  ]
-
-  test('a tool round extends the reservation, which is settled with the real usage of all calls', async () => {
-    const server = await startWithItems({ provider: { rounds } })
-    expect((await chatEvents(server, NEWS)).at(-1)).toMatchObject({ event: 'done' })
-    const [turn] = await settledWell(server)
-    expect(turn).toMatchObject({ degraded: false, rounds: 2, costMicroUsd: 14_300 + 104 })
-    expect(turn?.['reservedMicroUsd']).toBeGreaterThan(30_600)
-    expect(server.provider.requests.map(({ body }) => Array.isArray(body['tools']))).toEqual([true, true])
-  })
-
-  test('a tool round beyond the budget is followed by a last call without tools, within the reservation', async () => {
-    const limits = { ...DAY_LIMITS, budgetPerDay: 30_600 }
-    const server = await startWithItems({ provider: { rounds }, settings: { limits } })
-    const events = await chatEvents(server, NEWS)
-    expect(textOf(events)).toBe('Hello')
-    expect(events.at(-1)).toMatchObject({ event: 'done', data: { degraded: true } })
-    const [turn] = await settledWell(server)
-    expect(turn).toMatchObject({ degraded: true, rounds: 2, costMicroUsd: 14_300 + 104 })
-    expect(turn?.['reservedMicroUsd']).toBeLessThan(30_600)
-    const [, last] = server.provider.requests
-    expect(last?.body['tools']).toBeUndefined()
-    // The tool and its result are left out.
-    expect(JSON.stringify(last?.body)).not.toContain('call_a')
-  })
-
-  test('a tool round whose extension cannot be written is followed by a call without tools', async () => {
-    const server = await startWithItems({ provider: { rounds } })
-    server.ledger.extend = () => Promise.reject(new Error('the database is locked'))
-    expect((await chatEvents(server, NEWS)).at(-1)).toMatchObject({
-      event: 'done',
-      data: { degraded: true },
-    })
-    await settledWell(server)
-    expect(server.lines.filter(({ level }) => level === 'error')).toHaveLength(1)
-  })
+test('a tool round whose extension cannot be written is followed by a call without tools', async () => {
+  const server = await startWithItems({ provider: SEARCHING })
+  server.ledger.extend = () => Promise.reject(new Error('the database is locked'))
+  const data: unknown = expect.objectContaining({ degraded: true })
+  expect((await chatEvents(server, NEWS)).at(-1)).toEqual({ event: 'done', data })
+  expect(await settledWell(server)).toMatchObject([{ degraded: true, rounds: 2 }])
+  expect(server.lines.filter(({ level }) => level === 'error')).toHaveLength(1)
 })
 
 test('a turn in the soft band of the budget has no tools, says so, and its answer is not cached', async () => {
@@ -303,18 +212,6 @@ describe('an answer that was given', () => {
     expect(server.provider.requests).toHaveLength(4)
   })
 
-  test.each(['refusal', 'failed', 'clean end without terminal', 'bad arguments'] as const)(
-    'an answer after %s is not cached',
-    async (provider) => {
-      const server = await startWithItems({ provider })
-      await chatEvents(server, NEWS)
-      const before = server.provider.requests.length
-      await server.settled()
-      await chatEvents(server, NEWS)
-      expect(server.provider.requests.length).toBeGreaterThan(before)
-    },
-  )
-
   test('an answer by another model than the named one is not cached', async () => {
     const behind = await startAgent()
     const real = modelAt(behind.provider.url, { model: 'second' })
@@ -342,15 +239,6 @@ describe('an answer that was given', () => {
     })
     await settledWell(read)
   })
-})
-
-test('a round without reported usage is charged its input and its whole output limit', async () => {
-  const server = await startAgent({ provider: { rounds: [[{ text: 'Hello' }]], ending: 'reset' } })
-  await chatEvents(server, chatBody('Hello'))
-  const [turn] = await settledWell(server)
-  expect(turn).toMatchObject({ code: 'truncated' })
-  // Its bytes, and all that it was allowed to write.
-  expect(turn?.['costMicroUsd']).toBeGreaterThan(5_000 + 2 * 1_000)
 })
 
 test('a chat about an item starts from the item, or from the site if the key is unknown or item chats are off', async () => {
