@@ -82,7 +82,6 @@ export const MODES = {
       whole,
     ],
   },
-  'runaway tools': { rounds: [round(search('call_x'))] },
   'unknown tool': { rounds: [round(called('call_u', 'delete everything!', '{}')), whole] },
   'bad arguments': { rounds: [round(called('call_b', 'search_items', '{"query":')), whole] },
   'repeated call ids': {

@@ -97,21 +97,6 @@ test.each<[string, string, string[][]]>([
 })
 
 describe('the thoughts of a model', () => {
-  test.each([
-    ['think1', 'The answer is 4.'],
-    ['think3', 'Answer.'],
-  ])('thoughts in tags are not shown: %s', async (name, text) => {
-    expect(await answerOf(fixture(name))).toMatchObject({ text, end: { kind: 'end' } })
-  })
-
-  test.each(['<think>never closed', '<think>only thoughts</think>\n'])(
-    'an answer of thoughts alone is empty: %j',
-    async (content) => {
-      const answer = await answerOf(chunk({ content }, 'stop') + DONE)
-      expect(answer).toMatchObject({ text: '', end: { kind: 'failed', code: 'empty' } })
-    },
-  )
-
   const UNOPENED = ['I guess', '.\n</th', 'ink>\n\n', 'Answer.'].map((content) => chunk({ content }))
 
   test('a model that omits the opening tag fails one turn; from then on its text is held, also without an end before a tool call', async () => {

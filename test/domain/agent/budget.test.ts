@@ -84,11 +84,6 @@ describe('the highest cost of a call', () => {
     const cost = callCost({ inputTokens: 10, maxOutputTokens: 0, prices: dear })
     expect(cost).toBeGreaterThanOrEqual(costOf({ in: 10, out: 0, cached: 10 }, dear))
   })
-
-  test('the highest cost of a free model is 0', () => {
-    const prices = { input: 0, cached: 0, output: 0 }
-    expect(shortestCallCost({ ...bounds, prices })).toEqual({ withTools: 0, withoutTools: 0 })
-  })
 })
 
 describe('the cost of an interrupted turn', () => {

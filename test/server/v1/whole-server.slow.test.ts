@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { startServer } from '../../../src/cli/running-server.ts'
 import type { StartedServer } from '../../../src/cli/running-server.ts'
 import { readConfig } from '../../../src/cli/settings/read-config.ts'
+import { chatBody, chatEvents, SECRET } from '../../support/agent.ts'
 import { startProvider } from '../../support/provider.ts'
 import type { ScriptedProvider } from '../../support/provider.ts'
 import { CALLER_KEY, errorBody, folderWithRanking, json } from './v1.ts'
@@ -96,4 +97,28 @@ test('/v1 does not exist unless it is set', async () => {
   const { url } = await serve(['maker/first:free'], {})
   for (const path of ['/v1/models', '/v1/chat/completions'])
     expect([path, (await fetch(`${url}${path}`, { method: 'POST' })).status]).toEqual([path, 404])
+})
+
+test('a server with the model `auto` chats with the recommended models, within the daily limit of its account', async () => {
+  const upstream = await startProvider()
+  // Ten of these are reserved for the evaluation.
+  upstream.key = { data: { free_model_daily_requests: { limit: 11, used: 0 } } }
+  const models = ['maker/first:free', 'maker/second:free']
+  const { url } = await serve(models, {
+    OPENROUTER_BASE_URL: upstream.url,
+    OPENROUTER_API_KEY: 'sk-of-the-server',
+    DASH_CHAT_MODEL: 'auto',
+    DASH_CHAT_MIN_GAP_MS: '0',
+    DASH_SESSION_SECRET: SECRET,
+  })
+  expect(await (await fetch(`${url}/api/agent/config`)).json()).toMatchObject({
+    enabled: true,
+    model: models[0],
+  })
+  expect((await chatEvents({ url }, chatBody('What is new?'))).at(-1)).toMatchObject({ event: 'done' })
+  const refused = { error: 'upstream_error', code: 'http_429' }
+  expect((await chatEvents({ url }, chatBody('And now?'))).at(-1)?.data).toEqual(refused)
+  expect(upstream.requests.map(({ headers, body }) => [headers.authorization, body['models']])).toEqual([
+    ['Bearer sk-of-the-server', models],
+  ])
 })

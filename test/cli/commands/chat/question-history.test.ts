@@ -1,11 +1,9 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { openQuestionHistory, QUESTIONS_KEPT } from '../../../../src/cli/commands/chat/chat.ts'
 import type { QuestionHistory } from '../../../../src/cli/commands/chat/chat.ts'
 import { temporaryFolder } from '../../../support/dash.ts'
-import { anyText } from '../../../support/any-text.ts'
 
 const historyPath = (): string => join(temporaryFolder(), 'dash', 'chat-history')
 
@@ -24,19 +22,6 @@ function remembered(added: readonly string[]): readonly string[] {
 
 test.each([' a question that begins with a space', '   '])('the question %j is not stored', (question) => {
   expect(remembered([question])).toEqual([])
-})
-
-test('questions are kept for the next run, each at its last use', () => {
-  expect(remembered(['what is trending?', 'and today?'])).toEqual(['what is trending?', 'and today?'])
-  const question = anyText({ minLength: 1 })
-  const path = historyPath()
-  mkdirSync(dirname(path))
-  fc.assert(
-    fc.property(fc.array(question, { maxLength: 20 }), (added) => {
-      writeFileSync(path, added.map((each) => `${JSON.stringify(each)}\n`).join(''))
-      expect(open(path).earlier).toEqual(added.filter((each, index) => !added.includes(each, index + 1)))
-    }),
-  )
 })
 
 test('only the owner may read the file and the folder of questions', () => {
@@ -78,10 +63,4 @@ test('an unusable file is reported once', () => {
   questions.add('one')
   questions.add('two')
   expect(problems).toEqual([expect.stringMatching(/^questions are not saved: /)])
-})
-
-test('without a file there are no earlier questions, and none is stored', () => {
-  const questions = open(null)
-  questions.add('one')
-  expect(questions.earlier).toEqual([])
 })
