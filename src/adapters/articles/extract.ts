@@ -131,7 +131,7 @@ function parse(html: string, isXml = false): PageDocument {
 
 /** An element without content, such as `<script src="a.js"/>`, whose text would go on to the end of the page. */
 const EMPTY_ELEMENT =
-  /<(script|style|iframe|object|textarea|template|select|button|title|noscript)((?:\s(?:[^<>"']|"[^"]*"|'[^']*')*)?)\/>/gi
+  /<(script|style|iframe|object|audio|video|canvas|textarea|template|select|button|dialog|title|noscript)((?:\s(?:[^<>"']|"[^"]*"|'[^']*')*)?)\/>/gi
 
 function escapeSection(_section: string, text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')

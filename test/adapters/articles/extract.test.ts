@@ -69,7 +69,7 @@ describe('the text of a page', () => {
   })
 
   test('the text of XHTML is found behind elements without content, and in CDATA sections', () => {
-    const html = `<html><head><script src="x"/><title/></head><body><p><a id="a"/>${P}</p><script src='>"'/><iframe/><object data="/x/" /><p>${P} <![CDATA[a < b && <i>]]></p></body></html>`
+    const html = `<html><head><script src="x"/><title/></head><body><p><a id="a"/>${P}</p><script src='>"'/><iframe/><object data="/x/" /><video src="x"/><dialog/><p>${P} <![CDATA[a < b && <i>]]></p></body></html>`
     expect(readPage(html, 'application/xhtml+xml')).toBe(`${P}\n\n${P} a < b && <i>`)
   })
 
