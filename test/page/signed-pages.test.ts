@@ -4,6 +4,7 @@ import { exportedPages } from '../../src/server/page/year/exported-pages.ts'
 import { listenLocally, openApp } from '../support/api-client.ts'
 import { exportFolder, exportTo, signedWorkspace } from '../support/exports.ts'
 import { serveFiles } from '../support/static-host.ts'
+import { filesOfFolder } from '../support/temporary-folder.ts'
 import { AS_OF, manifestsOf } from '../support/workspace.ts'
 import { flawsOf, picture, SCREENS, visit } from './browser.ts'
 
@@ -11,7 +12,9 @@ test('exported pages are accessible, fit and have no error on every screen, with
   const workspace = await signedWorkspace([AS_OF, addDays(AS_OF, 1)])
   const { path: folder, tree } = exportFolder(workspace)
   await exportTo(workspace, tree, { pagesOf: exportedPages })
-  const { url } = await serveFiles(folder)
+  const exported = Object.entries(filesOfFolder(folder))
+  const files = exported.map(([name, base64]) => [name, Buffer.from(base64, 'base64')] as const)
+  const { url } = await serveFiles(new Map(files))
   for (const { name, viewport, colorScheme } of SCREENS) {
     for (const path of ['index.html', 'days.html']) {
       const visited = await visit(`${url}/${path}`, { viewport, colorScheme })

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { H3 } from 'h3'
 import { sha256Hex } from '../../src/domain/digest.ts'
 import type { Objects } from '../../src/domain/year/ports.ts'
@@ -72,22 +70,14 @@ export async function staticFiles(
 /** Changes the response of a static host; undefined leaves it as it is. */
 type Override = (path: string) => { status: number; body?: Uint8Array | string } | undefined
 
-/** Serves the files of a folder, or of a map that may change, below `/some/prefix`; everything else is a 404. */
+/** Serves the files of a map that may change below `/some/prefix`; everything else is a 404. */
 export async function serveFiles(
-  files: ReadonlyMap<string, Uint8Array> | string,
+  files: ReadonlyMap<string, Uint8Array>,
   override: Override = () => undefined,
 ): Promise<LocalSource> {
-  const read = (path: string): Uint8Array | undefined => {
-    if (typeof files !== 'string') return files.get(path)
-    try {
-      return readFileSync(join(files, path))
-    } catch {
-      return undefined
-    }
-  }
   const host = await localSource(({ target }, response) => {
     const path = target.replace('/some/prefix/', '')
-    const body = read(path)
+    const body = files.get(path)
     const found = override(path) ?? (body === undefined ? { status: 404 } : { status: 200, body })
     response.writeHead(found.status).end(found.body ?? '')
   })

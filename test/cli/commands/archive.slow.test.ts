@@ -1,13 +1,11 @@
 import { mkdirSync, symlinkSync, writeFileSync, existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { expect, test } from 'vitest'
-import { dash, run, temporaryFolder } from '../../support/dash.ts'
-import type { RunOptions } from '../../support/dash.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { run, temporaryFolder } from '../../support/dash.ts'
 import { filesOfFolder } from '../../support/temporary-folder.ts'
 import { AS_OF, publishedWorkspace } from '../../support/workspace.ts'
 import { signedWorkspace } from '../../support/exports.ts'
-import { serveFiles } from '../../support/static-host.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import type { CopyReport } from '../../../src/jobs/archive/copy-archive.ts'
 import type { ExportReport } from '../../../src/jobs/archive/export-archive.ts'
@@ -24,16 +22,8 @@ test('a copy in a new data folder passes its audit', async () => {
   const target = join(temporaryFolder(), 'new', 'data')
   const first = await copy(source, [target])
   expect([first.code, first.stderr]).toEqual([0, ''])
-  const { rows } = await source.ledger.read()
-  expect(JSON.parse(first.stdout)).toEqual({
-    objects: { copied: 2, unchanged: 0, bytes: expect.any(Number) as unknown },
-    heads: { copied: 3, unchanged: 0 },
-    logFiles: { copied: 0, unchanged: 0 },
-    entries: { copied: 3, unchanged: 0 },
-    legacy: { copied: 0, unchanged: 0 },
-    head: { seq: 3, leaf: rows[2]?.leaf },
-    durationMs: expect.any(Number) as unknown,
-  })
+  const copied = { copied: 3, unchanged: 0 }
+  expect(JSON.parse(first.stdout)).toMatchObject({ objects: { copied: 2 }, heads: copied, entries: copied })
   const audit = await run(['verify-archive', '--data-dir', target, '--json'])
   expect([audit.code, JSON.parse(audit.stdout)]).toMatchObject([0, { ok: true, findings: [], objects: 2 }])
 })
@@ -66,33 +56,17 @@ test('the archive itself, under any name, and one half of a target are refused',
   }
 })
 
-const SIGNED_DAYS = [AS_OF, addDays(AS_OF, 1)]
+const exportOf = ({ folder }: { folder: string }, args: readonly string[]) =>
+  run(['export', ...args, '--data-dir', folder])
 
-/** A login shell lets all users read new files; cron may not. */
-const wrapper = ['sh', '-c', 'umask 077; exec "$@"', 'sh'] as const
-
-function exportOf({ folder }: { folder: string }, args: readonly string[], options: RunOptions = {}) {
-  return dash(['export', ...args, '--data-dir', folder], options)
-}
-
-/** Returns everything below a folder that some user may not read. */
-function unreadable(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => {
-    const stat = statSync(join(folder, name))
-    return (stat.mode & (stat.isDirectory() ? 0o005 : 0o004)) === 0
-  })
-}
-
-test('an export creates its folder, all users may read it whatever the umask is, and it is sound at a static host', async () => {
-  const workspace = await signedWorkspace(SIGNED_DAYS)
+test('an export creates a folder that all users may read, and the next one writes nothing', async () => {
+  const workspace = await signedWorkspace([AS_OF, addDays(AS_OF, 1)])
   const site = join(temporaryFolder(), 'new', 'site')
-  const first = await exportOf(workspace, [site], { wrapper })
-  expect(first).toMatchObject({
-    code: 0,
-    stdout: 'exported: dash.example/tlog/year, 2 entries; 10 files written\n',
-    stderr: '',
-  })
-  expect(unreadable(site)).toEqual([])
+  // A login shell lets all users read new files; cron may not.
+  const umask = process.umask(0o077)
+  onTestFinished(() => void process.umask(umask))
+  const stdout = 'exported: dash.example/tlog/year, 2 entries; 10 files written\n'
+  expect(await exportOf(workspace, [site])).toEqual({ code: 0, stdout, stderr: '' })
   expect(statSync(site).mode & 0o777).toBe(0o755)
   expect(readdirSync(site).sort()).toEqual(['_headers', 'index.json', 'objects', 'tlog'])
   const again = await exportOf(workspace, [site, '--json'])
@@ -103,9 +77,6 @@ test('an export creates its folder, all users may read it whatever the umask is,
     bytes: 0,
     checkpoint: { origin: 'dash.example/tlog/year', size: 2 },
   } satisfies Partial<ExportReport>)
-  const { url } = await serveFiles(site)
-  const audited = await dash(['verify-archive', '--url', url, '--state', join(temporaryFolder(), 'state')])
-  expect([audited.code, audited.stdout]).toEqual([0, expect.stringMatching(/^sound: 2 publications, /)])
 })
 
 test('a target that overlaps the object store is refused', async () => {

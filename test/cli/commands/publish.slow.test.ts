@@ -105,20 +105,17 @@ interface NewKey {
 /** Creates a key in a new folder and returns it with the settings that name it. */
 async function newKey(): Promise<NewKey> {
   const path = join(temporaryFolder(), 'log.key')
-  const { code, stdout } = await dash(['log-key', 'new', path, '--json'], { env: BASE })
+  const { code, stdout } = await run(['log-key', 'new', path, '--json'], { env: BASE })
   expect(code).toBe(0)
   const { vkey } = JSON.parse(stdout) as NewKey
   return { path, vkey, env: { ...BASE, DASH_LOG_KEY_FILE: path } }
 }
 
 describe('log-key new', () => {
-  test('log-key new creates a key that only its owner can read, and prints its verifier key', async () => {
-    const { path, vkey } = await newKey()
-    expect(parseVerifierKey(vkey)).toMatchObject({ name: ORIGIN })
+  test('log-key new creates files that only their owner can read', async () => {
+    const path = join(temporaryFolder(), 'log.key')
+    expect((await dash(['log-key', 'new', path], { env: BASE })).code).toBe(0)
     for (const file of [path, `${path}.signed`]) expect(statSync(file).mode & 0o777).toBe(0o400)
-    expect(readFileSync(path, 'utf8')).toMatch(
-      /^PRIVATE\+KEY\+dash\.example\/tlog\/year\+[0-9a-f]{8}\+[\w+/=]+\n$/,
-    )
   })
 
   test('log-key new uses DASH_LOG_KEY_FILE and DASH_LOG_ORIGIN, and refuses to overwrite a key', async () => {

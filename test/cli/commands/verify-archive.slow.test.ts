@@ -157,15 +157,6 @@ test('an audit of another host reports whether it was compared with the local ar
   expect((await audit(host.folder)).stdout).toMatch(/^sound: /)
 })
 
-test('an audit of a host that cannot be reached gives the reason in its JSON result', async () => {
-  const args = ['verify-archive', '--url', 'http://127.0.0.1:9', '--json', '--quiet']
-  const { code, stdout, stderr } = await run(args, { cwd: temporaryFolder() })
-  const { reason } = JSON.parse(stdout) as { reason: string }
-  expect(code).toBe(69)
-  expect(reason).toMatch(/127\.0\.0\.1:9.*; check the address and the network, and try again$/)
-  expect(stderr).toContain(reason)
-})
-
 test('an unreadable expected head is refused', async () => {
   const cwd = temporaryFolder()
   writeFileSync(join(cwd, 'other'), '{"seq":1,"leaf":"a","time":"2026-01-01T00:00:00.000Z"}')

@@ -1,7 +1,6 @@
 import { chmodSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { headAt } from '../../domain/year/ledger-rows.ts'
 import { listenLocally } from '../../support/api-client.ts'
 import { run, temporaryFolder } from '../../support/dash.ts'
 import { openSampleApp, rewritten, sampleArchive } from '../../support/sample-archive.ts'
@@ -17,7 +16,7 @@ import {
   staticFiles,
 } from '../../support/static-host.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
-import { formatHead, leafText } from '../../../src/domain/year/ledger.ts'
+import { leafText } from '../../../src/domain/year/ledger.ts'
 import { formatPolicy, signNote, signerKey } from '../../../src/domain/year/log/signed-note.ts'
 import type { VerifyReport } from '../../../src/jobs/archive/audit.ts'
 
@@ -129,18 +128,6 @@ describe('a sound host', () => {
       'policy',
     )
     expect([code, stderr, report.log]).toMatchObject([0, '', { trust: 'policy' }])
-  })
-
-  test('a static host is compared with a kept head', async () => {
-    const home = temporaryFolder()
-    const url = await hostOf(sound)
-    for (const [of, found] of [
-      [archive, []],
-      [forked, ['head_mismatch kept.json']],
-    ] as const) {
-      writeFileSync(join(home, 'kept.json'), formatHead(headAt(of.contents.rows, 3)))
-      expect((await audit(url, home, '--expect-head', 'kept.json')).found).toEqual(found)
-    }
   })
 
   test('a static host may list entries after its checkpoint in its index, and a note says so', async () => {
