@@ -95,13 +95,6 @@ describe('sealed bytes', () => {
     expect([title, provenance]).toEqual(['lobsters 1', 'lobsters:test-api'])
   })
 
-  test.each([{ title: '' }, { titleProvenance: '' }, { points: 1.5 }])(
-    'an event with %j cannot be sealed',
-    (overrides) => {
-      expect(() => sealed([yearEvent(overrides)])).toThrow()
-    },
-  )
-
   test('the virality of every item but images is its percentile with two decimals', () => {
     const shown = LISTS.slice(0, 5).flatMap((list) => stored.feed[list].map(({ key }) => key))
     expect(Object.keys(stored.feed.virality).toSorted()).toEqual([...new Set(shown)].toSorted())
@@ -220,10 +213,5 @@ describe('the identity of stored bytes', () => {
         expect(examineBytes(named, bytes)).toEqual(examineWhole(named, bytes))
       }),
     )
-  })
-
-  test('bytes that name another publication by their ends are not judged without the whole text', () => {
-    const [known, bytes] = resealed(imported({ publicationId: 'other' }), V2)
-    expect(examineSummary(known, summarizeBytes(bytes))).toBeNull()
   })
 })

@@ -14,13 +14,6 @@ describe('a row', () => {
     expect(rowCausesOf({ ...row, source })).toEqual(lacks)
     expect(rowCausesOf({ ...row, source, titleProvenance: `${source}:x` })).toEqual([])
   })
-
-  test('a row can lack everything at once', () => {
-    expect(
-      rowCausesOf({ source: 'hype:github', points: null, publishedAt: null, titleProvenance: null }),
-    ).toEqual(['noTitleProvenance', 'noPublicationTime', 'noPoints'])
-    expect(rowCausesOf({ ...row, points: 0 })).toEqual([])
-  })
 })
 
 test('events are counted by each cause, and described in a fixed order', () => {

@@ -3,12 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { daysBetween } from '../../../src/domain/time.ts'
 import { windowEnding } from '../../../src/domain/year/ledger.ts'
 import { coverageOf, rankYear } from '../../../src/domain/year/rank.ts'
-import type {
-  RankedYear,
-  SourceObservation,
-  VerifiedTitle,
-  YearEvent,
-} from '../../../src/domain/year/rank.ts'
+import type { RankedYear, VerifiedTitle, YearEvent } from '../../../src/domain/year/rank.ts'
 import { naiveKey, naiveRanking } from './naive-ranking.ts'
 import type { NaiveOutcome } from './naive-ranking.ts'
 import { rankedYear, yearEvent } from './year-events.ts'
@@ -160,13 +155,5 @@ describe('coverage', () => {
       'lobsters 1 1 0',
       'midjourney 1 2 0',
     ])
-  })
-
-  test('the coverage is complete when sources fill the days together', () => {
-    const observations = NEWS.map((source, share): SourceObservation => {
-      const days = ALL_DAYS.filter((_, index) => index % 3 === share)
-      return { source, days, events: days.length }
-    })
-    expect(coverageOf(WINDOW, observations, NOTHING)).toMatchObject({ complete: true, missingDays: [] })
   })
 })

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { COLUMN_NAMES } from '../../../src/domain/feed/columns.ts'
 import { addDays, DAY_MS, formatInstant } from '../../../src/domain/time.ts'
@@ -10,7 +8,6 @@ import { requestHistory } from '../contract-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
 import { AS_OF, manifestsOf, openWorkspace, publishedWorkspace, RUN_AT } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
-import { importSample, SAMPLE_ARCHIVE } from '../../support/legacy-archive.ts'
 
 const SECOND_DAY = addDays(AS_OF, 1)
 const SECOND_RUN_AT = RUN_AT + DAY_MS
@@ -106,25 +103,4 @@ test('a store is not read for a bad query, which is 400', async () => {
     expect(await requestHistory(app, `?sort=year&at=${at}`), at).toMatchObject(invalid)
   const damaged = { status: 503, error: 'year_history_archive_corrupt' }
   expect(await requestHistory(app, '?sort=year')).toMatchObject(damaged)
-})
-
-/** Responses of the bundled archive, by requested time. */
-const ANSWERS: [at: string, file: string | null][] = [
-  ['2024-01-02T00:04:59.999Z', null],
-  ['2024-01-02T00:05:00Z', 'v1-plain'],
-  ['2024-01-03T00:05:00Z', 'v1-number-escapes-newline'],
-  // Both ledgers have a publication of this very millisecond.
-  ['2024-01-04T00:05:00Z', 'v2-duplicate-keys'],
-  ['2024-01-05T00:05:00.25Z', 'v2-indented'],
-  ['2024-01-07T00:05:00Z', 'v2-after-a-hole'],
-]
-
-test.each(ANSWERS)('both imported ledgers serve for %s the bytes of %s', async (at, file) => {
-  const workspace = await openWorkspace()
-  await importSample(workspace)
-  const { status, bytes, headers } = await requestHistory(openApp(workspace), `?sort=year&at=${at}`)
-  if (file === null) return expect(status).toBe(404)
-  const original = readFileSync(join(SAMPLE_ARCHIVE, 'objects', file))
-  expect([status, headers.get('content-length')]).toEqual([200, String(original.length)])
-  expect(bytes.equals(original)).toBe(true)
 })

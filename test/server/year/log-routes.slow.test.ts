@@ -72,14 +72,6 @@ describe('the served log', () => {
     }
   })
 
-  test('partial tiles of every earlier size are served', async () => {
-    const { get } = await scene()
-    for (const width of [1, 2, 3, 4]) {
-      expect((await get(`tile/0/000.p/${width}`)).bytes).toHaveLength(32 * width)
-      expect(parseEntryBundle((await get(`tile/entries/000.p/${width}`)).bytes, width)).toHaveLength(width)
-    }
-  })
-
   // prettier-ignore
   test.each([
     'tile/0/000', 'tile/0/000.p/5', 'tile/0/001.p/1', 'tile/1/000.p/1', 'tile/entries/000', 'tile/0/000.p/0', 'tile/0/0', 'tile/00/000',

@@ -144,11 +144,6 @@ describe('checkpoints', () => {
     expect(parseCheckpoint(text)).toBeNull()
   })
 
-  test('a checkpoint is opened with the key of its log', () => {
-    const opened = openCheckpoint(TWICE_SIGNED_CHECKPOINT, [LOG])
-    expect(opened).toMatchObject({ problem: null, checkpoint: { size: 3 } })
-  })
-
   const stranger = signerKey('dash.example/other', LOG_SEED)
   const strangers = signNote(CHECKPOINT_TEXT, stranger)
   const longer = SIGNED_CHECKPOINT.replace('\n3\n', '\n4\n')
