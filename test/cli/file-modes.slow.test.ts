@@ -53,12 +53,16 @@ test('only the owner may read files in a data folder, whatever created them', as
   const server = await serve(data, { cwd, wrapper })
   await (await fetch(`${server.url}/api/search?q=one`)).text()
   expect((await dash(['copy-archive', '--to', join(cwd, 'copy'), ...data], { cwd, wrapper })).code).toBe(0)
+  const key = ['log-key', 'new', join(cwd, 'data/log.key')]
+  const env = { DASH_BASE_URL: 'https://dash.example' }
+  expect((await dash(key, { cwd, wrapper, env })).code).toBe(0)
   const modes = modesOf(cwd).filter(([path]) => /^(?:data|copy)/.test(path))
   expect(modes.map(([path]) => path)).toEqual(
     expect.arrayContaining([
       'data/state.db',
       'data/state.db-wal',
       'data/ledger.db',
+      'data/log.key.signed',
       'data/objects/sha256',
       'copy',
     ]),

@@ -42,9 +42,10 @@ describe('a job monitor', () => {
     const data = await filledFolder(UNVOUCHED)
     const { url, pings } = await startPingService()
     const env = { ...DOWN, DASH_HEALTHCHECK_PING_URL: url }
-    const { until, end } = startDash(['publish-year', '--data-dir', data], { env })
+    const { until, end, output } = startDash(['publish-year', '--data-dir', data, '--json'], { env })
     await until('stderr', 'next attempt in 60 s')
     expect(await end('SIGINT')).toBe(130)
+    expect(JSON.parse(output.stdout)).toMatchObject({ outcome: 'failed', attempt: 1 })
     expect(whats(pings)).toEqual(['POST /start', 'POST /130'])
   })
 

@@ -1,8 +1,8 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
-import { dash, filledFolder, run, startDash, temporaryFolder } from '../../support/dash.ts'
+import { dash, filledFolder, run, temporaryFolder } from '../../support/dash.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import { lastCompleteDay } from '../../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../../src/jobs/publish-report.ts'
@@ -81,16 +81,6 @@ describe('publish-year', () => {
     expect([code, JSON.parse(stdout)]).toMatchObject([74, { outcome: 'published', attempt: 1, reason }])
     expect(stderr).toContain('the next run writes it')
   })
-
-  test('a run stopped between two attempts ends with 143 and its report', async () => {
-    const data = await filledFolder({ titleProvenance: undefined })
-    const { output, until, end } = startDash(['publish-year', '--data-dir', data, '--json'], {
-      env: { DASH_HN_URL: 'http://127.0.0.1:1/v0' },
-    })
-    await until('stderr', 'next attempt in 60 s')
-    expect(await end('SIGTERM')).toBe(143)
-    expect(JSON.parse(output.stdout)).toMatchObject({ outcome: 'failed', attempt: 1 })
-  })
 })
 
 const BASE = { DASH_BASE_URL: 'https://dash.example' }
@@ -112,12 +102,6 @@ async function newKey(): Promise<NewKey> {
 }
 
 describe('log-key new', () => {
-  test('log-key new creates files that only their owner can read', async () => {
-    const path = join(temporaryFolder(), 'log.key')
-    expect((await dash(['log-key', 'new', path], { env: BASE })).code).toBe(0)
-    for (const file of [path, `${path}.signed`]) expect(statSync(file).mode & 0o777).toBe(0o400)
-  })
-
   test('log-key new uses DASH_LOG_KEY_FILE and DASH_LOG_ORIGIN, and refuses to overwrite a key', async () => {
     const path = join(temporaryFolder(), 'other.key')
     const env = { DASH_LOG_KEY_FILE: path, DASH_LOG_ORIGIN: 'log.example/2' }

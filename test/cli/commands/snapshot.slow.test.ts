@@ -31,21 +31,15 @@ function askAs(host: string, url: string): Promise<string> {
 }
 
 describe('snapshot', () => {
-  test('a snapshot is stored and then served, and the output is one line, one document, or nothing', async () => {
+  test('the output of a snapshot is one line, one document, or nothing', async () => {
     const single = await run(['snapshot', '--data-dir', await filledFolder({}, 1)])
     expect(single.stdout).toMatch(/ of 1 event; popular: /)
     const data = await filledFolder()
-    const { url } = await serve(['--data-dir', data])
-    const before = (await (await fetch(`${url}/api/feed?sort=week`)).json()) as { snapshotId: string }
     const json = await run(['snapshot', '--data-dir', data, '--json'])
     const report = JSON.parse(json.stdout) as TakenSnapshot
     expect([json.code, json.stderr]).toEqual([0, ''])
     expect(report).toMatchObject({ job: 'snapshot', outcome: 'taken', events: 5, removed: 0 })
-    expect(report.snapshotId > before.snapshotId).toBe(true)
     expect(report.items.week).toMatchObject({ hackerNews: 5, popular: 5 })
-    const after = await fetch(`${url}/api/feed?sort=week`)
-    expect(after.headers.get('content-length')).toBe(String(report.byteSize.week))
-    expect(await after.json()).toMatchObject({ snapshotId: report.snapshotId, sortMode: 'week' })
     const line = await run(['snapshot', '--data-dir', data])
     expect(line.stdout).toMatch(
       /^snapshot feed-\S+ of 5 events; popular: trending 5, day \d, week 5, month 5\n$/,
