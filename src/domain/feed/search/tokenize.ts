@@ -224,9 +224,9 @@ function halvesOf(word: string): { index: number; text: string }[] {
   return halves
 }
 
-/** Articles before an apostrophe in French, Italian and Catalan. */
+/** Articles before an apostrophe in French, Italian and Catalan, and the article of Arabic. */
 const ELISION =
-  /^(?:[cdjlmnstv]|(?:jus|lors|puis|quoi|pres|quel)?qu|un|d?all|[dn]ell|[sc]oll|quell|sull|quest|bell|sant|d?agl|degl|gl|negl|sugl|anch|com|dov|tutt)'(?=[aeiouhy])/
+  /^(?:[cdjlmnstv]|(?:jus|lors|puis|quoi|pres|quel)?qu|un|d?all|[dn]ell|[sc]oll|quell|sull|quest|bell|sant|d?agl|degl|gl|negl|sugl|anch|com|dov|tutt)'(?=[aeiouhy])|^(?:ال)+(?=\p{L}{3})/u
 
 /** Names that are also found by a part: `O'Reilly`, `Ankara'da`, but not the contraction `don't`. */
 const NAME_WITH_APOSTROPHE = /\p{L}'(?!(?:[dmst]|ll|re|ve)$)/u

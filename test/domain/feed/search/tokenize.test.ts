@@ -45,6 +45,7 @@ describe('the words of a text', () => {
     ['กรุงเทพฯ คนๆ ໆ', 'กรุงเทพ คน'],
     // Letters and marks of Arabic and Hebrew.
     ['مدرسة مدرسه خانهٔ خانۀ ٱلله', 'مدرسه مدرسه خانه خانه الله'],
+    ['الذكاء ذكاء الألعاب ألعاب', 'ذكاء ذكاء عاب عاب'],
     ['צה״ל צה"ל צה”ל "שלום"', 'צהל צהל צהל שלום'],
     ['x'.repeat(10_000), 'x'.repeat(64)],
   ])('the words of %.60j', (written, words) => {
@@ -63,6 +64,7 @@ describe('the words of a text', () => {
     ['תל־אביב', 'תל אביב תלאביב'],
     ['Next.js-based', 'next js based nextjsbased nextjs jsbased'],
     ['GPT-3.5-turbo v4.0', 'gpt 3 5 turbo 4 0 gpt35turbo gpt35 gpt3 35turbo 5turbo v4 v40'],
+    ['الذكاء', 'ذكاء الذكاء'],
     ['کتاب\u200cها می\u200cروم', 'كتاب ها مي روم كتابها ميروم'],
     ['Müller-Straße in A\u030arhus', 'muller strasse in arhus mueller aarhus mullerstrasse muellerstrasse'],
     ['plain words', 'plain words'],
