@@ -2,63 +2,14 @@ import type { H3 } from 'h3'
 import { expect } from 'vitest'
 import { sha256Hex, sha256HexToBase64 } from '../../src/domain/digest.ts'
 import { CSV_TYPE } from '../../src/server/csv.ts'
-import { SUBSCRIPTION_CONTRACTS, liveContract, liveCsvContract } from '../../src/server/feed/live-routes.ts'
-import {
-  searchContract,
-  searchCsvContract,
-  similarContract,
-  trendContract,
-} from '../../src/server/feed/search-routes.ts'
-import { modelChangesContract } from '../../src/server/models/changes-feed.ts'
-import { FREE_MODELS_CONTRACTS } from '../../src/server/models/routes.ts'
+import { INTERFACES } from '../../src/server/docs/openapi.ts'
 import { refusalMessage } from '../../src/server/route.ts'
 import type { Contract } from '../../src/server/route.ts'
-import {
-  historyContract,
-  historyCsvContract,
-  headContract,
-  indexContract,
-  ledgerContract,
-  legacyLedgerContract,
-  objectContract,
-} from '../../src/server/year/routes.ts'
 
-import { YEAR_CHANGES_CONTRACTS } from '../../src/server/year/year-changes.ts'
-import {
-  checkpointContract,
-  policyContract,
-  proofContract,
-  tileContract,
-} from '../../src/server/year/log-routes.ts'
-import { chartContract, itemChartContract, ranksContract } from '../../src/server/year/rank-routes.ts'
-
-/** The contracts of all routes that any origin may read. */
-export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [
-  historyContract,
-  historyCsvContract,
-  ledgerContract,
-  legacyLedgerContract,
-  headContract,
-  indexContract,
-  objectContract,
-  ...YEAR_CHANGES_CONTRACTS,
-  ranksContract,
-  chartContract,
-  itemChartContract,
-  checkpointContract,
-  tileContract,
-  policyContract,
-  proofContract,
-  liveContract,
-  liveCsvContract,
-  ...SUBSCRIPTION_CONTRACTS,
-  searchContract,
-  searchCsvContract,
-  similarContract,
-  trendContract,
-  ...FREE_MODELS_CONTRACTS,
-  modelChangesContract,
-]
+/** The contracts of all routes that any origin may read: those of the first five interfaces. */
+export const PUBLIC_CONTRACTS: readonly Contract<string>[] = INTERFACES.slice(0, 5).flatMap(
+  ({ contracts }) => contracts,
+)
 
 export interface ContractResponse {
   status: number

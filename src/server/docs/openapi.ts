@@ -49,7 +49,7 @@ export interface PublishedInterface {
 const VERSION = '1.0.0'
 
 /** The public interfaces, in display order. */
-const INTERFACES: readonly (Omit<PublishedInterface, 'document'> & {
+export const INTERFACES: readonly (Omit<PublishedInterface, 'document'> & {
   contracts: readonly Contract<string>[]
 })[] = [
   {
