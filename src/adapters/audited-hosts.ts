@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, readdirSync } from 'node:fs'
+import { readFileSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseJsonObject } from '../domain/text.ts'
 import type { Clock } from '../domain/ports.ts'
@@ -22,7 +22,7 @@ import { parsePolicy, openCheckpoint } from '../domain/year/log/signed-note.ts'
 import { merkleTree, rootAt } from '../domain/year/log/merkle-tree.ts'
 import { openHttpClient, isCompressed, readBody } from './http.ts'
 import type { HttpResponse } from './http.ts'
-import { storeFile } from './objects/file-driver.ts'
+import { makeFolders, storeFile } from './objects/file-driver.ts'
 
 const USER_AGENT = 'dash (audits published history)'
 
@@ -294,7 +294,7 @@ function readText(path: string): string | null {
 
 function store(path: string, text: string, replace: Parameters<typeof storeFile>[2]): boolean {
   try {
-    mkdirSync(dirname(path), { recursive: true })
+    makeFolders(dirname(path))
     return storeFile(path, utf8.encode(text), replace)
   } catch (error) {
     if (error instanceof Refusal) throw error

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -163,20 +163,26 @@ const DISK_ERRORS = /^E(IO|NOSPC|DQUOT)$/
  */
 export function createPublicFolder(path: string): void {
   try {
-    makePublicFolder(path)
+    createFolders(path, 0o755)
   } catch (error) {
     if (DISK_ERRORS.test(errorCode(error) ?? '')) throw error
     throw new Refusal('usage', `the folder ${path} cannot be created (${messageOf(error)}); choose another`)
   }
 }
 
-/** Creates a folder and its parents, which all users may read, if they are missing. */
-function makePublicFolder(path: string): void {
-  const umask = process.umask(0o022)
+/**
+ * Creates a folder and its missing parents with a mode, whatever the umask is. The recursive form of `mkdir` never
+ * returns where the system refuses a folder as missing although its parent exists, as in `/proc`.
+ */
+export function createFolders(path: string, mode: number): void {
+  const isFolder = (): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+  if (isFolder()) return
+  createFolders(dirname(path), mode)
   try {
-    mkdirSync(path, { recursive: true })
-  } finally {
-    process.umask(umask)
+    mkdirSync(path, { mode })
+    chmodSync(path, mode)
+  } catch (error) {
+    if (!isFolder()) throw error
   }
 }
 
@@ -197,8 +203,8 @@ function isDefaultFolderMissing({ dataDir, dataDirNamed, dataDirUsed }: Config):
  */
 export function createFolder(folder: string, config: Config, setting: string): void {
   try {
-    makePublicFolder(dirname(folder))
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    createFolders(dirname(folder), 0o755)
+    createFolders(folder, 0o700)
   } catch (error) {
     if (DISK_ERRORS.test(errorCode(error) ?? '')) throw error
     const why = messageOf(error)

@@ -60,6 +60,7 @@ describe('a command line', () => {
     [['serve', '--host', '203.0.113.9'], 'choose an address of this machine with --host'],
     [['init', '--user', 'a b'], '--user "a b" must be the name or the number of a user'],
     [['init', '--data-dir', '/dev/null/data'], 'cannot be created'],
+    [['init', '--data-dir', '/proc/none/data'], '/proc/none/data cannot be created'],
     [['init', '--data-dir', 'both\'and"and`'], 'the value of DASH_DATA_DIR does not fit into an env file'],
     [['init', '--write-units', 'nowhere'], 'is not a folder'],
     [['init', '--print', 'podman'], '--print "podman" must be one of systemd, cron, containers, nothing'],

@@ -169,7 +169,7 @@ function preparedPath(root: string, key: string, writing: WriteOptions): string 
   requireRoot(root)
   const path = pathOf(root, key)
   try {
-    makeFolders(root, dirname(path), writing)
+    makeFolders(dirname(path), { root, ...writing })
   } catch (error) {
     throw accessError(dirname(path), error)
   }
@@ -222,17 +222,21 @@ function pathOf(root: string, key: string): string {
   return join(root, ...key.split(':'))
 }
 
-/** Creates the missing folders between the root and `folder`, and makes each durable before the next. */
-function makeFolders(root: string, folder: string, writing: WriteOptions): void {
-  if (folder === root || isFolder(folder)) return
-  makeFolders(root, dirname(folder), writing)
+/**
+ * Creates the missing folders down to `folder`, and makes each durable before the next.
+ *
+ * @param root a folder that must exist; without it every missing parent is created
+ */
+export function makeFolders(folder: string, options: WriteOptions & { root?: string } = {}): void {
+  if (folder === options.root || isFolder(folder)) return
+  makeFolders(dirname(folder), options)
   try {
     mkdirSync(folder)
-    if (writing.isPublic) chmodSync(folder, 0o755)
+    if (options.isPublic) chmodSync(folder, 0o755)
   } catch (error) {
     if (!isFolder(folder)) throw error
   }
-  if (writing.isDurable !== false) syncFolder(dirname(folder))
+  if (options.isDurable !== false) syncFolder(dirname(folder))
 }
 
 function writeFile(

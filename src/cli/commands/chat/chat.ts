@@ -1,13 +1,5 @@
 import { addAbortSignal } from 'node:stream'
-import {
-  appendFileSync,
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from 'node:fs'
+import { appendFileSync, chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import fastStringWidth from 'fast-string-width'
 import { wrapAnsi } from 'fast-wrap-ansi'
@@ -19,6 +11,7 @@ import { HOW_TO_REACH, Refusal, messageOf } from '../../../domain/refusal.ts'
 import { parseJson } from '../../../domain/text.ts'
 import type { ChatApi } from '../../container.ts'
 import type { CommandContext } from '../../context.ts'
+import { createFolders } from '../../data-folder.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { localUrl } from '../../settings/config.ts'
 import { flagValue, hostFlag } from '../../settings/environment.ts'
@@ -309,7 +302,7 @@ export function openQuestionHistory(
     add(question) {
       if (question.startsWith(' ') || question.trim() === '') return
       attempt((file) => {
-        mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+        createFolders(dirname(file), 0o700)
         appendFileSync(file, lineOf(question), { mode: OWNER_ONLY })
       })
     },
