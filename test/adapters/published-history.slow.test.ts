@@ -7,7 +7,7 @@ import type { PublishedHistory } from '../../src/domain/year/ports.ts'
 import { PUBLISHED_LEDGER } from '../../src/domain/year/published-ledger.ts'
 import type { PublishedResponse } from '../../src/domain/year/published-ledger.ts'
 import { summarizeBytes } from '../../src/domain/year/examine.ts'
-import { localSource, unreachableUrl } from '../support/local-source.ts'
+import { localSource } from '../support/local-source.ts'
 import type { LocalSource, SourceRequest } from '../support/local-source.ts'
 import { SOURCE_UNAVAILABLE } from '../support/refusals.ts'
 
@@ -151,14 +151,6 @@ describe('an unavailable host', () => {
       expect(host.requests).toHaveLength(2)
     },
   )
-
-  test('the host is unavailable if nothing listens on its port', async () => {
-    const url = await unreachableUrl()
-    await expect(ledgerOf(published(url))).rejects.toMatchObject({
-      ...SOURCE_UNAVAILABLE,
-      detail: expect.stringContaining(`the host ${url} cannot be reached (connect ECONNREFUSED`),
-    })
-  })
 })
 
 describe('the size limit of a body', () => {
@@ -175,14 +167,6 @@ describe('the size limit of a body', () => {
       ...SOURCE_UNAVAILABLE,
       detail: expect.stringContaining(`sent more than ${bound} bytes for /`),
     })
-  })
-
-  test('a file has a limit of its own', async () => {
-    const host = await startHost((response) => response.end('12345'))
-    const history = published(`${host.url}/below`)
-    expect(await history.file('/a', 5, never)).toMatchObject({ bytes: Buffer.from('12345'), byteSize: 5 })
-    await expect(history.file('/a', 4, never)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
-    expect(host.requests[0]?.target).toBe('/below/a')
   })
 })
 

@@ -21,14 +21,6 @@ function seenAt(size: number, hosts: readonly string[] = HOSTS): SeenLog {
   return { note: noteOf(archive, size), hosts, policy: `# trusted\n\n${HOST_POLICY}`, checkpoint, tree }
 }
 
-test('a log that was not seen is null, also without the folder', async () => {
-  const folder = temporaryFolder()
-  for (const logs of [openSeenLogs(folder), openSeenLogs(join(folder, 'missing'))]) {
-    expect(await logs.read(LOG_NAME)).toBeNull()
-    expect(await logs.originOf('https://dash.example')).toBeNull()
-  }
-})
-
 test('a checkpoint is read as it was stored, from one file that begins with its note, and its hosts are known', async () => {
   const folder = temporaryFolder()
   const logs = openSeenLogs(folder)

@@ -134,27 +134,6 @@ describe('the refusal of an import', () => {
     expect(await workspace.ledger.read()).toEqual(before)
     expect(readdirSync(join(workspace.objectsPath, 'sha256'))).toEqual(objects)
   })
-
-  test('an import into an archive founded by another import is refused: one more, one less, another one, another ledger', async () => {
-    const legacy = ['2024-01-01', '2024-01-02'].map((day) => oldPublication('v1', day))
-    const versioned = oldPublication('versioned', '2024-01-03')
-    const three = [...legacy, versioned]
-    const workspace = await openWorkspace()
-    await importFrom(workspace, writeArchive(three))
-    const before = await workspace.ledger.read()
-    for (const other of [
-      three.slice(1),
-      three.slice(0, 2),
-      [...three, oldPublication('v1', '2024-01-04')],
-      [...three, oldPublication('versioned', '2024-01-04')],
-      [...legacy.slice(1), oldPublication('v1', '2023-12-31'), versioned],
-      [...legacy, oldPublication('versioned', '2024-01-04')],
-    ]) {
-      const report = await importFrom(workspace, writeArchive(other))
-      expect(report).toMatchObject({ imported: 0, unchanged: 0, refused: [{ line: null }] })
-    }
-    expect(await workspace.ledger.read()).toEqual(before)
-  })
 })
 
 describe('a started import', () => {

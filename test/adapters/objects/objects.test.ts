@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Driver } from 'unstorage'
@@ -8,7 +8,7 @@ import { immutableFiles } from '../../../src/adapters/objects/file-driver.ts'
 import { unstorageObjects, openObjects, openStaticTree } from '../../../src/adapters/objects/objects.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { chainOf, headAt, publication } from '../../domain/year/ledger-rows.ts'
-import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
+import { DAMAGED } from '../../support/refusals.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { headOf, objectsContract } from './objects-contract.ts'
 import { staticTreeContract } from './static-tree-contract.ts'
@@ -148,18 +148,5 @@ describe('a static tree in a folder', () => {
     expect(modeOf(join(path, 'tlog/year/tile/0/000.p'))).toBe('755')
     expect(modeOf(join(path, 'tlog/year/tile/0/000.p/1'))).toBe('444')
     expect(modeOf(join(path, 'index.json'))).toBe('444')
-  })
-
-  test('a missing folder is refused and is not created', async () => {
-    const { path, tree } = await folderTree()
-    rmSync(path, { recursive: true })
-    await expect(tree.put('index.json', Uint8Array.of(1))).rejects.toMatchObject(UNAVAILABLE)
-    await expect(tree.get('index.json')).rejects.toMatchObject(UNAVAILABLE)
-  })
-
-  test('a path that is not in the layout is not written', async () => {
-    const { path, tree } = await folderTree()
-    await expect(tree.put('elsewhere', Uint8Array.of(1))).rejects.toThrow('an export has no file elsewhere')
-    expect(readdirSync(path)).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { listenLocally } from '../../support/api-client.ts'
@@ -118,16 +118,6 @@ describe('a sound host', () => {
     const { code, found, report } = await auditFiles(sound)
     expect([code, found]).toEqual([0, []])
     expect(report).toMatchObject({ publications: 7, objects: 7, gaps: 1, head: { seq: size } })
-  })
-
-  test('a host of the policy of --policy is sound without a note', async () => {
-    const { code, stderr, report } = await audit(
-      await server(archive),
-      homeWithPolicy(),
-      '--policy',
-      'policy',
-    )
-    expect([code, stderr, report.log]).toMatchObject([0, '', { trust: 'policy' }])
   })
 
   test('a static host may list entries after its checkpoint in its index, and a note says so', async () => {
@@ -290,17 +280,5 @@ describe('checkpoints seen earlier', () => {
     expect([code, found, stderr]).toEqual([0, [], expect.stringContaining('proves nothing')])
     expect(keptNote(home)).toBe(noteOf(archive))
     expect((await audit(url, home)).stderr).toBe(notChecked(url))
-  })
-
-  test('a damaged state file ends the audit with 74 and accuses no host', async () => {
-    const home = temporaryFolder()
-    const url = await hostOf(sound)
-    await audit(url, home)
-    chmodSync(stateOf(home), 0o644)
-    writeFileSync(stateOf(home), flipped(readFileSync(stateOf(home))))
-    const reason: unknown = expect.stringMatching(
-      new RegExp(`^the state file ${stateOf(home)} is damaged: .* remove it to forget this log`),
-    )
-    expect(await audit(url, home)).toMatchObject({ code: 74, found: [], report: { reason } })
   })
 })

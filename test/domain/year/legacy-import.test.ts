@@ -116,5 +116,14 @@ test('a founding is a provable ledger, in order of time and, at equal times, of 
     ])
     expect(entries.at(-1)).toMatchObject({ kind: 'legacy-seal', recordedAt })
     expect(startsWithFounding(entries, planFounding(list))).toBe(true)
+    for (const other of [
+      list.slice(1),
+      list.slice(0, 5),
+      [...list, listed(7, 'v1', 7)],
+      [...list, listed(7, 'versioned', 7)],
+      [...list.slice(0, 5), listed(7, 'v1', 4)],
+      [...list.slice(1), listed(7, 'versioned', 5)],
+    ])
+      expect(startsWithFounding(entries, planFounding(other))).toBe(false)
   }
 })

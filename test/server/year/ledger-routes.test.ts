@@ -3,7 +3,6 @@ import { sha256Hex } from '../../../src/domain/digest.ts'
 import { GENESIS_LEAF } from '../../../src/domain/year/chain.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import type { LedgerContents } from '../../../src/domain/year/ledger.ts'
-import { addDays } from '../../../src/domain/time.ts'
 import { historyIndexSchema } from '../../../src/domain/year/history/history.ts'
 import {
   historyContract,
@@ -12,12 +11,8 @@ import {
   ledgerContract,
   legacyLedgerContract,
 } from '../../../src/server/year/routes.ts'
-import { openApp } from '../../support/api-client.ts'
 import { requestRoute } from '../contract-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
-import { AS_OF, publishedWorkspace } from '../../support/workspace.ts'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 
 const EMPTY: LedgerContents = { rows: [], legacy: [], founding: null }
 
@@ -35,23 +30,6 @@ describe('the published ledger', () => {
     const leaves = lines.map((line) => sha256Hex(line))
     expect(leaves).toEqual(archive.contents.rows.map(({ leaf }) => leaf))
     expect(named).toEqual([GENESIS_LEAF, ...leaves.slice(0, -1)])
-  })
-
-  test('the published ledger has the text whose digest is its seal', async () => {
-    const archive = sampleArchive()
-    const { text } = await requestRoute(openSampleApp(archive), LEGACY)
-    const seal = archive.contents.rows.find(({ kind }) => kind === 'legacy-seal')
-    expect(text.split('\n')).toHaveLength(2)
-    expect(sha256Hex(text)).toBe(seal?.legacyDigest)
-  })
-
-  test('the published ledger of a real archive has the head of its file', async () => {
-    const workspace = await publishedWorkspace([AS_OF, addDays(AS_OF, 1)])
-    const app = openApp(workspace)
-    const { text } = await requestRoute(app, HEAD)
-    expect(text).toBe(readFileSync(join(workspace.objectsPath, 'heads', '2'), 'utf8'))
-    const lines = (await requestRoute(app, LEDGER)).text.split('\n')
-    expect(sha256Hex(lines[1] ?? '')).toBe((JSON.parse(text) as { leaf: string }).leaf)
   })
 
   test('the published ledger has an index of both ledgers, with the digests of the history', async () => {
