@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import type { SnapshotReport } from '../../src/jobs/snapshot.ts'
-import { dash, serve, temporaryFolder } from '../support/dash.ts'
+import { dash, run, serve, temporaryFolder } from '../support/dash.ts'
 import { storiesOf } from '../support/signals.ts'
 import { startSqld, startSqldWithTokens } from './sqld.ts'
 import type { Sqld } from './sqld.ts'
@@ -84,20 +84,19 @@ test('import, publication and several servers share one libSQL server', { timeou
   expect(existsSync(join(folder, 'dash-data'))).toBe(false)
 })
 
-test.each([
-  ['a wrong token', { DASH_DATABASE_AUTH_TOKEN: 'wrong' }, 'correct DASH_DATABASE_AUTH_TOKEN'],
-  ['no token', {}, 'correct DASH_DATABASE_AUTH_TOKEN'],
-  ['nobody there', { DASH_DATABASE_URL: 'http://127.0.0.1:1' }, 'correct DASH_DATABASE_URL'],
-])('a command exits with 74 and names the fix for %s', async (_what, changes, fix) => {
-  const folder = temporaryFolder()
-  const env = { DASH_DATABASE_URL: sqld.url, DASH_STORE_URL: `file:${join(folder, 'objects')}`, ...changes }
-  const stdin = storiesOf(lastCompleteDay(Date.now()), 1)
-  const { code, stdout, stderr } = await dash(['import', 'signals', '-'], { env, cwd: folder, stdin })
-  expect([code, stdout]).toEqual([74, ''])
-  expect(stderr).toContain(fix)
-  expect(stderr.trim().split('\n')).toHaveLength(1)
-  expect(stderr).not.toContain('wrong')
-})
+test.each([{ DASH_DATABASE_AUTH_TOKEN: 'wrong' }, {}])(
+  'a command with the token of %j exits with 74',
+  async (changes) => {
+    const folder = temporaryFolder()
+    const env = { DASH_DATABASE_URL: sqld.url, DASH_STORE_URL: `file:${join(folder, 'objects')}`, ...changes }
+    const stdin = storiesOf(lastCompleteDay(Date.now()), 1)
+    const { code, stderr } = await run(['import', 'signals', '-'], { env, cwd: folder, stdin })
+    expect([code, stderr]).toEqual([
+      74,
+      expect.stringMatching(/^error: [^\n]*correct DASH_DATABASE_AUTH_TOKEN[^\n]*\n$/),
+    ])
+  },
+)
 
 test('the doctor inspects a database server without creating anything on it', async () => {
   const server = await startSqld()
