@@ -72,34 +72,6 @@ describe.each([
   })
 })
 
-test('the slider names each day and the gap, opens the day on release, and keeps the focus', async () => {
-  const { before, gap } = gapDays()
-  const { page, problems } = await visit(`${demo.url}/?sort=year&at=${noonAfter(before)}`, {
-    viewport: WIDE,
-  })
-  const slider = page.getByRole('slider', { name: 'Day of the history' })
-  const announcement = (asOfDay: string): string => {
-    const at = index.publications.find((one) => one.asOfDay === asOfDay)?.publishedAt ?? ''
-    return `${asOfDay}, published ${at.slice(0, 16).replace('T', ' ')} UTC`
-  }
-  expect(await slider.getAttribute('aria-valuetext')).toBe(announcement(before))
-  expect(await page.locator('#slider-day').textContent()).toBe(formatDay(before))
-  await slider.focus()
-  await page.keyboard.press('ArrowRight')
-  await page.locator('.gap', { hasText: `Gap: ${formatDay(gap)}` }).waitFor()
-  expect(await page.evaluate('document.activeElement.id')).toBe('slider')
-  expect(await page.title()).toBe(
-    `DEMO: Gap of ${formatDay(gap)}, Top of the 365 days to ${formatDay(before)} · dash`,
-  )
-  expect(await slider.getAttribute('aria-valuetext')).toBe(`${gap}, a gap`)
-  expect(await page.locator('#slider-day').textContent()).toBe(formatDay(before))
-  await page.goBack()
-  await page.locator('#next', { hasText: 'a gap' }).waitFor()
-  await expect.poll(() => page.title()).toBe(`DEMO: Top of the 365 days to ${formatDay(before)} · dash`)
-  expect(await slider.getAttribute('aria-valuetext')).toBe(announcement(before))
-  expect(problems).toEqual([])
-})
-
 test('both commands of the proof, copied as they stand, succeed against this server', async () => {
   const { page } = await visit(`${demo.url}${addressOfGap()}`, {
     viewport: WIDE,

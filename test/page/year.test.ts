@@ -164,7 +164,7 @@ describe('the slider', () => {
     await page.locator('.as-of', { hasText: `365 days up to ${formatDay(addDays(LAST, -1))}` }).waitFor()
   })
 
-  test('replays the days while a key is held, and opens the last one alone', async () => {
+  test('replays the days while a key is held, opens the last one alone, keeps the focus, and goes back with the page', async () => {
     const { page } = await visit(`${await serve()}/?sort=year`, { viewport: DESKTOP })
     const opened: string[] = []
     page.on('request', (request) => {
@@ -174,6 +174,12 @@ describe('the slider', () => {
     for (let press = 0; press < 8; press += 1) await page.keyboard.press('ArrowLeft')
     await page.locator('.as-of', { hasText: `365 days up to ${formatDay(addDays(LAST, -8))}` }).waitFor()
     expect(opened.length).toBe(1)
+    expect(await page.evaluate('document.activeElement.id')).toBe('slider')
+    expect(await page.title()).toBe(`Top of the 365 days to ${formatDay(addDays(LAST, -8))} · dash`)
+    await page.goBack()
+    await page.locator('.as-of', { hasText: `365 days up to ${formatDay(LAST)}` }).waitFor()
+    await expect.poll(() => page.title()).toBe(`Top of the 365 days to ${formatDay(LAST)} · dash`)
+    expect(await page.locator('#slider').getAttribute('aria-valuetext')).toContain(`${LAST}, published `)
   })
 
   test('keeps stories hidden that the visitor hid', async () => {
