@@ -31,7 +31,7 @@ const program = join(built, 'check-log')
 beforeAll(() => {
   if (spawnSync('go', ['version']).error || !existsSync(join(GOPATH, 'src/golang.org/x/mod/sumdb/tlog')))
     throw new Error('Go is missing; install it: apt-get install golang-go golang-golang-x-mod-dev')
-  const source = fileURLToPath(new URL('check-log.go', import.meta.url))
+  const source = fileURLToPath(new URL('../../docs/check-log.go', import.meta.url))
   const GOCACHE = process.env['GOCACHE'] ?? join(built, 'cache')
   execFileSync('go', ['build', '-o', program, source], {
     env: { ...process.env, GO111MODULE: 'off', GOPATH, GOCACHE },

@@ -155,6 +155,7 @@ const OTHER_DOCUMENTS: Readonly<Record<string, string>> = {
 
 /** Scripts and diagrams of the documents, and their pictures (`npm run pictures`): content types by extension. */
 const FILE_TYPES: Readonly<Record<string, string>> = {
+  '.go': PLAIN_TYPE,
   '.sh': PLAIN_TYPE,
   '.svg': 'image/svg+xml',
   '.png': 'image/png',
