@@ -13,31 +13,28 @@ const PAGE = fileURLToPath(new URL('../../../docs/model-errors.md', import.meta.
 const shapeOf = (words: string) =>
   ANSWER_SHAPES.find(({ shape }) => shape.includes(words))?.answer ?? answered(null, '')
 
-test.each(ANSWER_SHAPES)('the response $shape means $means', ({ answer, means, retryAfter }) => {
-  const classification = classifyResponse(answer)
-  expect({ class: classification.class, retryAt: classification.retryAt }).toEqual({
-    class: means,
-    retryAt: retryAfter === null ? null : ANSWERED_AT + retryAfter * 1000,
-  })
+/** The shape and the meaning of each response that the page lists. */
+const DOCUMENTED = readFileSync(PAGE, 'utf8')
+  .split('\n')
+  .map((line) => (/^\| (.*) \|$/.exec(line)?.[1] ?? '').split(' | ').map((cell) => cell.trim()))
+  .filter((row) => row.length === 2 && row[1]?.startsWith('`'))
+
+test('the documents list the shapes, with every class except for those that need more than the response', () => {
+  expect(DOCUMENTED.map(([shape]) => shape)).toEqual(ANSWER_SHAPES.map(({ shape }) => shape))
+  const classes = DOCUMENTED.map(([, meaning = '']) => meaning.split('`')[1])
+  const all = new Set([...classes, 'service_down', 'cut_answer'])
+  expect(all).toEqual(new Set(Object.keys(RESPONSE_CLASSES)))
 })
 
-test('the shapes include every class, except for those that need more than the response', () => {
-  const classes = new Set([...ANSWER_SHAPES.map(({ means }) => means), 'service_down', 'cut_answer'])
-  expect(classes).toEqual(new Set(Object.keys(RESPONSE_CLASSES)))
-})
-
-test('the documents describe the responses as they are classified', () => {
-  const rows = ANSWER_SHAPES.map(({ shape, answer }) => {
-    const { class: kind, correlated } = classifyResponse(answer)
+test.each(ANSWER_SHAPES)(
+  'the response $shape means what the documents say',
+  ({ shape, answer, retryAfter }) => {
+    const { class: kind, correlated, retryAt } = classifyResponse(answer)
     const meaning = correlated === null ? `\`${kind}\`` : `\`${kind}\`, maybe \`${correlated}\``
-    return [shape, meaning]
-  })
-  const page = readFileSync(PAGE, 'utf8').split('\n')
-  const cells = page.map((line) =>
-    (/^\| (.*) \|$/.exec(line)?.[1] ?? '').split(' | ').map((cell) => cell.trim()),
-  )
-  expect(cells.filter((row) => row.length === 2 && row[1]?.startsWith('`'))).toEqual(rows)
-})
+    expect(meaning).toBe(DOCUMENTED.find(([name]) => name === shape)?.[1])
+    expect(retryAt).toBe(retryAfter === null ? null : ANSWERED_AT + retryAfter * 1000)
+  },
+)
 
 test('the classification contains the whole reply, from a message and from a stream alike', () => {
   const { response } = classifyResponse(shapeOf('with comments'))
