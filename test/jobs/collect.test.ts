@@ -1,11 +1,16 @@
+import { once } from 'node:events'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import type { ArticleReading } from '../../src/domain/feed/article.ts'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import type { SourceBatch } from '../../src/domain/feed/live-source.ts'
 import type { ArticleTexts, FeedStore, LiveSource } from '../../src/domain/ports.ts'
 import { startOfDay } from '../../src/domain/time.ts'
+import { windowEnding } from '../../src/domain/year/ledger.ts'
 import { collectArticles, collectSources } from '../../src/jobs/collect.ts'
 import type { ArticlesOptions, CollectPorts, ArticlesReport } from '../../src/jobs/collect.ts'
+import { DAY as REPLAYED_DAY, NOW as REPLAYED_AT, replay, sourcesOf } from '../support/replay/live-world.ts'
+import { IDS_OF } from '../support/replay/responses.ts'
 import { signal } from '../support/signals.ts'
 import { AS_OF, openWorkspace } from '../support/workspace.ts'
 import type { Workspace } from '../support/workspace.ts'
@@ -92,11 +97,71 @@ function collect(feed: FeedStore, sources: LiveSource[]) {
   return collectSources(ports, sources, new AbortController().signal)
 }
 
-test('the details of a batch are stored before its signals, so that every item has details', async () => {
+test('every replayed source is stored whole on its day, and sends no unchanged list again', async () => {
+  const { feed } = await openWorkspace()
+  const sources = sourcesOf(await replay(), { memory: feed })
+  const collectAt = (now: number) =>
+    collectSources(
+      { feed, clock: () => now, onItems: () => undefined },
+      sources,
+      new AbortController().signal,
+    )
+  const first = await collectAt(REPLAYED_AT)
+  expect(first).toMatchObject({ day: REPLAYED_DAY, outcome: 'collected' })
+  const second = await collectAt(REPLAYED_AT)
+  const { observed } = await feed.readWindow(windowEnding(REPLAYED_DAY))
+  for (const [source, ids] of Object.entries(IDS_OF)) {
+    const items = ids.length
+    expect(observed).toContainEqual({ source, days: [REPLAYED_DAY], events: items })
+    expect(first.sources).toMatchObject({
+      [source]: { outcome: 'collected', items, badRows: 0, notModified: 0 },
+    })
+    expect(second.sources).toMatchObject({ [source]: { items, inserted: 0, unchanged: items } })
+  }
+  for (const source of ['lobsters', 'hype:github'] as const)
+    expect(second.sources[source]).toMatchObject({ requests: 2, notModified: 2 })
+})
+
+test('a source that fails is reported with the latest time it names, and does not affect the others', async () => {
+  const { feed } = await openWorkspace()
+  const failures = [NOW + HOUR, null, NOW].map((retryAt) => ({ reason: 'it is busy', retryAt }))
+  const sources = [
+    sourceOf('hn', { failures }),
+    sourceOf('lobsters', { signals: [], failures }),
+    sourceOf('lesswrong'),
+    { ...sourceOf('hype:github'), missingSettings: ['A', 'B'] },
+  ]
+  const retryAt = new Date(NOW + HOUR).toISOString()
+  const { outcome, sources: reports } = await collect(feed, sources)
+  expect([outcome, Object.keys(reports)]).toEqual(['partial', sources.map(({ source }) => source)])
+  expect(Object.values(reports)).toMatchObject([
+    { outcome: 'partial', items: 1, retryAt },
+    { outcome: 'failed', items: 0, retryAt },
+    { outcome: 'collected', items: 1, reason: null, retryAt: null },
+    { outcome: 'skipped', requests: 0, reason: 'missing setting: A, B' },
+  ])
+  expect((await collect(feed, sources.slice(0, 2))).outcome).toBe('partial')
+  const failed = await collect(feed, [sourceOf('hn', { signals: [] }), ...sources.slice(1, 2)])
+  expect(failed.outcome).toBe('failed')
+  expect(failed.sources.hn?.reason).toBe('no usable items returned (0 bad rows)')
+})
+
+test('details are stored before signals, and an error of the store is thrown after every source has stopped', async () => {
   const { feed } = await openWorkspace()
   const fault = new Error('no details')
   const failing = { ...feed, saveDetails: () => Promise.reject(fault) }
-  await expect(collect(failing, [sourceOf('hn')])).rejects.toBe(fault)
+  let stopped = false
+  const slow: LiveSource = {
+    ...sourceOf('lobsters'),
+    async *read(day, signal) {
+      yield* sourceOf('lobsters', { signals: [] }).read(day, signal)
+      await once(signal, 'abort')
+      await nextTurn()
+      stopped = true
+    },
+  }
+  await expect(collect(failing, [sourceOf('hn'), slow])).rejects.toBe(fault)
+  expect(stopped).toBe(true)
   expect(await feed.newestNewsDay(AS_OF)).toBeNull()
 })
 

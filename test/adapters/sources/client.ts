@@ -1,12 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { openSourceClient } from '../../../src/adapters/sources/source-client.ts'
-import type {
-  SourceClient,
-  SourceClientOptions,
-  SourceMemory,
-} from '../../../src/adapters/sources/source-client.ts'
+import type { SourceClient, SourceClientOptions } from '../../../src/adapters/sources/source-client.ts'
 import type { Clock } from '../../../src/domain/ports.ts'
-import type { KeptResponse } from '../../../src/domain/feed/live-source.ts'
 
 export const USER_AGENT = 'dash/1.2.3 (+https://dash.example)'
 
@@ -42,27 +37,5 @@ export function sleepingClock(from: number): {
       return Promise.resolve()
     },
     slept,
-  }
-}
-
-/** The source memory, in memory. */
-export function memoryOfSources(): SourceMemory & { kept: Map<string, KeptResponse> } {
-  const kept = new Map<string, KeptResponse>()
-  const pauses = new Map<string, number>()
-  return {
-    kept,
-    keptResponse(url, since, now) {
-      const answer = kept.get(url)
-      return Promise.resolve(answer && answer.keptAt > since && answer.keptAt <= now ? answer : null)
-    },
-    keepResponse(url, answer) {
-      kept.set(url, answer)
-      return Promise.resolve()
-    },
-    pausedUntil: (host) => Promise.resolve(pauses.get(host) ?? null),
-    pauseUntil(host, until) {
-      pauses.set(host, until)
-      return Promise.resolve()
-    },
   }
 }

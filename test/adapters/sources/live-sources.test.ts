@@ -269,6 +269,23 @@ describe('an invalid row', () => {
   })
 })
 
+/** When a busy source allows the next request. */
+const AN_HOUR_LATER = NOW + 3_600_000
+
+test.each([
+  ['hn', 'hn-search', 60],
+  ['lobsters', 'lobsters', 0],
+  ['hype:reddit', 'reddit', 0],
+] as const)('a busy part of %s fails with the time of its next request: %s', async (name, server, rest) => {
+  const world = await replay()
+  world.fault(server, 'limited')
+  const { signals, failures } = await readWhole(world, name)
+  expect([signals.length, failures[0]?.retryAt]).toEqual([rest, AN_HOUR_LATER])
+})
+
+/** The provenance of a title from the search of Hacker News. */
+const SEARCHED = 'hn:algolia-search-by-date'
+
 describe('an item of Hacker News', () => {
   const ID = HN_IDS[3] ?? 0
   const ITEM = hackerNewsItem(ID)
@@ -298,9 +315,13 @@ describe('an item of Hacker News', () => {
     expect(partly.signals).toHaveLength(60)
     expect(partly.failures[0]?.reason).toMatch(/^2 of 60 items could not be read; first problem: /)
     const none = await replay()
-    none.fault('hn', 'failing', /item/)
-    const { failures, requests } = await readWhole(none, 'hn')
-    expect(failures[0]?.reason).toMatch(/more were not requested/)
+    none.fault('hn', 'limited', /item/)
+    const { signals, failures, requests } = await readWhole(none, 'hn')
+    expect(failures[0]).toMatchObject({
+      retryAt: AN_HOUR_LATER,
+      reason: expect.stringContaining('more were not requested') as string,
+    })
+    expect(signals.map(({ titleProvenance }) => titleProvenance)).toEqual(Array(3).fill(SEARCHED))
     // Five lists, four searches, and at most three further items that were on their way.
     expect(requests).toBeLessThanOrEqual(5 + 4 + 5 + 3)
   })
@@ -341,7 +362,7 @@ describe('an item of Hacker News', () => {
         sourceId: '7919424',
         points: 1,
         publishedAt: Date.UTC(2014, 5, 20, 3, 35, 46),
-        titleProvenance: 'hn:algolia-search-by-date',
+        titleProvenance: SEARCHED,
       },
     ])
     expect(collected.details.map(({ author }) => author)).toEqual(['dhouston', 'tel', 'bradleyjg'])

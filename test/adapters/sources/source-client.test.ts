@@ -3,7 +3,8 @@ import { describe, expect, test, vi } from 'vitest'
 import type { SourceClient, SourceRequest } from '../../../src/adapters/sources/source-client.ts'
 import type { SourceUnavailable } from '../../../src/domain/feed/live-source.ts'
 import { jsonSource, localSource } from '../../support/local-source.ts'
-import { memoryOfSources, sleepingClock, sourceClient, USER_AGENT } from './client.ts'
+import { openFeed } from '../feed/open-feed.ts'
+import { sleepingClock, sourceClient, USER_AGENT } from './client.ts'
 import { NEVER_ABORTED } from '../provider/model-turns.ts'
 import { SOURCE_UNAVAILABLE } from '../../support/refusals.ts'
 
@@ -211,7 +212,7 @@ describe('a busy source', () => {
 
   test('a busy source is left alone by the next run too, for a day at most, and then requested again', async () => {
     const { url, requests } = await busyFor([429, { 'retry-after': '99999' }])
-    const memory = memoryOfSources()
+    const { feed: memory } = await openFeed()
     const clientAt = (now: number) => sourceClient({ ...sleepingClock(now), limits, memory })
     expect(await failureOf({ url }, clientAt(from))).toMatchObject(SOURCE_UNAVAILABLE)
     const aDayLater = from + 24 * 3_600_000
@@ -273,7 +274,7 @@ describe('a response with validators', () => {
 
   test('a response with validators is kept, requested conditionally, and reused while it is unchanged', async () => {
     const { url, requests } = await unchanging([1, 2])
-    const client = sourceClient({ memory: memoryOfSources() })
+    const client = sourceClient({ memory: (await openFeed()).feed })
     const counts = { requests: 0, notModified: 0, skews: [] }
     for (let time = 0; time < 2; time += 1)
       expect(await client.fetchJson({ ...PLAIN, url }, NEVER_ABORTED, counts)).toEqual([1, 2])
@@ -292,7 +293,7 @@ describe('a response with validators', () => {
       else if (headers['if-none-match']) response.writeHead(304, { date: at(0), age: '1800' }).end()
       else response.writeHead(200, { ...validators, date: at(3_600_000) }).end('[]')
     })
-    const client = sourceClient({ memory: memoryOfSources(), clock: () => now })
+    const client = sourceClient({ memory: (await openFeed()).feed, clock: () => now })
     const counts = { requests: 0, notModified: 0, skews: [] }
     const fetch = (path = '') => client.fetchJson({ ...PLAIN, url: `${url}${path}` }, NEVER_ABORTED, counts)
     await fetch()
@@ -302,7 +303,7 @@ describe('a response with validators', () => {
   })
 
   test('an unexpected response is not kept, so that no error is ever "not modified"', async () => {
-    const memory = memoryOfSources()
+    const { feed: memory } = await openFeed()
     const { url, requests } = await unchanging({ error: 'overloaded' })
     const client = sourceClient({ memory })
     const read = (json: unknown): unknown => {
@@ -313,20 +314,20 @@ describe('a response with validators', () => {
       const { detail } = await failureOf({ url, conditional: true, read }, client)
       expect(detail).toBe(`${url}: the response does not have the expected fields`)
     }
-    expect(memory.kept.size).toBe(0)
+    expect(await memory.keptResponse(url, 0, Date.now())).toBeNull()
     expect(requests[1]?.headers['if-none-match']).toBeUndefined()
   })
 
   test.each(['once it is a day old', 'when what was kept can no longer be read'])(
     'a kept response is requested again %s',
     async (when) => {
-      const memory = memoryOfSources()
+      const { feed: memory } = await openFeed()
       const { url, requests } = await unchanging([1])
       let now = Date.UTC(2026, 10, 21)
       const client = sourceClient({ memory, clock: () => now })
       await fetchJson({ url, conditional: true }, client)
       if (when.endsWith('old')) now += 24 * 3_600_000
-      else for (const [key, kept] of memory.kept) memory.kept.set(key, { ...kept, body: '[1' })
+      else await memory.keepResponse(url, { etag: '"1"', lastModified: null, body: '[1', keptAt: now }, 0)
       expect(await fetchJson({ url, conditional: true }, client)).toEqual([1])
       expect(requests[1]?.headers['if-none-match']).toBeUndefined()
     },
@@ -337,9 +338,9 @@ describe('a response with validators', () => {
     ['without validators', [1], {}, true],
     ['of a request that is not conditional', [1], validators, false],
   ])('a response %s is not kept', async (_what, value, headers, conditional) => {
-    const memory = memoryOfSources()
+    const { feed: memory } = await openFeed()
     const { url } = await unchanging(value, headers)
     await fetchJson({ url, conditional }, sourceClient({ memory }))
-    expect(memory.kept.size).toBe(0)
+    expect(await memory.keptResponse(url, 0, Date.now())).toBeNull()
   })
 })
