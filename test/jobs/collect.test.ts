@@ -153,9 +153,9 @@ test('details are stored before signals, and an error of the store is thrown aft
   let stopped = false
   const slow: LiveSource = {
     ...sourceOf('lobsters'),
-    async *read(day, signal) {
-      yield* sourceOf('lobsters', { signals: [] }).read(day, signal)
-      await once(signal, 'abort')
+    async *read(day, stop) {
+      yield* sourceOf('lobsters', { signals: [] }).read(day, stop)
+      await once(stop, 'abort')
       await nextTurn()
       stopped = true
     },

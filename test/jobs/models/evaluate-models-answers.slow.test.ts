@@ -10,28 +10,6 @@ const said = (content: string | null, finish_reason = 'stop'): { status: number;
   okResponse({ choices: [{ finish_reason, message: { role: 'assistant', content } }] })
 
 describe('a response', () => {
-  test('a response without text and calls is a provider failure, and is retried once', async () => {
-    const bench = await openBench({
-      fault: ({ model, kind, number }) =>
-        model === OTHER && kind === 'tool' && number < 3 ? said(null) : null,
-    })
-    expect(await bench.run()).toMatchObject({ report: { outcome: 'complete', evaluated: 6 } })
-    expect(await bench.model(OTHER)).toMatchObject({ toolUse: 'proven', instabilityPenalty: 25 })
-  })
-
-  test('a response that disproves tool use counts before an older one that proved it', async () => {
-    const bench = await openBench()
-    await bench.run()
-    bench.time.now += DAY_MS
-    const talking = await bench.withService({
-      fault: ({ model, kind }) =>
-        model === SOLVER ? (kind === 'tool' ? said('I cannot use tools.') : SHARED_POOL) : null,
-    })
-    await talking.run()
-    const model = { toolUse: 'disproven', evalSummary: { status: 'cached_recent' } }
-    expect(await talking.model(SOLVER)).toMatchObject(model)
-  })
-
   test('a prompt has the token limit of a model where that is smaller, and a response that it cuts disproves nothing', async () => {
     const [first, ...others] = MODELS
     const small = { ...first, maxCompletionTokens: 1_024 } as (typeof MODELS)[number]
@@ -87,7 +65,10 @@ describe('a later run of the day', () => {
     const untold = { factFault: (path: string) => (path === '/key' ? SHARED_POOL : null) }
     const bench = await openBench({ ...untold, perDay: 50, usedByOthers: 50 })
     const first = await bench.run()
-    expect(first.report).toMatchObject({ outcome: 'partial', rateLimit: { kind: 'account' } })
+    const rateLimit = { kind: 'account', resetAt: '2026-03-02T00:00:00.000Z' }
+    expect(first.report).toMatchObject({ outcome: 'partial', rateLimit })
+    const stopped = `Stopped after ${first.report.requests} requests: the daily requests of the account are used up.`
+    expect((await bench.stored())?.notes).toContain(stopped)
     const sent = bench.service.chats.length
     expect(sent).toBeGreaterThan(0)
     bench.time.now += 3_600_000

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import type { EndedRun } from '../../../src/domain/models/evaluation.ts'
-import { DAY_MS } from '../../../src/domain/time.ts'
 import type { RouterSimulator } from './router-simulator.ts'
 import { errorOf, scriptedModels } from './router-simulator.ts'
 import { DAY, MODELS, openBench, PROVIDER_DOWN, SOLVER, START, SHARED_POOL } from './evaluation-bench.ts'
@@ -42,36 +41,6 @@ describe('a full evaluation', () => {
     const unchanged = { outcome: 'unchanged', requests: 0, rankingVersion: `${DAY}.v1`, primary: SOLVER }
     expect(again.report).toMatchObject(unchanged)
     expect(await bench.stored()).toEqual(run)
-  })
-
-  test('an evaluation that meets the daily limit half-way stops at once, and the next day uses the cache', async () => {
-    const bench = await openBench()
-    await bench.run()
-    bench.time.now += DAY_MS
-    const capped = await bench.withService({
-      factFault: (path) => (path === '/key' ? errorOf(502, 'Bad gateway') : null),
-      perDay: 5,
-    })
-    const { report } = await capped.run()
-    expect(report).toMatchObject({
-      outcome: 'partial',
-      rateLimit: { kind: 'account', resetAt: '2026-03-03T00:00:00.000Z' },
-      reason: 'the daily requests of the account are used up',
-    })
-    expect(kept(capped.service)).toBeLessThanOrEqual(5 + 4)
-    expect(report.requests).toBe(capped.service.chats.length)
-    const run = await capped.stored()
-    const cached = run?.models.find(({ evalSummary }) => evalSummary.status === 'cached_recent')
-    expect(cached?.evalSummary).toMatchObject({ cacheMultiplier: 0.9, cacheAgeDays: 1 })
-    expect(run?.models[0]?.id).toBe(SOLVER)
-    expect(run?.notes.join(' ')).toContain('daily requests of the account are used up')
-
-    bench.time.now += DAY_MS
-    const spent = await bench.withService({ usedByOthers: 52 })
-    const next = await spent.run()
-    expect(next.report).toMatchObject({ outcome: 'partial', requests: 0, primary: SOLVER })
-    expect(spent.service.chats).toEqual([])
-    expect((await spent.stored())?.liteEvalMode).toBe('cached')
   })
 
   test('an evaluation waits for the window when the account allows less a minute than it reports, and lowers its rate', async () => {
