@@ -94,27 +94,22 @@ function stopMonotonicClock(): (ms: number) => Promise<void> {
   }
 }
 
-/** A scene behind a socket, with clients of a trusted proxy. */
-async function openServed(changes: Partial<Page> = {}, computed?: ComputedRequests) {
-  const scene = openScene(changes, computed)
-  const { url } = await listenLocally(scene.app, { trustedProxies: LOOPBACK })
-  const ask = (query: string, address: string): Promise<Response> =>
-    fetch(`${url}/${query}`, { headers: { 'x-forwarded-for': `198.51.100.7, ${address}` } })
-  return { ...scene, ask }
-}
-
 describe('a rendered page', () => {
-  test('a rendered page is served for ten seconds, whatever changes meanwhile', async () => {
+  test('a rendered page is served for ten seconds, whatever changes meanwhile, and is a 304 for a client that holds it', async () => {
     const advance = stopMonotonicClock()
-    const { renders, read, shown } = openScene()
-    const first = await read('/')
+    const { get, renders, read, shown } = openScene()
+    const first = await get('/')
+    const held = { 'if-none-match': first.headers.get('etag') ?? '' }
+    const text = await first.text()
     // A wall clock that is set back does not extend its life.
     Object.assign(shown, { now: NOON - 86_400_000, snapshot: 'snap-2' })
     await advance(9_999)
-    expect(await read('/')).toBe(first)
+    expect([await read('/'), (await get('/', held)).status]).toEqual([text, 304])
+    const zipped = await get('/', { 'accept-encoding': 'gzip' })
+    expect(gunzipSync(Buffer.from(await zipped.arrayBuffer())).toString()).toBe(text)
     expect(renders.get('/')).toBe(1)
     await advance(2)
-    expect(await read('/')).toContain('snap-2')
+    expect(await (await get('/', held)).text()).toContain('snap-2')
     expect(renders.get('/')).toBe(2)
   })
 
@@ -134,24 +129,6 @@ describe('a rendered page', () => {
     expect(await (await get('/')).text()).toContain('snap-2')
     await get('/')
     expect(renders.get('/')).toBe(2)
-  })
-
-  test('a rendered page has an entity tag per encoding, and is a 304 for a client that holds it', async () => {
-    const advance = stopMonotonicClock()
-    const { get, shown } = openScene()
-    const plain = await get('/')
-    const zipped = await get('/', { 'accept-encoding': 'gzip' })
-    const [etag = '', zippedTag = ''] = [plain, zipped].map(({ headers }) => headers.get('etag') ?? '')
-    expect(zippedTag).not.toBe(etag)
-    expect(gunzipSync(Buffer.from(await zipped.arrayBuffer())).toString()).toBe(await plain.text())
-    expect(plain.headers.get('vary')).toBe('Accept-Encoding')
-    const held = await get('/', { 'if-none-match': etag })
-    expect([held.status, await held.text(), held.headers.get('etag')]).toEqual([304, '', etag])
-    expect((await get('/', { 'if-none-match': zippedTag, 'accept-encoding': 'gzip' })).status).toBe(304)
-    expect((await get('/', { 'if-none-match': etag, 'accept-encoding': 'gzip' })).status).toBe(200)
-    shown.snapshot = 'snap-2'
-    await advance(10_001)
-    expect((await get('/', { 'if-none-match': etag })).status).toBe(200)
   })
 
   test('a rendered page is shared by equivalent queries', async () => {
@@ -187,60 +164,29 @@ test('a query of 1,024 bytes is accepted, and a longer one is refused with a pag
   expect(renders.get('/')).toBe(1)
 })
 
-/** A page that is rendered at once for `seen` and `new`, and for other models after `release`. */
-function heldPage() {
-  let release = (): void => undefined
-  const released = new Promise<void>((resolve) => (release = resolve))
-  const render: Page['render'] = async ({ query: { params } }) => {
-    if (!['seen', 'new'].includes(params.get('model') ?? '')) await released
-    return { status: 200, headers: {}, text: String(params) }
+test('a render is a computed request of its address, or of a page without a query, and ends with its connection; its refusal is not shared', async () => {
+  const runs: [address: string | null, response: unknown][] = []
+  const computed: ComputedRequests = {
+    async run(address, compute, response) {
+      runs.push([address, response])
+      if (runs.length !== 3) return compute()
+      await nextTurn()
+      throw new Refusal('busy', undefined, { members: { retryAfterSeconds: 7 } })
+    },
   }
-  return { page: { render }, release }
-}
-
-describe('renders', () => {
-  test('renders of an address over its slots are refused; cached pages and other addresses are served', async () => {
-    const { page, release } = heldPage()
-    const { ask } = await openServed(page)
-    expect((await ask('?model=seen', '203.0.113.1')).status).toBe(200)
-    const flood = Array.from({ length: 50 }, (_, at) => ask(`?model=m${at}`, '203.0.113.1'))
-    const refused = await Promise.race(flood)
-    expect([refused.status, refused.headers.get('content-type')]).toEqual([429, 'text/html; charset=utf-8'])
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
-    expect(await refused.text()).toContain('<code>busy</code>')
-    expect((await ask('?model=seen', '203.0.113.1')).status).toBe(200)
-    expect((await ask('?model=new', '203.0.113.2')).status).toBe(200)
-    release()
-    expect(new Set((await Promise.all(flood)).map(({ status }) => status))).toEqual(new Set([200, 429]))
-    expect((await ask('?model=later', '203.0.113.1')).status).toBe(200)
-  })
-
-  test('renders beyond the queue are refused, but never the page without a query', async () => {
-    const { page, release } = heldPage()
-    const { get } = openScene(page)
-    const flood = Array.from({ length: 100 }, (_, index) => get(`/?model=m${index}`))
-    expect((await Promise.race(flood)).status).toBe(429)
-    const plain = get('/')
-    release()
-    expect((await plain).status).toBe(200)
-    expect(new Set((await Promise.all(flood)).map(({ status }) => status))).toEqual(new Set([200, 429]))
-  })
-
-  test('a render ends with the connection that asked first, and other clients of its page get theirs', async () => {
-    const responses: unknown[] = []
-    const computed: ComputedRequests = {
-      async run(_address, compute, response) {
-        responses.push(response)
-        if (responses.length !== 2) return compute()
-        await nextTurn()
-        throw new Refusal('busy')
-      },
-    }
-    const { ask, get, renders } = await openServed({}, computed)
-    expect((await ask('?model=a', '203.0.113.1')).status).toBe(200)
-    expect(responses).toEqual([expect.any(ServerResponse)])
-    const shared = await Promise.all([get('/?model=c'), get('/?model=c')])
-    expect(shared.map(({ status }) => status)).toEqual([429, 200])
-    expect([responses.length, renders.get('/')]).toEqual([3, 2])
-  })
+  const { app, get, renders } = openScene({}, computed)
+  const { url } = await listenLocally(app, { trustedProxies: LOOPBACK })
+  const headers = { 'x-forwarded-for': '198.51.100.7, 203.0.113.1' }
+  for (const query of ['?model=a', '']) expect((await fetch(`${url}/${query}`, { headers })).status).toBe(200)
+  const response: unknown = expect.any(ServerResponse)
+  expect(runs).toEqual([
+    ['203.0.113.1', response],
+    ['/', response],
+  ])
+  const [refused, served] = await Promise.all([get('/?model=c'), get('/?model=c')])
+  expect([refused.status, served.status]).toEqual([429, 200])
+  expect(refused.headers.get('content-type')).toBe('text/html; charset=utf-8')
+  expect(refused.headers.get('retry-after')).toBe('7')
+  expect(await refused.text()).toContain('<code>busy</code>')
+  expect([runs.length, renders.get('/')]).toEqual([4, 3])
 })
