@@ -49,12 +49,9 @@ test('an evaluation prints one line, and its model is served with the public add
   expect(parsed(again.stdout)).toMatchObject(unchanged)
   expect(service.chats).toHaveLength(8)
 
-  const other = { DASH_FREE_LLM_BASE_URL: 'https://models.example/v1' }
-  const published = { baseUrl: 'https://models.example/v1' }
-  const named = await run(['model', '--json'], { env: { ...env, ...other } })
-  expect(parsed(named.stdout)).toMatchObject({ seed: false, ...published })
-  const seed = await run(['model', '--json'], { env: other, cwd: temporaryFolder() })
-  expect(parsed(seed.stdout)).toMatchObject({ seed: true, ...published })
+  const baseUrl = 'https://models.example/v1'
+  const named = await run(['model', '--json'], { env: { ...env, DASH_FREE_LLM_BASE_URL: baseUrl } })
+  expect(parsed(named.stdout)).toMatchObject({ seed: false, baseUrl })
 })
 
 test('an empty catalogue ends with 1, and a second evaluation at the same time with 75', async () => {
@@ -101,40 +98,26 @@ test('a stopped evaluation ends its requests at once', async () => {
 
 test('a changed ranking is posted to the webhook as in the feed, and its failure does not change the result', async () => {
   const first = await prepare()
-  const accepting = await localSource((_request, response) => response.end())
+  const webhook = await localSource((_request, response) => response.writeHead(403).end())
   const env = {
     ...first.env,
     DASH_BASE_URL: 'http://dash.test',
-    DASH_MODEL_WEBHOOK_URL: `${accepting.url}/hook/a-key`,
+    DASH_MODEL_WEBHOOK_URL: `${webhook.url}/hook/a-key`,
     DASH_MODEL_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 5).toString('base64')}`,
     DASH_MODEL_WEBHOOK_ALLOW_PRIVATE: '127.0.0.1',
   }
-  const founding = await dash(['evaluate-models', '--json'], { env })
-  expect(parsed(founding.stdout)).toMatchObject({ outcome: 'complete', webhook: null })
-
-  const without = await prepare({ models: MODELS.slice(1) }, first.folder)
-  const moved = { ...env, OPENROUTER_BASE_URL: without.service.url }
-  const changed = await dash(['evaluate-models', '--json'], { env: moved })
-  expect(changed.code).toBe(0)
-  expect(parsed(changed.stdout)).toMatchObject({
-    outcome: 'complete',
-    webhook: { changes: 2, delivered: 2, failure: null },
-  })
-  const { recommendations } = fileObjects(join(first.folder, 'objects'))
-  const app = openApp({ ...(await openWorkspace()), recommendations })
-  const changes = await app.request('http://dash.test/api/free-llm/changes.json')
-  const { items } = (await changes.json()) as { items: { id: string }[] }
-  const posted = accepting.requests.map(({ body }) => JSON.parse(body) as { items: { id: string }[] })
-  expect(posted.flatMap((each) => each.items)).toEqual(items)
-
-  const refusing = await localSource((_request, response) => response.writeHead(403).end())
-  const refused = await dash(['evaluate-models'], {
-    env: { ...env, DASH_MODEL_WEBHOOK_URL: `${refusing.url}/hook/a-key` },
-  })
-  expect(refused).toMatchObject({
+  await dash(['evaluate-models'], { env })
+  const { service } = await prepare({ models: MODELS.slice(1) }, first.folder)
+  const changed = await dash(['evaluate-models'], { env: { ...env, OPENROUTER_BASE_URL: service.url } })
+  expect(changed).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^complete .*; webhook accepted 0 of 2 changes\n$/) as string,
-    stderr: expect.stringContaining(`${new URL(refusing.url).host} responded with 403 (1 try)`) as string,
+    stderr: expect.stringContaining(`${new URL(webhook.url).host} responded with 403 (1 try)`) as string,
   })
-  expect(`${refused.stdout}${refused.stderr}`).not.toContain('a-key')
+  expect(`${changed.stdout}${changed.stderr}`).not.toContain('a-key')
+  const { recommendations } = fileObjects(join(first.folder, 'objects'))
+  const app = openApp({ ...(await openWorkspace()), recommendations })
+  const feed = await app.request('http://dash.test/api/free-llm/changes.json')
+  const { items } = (await feed.json()) as { items: unknown[] }
+  expect(webhook.requests.map(({ body }) => parsed(body)['items'])).toEqual([items.slice(0, 1)])
 })
