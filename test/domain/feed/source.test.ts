@@ -54,11 +54,4 @@ describe('a save key', () => {
     expect(itemsOfKey(`hn-${sourceId}`)).toEqual([{ source: 'hn', sourceId }])
     expect(itemsOfKey(`hn-${sourceId}x`)).toEqual([])
   })
-
-  test('a save key names an item for every possible end of its provider, the shortest first', () => {
-    expect(itemsOfKey('hype-two-words-x')).toEqual([
-      { source: 'hype:two', sourceId: 'words-x' },
-      { source: 'hype:two-words', sourceId: 'x' },
-    ])
-  })
 })

@@ -170,18 +170,6 @@ describe('the history of a model', () => {
     expect(known(...evaluated(1), tool({ tasks }))).toMatchObject({ toolUse: 'disproven' })
   })
 
-  test("the evaluation includes one prompt's result although the model failed the other", () => {
-    const details = { responseStatus: 502 }
-    const failed = tool(failure('tool', { class: 'provider_down', status: 502 }, details))
-    const { evaluation: measured } = known(failed, attempt('text', NOW - 1000, answeredText))
-    expect(measured?.tasks.map(({ id, points, status }) => [id, points, status])).toEqual([
-      ['task_files_lite', 0, 'http_timeout_or_error'],
-      ['task_shell_command_lite', 300, 'passed'],
-      ['babylonian_clock_lite', 100, 'passed'],
-    ])
-    expect(measured?.tasks[0]?.details).toEqual(details)
-  })
-
   test('the end of a model is the result of both prompts, of which one is sent', () => {
     const details = { responseStatus: 404 }
     const end = failure('tool', { class: 'model_gone', status: 404 }, details)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { nextRankingVersion } from '../../../src/domain/models/recommend.ts'
-import { publishedText, wellFormed } from '../../../src/domain/models/schema.ts'
+import { publishedText } from '../../../src/domain/models/schema.ts'
 import { candidate, evaluation, RUN_AT, sampleCandidates, sampleRun } from './free-models.ts'
 
 describe('the notes', () => {
@@ -54,11 +54,5 @@ describe('published text', () => {
     expect(publishedText('😀😀😀', 2)).toBe('😀…')
     expect(publishedText('😀😀', 2)).toBe('😀😀')
     expect(publishedText('a\u0007\ud800b', 9)).toBe('a \ufffdb')
-  })
-
-  test('published text is well-formed, including member names', () => {
-    expect(wellFormed({ 'a\ud800': ['\udc00', 1, null, true] })).toEqual({
-      'a\ufffd': ['\ufffd', 1, null, true],
-    })
   })
 })

@@ -133,6 +133,7 @@ describe('a shortlist query', () => {
     ['limit=1', ALL.slice(0, 1)],
     [`limit=${'9'.repeat(60)}`, ALL],
     ['needs=stop', ['maker/good:free', 'third/new:free']],
+    ['needs=stop&limit=2', ['maker/good:free', 'third/new:free']],
     ['needs=structured,responseFormat', ['maker/good:free']],
     ['needs=tools', ['maker/good:free', 'other/cached:free']],
     ['minContext=131072', ALL.slice(0, 3)],
@@ -142,14 +143,6 @@ describe('a shortlist query', () => {
   ])('the query %j gives %j', (query, expected) => {
     expect(ids(query)).toEqual(expected)
     expect(ask(query).count).toBe(expected.length)
-  })
-
-  test('a query filters before it limits, and keeps the ranks of the whole list', () => {
-    const { models } = ask('needs=stop&limit=2')
-    expect(models.map(({ rank, id }) => [rank, id])).toEqual([
-      [1, 'maker/good:free'],
-      [4, 'third/new:free'],
-    ])
   })
 
   test.each([

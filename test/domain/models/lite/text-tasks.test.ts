@@ -89,15 +89,6 @@ describe('a command', () => {
 })
 
 describe('an unsupported command', () => {
-  test('a property that the sandbox cannot check is left out, and its points go to the others', () => {
-    const { points: earned, details } = gradeShell(job, 'c', runs({ awkward: ended('unsupported') }))
-    expect(earned).toBe(300)
-    expect(details).not.toHaveProperty('rightOnAwkwardFiles')
-    expect(details['sandboxUnsupported']).toBe('it unsupported')
-    // 190 of the 230 points that could be decided.
-    expect(points({ awkward: ended('unsupported'), shown: wrong('shown') })).toBe(248)
-  })
-
   test.each<[string, Partial<ShellRuns>, boolean, number]>([
     ['both unseen trees', { other: gap, awkward: gap }, true, 0],
     ['every tree', everywhere(gap), true, 0],
