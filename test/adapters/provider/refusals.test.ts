@@ -128,6 +128,9 @@ const REFUSALS_AFTER_CALL: Record<string, Told[]> = {
   call_messages: [
     ['Template error: Conversation roles must alternate user/assistant/user/assistant/...', 422],
     "messages.4.role: Input should be 'system', 'user' or 'assistant'",
+    JSON.stringify({
+      detail: [{ type: 'missing', loc: ['body', 'messages', 4, 'name'], msg: 'Field required' }],
+    }),
     "role 'tool' is not supported",
     'Tool call id was chatcmpl-tool-1 but must be a-z, A-Z, 0-9, with a length of 9.',
     'This model only supports single tool-calls at once!',
