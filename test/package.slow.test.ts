@@ -15,7 +15,7 @@ const BELONGS = [
   /^assets\/page\/[\w-]+\.(?:css|svg)$/,
   /^dist-page\/[\w-]+\.js$/,
   /^docs\/pictures\/[\w-]+\.(?:png|gif)$/,
-  /^docs\/(?:(?:audit|verify-proof)\.sh|(?:decisions\/)?[\w-]+\.md|diagrams\/[\w-]+\.svg)$/,
+  /^docs\/(?:(?:audit|verify-proof)\.sh|check-log\.go|(?:decisions\/)?[\w-]+\.md|diagrams\/[\w-]+\.svg)$/,
   /^migrations\/(?:feed|ledger|state)\/(?:\d{4}_\w+\.sql|meta\/_journal\.json)$/,
 ]
 
