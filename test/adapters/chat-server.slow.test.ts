@@ -4,7 +4,6 @@ import { openChatApi } from '../../src/adapters/chat-server.ts'
 import type { ChatApiOptions, ChatApi } from '../../src/adapters/chat-server.ts'
 import type { ServedEvent } from '../../src/domain/agent/schema.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
-import { unreachableUrl } from '../support/local-source.ts'
 import {
   CONFIG,
   delta,
@@ -166,29 +165,4 @@ test('the client gives up a body that drips', async () => {
   const refusal = await refusalOf(apiOf(url, { responseStartMs: 1_000 }).config(never))
   expect(refusal).toMatchObject({ code: 'server_unreachable' })
   expect(refusal.detail).toMatch(/broke the connection \(no complete response within 1 s\)/)
-})
-
-test('the client reports an absent server as unreachable', async () => {
-  const refusal = await refusalOf(apiOf(await unreachableUrl()).config(never))
-  expect(refusal).toMatchObject({ code: 'server_unreachable' })
-  expect(refusal.detail).toMatch(/cannot be reached \(.*ECONNREFUSED/)
-})
-
-test('an abort ends the answer with its reason, and the connection', async () => {
-  let left: () => void = () => undefined
-  const gone = new Promise<void>((resolve) => (left = resolve))
-  const { url } = await startScripted({
-    chat: (response) => {
-      response.once('close', left)
-      stream([META, delta('Hel')], 'hold')(response)
-    },
-  })
-  const stopping = new AbortController()
-  const reason = new Error('stopped')
-  const answer = (async () => {
-    for await (const { event } of apiOf(url).ask('v1.token', body('x'), stopping.signal))
-      if (event === 'delta') stopping.abort(reason)
-  })()
-  await expect(answer).rejects.toBe(reason)
-  await gone
 })

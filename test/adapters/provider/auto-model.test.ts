@@ -122,13 +122,6 @@ test('a request is counted before it is sent, against the limit that the service
   expect(at.counted[0]?.turn).toEqual({ turn: 'turn-1', perAddress: 200 })
 })
 
-test('nothing is sent if the day has no request left', async () => {
-  const at = await bench({ room: 1 })
-  await collectEvents(at.model)
-  expect(await collectEvents(at.model)).toEqual([unsent('http_429')])
-  expect(at.provider.requests.length).toBe(1)
-})
-
 test('the list has at most three ids, and none but those of free models', async () => {
   const ids = ['a:free', 'paid', 'b:free', 'c:free', 'd:free'].map((name) => `maker/${name}`)
   const at = await bench(recommending(...ids.map((id) => candidate(id))))
@@ -174,18 +167,6 @@ test.each([
   at.provider.behave(refused(400, `${named}: not valid`))
   expect((await collectEvents(at.model)).at(-1)).toMatchObject({ kind: 'failed', code })
   expect(requestedModels(at)).toEqual([LIST])
-})
-
-test.each([
-  ['a rate limit of the account or of all models', refused(429, 'SECRET'), 'http_429'],
-  ['a provider that is down', 'failed', 'failed'],
-] as const)('the round fails with one request because of %s', async (_what, mode, code) => {
-  const at = await bench()
-  at.provider.behave(mode)
-  const events = await collectEvents(at.model)
-  expect(events.at(-1)).toMatchObject({ kind: 'failed', code })
-  expect(JSON.stringify(events)).not.toContain('SECRET')
-  expect(at.provider.requests.length).toBe(1)
 })
 
 test('no model is used without a recommendation', async () => {

@@ -83,16 +83,11 @@ test('the key is sent to the configured base only, and nothing about this machin
   const provider = await startProvider('redirect')
   await collectEvents(modelAt(provider.url))
   expect(provider.requests.map(({ path }) => path)).toEqual(['/v1/chat/completions'])
-  expect(Object.keys(provider.requests[0]?.headers ?? {}).sort()).toEqual([
-    'accept',
-    'accept-encoding',
-    'authorization',
-    'connection',
-    'content-length',
-    'content-type',
-    'host',
-    'user-agent',
-  ])
+  expect(
+    Object.keys(provider.requests[0]?.headers ?? {})
+      .toSorted()
+      .join(' '),
+  ).toBe('accept accept-encoding authorization connection content-length content-type host user-agent')
   expect(provider.requests[0]?.headers).toMatchObject({
     authorization: 'Bearer test-key',
     accept: 'text/event-stream',
@@ -114,13 +109,6 @@ test.each([
   abort.abort(reason)
   await expect(events).rejects.toBe(reason)
   expect((await provider.requests[0]?.closed) ?? Infinity).toBeGreaterThanOrEqual(at)
-})
-
-test('nothing is sent if the round is aborted before', async () => {
-  const provider = await startProvider()
-  const events = collectEvents(modelAt(provider.url), CALL, AbortSignal.abort(new Error('gone')))
-  await expect(events).rejects.toThrow('gone')
-  expect(provider.requests).toEqual([])
 })
 
 test('the connection is closed when the answer is abandoned', async () => {

@@ -53,11 +53,6 @@ async function ask(
 const STORE = 'property "store" is unsupported'
 const SYSTEM = 'System role not supported'
 
-test('an error that names no part ends the turn after one request', async () => {
-  const { end, requests } = await ask(() => ({ error: 'messages are wrong' }))
-  expect([end, requests.length]).toEqual(['http_400', 1])
-})
-
 describe('a refused field', () => {
   test('a refused field is left out, and nothing else', async () => {
     const { text, requests, last } = await ask(refuses(has('stream_options'), 'stream_options: unknown'))

@@ -55,23 +55,15 @@ const AUDIT: AuditRecord = {
 const openAudits = (url: string): State['audits'] => libsqlAudits(openState(url))
 
 describe('the log of audits', () => {
-  test('the log returns the newest record unchanged, also to another process', async () => {
+  test('the log keeps the newest hundred records, and returns the newest unchanged, also to another process', async () => {
     const url = await stateUrl()
     const audits = openAudits(url)
     expect(await audits.newest()).toBeNull()
-    await audits.record({ ...AUDIT, ok: true, damage: 0 })
-    await audits.record(AUDIT)
-    expect(await openAudits(url).newest()).toEqual(AUDIT)
-  })
-
-  test('the log keeps the newest hundred records', async () => {
-    const url = await stateUrl()
-    const audits = openAudits(url)
     for (let objects = 1; objects <= 103; objects += 1) await audits.record({ ...AUDIT, objects })
     const raw = rawClient(url)
     const { rows } = await raw.execute('SELECT count(*) AS n, min(objects) AS oldest FROM audits')
     expect(rows[0]).toMatchObject({ n: 100, oldest: 4 })
-    expect(await audits.newest()).toMatchObject({ objects: 103 })
+    expect(await openAudits(url).newest()).toEqual({ ...AUDIT, objects: 103 })
   })
 
   test('the log refuses a damaged record', async () => {

@@ -60,16 +60,6 @@ test('the longest list loses entries first, and what fits not even empty lists i
   expect(fitLists({}, { long: long ?? [], short: short ?? [] }, all.length + 2)).toBe(all)
 })
 
-test('a list of thousands of entries loses whole ones from its end, counted', () => {
-  const days = Array.from({ length: 50_000 }, (_, mentions) => ({ day: '2026-03-01', mentions }))
-  const text = fitLists({ head: 'ж' }, { days }, 8_192)
-  expect(byteLengthOf(text)).toBeGreaterThan(8_000)
-  expect(byteLengthOf(text)).toBeLessThanOrEqual(8_192)
-  const shown = JSON.parse(text) as { head: string; days: object[]; leftOut: { days: number } }
-  expect(shown).toEqual({ head: 'ж', days: days.slice(0, shown.days.length), leftOut: shown.leftOut })
-  expect(shown.days.length + shown.leftOut.days).toBe(50_000)
-})
-
 test('a text is cut between characters to the size that fits, with any escapes', () => {
   fc.assert(
     fc.property(anyText({ maxLength: 200 }), fc.integer({ min: 20, max: 300 }), (text, maxBytes) => {

@@ -2,12 +2,10 @@ import { describe, expect, test } from 'vitest'
 import type { Grounding } from '../../../src/domain/agent/shown-data.ts'
 import { sealRun } from '../../../src/domain/models/stored-run.ts'
 import type { LiveSort } from '../../../src/domain/feed/live-sort.ts'
-import type { SearchCaller } from '../../../src/domain/feed/search/search.ts'
-import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { readGrounding } from '../../../src/server/agent/grounding.ts'
 import type { AgentSources } from '../../../src/server/agent/tools.ts'
 import { formatInstant } from '../../../src/domain/time.ts'
-import { readAsAgent, settle, settledWorkspace } from './agent-reads.ts'
+import { settle, settledWorkspace, sourcesOf } from './agent-reads.ts'
 import { sampleRun } from '../../domain/models/free-models.ts'
 import { signal as signalOf } from '../../support/signals.ts'
 import { AS_OF, LONG_MS, openWorkspace, RUN_AT, sampleSignals } from '../../support/workspace.ts'
@@ -30,23 +28,10 @@ async function ground(
   return { ...grounding, json: JSON.parse(grounding.data) as Record<string, unknown> }
 }
 
-test('a turn on an item queries the search as the chat, for its caller', async () => {
-  const { sources } = readAsAgent(await workspaceWith(), NOW)
-  const callers: SearchCaller[] = []
-  const by = (caller: SearchCaller): CallerSearch => {
-    callers.push(caller)
-    const itemTrend = (key: string) =>
-      Promise.resolve({ key, title: 'title', url: null, publishedAt: null, days: [] })
-    return { ...sources.search.by(caller), itemTrend }
-  }
-  expect((await ground({ ...sources, search: { by } }, 'hn-hn3')).scope).toBe('item')
-  expect(callers).toMatchObject([{ group: 'chat', signal: { aborted: true } }])
-})
-
 describe('a turn on the site', () => {
   test('a turn on the site starts from the newest snapshot in its sort, and has another revision after any stored change', async () => {
     const workspace = await workspaceWith()
-    const { sources } = readAsAgent(workspace, NOW)
+    const sources = sourcesOf(workspace, NOW)
     const { json, ...grounding } = await ground(sources, null, 'week')
     expect(grounding).toMatchObject({ scope: 'site', day: '2026-03-02' })
     expect(grounding.revision).toMatch(/^[0-9a-f]{64}$/)
@@ -65,7 +50,7 @@ describe('a turn on the site', () => {
   })
 
   test('a turn on the site says that there is no snapshot', async () => {
-    const { sources } = readAsAgent(await openWorkspace(), NOW)
+    const sources = sourcesOf(await openWorkspace(), NOW)
     const { json, scope, revision } = await ground(sources)
     expect(scope).toBe('site')
     expect(json['note']).toContain('No snapshot')
@@ -78,7 +63,7 @@ describe.each([null, 'hn-hn3'])('the free model of a turn about %s', (itemKey) =
     const faults: unknown[] = []
     const workspace = await workspaceWith()
     const recommendations = { ...workspace.recommendations, current: () => Promise.resolve(bytes) }
-    const { sources } = readAsAgent({ ...workspace, recommendations }, NOW)
+    const sources = sourcesOf({ ...workspace, recommendations }, NOW)
     const request = { itemKey, sort: 'trending' } as const
     const onFault = (error: unknown): void => void faults.push(error)
     const { scope, data } = await readGrounding(request, sources, never, onFault, LONG_MS)
@@ -116,7 +101,7 @@ describe('a turn on an item', () => {
     const text = 'Первое предложение. '.repeat(1_000)
     await saveText(workspace, text)
     await settle(workspace, NOW + 1)
-    const { sources } = readAsAgent(workspace, NOW)
+    const sources = sourcesOf(workspace, NOW)
     const { json, scope, data } = await ground(sources, 'hn-hn3')
     expect(scope).toBe('item')
     expect(json).toMatchObject({
@@ -137,7 +122,7 @@ describe('a turn on an item', () => {
 
   test('a turn on an item has another revision after a change of the item or its text', async () => {
     const workspace = await workspaceWith()
-    const { sources } = readAsAgent(workspace, NOW)
+    const sources = sourcesOf(workspace, NOW)
     const revisions = [(await ground(sources, 'hn-hn3')).revision]
     const changes = [
       () => workspace.feed.importSignals([{ ...sampleSignals()[2]!, points: 31 }]),
@@ -156,7 +141,7 @@ describe('a turn on an item', () => {
   test.each(['hn-none', 'nonsense', 'hn-'])(
     'a turn on an item falls back to the site for the key %j',
     async (key) => {
-      const { sources } = readAsAgent(await workspaceWith(), NOW)
+      const sources = sourcesOf(await workspaceWith(), NOW)
       const grounding = await ground(sources, key)
       expect(grounding.scope).toBe('site')
       expect(grounding).toEqual(await ground(sources))
@@ -165,7 +150,7 @@ describe('a turn on an item', () => {
 })
 
 test('unreadable data is stated to the model, logged, and never cached; an abort is no failure', async () => {
-  const { sources } = readAsAgent(await workspaceWith(), NOW)
+  const sources = sourcesOf(await workspaceWith(), NOW)
   const faults: unknown[] = []
   const broken = { ...sources, feed: () => Promise.reject(new Error('/secret/path')) }
   const request = { itemKey: null, sort: 'day' } as const

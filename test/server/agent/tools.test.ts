@@ -5,7 +5,7 @@ import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import { runCall } from '../../../src/server/agent/tools.ts'
 import type { ToolRun, AgentSources } from '../../../src/server/agent/tools.ts'
-import { readAsAgent, settledWorkspace } from './agent-reads.ts'
+import { settledWorkspace, sourcesOf } from './agent-reads.ts'
 import { signal as signalOf } from '../../support/signals.ts'
 import { AS_OF, LONG_MS, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
@@ -26,8 +26,8 @@ function toolsOn(sources: AgentSources, timeoutMs = LONG_MS) {
   const faults: unknown[] = []
   const onFault = (_: string, error: unknown): void => void faults.push(error)
   const options = { group: 'chat', onFault, timeoutMs } as const
-  const ask = async (name: string, args: object, signal = never): Promise<Answer> => {
-    const run = await runCall({ name, arguments: JSON.stringify(args) }, sources, options, signal)
+  const ask = async (name: string, args: object): Promise<Answer> => {
+    const run = await runCall({ name, arguments: JSON.stringify(args) }, sources, options, never)
     const output = JSON.parse(run.output) as Record<string, unknown>
     return { output, items: (output['items'] ?? []) as Record<string, unknown>[], run }
   }
@@ -37,8 +37,7 @@ function toolsOn(sources: AgentSources, timeoutMs = LONG_MS) {
 const workspaceWith = (signals: readonly Signal[]): Promise<Workspace> => settledWorkspace(signals, NOW)
 
 /** The sources of the tools, with the sample stored. */
-const sampleSources = async (): Promise<AgentSources> =>
-  readAsAgent(await workspaceWith(sampleSignals()), NOW).sources
+const sampleSources = async (): Promise<AgentSources> => sourcesOf(await workspaceWith(sampleSignals()), NOW)
 
 /** Calls of the tools that only some of their arguments matter to. */
 const FEED = { sort: 'day', limit: 1 }
@@ -70,7 +69,7 @@ describe('each tool', () => {
   test('get_period_top returns the newest snapshot, and the year from the archive', async () => {
     const workspace = await workspaceWith(sampleSignals())
     await publishDays(workspace, [addDays(AS_OF, -1), AS_OF])
-    const { ask } = toolsOn(readAsAgent(workspace, Date.now()).sources)
+    const { ask } = toolsOn(sourcesOf(workspace, Date.now()))
     const week = await ask('get_period_top', { ...TOP, period: 'week', limit: 2 })
     expect(week.output).toMatchObject({ period: 'week', list: 'hackerNews', sort: 'week' })
     expect(week.items.map(({ rank, key }) => `${String(rank)} ${String(key)}`)).toEqual([
@@ -96,7 +95,7 @@ describe('each tool', () => {
       hackerNews: [{ key: 'hn-hn3' }, { key: 'hn-hn2' }],
     })
     expect(output['popular']).toHaveLength(2)
-    const empty = toolsOn(readAsAgent(await openWorkspace(), NOW).sources)
+    const empty = toolsOn(sourcesOf(await openWorkspace(), NOW))
     const none = await empty.ask('get_feed_snapshot', { sort: 'month', limit: 2 })
     expect(none.output).toEqual({ error: 'no snapshot of the feed has been taken yet' })
     expect(empty.faults).toEqual([])
@@ -108,7 +107,7 @@ describe('each tool', () => {
     await workspace.feed.saveArticles([
       { source: 'hn', sourceId: 'hn1', text, provenance: 'test:test', fetchedAt: 1_000 },
     ])
-    const { sources } = readAsAgent(workspace, NOW)
+    const sources = sourcesOf(workspace, NOW)
     let read = ''
     let offset: number | null = 0
     for (let turns = 0; offset !== null && turns < 40; turns += 1) {
@@ -137,7 +136,7 @@ describe('each tool', () => {
       signalOf({ sourceId: 'b', title: 'What sharding Postgres taught us' }),
       signalOf({ sourceId: 'c', title: 'Zebra' }),
     ]
-    const { ask } = toolsOn(readAsAgent(await workspaceWith(rows), NOW).sources)
+    const { ask } = toolsOn(sourcesOf(await workspaceWith(rows), NOW))
     const { output, items } = await ask('find_similar_items', { key: 'hn-a', limit: 3 })
     expect(output).toMatchObject({ found: true, to: 'hn-a' })
     expect(items[0]).toMatchObject({ key: 'hn-b', reasons: expect.any(Array), score: expect.any(Number) })
@@ -150,7 +149,7 @@ describe('each tool', () => {
     const rows = days.map((day, index) =>
       signalOf({ sourceId: 'a', day, title: 'zebra', points: 30 - index }),
     )
-    const { ask } = toolsOn(readAsAgent(await workspaceWith(rows), NOW).sources)
+    const { ask } = toolsOn(sourcesOf(await workspaceWith(rows), NOW))
     const trend = (changes: object): Promise<Answer> => ask('get_trend_history', { ...TREND, ...changes })
     const item = await trend({ key: 'hn-a', from: days[1] })
     expect(item.output).toMatchObject({
@@ -178,7 +177,7 @@ describe('the bounds of a call', () => {
         points: index,
       }),
     )
-    const { ask } = toolsOn(readAsAgent(await workspaceWith(long), NOW).sources)
+    const { ask } = toolsOn(sourcesOf(await workspaceWith(long), NOW))
     const { output, items, run } = await ask('get_period_top', TOP)
     expect(Buffer.byteLength(run.output)).toBeLessThanOrEqual(8_192)
     expect(items.length).toBeGreaterThan(3)
@@ -210,16 +209,5 @@ describe('the bounds of a call', () => {
     }
     await toolsOn({ ...sources, search: { by } }, 5).ask('search_items', SEARCH)
     expect(callers).toMatchObject([{ group: 'chat', signal: { aborted: true } }])
-  })
-
-  test('an abort ends a call at once with its reason', async () => {
-    const sources = await sampleSources()
-    const { ask, faults } = toolsOn({ ...sources, feed: () => new Promise(() => undefined) })
-    const controller = new AbortController()
-    const running = ask('get_feed_snapshot', FEED, controller.signal)
-    controller.abort(new Error('left'))
-    await expect(running).rejects.toThrow('left')
-    await expect(ask('get_feed_snapshot', FEED, controller.signal)).rejects.toThrow('left')
-    expect(faults).toEqual([])
   })
 })

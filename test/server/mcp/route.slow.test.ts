@@ -15,7 +15,7 @@ import type { AgentSources } from '../../../src/server/agent/tools.ts'
 import { MCP_REFUSALS, mcpContract } from '../../../src/server/mcp/route.ts'
 import type { McpPorts, McpRefusal } from '../../../src/server/mcp/route.ts'
 import { serveStdio } from '../../../src/server/mcp/tool-server.ts'
-import { readAsAgent, settledWorkspace } from '../agent/agent-reads.ts'
+import { settledWorkspace, sourcesOf } from '../agent/agent-reads.ts'
 import { openApp, listenLocally } from '../../support/api-client.ts'
 import { examplesOf } from '../../documents/examples.ts'
 import { ranges } from '../../adapters/articles/pages.ts'
@@ -39,7 +39,7 @@ async function startMcp(
   const workspace = await settledWorkspace(signals, NOW)
   await publishDays(workspace, [AS_OF])
   const faults: unknown[] = []
-  const sources = { ...readAsAgent(workspace, NOW).sources, ...changes.sources }
+  const sources = { ...sourcesOf(workspace, NOW), ...changes.sources }
   let origins: readonly string[] = []
   const mcp: McpPorts = {
     version: '1.2.3',

@@ -61,17 +61,13 @@ describe('the openai client', () => {
   test('a whole answer has its text, usage and model', async () => {
     const { client, server } = await startWithClient({ provider: 'three rounds of tools' })
     const completion = await whole(client)
-    expect(completion).toMatchObject({ object: 'chat.completion', model: 'dash' })
-    expect(completion.choices).toMatchObject([
-      { index: 0, finish_reason: 'stop', message: { role: 'assistant' } },
-    ])
-    expect(completion.choices[0]?.message.content).toBe(`Let me see. \n\n${ANSWER}`)
-    const {
-      prompt_tokens: input = 0,
-      completion_tokens: output = 0,
-      total_tokens: total,
-    } = completion.usage ?? {}
-    expect([input > 0, output > 0, total]).toEqual([true, true, input + output])
+    const message = { role: 'assistant', content: `Let me see. \n\n${ANSWER}` }
+    expect(completion).toMatchObject({
+      object: 'chat.completion',
+      model: 'dash',
+      choices: [{ index: 0, finish_reason: 'stop', message }],
+      usage: { prompt_tokens: 300, completion_tokens: 60, total_tokens: 360 },
+    })
     await server.settled()
     expect(completion.id).toBe(`chatcmpl-${String(server.turns()[0]?.['turn'])}`)
     expect(server.turns()).toMatchObject([{ terminal: 'done', calls: 2 }])
