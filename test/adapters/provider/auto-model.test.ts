@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openAutoModel } from '../../../src/adapters/provider/auto-model.ts'
 import type { AutoModelOptions } from '../../../src/adapters/provider/auto-model.ts'
-import type { ChatModel } from '../../../src/domain/ports.ts'
 import { sealRun } from '../../../src/domain/models/stored-run.ts'
 import { candidate, catalogueModel, evaluation, RUN_AT, sampleRun } from '../../domain/models/free-models.ts'
 import { CALL, collectEvents, NEVER_ABORTED } from './model-turns.ts'
@@ -38,21 +37,14 @@ const unsent = (code: string): object => {
   return { ...failure, usage: null, dispatched: false }
 }
 
-interface Bench {
-  provider: ScriptedProvider
-  model: ChatModel
-  /** Requests that were counted, with the limit they were counted against, their turn and the share of its address. */
-  counted: { model: string; limit: number; turn: unknown }[]
-  wait: (ms: number) => void
-}
-
 let waitedMs = 0
 const now = performance.now.bind(performance)
 vi.spyOn(performance, 'now').mockImplementation(() => now() + waitedMs)
 
-async function bench(changes: Partial<AutoModelOptions> & { room?: number } = {}): Promise<Bench> {
+async function bench(changes: Partial<AutoModelOptions> & { room?: number } = {}) {
   const provider = await startProvider()
-  const counted: Bench['counted'] = []
+  /** Requests that were counted, with the limit they were counted against, their turn and the share of its address. */
+  const counted: { model: string; limit: number; turn: unknown }[] = []
   const model = openAutoModel({
     base: provider.url,
     key: 'test-key',
@@ -73,10 +65,10 @@ async function bench(changes: Partial<AutoModelOptions> & { room?: number } = {}
     ...changes,
   })
   onTestFinished(() => model.close())
-  return { provider, model, counted, wait: (ms) => void (waitedMs += ms) }
+  return { provider, model, counted, wait: (ms: number) => void (waitedMs += ms) }
 }
 
-const requestedModels = ({ provider }: Bench): unknown[] =>
+const requestedModels = ({ provider }: { provider: ScriptedProvider }): unknown[] =>
   provider.requests.map(({ body }) => body['models'])
 
 test('the chat uses the recommended models that can call tools, at no cost and without stored data', async () => {

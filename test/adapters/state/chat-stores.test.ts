@@ -9,15 +9,8 @@ import { admitted, claimOf, DAY, NOW } from './chat-claims.ts'
 import { chatKeysContract } from './chat-keys-contract.ts'
 import { chatLedgerContract } from './chat-ledger-contract.ts'
 import { connectChat, chatInFile, connectEvaluations } from './open-chat.ts'
-import type { OpenState } from './open-chat.ts'
 
-interface StateFile extends OpenState {
-  path: string
-  /** Simulates a power cut that keeps only the first bytes of the log. */
-  cut(logBytes: number): Promise<OpenState>
-}
-
-async function openFile(): Promise<StateFile> {
+async function openFile() {
   const folder = temporaryFolder()
   const path = join(folder, 'state.db')
   const opened = connectChat(pathToFileURL(path).href)
@@ -26,7 +19,8 @@ async function openFile(): Promise<StateFile> {
   return {
     ...opened,
     path,
-    async cut(logBytes) {
+    /** Simulates a power cut that keeps only the first bytes of the log. */
+    async cut(logBytes: number) {
       cuts += 1
       const copy = join(folder, `cut-${cuts}.db`)
       copyFileSync(path, copy)

@@ -1,16 +1,10 @@
-import { getEventListeners, once } from 'node:events'
-import { connect } from 'node:net'
-import { getDefaultHighWaterMark } from 'node:stream'
+import { EventEmitter, getEventListeners } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Socket } from 'node:net'
-import { H3 } from 'h3'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { AnswerStream } from '../../../src/server/agent/answer-stream.ts'
 import type { AgentEvent, LastEvent } from '../../../src/domain/agent/schema.ts'
-import { respondStream } from '../../../src/server/respond.ts'
 import { abortable } from '../../../src/server/single-flight.ts'
 import { chat, eventsOf, chatBody, startAgent } from '../../support/agent.ts'
-import { listenLocally } from '../../support/api-client.ts'
 
 const PING_MS = 60_000
 
@@ -18,78 +12,45 @@ const delta = (text: string): AgentEvent => ({ event: 'delta', data: { text } })
 const DONE: LastEvent = { event: 'done', data: { usage: { in: 0, out: 0, cached: 0 } } }
 const ERROR: LastEvent = { event: 'error', data: { error: 'timeout', code: 'total' } }
 
-interface Served {
-  stream: AnswerStream
-  /** Bytes that wait in this process. */
-  waiting(): number
-  disconnected: Promise<void>
+/** A stream with its socket, the bytes that its reader has taken, and how often its client has left. */
+function open() {
+  const seen = { text: '', left: 0 }
+  const socket = Object.assign(new EventEmitter(), { writableLength: 0 })
+  const stream = new AnswerStream({ pingMs: PING_MS, socket, onDisconnect: () => void (seen.left += 1) })
+  const read = (): unknown => stream.body.on('data', (chunk) => (seen.text += String(chunk)))
+  return { stream, socket, seen, read }
 }
 
-/** A server with one stream, and a connection that has requested it. */
-async function served(unreadMs: number): Promise<{ client: Socket; served: Promise<Served> }> {
-  let give: (value: Served) => void = () => undefined
-  const opened = new Promise<Served>((resolve) => (give = resolve))
-  const app = new H3({ silent: true })
-  app.get('/', (event) => {
-    const socket = event.runtime?.node?.res
-    let leave: () => void = () => undefined
-    const disconnected = new Promise<void>((resolve) => (leave = resolve))
-    const stream = new AnswerStream({ pingMs: PING_MS, socket, onDisconnect: leave })
-    const waiting = (): number => stream.body.readableLength + (socket?.writableLength ?? 0)
-    give({ stream, waiting, disconnected })
-    return respondStream(event, {}, stream.body)
-  })
-  const server = await listenLocally(app, { bounds: { unreadMs } })
-  const client = connect(server.port, '127.0.0.1')
-  client.on('error', () => undefined)
-  client.write('GET / HTTP/1.0\r\nHost: x\r\n\r\n')
-  return { client, served: opened }
-}
+test('a sender waits for its reader with a bounded buffer, until the client leaves', async () => {
+  const { stream, socket, seen } = open()
+  let sent = 0
+  const sending = (async () => {
+    for (; stream.isOpen; sent += 20_000) await stream.send(delta('x'.repeat(20_000)))
+  })()
+  for (let turn = 0; turn < 100; turn += 1) await nextTurn()
+  expect([sent, stream.isOpen, stream.body.readableLength < 48 * 1024]).toEqual([0, true, true])
+  socket.emit('close')
+  await sending
+  expect([stream.isOpen, seen.left]).toEqual([false, 1])
+})
 
-describe('a reader', () => {
-  test('a client that reads nothing is cut off after its time, with a bounded buffer', async () => {
-    const { client, served: opened } = await served(150)
-    const { stream, waiting, disconnected } = await opened
-    client.pause()
-    let sent = 0
-    let most = 0
-    while (stream.isOpen) {
-      await stream.send(delta('x'.repeat(20_000)))
-      sent += 20_000
-      most = Math.max(most, waiting())
-    }
-    await disconnected
-    expect(sent).toBeLessThan(64 * 1024 * 1024)
-    // Here and in the runtime's own buffer, which grew from 16 to 64 KiB with Node 22.
-    expect(most).toBeLessThan(48 * 1024 + getDefaultHighWaterMark(false))
-    client.destroy()
-  })
-
-  test('a client gets no pings while bytes are pending, and one when none are', async () => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-    onTestFinished(() => void vi.useRealTimers())
-    const { client, served: opened } = await served(PING_MS * 100)
-    const { stream, waiting } = await opened
-    client.pause()
-    // More than the runtime itself holds: the system takes nothing any more.
-    while (waiting() < 64 * 1024) {
-      void stream.send(delta('x'.repeat(4_000)))
-      await nextTurn()
-    }
-    const before = waiting()
-    vi.advanceTimersByTime(PING_MS * 10)
-    expect(waiting()).toBe(before)
-    let answer = ''
-    client.on('data', (chunk: Buffer) => (answer += chunk.toString()))
-    client.resume()
-    while (waiting() > 0) await nextTurn()
-    vi.advanceTimersByTime(PING_MS)
-    stream.end(DONE)
-    await once(client, 'close')
-    // The first is that behind the first event.
-    expect(answer.match(/^: ping$/gm)).toHaveLength(2)
-    expect(answer).toMatch(/\n\n: ping\n\nevent: done\n.*\n\n$/)
-  })
+test('a stream has a ping after its first event, and further ones while no bytes are pending, until its end', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { stream, socket, seen, read } = open()
+  await stream.send(delta('one'))
+  vi.advanceTimersByTime(PING_MS * 10)
+  read()
+  await nextTurn()
+  socket.writableLength = 1
+  vi.advanceTimersByTime(PING_MS * 10)
+  socket.writableLength = 0
+  vi.advanceTimersByTime(PING_MS)
+  await nextTurn()
+  stream.end(DONE)
+  vi.advanceTimersByTime(PING_MS)
+  await nextTurn()
+  expect(seen.text).toMatch(/^event: delta\n.*\n\n: ping\n\n: ping\n\nevent: done\n.*\n\n$/)
 })
 
 test('a turn whose client reads nothing is settled, and the log line of the cut connection names its request', async () => {
@@ -113,15 +74,17 @@ test('a turn whose client reads nothing is settled, and the log line of the cut 
   await expect(unread.text()).rejects.toThrow()
 })
 
-test('nothing follows the terminal event', async () => {
-  const stream = new AnswerStream({ pingMs: 60_000, socket: undefined, onDisconnect: () => undefined })
-  await stream.send(delta('one'))
+test('nothing follows the terminal event, and long text is sent in parts', async () => {
+  const { stream, socket, seen, read } = open()
+  read()
+  await stream.send(delta(`${'x'.repeat(4_095)}👍\u2028`))
   stream.end(ERROR)
   stream.end(DONE)
   await stream.send(delta('two'))
-  let text = ''
-  for await (const chunk of stream.body) text += String(chunk)
-  expect(eventsOf(text)).toEqual([delta('one'), ERROR])
+  socket.emit('close')
+  await nextTurn()
+  expect(eventsOf(seen.text)).toEqual([delta(`${'x'.repeat(4_095)}👍`), delta('\u2028'), ERROR])
+  expect([seen.text.includes('\u2028'), seen.left]).toEqual([false, 0])
 })
 
 test('an abortable promise is awaited until the signal is aborted, and no listener stays', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { TurnClaim } from '../../../src/domain/agent/bounds.ts'
 import type { ChatModel } from '../../../src/domain/ports.ts'
 import type { AgentSources } from '../../../src/server/agent/tools.ts'
 import {
@@ -85,7 +86,14 @@ describe('a turn', () => {
   test('a turn has its headers, meta first, deltas and one done, and is charged its usage', async () => {
     const limits = { ...DAY_LIMITS, messagesPerSession: 20, messagesPerDay: 60 }
     const server = await startAgent({ settings: { limits } })
+    const { admit } = server.ledger
+    const claims: TurnClaim[] = []
+    server.ledger.admit = (claim) => (claims.push(claim), admit(claim))
     const response = await chat(server, NEWS)
+    // The lease is that of the longest turn, and half a minute for its settlement.
+    expect(claims).toMatchObject([{ leaseMs: 90_000, server: 'test', network: null, formerAddress: null }])
+    const { firstCall, shortestCall } = claims[0]!
+    expect(firstCall.withTools).toBeGreaterThan(shortestCall.withTools)
     expect(Object.fromEntries(response.headers)).toMatchObject({
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store, no-transform',
@@ -99,23 +107,13 @@ describe('a turn', () => {
   })
 
   test('a turn sends meta before any read or model call, and costs nothing if its client leaves then', async () => {
-    const server = await startAgent({ ports: { sources: stuckAt('revision') } })
+    const server = await startAgent({ ports: { sources: stuckAt('revision') }, settings: { pingMs: 5 } })
     const answer = await openAnswer(server, chatBody('Hello'))
     await answer.until('event: meta')
-    await answer.until(': ping\n\n')
+    await answer.until(': ping\n\n: ping\n\n')
     expect(server.provider.requests).toEqual([])
     answer.disconnect()
     expect(await settledWell(server)).toMatchObject([{ terminal: 'gone', costMicroUsd: 0, rounds: 0 }])
-  })
-
-  test('a turn shows text between tools as paragraphs, and only the six tool names', async () => {
-    const server = await startAgent({ provider: SEARCHING })
-    const events = await chatEvents(server, NEWS)
-    expect(stepsOf(events)).toBe('meta start done delta start done delta delta done')
-    expect(textOf(events)).toBe('Let me see. \n\nHello you')
-    expect(await settledWell(server)).toMatchObject([
-      { rounds: 3, calls: 2, usage: { in: 300, out: 60, cached: 120 } },
-    ])
   })
 })
 
@@ -187,18 +185,25 @@ const budgetOf = async (server: AgentServer): Promise<unknown> =>
   ((await (await fetch(`${server.url}/api/agent/status`)).json()) as { budget: unknown }).budget
 
 describe('an answer that was given', () => {
-  test('a cached answer is sent again without a model call or tool, at no cost', async () => {
+  test('an answer with paragraphs between its tools is cached, and sent again without a model call or tool, at no cost', async () => {
     const server = await startWithItems({ provider: SEARCHING })
     const first = await chatEvents(server, NEWS)
     await server.settled()
     const second = await chatEvents(server, NEWS)
+    expect([textOf(first), stepsOf(first)]).toEqual([
+      'Let me see. \n\nHello you',
+      'meta start done delta start done delta delta done',
+    ])
     expect([textOf(second), stepsOf(second)]).toEqual([textOf(first), 'meta delta done'])
     expect(second.at(-1)).toEqual({
       event: 'done',
       data: { usage: { in: 0, out: 0, cached: 0 }, cached: true },
     })
     expect(server.provider.requests).toHaveLength(3)
-    expect((await settledWell(server)).map(({ source }) => source)).toEqual(['own', 'cache'])
+    expect(await settledWell(server)).toMatchObject([
+      { source: 'own', rounds: 3, calls: 2, usage: { in: 300, out: 60, cached: 120 } },
+      { source: 'cache', rounds: 0 },
+    ])
   })
 
   test('a cached answer is not sent to a request with another input, nor after a change of the data', async () => {

@@ -26,16 +26,10 @@ const NOW = RUN_AT + 3_600_000
 const ALLOWED = 'https://allowed.example'
 const never = new AbortController().signal
 
-interface McpServer {
-  url: string
-  sources: AgentSources
-  faults: unknown[]
-}
-
 async function startMcp(
   changes: Partial<Omit<McpPorts, 'sources'>> & { sources?: Partial<AgentSources> } = {},
   signals: readonly Signal[] = sampleSignals(),
-): Promise<McpServer> {
+) {
   const workspace = await settledWorkspace(signals, NOW)
   await publishDays(workspace, [AS_OF])
   const faults: unknown[] = []

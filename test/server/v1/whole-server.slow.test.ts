@@ -2,21 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { startServer } from '../../../src/cli/running-server.ts'
-import type { StartedServer } from '../../../src/cli/running-server.ts'
 import { readConfig } from '../../../src/cli/settings/read-config.ts'
 import { chatBody, chatEvents, SECRET } from '../../support/agent.ts'
 import { startProvider } from '../../support/provider.ts'
 import type { ScriptedProvider } from '../../support/provider.ts'
 import { CALLER_KEY, errorBody, folderWithRanking, json } from './v1.ts'
 
-interface WholeServer extends StartedServer {
-  folder: string
-  /** Every log line so far. */
-  lines: string[]
-}
-
 /** The server of `dash serve` with a stored ranking of these models. */
-async function serve(models: readonly string[], env: Record<string, string>): Promise<WholeServer> {
+async function serve(models: readonly string[], env: Record<string, string>) {
   const folder = await folderWithRanking(models)
   const settings = { DASH_DATA_DIR: folder, DASH_METRICS_ADDRESS: '127.0.0.1:0', ...env }
   const config = readConfig({ port: '0' }, settings, folder)

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { startAgent } from '../../../support/agent.ts'
 import { run } from '../../../support/dash.ts'
 import { unreachableUrl } from '../../../support/local-source.ts'
 import {
@@ -137,17 +136,9 @@ describe('the exit code', () => {
 })
 
 test('the server of the settings receives the question without --url, by its base address first', async () => {
-  const server = await startAgent({
-    provider: { rounds: [[{ text: 'Hello **you**' }, { end: 'completed' }]] },
-  })
-  expect(await chat(['x'], { env: { PORT: String(server.port) } })).toMatchObject({
-    code: 0,
-    stdout: 'Hello **you**\n',
-    stderr: '',
-  })
-  const { url, requests } = await startScripted()
-  expect(await chat(['x'], { env: { PORT: String(server.port), DASH_BASE_URL: url } })).toMatchObject({
-    code: 0,
-  })
-  expect(requests).not.toEqual([])
+  const [local, base] = [await startScripted(), await startScripted()]
+  const env = { PORT: new URL(local.url).port }
+  expect(await chat(['x'], { env })).toEqual({ code: 0, stdout: 'Hello\n', stderr: '' })
+  await chat(['x'], { env: { ...env, DASH_BASE_URL: base.url } })
+  expect([local, base].map(({ requests }) => requests.length)).toEqual([3, 3])
 })
