@@ -36,7 +36,8 @@ export function indexedWords(text: string): string[] {
 /** The words of a text that {@link fold} has returned, in its order, and its variants. */
 export function cutWords(folded: string): { words: string[]; variants: string[] } {
   const toWord = ({ word }: PlacedWord): string => word
-  if (!NEEDS_RULES.test(folded)) return { words: plainWords(folded), variants: joinWords(folded).map(toWord) }
+  if (!NEEDS_RULES.test(folded))
+    return { words: plainWords(folded), variants: otherWords(folded).map(toWord) }
   const { inOrder, variants } = cut(folded)
   return { words: inOrder.map(toWord), variants: variants.map(toWord) }
 }
@@ -106,13 +107,25 @@ function cut(folded: string): CutText {
       found.variants.push(placed(token, index))
     } else cutSpaced(token, index, found)
   }
-  found.variants.push(...joinWords(folded))
+  found.variants.push(...otherWords(folded))
   return found
 }
 
 /** The first number of a version with a `v`, which is also written without: `v4` of `v4.0`. */
 const IS_VERSION = /^v\d+$/
 const HAS_MINOR = /^\.\d/
+
+/** A name of three letters or more right before its number: `qwen2` of `qwen2.5`. */
+const NUMBERED = new RegExp(String.raw`(?<!${SPACED})([${SPACED}&&\p{L}]{3,})(\p{N}+)(?!${SPACED})`, 'gv')
+
+/** Words of a text in another form: the name and the number of `qwen2` alone, and several words as one. */
+function otherWords(folded: string): PlacedWord[] {
+  const parts = [...folded.matchAll(NUMBERED)].flatMap(({ 1: name = '', 2: number = '', index }) => [
+    placed(name, index),
+    placed(number, index + name.length),
+  ])
+  return [...parts, ...joinWords(folded)]
+}
 
 /** Signs inside names that readers also write as one word: `node.js`, `e-mail`, `at&t`, `tcp/ip`. */
 const JOINT = String.raw`[.\-\/&_·\u05be\u2010\u2012\u2013\u2212]`

@@ -65,6 +65,7 @@ describe('the words of a text', () => {
     ['Next.js-based', 'next js based nextjsbased nextjs jsbased'],
     ['GPT-3.5-turbo v4.0', 'gpt 3 5 turbo 4 0 gpt35turbo gpt35 gpt3 35turbo 5turbo v4 v40'],
     ['الذكاء', 'ذكاء الذكاء'],
+    ['Qwen2.5 پایتون۳ mp3 sha256x', 'qwen2 5 پايتون3 mp3 sha256x qwen25 qwen 2 پايتون 3'],
     ['کتاب\u200cها می\u200cروم', 'كتاب ها مي روم كتابها ميروم'],
     ['Müller-Straße in A\u030arhus', 'muller strasse in arhus mueller aarhus mullerstrasse muellerstrasse'],
     ['plain words', 'plain words'],
