@@ -85,12 +85,6 @@ test.each<[number, string | Buffer, object, Record<string, string>?]>([
     { location: '/elsewhere' },
   ],
   [
-    308,
-    '',
-    { is: 'other', description: '308 (moved to /elsewhere: audit the address that it has now)' },
-    { location: '/elsewhere' },
-  ],
-  [
     403,
     'denied',
     { is: 'other', description: '403 (a host must answer 404 for a file that it does not have)' },

@@ -24,6 +24,7 @@ function seenAt(size: number, hosts: readonly string[] = HOSTS): SeenLog {
 test('a checkpoint is read as it was stored, from one file that begins with its note, and its hosts are known', async () => {
   const folder = temporaryFolder()
   const logs = openSeenLogs(folder)
+  expect(await openSeenLogs(join(folder, 'missing')).read(LOG_NAME)).toBeNull()
   let before: SeenLog | null = null
   for (const size of [1, 2, 7]) {
     const seen = seenAt(size)

@@ -64,12 +64,6 @@ test('a run stores what it reports', async () => {
   expect(Buffer.from(bytes).toString()).toContain('"submitter_user":"a","tags":["t"]')
 })
 
-test('a run gives the same bytes for the same signals and instant, and stores them once', async () => {
-  const workspace = await filledWorkspace()
-  const first = await run(workspace)
-  expect(await run(workspace)).toEqual({ ...first, removed: 0 })
-})
-
 test.each(['liveEvents', 'details', 'saveSnapshot'] as const)(
   'the current snapshot stays when %s fails, and the next run takes a new one',
   async (step) => {

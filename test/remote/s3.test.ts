@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { unstorageObjects, openStaticTree } from '../../src/adapters/objects/objects.ts'
+import { unstorageObjects } from '../../src/adapters/objects/objects.ts'
 import type { OpenObjects } from '../../src/adapters/objects/objects.ts'
 import { s3Objects } from '../../src/adapters/objects/s3-driver.ts'
 import type { S3Location, S3RetryPolicy } from '../../src/adapters/objects/s3-request.ts'
@@ -150,13 +150,6 @@ describe('an S3 store that ignores If-None-Match', () => {
       expect(await objects.keys('heads')).toEqual([])
     },
   )
-
-  test('a file of an exported tree is not written to such a store', async () => {
-    const tree = openStaticTree(server.location({ prefix: prefix(), endpoint: server.bareUrl }))
-    onTestFinished(() => tree.close())
-    await expect(tree.put('a.txt', BYTES)).rejects.toMatchObject(UNAVAILABLE)
-    expect(await tree.get('a.txt')).toBeNull()
-  })
 
   test('the store that reports conditional writes as unknown is refused', async () => {
     server.fail('PUT', /probe/, s3Error(501, 'NotImplemented'))
