@@ -65,18 +65,6 @@ test('import, publication and several servers share one libSQL server', { timeou
   expect(live).toEqual(live.map(() => ({ status: 200, body: live[0]?.body })))
   expect(live[0]?.body).toMatchObject({ snapshotId, sortMode: 'week' })
 
-  await sqld.kill()
-  for (const { url } of servers) {
-    expect((await historyOf(url)).status).toBe(503)
-    expect(await liveOf(url)).toMatchObject({ status: 503, body: { error: 'feed_storage_unavailable' } })
-    expect((await fetch(`${url}/readyz`)).status).toBe(503)
-    expect((await fetch(`${url}/healthz`)).status).toBe(200)
-  }
-  await sqld.start()
-  for (const { url } of servers) {
-    expect(await historyOf(url)).toEqual(one)
-    expect(await liveOf(url)).toEqual(live[0])
-  }
   for (const { end, output } of servers) {
     expect(await end('SIGTERM')).toBe(0)
     expect(output.stderr).not.toContain(token)

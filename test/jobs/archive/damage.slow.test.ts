@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { addDays } from '../../../src/domain/time.ts'
 import { objectPath } from '../../../src/domain/year/examine.ts'
 import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
+import { dropTriggers } from '../../adapters/ledger/open-ledger.ts'
 import { publishSigned } from '../../support/exports.ts'
 import { importSample } from '../../support/legacy-archive.ts'
 import { findingsIn, signedLogIn } from '../../support/signed-log.ts'
@@ -27,12 +28,11 @@ const headPath = ({ folder }: Pick<Copy, 'folder'>, seq: number): string =>
 const logPath = ({ folder }: Copy, name: number | string): string =>
   join(folder, 'objects/tlog/year', String(name))
 
-/** Runs statements on the ledger without its triggers, as whoever has access to its file could. */
-async function changeLedger({ folder }: Copy, ...statements: string[]): Promise<void> {
+/** Runs a statement on the ledger without its triggers, as whoever has access to its file could. */
+async function changeLedger({ folder }: Copy, statement: string): Promise<void> {
   const client = createClient({ url: pathToFileURL(join(folder, 'ledger.db')).href })
-  const { rows } = await client.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")
-  const drops = rows.map((row) => `DROP TRIGGER ${row['name'] as string}`)
-  await client.executeMultiple(['PRAGMA ignore_check_constraints = ON', ...drops, ...statements].join(';\n'))
+  await dropTriggers(client)
+  await client.execute(statement)
   client.close()
 }
 

@@ -129,20 +129,15 @@ describe('served proof files', () => {
     expect(parseLogProof((await at.get('proof')).text)?.index).toBe(3)
   })
 
-  test('until=next returns the proofs of all entries up to the next publication or the end of the tree', async () => {
+  test('until=next returns the proofs of all entries up to the next publication', async () => {
     const at = await scene()
-    const keys = await keysOf(at)
     const { timeline } = (await at.workspace.year.read()).proved
-    const expected = [[0, 1], [1, 2, 3], [3]]
-    for (const [index, { manifest }] of timeline.entries()) {
-      const time = formatInstant(manifest.publishedAt)
-      const { text, headers } = await at.get(`proof?at=${time}&until=next`)
-      expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
-      const { proofs, legacy, at: said } = asOfProofSchema.parse(JSON.parse(text))
-      const parsed = proofs.flatMap((proof) => parseLogProof(proof) ?? [])
-      expect([said, legacy, parsed.map((proof) => proof.index)]).toEqual([time, null, expected[index]])
-      for (const proof of parsed) expect(verifyLogProof(proof, keys).problem).toBeNull()
-    }
+    const time = formatInstant(timeline[1]?.manifest.publishedAt ?? 0)
+    const { text, headers } = await at.get(`proof?at=${time}&until=next`)
+    expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+    const { proofs, ...rest } = asOfProofSchema.parse(JSON.parse(text))
+    expect(rest).toEqual({ at: time, legacy: null })
+    expect(proofs.map((proof) => parseLogProof(proof)?.index)).toEqual([1, 2, 3])
   })
 
   test.each([
