@@ -145,7 +145,12 @@ interface RunResult {
 /** Runs a command from the sources, without a terminal and with only the environment `env`. */
 export async function run(
   argv: readonly string[],
-  { env = {}, cwd = '/', stdin = '' }: { env?: Record<string, string>; cwd?: string; stdin?: string } = {},
+  {
+    env = {},
+    cwd = '/',
+    stdin = '',
+    signal = new AbortController().signal,
+  }: Pick<RunOptions, 'env' | 'cwd' | 'stdin'> & { signal?: AbortSignal } = {},
 ): Promise<RunResult> {
   const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() }
   const output = { stdout: '', stderr: '' }
@@ -158,7 +163,7 @@ export async function run(
     stderr: streams.stderr as unknown as NodeJS.WriteStream,
     env,
     cwd,
-    signal: new AbortController().signal,
+    signal,
   })
   return { code, ...output }
 }

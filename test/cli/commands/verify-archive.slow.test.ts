@@ -1,10 +1,8 @@
-import { execFileSync } from 'node:child_process'
-import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { chmodSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
-import { dash, run, startDash, temporaryFolder } from '../../support/dash.ts'
+import { dash, run, temporaryFolder } from '../../support/dash.ts'
 import { listenLocally, openApp } from '../../support/api-client.ts'
 import { stateOfFolder } from '../../support/temporary-folder.ts'
 import { AS_OF, publishedWorkspace } from '../../support/workspace.ts'
@@ -159,18 +157,10 @@ test('an unreadable expected head is refused', async () => {
 })
 
 test('an audit ended by a signal exits with its code and a report of its results so far', async () => {
-  const workspace = await publishedWorkspace(DAYS.slice(0, 2))
-  const pipe = join(temporaryFolder(), 'head')
-  execFileSync('mkfifo', [pipe])
-  const args = ['verify-archive', '--data-dir', workspace.folder, '--json', '--expect-head', pipe]
-  const { child, output, end } = startDash(args)
-  // Opens once the audit waits for its expected head.
-  const writer = await open(pipe, 'w')
-  child.kill('SIGINT')
-  await writer.writeFile(readFileSync(join(workspace.objectsPath, 'heads', '1')))
-  await writer.close()
-  expect(await end()).toBe(130)
-  const report = JSON.parse(output.stdout) as VerifyReport
-  expect(report).toMatchObject({ ok: false, complete: false, publications: 2, objects: 0, findings: [] })
-  expect(output.stderr).toContain('the audit ended early: stopped by SIGINT')
+  const { folder } = await publishedWorkspace(DAYS.slice(0, 2))
+  const signal = AbortSignal.abort(new DOMException('stopped by SIGINT', 'AbortError'))
+  const { code, stdout, stderr } = await run(['verify-archive', '--data-dir', folder, '--json'], { signal })
+  const report = { ok: false, complete: false, publications: 2, objects: 0, findings: [] }
+  expect([code, JSON.parse(stdout)]).toMatchObject([130, report])
+  expect(stderr).toContain('the audit ended early: stopped by SIGINT')
 })
