@@ -5,7 +5,7 @@ import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
 import { dash, run, temporaryFolder } from '../../support/dash.ts'
 import { listenLocally, openApp } from '../../support/api-client.ts'
 import { stateOfFolder } from '../../support/temporary-folder.ts'
-import { AS_OF, publishedWorkspace } from '../../support/workspace.ts'
+import { AS_OF, manifestsOf, objectFile, publishedWorkspace } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import type { VerifyReport } from '../../../src/jobs/archive/audit.ts'
@@ -22,14 +22,6 @@ async function verify({ folder }: Workspace, args: readonly string[] = [], bound
 /** Returns the state of the folder without the records of audits. */
 function archiveOf({ folder }: Workspace): Record<string, string> {
   return stateOfFolder(folder, (name) => name.startsWith('state.db'))
-}
-
-/** Files of the store's objects, in the order of their digests. */
-function objectFiles({ objectsPath }: Workspace): string[] {
-  return readdirSync(join(objectsPath, 'sha256'), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort()
 }
 
 /** Note of an audit without a state database for its record. */
@@ -71,7 +63,7 @@ describe('verify-archive', () => {
     await verify(workspace, ['--sample', '1/7'])
     expect(await workspace.audits.newest()).toMatchObject({ ok: true, whole: false })
     expect(archiveOf(workspace)).toEqual(before)
-    rmSync(objectFiles(workspace)[0] ?? '')
+    rmSync(objectFile(workspace, (await manifestsOf(workspace))[0]?.sha256))
     expect((await verify(workspace)).code).toBe(65)
     expect(await workspace.audits.newest()).toMatchObject({ ok: false, complete: true, damage: 1 })
   })
@@ -86,8 +78,7 @@ describe('verify-archive', () => {
 
   test('damage ends the audit with 65 and is reported completely, also on standard error, and nothing is changed', async () => {
     const workspace = await publishedWorkspace(DAYS)
-    const [first = ''] = objectFiles(workspace)
-    rmSync(first)
+    rmSync(objectFile(workspace, (await manifestsOf(workspace))[0]?.sha256))
     writeFileSync(join(workspace.objectsPath, 'heads', '2'), '{}')
     const before = stateOfFolder(workspace.folder)
     const { code, stderr, report } = await verify(workspace)

@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, renameSync, rmSync, writeFileSync, statSync } from 'node:fs'
+import { chmodSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClient } from '@libsql/client'
 import { expect, test } from 'vitest'
@@ -6,6 +6,7 @@ import { addDays } from '../../../src/domain/time.ts'
 import { openApp } from '../../support/api-client.ts'
 import { requestHistory } from '../contract-client.ts'
 import type { ContractResponse } from '../contract-client.ts'
+import { fileSystemClockMovedOn } from '../../support/temporary-folder.ts'
 import {
   AS_OF,
   manifestsOf,
@@ -15,17 +16,6 @@ import {
   sampleSignals,
 } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
-
-/**
- * Repeats a change of a file until the file system's timestamp changes: two changes within one tick of its clock look
- * like one. The product waits two seconds instead.
- */
-function changeFile(path: string, change: () => void): void {
-  const stamp = (): bigint | undefined => statSync(path, { bigint: true, throwIfNoEntry: false })?.ctimeNs
-  const before = stamp()
-  do change()
-  while (stamp() === before)
-}
 
 const SECOND_DAY = addDays(AS_OF, 1)
 
@@ -64,11 +54,11 @@ async function sql({ workspace }: Scene, statement: string): Promise<void> {
   client.close()
 }
 
-function flipByte(path: string, position: number): void {
-  chmodSync(path, 0o644)
+async function flipByte(path: string, position: number): Promise<void> {
   const bytes = readFileSync(path)
-  const flipped = bytes.fill((bytes[position] ?? 0) ^ 1, position, position + 1)
-  changeFile(path, () => writeFileSync(path, flipped))
+  await fileSystemClockMovedOn(path)
+  chmodSync(path, 0o644)
+  writeFileSync(path, bytes.with(position, (bytes[position] ?? 0) ^ 1))
 }
 
 const CORRUPT = 'year_history_archive_corrupt'
