@@ -3,42 +3,18 @@ import type { H3 } from 'h3'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { addDays, formatInstant } from '../../../src/domain/time.ts'
-import type { TimelineItem } from '../../../src/domain/year/chain.ts'
 import { staticObjectPath } from '../../../src/domain/year/log/static-layout.ts'
-import { selectableItems } from '../../../src/domain/year/history/calendar.ts'
 import { openApp } from '../../support/api-client.ts'
 import { requestHistory, requestRoute } from '../contract-client.ts'
 import { importSample } from '../../support/legacy-archive.ts'
-import { AS_OF, objectFile, openWorkspace, publishedWorkspace } from '../../support/workspace.ts'
-import type { Workspace } from '../../support/workspace.ts'
+import { AS_OF, manifestsOf, objectFile, openWorkspace, publishedWorkspace } from '../../support/workspace.ts'
 
 const DAYS = [AS_OF, addDays(AS_OF, 1)]
 const FOREVER = 'public, max-age=31536000'
 
-interface Scene {
-  workspace: Workspace
-  app: H3
-  timeline: TimelineItem[]
-  /** Publications that their own time selects, in order. */
-  publications: { at: string; publishedAt: number; sha256: string }[]
-}
-
-async function sceneOf(workspace: Workspace): Promise<Scene> {
-  const { timeline } = (await workspace.year.read()).proved
-  const publications = selectableItems(timeline).map(({ manifest: { publishedAt, sha256 } }) => ({
-    at: formatInstant(publishedAt),
-    publishedAt,
-    sha256,
-  }))
-  return { workspace, app: openApp(workspace), timeline, publications }
-}
-
-const published = async (): Promise<Scene> => sceneOf(await publishedWorkspace(DAYS))
-
-async function imported(): Promise<Scene> {
-  const workspace = await openWorkspace()
-  await importSample(workspace)
-  return sceneOf(workspace)
+async function published() {
+  const workspace = await publishedWorkspace(DAYS)
+  return { workspace, app: openApp(workspace), publications: await manifestsOf(workspace) }
 }
 
 /** Headers that say that a response never changes. */
@@ -81,7 +57,7 @@ describe('a response of the history', () => {
       [behind, '?sort=year'],
       [app, '?sort=year'],
       [app, `?sort=year&at=${formatInstant(publishedAt + 1)}`],
-      [demo, `?sort=year&at=${publications[0]?.at}`],
+      [demo, `?sort=year&at=${formatInstant(publications[0]?.publishedAt ?? 0)}`],
     ] as const)
       expect(await finality(at, query), query).toEqual([200, null, null, false])
   })
@@ -98,13 +74,13 @@ describe('a response of the history', () => {
 
 describe('an object by its digest', () => {
   test('the object of every publication has the stored bytes, also of a legacy one and of one that no time selects', async () => {
-    for (const { workspace, app, timeline } of [await published(), await imported()]) {
-      expect(timeline.length).toBeGreaterThan(1)
-      for (const { manifest: named } of timeline) {
-        const { status, bytes } = await requestRoute(app, pathOf(named.sha256))
-        expect([status, bytes]).toEqual([200, await workspace.objects.get(named.sha256)])
+    const imported = await openWorkspace()
+    await importSample(imported)
+    for (const workspace of [await publishedWorkspace(DAYS), imported])
+      for (const { sha256 } of await manifestsOf(workspace)) {
+        const { status, bytes } = await requestRoute(openApp(workspace), pathOf(sha256))
+        expect([status, bytes]).toEqual([200, await workspace.objects.get(sha256)])
       }
-    }
   })
 
   test('an object that the ledger does not name is 404, although the store has it, and so is any other path', async () => {
