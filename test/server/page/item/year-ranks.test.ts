@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { COLUMN_NAMES } from '../../../../src/domain/feed/columns.ts'
 import { addDays } from '../../../../src/domain/time.ts'
 import type { TimelineStop, YearPosition } from '../../../../src/domain/year/history/calendar.ts'
 import type { Manifest } from '../../../../src/domain/year/ledger.ts'
@@ -9,38 +10,23 @@ import type { YearRecord } from '../../../../src/server/page/item/year-ranks.ts'
 type Place = { popular: number } | { own: number } | 'absent' | 'older'
 
 /** A history with a publication for each day of March 2026 that is named. */
-function recordOf(places: Readonly<Record<string, Place>>, changes: Partial<YearRecord> = {}): YearRecord {
-  const lists = new Map(
-    Object.entries(places).map(([day, place]) => {
-      if (place === 'older') return [day, null] as const
-      const rank = place === 'absent' ? null : 'own' in place ? place.own : 1
-      const popular = place !== 'absent' && 'popular' in place ? place.popular : null
-      const position: YearPosition = { rank, popular, points: 5 }
-      const own = new Map(rank === null ? [] : [['hn-1', rank]])
-      const none = new Map<string, number>()
-      const ranks = { lobsters: none, lessWrong: none, hypeReplicate: none, midjourney: none }
-      return [
-        day,
-        {
-          popular: [],
-          tops: {
-            popular: [],
-            hackerNews: [],
-            lobsters: [],
-            lessWrong: [],
-            hypeReplicate: [],
-            midjourney: [],
-          },
-          ranks: { ...ranks, popular: none, hackerNews: own },
-          positions: new Map(rank === null ? [] : [['hn-1', position]]),
-        },
-      ] as const
-    }),
-  )
+function recordOf(places: Readonly<Record<string, Place>>): YearRecord {
+  const listsOf = (place: Place) => {
+    if (place === 'older') return null
+    const rank = place === 'absent' ? null : 'own' in place ? place.own : 1
+    const popular = place !== 'absent' && 'popular' in place ? place.popular : null
+    const own = new Map(rank === null ? [] : [['hn-1', rank]])
+    const ranks = COLUMN_NAMES.map((name) => [name, name === 'hackerNews' ? own : new Map()] as const)
+    const position: YearPosition = { rank, popular, points: 5 }
+    const positions = new Map(rank === null ? [] : [['hn-1', position]])
+    return { ranks: Object.fromEntries(ranks), positions }
+  }
+  const lists = new Map(Object.entries(places).map(([day, place]) => [day, listsOf(place)])) as unknown
   const manifests = Object.keys(places).map((day) => ({ asOfDay: `2026-03-${day}`, sha256: day }) as Manifest)
   const stops = manifests.map((manifest) => ({ kind: 'publication', item: { manifest } }) as TimelineStop)
   const now = Date.parse(`${addDays(manifests.at(-1)?.asOfDay ?? '2026-03-02', 1)}T09:00:00Z`)
-  return { key: 'hn-1', stops, stopIndex: stops.length - 1, manifests, lists, now, ...changes }
+  const known = { lists: lists as YearRecord['lists'], manifests, now }
+  return { key: 'hn-1', stops, stopIndex: stops.length - 1, ...known }
 }
 
 const textOf = (record: YearRecord, firstDay: string | null): string =>
