@@ -2,7 +2,7 @@ import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { dayOf } from '../../src/domain/time.ts'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
 import { startProvider } from '../support/provider.ts'
-import type { Behaviour, ModeName } from '../support/provider.ts'
+import type { Behaviour, ModeName, ScriptedProvider } from '../support/provider.ts'
 import type { RunningProgram } from '../support/dash.ts'
 import { storiesOf } from '../support/signals.ts'
 import { visit } from './browser.ts'
@@ -38,19 +38,29 @@ export async function openChat(url: string, options: BrowserContextOptions = {})
   return opened
 }
 
+export interface OpenedChat extends Visit, Pick<RunningProgram, 'url' | 'child'> {
+  provider: ScriptedProvider
+}
+
 /** Opens the chat of a server on the model of a scripted provider, by default one that says what the test makes it say. */
 export async function startChat({
   behaviour = 'silence after headers',
   env = {},
   ...options
-}: BrowserContextOptions & { behaviour?: ModeName | Behaviour; env?: Record<string, string> } = {}) {
+}: BrowserContextOptions & {
+  behaviour?: ModeName | Behaviour
+  env?: Record<string, string>
+} = {}): Promise<OpenedChat> {
   const provider = await startProvider(behaviour)
   const { url, child } = await serveChat(provider.url, env)
   return { ...(await openChat(url, options)), provider, url, child }
 }
 
 /** The same, in the middle of an answer that has these words so far. */
-export async function startAnswering(words: string, options: BrowserContextOptions = {}) {
+export async function startAnswering(
+  words: string,
+  options: BrowserContextOptions = {},
+): Promise<OpenedChat> {
   const opened = await startChat(options)
   await ask(opened.page, 'Tell me', false)
   await opened.provider.arrived(1)

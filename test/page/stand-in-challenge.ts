@@ -1,6 +1,14 @@
 import { localSource } from '../support/local-source.ts'
 
-export type StandInChallenge = Awaited<ReturnType<typeof startChallenge>>
+/** A service of human challenges on loopback: the widget's script and frame, and where its answers are checked. */
+export interface StandInChallenge {
+  widgetUrl: string
+  verifyUrl: string
+  /** Tokens that were checked, in order. */
+  checked: string[]
+  /** True if the next checks succeed. */
+  passes: boolean
+}
 
 /** Implements the vendor's API of explicit rendering; its widget has a button for each outcome. */
 const SCRIPT = `{
@@ -38,9 +46,7 @@ const SCRIPT = `{
   }
 }`
 
-/** A service of human challenges on loopback: the widget's script and frame, and where its answers are checked. */
-export async function startChallenge() {
-  /** Tokens that were checked, in order. */
+export async function startChallenge(): Promise<StandInChallenge> {
   const checked: string[] = []
   const { url } = await localSource(({ method, target, body }, response) => {
     if (method === 'POST') {

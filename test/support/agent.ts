@@ -6,10 +6,12 @@ import { database } from '../../src/adapters/sqlite/database.ts'
 import { libsqlAnswerCache, libsqlChatKeys, libsqlChatLedger } from '../../src/adapters/state/chat-stores.ts'
 import { sessionSigner } from '../../src/domain/agent/credentials.ts'
 import { ownOrigins } from '../../src/domain/agent/chat-request.ts'
+import type { State } from '../../src/domain/ports.ts'
 import type { AgentEvent } from '../../src/domain/agent/schema.ts'
 import { EVENT_SCHEMAS } from '../../src/domain/agent/schema.ts'
 import { openAgent } from '../../src/server/agent/routes.ts'
 import { agentMeter, requestMeter } from '../../src/server/metrics/instruments.ts'
+import type { AgentMeter, RequestMeter } from '../../src/server/metrics/instruments.ts'
 import type { AgentPorts, AgentSettings } from '../../src/server/agent/service.ts'
 import { agentSources } from '../../src/server/agent/tools.ts'
 import type { ConnectionBounds } from '../../src/server/connections.ts'
@@ -17,7 +19,9 @@ import { dashModel, findKeyIn } from '../../src/server/v1/dash-model.ts'
 import { listenLocally, openApp } from './api-client.ts'
 import { modelAt } from '../adapters/provider/model-turns.ts'
 import { startProvider } from './provider.ts'
+import type { ScriptedProvider } from './provider.ts'
 import { LONG_MS, openWorkspace } from './workspace.ts'
+import type { Workspace } from './workspace.ts'
 
 export interface AgentServerOptions {
   settings?: Partial<AgentSettings>
@@ -54,10 +58,28 @@ export const chatVariables = (url: string): Record<string, string> => ({
 /** Micro-dollars per million tokens. */
 export const PRICES = { input: 1_000_000, cached: 100_000, output: 2_000_000 }
 
-export type AgentServer = Awaited<ReturnType<typeof startAgent>>
-
 /** A whole server with a chat over real sockets, with stores in a temporary folder; it counts requests and turns. */
-export async function startAgent(options: AgentServerOptions = {}) {
+export interface AgentServer {
+  url: string
+  port: number
+  workspace: Workspace
+  provider: ScriptedProvider
+  ledger: AgentPorts['ledger']
+  keys: State['chatKeys']
+  cache: State['answers']
+  meters: { requests: RequestMeter; agent: AgentMeter }
+  /** Every line logged so far. */
+  lines: { level: string; fields: Record<string, unknown>; message: string }[]
+  /** Lines of turns. */
+  turns(): Record<string, unknown>[]
+  /** Waits until every started turn is settled and logged. */
+  settled(): Promise<void>
+  /** Today's spending. */
+  spending(): Promise<{ settled: number; reserved: number }>
+  close(graceMs: number): Promise<void>
+}
+
+export async function startAgent(options: AgentServerOptions = {}): Promise<AgentServer> {
   const { firstEventMs = LONG_MS, idleMs = LONG_MS } = options
   const workspace = await openWorkspace()
   const provider = await startProvider(options.provider)
@@ -69,7 +91,7 @@ export async function startAgent(options: AgentServerOptions = {}) {
     fast: true,
   })
   const model = modelAt(provider.url, { key: 'key', model: 'test-model', firstEventMs, idleMs })
-  const lines: { level: string; fields: Record<string, unknown>; message: string }[] = []
+  const lines: AgentServer['lines'] = []
   const write = (level: string) => (fields: Record<string, unknown>, message: string) =>
     void lines.push({ level, fields, message })
   const log = { info: write('info'), warn: write('warn'), error: write('error') }
@@ -135,14 +157,11 @@ export async function startAgent(options: AgentServerOptions = {}) {
     keys,
     cache,
     meters,
-    /** Every line logged so far, and those of turns. */
     lines,
     turns: () => lines.filter(({ message }) => message === 'chat turn').map(({ fields }) => fields),
-    /** Waits until every started turn is settled and logged. */
     settled: () => agent.settled(),
-    /** Today's spending. */
     spending: () => ledger.spending(new Date().toISOString().slice(0, 10)),
-    close: (graceMs: number) => server.close(graceMs, () => agent.endTurns()),
+    close: (graceMs) => server.close(graceMs, () => agent.endTurns()),
   }
 }
 
@@ -210,8 +229,24 @@ export function textOf(events: readonly AgentEvent[]): string {
   return events.map((event) => (event.event === 'delta' ? event.data.text : '')).join('')
 }
 
+/** An answer while it is sent. */
+export interface OpenAnswer {
+  /** The text received so far. */
+  readonly text: string
+  /** Reads until the text contains `part`; throws if the answer ends first. */
+  until(part: string): Promise<void>
+  /** Reads to the end. */
+  events(): Promise<AgentEvent[]>
+  /** Closes the connection. */
+  disconnect(): void
+}
+
 /** Sends a chat request; throws if it is refused. */
-export async function openAnswer(server: Served, body: string, options: ChatOptions = {}) {
+export async function openAnswer(
+  server: Served,
+  body: string,
+  options: ChatOptions = {},
+): Promise<OpenAnswer> {
   const controller = new AbortController()
   const response = await chat(server, body, { ...options, signal: controller.signal })
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
@@ -223,15 +258,13 @@ export async function openAnswer(server: Served, body: string, options: ChatOpti
     return !done
   }
   return {
-    /** The text received so far. */
     get text() {
       return text
     },
-    /** Reads until the text contains `part`; throws if the answer ends first. */
-    async until(part: string): Promise<void> {
+    async until(part) {
       while (!text.includes(part)) if (!(await readMore())) throw new Error(`no ${part} in ${text}`)
     },
-    async events(): Promise<AgentEvent[]> {
+    async events() {
       while (await readMore());
       return eventsOf(text)
     },

@@ -14,7 +14,7 @@ import { listenLocally } from '../../support/api-client.ts'
 import { temporaryFolder } from '../../support/dash.ts'
 import { candidate, catalogueModel, evaluation, RUN_AT, sampleRun } from '../../domain/models/free-models.ts'
 import { startProvider } from '../../support/provider.ts'
-import type { Behaviour } from '../../support/provider.ts'
+import type { Behaviour, ScriptedProvider } from '../../support/provider.ts'
 import { LONG_MS } from '../../support/workspace.ts'
 
 /** A key that no other text of a test contains. */
@@ -44,6 +44,17 @@ export async function folderWithRanking(models: readonly string[]): Promise<stri
   return folder
 }
 
+export interface V1Server {
+  url: string
+  port: number
+  upstream: ScriptedProvider
+  /** Every line logged so far, as JSON. */
+  lines: string[]
+  client: OpenAI
+  /** Sends a chat completion. */
+  post(body: unknown, headers?: Record<string, string>, query?: string): Promise<Response>
+}
+
 export interface V1Options {
   ports?: Partial<V1Ports>
   firstEventMs?: number
@@ -55,7 +66,7 @@ export interface V1Options {
 }
 
 /** `/v1` over real sockets, with a scripted routing service. */
-export async function startV1(options: V1Options = {}) {
+export async function startV1(options: V1Options = {}): Promise<V1Server> {
   const { firstEventMs = LONG_MS, idleMs = LONG_MS, afterReasonMs = LONG_MS, run = V1_RUN } = options
   const upstream = await startProvider()
   const clock = Date.now
@@ -78,11 +89,9 @@ export async function startV1(options: V1Options = {}) {
     url,
     port,
     upstream,
-    /** Every line logged so far, as JSON. */
     lines,
     client: new OpenAI({ baseURL: `${url}/v1`, apiKey: CALLER_KEY, maxRetries: 0 }),
-    /** Sends a chat completion. */
-    post: (body: unknown, headers: Record<string, string> = {}, query = ''): Promise<Response> =>
+    post: (body, headers = {}, query = '') =>
       fetch(`${url}/v1/chat/completions${query}`, {
         method: 'POST',
         headers: { authorization: `Bearer ${CALLER_KEY}`, 'content-type': 'application/json', ...headers },
