@@ -79,4 +79,11 @@ describe('the request of a conversation', () => {
     expect(replay).toMatchObject({ questionCut: false, leftOut: 1, earlierCut: 4 })
     expect(byteLengthOf(replay.body)).toBeLessThanOrEqual(32_768)
   })
+
+  test('a request cuts texts as the server would, and counts them', () => {
+    const turn = { itemKey: null, question: 'q', answer: '👍'.repeat(2_001) }
+    const replay = replayOf([turn], '👎'.repeat(2_001), WISHES)
+    expect(replay).toMatchObject({ questionCut: true, earlierCut: 1, leftOut: 0 })
+    expect(sent(replay.body).map(({ content }) => Array.from(content).length)).toEqual([1, 2_000, 2_000])
+  })
 })
