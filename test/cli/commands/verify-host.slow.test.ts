@@ -82,12 +82,11 @@ const ofKey = (key: typeof OTHER_KEY, of = archive): Record<string, string> => (
 
 const flipped = (bytes: Uint8Array = new Uint8Array()): Uint8Array => bytes.with(40, (bytes[40] ?? 0) ^ 1)
 
-/** File of the log in the state folder of `home`. */
-const stateOf = (home: string): string => join(home, 'state', 'dash', 'logs', `${sha256Hex(LOG_NAME)}.txt`)
-
-/** The note in that file. */
-const keptNote = (home: string): string =>
-  /^[^]*?\n\n[^]*?\n(?=\n)/.exec(readFileSync(stateOf(home), 'utf8'))?.[0] ?? ''
+/** The note in the file of the log in the state folder of `home`. */
+function keptNote(home: string): string {
+  const path = join(home, 'state', 'dash', 'logs', `${sha256Hex(LOG_NAME)}.txt`)
+  return /^[^]*?\n\n[^]*?\n(?=\n)/.exec(readFileSync(path, 'utf8'))?.[0] ?? ''
+}
 
 /** A folder that is home to an audit, with the policy of the hosts in the file `policy`. */
 function homeWithPolicy(): string {
