@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { MISSING_TOOLS } from '../../../src/adapters/sandbox/run-command.ts'
 import { drawsFrom } from '../../../src/domain/models/lite/suite.ts'
 import { gradeFiles } from '../../../src/domain/models/lite/file-task.ts'
 import { SHELL_CASES } from '../../../src/domain/models/lite/shell-jobs.ts'
@@ -158,13 +157,4 @@ describe('the clock', () => {
       details: { expected: '14:05:37', received: received ?? '' },
     })
   })
-})
-
-test('noise never begins with the name of a tool', () => {
-  const longest = Math.max(...MISSING_TOOLS.map((name) => name.length))
-  for (const items of everyDay) {
-    const noise = worthlessResponses(items).text['noise in the right form']
-    const [, first = ''] = /^COMMAND: (\S+) /.exec(noise?.text ?? '') ?? []
-    expect(first.length).toBeGreaterThan(longest)
-  }
 })

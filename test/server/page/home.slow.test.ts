@@ -173,19 +173,6 @@ describe('the page', () => {
     expect([status, headers.get('location')]).toEqual([303, `/models?${filter}`])
   })
 
-  test.each(['/', '/models', '/status', '/chat', '/docs', '/item?key=hn-hn1'])(
-    'the header of %s has the periods, the search and the models',
-    async (path) => {
-      const { status, page } = await get(await filled(), path)
-      expect(status).toBe(200)
-      expect(page).toMatch(
-        /aria-label="Periods".*<form\s+class="search"\s+role="search"\s+action="\/search"/s,
-      )
-      expect(page).toContain('href="/?sort=year')
-      expect(page).toContain('href="/models"')
-    },
-  )
-
   test.each([
     ['/?sort=decade', 'invalid_sort'],
     ['/?sort=day&sort=week', 'invalid_sort'],

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { expect, test, beforeEach, describe } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { BASE_URL } from '../../../../src/domain/models/catalogue.ts'
 import { sealRun } from '../../../../src/domain/models/stored-run.ts'
 import { snippets } from '../../../../src/server/page/models/models-page.ts'
@@ -14,7 +14,6 @@ import {
   sampleRun,
 } from '../../../domain/models/free-models.ts'
 import { openWorkspace } from '../../../support/workspace.ts'
-import { localSource } from '../../../support/local-source.ts'
 
 const DAY = 86_400_000
 
@@ -186,53 +185,46 @@ test.each([
   expect(/<div class="(fact \w+)">\s*<dt>Free model/.exec(page)?.[1]).toBe(level)
 })
 
-const run = promisify(execFile)
-
-interface Asked {
-  path: string | undefined
-  key: string | undefined
-  body: { model: string; messages: { role: string; content: string }[] }
-}
-
-let asked: Asked[]
-let baseUrl: string
-
-beforeEach(async () => {
-  asked = []
-  const { url } = await localSource(({ target: path, headers: { authorization: key }, body }, response) => {
-    asked.push({ path, key, body: JSON.parse(body) as Asked['body'] })
-    response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify({ choices: [{ message: { content: 'Hello' } }] }))
-  })
-  baseUrl = `${url}/api/v1`
-})
+const BASE = 'https://service.example/api/v1'
 
 /** A line as a visitor would copy it. */
 function line(id: string, model: string): string {
-  const shown = new RegExp(`id="snippet-${id}">([^<]*)<`).exec(snippets(baseUrl, model).html)?.[1] ?? ''
+  const shown = new RegExp(`id="snippet-${id}">([^<]*)<`).exec(snippets(BASE, model).html)?.[1] ?? ''
   const characters: Record<string, string> = { lt: '<', gt: '>', quot: '"', '#39': "'", amp: '&' }
   return shown.replaceAll(/&(lt|gt|quot|#39|amp);/g, (_, name: string) => characters[name] ?? '')
 }
 
-const env = { PATH: process.env['PATH'] ?? '', OPENROUTER_API_KEY: 'the key' }
+/** Runs a script with a key in its environment, and returns what it prints. */
+async function run(command: string, ...args: string[]): Promise<string> {
+  const env = { PATH: process.env['PATH'] ?? '', OPENROUTER_API_KEY: 'the key' }
+  return (await promisify(execFile)(command, args, { env })).stdout
+}
 
 /** Ids that a catalogue could contain, with special characters of shells and programs. */
 const MODELS = ['vendor/model:free', `a'b"c$(id)\`id\`\\ü\u2028&<d>/e:free`]
 
 describe.each(MODELS)('for the model %j', (model) => {
-  test.each([
-    ['curl', (text: string) => run('sh', ['-c', text], { env })],
-    ['javascript', (text: string) => run(process.execPath, ['--input-type=module', '-e', text], { env })],
-  ])('the snippet for %s calls the model with the key of the environment', async (id, execute) => {
-    const { stdout } = await execute(line(id, model))
-    expect(stdout).toContain('Hello')
-    expect(asked).toEqual([
-      {
-        path: '/api/v1/chat/completions',
-        key: 'Bearer the key',
-        body: { model, messages: [{ role: 'user', content: 'Say hello in one word.' }] },
-      },
-    ])
+  const url = `${BASE}/chat/completions`
+  const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Say hello in one word.' }] })
+  const headers = { Authorization: 'Bearer the key', 'Content-Type': 'application/json' }
+
+  test('the snippet for curl calls the model with the key of the environment', async () => {
+    const printed = await run('sh', '-c', `curl() { printf '%s\\0' "$@"; }\n${line('curl', model)}`)
+    const fields = Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
+    expect(printed.split('\0')).toEqual(['-s', url, ...fields, '-d', body, ''])
+  })
+
+  test('the snippet for JavaScript calls the model with the key of the environment', async () => {
+    const fetch = `globalThis.fetch = async (...asked) => {
+      console.log(JSON.stringify(asked))
+      return Response.json({ choices: [{ message: { content: 'Hello' } }] })
+    }`
+    const script = `${fetch}\n${line('javascript', model)}`
+    const [asked = '', answer] = (await run(process.execPath, '--input-type=module', '-e', script)).split(
+      '\n',
+    )
+    expect(JSON.parse(asked)).toEqual([url, { method: 'POST', headers, body }])
+    expect(answer).toBe('Hello')
   })
 
   test('the snippet for Python holds the model as one literal', () => {
