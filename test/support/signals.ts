@@ -20,11 +20,6 @@ export function signal(overrides: Partial<Signal> = {}): Signal {
   }
 }
 
-/** The key of the row a signal is stored in. */
-export function tripleOf({ source, sourceId, day }: Signal): string {
-  return JSON.stringify([source, sourceId, day])
-}
-
 export const quiet: IndexWatch = { onProgress: () => undefined, signal: new AbortController().signal }
 
 /** A query for everything, except overridden parts. */

@@ -195,7 +195,7 @@ function line(id: string, model: string): string {
 }
 
 /** Runs a script with a key in its environment, and returns what it prints. */
-async function run(command: string, ...args: string[]): Promise<string> {
+async function execute(command: string, ...args: string[]): Promise<string> {
   const env = { PATH: process.env['PATH'] ?? '', OPENROUTER_API_KEY: 'the key' }
   return (await promisify(execFile)(command, args, { env })).stdout
 }
@@ -209,7 +209,7 @@ describe.each(MODELS)('for the model %j', (model) => {
   const headers = { Authorization: 'Bearer the key', 'Content-Type': 'application/json' }
 
   test('the snippet for curl calls the model with the key of the environment', async () => {
-    const printed = await run('sh', '-c', `curl() { printf '%s\\0' "$@"; }\n${line('curl', model)}`)
+    const printed = await execute('sh', '-c', `curl() { printf '%s\\0' "$@"; }\n${line('curl', model)}`)
     const fields = Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
     expect(printed.split('\0')).toEqual(['-s', url, ...fields, '-d', body, ''])
   })
@@ -220,7 +220,7 @@ describe.each(MODELS)('for the model %j', (model) => {
       return Response.json({ choices: [{ message: { content: 'Hello' } }] })
     }`
     const script = `${fetch}\n${line('javascript', model)}`
-    const [asked = '', answer] = (await run(process.execPath, '--input-type=module', '-e', script)).split(
+    const [asked = '', answer] = (await execute(process.execPath, '--input-type=module', '-e', script)).split(
       '\n',
     )
     expect(JSON.parse(asked)).toEqual([url, { method: 'POST', headers, body }])
