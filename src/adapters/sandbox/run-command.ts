@@ -242,7 +242,7 @@ async function searchFolder(
  * Tools of a usual system that the sandbox does not have, or that are disabled because they bring a worker or a
  * parser.
  */
-export const MISSING_TOOLS: readonly string[] = [
+const MISSING_TOOLS: readonly string[] = [
   'perl python python3 ruby node php lua gawk mawk nawk busybox ed ex vim bc dc numfmt factor shuf',
   'tsort yes csplit fmt pr ptx look hexdump xxd uname id nproc ps kill top df mount locate',
   'realpath mktemp install truncate dd mkfifo sync shred chown chgrp rename prename mmv rsync',
