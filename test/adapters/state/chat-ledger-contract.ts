@@ -61,13 +61,18 @@ const QUOTAS: [limit: string, earlier: Earlier[], claim: ClaimChanges, admission
   ['the day of an address', [past(0, A)], by({ messagesPerDay: 1 }, A), byIp(UNTIL_MIDNIGHT)],
   ['the day before', [past(0, B)], by({ messagesPerDay: 1 }, NEXT_DAY), ADMITTED],
   ['a session', [past(0, S)], by({ messagesPerSession: 1 }, S), bySession(91)],
-  ['the gap of a session', [past(-3_500, S)], by({ minGapMs: 5_000 }, S), bySession(2)],
+  ['the gap of a session', [past(-20_000, S), past(-3_500, S)], by({ minGapMs: 5_000 }, S), bySession(2)],
   ['a gap that ended', [past(-5_000, S)], by({ minGapMs: 5_000 }, S), ADMITTED],
   ['the turns of a server', [past(0)], by({ maxOpenTurns: 1 }), byAll(5)],
   ['a turn of another server', [past(0, { server: 'b' })], by({ maxOpenTurns: 1 }), ADMITTED],
   ['an ended turn of a server', [past(0, { cost: 1 })], by({ maxOpenTurns: 1 }), ADMITTED],
   ['an expired turn of a server', [past(-120_000)], by({ maxOpenTurns: 1 }), ADMITTED],
-  ['a spent budget', [past(0, { cost: 701 })], by({ budgetPerDay: 1_000 }), byAll(UNTIL_MIDNIGHT)],
+  [
+    'a spent budget, before the burst',
+    [past(0, { ...A, cost: 701 })],
+    by({ budgetPerDay: 1_000, burstPerMinute: 1 }, A),
+    byAll(UNTIL_MIDNIGHT),
+  ],
   ['the rest of a budget', [past(0, { cost: 700 })], by({ budgetPerDay: 1_000 }), DEGRADED],
   [
     'a budget spent and held',
@@ -152,19 +157,21 @@ function moneyContract(engine: string, open: StateOpener): void {
     test('an open turn may reserve more within the budget and its shares, and its day counts that once', async () => {
       const { ledger } = await open()
       const id = await admitted(ledger, { ...A, ...N })
-      await admitted(ledger, { ...A, ...N })
+      await admitted(ledger, { ...B, ...N, firstCall: { withTools: 2_000, withoutTools: 300 } })
       const extend = (upTo: number, limits: Partial<ChatLimits> = {}) =>
         ledger.extend(extensionOf(id, upTo, limits))
-      expect(await extend(1_501, { budgetPerDay: 2_500 })).toBe(false)
-      expect(await extend(1_500, { budgetPerDay: 2_500 })).toBe(true)
-      expect(await extend(1_501, { budgetPerDay: 5_000, budgetShare: 500_000 })).toBe(false)
+      expect(await extend(1_501, { budgetPerDay: 3_500 })).toBe(false)
+      expect(await extend(1_500, { budgetPerDay: 3_500 })).toBe(true)
+      // The address has 1,100 left and its network 1,700, then the address 400 and its network 300.
+      expect(await extend(2_601, { budgetPerDay: 10_000, budgetShare: 260_000 })).toBe(false)
+      expect(await extend(1_801, { budgetPerDay: 10_000, budgetShare: 190_000 })).toBe(false)
       expect(await extend(500, { budgetPerDay: 1_000 })).toBe(true)
-      expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 2_500 })
+      expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 3_500 })
       await ledger.settle(id, 700, NOW)
       expect([await extend(1_600), await ledger.settle(id, 1, NOW)]).toEqual([false, false])
-      expect(await ledger.spending(DAY)).toEqual({ settled: 700, reserved: 1_000 })
+      expect(await ledger.spending(DAY)).toEqual({ settled: 700, reserved: 2_000 })
       expect(await ledger.sweep(NOW + 120_000, DAY)).toBe(1)
-      expect(await ledger.spending(DAY)).toEqual({ settled: 1_700, reserved: 0 })
+      expect(await ledger.spending(DAY)).toEqual({ settled: 2_700, reserved: 0 })
     })
 
     test('fractional micro-dollars and negative costs are refused', async () => {

@@ -1,6 +1,7 @@
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { headAt } from '../../domain/year/ledger-rows.ts'
 import { listenLocally } from '../../support/api-client.ts'
 import { run, temporaryFolder } from '../../support/dash.ts'
 import { openSampleApp, rewritten, sampleArchive } from '../../support/sample-archive.ts'
@@ -16,7 +17,7 @@ import {
   staticFiles,
 } from '../../support/static-host.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
-import { leafText } from '../../../src/domain/year/ledger.ts'
+import { formatHead, leafText } from '../../../src/domain/year/ledger.ts'
 import { formatPolicy, signNote, signerKey } from '../../../src/domain/year/log/signed-note.ts'
 import type { VerifyReport } from '../../../src/jobs/archive/audit.ts'
 
@@ -111,6 +112,8 @@ describe('a sound host', () => {
     const second = await audit(url, home)
     expect([second.code, second.stderr, second.report.log]).toMatchObject([0, '', { trust: 'kept' }])
     expect(readdirSync(join(home, 'state', 'dash', 'logs'))).toEqual([`${sha256Hex(LOG_NAME)}.txt`])
+    writeFileSync(join(home, 'kept.json'), formatHead(headAt(forked.contents.rows, 3)))
+    expect((await audit(url, home, '--expect-head', 'kept.json')).found).toEqual(['head_mismatch kept.json'])
   })
 
   test('a static host below a prefix is sound without an API, and every publication is fetched', async () => {

@@ -73,19 +73,32 @@ describe('day, week and month', () => {
     )
     expect(keysOf(rankLive('day', all, NOW).columns.hn)).toEqual(['hn-d', 'hn-c', 'hn-a', 'hn-b', 'hn-e'])
   })
+
+  test('a percentile is that of the points in the period, of hype without its comments, with two decimals', () => {
+    const hype = (sourceId: string, points: number, comments: number, days = 0): FeedEvent =>
+      feedEvent({ source: 'hype:github', sourceId, points, comments, publishedAt: NOW - days * DAY_MS })
+    const all = [hype('b', 1, 0), hype('a', 1, 9), hype('c', 2, 0), hype('old', 0, 0, 2)]
+    expect(rankLive('day', all, NOW).hype.map(({ key, aggScore }) => [key, aggScore])).toEqual([
+      ['hype-github-c', 83.33],
+      ['hype-github-a', 33.33],
+      ['hype-github-b', 33.33],
+    ])
+  })
 })
 
 describe('trending', () => {
   test('of equal points the younger event ranks first, of equal ages the one with more points, and else the first id', () => {
-    const order = (...events: [sourceId: string, points: number, hours: number][]): string[] => {
-      const all = events.map(([sourceId, points, hours]) =>
-        feedEvent({ sourceId, points, publishedAt: NOW - hours * HOUR_MS }),
+    const order = (
+      ...events: [sourceId: string, points: number, hours: number, comments?: number][]
+    ): string[] => {
+      const all = events.map(([sourceId, points, hours, comments = 0]) =>
+        feedEvent({ sourceId, points, comments, publishedAt: NOW - hours * HOUR_MS }),
       )
       return keysOf(rankLive('trending', all, NOW).columns.hn)
     }
     expect(order(['old', 9, 3], ['more', 10, 3], ['less', 8, 3])).toEqual(['hn-more', 'hn-old', 'hn-less'])
-    // Also where every event has the same points.
-    expect(order(['3', 5, 3], ['1', 5, 1], ['2', 5, 2])).toEqual(['hn-1', 'hn-2', 'hn-3'])
+    // Also where every event has the same points, whatever its comments.
+    expect(order(['3', 5, 3, 9], ['1', 5, 1], ['2', 5, 2])).toEqual(['hn-1', 'hn-2', 'hn-3'])
     expect(order(['b', 5, 1], ['a', 5, 1])).toEqual(['hn-a', 'hn-b'])
   })
 

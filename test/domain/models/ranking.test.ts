@@ -91,6 +91,18 @@ describe('coverage', () => {
     },
   )
 
+  test('an evaluation of which one prompt has no response counts with 0 points for it', () => {
+    const { updatedAt, tasks } = evaluation(RUN_AT)
+    const unanswered = { status: 'http_timeout_or_error', points: 0, score: 0, details: {} } as const
+    const half = tasks.map((each) => (each.id === 'task_files_lite' ? each : { ...each, ...unanswered }))
+    const ranked = rank([primary, candidate('m/a:free', { evaluation: { updatedAt, tasks: half } })])
+    expect(coverageOf(ranked, 2, RUN_AT)).toMatchObject({ evaluated: 2, unevaluatedCanStillWin: false })
+    expect(ranked[1]?.model).toMatchObject({
+      liteEvalScore: 350,
+      evalSummary: { status: 'completed', passed: 1 },
+    })
+  })
+
   const level = (field: readonly Candidate[]): string => {
     const ranked = rank(field)
     return confidenceOf(ranked, coverageOf(ranked, 0, RUN_AT), RUN_AT).rankingConfidence

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { leafOf } from '../../../src/domain/year/chain.ts'
+import { sha256Hex } from '../../../src/domain/digest.ts'
+import { leafOf, sealLegacy } from '../../../src/domain/year/chain.ts'
 import {
   formatHead,
   lastCompleteDay,
@@ -24,6 +25,19 @@ describe('a published text', () => {
       : []
     for (const { leaf: _leaf, ...row } of [...SAMPLE.rows, ...others])
       expect(parseLeafText(leafText(row))).toEqual({ ...row, leaf: leafOf(row) })
+  })
+
+  test('the text that a leaf or the seal covers has every column in the published order', () => {
+    const named = (names: string) => Object.fromEntries(names.split(' ').map((name) => [name, name])) as never
+    const manifest =
+      'windowStart windowEnd generatedAt publishedAt sha256 byteSize reason attempts legacyRows legacyDigest'
+    const entry = `previousLeaf seq kind recordedAt asOfDay publicationId algorithmVersion schemaVersion envelopeKind ${manifest}`
+    const legacy =
+      'position publicationId algorithmVersion schemaVersion envelopeKind asOfDay windowStart windowEnd generatedAt publishedAt sha256 byteSize'
+    expect(leafText(named(entry))).toBe(JSON.stringify(['dash-year-ledger/1', ...entry.split(' ')]))
+    expect(legacyText([named(legacy)])).toBe(JSON.stringify(legacy.split(' ')))
+    const lines = SAMPLE.legacy.map((row) => legacyText([row]))
+    expect(sealLegacy(SAMPLE.legacy)).toEqual({ rows: 3, digest: sha256Hex(lines.join('\n')) })
   })
 
   test('the published text of a legacy row is parsed back', () => {

@@ -18,7 +18,7 @@ describe('a row', () => {
 
 test('events are counted by each cause, and described in a fixed order', () => {
   const groups = [
-    { ...row, events: 9 },
+    { ...row, points: 0, events: 9 },
     { ...row, points: null, events: 1 },
     { ...row, points: null, publishedAt: WINDOW.windowStart - 1, events: 2 },
     { ...row, publishedAt: WINDOW.windowEnd, events: 4 },

@@ -125,7 +125,7 @@ describe('coverage', () => {
   test('the coverage counts the days of news, and every source that is observed, ranked or of news', () => {
     const observed = [
       { source: 'midjourney', days: ['2025-03-16'], events: 2 },
-      { source: 'hn', days: ['2025-03-18', '2026-03-13'], events: 3 },
+      { source: 'hn', days: ['2026-03-13'], events: 3 },
       { source: 'lobsters', days: ['2025-03-18'], events: 1 },
     ]
     const ranked: RankedYear = {
@@ -149,7 +149,7 @@ describe('coverage', () => {
         `${source} ${materializedDays} ${events} ${eligibleEvents}`,
     )
     expect(counts).toEqual([
-      'hn 2 3 0',
+      'hn 1 3 0',
       'hype:github 0 0 4',
       'lesswrong 0 0 0',
       'lobsters 1 1 0',

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { GENESIS_LEAF } from '../../../src/domain/year/chain.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
+import { formatHead } from '../../../src/domain/year/ledger.ts'
 import type { LedgerContents } from '../../../src/domain/year/ledger.ts'
 import { historyIndexSchema } from '../../../src/domain/year/history/history.ts'
 import {
@@ -38,6 +39,7 @@ describe('the published ledger', () => {
     const { text } = await requestRoute(app, INDEX)
     const index = historyIndexSchema.parse(JSON.parse(text))
     expect(index.head?.leaf).toBe(archive.contents.rows.at(-1)?.leaf)
+    expect((await requestRoute(app, HEAD)).text).toBe(archive.head && formatHead(archive.head))
     const named = index.publications.map(({ ledger, own, seq }) => `${ledger}${own ? ' own' : ''} ${seq}`)
     const [imported, made] = ['v1 1, v1 2, versioned 1', 'versioned own 4, versioned own 5, versioned own 6']
     expect(named.join(', ')).toBe(`${imported}, ${made}`)

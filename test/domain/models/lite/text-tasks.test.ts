@@ -95,6 +95,8 @@ describe('an unsupported command', () => {
     ['one unseen tree', { other: gap }, false, 300],
     ['one, wrong on the other', { other: gap, awkward: wrong('awkward') }, false, 0],
     ['one, wrong on the other one', { awkward: gap, other: wrong('other') }, false, 0],
+    // 190 of the 230 points that could be decided.
+    ['one, wrong on the shown one', { awkward: gap, shown: wrong('shown') }, false, 248],
     ['both, wrong on the shown one', { ...everywhere(gap), shown: wrong('shown') }, false, 0],
   ])('a command that is unsupported on %s is judged by the other trees', (_on, changed, isVoid, earned) => {
     const graded = gradeShell(job, 'c', runs(changed))
