@@ -123,6 +123,7 @@ describe('the slider', () => {
     }
     await drag(page, GAP)
     await page.locator('#slider-day', { hasText: `${formatDay(GAP)}, a gap` }).waitFor()
+    expect(await page.locator('#slider').getAttribute('aria-valuetext')).toBe(`${GAP}, a gap`)
     expect(await shownKeys(page)).toEqual(await published(addDays(AS_OF, 31)))
     expect(await opacity(page)).toBeLessThan(1)
     await drag(page, addDays(AS_OF, 31))

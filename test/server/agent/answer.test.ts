@@ -59,8 +59,12 @@ test('the ninth call of an answer is not run, and its result says so', async () 
   expect(results[8]).toContain('no more than 8 calls')
 })
 
-test('a tool that a model names with a prefix reaches the client under its own name', async () => {
-  const { events } = await answerOf([calling(1, 'functions.read_article'), {}])
+test('a tool that a model names with a prefix reaches the client under its own name, and an unknown one not at all', async () => {
+  const { events } = await answerOf([
+    calling(1, 'functions.read_article'),
+    calling(1, 'delete everything'),
+    {},
+  ])
   expect(events.flatMap(({ event, data }) => (event === 'tool' ? [data] : []))).toEqual(
     ['start', 'done'].map((status) => ({ name: 'read_article', status })),
   )
@@ -143,14 +147,14 @@ test('an answer without text fails as empty', async () => {
 })
 
 test('a call without reported usage is charged its bytes and its whole output limit, unless it was not sent', async () => {
-  const failed = { kind: 'failed', error: 'upstream_error', code: 'connect', usage: null } as const
+  const failed = { kind: 'failed', error: 'timeout', code: 'idle', usage: null } as const
   for (const outcome of [
     { ...END, usage: null },
     { ...failed, dispatched: true },
     { ...failed, dispatched: false },
   ]) {
     let sent = 0
-    const { tally } = await answerOf([], {
+    const { tally, last } = await answerOf([], {
       async *ask(call) {
         sent = Buffer.byteLength(JSON.stringify(call))
         yield await Promise.resolve({ kind: 'text' as const, text: 'Hello' })
@@ -158,6 +162,7 @@ test('a call without reported usage is charged its bytes and its whole output li
       },
     })
     const isSent = outcome.kind === 'end' || outcome.dispatched
+    if (outcome.kind === 'failed') expect(last).toEqual({ error: 'timeout', code: 'idle' })
     expect(tally.estimated).toEqual(isSent ? unknownUsage(sent, 1_000) : { in: 0, out: 0, cached: 0 })
   }
 })

@@ -102,7 +102,10 @@ describe('a turn on an item', () => {
     await saveText(workspace, text)
     await settle(workspace, NOW + 1)
     const sources = sourcesOf(workspace, NOW)
-    const { json, scope, data } = await ground(sources, 'hn-hn3')
+    const groups: string[] = []
+    const by: typeof sources.search.by = (caller) => (groups.push(caller.group), sources.search.by(caller))
+    const { json, scope, data } = await ground({ ...sources, search: { by } }, 'hn-hn3')
+    expect(groups).toEqual(['chat'])
     expect(scope).toBe('item')
     expect(json).toMatchObject({
       untrusted: true,

@@ -59,7 +59,7 @@ const bearer = (key: string): Record<string, string> => ({ authorization: `Beare
 
 describe('the openai client', () => {
   test('a whole answer has its text, usage and model', async () => {
-    const { client, server } = await startWithClient({ provider: 'three rounds of tools' })
+    const { client, server, key } = await startWithClient({ provider: 'three rounds of tools' })
     const completion = await whole(client)
     const message = { role: 'assistant', content: `Let me see. \n\n${ANSWER}` }
     expect(completion).toMatchObject({
@@ -71,6 +71,7 @@ describe('the openai client', () => {
     await server.settled()
     expect(completion.id).toBe(`chatcmpl-${String(server.turns()[0]?.['turn'])}`)
     expect(server.turns()).toMatchObject([{ terminal: 'done', calls: 2 }])
+    expect(JSON.stringify([server.lines, server.provider.requests])).not.toContain(key)
   })
 
   test('a streamed answer begins with the role, and ends with the reason, the usage and [DONE]', async () => {

@@ -83,6 +83,10 @@ describe('the Year of another time', () => {
     expect(text).toContain(`Previous : ${NEXT}`)
     expect(text).toContain(`Next : ${LAST}`)
     expect(page).toContain(`value="${GAP}"`)
+    expect(page).toContain(`aria-valuetext="${GAP}, a gap"`)
+    expect(page).toContain(
+      `<title>Gap of ${formatDay(GAP)}, Top of the 365 days to ${formatDay(NEXT)} · dash</title>`,
+    )
     const before = await get(workspace, `/?sort=year&at=${noonAfter(NEXT)}`)
     expect(before.text).toContain(`Next : ${GAP}, a gap`)
   })
