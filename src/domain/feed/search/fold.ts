@@ -82,9 +82,9 @@ function prepare(text: string): string {
 }
 
 /**
- * Characters that do not make another word: invisible ones, signs of trade marks, diacritics, and signs of repetition
- * and abbreviation of Thai, Lao and Khmer, and the dot below letters of Devanagari. The voicing marks of Kana, and marks of scripts that write vowels with marks,
- * stay.
+ * Characters that do not make another word: invisible ones, signs of trade marks, diacritics, signs of repetition and
+ * abbreviation of Thai, Lao and Khmer, and the dot below letters of Devanagari. The voicing marks of Kana, and marks of
+ * scripts that write vowels with marks, stay.
  */
 const DROPPED = new RegExp(
   String.raw`[[\p{Default_Ignorable_Code_Point}\p{sc=Inherited}\u0640\u093cฯๆຯໆៗ]--[\u3099\u309a]]|[\p{Mn}&&[\p{sc=Hebrew}\p{sc=Arabic}]]`,
@@ -95,8 +95,8 @@ const TRADE_MARKS = /[\u2120\u2122]/g
 
 /**
  * Letters that Unicode does not decompose into a plain letter and a mark, and forms that look alike: Latin and Greek;
- * Arabic letters of Persian and Urdu, and the old and the new form of some letters of Malayalam and Bengali; nasal vowels
- * of Devanagari; vowels that the dictionary knows undecomposed only.
+ * Arabic letters of Persian and Urdu, and the old and the new form of some letters of Malayalam and Bengali; nasal
+ * vowels of Devanagari; vowels that the dictionary knows undecomposed only.
  */
 const PLAIN_LETTERS = new Map(
   [
