@@ -45,6 +45,14 @@ const SIGNALS = [
   observedAs('1', AS_OF, { source: 'lobsters' }),
 ]
 
+/** Earlier values of some of them, on the same days. */
+const REPLACED = [
+  observedAs('latest', AS_OF, { points: 1 }),
+  observedAs('first', FIRST, { publishedAt: 0 }),
+  observedAs('1', FIRST, { source: 'hype:github', publishedAt: WINDOW.windowEnd }),
+  observedAs('1', AS_OF, { source: 'lobsters', publishedAt: null }),
+]
+
 /** Contract of every feed engine: the window. */
 export function windowContract(name: string, engine: FeedOpener): void {
   describe(`the window of a Year in ${name}`, () => {
@@ -56,7 +64,7 @@ export function windowContract(name: string, engine: FeedOpener): void {
       'the window has the latest signals of its events, whatever arrives first: %s',
       async (_how, batches) => {
         const { feed } = await engine()
-        await feed.importSignals([observedAs('latest', AS_OF, { points: 1 })])
+        await feed.importSignals(REPLACED)
         for (const batch of batches) await feed.importSignals(batch)
         const window = await feed.readWindow(WINDOW)
         const points = window.events.map((each) => `${each.source} ${each.sourceId}: ${each.points}`)
