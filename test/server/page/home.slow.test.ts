@@ -182,7 +182,7 @@ describe('the page', () => {
     expect(status).toBe(400)
     expect(page).toContain(`<code>${code}</code>`)
     expect(page).toContain('class="state"')
-    expect(page).toContain('aria-label="Periods"')
+    expect(page).toMatch(/aria-label="Periods".*role="search"/s)
   })
 
   test('the page of the models accepts a form with a checkbox for each need and an empty field', async () => {

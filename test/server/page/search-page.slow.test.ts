@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
+import type { CallerSearch } from '../../../src/domain/ports.ts'
+import { Refusal } from '../../../src/domain/refusal.ts'
 import { hrefsIn, keysIn, openPage } from '../../support/api-client.ts'
 import { keepSnapshot } from '../feed/live-client.ts'
 import { feedEvent, signal } from '../../support/signals.ts'
@@ -130,4 +132,14 @@ test('a search leads to the feeds and lists of the last 30 days with its words a
   expect((await openPage(workspace, '/?sort=month&minPoints=100')).page).not.toContain('Search everything')
   const long = await openPage(workspace, `/search?q=${'rust+'.repeat(41)}`)
   expect([long.status, long.text.includes('Subscribe')]).toEqual([200, false])
+})
+
+test('a search that fails is a refusal on the page', async () => {
+  const search = () => Promise.reject(new Refusal('storage_unavailable'))
+  const failing = { by: () => ({ search }) as unknown as CallerSearch }
+  const { status, text, headers } = await openPage(await openWorkspace(), '/search?q=rust', {
+    search: failing,
+  })
+  expect([status, headers.get('etag')]).toEqual([503, null])
+  expect(text).toContain('search_unavailable')
 })
