@@ -90,7 +90,7 @@ describe('what language models read', () => {
     const app = openApp(await openWorkspace(), { clock: () => (now += 1_000) })
     const read = async (path: string): Promise<string> => {
       const response = await app.request(`http://dash.test${path}`)
-      const kind = { '.md': 'markdown', '.sh': 'plain' }[extname(path)] ?? 'html'
+      const kind = { '.md': 'markdown', '.sh': 'plain', '.go': 'plain' }[extname(path)] ?? 'html'
       const image = { '.svg': 'image/svg+xml', '.png': 'image/png', '.gif': 'image/gif' }[extname(path)]
       const type = image ?? `text/${kind}; charset=utf-8`
       expect([path, response.status, response.headers.get('content-type')]).toEqual([path, 200, type])
