@@ -135,8 +135,10 @@ test('a search leads to the feeds and lists of the last 30 days with its words a
 })
 
 test('a search that fails is a refusal on the page', async () => {
-  const search = () => Promise.reject(new Refusal('storage_unavailable'))
-  const failing = { by: () => ({ search }) as unknown as CallerSearch }
+  const fail = () => Promise.reject(new Refusal('storage_unavailable'))
+  const failing = {
+    by: (): CallerSearch => ({ search: fail, similar: fail, itemTrend: fail, termTrend: fail }),
+  }
   const { status, text, headers } = await openPage(await openWorkspace(), '/search?q=rust', {
     search: failing,
   })
