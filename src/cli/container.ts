@@ -57,7 +57,7 @@ export class Container extends Stores {
       return this.closing(openChatModel({ base, key, userAgent, model: model ?? '', firstEventMs, idleMs }))
     }
     const { openAutoModel } = await import('../adapters/provider/auto-model.ts')
-    const { libsqlRouterAllowance } = await import('../adapters/state/evaluations.ts')
+    const { libsqlRouterAllowance } = await import('../adapters/state/job-stores.ts')
     const auto = openAutoModel({
       base: this.config.openRouterUrl,
       key: this.config.openRouterKey ?? '',
@@ -188,7 +188,7 @@ export class Container extends Stores {
   }: Pick<EvaluatePorts, 'onProgress' | 'onNote'>): Promise<EvaluatePorts> {
     const { openRouter } = await import('../adapters/router/router.ts')
     const { memoryShell } = await import('../adapters/sandbox/shell.ts')
-    const { libsqlEvaluations } = await import('../adapters/state/evaluations.ts')
+    const { libsqlEvaluations } = await import('../adapters/state/job-stores.ts')
     const { makeLiteSuite } = await import('../jobs/models/lite-suite.ts')
     const { openRouterUrl, openRouterKey, publishedBaseUrl } = this.config
     const clock = Date.now

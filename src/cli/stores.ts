@@ -131,11 +131,11 @@ export class Stores {
   protected readonly stateDatabase = once(() => this.#database('state'))
 
   readonly audits = once(async () =>
-    (await import('../adapters/state/job-log.ts')).libsqlAudits(await this.stateDatabase()),
+    (await import('../adapters/state/job-stores.ts')).libsqlAudits(await this.stateDatabase()),
   )
 
   readonly jobs = once(async () =>
-    (await import('../adapters/state/job-log.ts')).libsqlJobLog(await this.stateDatabase()),
+    (await import('../adapters/state/job-stores.ts')).libsqlJobLog(await this.stateDatabase()),
   )
 
   readonly chatLedger = once(async () =>
@@ -187,7 +187,7 @@ export class Stores {
   }
 
   async inspectState(): Promise<Inspection<StateFacts>> {
-    return this.#inspect('state', (await import('../adapters/state/job-log.ts')).stateFacts)
+    return this.#inspect('state', (await import('../adapters/state/job-stores.ts')).stateFacts)
   }
 
   // Helpers

@@ -8,7 +8,7 @@ import {
 import type { CacheBounds } from '../../../src/adapters/state/chat-stores.ts'
 import type { State } from '../../../src/domain/ports.ts'
 import { newDatabase, openStore } from '../sqlite/lock-holder.ts'
-import { libsqlEvaluations, libsqlRouterAllowance } from '../../../src/adapters/state/evaluations.ts'
+import { libsqlEvaluations, libsqlRouterAllowance } from '../../../src/adapters/state/job-stores.ts'
 
 /** The address of a state database of the test's own. */
 export const stateUrl = async (): Promise<string> => newDatabase().url

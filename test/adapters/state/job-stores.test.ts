@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { libsqlJobLog, libsqlAudits } from '../../../src/adapters/state/job-log.ts'
+import { libsqlJobLog, libsqlAudits } from '../../../src/adapters/state/job-stores.ts'
 import type { State } from '../../../src/domain/ports.ts'
 import { DAMAGED } from '../../support/refusals.ts'
-import { openState, stateUrl } from './open-chat.ts'
+import { evaluationsContract } from './evaluations-contract.ts'
+import { connectEvaluations, evaluationsInFile, openState, stateUrl } from './open-chat.ts'
 import { rawClient } from '../sqlite/lock-holder.ts'
 import type { AuditRecord } from '../../../src/domain/year/finding.ts'
 
@@ -75,3 +76,20 @@ describe('the log of audits', () => {
     await expect(audits.newest()).rejects.toMatchObject(DAMAGED)
   })
 })
+
+evaluationsContract('a file', evaluationsInFile)
+
+test.each(["'unheard', NULL", "'answered', '{'", "'answered', CAST(x'ff' AS TEXT)"])(
+  'an attempt of a file with the damaged class and tasks %s is refused, not misread',
+  async (values) => {
+    const url = await stateUrl()
+    const { evaluations } = connectEvaluations(url)
+    await evaluations.attemptsSince(0)
+    const raw = rawClient(url)
+    await raw.execute(
+      `INSERT INTO evaluation_attempts (model, kind, day, sent_at, settled_at, class, tasks)
+      VALUES ('a/b', 'text', '2026-03-01', 5, 6, ${values})`,
+    )
+    await expect(evaluations.attemptsSince(0)).rejects.toMatchObject(DAMAGED)
+  },
+)
