@@ -301,14 +301,11 @@ function plainInstant(text: string): string {
 /** True if a text is an option, or names it as readers see it: `Hacker News` for `hn` and `hackerNews`. */
 function isNameOf(option: unknown, text: string): boolean {
   if (typeof option !== 'string') return false
-  const names = new Set([option, factsOf(option)?.name, columnTitle(option)].map(lettersOf))
+  const title = COLUMNS[option as keyof typeof COLUMNS] as string | undefined
+  const names = new Set([option, factsOf(option)?.name, title].map(lettersOf))
   return [text, factsOf(text.toLowerCase())?.name].some(
     (name) => lettersOf(name) !== '' && names.has(lettersOf(name)),
   )
-}
-
-function columnTitle(name: string): string | undefined {
-  return Object.hasOwn(COLUMNS, name) ? COLUMNS[name as keyof typeof COLUMNS] : undefined
 }
 
 function lettersOf(name = ''): string {

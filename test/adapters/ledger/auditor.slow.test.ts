@@ -1,4 +1,12 @@
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fs from 'node:fs'
@@ -50,6 +58,16 @@ describe('the auditor of a ledger', () => {
     const contents = await auditedContents(url)
     expect(contents).toEqual({ ...SAMPLE, founding: { seq: 1, leaf, beganAt: 5 }, unreadable: [] })
     expect(stateOfFolder(dirname(path))).toEqual(before)
+  })
+
+  test('a ledger cut within a page is damaged, even if no row was there', async () => {
+    const { path, url, raw } = await openFilled()
+    await raw.execute('CREATE TABLE emptied (text)')
+    await raw.execute('INSERT INTO emptied VALUES (zeroblob(20000))')
+    await raw.execute('DROP TABLE emptied')
+    expect((await auditedContents(url)).rows).toEqual(SAMPLE.rows)
+    truncateSync(path, statSync(path).size - 100)
+    await expect(auditOf(url)).rejects.toMatchObject(DAMAGED)
   })
 
   test('the auditor leaves no file beside a ledger in WAL mode', async () => {

@@ -121,6 +121,11 @@ describe('collect', () => {
       score: 1_000,
       url: `${page.url}/quokkas`,
     }))
+    world.change('hn', /item\/41000004/, (story) => ({
+      ...(story as object),
+      score: 1_000,
+      url: 'http://127.0.0.1:1/',
+    }))
     const folder = data()
     const env = {
       DASH_ARTICLE_MAX_PER_RUN: '5',
@@ -128,9 +133,10 @@ describe('collect', () => {
       DASH_ARTICLE_ALLOW_PRIVATE: '127.0.0.1',
     }
     const { code, stderr, report } = await collectJson(folder, world, ['--source', 'hn'], env, dash)
-    expect([code, stderr]).toEqual([0, ''])
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/^1 text could not be read, first problem: hn-41000004: .*ECONNREFUSED.*\n$/)
     expect(report.snapshot).toMatchObject({ outcome: 'taken' })
-    expect(report.articles).toEqual({ wanted: 1, stored: 1, skipped: {}, failed: [], failedCount: 0 })
+    expect(report.articles).toMatchObject({ wanted: 2, stored: 1, skipped: {}, failedCount: 1 })
     const found = await dash(['search', 'quokkas', '--json', '--data-dir', folder])
     expect(JSON.parse(found.stdout)).toMatchObject({ items: [{ key: 'hn-41000003' }] })
   })

@@ -156,6 +156,8 @@ describe('code', () => {
     ['\\`<b>`', '\\`< b>`'],
     // An address would include the code.
     ['(https://e.org/`<b>`)', '(https://e.org/`< b>`)'],
+    // Some readers end the label at the bracket.
+    ['[`a]<b>`](https://e.org)', '[`a]< b>`](https://e.org)'],
     ['- a\n    <b>', '- a\n    < b>'],
     ['a\n    <b>', 'a\n    < b>'],
     ['| `a | <b>`\n|--|--|\n', '| `a | < b>`\n|--|--|\n'],

@@ -95,6 +95,9 @@ describe('the metadata score', () => {
     const sumOf = (model: typeof best, of: 'points' | 'most') =>
       metadataComponents(model, RUN_AT).reduce((sum, part) => sum + part[of], 0)
     expect([sumOf(best, 'points'), sumOf(best, 'most'), sumOf(worst, 'points')]).toEqual([600, 600, 0])
+    const evidenceOf = (model: typeof best) => metadataComponents(model, RUN_AT).map((part) => part.evidence)
+    expect(evidenceOf(best)).toContain('reasoning_effort listed')
+    expect(evidenceOf(worst)).toContain('reasoning_effort not listed')
   })
 
   test.each([

@@ -17,6 +17,7 @@ interface Operation {
 
 interface OpenApi {
   openapi: string
+  servers: { url: string }[]
   info: { version: string }
   paths: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, { required?: string[] }> }
@@ -58,6 +59,7 @@ test.each(Object.entries(CODES))(
     const result = await validator.validate({ ...document })
     expect([result.errors ?? [], result.valid]).toEqual([[], true])
     expect([document.openapi, validator.version, document.info.version]).toEqual(['3.1.0', '3.1', '1.0.0'])
+    expect(document.servers).toEqual([{ url: '/' }])
     const text = JSON.stringify(document)
     for (const code of codes) expect(text).toContain(`"${code}"`)
   },

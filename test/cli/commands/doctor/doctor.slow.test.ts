@@ -65,7 +65,8 @@ describe('an installation', () => {
     const chat = { DASH_CHAT_MODEL: 'm', OPENAI_API_KEY: 'the-key', OPENROUTER_API_KEY: 'other-key' }
     const { code, find, findings } = await doctor({ cwd, env: { ...env, ...chat } })
     expect([code, findings.filter(({ verdict }) => verdict === 'problem')]).toEqual([0, []])
-    const checks = 'configuration chat data-folder feed.migrations snapshot router provider source.hn clock'
+    const checks =
+      'configuration chat data-folder feed.migrations objects snapshot router provider source.hn clock'
     for (const check of checks.split(' ')) expect(find(check), check).toMatchObject({ verdict: 'ok' })
     expect(stateOfFolder(cwd)).toEqual(before)
     // Keys are sent to their own services only, and nothing is posted.
@@ -210,9 +211,24 @@ describe('a problem', () => {
       69,
       finding('problem', { detail: 'ECONNREFUSED' }),
     ])
+    expect(await reported({ DASH_STORE_URL: 'file:/not/there' }, 'objects')).toEqual([
+      78,
+      finding('problem', { detail: '/not/there' }),
+    ])
     expect(await reported({ DASH_LOBSTERS_URL: down }, 'source.lobsters')).toEqual([
       0,
       finding('warning', { detail: 'ECONNREFUSED' }),
+    ])
+  })
+
+  test('a service that fails itself, or does not list the model of the chat, is a warning', async () => {
+    const { env } = await services({ '/router/key': 500, '/v1/models': '{"data":[]}' })
+    const chat = { DASH_CHAT_MODEL: 'm', OPENAI_API_KEY: 'k', OPENROUTER_API_KEY: 'k' }
+    const { code, find } = await doctor({ cwd: temporaryFolder(), env: { ...env, ...chat } })
+    expect([code, find('router'), find('provider')]).toEqual([
+      0,
+      finding('warning', { mend: 'try again later' }),
+      finding('warning', { mend: 'it lists none' }),
     ])
   })
 

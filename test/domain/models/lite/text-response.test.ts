@@ -36,6 +36,12 @@ describe('a response', () => {
     ['tildes below the label', `COMMAND:\n~~~sh\n${command}\n~~~\nTIME: ${time}`],
     ['a fence with a language on one line', `COMMAND: ${FENCE}bash ${command}${FENCE}\nTIME: ${time}`],
     ['a fence that begins with the command', `COMMAND: ${FENCE}${command}\n${FENCE}\nTIME: ${time}`],
+    ['a table of labels, with a bar', `| COMMAND | ${command} |\n| TIME | ${time} |`],
+    ['a table of labels', `| COMMAND | ${command.replace('|', '\\|')} |\n| TIME | ${time} |`],
+    [
+      'a table with labels at its head',
+      `| COMMAND | TIME |\n|---|:-:|\n| ${command.replace('|', '\\|')} | ${time} |`,
+    ],
     ['curly quotes', `COMMAND: “${command}”\nTIME: “${time}”`],
     ['a fence without labels', `Here you are:\n${FENCE}sh\n${command}\n${FENCE}\nIt is ${time}.`],
     ['empty labels after it', `${right}\n\nCOMMAND:\nTIME: of the puzzle`],
