@@ -95,9 +95,10 @@ describe('the Year of another time', () => {
     const workspace = await history()
     const early = await get(workspace, `/?at=${formatInstant(startOfDay(GAP) + 1_000)}`)
     expect(early.text).toContain(`${formatDay(NEXT)} was not published yet at this time`)
-    const { status, text } = await get(workspace, '/?at=2020-01-01T00:00:00Z')
+    const { status, text, page } = await get(workspace, '/?at=2020-01-01T00:00:00Z')
     expect([status, text]).toEqual([404, expect.stringContaining('year_history_not_found')])
     expect(text).toContain(`Next : ${AS_OF}`)
+    expect(page).toMatch(/Before the first publication\s+<output id="slider-day" for="slider"><\/output>/)
   })
 
   test.each([

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { addDays, formatInstant, startOfDay } from '../../../../src/domain/time.ts'
 import { formatDay } from '../../../../src/server/page/html.ts'
+import { gapReason } from '../../../../src/server/page/year/time-travel.ts'
 import { keysIn, openPage, plainText } from '../../../support/api-client.ts'
 import { LATER, changedYear } from '../../../support/changed-year.ts'
 import {
@@ -172,3 +173,8 @@ test.each(['yesterday', '2026-02-30', '2026-03-04', '2025-11-01', `${AS_OF}&sinc
     expect(page).toContain('name="since"')
   },
 )
+
+test('the reason of a gap is that no run tried, or the number of its failed attempts', () => {
+  expect(gapReason({ seq: 1, reason: 'missed', attempts: 0 })).toBe('no run tried to publish it')
+  expect(gapReason({ seq: 1, reason: 'attempts_spent', attempts: 3 })).toBe('3 attempts failed')
+})
