@@ -109,6 +109,8 @@ async function sendsAnother(time: number): Promise<Change> {
   return ({ requestedAt }) => ({ ...other, requestedAt })
 }
 
+const corrupt = refuses(503, 'year_history_archive_corrupt')
+
 describe('a sound host', () => {
   test('a sound host has no findings, and every body is fetched once', async () => {
     const { findings, ...report } = await verify(hostOf(archive), keptHead(3))
@@ -154,7 +156,6 @@ describe('a damaged host', () => {
   const selection = (at: number): string => `selection at ${new Date(at).toISOString()}`
   const api = '/api/feed/history'
   const end = NOW - 300_000
-  const corrupt = refuses(503, 'year_history_archive_corrupt')
   const flip: Change = (answer) => ({ ...answer, bytes: answer.bytes.with(40, (answer.bytes[40] ?? 0) ^ 1) })
   const notModified = { status: 304, bytes: new Uint8Array() }
   const held: Lie = (answer, request) =>
@@ -275,8 +276,10 @@ describe('a host that publishes no ledger', () => {
 
   test('a host without a ledger is compared with the own one', async () => {
     const options = { ...keptHead(rows.length), ...ownOf(archive) }
-    const sound = { findings: [], publications: 6, objects: 5 }
+    const sound = { findings: [], publications: 6, objects: 5, comparedWith: 'own' }
     expect(await verify(hostOf(archive, noLedger), options)).toMatchObject(sound)
+    const damaged = await verify(hostOf(archive, atPath('/ledger', corrupt)))
+    expect(damaged).toMatchObject({ publications: 0, comparedWith: 'none' })
     const { findings } = await verify(hostOf(sampleArchive(3, 'b'), noLedger), ownOf(archive))
     expect(new Set(findings.map(({ code }) => code))).toEqual(new Set(['digest_mismatch', 'chain_broken']))
   })
