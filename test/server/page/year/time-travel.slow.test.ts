@@ -191,6 +191,7 @@ describe('two times compared', () => {
     ])
     expect(text).toContain('▲ up 3')
     expect(text).toMatch(/Hacker News 1 1 3 0 Lobsters 0 0 0 3/)
+    expect(text).not.toMatch(/Images \d/)
     const turned = await get(workspace, `/?at=${noonAfter(LAST)}&with=${noonAfter(AS_OF)}&column=hackerNews`)
     expect(turned.page.match(/data-change="[^"]*"/g)).toEqual(page.match(/data-change="[^"]*"/g))
     expect(page.match(/class="proof"/g)).toHaveLength(2)

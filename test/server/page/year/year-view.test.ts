@@ -159,6 +159,8 @@ test('the page of what was missed lists the tops of the days since then, each st
   const whole = await openPage(workspace, `/?since=${addDays(AS_OF, -9)}`, { clock })
   expect(whole.text).toContain('1 to 3 Mar , 2 days, #')
   expect(whole.text).toContain('The archive begins with 1 Mar 2026.')
+  const sinceFirst = await openPage(workspace, `/?since=${AS_OF}`, { clock })
+  expect(sinceFirst.text).not.toContain('The archive begins')
   const empty = await openPage(await openWorkspace(), `/?since=${AS_OF}`, { clock })
   expect([empty.status, empty.text]).toEqual([200, expect.stringContaining('Nothing has been published yet')])
 })
