@@ -235,8 +235,8 @@ function checkPublishedHead(
   laterHead: PublishedDocument | null,
   isWhole: boolean,
 ): Finding[] {
-  const first = readHead(head, rows.length)
-  const newest = laterHead ? readHead(laterHead, rows.length) : first
+  const first = readHead(head)
+  const newest = laterHead ? readHead(laterHead) : first
   const unreadable = [first, newest].find(({ findings }) => findings.length > 0)
   if (unreadable) return unreadable.findings
   const last = rows.at(-1)?.seq ?? 0
@@ -245,19 +245,13 @@ function checkPublishedHead(
   const inLedger = [first.head, newestSeq <= last ? newest.head : null].filter((each) => each !== null)
   const [differing] = inLedger.flatMap((each) => checkPinned(rows, { ...each, path: head.path }))
   if (differing) return [differing]
-  const isBehind = isWhole && last > newestSeq + 1
-  return isBehind ? [headMismatch(head.path, `a head of entry ${last}`, `${newestSeq}`)] : []
+  if (last <= newestSeq + 1 || (newest.head !== null && !isWhole)) return []
+  const actual = newest.head === null ? 'the host has no head' : `${newestSeq}`
+  return [headMismatch(head.path, `a head of entry ${last}`, actual)]
 }
 
-function readHead(
-  { path, bytes, findings }: PublishedDocument,
-  entries: number,
-): { head: Head | null; findings: Finding[] } {
-  if (findings.length > 0) return { head: null, findings }
-  if (bytes === null) {
-    const lost = headMismatch(path, `a head of entry ${entries}`, 'the host has no head')
-    return { head: null, findings: entries > 1 ? [lost] : [] }
-  }
+function readHead({ path, bytes, findings }: PublishedDocument): { head: Head | null; findings: Finding[] } {
+  if (bytes === null || findings.length > 0) return { head: null, findings }
   const head = parseHead(bytes)
   return { head, findings: head ? [] : [headMismatch(path, 'a head', 'something else')] }
 }
