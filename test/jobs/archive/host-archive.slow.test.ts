@@ -151,6 +151,16 @@ describe('a sound host', () => {
   })
 })
 
+test('a host that has its first head only after it was asked for the ledger is sound', async () => {
+  let asked = 0
+  const lie = atPath('/head', (answer) => {
+    asked += 1
+    return asked === 1 ? refusalResponse(404, 'year_history_not_found') : answer
+  })
+  expect(await findingsOf(hostOf(archive, lie))).toEqual([])
+  expect(asked).toBe(2)
+})
+
 describe('a damaged host', () => {
   const newest = `sha256/${last?.sha256?.slice(0, 2)}/${last?.sha256}`
   const selection = (at: number): string => `selection at ${new Date(at).toISOString()}`
