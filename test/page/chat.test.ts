@@ -224,7 +224,9 @@ test('settings are sent, stored in this browser only, and deleted on demand', as
   await page.getByRole('link', { name: 'Ask', exact: true }).click()
   await expect.poll(() => page.locator('.turn').count()).toBe(1)
   // Damaged numbers of messages left are not shown.
-  expect(await page.locator('#chat-quota').textContent()).toBe('20 messages a conversation, 60 a day')
+  await expect
+    .poll(() => page.locator('#chat-quota').textContent())
+    .toBe('20 messages a conversation, 60 a day')
   await page.getByText('Settings', { exact: true }).click()
   expect(await page.getByLabel('Language of answers').inputValue()).toBe('ru')
   await page.getByRole('button', { name: 'Clear' }).click()
