@@ -17,16 +17,22 @@ process.stderr.on('error', () => undefined)
 
 const terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor))
 
+/** Time within which an equal signal is the same one: npm passes on a Ctrl-C, which the terminal sends to all. */
+const REPEATED_MS = 300
+
 const stopping = new AbortController()
 let stoppedWith: number | null = null
+let stoppedAt = 0
 for (const name of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const) {
   const code = EXIT_OF_SIGNAL[name]
   process.on(name, () => {
-    // When a terminal closes, the system and the shell each send this signal.
-    if (name === 'SIGHUP' && stoppedWith === code) return
+    // When a terminal closes, the system and the shell each send SIGHUP, at any distance.
+    const isRepeated = name === 'SIGHUP' || performance.now() - stoppedAt < REPEATED_MS
+    if (stoppedWith === code && isRepeated) return
     // A second signal exits at once.
     if (stoppedWith !== null) process.exit(code)
     stoppedWith = code
+    stoppedAt = performance.now()
     stopping.abort(new DOMException(`stopped by ${name}`, 'AbortError'))
   })
 }
