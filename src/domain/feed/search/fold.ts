@@ -43,6 +43,9 @@ const ASCII = /^[\0-\x7f]*$/
 /** Spaces that group digits in threes, as in `10 000`; an ordinary space separates numbers. */
 const GROUPING_SPACE = /(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))/g
 
+/** The sign of multiplication right after a number, as in `10×`. */
+const TIMES = /(?<=\d)\u00d7/g
+
 /** Numbers in circles, in brackets or with a full stop, and the sign of a number. */
 const ENCLOSED = String.raw`[\u2116\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u3251-\u325f\u32b1-\u32bf]`
 
@@ -75,6 +78,7 @@ function prepare(text: string): string {
   return text
     .toWellFormed()
     .replace(GROUPING_SPACE, ',')
+    .replace(TIMES, 'x')
     .replace(ZERO_WIDTH_SPACE, WORD_BREAK)
     .replace(ZERO_WIDTH_NON_JOINER, '-')
     .replace(GERSHAYIM, "'")

@@ -90,7 +90,7 @@ const TOKEN = new RegExp(
 )
 
 /** Characters that need {@link TOKEN}. Most titles and texts have none. */
-const NEEDS_RULES = /[^\0-\x7f]|['+#]|\d[,_]\d{3}|\bv\d+\.\d/
+const NEEDS_RULES = /[^\0-\x7f]|['+#]|\d[,_]\d{3}|[a-z]\d+\.\d/
 
 /** Cuts a text without these characters. The result is that of {@link cut}, several times as fast. */
 function plainWords(folded: string): string[] {
@@ -102,23 +102,32 @@ function cut(folded: string): CutText {
   for (const { 0: token, index, groups = {} } of folded.matchAll(TOKEN)) {
     if (groups['paired']) cutPairs(token, index, found)
     else if (groups['segmented']) cutSegments(token, index, found)
-    else if (IS_VERSION.test(token) && HAS_MINOR.test(folded.slice(index + token.length))) {
-      found.inOrder.push(placed(token.slice(1), index + 1))
-      found.variants.push(placed(token, index))
-    } else cutSpaced(token, index, found)
+    else if (VERSIONED.test(token) && HAS_MINOR.test(folded.slice(index + token.length)))
+      cutVersioned(token, index, found)
+    else cutSpaced(token, index, found)
   }
   found.variants.push(...otherWords(folded))
   return found
 }
 
-/** The first number of a version with a `v`, which is also written without: `v4` of `v4.0`. */
-const IS_VERSION = /^v\d+$/
+/** The first number of a version after a `v` or a name, which are also written apart: `v4` of `v4.0`, `qwen2` of `qwen2.5`. */
+const VERSIONED = /^(v|\p{L}{2,})(\p{N}+)$/u
 const HAS_MINOR = /^\.\d/
 
-/** A name of three letters or more right before its number: `qwen2` of `qwen2.5`. */
-const NUMBERED = new RegExp(String.raw`(?<!${SPACED})([${SPACED}&&\p{L}]{3,})(\p{N}+)(?!${SPACED})`, 'gv')
+function cutVersioned(token: string, start: number, found: CutText): void {
+  const [, name = '', number = ''] = VERSIONED.exec(token) ?? []
+  if (name !== 'v') cutSpaced(name, start, found)
+  found.inOrder.push(placed(number, start + name.length))
+  found.variants.push(placed(token, start))
+}
 
-/** Words of a text in another form: the name and the number of `qwen2` alone, and several words as one. */
+/** A name of three letters or more right before its number, and a letter behind that: `llama3`, `gpt4o`. */
+const NUMBERED = new RegExp(
+  String.raw`(?<!${SPACED})([${SPACED}&&\p{L}]{3,})(\p{N}+[${SPACED}&&\p{L}]?)(?!${SPACED})`,
+  'gv',
+)
+
+/** Words of a text in another form: the name and the number of `llama3` alone, and several words as one. */
 function otherWords(folded: string): PlacedWord[] {
   const parts = [...folded.matchAll(NUMBERED)].flatMap(({ 1: name = '', 2: number = '', index }) => [
     placed(name, index),
@@ -237,9 +246,12 @@ function halvesOf(word: string): { index: number; text: string }[] {
   return halves
 }
 
-/** Articles before an apostrophe in French, Italian and Catalan, and the article of Arabic. */
+/**
+ * Articles before an apostrophe in French, Italian and Catalan, the article of Arabic, also behind a conjunction or
+ * preposition, and that of Hebrew.
+ */
 const ELISION =
-  /^(?:[cdjlmnstv]|(?:jus|lors|puis|quoi|pres|quel)?qu|un|d?all|[dn]ell|[sc]oll|quell|sull|quest|bell|sant|d?agl|degl|gl|negl|sugl|anch|com|dov|tutt)'(?=[aeiouhy])|^(?:ال)+(?=\p{L}{3})/u
+  /^(?:[cdjlmnstv]|(?:jus|lors|puis|quoi|pres|quel)?qu|un|d?all|[dn]ell|[sc]oll|quell|sull|quest|bell|sant|d?agl|degl|gl|negl|sugl|anch|com|dov|tutt)'(?=[aeiouhy])|^(?:(?:و?[بفك]?ال|و?لل)+|ה+)(?=\p{L}{3})/u
 
 /** Names that are also found by a part: `O'Reilly`, `Ankara'da`, but not the contraction `don't`. */
 const NAME_WITH_APOSTROPHE = /\p{L}'(?!(?:[dmst]|ll|re|ve)$)/u

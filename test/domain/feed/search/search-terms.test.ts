@@ -76,6 +76,8 @@ describe('a search text', () => {
     ["let's encrypt*", 'Lets Encrypt issues certificates'],
     ['gpt3.5', 'GPT-3.5-turbo retired'],
     ['llama3.1', 'meta-llama/Llama-3.1-8B on a phone'],
+    ['qwen 2.5', 'Qwen2.5-Coder is here'],
+    ['python3.13', 'Python 3.13 is out'],
     ['zod 4.0', 'Zod v4.0 released'],
     ['v4', 'Zod v4.0 released'],
     ['v2.1.4', 'Deno 2.1.4 changelog'],

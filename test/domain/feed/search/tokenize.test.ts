@@ -27,6 +27,7 @@ describe('the words of a text', () => {
       '10000 1000000 1000 1000 1000 3 14 2024 2025 10000ms',
     ],
     ['1½ 10⁹ 1️⃣', '1 1 2 10 9 1'],
+    ['10× 8×7B 3 × 4', '10x 8x7b 3 4'],
     ['Part①Intro⑪ x⒈ ⓗⓘ №1', 'part 1 intro 11 x 1 hi no 1'],
     ['١٢٣ ۴۲ २०२६ ปี๒๕๖๙ ១២ ١٬٠٠٠', '123 42 2026 ปี 2569 12 1000'],
     // Scripts of pairs.
@@ -46,6 +47,8 @@ describe('the words of a text', () => {
     // Letters and marks of Arabic and Hebrew.
     ['مدرسة مدرسه خانهٔ خانۀ ٱلله', 'مدرسه مدرسه خانه خانه الله'],
     ['الذكاء ذكاء الألعاب ألعاب', 'ذكاء ذكاء عاب عاب'],
+    ['والذكاء بالعربية وللحاسوب', 'ذكاء عربيه حاسوب'],
+    ['הבינה בינה ההר', 'בינה בינה ההר'],
     ['צה״ל צה"ל צה”ל "שלום"', 'צהל צהל צהל שלום'],
     ['x'.repeat(10_000), 'x'.repeat(64)],
   ])('the words of %.60j', (written, words) => {
@@ -65,7 +68,8 @@ describe('the words of a text', () => {
     ['Next.js-based', 'next js based nextjsbased nextjs jsbased'],
     ['GPT-3.5-turbo v4.0', 'gpt 3 5 turbo 4 0 gpt35turbo gpt35 gpt3 35turbo 5turbo v4 v40'],
     ['الذكاء', 'ذكاء الذكاء'],
-    ['Qwen2.5 پایتون۳ mp3 sha256x', 'qwen2 5 پايتون3 mp3 sha256x qwen25 qwen 2 پايتون 3'],
+    ['Qwen2.5 پایتون۳ mp3 GPT4o', 'qwen 2 5 پايتون3 mp3 gpt4o qwen25 qwen2 پايتون 3 gpt 4o'],
+    ['abc12de v2x Go1.23', 'abc12de v2x go 1 23 go1 go123'],
     ['کتاب\u200cها می\u200cروم', 'كتاب ها مي روم كتابها ميروم'],
     ['Müller-Straße in A\u030arhus', 'muller strasse in arhus mueller aarhus mullerstrasse muellerstrasse'],
     ['plain words', 'plain words'],
