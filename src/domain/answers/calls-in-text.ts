@@ -3,7 +3,7 @@ import { decodeJson } from './written-json.ts'
 
 /**
  * Tool calls that engines without a parser for a model leave in the text of its answer: between the marks of its template,
- * or as JSON that is the whole answer. A mark right behind a backquote is text.
+ * or as JSON or a list of calls that is the whole answer. A mark right behind a backquote is text.
  */
 
 /** A call as a model wrote it. */
@@ -23,12 +23,21 @@ export interface CallFilter {
 
 /** The marks around calls in the templates of models. The last end mark may be missing: for some it ends the answer. */
 const ENDS: ReadonlyMap<string, string> = new Map([
-  ...['tool_call', 'tool_calls', 'minimax:tool_call', 'seed:tool_call', 'function_calls', 'TOOLCALL'].map(
-    (name): [string, string] => [`<${name}>`, `</${name}>`],
-  ),
+  ...[
+    'tool_call',
+    'tool_calls',
+    'minimax:tool_call',
+    'seed:tool_call',
+    'function_calls',
+    '｜DSML｜function_calls',
+    '｜DSML｜tool_calls',
+    'TOOLCALL',
+  ].map((name): [string, string] => [`<${name}>`, `</${name}>`]),
   ['<function=', '</function>'],
   ['<|tool_call|>', '<|/tool_call|>'],
   ['<|tool_call>', '<tool_call|>'],
+  ['<|tool_call_start|>', '<|tool_call_end|>'],
+  ['<|START_ACTION|>', '<|END_ACTION|>'],
   ['<|tool_calls_section_begin|>', '<|tool_calls_section_end|>'],
   ['<｜tool▁calls▁begin｜>', '<｜tool▁calls▁end｜>'],
   ['<|python_tag|>', '<|eom_id|>'],
@@ -40,9 +49,10 @@ const OPENING = new RegExp(
 )
 const OPENING_MAX_LENGTH = Math.max(...OPENINGS.map((mark) => mark.length))
 
-/** The beginning of an answer that may be a call without marks. */
-const MAY_BE_JSON = /^\s*(?:$|\{(?:[^]{0,20}$|\s{0,9}"(?:type|name|function)"))/
-const HAS_ARGUMENTS = /"(?:arguments|parameters)"/
+/** The beginning of an answer that may be a call without marks: JSON, also in a fence or a list, or a list of calls. */
+const MAY_BE_CALL =
+  /^\s*(?:`{0,2}$|\[\w{0,64}(?:$|\()|(?:```\w{0,9}\s{0,9})?\[?\s{0,9}(?:$|\{(?:[^]{0,20}$|\s{0,9}"(?:type|name|function)")))/
+const HAS_ARGUMENTS = /"(?:arguments|parameters)"|^\s*\[\w{1,64}\(/
 
 /** A longer one is text. */
 const CALL_MAX_LENGTH = 20_000
@@ -75,8 +85,8 @@ export function callFilter(isTool: (name: string) => boolean): CallFilter {
     push(chunk) {
       pending += chunk
       const text = take(false)
-      const isJson = !hasText && text === '' && MAY_BE_JSON.test(pending)
-      const start = isJson ? 0 : startOfCall(pending)
+      const isCall = !hasText && text === '' && MAY_BE_CALL.test(pending)
+      const start = isCall ? 0 : startOfCall(pending)
       const kept = pending.length - start > CALL_MAX_LENGTH ? pending.length : start
       const shown = text + pending.slice(0, kept)
       pending = pending.slice(kept)
@@ -84,10 +94,10 @@ export function callFilter(isTool: (name: string) => boolean): CallFilter {
       return shown
     },
     end() {
-      const isJson = !hasText && MAY_BE_JSON.test(pending) && HAS_ARGUMENTS.test(pending)
-      const json = isJson ? jsonCalls(pending, isTool) : []
-      calls.push(...json)
-      const text = json.length > 0 ? '' : take(true) + pending
+      const isCall = !hasText && MAY_BE_CALL.test(pending) && HAS_ARGUMENTS.test(pending)
+      const written = isCall ? parseCalls(pending, isTool) : []
+      calls.push(...written)
+      const text = written.length > 0 ? '' : take(true) + pending
       pending = ''
       return text
     },
@@ -105,25 +115,25 @@ function startOfCall(text: string): number {
 }
 
 /** A name before its parameters. Behind another word it is a mention. */
-const NAME = /(?<![\w.-]|\S )[\w.-]{1,64}(?![\w.-])(?=(?:["'>`\s]|:\d{1,9}\b|json\b){0,40}(?:$|[<[{]))/g
+const NAME = /(?<![\w.-]|[^\s,] )[\w.-]{1,64}(?![\w.-])(?=(?:["'>`\s]|:\d{1,9}\b|json\b){0,40}(?:$|[<[{(]))/g
 
 const PARAMETER =
-  /<parameter(?:=| name=")([\w-]+)"?>([^]*?)<\/parameter>|<arg_key>([^]*?)<\/arg_key>\s*<arg_value>([^]*?)<\/arg_value>/g
+  /<parameter(?:=| name=")([\w-]+)"?(?: [^>]*)?>([^]*?)<\/parameter>|<arg_key>([^]*?)<\/arg_key>\s*<arg_value>([^]*?)<\/arg_value>/g
 
 /** The calls of tools in JSON, one or a list. */
 function jsonCalls(text: string, isTool: (name: string) => boolean): CallInText[] {
   const decoded = [decodeJson(text)].flat().map((call) => {
     const { function: inner = call } = asJsonObject(call) ?? {}
-    const { name, arguments: value, parameters } = asJsonObject(inner) ?? {}
+    const { name, tool_name: named, arguments: value, parameters } = asJsonObject(inner) ?? {}
     const given = value ?? parameters ?? {}
-    return { name: String(name), arguments: typeof given === 'string' ? given : jsonText(given) }
+    return { name: String(name ?? named), arguments: typeof given === 'string' ? given : jsonText(given) }
   })
   return decoded.filter(({ name }) => isTool(name))
 }
 
 /** The calls of tools between two marks: JSON with their names, or each name before its parameters. */
 function parseCalls(written: string, isTool: (name: string) => boolean): CallInText[] {
-  const text = written.replaceAll('<|"|>', '"')
+  const text = written.replaceAll('<|"|>', '"').replaceAll('｜DSML｜', '')
   const named = jsonCalls(text, isTool)
   if (named.length > 0) return named
   const names = [...text.matchAll(NAME)].filter(([name]) => isTool(name))
@@ -133,7 +143,9 @@ function parseCalls(written: string, isTool: (name: string) => boolean): CallInT
       rest.matchAll(PARAMETER),
       ([, first = '', value = '', second = first, other = value]) => [second.trim(), other.trim()],
     )
-    const given = members.length > 0 ? Object.fromEntries(members) : asJsonObject(decodeJson(rest))
+    // The arguments of Python have names and values too.
+    const json = rest.replace(/^\s*\(([^]*)\)[^)]*$/, '{$1}')
+    const given = members.length > 0 ? Object.fromEntries(members) : asJsonObject(decodeJson(json))
     return { name, arguments: jsonText(given ?? {}) }
   })
 }

@@ -31,7 +31,7 @@ const WORDS: Readonly<Record<string, string>> = {
 /** Converts literals of Python and JavaScript, and line ends within texts. */
 function asJson(written: string): string {
   return written.replace(
-    /"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|[A-Za-z_]\w*(\s*:)?|,(?=\s*[}\]])/gs,
+    /"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|[A-Za-z_]\w*(\s*[:=])?|,(?=\s*[}\]])/gs,
     (token, double?: string, single?: string, colon?: string) => {
       if (token === ',') return ''
       const text = double ?? single

@@ -54,6 +54,28 @@ describe('tool calls in the text of an answer', () => {
       [RUST, ['search', '{}']],
     ],
     ['\n{"type": "function", "name": "search", "parameters": {"query": "rust"}}', '', [RUST]],
+    ['```json\n{"name": "search", "arguments": {"query": "rust"}}\n```', '', [RUST]],
+    [
+      '[{"name": "search", "arguments": {"query": "rust"}}, {"name": "search", "arguments": {}}]',
+      '',
+      [RUST, ['search', '{}']],
+    ],
+    [
+      '<｜DSML｜function_calls>\n<｜DSML｜invoke name="search">\n<｜DSML｜parameter name="query" string="true">rust</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>',
+      '',
+      [RUST],
+    ],
+    [
+      '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "search", "parameters": {"query": "rust"}}]<|END_ACTION|>',
+      '',
+      [RUST],
+    ],
+    ['Hm.<|tool_call_start|>[search(query="rust")]<|tool_call_end|>', 'Hm.', [RUST]],
+    [
+      `[search(query='rust'), search(query="a, (b) = [c]", sources=None, limit=5)]`,
+      '',
+      [RUST, ['search', '{"query":"a, (b) = [c]","sources":null,"limit":5}']],
+    ],
   ])('the calls in %j are read', (text, shown, calls) => {
     for (const chunks of splits(text)) expect(read(chunks)).toEqual({ text: shown, calls })
   })
@@ -73,6 +95,11 @@ describe('tool calls in the text of an answer', () => {
     `{${' '.repeat(20)}"name": "search", "arguments": {}}`,
     '{"name": "other", "parameters": {}}',
     '{"stories": ["search"], "and": "so on"}',
+    '```json\n{"name": "other", "arguments": {}}\n```\nIs a call.',
+    '```sh\nsearch(1)\n```',
+    '[search](https://example.com) finds items.',
+    '[other(query="rust")]',
+    '[1] and [search]',
     `{"name": "${'x'.repeat(30_000)}`,
   ])('the text %j stays as it is', (text) => {
     for (const chunks of text.length > 1_000 ? [[text], text.split('')] : splits(text))
