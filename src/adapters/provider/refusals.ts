@@ -69,7 +69,7 @@ const TOOLS = /\btools?(?:\b|_|config|choice)|\bfunctions?(?:\b|_)|工具/i
 const IS_UNSUPPORTED =
   /support|require|permit|allow|accept|enable|available|disabled|cannot|can't|implemented|capab|compatible|extra|forbid|unknown|unexpected|recogni|not valid|invalid (?:param|field|arg|name|for)|不支持/i
 const IS_TOO_LONG =
-  /too (?:long|large|many)|(?:longer|greater|larger|more) than|exceed|(?:context|maximum) (?:length|window|size)|token limit/i
+  /too (?:long|large|many)|(?:longer|greater|larger|more) than|exceed|(?:context|maximum)(?: \w+)? (?:length|window|size)|token limit/i
 
 /** Errors about what the model wrote, and about a fault, also have words of {@link TOOLS} and {@link IS_UNSUPPORTED}. */
 const IS_NO_REFUSAL =

@@ -374,7 +374,7 @@ function parseCompletion(documents: readonly JsonObject[]): ModelResponse | null
       name: name.toWellFormed(),
       arguments: written,
     })),
-    finishReason: nonEmptyText(message.finish),
+    finishReason: message.refusal === '' ? nonEmptyText(message.finish) : 'content_filter',
   }
 }
 

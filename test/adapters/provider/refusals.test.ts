@@ -98,6 +98,7 @@ const REFUSALS: Record<string, Told[]> = {
     'The system is overloaded, message could not be processed',
     'The maximum allowed context length is 4096 tokens; you requested 9000 in messages and tools',
     'the messages and tools are longer than the context',
+    "Invalid argument: this model's maximum prompt length is 131072 but the request contains 140000 tokens",
     ['No endpoints found matching your data policy', 404],
     ['The model `gpt-none` does not exist', 404],
     ['an internal error', 500],

@@ -104,6 +104,12 @@ const FORMS: [string, string][] = [
     `${what} of 100,000 levels`,
     `data: {"choices":[{"delta":${delta}}]}\n\n${answered('One two.')}`,
   ]),
+  [
+    'a state of MiniMax',
+    said('One two.') +
+      event({ choices: [whole('One two.')], base_resp: { status_code: 0, status_msg: 'success' } }) +
+      DONE,
+  ],
   ['no blank lines', answered('One ', 'two.').replaceAll('\n\n', '\n')],
 ]
 
@@ -212,6 +218,11 @@ const ERRORS: [string, string, string][] = [
   ['an error beside content', event({ error: { message: 'x' }, choices: [first('x')] }), 'failed'],
   ['an error in the choice', choices({ ...first('x'), error: { code: 500 } }), 'failed'],
   ['an error in a member of an engine', event({ x_groq: { error: 'x' }, choices: [first('x')] }), 'failed'],
+  [
+    'an error of MiniMax',
+    event({ choices: null, base_resp: { status_code: 1008, status_msg: 'insufficient balance' } }),
+    'failed',
+  ],
   ['an empty error alone', event({ error: {} }), 'failed'],
   ['an error of null alone', event({ error: null }), 'truncated'],
   ['a finish reason of null as a text', said('two.', NULL_REASON), 'truncated'],

@@ -257,5 +257,6 @@ export const ANSWER_SHAPES: readonly AnswerShape[] = [
   row('200, empty', ''),
   row('200, an empty message', emptied('stop')),
   row('200, an empty message that a filter emptied', emptied('content_filter')),
+  row('200, a refusal instead of a message', choice({ message: { content: null, refusal: 'No.' } })),
   row('200, no choices', { id: 'gen-1', choices: [] }),
 ]
