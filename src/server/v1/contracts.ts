@@ -22,7 +22,11 @@ const V1_REFUSALS = {
       'a key of this server serves the model `dash` only; other models need your key of the routing service',
   },
   invalid_request: { status: 400, message: 'the request is invalid' },
-  not_found: { status: 404, message: 'there is no such address; see /docs/api/v1' },
+  not_found: {
+    status: 404,
+    message:
+      'there is no such address: set the client to chat completions, and its base URL to the address that ends in /v1; see /docs/api/v1',
+  },
   model_not_found: {
     status: 404,
     message: 'there is no such model; /v1/models lists every model',

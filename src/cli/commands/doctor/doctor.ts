@@ -3,7 +3,7 @@ import { Refusal } from '../../../domain/refusal.ts'
 import { isClockWrong, medianOf, skewOf } from '../../../domain/clock-check.ts'
 import { LIVE_SOURCES } from '../../../domain/feed/live-source.ts'
 import type { LiveSourceName } from '../../../domain/feed/live-source.ts'
-import { asJsonObject, parseJsonObject } from '../../../domain/text.ts'
+import { asJsonObject, parseJson, parseJsonObject } from '../../../domain/text.ts'
 import { Container } from '../../container.ts'
 import type { BareContext } from '../../context.ts'
 import { EXIT, describeError } from '../../exit-codes.ts'
@@ -243,9 +243,9 @@ function modelProbes({ openRouterUrl, openRouterKey, chat }: Config): ServicePro
   if (model === null || model === 'auto' || chat.disabled) return [router]
   const judge: ServiceProbe['judge'] = (response) => {
     const judged = judgeModelService(`the chat's provider at ${url}`, 'OPENAI', true, response)
-    const listed = judged.verdict === 'ok' && 'body' in response ? modelIds(response.body) : null
-    if (listed === null || listed.includes(model)) return judged
-    const mend = `correct DASH_CHAT_MODEL; it lists ${listed.slice(0, 5).join(', ') || 'none'}`
+    const others = judged.verdict === 'ok' && 'body' in response ? othersInList(response.body, model) : null
+    if (others === null) return judged
+    const mend = `correct DASH_CHAT_MODEL; it lists ${others.slice(0, 5).join(', ') || 'none'}`
     return warning(`${url} does not list the model ${model}`, mend)
   }
   return [router, { check: 'provider', url: `${url}/models`, method: 'GET', key, judge }]
@@ -278,11 +278,17 @@ function judgeModelService(
     : note(`${name} responds with ${status} and lists no models`, `check that ${baseUrl} is its API base`)
 }
 
-/** Returns the IDs of a list of models; null for another body. */
-function modelIds(body: string): string[] | null {
-  const data = parseJsonObject(body)?.['data']
+/**
+ * Returns the IDs of a list of models that lacks a model; null if it has the model, or is no list. Services list a model
+ * with a tag (Ollama), below `models/` (Gemini), or without its provider (Hugging Face), and some send the list alone.
+ */
+export function othersInList(body: string, model: string): string[] | null {
+  const parsed = parseJson(body)
+  const data = asJsonObject(parsed)?.['data'] ?? parsed
   if (!Array.isArray(data)) return null
-  return data.map((each) => asJsonObject(each)?.['id']).filter((id) => typeof id === 'string')
+  const ids = data.map((each) => asJsonObject(each)?.['id']).filter((id) => typeof id === 'string')
+  const names = [model, `${model}:latest`, `models/${model}`, model.replace(/:[^:]*$/, '')]
+  return names.some((name) => ids.includes(name)) ? null : ids
 }
 
 /** Variable that holds the address of a source. */

@@ -6,7 +6,7 @@ import {
   problem,
   warning,
 } from '../../../../src/cli/commands/doctor/check.ts'
-import { judgeClock } from '../../../../src/cli/commands/doctor/doctor.ts'
+import { judgeClock, othersInList } from '../../../../src/cli/commands/doctor/doctor.ts'
 import {
   FEED_CHECKS,
   judgeRecommendation,
@@ -51,6 +51,18 @@ describe('publications', () => {
   test('publications later than the clock are a problem of the clock', () => {
     expect(ledgerVerdicts({ recordedAt: NOW + 1 })).toContain('clock.ledger problem')
   })
+})
+
+test.each([
+  ['m', '{"data":[{"id":"m"}]}', null],
+  ['m', '[{"id":"other"},{"id":"m"}]', null],
+  ['llama3.2', '{"data":[{"id":"llama3.2:latest"}]}', null],
+  ['llama3.2:3b', '{"data":[{"id":"llama3.2:latest"}]}', ['llama3.2:latest']],
+  ['gemini-2.5-flash', '{"data":[{"id":"models/gemini-2.5-flash"}]}', null],
+  ['openai/gpt-oss-20b:groq', '{"data":[{"id":"openai/gpt-oss-20b"}]}', null],
+  ['m', '<!doctype html>', null],
+])('the model %s is looked for in the list %s', (model, list, others) => {
+  expect(othersInList(list, model)).toEqual(others)
 })
 
 test('a clock that the last collect found wrong is a problem', () => {
