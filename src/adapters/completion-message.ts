@@ -117,7 +117,10 @@ export function errorIn(completion: JsonObject): unknown {
   const holders = [completion, firstChoice(completion), asJsonObject(completion['x_groq'])]
   // MiniMax reports one in a member of its own, beside choices of null.
   const state = asJsonObject(completion['base_resp'])
-  const errors = [...holders.map((holder) => holder?.['error']), isEmpty(state?.['status_code']) ? null : state]
+  const errors = [
+    ...holders.map((holder) => holder?.['error']),
+    isEmpty(state?.['status_code']) ? null : state,
+  ]
   const error = errors.find((value) => !isEmpty(value)) ?? null
   if (error !== null || 'choices' in completion) return error
   const isError =
