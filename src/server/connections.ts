@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { networkOf, peerOf } from '../domain/address.ts'
@@ -124,6 +125,13 @@ export function boundConnections(
     socket.once('close', () => forget(socket))
   })
 
+  server.on('clientError', (error: ParseError, socket: Socket) => {
+    // A second response would corrupt one that has begun.
+    const hasBegun = open.get(socket)?.requests[0]?.response.headersSent ?? false
+    if (socket.writable && !hasBegun) socket.write(unreadableRequest(error))
+    socket.destroySoon()
+  })
+
   const checkConnections = (): void => {
     for (const [socket, connection] of open) {
       updateProgress(connection)
@@ -162,6 +170,32 @@ export function boundConnections(
       }
     },
   }
+}
+
+/** An error of Node's parser; `reason` describes it. */
+type ParseError = NodeJS.ErrnoException & { reason?: string }
+
+/** Statuses as in Node's own response, which has no body; any other error is 400. */
+const STATUS_BY_CODE: Readonly<Record<string, number>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+  HPE_HEADER_OVERFLOW: 431,
+}
+
+/** The response to a request that cannot be parsed, such as one whose address is not percent-encoded. */
+function unreadableRequest({ code = '', reason, message: fallback }: ParseError): string {
+  const status = STATUS_BY_CODE[code] ?? 400
+  const advice = status === 400 ? '; percent-encode spaces and characters outside of ASCII in an address' : ''
+  const message = `the request cannot be read: ${reason ?? fallback}${advice}`
+  const body = JSON.stringify({ error: 'bad_request', message })
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'Cache-Control: no-store',
+    'Connection: close',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Content-Type: application/json; charset=utf-8',
+    '',
+    body,
+  ].join('\r\n')
 }
 
 /**

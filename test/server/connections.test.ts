@@ -326,6 +326,24 @@ describe('an ambiguous or invalid request', () => {
   })
 
   test.each([
+    [
+      'an address that is not percent-encoded',
+      'GET /?q=ü HTTP/1.1\r\nHost: x\r\n\r\n',
+      400,
+      'percent-encode',
+    ],
+    ['long headers', `GET / HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(20_000)}\r\n\r\n`, 431, 'overflow'],
+  ])('a request that cannot be parsed gets a reason: %s', async (_case, request, status, reason) => {
+    const text = await received(await sendRequest((await running(serving())).port, request))
+    const [head = '', body = ''] = text.split('\r\n\r\n')
+    expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+    expect(JSON.parse(body)).toEqual({
+      error: 'bad_request',
+      message: expect.stringContaining(reason) as unknown,
+    })
+  })
+
+  test.each([
     ['a port', 'GET / HTTP/1.1\r\nHost: example.org:8080\r\n\r\n'],
     ['an IPv6 address', 'GET / HTTP/1.1\r\nHost: [::1]:3000\r\n\r\n'],
     ['no host name', 'GET / HTTP/1.1\r\nHost:\r\n\r\n'],
