@@ -10,7 +10,7 @@ const SOURCES = join(ROOT, 'src', 'server', 'page', 'browser')
 export const PAGE_FOLDER = join(ROOT, 'dist-page')
 
 /** Scripts that pages name, and the renderer of answers, which is loaded with the first question. */
-const ENTRIES = ['page', 'theme', 'embedded', 'chat/chat-markdown']
+const ENTRIES = ['page', 'theme', 'chat/chat-markdown']
 
 /**
  * Bundles the scripts of the pages. Only changed files are written, each atomically, so that a server can read the folder

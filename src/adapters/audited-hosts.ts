@@ -1,6 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { parseJsonObject } from '../domain/text.ts'
+import { parseJsonObject } from '../domain/json.ts'
 import type { Clock } from '../domain/ports.ts'
 import type { PublishedHistory, SeenLogs } from '../domain/year/ports.ts'
 import type { PublishedResponse, PublishedRefusal } from '../domain/year/published-ledger.ts'

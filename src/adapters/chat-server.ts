@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseJsonObject, parseJson } from '../domain/text.ts'
+import { parseJsonObject, parseJson } from '../domain/json.ts'
 import {
   AGENT_ERRORS,
   EVENT_SCHEMAS,

@@ -1,5 +1,5 @@
-import { asArray, asJsonObject, jsonText, parseJsonObject, textOf } from '../domain/text.ts'
-import type { JsonObject } from '../domain/text.ts'
+import { asArray, asJsonObject, jsonText, parseJsonObject, textOf } from '../domain/json.ts'
+import type { JsonObject } from '../domain/json.ts'
 
 const REASONING_TEXTS = ['reasoning', 'reasoning_content'] as const
 

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { IpRange } from '../domain/address.ts'
-import type { Job } from '../domain/job-run.ts'
+import type { Job } from '../domain/jobs.ts'
 import type { RunStep, ChangeDelivery } from '../domain/models/changes.ts'
 import type { ChangeReceiver, Clock } from '../domain/ports.ts'
 import { messageOf, networkReason } from '../domain/refusal.ts'

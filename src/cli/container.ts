@@ -113,7 +113,7 @@ export class Container extends Stores {
   })
 
   readonly titles = once(async () =>
-    (await import('../adapters/sources/live-sources.ts')).sourceTitles(
+    (await import('../adapters/sources/news-items.ts')).sourceTitles(
       await this.#sources(PUBLISH_RETRIES),
       this.config.sourceUrls,
     ),

@@ -1,6 +1,6 @@
 import { Option } from 'commander'
 import type { Argument } from 'commander'
-import type { Job } from '../domain/job-run.ts'
+import type { Job } from '../domain/jobs.ts'
 import type { Container } from './container.ts'
 import type { Config } from './settings/config.ts'
 import type { ConfigFlags } from './settings/flags.ts'

@@ -1,4 +1,4 @@
-import type { Job, JobRun } from '../domain/job-run.ts'
+import type { Job, JobRun } from '../domain/jobs.ts'
 import { messageOf } from '../domain/refusal.ts'
 import { auditRecord } from '../domain/year/finding.ts'
 import type { AuditOptions, VerifyReport } from '../jobs/archive/audit.ts'

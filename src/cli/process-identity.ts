@@ -1,7 +1,7 @@
 import { readFileSync, readlinkSync } from 'node:fs'
 import { homedir, hostname, userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { LeaseHolder } from '../domain/lease.ts'
+import type { LeaseHolder } from '../domain/jobs.ts'
 
 /**
  * This process as a lease holder. On Linux its identity consists of boot, PID namespace, PID and start time, so

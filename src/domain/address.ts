@@ -60,20 +60,6 @@ export function isPublicAddress(address: IpAddress): boolean {
   return address.kind() === 'ipv4' || address.match(GLOBAL_UNICAST)
 }
 
-/**
- * True for an absolute http or https URL (docs/importing.md).
- *
- * Uses the constructor, because `URL.canParse` on Node 20 and 22 rejects some valid hosts after many calls
- * (`https://\u00ef.at`).
- */
-export function isHttpUrl(text: string): boolean {
-  try {
-    return /^https?:$/.test(new URL(text).protocol)
-  } catch {
-    return false
-  }
-}
-
 /** Stands for a socket without an address. */
 const UNKNOWN = 'unknown'
 

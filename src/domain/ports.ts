@@ -18,8 +18,7 @@ import type {
 import type { ImportCounts, Signal } from './feed/signal.ts'
 import type { SealedSnapshot, Snapshot, SnapshotFeed, SnapshotSaving } from './feed/snapshot.ts'
 import type { ItemRef } from './feed/source.ts'
-import type { JobRun, JobState } from './job-run.ts'
-import type { LeaseKeeper } from './lease.ts'
+import type { JobRun, JobState, LeaseKeeper } from './jobs.ts'
 import type { Catalogue } from './models/catalogue.ts'
 import type { ChangeDelivery, RunStep } from './models/changes.ts'
 import type {

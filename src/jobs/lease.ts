@@ -1,5 +1,5 @@
-import { LEASE_MS } from '../domain/lease.ts'
-import type { LeaseHolder, LeaseKeeper } from '../domain/lease.ts'
+import { LEASE_MS } from '../domain/jobs.ts'
+import type { LeaseHolder, LeaseKeeper } from '../domain/jobs.ts'
 import type { Clock } from '../domain/ports.ts'
 import { Refusal, messageOf } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'

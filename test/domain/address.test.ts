@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
-  isHttpUrl,
   isInRange,
   isPublicAddress,
   parseIpAddress,
@@ -12,6 +11,7 @@ import {
   networkOf,
   regionOf,
 } from '../../src/domain/address.ts'
+import { isHttpUrl } from '../../src/domain/text.ts'
 import type { IpRange } from '../../src/domain/address.ts'
 
 const isPublic = (text: string): boolean => {

@@ -1,5 +1,5 @@
-import { asJsonObject, jsonText, parseJsonObject } from '../../domain/text.ts'
-import type { JsonObject } from '../../domain/text.ts'
+import { asJsonObject, jsonText, parseJsonObject } from '../../domain/json.ts'
+import type { JsonObject } from '../../domain/json.ts'
 import { ARGUMENTS_MAX_LENGTH } from '../../domain/agent/bounds.ts'
 import { toolNameOf } from '../../domain/agent/model-call.ts'
 import type { ModelCall, ModelEvent, ToolRound, Usage } from '../../domain/agent/model-call.ts'

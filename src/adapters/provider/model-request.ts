@@ -3,8 +3,8 @@ import type {
   ChatCompletionMessageParam,
   ChatCompletionTool,
 } from 'openai/resources/chat/completions'
-import { asArray, asJsonObject, parseJsonObject } from '../../domain/text.ts'
-import type { JsonObject } from '../../domain/text.ts'
+import { asArray, asJsonObject, parseJsonObject } from '../../domain/json.ts'
+import type { JsonObject } from '../../domain/json.ts'
 import type { InputMessage, ModelCall, ToolDefinition, ToolRound } from '../../domain/agent/model-call.ts'
 import type { CompletionMessage } from '../completion-message.ts'
 import {

@@ -1,7 +1,7 @@
 import { once as onceEmitted } from 'node:events'
 import pLimit from 'p-limit'
 import type { LimitFunction } from 'p-limit'
-import { parseJsonObject } from '../../domain/text.ts'
+import { parseJsonObject } from '../../domain/json.ts'
 import { BrokenStream } from '../../domain/v1/failures.ts'
 import type { UpstreamFailure } from '../../domain/v1/failures.ts'
 import type { Clock, PassThrough } from '../../domain/ports.ts'

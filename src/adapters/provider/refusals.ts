@@ -1,5 +1,5 @@
 import type { ChatCompletionCreateParamsStreaming } from 'openai/resources/chat/completions'
-import { parseJson } from '../../domain/text.ts'
+import { parseJson } from '../../domain/json.ts'
 import { REASONING_FIELDS } from '../completion-message.ts'
 import type { FailedRound } from './upstream.ts'
 

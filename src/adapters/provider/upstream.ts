@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { OpenAI } from 'openai'
 import type { FailureCode, ModelEvent } from '../../domain/agent/model-call.ts'
-import { parseJsonObject } from '../../domain/text.ts'
+import { parseJsonObject } from '../../domain/json.ts'
 import { flattenHeaders, openHttpClient, readInto } from '../http.ts'
 import type { HttpClient } from '../http.ts'
 import { errorIn } from '../completion-message.ts'

@@ -2,8 +2,9 @@ import type { ResponseClass, CorrelatedFailure, Classification } from '../../dom
 import type { ModelResponse } from '../../domain/models/lite/suite.ts'
 import { DAY_MS, addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
-import { firstCodePoints, asJsonObject, parseJsonObject } from '../../domain/text.ts'
-import type { JsonObject } from '../../domain/text.ts'
+import { firstCodePoints } from '../../domain/text.ts'
+import { asJsonObject, parseJsonObject } from '../../domain/json.ts'
+import type { JsonObject } from '../../domain/json.ts'
 import { parseRetryAfter } from '../http.ts'
 import { CompletionMessage, errorIn, finishReason, firstChoice } from '../completion-message.ts'
 

@@ -9,7 +9,7 @@ import { parsePastInstant, parseHistoryIndex } from '../../domain/year/history/h
 import type { ListedPublication } from '../../domain/year/history/history.ts'
 import { liveFeedSchema } from '../../domain/feed/live-items.ts'
 import type { LiveFeed } from '../../domain/feed/live-items.ts'
-import { parseJsonBytes } from '../../domain/text.ts'
+import { parseJsonBytes } from '../../domain/json.ts'
 import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
 import type { YearEnvelope } from '../../domain/year/schema.ts'
 import { once } from '../../domain/once.ts'
@@ -18,8 +18,7 @@ import { provedPublications } from '../../server/year/proved-publications.ts'
 import type { CommandContext } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
 import { flagValue, wholeFlag, hostFlag } from '../settings/environment.ts'
-import { hyperlink, knowsHyperlinks, webAddress } from '../hyperlink.ts'
-import { DEFAULT_COLUMNS, escaped, fail } from '../terminal.ts'
+import { DEFAULT_COLUMNS, escaped, fail, hyperlink, knowsHyperlinks, webAddress } from '../terminal.ts'
 import { existingStores, requireFeed } from '../data-folder.ts'
 
 interface TopFlags {

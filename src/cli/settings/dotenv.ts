@@ -1,6 +1,8 @@
 import { lstatSync, readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Refusal, messageOf } from '../../domain/refusal.ts'
+import { inGroups, namedVariables } from './variables.ts'
+import type { NamedVariable } from './variables.ts'
 
 /** Path of the env file, which need not exist. */
 export function dotenvPath(named: string | undefined, cwd: string): string {
@@ -90,4 +92,42 @@ export function parseDotenv(bytes: Uint8Array, path: string): Record<string, str
 function matchAt(sticky: RegExp, text: string, at: number): RegExpExecArray | null {
   sticky.lastIndex = at
   return sticky.exec(text)
+}
+
+const HEADER = `# Settings of dash, written by "dash init". Flags and environment variables override this file.
+# "dash config" shows the effective values, "dash doctor" checks them. Keep this file private: it contains secrets.
+# A secret can be in a separate file instead: NAME_FILE=/path/to/file.
+`
+
+/**
+ * Returns the text of an env file: every variable with its meaning, the chosen ones set, all others commented out.
+ *
+ * @param chosen values by variable name
+ * @throws Refusal `usage` for a value no env file can hold
+ */
+export function envFile(chosen: Readonly<Record<string, string>>): string {
+  const groups = inGroups(namedVariables).map(([title, variables]) =>
+    [`# --- ${title}`, ...variables.map((variable) => entry(variable, chosen[variable.name]))].join('\n\n'),
+  )
+  return `${HEADER}\n${groups.join('\n\n')}\n`
+}
+
+function entry({ name, meaning, standard, unset }: NamedVariable, value: string | undefined): string {
+  const otherwise = standard === null && unset !== undefined ? ` (not set: ${unset})` : ''
+  const line = value === undefined ? `#${name}=${standard ?? ''}` : `${name}=${quotedValue(name, value)}`
+  return `# ${`${meaning}${otherwise}`.replaceAll('`', '')}\n${line}`
+}
+
+/**
+ * Quotes a value with a quotation mark that it does not contain, because env files know no escapes.
+ *
+ * @throws Refusal `usage` if it contains all of them
+ */
+function quotedValue(name: string, value: string): string {
+  if (/^[\w.:/@%+=,?&~-]+$/.test(value)) return value
+  const quote = ["'", '`', '"'].find((each) => !value.includes(each))
+  const written = `${quote}${value}${quote}`
+  if (quote !== undefined && parseDotenv(Buffer.from(`${name}=${written}`), '')[name] === value)
+    return written
+  throw new Refusal('usage', `the value of ${name} does not fit into an env file; remove its quotes`)
 }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import { z } from 'zod'
-import { isHttpUrl } from '../../domain/address.ts'
+import { isHttpUrl } from '../../domain/text.ts'
 import { Refusal, errorCode, messageOf } from '../../domain/refusal.ts'
 import { parseWhole } from './rules.ts'
 import { NOT_UTF_8 } from './dotenv.ts'

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { LIVE_SORTS } from '../feed/live-sort.ts'
 import type { LiveSort } from '../feed/live-sort.ts'
 import { SAVE_KEY_MAX_LENGTH } from '../feed/source.ts'
-import { firstCodePoints, asJsonObject, parseJson, strictLine, visibleText } from '../text.ts'
+import { firstCodePoints, strictLine, visibleText } from '../text.ts'
+import { asJsonObject, parseJson } from '../json.ts'
 import {
   INTERESTS_MAX,
   INTEREST_MAX_LENGTH,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CLOCK_TOLERANCE_MS } from '../clock-check.ts'
 import { areSameBytes, deriveKey, hmacSha256, sha256Hex } from '../digest.ts'
-import { parseJsonBytes } from '../text.ts'
+import { parseJsonBytes } from '../json.ts'
 import { dayOf, parseDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 

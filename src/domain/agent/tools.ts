@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { COLUMN_NAMES, COLUMNS } from '../feed/columns.ts'
 import { LIVE_SORTS } from '../feed/live-sort.ts'
 import { HYPE_PROVIDERS, NEWS_SOURCES, itemsOfKey, factsOf } from '../feed/source.ts'
-import { asJsonObject, parseJson } from '../text.ts'
+import { asJsonObject, parseJson } from '../json.ts'
 import { parseDay, parseInstant, dayOf } from '../time.ts'
 import { ARGUMENTS_MAX_LENGTH } from './bounds.ts'
 import { TOOL_NAMES, toolNameOf } from './model-call.ts'
 import type { ToolCall, ToolDefinition, ToolName } from './model-call.ts'
 import { decodeJson, MAX_LEVELS } from '../answers/written-json.ts'
-import type { JsonObject } from '../text.ts'
+import type { JsonObject } from '../json.ts'
 
 /** The six tools. Definitions, types and the parser of calls derive from one schema per tool (docs/agent-tools.md). */
 

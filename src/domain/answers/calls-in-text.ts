@@ -1,4 +1,4 @@
-import { asJsonObject, jsonText } from '../text.ts'
+import { asJsonObject, jsonText } from '../json.ts'
 import { decodeJson } from './written-json.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { parseJson } from '../text.ts'
+import { parseJson } from '../json.ts'
 
 /** More levels of encoding or wrapping have no plain meaning. */
 export const MAX_LEVELS = 4

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { LINE_ENDS, firstCodePoints, asJsonObject } from '../text.ts'
+import { LINE_ENDS, firstCodePoints } from '../text.ts'
+import { asJsonObject } from '../json.ts'
 import { DAY_MS, parseInstant } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import { describeIssues, isNewsSource, itemsOfKey, readAs, rowText } from './source.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { isHttpUrl } from '../address.ts'
-import { asJsonObject } from '../text.ts'
+import { isHttpUrl } from '../text.ts'
+import { asJsonObject } from '../json.ts'
 import { parseDay, parseInstant } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import {

@@ -1,6 +1,7 @@
 import { listedModels } from '../models/ranking.ts'
 import type { RankedModel } from '../models/schema.ts'
-import { byteLengthOf, asJsonObject } from '../text.ts'
+import { byteLengthOf } from '../text.ts'
+import { asJsonObject } from '../json.ts'
 
 /** Largest body of a request to `/v1`, in bytes (docs/v1.md). */
 export const V1_BODY_MAX_BYTES = 4 * 1024 * 1024

@@ -1,5 +1,5 @@
 import { sha256Hex } from '../digest.ts'
-import { asJsonObject, parseJsonBytes } from '../text.ts'
+import { asJsonObject, parseJsonBytes } from '../json.ts'
 import { parseInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { finding } from './finding.ts'

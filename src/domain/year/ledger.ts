@@ -1,5 +1,5 @@
 import { isSha256Hex, sha256Hex } from '../digest.ts'
-import { parseJson, parseJsonBytes } from '../text.ts'
+import { parseJson, parseJsonBytes } from '../json.ts'
 import { DAY_MS, addDays, dayOf, formatInstant, parseInstant, startOfDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 

@@ -1,5 +1,5 @@
 import type { ItemRef } from '../feed/source.ts'
-import type { LeaseKeeper } from '../lease.ts'
+import type { LeaseKeeper } from '../jobs.ts'
 import type { Day, Instant } from '../time.ts'
 import type { ProvedLedger } from './chain.ts'
 import type { ObjectOutcome, ReadFile, ReadObject } from './examine.ts'

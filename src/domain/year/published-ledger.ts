@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { sha256Hex } from '../digest.ts'
-import { decodeUtf8, parseJsonBytes } from '../text.ts'
+import { decodeUtf8 } from '../text.ts'
+import { parseJsonBytes } from '../json.ts'
 import { parseInstant } from '../time.ts'
 import type { ProvedLedger } from './chain.ts'
 import { auditLedger, checkPinned, proveLedger } from './check.ts'

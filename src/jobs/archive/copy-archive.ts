@@ -1,4 +1,4 @@
-import type { LeaseHolder } from '../../domain/lease.ts'
+import type { LeaseHolder } from '../../domain/jobs.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Ledger, LedgerAuditor, Objects, ObjectsAuditor, YearReader } from '../../domain/year/ports.ts'
 import { Refusal, storageDamaged, storageUnavailable } from '../../domain/refusal.ts'

@@ -1,6 +1,6 @@
 import type { H3Event } from 'h3'
 import { budgetState, shortestCallCost } from '../../domain/agent/budget.ts'
-import { parseJson } from '../../domain/text.ts'
+import { parseJson } from '../../domain/json.ts'
 import { addressHash } from '../../domain/address.ts'
 import { sessionRequestSchema } from '../../domain/agent/schema.ts'
 import type { AgentConfig, AgentRefusal, AgentSession, AgentStatus } from '../../domain/agent/schema.ts'

@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { H3 } from 'h3'
 import { DATA_MARKER } from '../../domain/agent/prompt.ts'
-import { asArray, asJsonObject, firstCodePoints, parseJsonObject, textOf } from '../../domain/text.ts'
-import type { JsonObject } from '../../domain/text.ts'
+import { firstCodePoints } from '../../domain/text.ts'
+import { asArray, asJsonObject, parseJsonObject, textOf } from '../../domain/json.ts'
+import type { JsonObject } from '../../domain/json.ts'
 import { formatInstant } from '../../domain/time.ts'
 import { respondJson } from '../respond.ts'
 

@@ -1,6 +1,6 @@
 import { H3 } from 'h3'
 import { Registry } from 'prom-client'
-import type { JobState } from '../../domain/job-run.ts'
+import type { JobState } from '../../domain/jobs.ts'
 import type { State, Clock } from '../../domain/ports.ts'
 import { dayOf, startOfDay } from '../../domain/time.ts'
 import type { AuditRecord } from '../../domain/year/finding.ts'

@@ -173,7 +173,6 @@ export function mountEmbed(app: H3, mount: MountPage, frame: Frame, origins: rea
     render: async (view) => ({
       title: 'Chat · dash',
       sections: [await chatSection(view)],
-      head: html`<script type="module" src="${frame.assets.href('embedded.js')}"></script>`,
       embedded: THEMES.find((each) => each === view.query.params.get('theme')) ?? 'auto',
     }),
   })

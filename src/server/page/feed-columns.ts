@@ -1,6 +1,6 @@
 import { COLUMNS, COLUMN_NAMES } from '../../domain/feed/columns.ts'
 import type { ColumnName } from '../../domain/feed/columns.ts'
-import { isHttpUrl } from '../../domain/address.ts'
+import { isHttpUrl } from '../../domain/text.ts'
 import type { Instant } from '../../domain/time.ts'
 import { onceFor } from '../../domain/once.ts'
 import { NOTHING, formatCounted, html } from './html.ts'

@@ -1,5 +1,5 @@
 import type { AgentStatus } from '../../domain/agent/schema.ts'
-import { LATE_AFTER_MS, lastDueDay } from '../../domain/job-run.ts'
+import { LATE_AFTER_MS, lastDueDay } from '../../domain/jobs.ts'
 import { statusPayload } from '../../domain/models/shortlist.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { DAY_MS } from '../../domain/time.ts'

@@ -1,6 +1,6 @@
 import type { NamedItem } from '../../domain/agent/shown-data.ts'
 import { nameOfSource, unitOf } from '../../domain/feed/subscription.ts'
-import { isHttpUrl } from '../../domain/address.ts'
+import { isHttpUrl } from '../../domain/text.ts'
 import type { Instant } from '../../domain/time.ts'
 import { NOTHING, ageAt, formatCount, formatDay, html, isolated } from './html.ts'
 import type { Html } from './html.ts'

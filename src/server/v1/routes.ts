@@ -5,7 +5,7 @@ import type {
   CompletionRequest,
   InvalidRequest,
 } from '../../domain/v1/completion-request.ts'
-import { parseJson } from '../../domain/text.ts'
+import { parseJson } from '../../domain/json.ts'
 import {
   AUTO_MODELS,
   DASH_MODEL,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { LeaseGrant, LeaseHolder } from '../../../src/domain/lease.ts'
+import type { LeaseGrant, LeaseHolder } from '../../../src/domain/jobs.ts'
 import type { Ledger } from '../../../src/domain/year/ports.ts'
 import { leaseOf } from './open-ledger.ts'
 import type { LedgerOpener } from './open-ledger.ts'

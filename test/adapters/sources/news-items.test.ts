@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sourceTitles } from '../../../src/adapters/sources/live-sources.ts'
+import { sourceTitles } from '../../../src/adapters/sources/news-items.ts'
 import type { VerifiedTitle } from '../../../src/domain/year/rank.ts'
 import { jsonSource, localSource } from '../../support/local-source.ts'
 import { sourceClient } from './client.ts'

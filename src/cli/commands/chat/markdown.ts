@@ -4,8 +4,7 @@ import { wrapAnsi } from 'fast-wrap-ansi'
 import { Lexer } from 'marked'
 import type { MarkedToken, Token, Tokens } from 'marked'
 import { cleanText } from '../../../domain/answers/answer-text.ts'
-import { hyperlink, webAddress } from '../../hyperlink.ts'
-import { styled } from '../../terminal.ts'
+import { hyperlink, styled, webAddress } from '../../terminal.ts'
 import type { Style } from '../../terminal.ts'
 
 export interface MarkdownOptions {

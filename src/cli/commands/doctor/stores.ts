@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { describeClockProblem, stopsPublishing } from '../../../domain/clock-check.ts'
-import { LATE_AFTER_MS, lastDueDay } from '../../../domain/job-run.ts'
+import { LATE_AFTER_MS, lastDueDay } from '../../../domain/jobs.ts'
 import { isFresh } from '../../../domain/models/shortlist.ts'
 import type { StoredRun } from '../../../domain/models/schema.ts'
 import { proveRun } from '../../../domain/models/stored-run.ts'

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, lstatSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { isCancel, password, select, text as textInput } from '@clack/prompts'
 import { Refusal, errorCode, messageOf } from '../../../domain/refusal.ts'
 import type { BareContext } from '../../context.ts'
 import { createFolder, fileOf } from '../../data-folder.ts'
@@ -12,13 +13,28 @@ import type { Config } from '../../settings/config.ts'
 import { parseEnvironment } from '../../settings/environment.ts'
 import { SETTING_FLAGS } from '../../settings/flags.ts'
 import type { ConfigFlags } from '../../settings/flags.ts'
-import { dotenvPath } from '../../settings/dotenv.ts'
+import { dotenvPath, envFile } from '../../settings/dotenv.ts'
 import { flagSettings, noteUnknownSettings, readConfig } from '../../settings/read-config.ts'
+import { VARIABLES } from '../../settings/variables.ts'
+import type { VariableName } from '../../settings/variables.ts'
+import type { Variable } from '../../settings/rules.ts'
 import { fail, shellWord } from '../../terminal.ts'
-import { Cancelled, envFile, promptForOutputs, promptForSettings } from './env-file.ts'
-import type { PromptContext, ChosenSettings, OutputKind } from './env-file.ts'
 import { containerCommands, crontab, systemdUnits } from './units.ts'
 import type { Installation, Unit } from './units.ts'
+
+type ChosenSettings = Record<string, string>
+
+/** Form in which `dash init` prints how to run an installation. */
+type OutputKind = 'systemd' | 'cron' | 'containers' | 'nothing'
+
+/** Output stream of prompts, and the signal that cancels them. */
+interface PromptContext {
+  output: NodeJS.WriteStream
+  signal: AbortSignal
+}
+
+/** Thrown when the user cancels a prompt. */
+class Cancelled extends Error {}
 
 interface InitFlags extends ConfigFlags {
   user?: string
@@ -123,6 +139,92 @@ async function kindsPrinted({ print }: InitFlags, prompts: PromptContext | null)
   if (print !== undefined) return [print]
   // Without a prompt it is unknown which of the two this host uses.
   return prompts === null ? ['systemd', 'cron'] : [await promptForOutputs(prompts)]
+}
+
+/**
+ * Prompts for settings that no flag gave. Every prompt has a default, and every value is checked by the rule of its
+ * variable.
+ *
+ * @param known settings from flags, for which there is no prompt
+ * @throws Cancelled
+ */
+async function promptForSettings(
+  known: ChosenSettings,
+  dataDir: string,
+  prompts: PromptContext,
+): Promise<ChosenSettings> {
+  const choices = { ...known }
+  await promptFor('DASH_DATA_DIR', choices, prompts, dataDir)
+  await promptFor('HOST', choices, prompts)
+  await promptFor('PORT', choices, prompts)
+  await promptFor('DASH_BASE_URL', choices, prompts)
+  // Without a public address there is no proxy in front.
+  if (choices['DASH_BASE_URL'] !== undefined) await promptFor('DASH_TRUSTED_PROXIES', choices, prompts)
+  if (choices['DASH_CHAT_MODEL'] === undefined) await promptForChat(choices, prompts)
+  await promptFor('OPENROUTER_API_KEY', choices, prompts)
+  return choices
+}
+
+/** @throws Cancelled */
+async function promptForOutputs(prompts: PromptContext): Promise<OutputKind> {
+  const answer = await select<OutputKind>({
+    message: 'How will you run dash?',
+    options: [
+      { value: 'systemd', label: 'systemd units' },
+      { value: 'cron', label: 'cron lines' },
+      { value: 'containers', label: 'containers (Docker Compose)' },
+      { value: 'nothing', label: 'print nothing' },
+    ],
+    ...prompts,
+  })
+  return answered(answer)
+}
+
+/** Returns the answer to a prompt. @throws Cancelled */
+function answered<T>(answer: T): Exclude<T, symbol> {
+  if (isCancel(answer)) throw new Cancelled()
+  return answer as Exclude<T, symbol>
+}
+
+async function promptForChat(choices: ChosenSettings, prompts: PromptContext): Promise<void> {
+  const answer = await select({
+    message: 'Which model should the chat use?',
+    options: [
+      { value: 'none', label: 'none, no chat for now' },
+      { value: 'auto', label: 'the recommended free model', hint: 'needs an OpenRouter key' },
+      { value: 'own', label: 'a model of your own provider' },
+    ],
+    ...prompts,
+  })
+  const kind = answered(answer)
+  if (kind === 'auto') choices['DASH_CHAT_MODEL'] = 'auto'
+  if (kind !== 'own') return
+  await promptFor('OPENAI_BASE_URL', choices, prompts)
+  await promptFor('DASH_CHAT_MODEL', choices, prompts)
+  await promptFor('OPENAI_API_KEY', choices, prompts)
+  // A guessed price could exceed the budget: the chat stays off without a price.
+  await promptFor('DASH_CHAT_PRICE_INPUT', choices, prompts)
+  if (choices['DASH_CHAT_PRICE_INPUT'] !== undefined)
+    await promptFor('DASH_CHAT_PRICE_OUTPUT', choices, prompts)
+}
+
+/** Prompts for a variable; the value of a secret is not shown. */
+async function promptFor(
+  name: VariableName,
+  choices: ChosenSettings,
+  prompts: PromptContext,
+  suggested?: string,
+): Promise<void> {
+  if (choices[name] !== undefined) return
+  const { rule, secret, question: message = name, suggestion, standard }: Variable = VARIABLES[name]
+  const initialValue = suggestion ?? suggested ?? standard ?? ''
+  const validate = (value: string | undefined): string | undefined =>
+    value ? rule.safeParse(value).error?.issues[0]?.message : undefined
+  const answer = secret
+    ? password({ message, mask: '*', validate, ...prompts })
+    : textInput({ message, initialValue, validate, ...prompts })
+  const value = answered(await answer)
+  if (value) choices[name] = value
 }
 
 function installationOf(

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseJson } from '../../text.ts'
+import { parseJson } from '../../json.ts'
 import type { Draw, Grade, LitePrompt, ModelResponse } from './suite.ts'
 import { sumPoints } from './suite.ts'
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { areSameBytes, decodeBase64, encodeBase64, sha256Hex } from '../../digest.ts'
-import { parseJson, utf8Text } from '../../text.ts'
+import { utf8Text } from '../../text.ts'
+import { parseJson } from '../../json.ts'
 import { parseInstant } from '../../time.ts'
 import type { Instant, Day } from '../../time.ts'
 import { parseQuery, instantField } from '../../wire-format.ts'

@@ -274,11 +274,22 @@ function setUpChat() {
       chat.open()
     })
   })
+  if ('themeFixed' in document.documentElement.dataset) followFrame(sheet)
   if (!sheet?.classList.contains('inside')) return
   void panel().then((chat) => {
     const { key, title = '' } = sheet.dataset
     if (key !== undefined) chat.discuss({ key, title })
     chat.open()
+  })
+}
+
+/** The chat in a frame of another page: closing it sends that page a message, and a message from that page opens it. */
+function followFrame(sheet: HTMLElement | null) {
+  sheet?.addEventListener('close', () => parent.postMessage('dash:close', '*'))
+  addEventListener('message', ({ source, data }) => {
+    if (source !== parent || data !== 'dash:open') return
+    const opener = document.querySelector('button[data-chat="open"]')
+    if (opener instanceof HTMLButtonElement) opener.click()
   })
 }
 

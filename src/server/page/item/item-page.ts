@@ -1,6 +1,6 @@
 import { nullIfNotFound, parseKey } from '../../../domain/feed/search/search.ts'
 import type { ItemTrend } from '../../../domain/feed/search/search.ts'
-import { isHttpUrl } from '../../../domain/address.ts'
+import { isHttpUrl } from '../../../domain/text.ts'
 import { discussionUrl, itemsOfKey } from '../../../domain/feed/source.ts'
 import { nameOfSource, unitOf } from '../../../domain/feed/subscription.ts'
 import { addDays } from '../../../domain/time.ts'
