@@ -120,6 +120,7 @@ function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined
   } catch (error) {
+    if (errorCode(error) === 'ENOTDIR') return false
     throw storageUnavailable(`this user cannot open ${dirname(path)}`, error)
   }
 }

@@ -277,6 +277,8 @@ test('a command that fails before it does anything creates no folder', async () 
     [69, ['serve', '--port', `${port}`], `port ${port} on 127.0.0.1 is taken`],
     [69, ['chat', '--url', 'http://127.0.0.1:9', 'hello']],
     [64, ['copy-archive', '--to', 'copy']],
+    [64, ['copy-archive', '--data-dir', temporaryFolder(), '--to', 'copy'], 'the archive to copy is empty'],
+    [64, ['verify-archive'], `there is no archive: ${join(cwd, 'dash-data')} does not exist`],
     [78, ['export', 'site'], 'no checkpoint is signed yet; create a key with dash log-key new'],
     [74, ['reindex'], NO_FEED],
     [74, ['search', 'rust'], NO_FEED],

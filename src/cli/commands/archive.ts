@@ -10,6 +10,7 @@ import type { Container } from '../container.ts'
 import { readTargetConfig, readTreeLocation } from '../settings/read-config.ts'
 import {
   fileOf,
+  isFileMissing,
   isUnfounded,
   prepareFolders,
   realPath,
@@ -40,8 +41,8 @@ export async function copyArchiveCommand(
     )
   }
   requireOutsideStore(targetConfig.store, config)
-  if (isUnfounded(config)) throw emptyArchive()
-  requireFolders(config)
+  if (!isUnfounded(config)) requireFolders(config)
+  if (isFileMissing(config.ledger)) throw emptyArchive()
   prepareFolders(targetConfig, true)
   const targetContainer = container.withConfig(targetConfig)
   try {

@@ -54,7 +54,12 @@ export async function verifyArchiveCommand(context: CommandContext, flags: Verif
       'usage',
       `--${misplaced} is for the log of another host; add --url or remove --${misplaced}`,
     )
-  if (base === null) requireFolders(config)
+  if (base === null) {
+    const advice = 'name the data folder with --data-dir, or a host with --url'
+    if (isUnfounded(config))
+      throw new Refusal('usage', `there is no archive: ${config.dataDir} does not exist; ${advice}`)
+    requireFolders(config)
+  }
   const { archive, hasOwn } =
     base === null
       ? { archive: await openFolder(container, options, terminal.note), hasOwn: false }
