@@ -112,7 +112,7 @@ export function openPublishedHistory(
         if (error instanceof BodyTooLong)
           throw new Refusal<PublishedRefusal>(
             'source_unavailable',
-            `the host ${root} sent more than ${maxBytes} bytes for ${path}, which is not a response of a dash server; ${HOW_TO_REACH}`,
+            `the host ${root} sent more than ${maxBytes} bytes for ${path}, which is not a response of a dash server${MUST_ANSWER_404}; ${HOW_TO_REACH}`,
           )
         if (attempt < ATTEMPTS) continue
         throw new Refusal<PublishedRefusal>(
@@ -183,8 +183,11 @@ export async function readResponse(
 function adviceOf(statusCode: number, location: string | null): string {
   if (statusCode >= 300 && statusCode < 400 && location !== null)
     return ` (moved to ${location}: audit the address that it has now)`
-  return statusCode === 403 ? ' (a host must answer 404 for a file that it does not have)' : ''
+  return statusCode === 403 ? MUST_ANSWER_404 : ''
 }
+
+/** Some hosts refuse a missing file, or send their start page for it. */
+const MUST_ANSWER_404 = ' (a host must answer 404 for a file that it does not have)'
 
 /** Returns a header's value if it is safe to print on a terminal; a host may send anything. */
 function printable(value: string | string[] | undefined): string | null {

@@ -21,6 +21,7 @@ import {
   STATIC_FEEDS,
   STATIC_HEADERS,
   STATIC_HOME,
+  STATIC_MISSING,
   STATIC_INDEX,
   STATIC_LEGACY_LEDGER,
   STATIC_POLICY,
@@ -217,8 +218,8 @@ function checkpointRefused(obstacle: string): Refusal<StorageRefusal> {
  */
 async function requireOwnTree(target: StaticTree, hasPages: boolean): Promise<void> {
   if ((await target.get(STATIC_POLICY)) !== null) return
-  const pages = hasPages ? [STATIC_HOME, STATIC_DAYS, ...Object.values(STATIC_FEEDS)] : []
-  for (const path of [STATIC_INDEX, STATIC_HEADERS, ...pages])
+  const pages = [STATIC_HOME, STATIC_DAYS, STATIC_MISSING, ...Object.values(STATIC_FEEDS)]
+  for (const path of [STATIC_INDEX, STATIC_HEADERS, ...(hasPages ? pages : [])])
     if ((await target.get(path)) !== null)
       throw new Refusal<'copy_refused'>(
         'copy_refused',

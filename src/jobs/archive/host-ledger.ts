@@ -35,10 +35,19 @@ import {
   auditLegacyFile,
 } from '../../domain/year/published-ledger.ts'
 import type { PublishedDocument, PublishedResponse, Reference } from '../../domain/year/published-ledger.ts'
+import { utf8Text } from '../../domain/text.ts'
 import { concurrently } from '../concurrently.ts'
 import { NOTHING_READ } from './audit.ts'
 import type { AuditOptions, Report } from './audit.ts'
-import { foreignHost, mergeNote, ownLog, readHostNote, unavailable, unexpectedResponse } from './host-log.ts'
+import {
+  foreignHost,
+  isWebPage,
+  mergeNote,
+  ownLog,
+  readHostNote,
+  unavailable,
+  unexpectedResponse,
+} from './host-log.ts'
 import type { HostLogPorts, HostNote, LogReport } from './host-log.ts'
 
 export interface HostLedgerPorts extends HostLogPorts {
@@ -211,6 +220,10 @@ async function readDocument(
 ): Promise<PublishedDocument> {
   const document = publishedDocument(path, await published.file(path, maxBytes, signal))
   if ('description' in document) throw unexpectedResponse(published.base, path, document)
+  if (document.bytes && isWebPage(utf8Text(document.bytes)))
+    throw unavailable(
+      `the host ${published.base} sent a web page for ${path}; it must answer 404 for a file that it does not have`,
+    )
   if (document.bytes && hasTooManyLines(document.bytes))
     throw unavailable(
       `the host ${published.base} sent more than ${LINES_MAX} lines for ${path}, more than a ledger can have`,

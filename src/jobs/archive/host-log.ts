@@ -113,8 +113,8 @@ async function hasIndex({ published }: HostLogPorts, signal: AbortSignal): Promi
 }
 
 /** Many hosts send a page for every path that they do not have. */
-function isWebPage(text: string | null): boolean {
-  return text?.trimStart().startsWith('<') === true
+export function isWebPage(text: string): boolean {
+  return text.trimStart().startsWith('<')
 }
 
 /** Reads a text of the log; null if the host has none. `admitted`: its response if it reports damage of the log itself. */

@@ -168,6 +168,16 @@ describe('a damaged static host', () => {
     },
   )
 
+  test.each(['<!doctype html><title>Start</title>', `<html>${'x'.repeat(2_000)}`])(
+    'a static host that sends its start page %.15s… for every missing file is not audited',
+    async (body) => {
+      const host = await serveFiles(sound, (path) => (sound.has(path) ? undefined : { status: 200, body }))
+      const { code, report } = await audit(host.url, temporaryFolder())
+      const reason: unknown = expect.stringContaining('must answer 404 for a file that it does not have')
+      expect([code, report]).toMatchObject([69, { findings: [], reason }])
+    },
+  )
+
   test('a static host whose checkpoint is longer than any, or names too many entries, is not audited', async () => {
     const long = changed(sound, { [CHECKPOINT]: new Uint8Array(100_000) })
     expect((await auditFiles(long)).found).toEqual([`note_invalid ${CHECKPOINT}`])

@@ -304,7 +304,7 @@ describe('the refusal of an export', () => {
     ['a target with another history', forked, 'storage_damaged', /belongs to another history/],
     ['a target of another log', otherLog, 'copy_refused', /other\.example\/tlog.*dash\.example\/tlog/],
     ['an unreadable checkpoint', file(CHECKPOINT), 'storage_damaged', /is not a signed checkpoint/],
-    ...['index.json', '_headers', 'index.html'].map((name): [string, Prepare, string, RegExp] => {
+    ...['index.json', '_headers', 'index.html', '404.html'].map((name): [string, Prepare, string, RegExp] => {
       const why = new RegExp(`not an export and already has ${name}`)
       return [`a folder of another site with its own ${name}`, file(name), 'copy_refused', why]
     }),

@@ -33,6 +33,9 @@ export const STATIC_HEADERS = '_headers'
 export const STATIC_HOME = 'index.html'
 export const STATIC_DAYS = 'days.html'
 
+/** The page of a missing file: without it, some hosts send {@link STATIC_HOME} for every path. */
+export const STATIC_MISSING = '404.html'
+
 /** The feeds of an export: one entry for each of the newest publications. Replaced at every export. */
 export const STATIC_FEEDS = { atom: 'atom.xml', rss: 'rss.xml', json: 'feed.json' } as const
 
@@ -125,6 +128,7 @@ const HEADER_RULES: readonly HeaderRule[] = [
   { path: STATIC_HEADERS, type: 'text/plain; charset=utf-8', cache: REVALIDATED },
   { path: STATIC_HOME, type: HTML, cache: REVALIDATED },
   { path: STATIC_DAYS, type: HTML, cache: REVALIDATED },
+  { path: STATIC_MISSING, type: HTML, cache: REVALIDATED },
   { path: STATIC_PAGES, type: HTML, cache: REVALIDATED },
   { path: STATIC_FEEDS.atom, type: 'application/atom+xml; charset=utf-8', cache: REVALIDATED },
   { path: STATIC_FEEDS.rss, type: 'application/rss+xml; charset=utf-8', cache: REVALIDATED },
@@ -170,7 +174,7 @@ export interface ArchivePages {
   assets: ReadonlyMap<string, Uint8Array>
   /** The page of each publication, the oldest first. It links to the next page, which must be there before. */
   publications: readonly ArchivePage[]
-  /** What names the newest publication or all of them: start page, list of days, feeds. */
+  /** What names the newest publication or all of them: start page, list of days, feeds; and the page of a missing file. */
   overviews(): Promise<ReadonlyMap<string, Uint8Array>>
 }
 

@@ -9,6 +9,7 @@ import {
   STATIC_DAYS,
   STATIC_FEEDS,
   STATIC_HOME,
+  STATIC_MISSING,
   staticAssetPath,
   staticObjectPath,
   staticPagePath,
@@ -96,6 +97,7 @@ export function exportedPages(archive: ExportedArchive): ArchivePages {
         exportedChangesFeed(steps, lists, pageOf, archive.checkpoint.origin, path)
       const { atom, rss, json } = STATIC_FEEDS
       return new Map([
+        [STATIC_MISSING, encode(MISSING.html)],
         [STATIC_DAYS, days],
         [atom, encode(writeAtom(await feedAt(atom)))],
         [rss, encode(writeRss(await feedAt(rss)))],
@@ -105,6 +107,13 @@ export function exportedPages(archive: ExportedArchive): ArchivePages {
     },
   }
 }
+
+/** Without links: a host sends it for paths of any depth. */
+const MISSING = html`<!doctype html>
+  <html lang="en">
+    <title>Not found · dash</title>
+    <p>This archive has no such file.</p>
+  </html> `
 
 /** @param root relative URL of the root of the export, empty or ending with a slash */
 function documentOf(releaseId: string, root: string, title: string, main: Html): Uint8Array {

@@ -71,7 +71,7 @@ describe('headers of an export', () => {
       '/tlog/year/checkpoint\n  Content-Type: text/plain; charset=utf-8\n  Cache-Control: public, max-age=5\n',
     )
     const paths =
-      '/* /tlog/year/checkpoint /tlog/year/policy /tlog/year/tile/* /objects/* /ledger/legacy.ndjson /index.json /index.html /days.html /year/* /atom.xml /rss.xml /feed.json /assets/*'
+      '/* /tlog/year/checkpoint /tlog/year/policy /tlog/year/tile/* /objects/* /ledger/legacy.ndjson /index.json /index.html /days.html /404.html /year/* /atom.xml /rss.xml /feed.json /assets/*'
     expect(text.match(/^\/.*$/gm)?.join(' ')).toBe(paths)
   })
 })

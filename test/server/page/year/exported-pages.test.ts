@@ -76,7 +76,14 @@ test('only the page that was the newest one is written again', async () => {
 test('the start page is the newest publication, and the list of days names every publication and gap', async () => {
   const { overviews } = exportedPages(await twoDays())
   const files = await overviews()
-  expect([...files.keys()]).toEqual(['days.html', 'atom.xml', 'rss.xml', 'feed.json', 'index.html'])
+  expect([...files.keys()]).toEqual([
+    '404.html',
+    'days.html',
+    'atom.xml',
+    'rss.xml',
+    'feed.json',
+    'index.html',
+  ])
   expect(text(files.get('index.html'))).toContain(`href="year/${AS_OF}.html" rel="prev"`)
   const days = text(files.get('days.html'))
   const listed = Array.from(
