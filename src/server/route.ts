@@ -36,6 +36,8 @@ interface RefusalContract {
 }
 
 interface RequestContract {
+  /** True if `Authorization: Bearer` with a key is required. */
+  key?: true
   headers: readonly { name: string; required: boolean; description: string }[]
   body: { required: boolean; description: string; schema: z.ZodType }
 }
@@ -70,6 +72,8 @@ export interface Contract<Code extends string> {
   successDescription: string
   /** Another body that a 200 may have. */
   otherSuccess?: { contentType: string; schema: z.ZodType }
+  /** Further statuses that are no refusals of the route, with a description. */
+  otherStatuses?: Readonly<Record<number, string>>
   /** Response headers of a success, by name with a description. */
   successHeaders: Readonly<Record<string, string>>
   /** Status, cause and further body members of every refusal. */

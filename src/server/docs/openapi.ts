@@ -148,9 +148,14 @@ function openApiDocument(
     info: { ...info, license: { name: 'MIT', identifier: 'MIT' } },
     servers: [{ url: '/' }],
     paths,
-    components: { schemas: referredSchemas(paths) },
+    components: {
+      schemas: referredSchemas(paths),
+      ...(contracts.some(({ request }) => request?.key) && { securitySchemes: { key: BEARER } }),
+    },
   }
 }
+
+const BEARER = { type: 'http', scheme: 'bearer' }
 
 const IF_NONE_MATCH = {
   in: 'header',
@@ -182,6 +187,7 @@ function pathItem(contract: Contract<string>): Record<string, unknown> {
         })),
         ...(contract.revalidated === false ? [] : [IF_NONE_MATCH]),
       ],
+      ...(request?.key && { security: [{ key: [] }] }),
       ...(request && { requestBody: requestBody(request.body) }),
       responses: { ...successes(contract), ...refusals(contract) },
     },
@@ -190,15 +196,16 @@ function pathItem(contract: Contract<string>): Record<string, unknown> {
 }
 
 function preflightOf(
-  { operationId, tag, preflightStatus }: Contract<string>,
+  contract: Contract<string>,
   preflight: Readonly<Record<string, string>>,
 ): Record<string, unknown> {
   return {
-    operationId: `${operationId}Preflight`,
-    tags: [tag],
+    operationId: `${contract.operationId}Preflight`,
+    tags: [contract.tag],
     summary: 'CORS preflight',
+    parameters: pathParameters(contract),
     responses: {
-      [preflightStatus ?? 200]: {
+      [contract.preflightStatus ?? 200]: {
         description: 'Allowed methods and headers',
         headers: headerObjects(namesOf(preflight)),
       },
@@ -236,6 +243,9 @@ function successes(contract: Contract<string>): Record<string, unknown> {
     ...(contract.revalidated === false
       ? {}
       : { 304: { description: 'The client has the current representation' } }),
+    ...Object.fromEntries(
+      Object.entries(contract.otherStatuses ?? {}).map(([status, description]) => [status, { description }]),
+    ),
   }
 }
 

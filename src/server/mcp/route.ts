@@ -80,11 +80,10 @@ export const mcpContract: Contract<McpRefusal> = {
   summary: 'Send one message of the Model Context Protocol',
   description:
     'Streamable HTTP without sessions: every request gets one JSON response. Any MCP client supports it; `tools/list` ' +
-    'returns the tools and their schemas. A body that is no message gets status 400 and a JSON-RPC error.',
+    'returns the tools and their schemas.',
   query: z.object({}),
   request: {
     headers: [
-      { name: 'Accept', required: false, description: '`application/json`, or a range that includes it' },
       {
         name: 'Origin',
         required: false,
@@ -96,7 +95,13 @@ export const mcpContract: Contract<McpRefusal> = {
   },
   ...restrictedAccess('POST', HEADERS),
   success: message,
-  successDescription: 'The JSON-RPC response; 202 and no body for a notification',
+  successDescription: 'The JSON-RPC response',
+  otherStatuses: {
+    202: 'A notification or a response was received; no body',
+    400: 'A JSON-RPC error: the body is no message, or the protocol version is unsupported',
+    406: 'A JSON-RPC error: `Accept` does not include `application/json`',
+    415: 'A JSON-RPC error: the content type is not `application/json`',
+  },
   refusals: {
     busy: BUSY_REFUSAL,
     forbidden_origin: { status: 403, when: '`Origin` is present and not allowed' },

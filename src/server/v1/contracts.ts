@@ -232,7 +232,8 @@ export const completionsContract: Contract<string> = {
   description:
     "Passes the request on to a free model of the routing service, with the caller's own key and a maximum price of zero. Exists only if `DASH_V1` is set.",
   request: {
-    headers: [{ name: 'Authorization', required: true, description: '`Bearer` and the key of the caller' }],
+    key: true,
+    headers: [],
     body: {
       required: true,
       description: 'A chat completion request of the OpenAI API, at most 4 MiB; other fields are removed',

@@ -11,7 +11,8 @@ import { openApp } from '../../support/api-client.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 
 interface Operation {
-  parameters: { name: string }[]
+  parameters?: { name: string }[]
+  security?: unknown
   responses: Record<string, { content?: Record<string, unknown> }>
 }
 
@@ -20,7 +21,7 @@ interface OpenApi {
   servers: { url: string }[]
   info: { version: string }
   paths: Record<string, Record<string, Operation>>
-  components: { schemas: Record<string, { required?: string[] }> }
+  components: { schemas: Record<string, { required?: string[] }>; securitySchemes?: unknown }
 }
 
 async function documentOf(name: string): Promise<OpenApi> {
@@ -35,7 +36,7 @@ async function documentOf(name: string): Promise<OpenApi> {
 function linesOf({ paths }: OpenApi): string[] {
   return Object.entries(paths).map(([path, { options: _options, ...methods }]) => {
     const [[method, operation] = []] = Object.entries(methods)
-    const names = operation?.parameters.map(({ name }) => name) ?? []
+    const names = operation?.parameters?.map(({ name }) => name) ?? []
     const { responses = {} } = operation ?? {}
     const types = Object.keys(responses['200']?.content ?? {})
     return [method, path, `(${names.join(' ')})`, ...Object.keys(responses), ...types].join(' ')
@@ -44,10 +45,12 @@ function linesOf({ paths }: OpenApi): string[] {
 
 const CODES: Readonly<Record<string, readonly string[]>> = {
   'top-year-history': HISTORY_REFUSALS,
+  'top-year-log': ['year_log_not_found'],
   feed: LIVE_REFUSALS,
   search: SEARCH_REFUSALS,
   'free-llm': FREE_MODELS_REFUSALS,
   'agent-chat': AGENT_ERRORS,
+  v1: ['missing_api_key'],
   mcp: MCP_REFUSALS,
 }
 
@@ -60,6 +63,17 @@ test.each(Object.entries(CODES))(
     expect([result.errors ?? [], result.valid]).toEqual([[], true])
     expect([document.openapi, validator.version, document.info.version]).toEqual(['3.1.0', '3.1', '1.0.0'])
     expect(document.servers).toEqual([{ url: '/' }])
+    for (const [path, operations] of Object.entries(document.paths)) {
+      const names = Object.values(operations).map(({ parameters = [] }) =>
+        parameters.map((each) => each.name),
+      )
+      for (const [, rest] of path.matchAll(/\{(\w+)\}/g))
+        for (const named of names) expect([path, named]).toEqual([path, expect.arrayContaining([rest])])
+      // OpenAPI ignores parameters with these names.
+      expect(names.flat()).not.toEqual(
+        expect.arrayContaining([expect.stringMatching(/^A(ccept|uthorization)$/)]),
+      )
+    }
     const text = JSON.stringify(document)
     for (const code of codes) expect(text).toContain(`"${code}"`)
   },
@@ -75,6 +89,16 @@ test('an OpenAPI document describes every operation with its parameters, statuse
   expect(linesOf(await documentOf('agent-chat'))).toContain(
     'post /api/agent/chat (X-Agent-Session Origin) 200 400 401 403 405 413 429 500 503 text/event-stream',
   )
+})
+
+test('an OpenAPI document describes the key of its callers, and statuses that are no refusals', async () => {
+  const { paths, components } = await documentOf('v1')
+  expect(components.securitySchemes).toEqual({ key: { type: 'http', scheme: 'bearer' } })
+  const secured = Object.keys(paths).filter((path) => paths[path]?.['post']?.security)
+  expect(secured).toEqual(['/v1/chat/completions'])
+  expect(linesOf(await documentOf('mcp'))).toEqual([
+    'post /mcp (Origin MCP-Protocol-Version) 200 202 400 403 405 406 413 415 429 500 application/json',
+  ])
 })
 
 test('an OpenAPI document describes the members and headers of a refusal beside its code', async () => {
