@@ -31,34 +31,36 @@ export function scriptedModelApp(deltaMs = 20): H3 {
     const tool_calls = call && [{ index: 0, id: 'call_demo', type: 'function', function: call }]
     const message = { content: text, tool_calls }
     const finish = { finish_reason: call ? 'tool_calls' : 'stop' }
-    const usage = { prompt_tokens: Math.ceil(body.length / 4), completion_tokens: Math.ceil(text.length / 4) }
-    const head = { id: 'chatcmpl-demo', created: 0, model, usage }
+    const [read, written] = [body, text].map(({ length }) => Math.ceil(length / 4)) as [number, number]
+    const usage = { prompt_tokens: read, completion_tokens: written, total_tokens: read + written }
+    const head = { id: 'chatcmpl-demo', created: 0, model }
     if (request?.['stream'] === true)
-      return new Response(ReadableStream.from(chunks(head, message, finish, deltaMs)), STREAM)
+      return new Response(ReadableStream.from(chunks(head, message, { ...finish, usage }, deltaMs)), STREAM)
     const choices = [{ index: 0, message: { role: 'assistant', ...message }, ...finish }]
-    return respondJson(event, 200, HEADERS, { ...head, object: 'chat.completion', choices })
+    return respondJson(event, 200, HEADERS, { ...head, object: 'chat.completion', choices, usage })
   })
   return app
 }
 
 const STREAM = { headers: { ...HEADERS, 'content-type': 'text/event-stream; charset=utf-8' } }
 
-/** The text in deltas, then the tool calls with the reason of the end. */
+/** The text in deltas, then the tool calls with the reason of the end and the usage. */
 async function* chunks(
   head: object,
   { content, ...calls }: { content: string },
-  finish: object,
+  { usage, ...finish }: { usage: object },
   deltaMs: number,
 ): AsyncGenerator<Uint8Array> {
-  const chunk = (delta: object, end: object): Uint8Array => {
+  const chunk = (delta: object, end: object, more: object = {}): Uint8Array => {
     const choices = [{ index: 0, delta, ...end }]
-    return Buffer.from(`data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices })}\n\n`)
+    const fields = { ...head, object: 'chat.completion.chunk', choices, ...more }
+    return Buffer.from(`data: ${JSON.stringify(fields)}\n\n`)
   }
   for (const [words] of content.matchAll(/(?:\s*\S+){1,5}/g)) {
     await pause(deltaMs)
     yield chunk({ content: words }, { finish_reason: null })
   }
-  yield chunk(calls, finish)
+  yield chunk(calls, finish, { usage })
   yield Buffer.from('data: [DONE]\n\n')
 }
 

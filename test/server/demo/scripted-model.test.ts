@@ -162,6 +162,10 @@ test('the first model of a list answers, whole and as a stream, and calls no too
   expect(events.pop()).toBe('[DONE]')
   const chunks = events.map((event) => JSON.parse(event) as { choices: { delta: { content?: string } }[] })
   for (const chunk of chunks) expect(chunk).toMatchObject({ object: 'chat.completion.chunk', model })
+  // Clients add up the usage of chunks, and require every member of it.
+  const total = expect.any(Number) as number
+  const usage = { prompt_tokens: total, completion_tokens: total, total_tokens: total }
+  expect(chunks.flatMap((chunk) => ('usage' in chunk ? [chunk.usage] : []))).toEqual([usage])
   expect(chunks.at(-1)).toMatchObject({ choices: [{ delta: {}, finish_reason: 'stop' }] })
   expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')).toEqual(content)
 })
