@@ -141,12 +141,13 @@ function usageIn(chunk: JsonObject): JsonObject | null {
 }
 
 /**
- * Parses the usage a provider reports; null if it is missing or invalid. Some count the reasoning in the total alone. An
- * impossible number of cached tokens counts as zero, so that no discount is assumed.
+ * Parses the usage a provider reports; null if it is missing or invalid. Some count the reasoning in the total alone, and
+ * Moonshot names cached tokens beside the others. An impossible number of them counts as zero, so that no discount is
+ * assumed.
  */
 function parseUsage(usage: JsonObject | null): Usage | null {
-  const { prompt_tokens: read, completion_tokens: written, total_tokens: total } = usage ?? {}
-  const cached = asJsonObject(usage?.['prompt_tokens_details'])?.['cached_tokens']
+  const { prompt_tokens: read, completion_tokens: written, total_tokens: total, ...more } = usage ?? {}
+  const cached = (asJsonObject(more['prompt_tokens_details']) ?? more)['cached_tokens']
   if (!isCount(read) || !isCount(written)) return null
   const out = isCount(total) ? Math.max(written, total - read) : written
   return { in: read, out, cached: isCount(cached) && cached <= read ? cached : 0 }

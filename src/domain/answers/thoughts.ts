@@ -177,7 +177,7 @@ function endMarkFilter(): (text: string, isEnd: boolean) => string {
       const isMention = /\S[ \t]$/.test(last) && /^<[|｜]/.test(found)
       const mark = found === '' || isMention || ends.has(found.toLowerCase()) ? undefined : found
       if (mark === undefined && !isEnd && PART_OF_END_MARK.test(pending)) break
-      const [plain = ''] = mark === undefined ? (/^<?[^<]*/.exec(pending) ?? []) : []
+      const [plain = ''] = mark === undefined ? (/^[<[]?[^<[]*/.exec(pending) ?? []) : []
       const seen = last + plain
       for (const [, name = ''] of seen.matchAll(ELEMENTS)) ends.add(`</${name.toLowerCase()}>`)
       last = seen.slice(-ELEMENT_MAX_LENGTH)
@@ -242,6 +242,8 @@ const PAIRS: readonly MarkPair[] = [
   pair('<|inner_prefix|>', '<|inner_suffix|>'),
   pair('<|channel>thought', '<channel|>'),
   pair('<unused94>thought', '<unused95>'),
+  // The opening mark of Apriel is words, and the prompt has it.
+  { opening: ['(?!)'], closings: [literal('[begin final response]')] },
   ...['<|channel|>analysis', '<|channel|>commentary'].map((opening) => ({
     opening: literal(opening),
     closings: [FINAL_CHANNEL, literal('<|end|>'), literal('<|call|>')],
@@ -331,7 +333,9 @@ const UNOPENED_CLOSING = new RegExp(
 /** Marks that end an answer, which some engines leave in it. */
 const END_MARKS: readonly Mark[] = [
   ['<', '[|｜]', '[\\w▁]{1,40}', '[|｜]', '>'],
-  ...['<end_of_turn>', '<turn|>', '<eos>', '</answer>', '</response>', '</s>'].map(literal),
+  ...['<end_of_turn>', '<turn|>', '<eos>', '</answer>', '</response>', '</s>', '[end final response]'].map(
+    literal,
+  ),
 ]
 const END_MARK = anyOf(END_MARKS.map((mark) => mark.join('')))
 const PART_OF_END_MARK = anyOf(END_MARKS.map(beginningOf))

@@ -200,6 +200,15 @@ test.each<[string, number[], string, object]>([
   expect((await answerOf(stream)).end).toMatchObject({ usage: { in: read, out: written, cached: 0 } })
 })
 
+test.each([
+  { prompt_tokens_details: { cached_tokens: 8 } },
+  { cached_tokens: 8, prompt_tokens_details: null },
+])('cached tokens are read from %j', async (details) => {
+  const usage = { prompt_tokens: 20, completion_tokens: 5, ...details }
+  const { end } = await answerOf(said('One two.', STOP) + event({ usage, choices: [] }) + DONE)
+  expect(end).toMatchObject({ usage: { in: 20, out: 5, cached: 8 } })
+})
+
 test('the name of the first event is passed on with it', async () => {
   const stream = `event: message\nid: 1\n${said('One two.')}${END}`
   expect(await passedOn(`: hi\n\n${stream}`)).toBe(stream)
