@@ -65,6 +65,9 @@ export const CALL_MESSAGES = 'call_messages'
 const CALL_MESSAGES_REFUSED =
   /\broles must alternate\b|\bonly user\b.*\broles?\b|\broles?\b.*\btool\b|\btool\b.*\broles?\b|\bmessages\W{1,3}\d+\W{1,3}(?:role|name)\b|\btool[ _-]?calls?\b|\btool_call_ids?\b|\bfunction[_ ](?:call|response)\b|\bthought_?signature|\bthinking\b.*\btool_use\b/is
 
+/** Templates that fail name a place of their own. Tools, and then calls, are what most of them do not expect. */
+const TEMPLATE_FAILED = /\bjinja|\b(?:chat|tool)[ _]template|\btemplate error|\{%/i
+
 const TOOLS = /\btools?(?:\b|_|config|choice)|\bfunctions?(?:\b|_)|工具/i
 const IS_UNSUPPORTED =
   /support|require|permit|allow|accept|enable|available|disabled|cannot|can't|implemented|capab|compatible|extra|forbid|unknown|unexpected|recogni|not valid|invalid (?:param|field|arg|name|for)|不支持/i
@@ -125,7 +128,9 @@ export function refusedPart(
   if (hasSystem(body) && SYSTEM_REFUSED.test(error)) return SYSTEM
   if (IS_TOO_LONG.test(error) || IS_NO_REFUSAL.test(error)) return null
   if (STREAM in body && STREAM_REFUSED.test(error) && isUnsupported) return STREAM
-  if (hasField(body, 'tool_calls') && CALL_MESSAGES_REFUSED.test(error)) return CALL_MESSAGES
+  const isTemplate = TEMPLATE_FAILED.test(error)
+  if (hasField(body, 'tool_calls') && (isTemplate || CALL_MESSAGES_REFUSED.test(error))) return CALL_MESSAGES
+  if (hasTools && isTemplate) return 'tools'
   if (!TOOLS.test(error)) return null
   if (hasTools) return isUnsupported ? 'tools' : null
   return isInvalid && hasField(body, 'tool_calls') ? NO_TOOLS : null
