@@ -56,6 +56,11 @@ export function likelyEncoding(bytes: Uint8Array): string {
   return invalid > others ? 'windows-1252' : 'utf-8'
 }
 
+/** True for other data that a server names text, such as a PDF: texts have hardly any control characters. */
+export function isBinary(text: string): boolean {
+  return (text.match(/[\x01-\x07\x0E-\x1A\x1C-\x1F]/g)?.length ?? 0) > text.length / 100
+}
+
 /**
  * The encoding that a page or its server names; null if the bytes contradict it: UTF-8 is hardly ever valid by chance.
  * Browsers show such pages without their letters.

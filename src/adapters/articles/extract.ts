@@ -46,13 +46,14 @@ interface DomNode {
 
 interface DomElement extends DomNode {
   localName: string
+  textContent: string | null
   getAttribute(name: string): string | null
+  querySelectorAll(selector: string): Iterable<DomElement>
 }
 
 interface PageDocument extends DomElement {
   documentElement: DomElement
   body: DomElement
-  querySelectorAll(selector: string): Iterable<DomElement>
 }
 
 /**
@@ -71,7 +72,8 @@ export function extract(request: ExtractRequest): Extracted {
       return { kind: 'forbidden', target }
   }
   if (depthWithin(document.documentElement) > DEPTH_MAX) return { kind: 'none' }
-  const options = { serializer: (node: DomElement) => node, disableJSONLD: true }
+  // Classes name formulas.
+  const options = { serializer: (node: DomElement) => node, disableJSONLD: true, keepClasses: true }
   const article = new Readability<DomElement>(document, options).parse()
   return article?.content
     ? { kind: 'text', text: textWithin(article.content), target }
@@ -151,8 +153,25 @@ const HIDDEN_ELEMENTS: ReadonlySet<string> = new Set(
 
 function isHidden(element: DomElement): boolean {
   const isClosed = element.localName === 'dialog' && element.getAttribute('open') === null
-  return isClosed || HIDDEN_ELEMENTS.has(element.localName)
+  return isClosed || HIDDEN_ELEMENTS.has(element.localName) || formulaOf(element) !== null
 }
+
+/**
+ * The TeX of a formula, whose elements show powers and fractions by their place alone: in MathML, and as MathJax and
+ * Wikipedia write it. Null for other elements.
+ */
+function formulaOf(element: DomElement): string | null {
+  const className = element.getAttribute('class') ?? ''
+  if (className.includes('mjx-math')) return element.getAttribute('aria-label')
+  if (className.includes('mwe-math-fallback-image')) return element.getAttribute('alt')
+  if (element.localName !== 'math') return null
+  const [tex] = element.querySelectorAll('annotation[encoding="application/x-tex"]')
+  return element.getAttribute('alttext') ?? tex?.textContent ?? null
+}
+
+/** Raised numbers, such as those of powers and notes. */
+const RAISED = /^\s*[-\d+−()]+\s*$/
+const SUPERSCRIPTS = new Map([...'0123456789+-−()'].map((sign, at) => [sign, '⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾'.charAt(at)]))
 
 /** Elements that begin and end a paragraph. */
 const BLOCKS: ReadonlySet<string> = new Set(
@@ -170,6 +189,7 @@ const BLOCKS: ReadonlySet<string> = new Set(
 function textWithin(root: DomNode): string {
   const parts: { isPre: boolean; text: string }[] = []
   let depthInPre = 0
+  let depthInSup = 0
   const add = (text: string): void => {
     const isPre = depthInPre > 0
     const last = parts.at(-1)
@@ -183,12 +203,18 @@ function textWithin(root: DomNode): string {
   }
   for (const { node, entering } of walk(root)) {
     if (node.nodeType === TEXT || node.nodeType === CDATA) {
-      const text = node.nodeValue ?? ''
+      const written = node.nodeValue ?? ''
+      const isRaised = depthInSup > 0 && RAISED.test(written)
+      const text = isRaised ? written.replace(/\S/g, (sign) => SUPERSCRIPTS.get(sign) ?? sign) : written
       // White space in HTML collapses to a space.
       if (entering) add(depthInPre > 0 ? text : text.replace(/\s+/g, ' '))
       continue
     }
+    // A comment.
+    if (node.nodeType !== ELEMENT) continue
     const name = (node as DomElement).localName
+    if (entering) add(formulaOf(node as DomElement) ?? '')
+    if (name === 'sup') depthInSup += entering ? 1 : -1
     if (name === 'pre' && !entering) depthInPre -= 1
     if (name === 'br' && entering) add('\n')
     else if (BLOCKS.has(name)) endLine(name === 'li' || name === 'tr' ? '\n' : '\n\n')

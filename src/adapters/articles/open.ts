@@ -11,7 +11,7 @@ import { workerProcess } from '../worker-process.ts'
 import { NEWS_ITEMS } from '../sources/news-items.ts'
 import type { NewsUrls } from '../sources/news-items.ts'
 import { UNEXPECTED_SHAPE } from '../sources/source-client.ts'
-import { credibleEncoding, decode, headerEncoding, likelyEncoding } from './decode.ts'
+import { credibleEncoding, decode, headerEncoding, isBinary, likelyEncoding } from './decode.ts'
 import type { ExtractRequest, Extracted } from './extract.ts'
 import {
   MAX_REDIRECTS,
@@ -159,8 +159,11 @@ const ARTICLE_MIN_LENGTH = 200
 const MARKUP_TYPES: ReadonlySet<string> = new Set(['text/html', 'application/xhtml+xml'])
 const PLAIN_TYPES: ReadonlySet<string> = new Set(['text/plain', 'text/markdown', 'text/x-markdown'])
 
+/** Types that say as little as none. */
+const UNKNOWN_TYPE = /^[^/]*$|^\*\/\*$|\/unknown$/
+
 /** The beginning of HTML, for pages without a type. */
-const MARKUP = /^(?:\xEF\xBB\xBF)?\s*</
+const MARKUP = /^\s*</
 
 const STATUS_SKIPS: Readonly<Record<number, SkipReason>> = {
   401: 'refused',
@@ -202,7 +205,8 @@ async function fetchPageText(
       notBefore,
     })
   const type = mediaTypeOf(contentType)
-  if (type === '' && !MARKUP.test(bytes.toString('latin1', 0, 1_024))) throw unsupportedType(url, type)
+  if (UNKNOWN_TYPE.test(type) && !MARKUP.test(decode(bytes.subarray(0, 1_024), 'utf-8')))
+    throw unsupportedType(url, type)
   const isPlain = PLAIN_TYPES.has(type)
   const extracted: Extracted = isPlain
     ? {
@@ -210,6 +214,8 @@ async function fetchPageText(
         text: decode(bytes, credibleEncoding(headerEncoding(contentType), bytes) ?? likelyEncoding(bytes)),
       }
     : await reader.extractor.extract({ as: 'page', bytes, contentType, token: PRODUCT_TOKEN }, signal)
+  if (extracted.kind === 'text' && isBinary(extracted.text))
+    throw new PageProblem('notHtml', `${url.href}: binary data as ${type || 'a page'}`)
   const text = plainTextOf(extracted)
   if (text.length >= ARTICLE_MIN_LENGTH)
     return { text, provenance: `page:${isPlain ? 'plain-text' : 'readability'} ${url.href}` }
@@ -224,7 +230,8 @@ async function fetchPageText(
 function requireReadable({ url, contentType, robotsTags }: PageHead): void {
   if (robotsTags.some((directives) => forbidsKeeping(directives, PRODUCT_TOKEN))) throw forbidden(url)
   const type = mediaTypeOf(contentType)
-  if (type !== '' && !MARKUP_TYPES.has(type) && !PLAIN_TYPES.has(type)) throw unsupportedType(url, type)
+  if (!UNKNOWN_TYPE.test(type) && !MARKUP_TYPES.has(type) && !PLAIN_TYPES.has(type))
+    throw unsupportedType(url, type)
 }
 
 function unsupportedType(url: URL, type: string): PageProblem {
@@ -269,7 +276,7 @@ async function fetchRules(
   }
   const { status, notBefore } = response
   if (status >= 200 && status < 300) {
-    const text = new TextDecoder().decode(response.bytes)
+    const text = decode(response.bytes, 'utf-8')
     const isCut = response.bytes.byteLength >= ROBOTS_MAX_BYTES
     // A part of a rule would be another rule.
     const whole = isCut ? text.slice(0, Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r')) + 1) : text

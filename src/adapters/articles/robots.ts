@@ -27,16 +27,17 @@ export function parseRobots(text: string, token: string): RobotsRules {
   let inDefaultGroup = false
   let inAgents = false
   for (const line of text.replace(/^\uFEFF/, '').split(/\r\n|\r|\n/)) {
-    const [, field = '', rawValue = ''] = /^[ \t]*([A-Za-z-]+)[ \t]*:([^#]*)/.exec(line) ?? []
+    const [, field = '', rawValue = ''] = /^[ \t]*([a-z-]+(?: agent)?)[ \t]*:([^#]*)/i.exec(line) ?? []
     const value = rawValue.trim()
     const name = field.toLowerCase()
-    if (name === 'user-agent') {
+    // Common misspellings.
+    if (/^user[ -]?agent$/.test(name)) {
       const agent = (/^\*|^[A-Za-z_-]*/.exec(value)?.[0] ?? '').toLowerCase()
       inOwnGroup = agent === token || (inAgents && inOwnGroup)
       inDefaultGroup = agent === '*' || (inAgents && inDefaultGroup)
       isTokenNamed ||= inOwnGroup
       inAgents = true
-    } else if (name === 'allow' || name === 'disallow') {
+    } else if (name === 'allow' || /^diss?all?ow$/.test(name)) {
       inAgents = false
       // An empty pattern matches nothing.
       if (value === '') continue

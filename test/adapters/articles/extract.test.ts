@@ -73,6 +73,14 @@ describe('the text of a page', () => {
     expect(readPage(html, 'application/xhtml+xml')).toBe(`${P}\n\n${P} a < b && <i>`)
   })
 
+  test('a formula is written as TeX', () => {
+    const wikipedia =
+      '<span style="display: none"><math alttext="x^2"></math></span><img class="mwe-math-fallback-image-inline" aria-hidden="true" src="x" alt="x^2">'
+    const mathJax = '<span class="mjx-math" aria-label="\\frac12"><span aria-hidden="true">12</span></span>'
+    const html = `<html><body><article><p>${P}</p><p>${wikipedia} ${mathJax} ${P}</p></article></body></html>`
+    expect(readPage(html)).toBe(`${P}\n\nx^2 \\frac12 ${P}`)
+  })
+
   test.each(['<META NAME="ROBOTS" CONTENT="NOINDEX">', '<meta name=DASH CONTENT=none>'])(
     'a page may forbid storing it in any letter case: %s',
     (meta) => {
@@ -105,6 +113,13 @@ test.each([
   ['<ul><li>a</li><li><p>b</p></li></ul>c', '- a\n\n-\n\nb\n\nc'],
   ['<center>a</center><fieldset><legend>b</legend>c</fieldset><xmp>d</xmp>', 'a\n\nb\n\nc\n\nd'],
   ['<math><mi>E</mi><annotation>mc</annotation></math>', 'E'],
+  [
+    '<math alttext="x^2"><mi>x</mi><mn>2</mn></math> <math><mi>y</mi><annotation encoding="application/x-tex">y_1</annotation></math>',
+    'x^2 y_1',
+  ],
+  ['<span class="mjx-math" aria-label="\\frac12"><span>12</span></span>', '\\frac12'],
+  ['a<!-- b -->c <?d e?><![CDATA[ f ]]>g', 'ac g'],
+  ['10<sup>-9</sup> 2<sup>nd</sup> note<sup><a>1</a></sup> <sup>[2]</sup>', '10⁻⁹ 2nd note¹ [2]'],
   ['<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>', 'a b\n\nc'],
 ])('the HTML %j is read as a person reads it', (html, text) => {
   expect(readFragment(html)).toBe(text)

@@ -45,6 +45,7 @@ describe('the text of a page', () => {
 
 const SKIPS: [string, string, (response: ServerResponse) => void][] = [
   ['a picture', 'notHtml', respondWith('x', { 'content-type': 'image/png' })],
+  ['a PDF as text', 'notHtml', respondWith(Buffer.from(Array.from({ length: 2_000 }, (_, at) => (at * 7) % 256)), { 'content-type': 'text/plain' })],
   ['something without a type that is no HTML', 'notHtml', (response) => void response.writeHead(200).end(PLAIN)],
   ['a large page', 'tooLarge', respondWith(`${PAGE}${' '.repeat(2 * MIB)}`)],
   ['a page without an article', 'noText', respondWith('<html><body><p>Enable scripts.</p></body></html>')],

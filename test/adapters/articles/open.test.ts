@@ -104,6 +104,8 @@ describe('the page of an item', () => {
     ['a copy that a proxy changed', 203, HTML],
     ['a part, although the whole was requested', 206, HTML],
     ['HTML without a type', 200, {}],
+    ['HTML of an unknown type', 200, { 'content-type': 'unknown/unknown' }],
+    ['HTML with a charset for a type', 200, { 'content-type': 'charset=utf-8' }],
     ['a type without a semicolon behind it', 200, { 'content-type': 'text/html charset=utf-8' }],
     ['a type that is named twice', 200, { 'content-type': 'text/html, text/html; charset=utf-8' }],
     ['Markdown', 200, { 'content-type': 'text/markdown' }],

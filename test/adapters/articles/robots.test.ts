@@ -28,6 +28,7 @@ test.each([
   ['parts that overlap', 'User-agent: *\nDisallow: /ab*ba$', '/aba', true],
   ['queries', 'User-agent: *\nDisallow: /*?', '/a?b', false],
   ['comments, spaces and letter case', ' user-AGENT : * # all\n\tDISALLOW: /a # no', '/a', false],
+  ['misspelt names', 'Useragent: x\nUser agent: *\nDissallow: /a', '/a', false],
   ['old line ends and a byte order mark', '\uFEFFUser-agent: *\rDisallow: /a\r', '/a', false],
   ['escaped letters', 'User-agent: *\nDisallow: /%7euser/%61', '/~user/a', false],
   ['other letters', 'User-agent: *\nDisallow: /ä', '/%C3%A4', false],
