@@ -2,7 +2,7 @@ import { existsSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { areSameBytes } from '../domain/digest.ts'
 import type { SignedLog } from '../domain/year/ports.ts'
-import { Refusal, messageOf, storageDamaged, storageUnavailable } from '../domain/refusal.ts'
+import { Refusal, errorCode, messageOf, storageDamaged, storageUnavailable } from '../domain/refusal.ts'
 import { merkleTree, rootAt } from '../domain/year/log/merkle-tree.ts'
 import {
   checkpointText,
@@ -141,7 +141,7 @@ function readRecord(path: string): string {
  * @param seed 32 random bytes
  * @param replaced path of the key file that this one replaces; its keys sign too, and its record is continued
  * @returns the verifier key as text
- * @throws Refusal `usage` if the key or its record already exists, or their folder does not
+ * @throws Refusal `usage` if the key or its record already exists, or their folder does not or cannot be written
  */
 export function createLogKey(
   path: string,
@@ -168,8 +168,13 @@ export function createLogKey(
     )
   // The record is written first, so that a crash never leaves a key without a record.
   const record = replaced === null ? signNote(checkpointText(nothing), key) : readRecord(recordPath(replaced))
-  storeFile(recordPath(path), utf8.encode(record), false)
   const lines = [key, ...older].map((each) => `${formatSignerKey(each)}\n`)
-  storeFile(path, utf8.encode(lines.join('')), false)
+  try {
+    storeFile(recordPath(path), utf8.encode(record), false)
+    storeFile(path, utf8.encode(lines.join('')), false)
+  } catch (error) {
+    if (!/^E(ACCES|PERM|ROFS)$/.test(errorCode(error) ?? '')) throw error
+    throw new Refusal('usage', `this user cannot write in ${dirname(path)}; choose another path`)
+  }
   return formatVerifierKey(key)
 }

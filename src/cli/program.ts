@@ -188,11 +188,18 @@ async function runToEnd(
   } catch (error) {
     const isStop = wasStopped(error, signal)
     const exitCode = isStop ? exitCodeOfStop(signal) : exitCodeOf(error)
-    const message = isStop ? 'stopped by a signal' : describeError(error)
+    const message = isStop ? 'stopped by a signal' : withAdvice(describeError(error))
     fail(terminal, message, exitCode, job)
     if (!isStop) noteStack(error, exitCode, terminal)
     return exitCode
   }
+}
+
+/** The beginnings of messages about a store of this installation, whose checks say what to do. */
+const OWN_STORE = /^(the database|the ledger|the folder|object|head) (?!.*; )/
+
+function withAdvice(message: string): string {
+  return OWN_STORE.test(message) ? `${message}; dash doctor says what to do` : message
 }
 
 /** Returns true if an error or one of its causes is the abort of the signal. */

@@ -2,6 +2,7 @@ import { QUERY_TIMEOUT_MS } from '../domain/feed/search/search.ts'
 import { once } from '../domain/once.ts'
 import type { FeedSearch, State } from '../domain/ports.ts'
 import type { Objects, ObjectsAuditor, SignedLog, StaticTree } from '../domain/year/ports.ts'
+import type { LedgerContents } from '../domain/year/ledger.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { DatabaseLocation, StoreLocation } from '../domain/refusal.ts'
 import type { FeedFacts, LedgerFacts, StateFacts, Inspection } from '../domain/inspection.ts'
@@ -107,6 +108,14 @@ export class Stores {
   readonly ledgerAuditor = once(async () =>
     (await import('../adapters/auditors.ts')).ledgerAuditor(this.config.ledger, BUSY.batch),
   )
+
+  /** As {@link Stores.year}, without changing the ledger's database, which may be missing. */
+  readonly auditedYear = once(async () => {
+    const auditor = await this.ledgerAuditor()
+    const read = async (): Promise<LedgerContents> =>
+      (await auditor.read()) ?? { rows: [], legacy: [], founding: null }
+    return (await import('../adapters/ledger/ledger.ts')).yearReader({ read }, await this.objects())
+  })
 
   async objectsAuditor(): Promise<ObjectsAuditor> {
     const { openObjectsAuditor } = await import('../adapters/auditors.ts')

@@ -144,7 +144,7 @@ export function requireWritableRoot(root: string): void {
   try {
     accessSync(root, constants.W_OK | constants.X_OK)
   } catch (error) {
-    throw storageUnavailable(`this user cannot write to the folder ${root} of the object store`, error)
+    throw storageUnavailable(`this user cannot write to the folder ${root}; give it access`, error)
   }
 }
 
@@ -307,7 +307,7 @@ function accessError(path: string, error: unknown): unknown {
   switch (errorCode(error) ?? '') {
     case 'EACCES':
     case 'EPERM':
-      return storageUnavailable(`this user cannot read or write ${path}`, error)
+      return storageUnavailable(`this user cannot read or write ${path}; give it access`, error)
     case 'ELOOP':
     case 'ENOTDIR':
     case 'ENXIO':

@@ -58,6 +58,15 @@ export function found(check: string, judgements: Judgement | readonly Judgement[
   return [judgements].flat().map((each) => ({ check, ...each }))
 }
 
+const RESTORE = 'restore it from a backup (docs/backup.md)'
+
+/** Remedies of what is damaged, by check, where no backup of it alone helps. */
+const REMEDIES_OF_DAMAGE: Readonly<Record<string, string>> = {
+  archive: 'dash verify-archive lists the damage; restore what is missing (docs/backup.md#problems)',
+  state: 'stop the server and move it away; it needs no backup (docs/operations.md#the-state-database)',
+  recommendation: 'run dash evaluate-models',
+}
+
 /**
  * Runs the checks of a store; an unreadable store becomes a problem.
  *
@@ -73,9 +82,7 @@ export async function orProblem(
   } catch (error) {
     const exitCode = exitCodeOf(error)
     if (exitCode === EXIT.internal) throw error
-    const mend = isDamaged(error)
-      ? 'restore it from a backup (docs/backup.md)'
-      : 'make it accessible to this user'
+    const mend = isDamaged(error) ? (REMEDIES_OF_DAMAGE[check] ?? RESTORE) : 'make it accessible to this user'
     return found(check, problem(describeError(error), remedy ?? mend, exitCode))
   }
 }

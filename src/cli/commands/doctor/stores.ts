@@ -6,6 +6,7 @@ import { isFresh } from '../../../domain/models/shortlist.ts'
 import type { StoredRun } from '../../../domain/models/schema.ts'
 import { proveRun } from '../../../domain/models/stored-run.ts'
 import type { FeedFacts, LedgerFacts, StateFacts, Inspection } from '../../../domain/inspection.ts'
+import { proveBytes } from '../../../domain/year/envelope.ts'
 import type { SignedLog } from '../../../domain/year/ports.ts'
 import { addDays, formatInstant } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
@@ -132,11 +133,13 @@ export async function inspectStores(container: Container): Promise<{ findings: C
     publications = inspection.facts?.publications ?? 0
     return inspection
   }
+  const ledger = await inspectStore('ledger', inspectLedger, LEDGER_CHECKS)
+  const isLedgerReadable = ledger.every(({ exitCode }) => exitCode !== EXIT.storage)
   const findings = [
-    ...(await inspectStore('ledger', inspectLedger, LEDGER_CHECKS)),
+    ...ledger,
     ...(await inspectStore('feed', () => container.inspectFeed(), FEED_CHECKS)),
     ...(await inspectStore('state', () => container.inspectState(), STATE_CHECKS)),
-    ...(await orProblem('objects', () => inspectObjects(container, publications))),
+    ...(await orProblem('objects', () => inspectObjects(container, publications, isLedgerReadable))),
     ...(await orProblem('log', () => inspectLog(container), LOG_REMEDY)),
   ]
   return { findings, skews }
@@ -187,15 +190,32 @@ async function compareRecord(container: Container, { signer }: SignedLog): Promi
   )
 }
 
-async function inspectObjects(container: Container, publications: number): Promise<Check[]> {
+async function inspectObjects(
+  container: Container,
+  publications: number,
+  isLedgerReadable: boolean,
+): Promise<Check[]> {
   const { store: location, storeNamed } = container.config
   if (location.kind === 'file' && !storeNamed && publications === 0 && !existsSync(location.path)) {
     const mend = 'the first command that stores data creates it'
     return found('objects', note(`${location.path} does not exist yet`, mend))
   }
-  const bytes = await (await container.recommendations()).current()
+  const recommendations = await container.recommendations()
+  const bytes = await recommendations.current()
+  const judgeStored = async (): Promise<Check[]> =>
+    found('recommendation', judgeRecommendation(bytes && proveRun(bytes), Date.now()))
   return [
     ...found('objects', ok('the object store responds')),
-    ...found('recommendation', judgeRecommendation(bytes && proveRun(bytes), Date.now())),
+    ...(isLedgerReadable ? await orProblem('archive', () => inspectArchive(container)) : []),
+    ...(await orProblem('recommendation', judgeStored)),
   ]
+}
+
+/** Proves what a server proves before it responds: the ledger, its newest head and the newest publication. */
+async function inspectArchive(container: Container): Promise<Check[]> {
+  const { proved } = await (await container.auditedYear()).read()
+  const newest = proved.timeline.at(-1)?.manifest
+  if (newest === undefined) return []
+  proveBytes(newest, await (await container.objects()).get(newest.sha256))
+  return found('archive', ok('the ledger, its newest head and the newest publication match'))
 }

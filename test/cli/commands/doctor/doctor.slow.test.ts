@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Check } from '../../../../src/cli/commands/doctor/check.ts'
@@ -6,6 +6,8 @@ import { rawClient } from '../../../adapters/sqlite/lock-holder.ts'
 import { dash, filledFolder, PROGRAM, run, serve, temporaryFolder } from '../../../support/dash.ts'
 import type { RunOptions } from '../../../support/dash.ts'
 import { stateOfFolder } from '../../../support/temporary-folder.ts'
+import { AS_OF, publishedWorkspace } from '../../../support/workspace.ts'
+import { addDays } from '../../../../src/domain/time.ts'
 import { localSource } from '../../../support/local-source.ts'
 
 type Finding = Pick<Check, 'check' | 'verdict' | 'detail' | 'mend'>
@@ -52,6 +54,12 @@ async function change(path: string, statement: string): Promise<void> {
   const client = rawClient(`file:${path}`)
   await client.execute(statement)
   client.close()
+}
+
+function damageRecommendation(data: string): void {
+  const folder = join(data, 'objects/free-llm')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'current'), '{}')
 }
 
 describe('an installation', () => {
@@ -166,6 +174,9 @@ describe('a problem', () => {
     expect(await report()).toEqual([0, 'ok', finding('ok', { detail: keys })])
     chmodSync(keys, 0o555)
     expect(await report()).toEqual([74, 'ok', finding('problem', { mend: `ReadWritePaths=${keys}` })])
+    const other = await dash(['log-key', 'new', join(keys, 'other')], { cwd, env, boundByModes: true })
+    const reason: unknown = expect.stringContaining(`this user cannot write in ${keys}; choose another path`)
+    expect([other.code, other.stderr]).toEqual([64, reason])
     expect(readdirSync(keys).sort()).toEqual(['log.key', 'log.key.signed'])
   })
 
@@ -182,6 +193,40 @@ describe('a problem', () => {
     const damaged = await doctor({ cwd }, ['--offline'])
     expect(damaged.code).toBe(74)
     expect(damaged.find('feed')).toEqual(finding('problem', { mend: 'restore' }))
+    expect((await run(['top'], { cwd })).stderr).toMatch(
+      /feed\.db is damaged: .*; dash doctor says what to do\n$/,
+    )
+  })
+
+  test.each<[what: string, damage: (data: string) => void, check: string, texts: [string, string]]>([
+    ['a missing ledger', (data) => rmSync(join(data, 'ledger.db')), 'archive', ['heads/2', 'verify-archive']],
+    [
+      'missing heads',
+      (data) => rmSync(join(data, 'objects/heads'), { recursive: true }),
+      'archive',
+      ['heads/1', 'restore'],
+    ],
+    [
+      'missing objects',
+      (data) => rmSync(join(data, 'objects/sha256'), { recursive: true }),
+      'archive',
+      ['is missing', 'restore'],
+    ],
+    [
+      'a damaged state database',
+      (data) => writeFileSync(join(data, 'state.db'), 'x'.repeat(9_000)),
+      'state',
+      ['NOTADB', 'no backup'],
+    ],
+    ['a damaged recommendation', damageRecommendation, 'recommendation', ['its digest', 'evaluate-models']],
+  ])('%s ends with 74 and its own remedy', async (_what, damage, check, [detail, mend]) => {
+    const { folder: data } = await publishedWorkspace([AS_OF, addDays(AS_OF, 1)])
+    const flags = ['--offline', '--data-dir', data]
+    const well = await doctor({}, flags)
+    expect([well.code, well.find('archive')?.verdict]).toEqual([0, 'ok'])
+    damage(data)
+    const { code, find } = await doctor({}, flags)
+    expect([code, find(check)]).toEqual([74, finding('problem', { detail, mend })])
   })
 
   test('a stored row that is too long to be published is named, and ends with 1', async () => {
