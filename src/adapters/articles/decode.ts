@@ -58,7 +58,7 @@ export function likelyEncoding(bytes: Uint8Array): string {
 
 /** True for other data that a server names text, such as a PDF: texts have hardly any control characters. */
 export function isBinary(text: string): boolean {
-  return (text.match(/[\x01-\x07\x0E-\x1A\x1C-\x1F]/g)?.length ?? 0) > text.length / 100
+  return (text.match(/(?![\0\b\t\n\v\f\r\x80-\x9F])\p{Cc}/gu)?.length ?? 0) > text.length / 100
 }
 
 /**

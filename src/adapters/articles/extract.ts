@@ -171,7 +171,8 @@ function formulaOf(element: DomElement): string | null {
 
 /** Raised numbers, such as those of powers and notes. */
 const RAISED = /^\s*[-\d+−()]+\s*$/
-const SUPERSCRIPTS = new Map([...'0123456789+-−()'].map((sign, at) => [sign, '⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾'.charAt(at)]))
+const RAISABLE = '0123456789+-−()'
+const SUPERSCRIPTS = '⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾'
 
 /** Elements that begin and end a paragraph. */
 const BLOCKS: ReadonlySet<string> = new Set(
@@ -205,7 +206,9 @@ function textWithin(root: DomNode): string {
     if (node.nodeType === TEXT || node.nodeType === CDATA) {
       const written = node.nodeValue ?? ''
       const isRaised = depthInSup > 0 && RAISED.test(written)
-      const text = isRaised ? written.replace(/\S/g, (sign) => SUPERSCRIPTS.get(sign) ?? sign) : written
+      const text = isRaised
+        ? written.replace(/\S/g, (sign) => SUPERSCRIPTS.charAt(RAISABLE.indexOf(sign)))
+        : written
       // White space in HTML collapses to a space.
       if (entering) add(depthInPre > 0 ? text : text.replace(/\s+/g, ' '))
       continue
