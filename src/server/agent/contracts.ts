@@ -34,7 +34,10 @@ const REFUSALS = {
   },
   payload_too_large: { status: 413, when: `the body has more than ${BODY_MAX_BYTES} bytes` },
   invalid_json: { status: 400, when: 'the body is not JSON, or it or an entry of `messages` is invalid' },
-  no_user_message: { status: 400, when: "`messages` is missing or empty, or its last entry is not a user's" },
+  no_user_message: {
+    status: 400,
+    when: '`messages` is missing or empty, or its last entry is not a text of a user',
+  },
   rate_limited: {
     status: 429,
     when: 'a limit of the address, the session or the day is reached; the turn was not counted',
