@@ -14,6 +14,7 @@ import type { CommandContext } from '../../context.ts'
 import { createFolders } from '../../data-folder.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { localUrl } from '../../settings/config.ts'
+import type { Config } from '../../settings/config.ts'
 import { flagValue, hostFlag } from '../../settings/environment.ts'
 import { fail, inOneLine, printable, styled } from '../../terminal.ts'
 import { replayNotes, showAnswer, showTurn } from './show-turn.ts'
@@ -27,7 +28,7 @@ import {
   refusalMessage,
   verificationMessage,
 } from './messages.ts'
-import type { RefusalMessage } from './messages.ts'
+import type { Engine, RefusalMessage } from './messages.ts'
 import { Prompt } from './prompt.ts'
 import { completionsOf, parseSlashCommand, runSlashCommand } from './slash-commands.ts'
 
@@ -56,6 +57,11 @@ export async function chatCommand(
   return chatWith(context, flags.url ?? baseUrl ?? localUrl(context.config), question, flags)
 }
 
+function engineOf({ chat, openRouterUrl }: Config): Engine {
+  const { model, url } = chat.provider
+  return model === 'auto' ? { url: openRouterUrl, prefix: 'OPENROUTER' } : { url, prefix: 'OPENAI' }
+}
+
 /** @param question null for a conversation */
 async function chatWith(
   context: CommandContext,
@@ -77,9 +83,9 @@ async function chatWith(
       settings: { preferredLanguage: 'auto', tone: 'neutral' },
     })
     const isOwn = flags.url === undefined && !flags.demo
-    const engineUrl = isOwn ? context.config.chat.provider.url : null
-    if (question !== null) return await runOneShot({ context, talk, engineUrl }, question)
-    const talking = { context, talk, engineUrl, api, config }
+    const engine = isOwn ? engineOf(context.config) : null
+    if (question !== null) return await runOneShot({ context, talk, engine }, question)
+    const talking = { context, talk, engine, api, config }
     return await converse(talking, { isDemo: flags.demo, remember: flags.history })
   } catch (error) {
     signal.throwIfAborted()
@@ -167,7 +173,7 @@ async function withPrivateServer<T>(context: CommandContext, run: (url: string) 
  * @throws Refusal of the chat API, or the signal's reason
  */
 async function runOneShot(
-  { context, talk, engineUrl }: Pick<ChatContext, 'context' | 'talk' | 'engineUrl'>,
+  { context, talk, engine }: Pick<ChatContext, 'context' | 'talk' | 'engine'>,
   question: string,
 ): Promise<number> {
   const { terminal, stdout, signal } = context
@@ -186,7 +192,7 @@ async function runOneShot(
   } finally {
     stdout.off('error', onClosed)
   }
-  if (end?.event === 'error') terminal.error(failureMessage(end.data, { isTalk: false, engineUrl }))
+  if (end?.event === 'error') terminal.error(failureMessage(end.data, { isTalk: false, engine }))
   if (end?.event === 'done') for (const label of labelsOf(end.data)) terminal.note(label)
   if (talk.quota && (terminal.interactive || terminal.verbose))
     terminal.note(`${quotaMessage(talk.quota)} left`)
@@ -204,7 +210,7 @@ const QUESTIONS_FILE = join('dash', 'chat-history')
  * @throws the signal's reason
  */
 async function converse(
-  talking: Pick<ChatContext, 'context' | 'talk' | 'engineUrl' | 'api' | 'config'>,
+  talking: Pick<ChatContext, 'context' | 'talk' | 'engine' | 'api' | 'config'>,
   { isDemo, remember }: { isDemo: boolean; remember: boolean },
 ): Promise<number> {
   const { terminal, stdin, stderr: screen, config, signal } = talking.context

@@ -124,20 +124,32 @@ export function clockTime(at: Instant, now: Instant): string {
   return date.toDateString() === new Date(now).toDateString() ? time : `${Number(day)} ${month} ${time}`
 }
 
+/** The provider of a server's model, and the beginning of the names of its variables. */
+export interface Engine {
+  url: string
+  prefix: 'OPENAI' | 'OPENROUTER'
+}
+
+/** Statuses of requests that a provider refuses whenever they are sent. */
+const IS_REFUSED = /^http_4(?!08|29)/
+
 /**
  * Describes an error event of the stream.
  *
- * @param setting.engineUrl address of the server's model; null if it is another installation's
+ * @param setting.engine null if the server is another installation's
  */
 export function failureMessage(
   { error, code }: { error: string; code: string },
-  { isTalk, engineUrl }: Pick<MessageSetting, 'isTalk'> & { engineUrl: string | null },
+  { isTalk, engine }: Pick<MessageSetting, 'isTalk'> & { engine: Engine | null },
 ): string {
   const again = isTalk ? '/retry to ask again' : 'ask again'
-  if (code === 'connect' && engineUrl !== null)
-    return `the model at ${engineUrl} cannot be reached (${error}, ${code}); start it or correct OPENAI_BASE_URL, then ${again}`
+  const reason = `(${error}, ${inOneLine(code)})`
+  if (engine !== null && code === 'connect')
+    return `the model at ${engine.url} cannot be reached ${reason}; start it or correct ${engine.prefix}_BASE_URL, then ${again}`
+  if (engine !== null && IS_REFUSED.test(code))
+    return `the model at ${engine.url} refuses the request ${reason}; correct ${engine.prefix}_BASE_URL, ${engine.prefix}_API_KEY or DASH_CHAT_MODEL, then ${again}`
   const what = error === 'timeout' ? 'the model took too long' : 'the model failed'
-  return `${what} (${error}, ${inOneLine(code)}); ${again}`
+  return `${what} ${reason}; ${again}`
 }
 
 /** Returns the labels of a degraded or cached answer. */

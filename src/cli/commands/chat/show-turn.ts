@@ -9,6 +9,7 @@ import { jsonLine, knowsHyperlinks } from '../../terminal.ts'
 import type { Prompt } from './prompt.ts'
 import type { Talk } from './talk.ts'
 import { refusalMessage, failureMessage, isChatRefusal, labelsOf, quotaMessage } from './messages.ts'
+import type { Engine } from './messages.ts'
 import { markdownStream } from './markdown.ts'
 import type { MarkdownStream } from './markdown.ts'
 
@@ -17,8 +18,8 @@ export interface ChatContext {
   context: CommandContext
   prompt: Prompt
   talk: Talk
-  /** Address of the server's model; null if it is another installation's. */
-  engineUrl: string | null
+  /** Null if the server is another installation's. */
+  engine: Engine | null
   api: ChatApi
   config: ServedConfig
   /** Prints a line beside the answers. */
@@ -69,7 +70,7 @@ export async function showAnswer(
  * @throws the signal's reason if the program ends; every error that is not a refusal
  */
 export async function showTurn(chat: ChatContext, question: string, again = false): Promise<void> {
-  const { context, prompt, talk, engineUrl, api, say, last } = chat
+  const { context, prompt, talk, engine, api, say, last } = chat
   chat.last = talk.replay(question, again)
   for (const note of replayNotes(chat.last, last)) say(note)
   const signal = prompt.interruptible()
@@ -78,7 +79,7 @@ export async function showTurn(chat: ChatContext, question: string, again = fals
   try {
     const end = await showAnswer(chat, question, signal, { again, say, onRenewed })
     if (end?.event === 'done') after.push(...labelsOf(end.data))
-    if (end?.event === 'error') after.push(failureMessage(end.data, { isTalk: true, engineUrl }))
+    if (end?.event === 'error') after.push(failureMessage(end.data, { isTalk: true, engine }))
   } catch (error) {
     if (signal.aborted) after.push('stopped; /retry to ask again')
     else if (isChatRefusal(error))

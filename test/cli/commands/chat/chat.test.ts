@@ -142,3 +142,17 @@ test('the server of the settings receives the question without --url, by its bas
   await chat(['x'], { env: { ...env, DASH_BASE_URL: base.url } })
   expect([local, base].map(({ requests }) => requests.length)).toEqual([3, 3])
 })
+
+test.each([
+  ['m', 'the model at http://engine/v1 cannot', 'OPENAI_BASE_URL'],
+  ['auto', 'the model at http://router cannot', 'OPENROUTER_BASE_URL'],
+])('a model of the settings that cannot be reached is named: %s', async (model, words, setting) => {
+  const failed = record('error', { error: 'upstream_error', code: 'connect' })
+  const { url } = await startScripted({ chat: stream([META, failed]) })
+  const addresses = { OPENAI_BASE_URL: 'http://engine/v1', OPENROUTER_BASE_URL: 'http://router' }
+  const { stderr } = await chat(['x'], {
+    env: { ...addresses, PORT: new URL(url).port, DASH_CHAT_MODEL: model },
+  })
+  expect(stderr).toContain(words)
+  expect(stderr).toContain(`correct ${setting}, then`)
+})

@@ -44,20 +44,26 @@ describe('messages', () => {
     expect(limitText('session', 1_200, null, false)).toBe(`${all} 12:20:00`)
   })
 
-  test('a failed model names /retry in a conversation and a new question elsewhere, and its address if it cannot be reached, unless the server is another installation', () => {
-    const idle = { error: 'timeout', code: 'idle' }
-    const down = { error: 'upstream_error', code: 'connect' }
-    const engineUrl = 'http://127.0.0.1:8080/v1'
-    expect(failureMessage(idle, { isTalk: true, engineUrl })).toMatch(
-      /\(timeout, idle\); \/retry to ask again$/,
-    )
-    expect(failureMessage(idle, { isTalk: false, engineUrl })).toMatch(/\(timeout, idle\); ask again$/)
-    expect(failureMessage(down, { isTalk: false, engineUrl })).toBe(
-      `the model at ${engineUrl} cannot be reached (upstream_error, connect); start it or correct OPENAI_BASE_URL, then ask again`,
-    )
-    expect(failureMessage(down, { isTalk: false, engineUrl: null })).toBe(
-      'the model failed (upstream_error, connect); ask again',
-    )
+  test.each([
+    ['timeout', 'idle', 'the model took too long (timeout, idle)'],
+    ['upstream_error', 'http_429', 'the model failed (upstream_error, http_429)'],
+    [
+      'upstream_error',
+      'connect',
+      'the model at http://127.0.0.1:8080/v1 cannot be reached (upstream_error, connect); start it or correct OPENAI_BASE_URL, then',
+    ],
+    [
+      'upstream_error',
+      'http_404',
+      'the model at http://127.0.0.1:8080/v1 refuses the request (upstream_error, http_404); correct OPENAI_BASE_URL, OPENAI_API_KEY or DASH_CHAT_MODEL, then',
+    ],
+  ])('a model that failed by %s, %s is described with what to do', (error, code, text) => {
+    const engine = { url: 'http://127.0.0.1:8080/v1', prefix: 'OPENAI' } as const
+    const words = text.endsWith('then') ? text : `${text};`
+    expect(failureMessage({ error, code }, { isTalk: true, engine })).toBe(`${words} /retry to ask again`)
+    expect(failureMessage({ error, code }, { isTalk: false, engine })).toBe(`${words} ask again`)
+    const elsewhere = failureMessage({ error, code }, { isTalk: false, engine: null })
+    expect(elsewhere).toMatch(/^the model (?:failed|took too long) \(\w+, \w+\); ask again$/)
   })
 
   test('notes are wrapped between words at any width', () => {

@@ -59,7 +59,7 @@ function conversation(...replies: Reply[]) {
   const talk = new Talk(api, { itemKey: null, sort: 'trending', settings })
   const prompt = { interruptible: () => ends.signal }
   const say = (text: string): void => void seen.said.push(text.replace(/\d\.\d s$/, 'N s'))
-  const chat = { context, prompt, talk, engineUrl: null, api, config, say, last: null }
+  const chat = { context, prompt, talk, engine: null, api, config, say, last: null }
   const type = async (text: string): Promise<void> => {
     const command = parseSlashCommand(text)
     await (command ? runSlashCommand(shownChat, command) : showTurn(shownChat, text))
