@@ -240,8 +240,7 @@ export class Container extends Stores {
 
   /** User agent: `dash/<version> (+<URL of this installation>)`. */
   #userAgent(): string {
-    // A header is plain ASCII.
-    return `dash/${this.options.version} (+${this.#ownUrl().replaceAll(/[^\x21-\x7e]+/gu, encodeURIComponent)})`
+    return `dash/${this.options.version} (+${this.#ownUrl()})`
   }
 
   #ownUrl(): string {

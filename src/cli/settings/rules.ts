@@ -50,13 +50,15 @@ export const baseUrl = httpUrl.refine(
 )
 
 /**
- * Address of the site, as links repeat it. Its pages link to each other by absolute paths, so that it cannot live below a
+ * Address of the site, as links, headers and the name of the log repeat it: in ASCII, as browsers send it. Its pages link to each other by absolute paths, so that it cannot live below a
  * path, not even one like `/a/..` that a browser removes.
  */
-export const siteUrl = baseUrl.refine(
-  (value) => !isHttpUrl(value) || /^https?:\/\/[^/\\\s]+\/?$/i.test(value),
-  'must be an address without a path, such as https://dash.example.org: the pages cannot live below one',
-)
+export const siteUrl = baseUrl
+  .refine(
+    (value) => !isHttpUrl(value) || /^https?:\/\/[^/\\\s]+\/?$/i.test(value),
+    'must be an address without a path, such as https://dash.example.org: the pages cannot live below one',
+  )
+  .transform((value) => new URL(value).origin)
 
 export const logOrigin = text.refine(
   (value) => isKeyName(value) && !/^[a-z]+:|\/$/i.test(value),

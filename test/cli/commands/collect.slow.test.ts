@@ -88,7 +88,7 @@ describe('collect', () => {
     expect(requested).toEqual(new Set(['lobsters', 'lesswrong', 'github']))
     const agents = new Set(world.requests.map(({ headers }) => headers['user-agent']))
     expect([...agents]).toEqual([
-      expect.stringMatching(/^dash\/\d+\.\d+\.\d+ \(\+https:\/\/d%C3%A4sh\.example\)$/),
+      expect.stringMatching(/^dash\/\d+\.\d+\.\d+ \(\+https:\/\/xn--dsh-qla\.example\)$/),
     ])
   })
 

@@ -14,8 +14,9 @@ import {
 const parsed = (name: string, value: string, others: Record<string, string> = {}): unknown =>
   parseEnvironment({ [name]: value, ...others }, process.cwd())[name as 'OPENAI_BASE_URL']
 
-test('the address of the site has no path', () => {
+test('the address of the site has no path, and is read as browsers send it', () => {
   expect(parsed('DASH_BASE_URL', 'https://dash.example:8443/')).toBe('https://dash.example:8443')
+  expect(parsed('DASH_BASE_URL', 'https://BÜCHER.example:443')).toBe('https://xn--bcher-kva.example')
   for (const path of ['dash', 'dash/', '%64ash', '/dash', '.', 'dash/..', '%2e', ' '])
     expect(() => parsed('DASH_BASE_URL', `https://dash.example/${path}`)).toThrow('an address without a path')
 })
