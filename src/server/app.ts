@@ -85,7 +85,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
     // Requests that no route handles. The library's own error body would repeat the requested URL.
     onError: (error, event) => {
       if (error.status === 404) return respondNotFound(event)
-      if (error.status < 500) return respondJson(event, error.status, NO_STORE, { error: 'bad_request' })
+      if (error.status < 500) return respondJson(event, error.status, NO_STORE, BAD_REQUEST)
       log.error({ requestId: requestId(event.req.headers), err: error }, 'unexpected error')
       return respondJson(event, 500, NO_STORE, { error: 'internal_error' })
     },
@@ -125,7 +125,15 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   return app
 }
 
-const NOT_FOUND = { error: 'not_found', message: 'no such path; /docs lists the addresses of this server' }
+const NOT_FOUND = {
+  error: 'not_found',
+  message: 'no such path for this method; /docs lists the addresses of this server',
+}
+
+const BAD_REQUEST = {
+  error: 'bad_request',
+  message: 'the address cannot be decoded; percent-encode it, as %25 for %',
+}
 
 /** True for a browser that opens a page. */
 function asksForHtml({ req }: H3Event): boolean {

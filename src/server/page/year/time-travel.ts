@@ -98,7 +98,7 @@ export async function addressOfYear({ sources: { publications }, now, query }: V
   }
 }
 
-const PAST_DAY = 'a past day: a Year covers complete UTC days'
+const PAST_DAY = 'an existing past day YYYY-MM-DD, since a Year covers complete UTC days'
 
 const OWN_REFUSALS = {
   invalid_with: invalidValues({ with: INVALID_AT.allowed.at }),
