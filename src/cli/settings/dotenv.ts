@@ -44,16 +44,24 @@ function bytesOf(path: string, named: string | undefined, flag: string): Uint8Ar
 /** UTF-16 has a NUL in every ASCII character; bytes that are not UTF-8 are decoded as U+FFFD. */
 export const NOT_UTF_8 = /[\0\uFFFD]/
 
+/** Spaces also as web pages and other editors leave them, and a byte order mark inside a file that was joined from two. */
+const BLANK = String.raw`[\t\p{Zs}\u200B\uFEFF]`
+
 /** A line without a setting, with its end. */
-const SKIPPED = /[ \t]*(?:#[^\n]*)?\n/y
+const SKIPPED = new RegExp(String.raw`${BLANK}*(?:#[^\n]*)?\n`, 'uy')
 
 /**
- * A name with a quoted value, which may contain line ends, or with a plain one, where a comment follows a blank. A plain
- * value has no control characters, other line separators and further names as in a line of a shell (`A=1 B=2`), after
- * which a setting would be lost, and does not begin with a quote of a word processor.
+ * A name with a quoted value, which may contain line ends, or with a plain one, where a comment follows a blank. A double
+ * quote in double quotes is written `\"`. A plain value has no control characters, other line separators and further names
+ * as in a line of a shell (`A=1 B=2`), after which a setting would be lost, and does not begin with a quote of a word
+ * processor.
  */
-const ENTRY =
-  /[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*=[ \t]*(?:(['"`])((?:(?!\2)[^])*)\2[ \t]*(?:#[^\n]*)?|(?!['"`“”„‘’‚«»])((?:(?![ \t][A-Z][A-Z\d_]*=)(?:[^\p{Cc}\u2028\u2029]|\t))*?)[ \t]*(?:(?<=[ \t])#[^\n]*)?)\n/uy
+const ENTRY = new RegExp(
+  String.raw`${BLANK}*(?:export${BLANK}+)?([A-Za-z_]\w*)${BLANK}*=${BLANK}*(?:` +
+    String.raw`(['"${'`'}])((?:(?!\2)[^])*|(?:\\"|(?!\2)[^])*)\2${BLANK}*(?:#[^\n]*)?|` +
+    String.raw`(?!['"${'`'}“”„‘’‚«»])((?:(?!${BLANK}[A-Z][A-Z\d_]*=)(?:[^\p{Cc}\u2028\u2029]|\t))*?)${BLANK}*(?:(?<=${BLANK})#[^\n]*)?)\n`,
+  'uy',
+)
 
 /**
  * Parses an env file (docs/configuration.md). The parser of Node and those of packages skip a line that they cannot
@@ -82,8 +90,10 @@ export function parseDotenv(bytes: Uint8Array, path: string): Record<string, str
           'and quote with \' or "',
       )
     const [whole, name, quote, quoted, plain = ''] = line
-    // As in other env files, double quotes know one escape.
-    if (name !== undefined) values[name] = (quote === '"' ? quoted?.replaceAll('\\n', '\n') : quoted) ?? plain
+    // As in other env files, double quotes know few escapes.
+    const value =
+      quote === '"' ? quoted?.replace(/\\([n"])/g, (_, sign) => (sign === 'n' ? '\n' : '"')) : quoted
+    if (name !== undefined) values[name] = value ?? plain
     at += whole.length
   }
   return values

@@ -14,6 +14,11 @@ test.each<[string, Record<string, string>]>([
   ['A=host=b user=c\nB=a;UID=b', { A: 'host=b user=c', B: 'a;UID=b' }],
   [`A='b # "c"' # d\nB="e"#f\nC=\`g\``, { A: 'b # "c"', B: 'e', C: 'g' }],
   [String.raw`A="b\nc" ` + '\n' + String.raw`B='b\nc'`, { A: 'b\nc', B: String.raw`b\nc` }],
+  [
+    String.raw`A="{\"b\": 1}" # c` + '\n' + String.raw`B="C:\data\"` + '\nC="x"',
+    { A: '{"b": 1}', B: 'C:\\data\\', C: 'x' },
+  ],
+  ['\u00A0A\u200B=\u00A0b\u00A0# c\n\uFEFFB=c\u3000', { A: 'b', B: 'c' }],
 ])('the env file %j is read as %j', (text, values) => {
   expect(parse(text)).toEqual(values)
 })
