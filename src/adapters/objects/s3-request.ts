@@ -77,7 +77,7 @@ async function sendOnce(
     const code = errorCode(error)
     if (code !== null && UNREACHABLE.test(code))
       throw storageUnavailable(
-        `the object store ${location.endpoint} cannot be reached (${code}); check DASH_STORE_URL`,
+        `the object store ${location.endpoint} cannot be reached (${code}); check DASH_STORE_URL, or the target that was given`,
         error,
       )
     return { failure: error }
@@ -184,7 +184,7 @@ function toResult(response: CompleteResponse, request: S3Request, location: S3Lo
   if (status === 404 && code === 'NoSuchKey' && isReplacement) return 'refused'
   if (status === 404 && (code === 'NoSuchBucket' || request.method === 'PUT'))
     throw storageUnavailable(
-      `the bucket ${bucket} does not exist (the object store ${endpoint} ${statusMessage}); create it, or check DASH_STORE_URL`,
+      `the bucket ${bucket} does not exist (the object store ${endpoint} ${statusMessage}); create it, or check DASH_STORE_URL or the target that was given`,
     )
   if (status === 404)
     throw storageUnavailable(

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, InStatement, ResultSet, Transaction } from '@libsql/client'
 import { LibsqlError } from '@libsql/client/sqlite3'
 import pLimit from 'p-limit'
-import { Refusal, errorCode, storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
+import { Refusal, StorageFault, errorCode, storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
 import { DeadlineExceeded } from './rows.ts'
 import type { StoreClient } from './rows.ts'
 
@@ -248,6 +248,8 @@ export function translateError(error: unknown, name: string): unknown {
   if (/^SQLITE_(CANTOPEN|PERM|AUTH|READONLY)/.test(vendor.code)) {
     return storageUnavailable(`${name} cannot be opened: ${vendor.message}`, error)
   }
+  if (/^(SERVER_ERROR|HRANA_)/.test(vendor.code))
+    return new StorageFault(`${name} failed (${vendor.message}); check it and its URL`, { cause: error })
   return error
 }
 

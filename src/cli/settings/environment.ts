@@ -133,9 +133,7 @@ function problemsTogether(values: Readonly<Record<string, string>>): SettingProb
   const missing = values['DASH_STORE_URL']?.startsWith('s3:') ? keys.filter((name) => !values[name]) : []
   const halves = PAIRS.filter((pair) => pair.filter((name) => values[name] !== undefined).length === 1)
   return [
-    ...(missing.length > 0
-      ? [`DASH_STORE_URL is an S3 store and needs ${missing.join(' and ')}; set each, or its _FILE`]
-      : []),
+    ...(missing.length > 0 ? [`the S3 store needs ${missing.join(' and ')}; set each, or its _FILE`] : []),
     ...halves.map((pair) => `${pair.join(' and ')} need each other; set both or neither`),
   ].map((message) => ({ message, isUsage: false }))
 }

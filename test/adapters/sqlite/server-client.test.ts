@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
-import { engineOf } from '../../../src/adapters/sqlite/database.ts'
+import { describeError } from '../../../src/cli/exit-codes.ts'
+import { database, engineOf } from '../../../src/adapters/sqlite/database.ts'
 import { openServerRequests, wasNeverSent } from '../../../src/adapters/sqlite/server-client.ts'
 import { localSource, unreachableUrl } from '../../support/local-source.ts'
 import { UNAVAILABLE } from '../../support/refusals.ts'
@@ -40,6 +41,25 @@ test('the request arrives as it was made, and its response as it was sent', asyn
 test.each([400, 404, 500, 503])('the status %i is left to the driver', async (status) => {
   const url = await startServer((response) => response.writeHead(status).end('no'))
   expect((await sendStatement(url)).status).toBe(status)
+})
+
+test.each([
+  [405, '<html>', 'SERVER_ERROR: Server returned HTTP status 405'],
+  [200, '{}', 'HRANA_PROTO_ERROR'],
+])('a server that responds %i with %j is named, with what to do', async (status, body, reason) => {
+  const url = await startServer((response) => response.writeHead(status).end(body))
+  const opened = database({
+    location: { url, authToken: null },
+    store: 'feed',
+    nativeBusyMs: 1,
+    retryMs: 1,
+  })
+  onTestFinished(() => opened.close())
+  const failed: unknown = await opened
+    .use((client) => client.execute('SELECT 1'))
+    .catch((error: unknown) => error)
+  expect(describeError(failed)).toContain(`the database server ${url} failed (${reason}`)
+  expect(describeError(failed)).toContain('; check it and its URL')
 })
 
 test.each([401, 403])('the token is refused if the server responds %i', async (status) => {
