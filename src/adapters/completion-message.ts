@@ -153,9 +153,12 @@ export interface WrittenCall {
   id: string
   name: string
   arguments: string
-  /** A member that some engines require back with the call, such as a signature of thoughts. */
-  extra: unknown
+  /** Members that some engines require back with the call, such as a signature of thoughts. */
+  extra: JsonObject
 }
+
+/** Of Gemini, of LiteLLM, and of Databricks. */
+const EXTRA_FIELDS = ['extra_content', 'provider_specific_fields', 'thoughtSignature']
 
 /** The tool calls of a message, whole or streamed, in the forms that different engines send. */
 class WrittenCalls {
@@ -182,7 +185,11 @@ class WrittenCalls {
       id: textOf(part['id']),
       name: textOf(name),
       arguments: argumentsText(written ?? parameters),
-      extra: jsonText(part['extra_content']) === '' ? null : part['extra_content'],
+      extra: Object.fromEntries(
+        Object.entries(part).filter(
+          ([field, value]) => EXTRA_FIELDS.includes(field) && value !== null && jsonText(value) !== '',
+        ),
+      ),
     }
     const text = added.name + added.arguments
     const current = this.#currentCall(index, added)
@@ -256,7 +263,7 @@ function isEmptyObject(written: string): boolean {
 /** Adds a part to its call. Some engines send names and arguments again, whole or as far as they go. */
 function extend(current: WrittenCall, added: WrittenCall): void {
   current.id ||= added.id
-  current.extra ??= added.extra
+  current.extra = { ...added.extra, ...current.extra }
   current.name = added.name.startsWith(current.name) ? added.name : current.name + added.name
   const hasMore = isStart(current.arguments) && added.arguments.startsWith(current.arguments)
   const isReplaced = isStart(added.arguments) && isEmptyObject(current.arguments)

@@ -71,7 +71,7 @@ export class CompletionParser {
     const { finish, text, refusal, calls: parsed } = this.#message
     const rest = parsed.length > 0 && this.#isThinker ? '' : this.#filter.end()
     const last = this.#show(this.#inText.push(rest) + this.#inText.end(), '')
-    const unparsed = this.#inText.calls.map((call) => ({ ...call, id: '', extra: null }))
+    const unparsed = this.#inText.calls.map((call) => ({ ...call, id: '', extra: {} }))
     const written = parsed.length > 0 ? parsed : unparsed
     if (last.end) return last
     if (finish === '') return { end: this.#endedEarly('truncated') }
@@ -85,7 +85,7 @@ export class CompletionParser {
       calls: calls.map(({ callId, call }) => ({
         id: callId,
         ...sanitizeCall(call),
-        ...(call.extra === null ? {} : { extra: call.extra }),
+        extra: call.extra,
       })),
     }
     const end: RoundEnd = {
@@ -161,8 +161,10 @@ function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_TOKENS
 }
 
-/** Length of an id and form of a name that every provider accepts. */
-const ID_MAX_LENGTH = 64
+/** Longest id: LiteLLM keeps a signature of thoughts in it. */
+const ID_MAX_LENGTH = 16_384
+
+/** Form of a name that every provider accepts. */
 const NAME_PATTERN = /^[\w-]{1,64}$/
 
 /**

@@ -32,7 +32,7 @@ export interface Target {
 export interface AssistantMessage {
   text: string
   reasoning: CompletionMessage['reasoning']
-  calls: readonly { id: string; name: string; arguments: string; extra?: unknown }[]
+  calls: readonly { id: string; name: string; arguments: string; extra?: JsonObject }[]
 }
 
 /** Builds the request of a call. */
@@ -158,7 +158,7 @@ function toMessages(round: ToolRound, form: RequestForm): ChatCompletionMessageP
       id,
       type: 'function' as const,
       function: called,
-      ...(extra === undefined ? {} : { extra_content: extra }),
+      ...extra,
     })),
   }
   return [

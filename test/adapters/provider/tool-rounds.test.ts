@@ -96,11 +96,14 @@ test('what an engine adds to a call, and its reasoning in parts, go back with th
   const details = [{ text: 'I should ' }, { text: 'look.' }, { signature: 's' }].map((fields) => ({
     reasoning_details: [{ type: 'reasoning.text', index: 0, ...fields }],
   }))
-  const call = { index: 0, id: 'a', function: { name: 'search_items', arguments: '{"query":' } }
+  const id = `call_1__thought__${'x'.repeat(2_000)}`
+  const call = { index: 0, id, function: { name: 'search_items', arguments: '{"query":' } }
   const rest = { index: 0, function: { arguments: '"a"}' } }
-  const calls = [{ ...call, extra_content: extra }, rest].map((part) => ({ tool_calls: [part] }))
+  const fields = { thought_signature: 'def' }
+  const first = { ...call, extra_content: extra, provider_specific_fields: null }
+  const calls = [first, { ...rest, provider_specific_fields: fields }].map((part) => ({ tool_calls: [part] }))
   expect(sentBack(...details, { reasoning_details: [sealed] }, ...calls)).toMatchObject({
-    tool_calls: [{ id: 'a', extra_content: extra }],
+    tool_calls: [{ id, extra_content: extra, provider_specific_fields: fields }],
     reasoning_details: [{ type: 'reasoning.text', index: 0, text: 'I should look.', signature: 's' }, sealed],
   })
 })
