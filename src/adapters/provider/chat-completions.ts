@@ -3,7 +3,7 @@ import type { JsonObject } from '../../domain/json.ts'
 import { ARGUMENTS_MAX_LENGTH } from '../../domain/agent/bounds.ts'
 import { toolNameOf } from '../../domain/agent/model-call.ts'
 import type { ModelCall, ModelEvent, ToolRound, Usage } from '../../domain/agent/model-call.ts'
-import { callFilter } from '../../domain/answers/calls-in-text.ts'
+import { callFilter, callsInChannels } from '../../domain/answers/calls-in-text.ts'
 import { decodeJson } from '../../domain/answers/written-json.ts'
 import { thoughtFilter } from '../../domain/answers/thoughts.ts'
 import type { ThoughtFilter } from '../../domain/answers/thoughts.ts'
@@ -33,7 +33,7 @@ export class CompletionParser {
   readonly #thinkers: Set<string>
   readonly #message = new CompletionMessage()
   #thoughts: ThoughtFilter | null = null
-  readonly #inText = callFilter((name) => toolNameOf(name) !== null)
+  readonly #inText = callFilter(isTool)
   /** Text of the answer, without thoughts. */
   #shown = ''
   #usage: Usage | null = null
@@ -71,7 +71,11 @@ export class CompletionParser {
     const { finish, text, refusal, calls: parsed } = this.#message
     const rest = parsed.length > 0 && this.#isThinker ? '' : this.#filter.end()
     const last = this.#show(this.#inText.push(rest) + this.#inText.end(), '')
-    const unparsed = this.#inText.calls.map((call) => ({ ...call, id: '', extra: {} }))
+    const inText =
+      this.#shown.trim() === '' && this.#inText.calls.length === 0
+        ? callsInChannels(text, isTool)
+        : this.#inText.calls
+    const unparsed = inText.map((call) => ({ ...call, id: '', extra: {} }))
     const written = parsed.length > 0 ? parsed : unparsed
     if (last.end) return last
     if (finish === '') return { end: this.#endedEarly('truncated') }
@@ -129,6 +133,10 @@ export class CompletionParser {
   ): RoundEnd {
     return failedUpstream(code, { usage: this.#usage, refusal })
   }
+}
+
+function isTool(name: string): boolean {
+  return toolNameOf(name) !== null
 }
 
 /** No model reads or writes this many tokens in one round. */

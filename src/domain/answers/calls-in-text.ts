@@ -105,6 +105,16 @@ export function callFilter(isTool: (name: string) => boolean): CallFilter {
   }
 }
 
+/** The calls in the format of gpt-oss, which stand among its thoughts. */
+export function callsInChannels(text: string, isTool: (name: string) => boolean): CallInText[] {
+  const found = text.matchAll(
+    / to=functions\.([\w-]{1,64})[^{]{0,80}<\|message\|>([^]*?)(?=<\|(?:call|end)\|>|$)/g,
+  )
+  return Array.from(found, ([, name = '', written = '']) => ({ name, arguments: written })).filter(
+    ({ name }) => isTool(name),
+  )
+}
+
 /** The place of the opening mark of a call, or of a part of it at the end; the length of the text if there is none. */
 function startOfCall(text: string): number {
   const start = text.search(OPENING)

@@ -249,7 +249,8 @@ const PAIRS: readonly MarkPair[] = [
     closings: [FINAL_CHANNEL, literal('<|end|>'), literal('<|call|>')],
   })),
   ...[
-    literal('<|start|>assistant'),
+    // A call names its tool here, or behind the channel.
+    [...literal('<|start|>assistant'), '(?: (?:$|t(?:$|o(?:$|=[^<>\\n]{0,120}))))?'],
     literal('<|im_start|>assistant'),
     literal('<|start_header_id|>assistant<|end_header_id|>'),
     literal('<|assistant|>'),

@@ -89,8 +89,22 @@ test.each<[string, string, string[][]]>([
       DONE,
     [FIRST],
   ],
+  ...[
+    '<|start|>assistant<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>ARGUMENTS<|call|>',
+    '<|start|>assistant to=functions.NAME<|channel|>commentary json<|message|>ARGUMENTS',
+  ].map((form): [string, string, string[][]] => {
+    const [name = '', written = ''] = FIRST
+    const call = form.replace('NAME', name).replace('ARGUMENTS', written)
+    const units = Array.from(`<|channel|>analysis<|message|>I look.<|end|>${call}`)
+    return [
+      `in ${form}`,
+      units.map((content) => chunk({ content })).join('') + chunk({}, 'stop') + DONE,
+      [FIRST],
+    ]
+  }),
 ])('the calls are told apart %s', async (_how, stream, expected) => {
-  const { end: result } = await answerOf(stream)
+  const { end: result, text } = await answerOf(stream)
+  expect(text).toBe('')
   if (result.kind === 'failed') throw new Error(result.code)
   expect(result.calls.map((call) => [call.name, call.arguments])).toEqual(expected)
   expect(new Set(result.calls.map(({ callId }) => callId)).size).toBe(expected.length)
