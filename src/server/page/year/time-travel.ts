@@ -157,7 +157,7 @@ function dayForm(
 /** On a narrow screen the button alone says it. */
 const GO_TO = html`<span class="roomy">Go to</span>`
 
-/** Days that a comparison offers, with their names seen from the newest day and from another one. */
+/** Days that a comparison offers, with their names seen from the last complete day and from another one. */
 const EARLIER_DAYS = [
   [1, 'yesterday', 'the day before'],
   [7, 'a week ago', 'a week before'],
@@ -170,7 +170,7 @@ const EARLIER_DAYS = [
  * @param comparedWith the day of the compared publication; empty for none
  */
 export function travelForms(view: View, day: Day, first: Day, comparedWith: Day): Html {
-  const isNewest = !view.query.params.has('at')
+  const isNewest = day === lastCompleteDay(view.now)
   const links = EARLIER_DAYS.map(([days, ago, before]) => {
     const withDay = addDays(day, -days)
     if (withDay < first) return NOTHING

@@ -67,8 +67,11 @@ test('the timeline has a bar a day with its turnover and hatches gaps, in one of
 test('a Year is compared with the day, the week and the month before it, as far as the archive goes', async () => {
   const newest = addDays(AS_OF, 30)
   const workspace = await publishedWorkspace([AS_OF, addDays(AS_OF, 7), newest])
-  const clock = (): number => startOfDay(addDays(newest, 1)) + 3_600_000
-  const daysOf = async (path: string): Promise<[day: string | undefined, name: string | undefined][]> => {
+  const onDay = (day: string) => (): number => startOfDay(day) + 3_600_000
+  const daysOf = async (
+    path: string,
+    clock = onDay(addDays(newest, 1)),
+  ): Promise<[day: string | undefined, name: string | undefined][]> => {
     const { page } = await openPage(workspace, path, { clock })
     return [...page.matchAll(/withDay=([\d-]*)[^"]*"[^>]*>([a-z ]+)</g)].map(([, day, name]) => [day, name])
   }
@@ -81,6 +84,9 @@ test('a Year is compared with the day, the week and the month before it, as far 
     [addDays(AS_OF, 6), 'the day before'],
     [AS_OF, 'a week before'],
   ])
+  // A day later, the newest publication is not of yesterday.
+  const late = await daysOf('/?sort=year', onDay(addDays(newest, 2)))
+  expect(late.map(([, name]) => name)).toEqual(['the day before', 'a week before', 'a month before'])
 })
 
 test('the table under the chart has the ranks of the chart, and a gap is no rank', async () => {
