@@ -137,7 +137,7 @@ const BAD_REQUEST = {
 
 /** True for a browser that opens a page. */
 function asksForHtml({ req }: H3Event): boolean {
-  return req.method === 'GET' && (req.headers.get('accept') ?? '').includes('text/html')
+  return ['GET', 'HEAD'].includes(req.method) && (req.headers.get('accept') ?? '').includes('text/html')
 }
 
 /** The sources of the pages. Concurrent requests share one read of a source that has no cache. */

@@ -45,6 +45,8 @@ test('an unknown address is a page for a browser and JSON for other clients, bot
   const accept = 'text/html,application/xhtml+xml,*/*;q=0.8'
   const page = await app.request('http://dash.test/missing', { headers: { accept } })
   expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
+  const head = await app.request('http://dash.test/missing', { method: 'HEAD', headers: { accept } })
+  expect([head.status, head.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
   expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
   const text = await page.text()
   expect(text).toContain('This page does not exist')
