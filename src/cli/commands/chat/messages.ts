@@ -131,7 +131,7 @@ export interface Engine {
 }
 
 /** Statuses of requests that a provider refuses whenever they are sent. */
-const IS_REFUSED = /^http_4(?!08|29)/
+const IS_REFUSED = /^http_4(?!02|08|29)/
 
 /**
  * Describes an error event of the stream.

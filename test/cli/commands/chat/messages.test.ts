@@ -46,6 +46,7 @@ describe('messages', () => {
 
   test.each([
     ['timeout', 'idle', 'the model took too long (timeout, idle)'],
+    ['upstream_error', 'http_402', 'the model failed (upstream_error, http_402)'],
     ['upstream_error', 'http_429', 'the model failed (upstream_error, http_429)'],
     [
       'upstream_error',
