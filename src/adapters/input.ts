@@ -94,15 +94,26 @@ function openPipe(path: string): Readable {
   }
 }
 
+/** Compressions that are not undone, by their first bytes. */
+const UNSUPPORTED = Object.entries({
+  '28b52ffd': 'zstd',
+  fd377a58: 'xz',
+  '425a68': 'bzip2',
+  '504b0304': 'zip',
+})
+
 async function openBytes(path: string): Promise<{ chunks: AsyncIterable<Buffer>; close: () => void }> {
-  const start = Buffer.alloc(2)
+  const start = Buffer.alloc(4)
   if (!(await stat(path)).isFile()) throw new Error('it is not a regular file')
   const file = await open(path, 'r')
   try {
-    await file.read(start, 0, 2, 0)
+    await file.read(start, 0, start.byteLength, 0)
   } finally {
     await file.close()
   }
+  const [, compression] = UNSUPPORTED.find(([magic]) => start.toString('hex').startsWith(magic)) ?? []
+  if (compression !== undefined)
+    throw new Error(`it is compressed with ${compression}; decompress it, or compress it with gzip instead`)
   const bytes = createReadStream(path, { highWaterMark: 256 * 1024 })
   const close = (): void => void bytes.destroy()
   if (start[0] !== 0x1f || start[1] !== 0x8b) return { chunks: bytes, close }

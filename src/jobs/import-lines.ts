@@ -141,14 +141,18 @@ async function* rowBatches<Row>(
 
 export function decodeLine(line: InputLine): { value: unknown } | { problem: string } {
   if ('problem' in line) return line
+  // A file that was joined from others may have their byte order marks.
+  const text = line.text.replace(/^\uFEFF/, '')
   try {
-    return { value: JSON.parse(line.text) }
+    return { value: JSON.parse(text) }
   } catch (error) {
     return { problem: `not JSON: ${error instanceof Error ? error.message : String(error)}` }
   }
 }
 
 function parseLine<Row>(parse: ImportRun<Row>['parse'], line: InputLine): ParsedLine<Row> {
+  if ('text' in line && /^\s*\[/.test(line.text))
+    return { kind: 'bad', reason: `an array; write one object per line, as jq -c '.[]' does` }
   const decoded = decodeLine(line)
   return 'problem' in decoded ? { kind: 'bad', reason: decoded.problem } : parse(decoded.value)
 }

@@ -150,6 +150,17 @@ describe('a file that cannot be read', () => {
   })
 })
 
+test.each([
+  ['zstd', '28b52ffd2000'],
+  ['xz', 'fd377a585a00'],
+  ['bzip2', '425a6839'],
+  ['zip', '504b030414'],
+])('a file that is compressed with %s is refused with the remedy', async (name, hex) => {
+  await expect(read(Buffer.from(hex, 'hex'))).rejects.toMatchObject(
+    refusal(`compressed with ${name}; decompress it`),
+  )
+})
+
 const rows = digests(60_000).join('\n')
 
 test.each([

@@ -79,6 +79,14 @@ describe('a file with a bad row', () => {
   })
 })
 
+test('a byte order mark before a row is ignored, and an array is reported with the remedy', async () => {
+  const report = await run(await openWorkspace(), [file('a', `\uFEFF${good('1')}`), file('b', ' [1,')])
+  expect(report).toMatchObject({
+    inserted: 1,
+    errors: [{ reason: expect.stringContaining('one object per line') as string }],
+  })
+})
+
 test('rows of unknown sources are counted by name, outside the errors and the skipped', async () => {
   const workspace = await openWorkspace()
   const odd = ['digg', 'digg', '__proto__'].map((source) => good('x', { source }))
