@@ -255,7 +255,7 @@ export function confidenceOf(
   const top = ranked.slice(0, TOP)
   const fresh = top.filter(({ evaluation }) => evaluation && now - evaluation.updatedAt <= FRESH_MS)
   const none = 'No untested model could take the first place by solving every task'
-  const share = `${fresh.length} of the top ${top.length} were tested in the last 24 hours`
+  const share = `${fresh.length} of the top ${top.length} had a test less than 24 hours old`
   return fresh.length * 5 >= top.length * 4
     ? confidence('high', `${none}; ${share}.`)
     : confidence('medium', `${none}, but only ${share}.`)

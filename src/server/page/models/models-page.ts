@@ -116,8 +116,8 @@ function recommendation({ models: [first], seed, stale, updatedAt, baseUrl }: To
   const terms = [contextFact(first), ...(baseUrl === BASE_URL ? [LIMITS] : [])]
   return html`${stale ? html`<p class="notice">Stale: last evaluated ${ageOf(Date.parse(updatedAt), now)}.</p>` : NOTHING}
     <p class="recommendation">
-      Use ${link}
-      today.${sentence}${terms.map((term, index) =>
+      Use
+      ${link}${stale ? NOTHING : ' today'}.${sentence}${terms.map((term, index) =>
         index === 0 && tested.length === 0 ? html` It has ${term}` : html`; ${term}`,
       )}.
     </p>`

@@ -78,6 +78,12 @@ test('the page of the models leaves out what was not measured, and the limits of
   expect(sentenceOf(page).text).toBe('Use Name of third/new:free today. It has 32k context.')
 })
 
+test('the page of the models recommends a stale run without today', async () => {
+  const { page, text } = await pageWith([{ now: RUN_AT - 2 * DAY }])
+  expect(text).toContain('Stale: last evaluated 2 d ago')
+  expect(sentenceOf(page).text).toMatch(/^Use Name of maker\/good:free\. It followed/)
+})
+
 test('the page of the models names its feed, and shows no id, score part or internal name before something is opened', async () => {
   const { page } = await pageWith([{}])
   const feed = '/api/free-llm/changes.json'
