@@ -34,5 +34,5 @@ export interface FeedFacts {
 }
 
 export interface StateFacts {
-  audit: Pick<AuditRecord, 'endedAt' | 'ok' | 'complete'> | null
+  audit: Pick<AuditRecord, 'endedAt' | 'ok' | 'damage'> | null
 }

@@ -85,8 +85,8 @@ export const STATE_CHECKS: Checks<StateFacts> = {
       return note('the archive has never been audited', 'run dash verify-archive, or wait for its timer')
     const at = formatInstant(audit.endedAt)
     const mend = 'dash verify-archive lists the damage; restore it from a backup (docs/backup.md)'
-    if (!audit.ok) return problem(`the audit of ${at} found damage`, mend, EXIT.damaged)
-    if (!audit.complete)
+    if (audit.damage > 0) return problem(`the audit of ${at} found damage`, mend, EXIT.damaged)
+    if (!audit.ok)
       return warning(`the audit of ${at} could not read everything`, 'run dash verify-archive to see why')
     return now - audit.endedAt > LATE_AFTER_MS.audit
       ? warning(`the last audit is of ${at}`, 'run dash verify-archive, and check its timer')

@@ -90,10 +90,10 @@ test('snapshot and recommendation are reported with their age', () => {
 
 test.each([
   [null, 'note', 0],
-  [{ endedAt: NOW - HOUR, ok: true, complete: true }, 'ok', 0],
-  [{ endedAt: NOW - 200 * HOUR, ok: true, complete: true }, 'warning', 0],
-  [{ endedAt: NOW - HOUR, ok: true, complete: false }, 'warning', 0],
-  [{ endedAt: NOW - HOUR, ok: false, complete: true }, 'problem', 65],
+  [{ endedAt: NOW - HOUR, ok: true, damage: 0 }, 'ok', 0],
+  [{ endedAt: NOW - 200 * HOUR, ok: true, damage: 0 }, 'warning', 0],
+  [{ endedAt: NOW - HOUR, ok: false, damage: 0 }, 'warning', 0],
+  [{ endedAt: NOW - HOUR, ok: false, damage: 1 }, 'problem', 65],
 ])('the last audit %o is a %s', (audit, verdict, exitCode) => {
   const findings = findingsOf(STATE_CHECKS, { audit }, NOW)
   expect(findings.map((each) => each.verdict)).toEqual([verdict])
