@@ -8,15 +8,22 @@
 set -eu
 export LC_ALL=C
 BASE=${BASE:-http://127.0.0.1:3000}
+BASE=${BASE%/}
 
 fail() { echo "FAILED: $1"; exit 1; }
 fetch() { curl -fsS -H 'Cache-Control: no-cache' "$BASE$1" -o "$2" || fail "the host does not give $1"; }
 digest() { sha256sum | cut -c1-64; }
+pin() { sed -n 's/^{"seq":\([0-9]*\),"leaf":"\([0-9a-f]*\)",.*/\1 \2/p' "$1"; }
+# A redirect or a page in place of the head must not be kept.
+fetch_head() {
+  fetch /api/feed/history/head head.json
+  [ -n "$(pin head.json)" ] || fail "$BASE sends no head; is that the host's address today?"
+}
 
 case ${1:-} in
   keep)
     [ ! -e kept-head.json ] || fail 'kept-head.json exists; check the host against it, then move it away'
-    fetch /api/feed/history/head head.json
+    fetch_head
     cp head.json kept-head.json
     cat kept-head.json
     exit ;;
@@ -25,7 +32,7 @@ case ${1:-} in
 esac
 
 # 1. Fetch the head and both ledgers.
-fetch /api/feed/history/head head.json
+fetch_head
 fetch /api/feed/history/ledger ledger.ndjson
 fetch /api/feed/history/ledger/legacy legacy.ndjson
 
@@ -45,7 +52,6 @@ done < ledger.ndjson
 echo "the chain of $number entries holds"
 
 # 3. Find both heads in the chain: the kept one, and the one the host shows now.
-pin() { sed -n 's/^{"seq":\([0-9]*\),"leaf":"\([0-9a-f]*\)",.*/\1 \2/p' "$1"; }
 has() { [ -n "$1" ] && grep -qx "$1" leaves; }
 kept=$(pin kept-head.json)
 shown=$(pin head.json)
@@ -88,6 +94,14 @@ selected() {
   esac
 }
 
+compare() {
+  case $1 in
+    "$2") ;;
+    status*) fail "no answer about the $3: $1; try again later" ;;
+    *) fail "another $3 than $2" ;;
+  esac
+}
+
 NEWEST=${NEWEST:-$listed}
 asked=0
 place=0
@@ -98,8 +112,8 @@ while read -r time _ _ sha256; do
   # Of several publications at one time, only the last can be selected.
   if [ "$(sed -n "${place}p" following)" != "$time" ]; then
     if [ "$place" -gt $((listed - NEWEST)) ]; then
-      [ "$(selected "$time")" = "$sha256" ] || fail "another body at $(instant "$time") than the ledger says, $sha256"
-      [ "$(selected $((time - 1)))" = "$before" ] || fail "another selection before $(instant "$time") than $before"
+      compare "$(selected "$time")" "$sha256" "body at $(instant "$time")"
+      compare "$(selected $((time - 1)))" "$before" "selection before $(instant "$time")"
       asked=$((asked + 1))
     fi
     before=$sha256

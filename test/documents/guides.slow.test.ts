@@ -34,15 +34,24 @@ function audit(
   return shell(AUDIT, folder, { BASE: base, ...env }, [step])
 }
 
-test('the audit script never overwrites a kept head, and cannot compare without one', async () => {
-  const { url } = await localSource((_question, response) => void response.end('{}\n'))
+test('the audit script never overwrites a kept head, keeps nothing else, and cannot compare without one', async () => {
+  const head = '{"seq":1,"leaf":"0a","time":"2026-01-02T00:10:00.000Z"}'
+  let moved = true
+  const { url } = await localSource((_question, response) =>
+    moved ? void response.writeHead(301).end('<html>moved</html>') : void response.end(`${head}\n`),
+  )
   const folder = temporaryFolder()
   const unkept = await audit('check', folder, url)
   expect([unkept.code, unkept.lines]).toEqual([1, [expect.stringMatching(/kept-head\.json is missing/)]])
-  expect(await audit('keep', folder, url)).toMatchObject({ code: 0, lines: ['{}'] })
+  const elsewhere = await audit('keep', folder, url)
+  expect([elsewhere.code, elsewhere.lines]).toEqual([1, [expect.stringMatching(/^FAILED: .* sends no head/)]])
+  moved = false
+  expect(await audit('keep', folder, `${url}/`)).toMatchObject({ code: 0, lines: [head] })
   const again = await audit('keep', folder, url)
   expect([again.code, again.lines]).toEqual([1, [expect.stringMatching(/kept-head\.json exists/)]])
 })
+
+const BUSY = '{"error":"busy"}'
 
 describe('the audit script, at an archive with legacy publications, a gap and two of one time,', () => {
   const archive = sampleArchive()
@@ -63,7 +72,8 @@ describe('the audit script, at an archive with legacy publications, a gap and tw
     const app = openSampleApp(archive)
     const host = await localSource(async ({ target }, response) => {
       const published = await app.request(`http://dash.test${target}`)
-      response.writeHead(published.status).end(change(await published.text(), target))
+      const body = change(await published.text(), target)
+      response.writeHead(body === BUSY ? 429 : published.status).end(body)
     })
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'kept-head.json'), formatHead(kept))
@@ -109,6 +119,11 @@ describe('the audit script, at an archive with legacy publications, a gap and tw
       'an edited legacy ledger',
       lie('/legacy', (body) => body.replace('2026-01-01', '2026-01-02')),
       /^FAILED: .*the legacy ledger does not match its seal/,
+    ],
+    [
+      'an answer that is none',
+      lie(newestAt, () => BUSY),
+      /^FAILED: no answer about the body at .*: status 429/,
     ],
     ['another body', lie(newestAt, (body) => `${body} `), /^FAILED: .*another body at/],
     [
