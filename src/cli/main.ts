@@ -42,9 +42,18 @@ process.exitCode = await runProgram(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   env: process.env,
-  cwd: process.cwd(),
+  cwd: currentFolder(),
   signal: stopping.signal,
 })
+
+/** The current folder; null if it was removed. */
+function currentFolder(): string | null {
+  try {
+    return process.cwd()
+  } catch {
+    return null
+  }
+}
 
 // If a terminal is gone, Node aborts while restoring it. Exiting by signal skips that step.
 if (terminals.some((descriptor) => !isatty(descriptor))) {

@@ -22,7 +22,10 @@ function releaseVersion(): string {
  * @param argv arguments after the program's name
  * @returns the exit code (docs/troubleshooting.md)
  */
-export async function runProgram(argv: readonly string[], host: ProcessContext): Promise<number> {
+export async function runProgram(
+  argv: readonly string[],
+  host: Omit<ProcessContext, 'cwd'> & { cwd: string | null },
+): Promise<number> {
   let exitCode: number = EXIT.done
   const json = argv.includes('--json')
   const version = releaseVersion()
@@ -30,7 +33,9 @@ export async function runProgram(argv: readonly string[], host: ProcessContext):
   const program = describeProgram(host, json ? JSON.stringify({ version }) : version)
   for (const spec of COMMANDS)
     addCommand(program, spec, async (command) => {
-      exitCode = await runCommand(spec, command, { ...host, version })
+      const { cwd } = host
+      if (cwd === null) return command.error('error: the current folder was removed; change to another one')
+      exitCode = await runCommand(spec, command, { ...host, cwd, version })
     })
   try {
     await program.parseAsync([...argv], { from: 'user' })
@@ -43,7 +48,10 @@ export async function runProgram(argv: readonly string[], host: ProcessContext):
   }
 }
 
-function describeProgram({ stdout, stderr }: ProcessContext, version: string): Command {
+function describeProgram(
+  { stdout, stderr }: Pick<ProcessContext, 'stdout' | 'stderr'>,
+  version: string,
+): Command {
   const program = new Command('dash')
     .description('Publishes a Top Year of news that anyone can replay and prove.')
     .optionsGroup('Global options, before or after the command:')

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import { chatEvents as askAgent, chatBody, textOf } from '../support/agent.ts'
-import { dash, filledFolder, run, serve, startDash } from '../support/dash.ts'
+import { dash, filledFolder, run, serve, startDash, temporaryFolder } from '../support/dash.ts'
 
 test('the built program prints its version, ends with 64 for an invalid command line, and without an error when its output is closed', async () => {
   expect((await dash(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
@@ -13,6 +13,13 @@ test('the built program prints its version, ends with 64 for an invalid command 
   const { child, output, end } = startDash(['--help'])
   child.stdout?.destroy()
   expect([await end(), output.stderr]).toEqual([0, ''])
+})
+
+test('a command in a folder that was removed says so', async () => {
+  const wrapper = ['sh', '-c', 'mkdir x && cd x && rmdir ../x && exec "$@"', 'sh']
+  const { code, stdout, stderr } = await dash(['top', '--json'], { cwd: temporaryFolder(), wrapper })
+  const error = 'the current folder was removed; change to another one'
+  expect([code, JSON.parse(stdout), stderr]).toEqual([64, { error, exitCode: 64 }, `error: ${error}\n`])
 })
 
 test('a server serves publications, logs its requests, ends on SIGTERM, and exits with 0', async () => {

@@ -114,7 +114,9 @@ function showErrors(
   const more = errorCount - Math.min(errors.length, ERRORS_SHOWN)
   if (more > 0) report(`and ${more} more; --json lists the first hundred`)
   for (const [name, rows] of Object.entries(unknownSources))
-    note(`${rows} rows with the unknown source ${JSON.stringify(name)} were skipped`)
+    note(
+      `skipped ${counted(rows, 'row')} of the unknown source ${JSON.stringify(name)}; see docs/importing.md#names`,
+    )
   if (failedFiles > 0 && skipped === 0 && errors.some(({ line }) => line !== null))
     error(`${failedFiles} of ${counted(files, 'file')} not imported; --on-error skip imports their good rows`)
 }
