@@ -36,13 +36,14 @@ function summaryOf(text: string): string {
   return /^.*?\.(?= |$)/.exec(plain)?.[0] ?? plain.replace(/:$/, '.')
 }
 
-/** Markdown with links to the Markdown of other documents on this server. */
+/** Markdown with links to the Markdown of other documents on this server, and none to files that it does not show. */
 function withLinksToMarkdown(text: string, resolveLink: (link: string) => string | null): string {
-  return text.replaceAll(/\]\(([^()\s]+)\)/g, (whole, link: string) => {
-    const [path, ...fragment] = (/^https?:/.test(link) ? null : resolveLink(link))?.split('#') ?? []
-    if (path === undefined) return whole
+  return text.replaceAll(/\[([^[\]]*)\]\(([^()\s]+)\)/g, (whole, label: string, link: string) => {
+    if (/^https?:/.test(link)) return whole
+    const [path, ...fragment] = resolveLink(link)?.split('#') ?? []
+    if (path === undefined) return label
     // Pages have no extension, files do.
-    return `](${[/\.\w+$/.test(path) ? path : `${path}.md`, ...fragment].join('#')})`
+    return `[${label}](${[/\.\w+$/.test(path) ? path : `${path}.md`, ...fragment].join('#')})`
   })
 }
 
