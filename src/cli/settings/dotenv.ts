@@ -1,6 +1,8 @@
-import { lstatSync, readFileSync, statSync } from 'node:fs'
+import { lstatSync, statSync } from 'node:fs'
+import { devNull } from 'node:os'
 import { resolve } from 'node:path'
 import { Refusal, messageOf } from '../../domain/refusal.ts'
+import { NOT_UTF_8, readNamedFile } from './environment.ts'
 import { inGroups, namedVariables } from './variables.ts'
 import type { NamedVariable } from './variables.ts'
 
@@ -29,10 +31,16 @@ export function readDotenv(
   return parseDotenv(bytesOf(path, named, flag), path)
 }
 
+/** Contents of pipes (`--dotenv <(…)`, or of a password manager), which can be read once. */
+const pipes = new Map<string, Uint8Array>()
+
 function bytesOf(path: string, named: string | undefined, flag: string): Uint8Array {
   try {
-    if (!statSync(path).isFile()) throw new Error('it is not a file')
-    return readFileSync(path)
+    const stats = statSync(path)
+    if (!stats.isFile() && !stats.isFIFO() && path !== devNull) throw new Error('it is not a file')
+    const bytes = pipes.get(path) ?? readNamedFile(path)
+    if (stats.isFIFO()) pipes.set(path, bytes)
+    return bytes
   } catch (error) {
     const why = messageOf(error)
     throw named === undefined
@@ -40,9 +48,6 @@ function bytesOf(path: string, named: string | undefined, flag: string): Uint8Ar
       : new Refusal('usage', `${flag} ${JSON.stringify(named)} cannot be read (${why})`)
   }
 }
-
-/** UTF-16 has a NUL in every ASCII character; bytes that are not UTF-8 are decoded as U+FFFD. */
-export const NOT_UTF_8 = /[\0\uFFFD]/
 
 /** Spaces also as web pages and other editors leave them, and a byte order mark inside a file that was joined from two. */
 const BLANK = String.raw`[\t\p{Zs}\u200B\uFEFF]`

@@ -4,8 +4,10 @@ import { z } from 'zod'
 import { isHttpUrl } from '../../domain/text.ts'
 import { Refusal, errorCode, messageOf } from '../../domain/refusal.ts'
 import { parseWhole } from './rules.ts'
-import { NOT_UTF_8 } from './dotenv.ts'
 import { SECRETS, VARIABLES } from './variables.ts'
+
+/** UTF-16 has a NUL in every ASCII character; bytes that are not UTF-8 are decoded as U+FFFD. */
+export const NOT_UTF_8 = /[\0\uFFFD]/
 
 /** Placeholder for secrets in output. */
 export const NOT_SHOWN = '(not shown)'

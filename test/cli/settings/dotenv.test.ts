@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest'
-import { parseDotenv } from '../../../src/cli/settings/dotenv.ts'
+import { execFileSync, spawn } from 'node:child_process'
+import { expect, onTestFinished, test } from 'vitest'
+import { parseDotenv, readDotenv } from '../../../src/cli/settings/dotenv.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const parse = (text: string, encoding: BufferEncoding = 'utf8') =>
   parseDotenv(Buffer.from(text, encoding), '/srv/.env')
@@ -49,4 +51,13 @@ test('a file in UTF-16, with and without a byte order mark, is refused', () => {
 
 test('a byte that is not UTF-8 is refused with the number of its line', () => {
   expect(() => parse('A=1\nB=\u00FC\n', 'latin1')).toThrow('line 2 is not UTF-8 text')
+})
+
+test('an env file may be a pipe, whose content is kept, or the null device', () => {
+  const cwd = temporaryFolder()
+  execFileSync('mkfifo', ['.env'], { cwd })
+  const writer = spawn('sh', ['-c', 'echo PORT=1 > .env'], { cwd })
+  onTestFinished(() => void writer.kill())
+  for (const named of [undefined, '.env']) expect(readDotenv(named, cwd)).toEqual({ PORT: '1' })
+  expect(readDotenv('/dev/null', cwd)).toEqual({})
 })
