@@ -256,7 +256,7 @@ function modelProbes({ openRouterUrl, openRouterKey, chat }: Config): ServicePro
  * @param prefix of the variables of its key and its address
  * @param isUsed false if only the evaluation of models needs it
  */
-function judgeModelService(
+export function judgeModelService(
   name: string,
   prefix: 'OPENAI' | 'OPENROUTER',
   isUsed: boolean,
@@ -268,8 +268,14 @@ function judgeModelService(
     const mend = `check the network and ${baseUrl}`
     return isUsed ? problem(detail, mend, EXIT.unavailable) : warning(detail, mend)
   }
-  const { status } = response
-  if (status === 401 || status === 403)
+  const { status, body } = response
+  if (status === 403 && prefix === 'OPENAI')
+    return warning(
+      `${name} lists no models to the key (403)`,
+      'let the key read models, or ignore this if the chat responds; otherwise correct OPENAI_API_KEY',
+    )
+  // Gemini answers to a wrong key with 400.
+  if (status === 401 || status === 403 || (status === 400 && /\bapi[ _]key\b/i.test(body)))
     return problem(`${name} rejects the key (${status})`, `correct ${prefix}_API_KEY`, EXIT.configuration)
   if (status >= 500)
     return warning(`${name} responds with ${status}`, 'try again later; the service itself fails')

@@ -6,7 +6,7 @@ import {
   problem,
   warning,
 } from '../../../../src/cli/commands/doctor/check.ts'
-import { judgeClock, othersInList } from '../../../../src/cli/commands/doctor/doctor.ts'
+import { judgeClock, judgeModelService, othersInList } from '../../../../src/cli/commands/doctor/doctor.ts'
 import {
   FEED_CHECKS,
   judgeRecommendation,
@@ -63,6 +63,21 @@ test.each([
   ['m', '<!doctype html>', null],
 ])('the model %s is looked for in the list %s', (model, list, others) => {
   expect(othersInList(list, model)).toEqual(others)
+})
+
+test.each([
+  ['OPENAI', 401, 'problem'],
+  ['OPENAI', 400, 'problem'],
+  // A key may be restricted to completions.
+  ['OPENAI', 403, 'warning'],
+  ['OPENROUTER', 403, 'problem'],
+] as const)('a key of %s that gets %i is a %s', (prefix, status, verdict) => {
+  const judged = judgeModelService('a service', prefix, true, {
+    status,
+    body: 'API key not valid',
+    date: null,
+  })
+  expect(judged.verdict).toBe(verdict)
 })
 
 test('a clock that the last collect found wrong is a problem', () => {
