@@ -131,6 +131,8 @@ const LAST_PUBLISHED = `(SELECT max(at) FROM (
   SELECT max(published_at) AS at FROM entries UNION ALL SELECT max(published_at) FROM legacy_publications
 ))`
 
+const LAST_RECORDED = '(SELECT max(recorded_at) FROM entries)'
+
 const LEASE_HELD = 'EXISTS (SELECT 1 FROM lease WHERE token = ? AND expires_at > ?)'
 
 /** A condition of an append, and the refusal if it does not hold. */
@@ -141,7 +143,7 @@ interface AppendCondition {
 }
 
 function conditionsOf(
-  { seq, previousLeaf, publishedAt }: LedgerRow,
+  { seq, recordedAt, previousLeaf, publishedAt }: LedgerRow,
   token: string,
   now: number,
 ): AppendCondition[] {
@@ -151,7 +153,11 @@ function conditionsOf(
       sql: `${LAST_SEQ} = ? AND coalesce((SELECT leaf FROM entries WHERE seq = ?), ?) = ?`,
       args: [seq - 1, seq - 1, GENESIS_LEAF, previousLeaf],
     },
-    { refusal: 'clock-went-back', sql: `coalesce(? > ${LAST_PUBLISHED}, true)`, args: [publishedAt] },
+    {
+      refusal: 'clock-went-back',
+      sql: `coalesce(? > ${LAST_PUBLISHED}, true) AND coalesce(? >= ${LAST_RECORDED}, true)`,
+      args: [publishedAt, recordedAt],
+    },
     { refusal: 'lease-lost', sql: LEASE_HELD, args: [token, now] },
   ]
 }

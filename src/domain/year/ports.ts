@@ -42,8 +42,8 @@ export interface Ledger extends LeaseKeeper {
   failAttempt(asOfDay: Day, attempt: number, failedAt: Instant, reason: string): Promise<void>
   /**
    * Appends one sealed row in one transaction, durable on return. The transaction checks that the lease is held, the
-   * row follows the last one, its `publishedAt` exceeds every other, and `clock()` is at most `withinMs` past its
-   * `recordedAt`.
+   * row follows the last one and is not recorded before it, its `publishedAt` exceeds every other, and `clock()` is at
+   * most `withinMs` past its `recordedAt`.
    */
   append(
     row: LedgerRow,

@@ -74,6 +74,7 @@ function ledgerContract(engine: string, open: LedgerOpener): void {
     const withinMs = 10_000
 
     const gapAt = (seq: number, leaf = LAST.leaf) => sealEntry(gap('2026-03-02'), seq, LAST.recordedAt, leaf)
+    const earlierGap = sealEntry(gap('2026-03-02'), 2, LAST.recordedAt - 1, LAST.leaf)
     const publishedLater = (laterMs: number) => next({ publishedAt: (LAST.publishedAt ?? 0) + laterMs })
 
     test.each<[AppendRefusal | null, string, LedgerRow, number?]>([
@@ -89,6 +90,7 @@ function ledgerContract(engine: string, open: LedgerOpener): void {
       ['ledger-moved', 'a row that continues another', gapAt(2, 'e'.repeat(64))],
       ['ledger-moved', 'a first row, where there is one', gapAt(1, '0'.repeat(64))],
       [null, 'a gap, recorded when the last entry was', gapAt(2)],
+      ['clock-went-back', 'a gap, recorded before the last entry was', earlierGap],
       ['too-late', 'a gap, too late', gapAt(2), withinMs + 1],
     ])('an append returns %s for %s', async (refusal, _what, row, lateMs = 0) => {
       const opened = await open()
