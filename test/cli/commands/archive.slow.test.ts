@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { run, temporaryFolder } from '../../support/dash.ts'
 import { filesOfFolder } from '../../support/temporary-folder.ts'
-import { AS_OF, publishedWorkspace } from '../../support/workspace.ts'
+import { AS_OF, publishDays, publishedWorkspace, sampleSignals } from '../../support/workspace.ts'
 import { signedWorkspace } from '../../support/exports.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import type { CopyReport } from '../../../src/jobs/archive/copy-archive.ts'
@@ -77,6 +77,20 @@ test('an export creates a folder that all users may read, and the next one write
     bytes: 0,
     checkpoint: { origin: 'dash.example/tlog/year', size: 2 },
   } satisfies Partial<ExportReport>)
+})
+
+test('an export says how many entries a publisher without its key left out, and the doctor warns', async () => {
+  const { log: _key, ...unsigned } = await signedWorkspace([AS_OF])
+  const day = addDays(AS_OF, 1)
+  await unsigned.feed.importSignals(sampleSignals(day))
+  await publishDays(unsigned, [day])
+  const { code, stderr } = await exportOf(unsigned, [join(temporaryFolder(), 'site')])
+  expect([code, stderr]).toEqual([
+    0,
+    expect.stringMatching(/^not exported: 1 entry without a signed checkpoint; /),
+  ])
+  const doctor = await run(['doctor', '--offline', '--data-dir', unsigned.folder])
+  expect(doctor.stdout).toContain('warning log.signed: the newest checkpoint has 1 of 2 entries\n')
 })
 
 test('a target that overlaps the object store is refused', async () => {

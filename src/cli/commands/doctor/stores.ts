@@ -11,6 +11,7 @@ import type { SignedLog } from '../../../domain/year/ports.ts'
 import { addDays, formatInstant } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { LOG_RECORD } from '../../../domain/year/log/check-log.ts'
+import { newestNoteSize } from '../../../domain/year/log/log-history.ts'
 import type { Container } from '../../container.ts'
 import { isInDataDir } from '../../data-folder.ts'
 import { EXIT } from '../../exit-codes.ts'
@@ -216,6 +217,16 @@ async function inspectArchive(container: Container): Promise<Check[]> {
   const { proved } = await (await container.auditedYear()).read()
   const newest = proved.timeline.at(-1)?.manifest
   if (newest === undefined) return []
-  proveBytes(newest, await (await container.objects()).get(newest.sha256))
-  return found('archive', ok('the ledger, its newest head and the newest publication match'))
+  const objects = await container.objects()
+  proveBytes(newest, await objects.get(newest.sha256))
+  const size = newestNoteSize(await objects.logFiles.list())
+  const { length } = proved.entries
+  const unsigned = warning(
+    `the newest checkpoint has ${size} of ${counted(length, 'entry', 'entries')}`,
+    'run dash checkpoint where the publisher runs, and set its DASH_LOG_KEY_FILE for every run',
+  )
+  return [
+    ...found('archive', ok('the ledger, its newest head and the newest publication match')),
+    ...found('log.signed', size > 0 && size < length ? unsigned : []),
+  ]
 }
