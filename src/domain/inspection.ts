@@ -29,6 +29,8 @@ export interface FeedFacts {
   snapshotAt: Instant | null
   /** The problem in the stored rows that would prevent the next publication; null without one. */
   publicationProblem: string | null
+  /** False if searches are refused: the index is being rebuilt, or has to be. */
+  isIndexed: boolean
   /** The clock as the newest `collect` found it; null if none compared it. */
   clockCheck: ClockCheck | null
 }

@@ -41,7 +41,7 @@ import {
   readVerifiedTitles,
   readWindow,
 } from './window.ts'
-import { indexEvents } from './search-documents.ts'
+import { hasCurrentIndex, indexEvents } from './search-documents.ts'
 
 /** Creates the feed on libSQL: everything in its database except the search index. */
 export function libsqlFeed(database: Database): FeedStore {
@@ -165,6 +165,7 @@ export async function feedFacts(reader: SqlReader, now: Instant): Promise<FeedFa
   return {
     snapshotAt: typeof newest === 'number' ? newest : null,
     publicationProblem: await publicationProblem(reader, now),
+    isIndexed: await hasCurrentIndex(reader),
     clockCheck: await readClockCheck(reader),
   }
 }

@@ -232,7 +232,7 @@ function inserts(sql: string, rows: readonly unknown[][]): InStatement[] {
 export function searchIndex(database: Database): Omit<FeedSearch, 'by'> {
   return {
     repair: (watch) =>
-      database.use(async (client) => (isCurrent(await readState(client)) ? 0 : rebuild(client, watch))),
+      database.use(async (client) => ((await hasCurrentIndex(client)) ? 0 : rebuild(client, watch))),
     rebuild: (watch) => database.use((client) => rebuild(client, watch)),
   }
 }
@@ -258,6 +258,10 @@ async function readState(reader: SqlReader): Promise<IndexState> {
   const [state] = await selectObjects(reader, STATE_COLUMNS, 'search_state', [], label)
   if (!state) throw storageDamaged(`${label} is missing`)
   return state
+}
+
+export async function hasCurrentIndex(reader: SqlReader): Promise<boolean> {
+  return isCurrent(await readState(reader))
 }
 
 function isCurrent({ format, complete }: IndexState): boolean {

@@ -67,6 +67,10 @@ export const FEED_CHECKS: Checks<FeedFacts> = {
       ? warning(at, 'run dash collect, and check its timer')
       : ok(at)
   },
+  search({ isIndexed }) {
+    if (isIndexed) return ok('the search index is complete')
+    return warning('searches are refused: the index is incomplete', 'run dash reindex, if none is running')
+  },
   'clock.collect'({ clockCheck }, now) {
     if (!stopsPublishing(clockCheck, now)) return []
     const { detail, mend } = describeClockProblem(clockCheck)

@@ -229,10 +229,13 @@ describe('a problem', () => {
     expect([code, find(check)]).toEqual([74, finding('problem', { detail, mend })])
   })
 
-  test('a stored row that is too long to be published is named, and ends with 1', async () => {
+  test('an incomplete index is reported, and a stored row too long to be published is named and ends with 1', async () => {
     const data = await filledFolder()
     const flags = ['--offline', '--data-dir', data]
-    expect((await doctor({}, flags)).find('feed.rows')?.verdict).toBe('ok')
+    const well = await doctor({}, flags)
+    expect([well.find('feed.rows')?.verdict, well.find('search')?.verdict]).toEqual(['ok', 'ok'])
+    await change(join(data, 'feed.db'), 'UPDATE search_state SET complete = 0')
+    expect((await doctor({}, flags)).find('search')).toEqual(finding('warning', { mend: 'dash reindex' }))
     const long = `UPDATE signals SET title = '${'x'.repeat(1_001)}' WHERE source_id = '2'`
     await change(join(data, 'feed.db'), long)
     const { code, find } = await doctor({}, flags)

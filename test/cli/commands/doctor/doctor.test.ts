@@ -83,7 +83,7 @@ test.each([
 test('a clock that the last collect found wrong is a problem', () => {
   const verdicts = (aheadMs: number, hours: number): string[] => {
     const clockCheck = { checkedAt: NOW - hours * HOUR, aheadMs, sources: 3 }
-    const facts = { snapshotAt: NOW, publicationProblem: null, clockCheck }
+    const facts = { snapshotAt: NOW, publicationProblem: null, isIndexed: true, clockCheck }
     return findingsOf(FEED_CHECKS, facts, NOW)
       .filter(({ check }) => check === 'clock.collect')
       .map(({ verdict, exitCode }) => `${verdict} ${exitCode}`)
@@ -94,7 +94,11 @@ test('a clock that the last collect found wrong is a problem', () => {
 
 test('snapshot and recommendation are reported with their age', () => {
   const feedAt = (snapshotAt: number | null): string | undefined =>
-    findingsOf(FEED_CHECKS, { snapshotAt, publicationProblem: null, clockCheck: null }, NOW)[0]?.verdict
+    findingsOf(
+      FEED_CHECKS,
+      { snapshotAt, publicationProblem: null, isIndexed: true, clockCheck: null },
+      NOW,
+    )[0]?.verdict
   const feed = (hours: number): string | undefined => feedAt(NOW - hours * HOUR)
   expect([feed(-1), feed(6), feed(6.1)]).toEqual(['problem', 'ok', 'warning'])
   expect(feedAt(null)).toBe('note')
