@@ -101,7 +101,7 @@ function foreignServer(
     status >= 300 && status < 400 && typeof target === 'string' && /^[\x21-\x7e]{1,200}$/.test(target)
       ? `; it redirects to ${target}, so try that address`
       : ''
-  const detail = `${root}${path} is not the chat of a dash server (${received})${redirect}; check the address`
+  const detail = `${root}${path} is not the chat of a dash server (${received})${redirect}`
   return refusal('server_foreign', detail, cause)
 }
 

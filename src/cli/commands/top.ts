@@ -280,7 +280,7 @@ async function hostNews({ container, signal }: CommandContext, url: string): Pro
     },
     async live(sort) {
       const json = await feeds.live(sort, signal)
-      if (json === null) return null
+      if (json === null) throw unusable(`no live feed at /api/feed?sort=${sort}, or has ranked none yet`)
       const feed = liveFeedSchema.safeParse(json).data
       if (feed === undefined) throw unusable(`no live feed of a known layout at /api/feed?sort=${sort}`)
       return feed

@@ -100,7 +100,7 @@ describe('dash top --url', () => {
       expect(stderr).toMatch(/^error: .*\n$/)
       expect(stderr).toContain(url)
     }
-    expect((await top('--url', page.url)).code).toBe(69)
+    for (const { url } of [page, missing]) expect((await top('--url', url)).code).toBe(69)
   })
 
   test('a host whose index has the day that is not over is refused', async () => {
