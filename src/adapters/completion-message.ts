@@ -158,7 +158,11 @@ export interface WrittenCall {
 }
 
 /** Of Gemini, of LiteLLM, and of Databricks. */
-const EXTRA_FIELDS = ['extra_content', 'provider_specific_fields', 'thoughtSignature']
+const EXTRA_FIELDS: ReadonlySet<string> = new Set([
+  'extra_content',
+  'provider_specific_fields',
+  'thoughtSignature',
+])
 
 /** The tool calls of a message, whole or streamed, in the forms that different engines send. */
 class WrittenCalls {
@@ -187,7 +191,7 @@ class WrittenCalls {
       arguments: argumentsText(written ?? parameters),
       extra: Object.fromEntries(
         Object.entries(part).filter(
-          ([field, value]) => EXTRA_FIELDS.includes(field) && value !== null && jsonText(value) !== '',
+          ([field, value]) => EXTRA_FIELDS.has(field) && value !== null && jsonText(value) !== '',
         ),
       ),
     }
