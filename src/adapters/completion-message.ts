@@ -115,7 +115,7 @@ export function firstChoice(completion: JsonObject): JsonObject | null {
  */
 export function errorIn(completion: JsonObject): unknown {
   const holders = [completion, firstChoice(completion), asJsonObject(completion['x_groq'])]
-  // MiniMax reports one in a member of its own, beside choices of null.
+  // MiniMax reports errors in `base_resp`, with `choices: null`.
   const state = asJsonObject(completion['base_resp'])
   const errors = [
     ...holders.map((holder) => holder?.['error']),

@@ -111,11 +111,9 @@ export async function exportCommand(
     },
     signal,
   )
-  const { contents } = await (await container.year()).read()
-  const unsigned = contents.rows.length - report.checkpoint.size
-  if (unsigned > 0)
+  if (report.unsigned > 0)
     terminal.note(
-      `not exported: ${counted(unsigned, 'entry', 'entries')} without a signed checkpoint; run dash checkpoint, and set DASH_LOG_KEY_FILE for publish-year`,
+      `not exported: ${counted(report.unsigned, 'entry', 'entries')} without a signed checkpoint; run dash checkpoint, and set DASH_LOG_KEY_FILE for publish-year`,
     )
   terminal.result(report, exportSummary(report))
   return EXIT.done

@@ -63,8 +63,8 @@ const SKIPPED = new RegExp(String.raw`${BLANK}*(?:#[^\n]*)?\n`, 'uy')
  */
 const ENTRY = new RegExp(
   String.raw`${BLANK}*(?:export${BLANK}+)?([A-Za-z_]\w*)${BLANK}*=${BLANK}*(?:` +
-    String.raw`(['"${'`'}])((?:(?!\2)[^])*|(?:\\"|(?!\2)[^])*)\2${BLANK}*(?:#[^\n]*)?|` +
-    String.raw`(?!['"${'`'}“”„‘’‚«»])((?:(?!${BLANK}[A-Z][A-Z\d_]*=)(?:[^\p{Cc}\u2028\u2029]|\t))*?)${BLANK}*(?:(?<=${BLANK})#[^\n]*)?)\n`,
+    String.raw`(['"\x60])((?:(?!\2)[^])*|(?:\\"|(?!\2)[^])*)\2${BLANK}*(?:#[^\n]*)?|` +
+    String.raw`(?!['"\x60“”„‘’‚«»])((?:(?!${BLANK}[A-Z][A-Z\d_]*=)(?:[^\p{Cc}\u2028\u2029]|\t))*?)${BLANK}*(?:(?<=${BLANK})#[^\n]*)?)\n`,
   'uy',
 )
 
@@ -134,7 +134,7 @@ function entry({ name, meaning, standard, unset }: NamedVariable, value: string 
 }
 
 /**
- * Quotes a value with a quotation mark that it does not contain, because env files know no escapes.
+ * Quotes a value with a quotation mark that it does not contain, because readers of env files differ in their escapes.
  *
  * @throws Refusal `usage` if it contains all of them
  */

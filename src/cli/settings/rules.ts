@@ -50,8 +50,8 @@ export const baseUrl = httpUrl.refine(
 )
 
 /**
- * Address of the site, as links, headers and the name of the log repeat it: in ASCII, as browsers send it. Its pages link to each other by absolute paths, so that it cannot live below a
- * path, not even one like `/a/..` that a browser removes.
+ * Address of the site, as links, headers and the name of the log repeat it: in ASCII, as browsers send it. Its pages link
+ * to each other by absolute paths, so that it cannot live below a path, not even one like `/a/..` that a browser removes.
  */
 export const siteUrl = baseUrl
   .refine(

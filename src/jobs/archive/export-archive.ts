@@ -53,6 +53,8 @@ export interface ExportReport extends FileCounts {
   checkpoint: Pick<Checkpoint, 'origin' | 'size'>
   /** Root of its tree in hex. */
   root: string
+  /** Number of later entries, which no checkpoint has and the export leaves out. */
+  unsigned: number
   durationMs: number
 }
 
@@ -109,7 +111,12 @@ async function exportOnce(
   await writeLog(tree, archive, counts, signal)
   if (!(await replaceNewest(tree, archive, await pages?.overviews(), counts))) return null
   const { origin, size, root } = checkpoint
-  return { ...counts, checkpoint: { origin, size }, root: Buffer.from(root).toString('hex') }
+  return {
+    ...counts,
+    checkpoint: { origin, size },
+    root: Buffer.from(root).toString('hex'),
+    unsigned: archive.tree.size - size,
+  }
 }
 
 async function hasObject(tree: StaticTree, sha256: string): Promise<boolean> {

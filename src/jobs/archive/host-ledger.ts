@@ -35,7 +35,6 @@ import {
   auditLegacyFile,
 } from '../../domain/year/published-ledger.ts'
 import type { PublishedDocument, PublishedResponse, Reference } from '../../domain/year/published-ledger.ts'
-import { utf8Text } from '../../domain/text.ts'
 import { concurrently } from '../concurrently.ts'
 import { NOTHING_READ } from './audit.ts'
 import type { AuditOptions, Report } from './audit.ts'
@@ -220,7 +219,7 @@ async function readDocument(
 ): Promise<PublishedDocument> {
   const document = publishedDocument(path, await published.file(path, maxBytes, signal))
   if ('description' in document) throw unexpectedResponse(published.base, path, document)
-  if (document.bytes && isWebPage(utf8Text(document.bytes)))
+  if (document.bytes && isWebPage(new TextDecoder().decode(document.bytes.subarray(0, 1_024))))
     throw unavailable(
       `the host ${published.base} sent a web page for ${path}; it must answer 404 for a file that it does not have`,
     )

@@ -111,6 +111,7 @@ describe('an export', () => {
       bytes: Object.values(files).reduce((sum, text) => sum + Buffer.from(text, 'base64').length, 0),
       checkpoint: { origin, size: 4 },
       root: Buffer.from(root).toString('hex'),
+      unsigned: 0,
       durationMs: expect.any(Number) as unknown,
     })
   })

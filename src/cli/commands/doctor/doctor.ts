@@ -285,8 +285,9 @@ export function judgeModelService(
 }
 
 /**
- * Returns the IDs of a list of models that lacks a model; null if it has the model, or is no list. Services list a model
- * with a tag (Ollama), below `models/` (Gemini), or without its provider (Hugging Face), and some send the list alone.
+ * Returns the IDs in a list of models if the list does not contain the model; null if it does, or if the body is not a
+ * list. Some services list a model with a tag (Ollama), with the prefix `models/` (Gemini) or without its provider
+ * (Hugging Face), and some send an array instead of an object.
  */
 export function othersInList(body: string, model: string): string[] | null {
   const parsed = parseJson(body)
