@@ -1,26 +1,34 @@
 import { describe, expect, test } from 'vitest'
 import type { ArticleReading } from '../../../src/domain/feed/article.ts'
-import type { FetchJson } from '../../../src/adapters/articles/open.ts'
-import { htmlSite, openTexts, pageHtml, site } from './pages.ts'
+import { htmlSite, pageHtml, site, textsOfFile } from './pages.ts'
 
 interface SentRequest {
   url: string
   body?: unknown
 }
 
+let sourceResponse: unknown
+let requests: SentRequest[] = []
+
+const texts = textsOfFile({
+  fetchJson: (request) => {
+    requests.push(request)
+    return sourceResponse instanceof Error
+      ? Promise.reject(sourceResponse)
+      : Promise.resolve(sourceResponse)
+  },
+})
+
+/** Reads the text of an item whose source answers with this JSON, or fails with this error. */
 function read(
   source: string,
   sourceId: string,
   json: unknown,
   url: string | null = null,
 ): { reading: Promise<ArticleReading>; requests: SentRequest[] } {
-  const requests: SentRequest[] = []
-  const fetchJson: FetchJson = (request) => {
-    requests.push(request)
-    return json instanceof Error ? Promise.reject(json) : Promise.resolve(json)
-  }
-  const reading = openTexts({ fetchJson }).read({ source, sourceId, url }, new AbortController().signal)
-  return { reading, requests }
+  requests = []
+  sourceResponse = json
+  return { reading: texts.read({ source, sourceId, url }, new AbortController().signal), requests }
 }
 
 const post = (result: unknown): unknown => ({ data: { post: { result } } })

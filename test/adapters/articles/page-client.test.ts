@@ -1,7 +1,19 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import type { NameLookup } from '../../../src/adapters/articles/page-client.ts'
-import { scriptedLookup, htmlSite, LOOPBACK, openTexts, pageHtml, ranges, readPage, site } from './pages.ts'
+import {
+  scriptedLookup,
+  htmlSite,
+  LOOPBACK,
+  openTexts,
+  pageHtml,
+  ranges,
+  readPage,
+  site,
+  textsOfFile,
+} from './pages.ts'
+
+const ofFile = textsOfFile()
 
 const PRIVATE = { kind: 'skipped', why: 'private' }
 
@@ -96,7 +108,7 @@ test('a page is read from a server that closes each connection without saying so
       response.end(() => response.socket?.end())
     },
   )
-  expect(await readPage(openTexts(), url)).toMatchObject({ kind: 'text' })
+  expect(await readPage(ofFile, url)).toMatchObject({ kind: 'text' })
 })
 
 describe('a redirect', () => {
@@ -108,7 +120,7 @@ describe('a redirect', () => {
     ['to a URL without end', `/${'x'.repeat(3_000)}`, 'badUrl'],
   ])('a redirect %s is not followed', async (_what, location, why) => {
     const { url } = await site((_question, response) => void response.writeHead(302, { location }).end())
-    const reading = await readPage(openTexts(), url)
+    const reading = await readPage(ofFile, url)
     expect(reading).toMatchObject({ kind: 'skipped', why })
     expect(JSON.stringify(reading)).not.toContain('secret')
   })
@@ -120,7 +132,7 @@ describe('a redirect', () => {
         if (question.target === '/a') response.writeHead(status, { location: 'b?c#d' }).end()
         else sendPage(response)
       })
-      expect(await readPage(openTexts(), `${url}/a`)).toMatchObject({
+      expect(await readPage(ofFile, `${url}/a`)).toMatchObject({
         provenance: `page:readability ${url}/b?c`,
       })
     },
@@ -132,7 +144,7 @@ describe('a redirect', () => {
       if (left > 0) response.writeHead(302, { location: `/${left - 1}` }).end()
       else sendPage(response)
     })
-    expect(await readPage(openTexts(), `${url}/5`)).toMatchObject({ kind: 'text' })
+    expect(await readPage(ofFile, `${url}/5`)).toMatchObject({ kind: 'text' })
     const before = requests.length
     expect(await readPage(openTexts(), `${url}/6`)).toMatchObject({ kind: 'skipped', why: 'redirects' })
     // robots.txt, and the pages 6 to 1.

@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns'
 import type { ServerResponse } from 'node:http'
-import { onTestFinished } from 'vitest'
+import { afterAll, onTestFinished } from 'vitest'
 import { openArticleTexts } from '../../../src/adapters/articles/open.ts'
 import type { ArticleTextsOptions } from '../../../src/adapters/articles/open.ts'
 import type { NameLookup } from '../../../src/adapters/articles/page-client.ts'
@@ -61,7 +61,20 @@ export function scriptedLookup(...lists: string[][]): NameLookup & { lookups: st
 
 /** Article texts as a run reads them, with the compiled worker; closed when the test ends. */
 export function openTexts(changes: Partial<ArticleTextsOptions> = {}): ArticleTexts {
-  const texts = openArticleTexts({
+  const texts = openLocalTexts(changes)
+  onTestFinished(() => texts.close())
+  return texts
+}
+
+/** Article texts of one run for all tests of a file, which starts the worker once; for sites without a robots.txt. */
+export function textsOfFile(changes: Partial<ArticleTextsOptions> = {}): ArticleTexts {
+  const texts = openLocalTexts(changes)
+  afterAll(() => texts.close())
+  return texts
+}
+
+function openLocalTexts(changes: Partial<ArticleTextsOptions>): ReturnType<typeof openArticleTexts> {
+  return openArticleTexts({
     urls: { hn: 'http://hn.test', lobsters: 'http://lobsters.test', lesswrong: 'http://lesswrong.test' },
     fetchJson: ({ url }) => Promise.reject(new Error(`${url} was asked`)),
     userAgent: 'dash/0.0.0 (+https://dash.example/)',
@@ -70,8 +83,6 @@ export function openTexts(changes: Partial<ArticleTextsOptions> = {}): ArticleTe
     extractor: { script: new URL(builtModule('adapters/articles/extract-worker.js')) },
     ...changes,
   })
-  onTestFinished(() => texts.close())
-  return texts
 }
 
 /** Reads the text of an item that links to this URL. */

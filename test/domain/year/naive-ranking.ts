@@ -115,10 +115,11 @@ function naivePopular(eligible: readonly YearEvent[], titleOf: (event: YearEvent
 
 /** Each event of one source with `(L + E/2) / n` over the pair (points, comments). */
 function placesOf(members: readonly YearEvent[]): Place[] {
-  const pairOf = (event: YearEvent): Key => [event.points, commentsOf(event)]
+  const pairs = members.map((event): Key => [event.points, commentsOf(event)])
   return members.map((event) => {
-    const lower = members.filter((other) => precedes(pairOf(other), pairOf(event))).length
-    const higher = members.filter((other) => precedes(pairOf(event), pairOf(other))).length
+    const pair: Key = [event.points, commentsOf(event)]
+    const lower = pairs.filter((other) => precedes(other, pair)).length
+    const higher = pairs.filter((other) => precedes(pair, other)).length
     const equal = members.length - lower - higher
     return { event, percentile: (lower + equal / 2) / members.length }
   })
@@ -126,8 +127,11 @@ function placesOf(members: readonly YearEvent[]): Place[] {
 
 function inOrder(places: readonly Place[], keyOf: (place: Place) => Key): Place[] {
   const ordered: Place[] = []
-  for (const place of places)
-    ordered[places.filter((other) => precedes(keyOf(other), keyOf(place))).length] = place
+  const keys = places.map(keyOf)
+  for (const place of places) {
+    const key = keyOf(place)
+    ordered[keys.filter((other) => precedes(other, key)).length] = place
+  }
   return ordered
 }
 
