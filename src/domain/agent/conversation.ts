@@ -96,13 +96,14 @@ export const LIMIT_TEXTS = {
   session: 'all messages of this session are used',
   burst: 'too many messages from this address',
   address: 'this address has used all its messages of today',
+  share: 'this address has used all its messages of today or its share of the budget',
   busy: 'the chat is busy: open answers hold the remaining budget or all streams',
   budget: 'the chat budget of today is used up',
   other: 'a limit was reached',
 } as const
 
-/** Limits that end later are those of the session or of the day. */
-const SOON_SECONDS = 60
+/** Limits that end later are those of the session or of the day; an open answer holds its reservation for two minutes. */
+const SOON_SECONDS = 300
 
 /**
  * Tells which limit refused a question: the scope that the server names has a short one and a long one.
@@ -117,7 +118,7 @@ export function limitOf(
 ): keyof typeof LIMIT_TEXTS {
   const isSoon = seconds <= SOON_SECONDS
   if (scope === 'session') return (remaining ? remaining.session > 0 : isSoon) ? 'gap' : 'session'
-  if (scope === 'ip') return isSoon && remaining?.day !== 0 ? 'burst' : 'address'
+  if (scope === 'ip') return remaining?.day === 0 ? 'address' : isSoon ? 'burst' : 'share'
   if (scope === 'global-budget') return isSoon ? 'busy' : 'budget'
   return 'other'
 }

@@ -21,14 +21,18 @@ const limitText = (scope: string, seconds: number, quota: Quota | null, isTalk =
 describe('messages', () => {
   const all = 'all messages of this session are used (session); try again at'
   const day = 'this address has used all its messages of today (ip); try again at'
+  const share =
+    'this address has used all its messages of today or its share of the budget (ip); try again at'
   const busy = 'the chat is busy: open answers hold the remaining budget or all streams (global-budget)'
   const used = 'the chat budget of today is used up (global-budget); try again at 4 May 00:00:00'
 
   test.each([
     ['session', 30, 0, 47, `${all} 12:00:30; /new starts another session`],
     ['ip', 30, 18, 0, `${day} 12:00:30`],
-    ['ip', 43_200, 18, 47, `${day} 4 May 00:00:00`],
+    ['ip', 43_200, 18, 47, `${share} 4 May 00:00:00`],
+    ['ip', 120, 18, 47, 'too many messages from this address (ip); try again at 12:02:00'],
     ['global-budget', 5, 18, 47, `${busy}; try again at 12:00:05`],
+    ['global-budget', 120, 18, 47, `${busy}; try again at 12:02:00`],
     ['global-budget', 43_200, 18, 47, used],
   ])('a limit of scope %s for %i s is described, with %i of the session and %i of the day left', (...row) => {
     const [scope, retryAfterSeconds, session, left, text] = row
