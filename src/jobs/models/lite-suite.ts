@@ -34,9 +34,8 @@ import type {
   CorrelatedFailure,
   Classification,
 } from '../../domain/models/evaluation.ts'
-import { Refusal } from '../../domain/refusal.ts'
 import { DAY_MS, addDays, dayOf, startOfDay } from '../../domain/time.ts'
-import type { LeaseRefusal } from '../lease.ts'
+import { leaseLost } from '../lease.ts'
 import { nothingMeasured } from './evaluation-run.ts'
 import type { EvaluatePorts, EvaluationRun, EarlyEnd, Measurements } from './evaluation-run.ts'
 
@@ -186,11 +185,7 @@ async function send(session: PromptSession, call: QueuedCall, sentAt: Instant): 
   // A crash from here on: the request counts, sent or not.
   const recorded = await evaluations.countAttempt({ model, kind, sentAt }, guard)
   if ('refused' in recorded) {
-    if (recorded.refused === 'lease_lost')
-      throw new Refusal<LeaseRefusal>(
-        'lease_lost',
-        'another evaluation took over the lease; this run stopped',
-      )
+    if (recorded.refused === 'lease_lost') throw leaseLost('the evaluations')
     measured.stop = { reason: 'account_daily', resetAt: startOfDay(addDays(run.day, 1)), preview: '' }
     return
   }
