@@ -32,7 +32,10 @@ export function withPublisherLease<T>(ports: LeasePorts, work: (token: string) =
 
 /** The refusal for a run whose lease expired or was taken over. */
 export function leaseLost(writing = 'the ledger'): Refusal<LeaseRefusal> {
-  return new Refusal('lease_lost', `the lease of ${writing} expired, or another run took it; this run stopped`)
+  return new Refusal(
+    'lease_lost',
+    `the lease of ${writing} expired, or another run took it; this run stopped`,
+  )
 }
 
 /**

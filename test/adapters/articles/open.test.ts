@@ -8,14 +8,12 @@ interface SentRequest {
 }
 
 let sourceResponse: unknown
-let requests: SentRequest[] = []
+let sent: SentRequest[] = []
 
 const texts = textsOfFile({
   fetchJson: (request) => {
-    requests.push(request)
-    return sourceResponse instanceof Error
-      ? Promise.reject(sourceResponse)
-      : Promise.resolve(sourceResponse)
+    sent.push(request)
+    return sourceResponse instanceof Error ? Promise.reject(sourceResponse) : Promise.resolve(sourceResponse)
   },
 })
 
@@ -26,9 +24,9 @@ function read(
   json: unknown,
   url: string | null = null,
 ): { reading: Promise<ArticleReading>; requests: SentRequest[] } {
-  requests = []
+  sent = []
   sourceResponse = json
-  return { reading: texts.read({ source, sourceId, url }, new AbortController().signal), requests }
+  return { reading: texts.read({ source, sourceId, url }, new AbortController().signal), requests: sent }
 }
 
 const post = (result: unknown): unknown => ({ data: { post: { result } } })
