@@ -47,7 +47,7 @@ export interface ArticleTextsOptions {
 }
 
 /** Requests JSON from an API; null for a 404 or 410; every other failure is thrown. */
-export type FetchJson = (request: { url: string; body?: unknown }, signal: AbortSignal) => Promise<unknown>
+type FetchJson = (request: { url: string; body?: unknown }, signal: AbortSignal) => Promise<unknown>
 
 /** A text and its provenance. */
 interface ExtractedText {

@@ -207,7 +207,7 @@ function readProofs(text: string): ReadProofs | string {
   const single = parseLogProof(text)
   const several = single ? null : asOfProofSchema.safeParse(parseJson(text)).data
   const proofs = single ? [single] : (several?.proofs ?? []).map(parseLogProof)
-  if (proofs.length === 0 || !proofs.every((proof) => proof !== null)) return 'it is not a proof file'
+  if (proofs.length === 0 || !proofs.every((proof) => proof !== null)) return 'the second file is not a proof'
   const rows: LedgerRow[] = []
   for (const { entry, index, checkpoint } of proofs) {
     const row = parseLeafText(utf8Text(entry))

@@ -250,9 +250,9 @@ describe('invalid proofs', () => {
       severalOf([4, 5], null, timeAt(5)),
       /^top-year-v3-2026-01-05, .* was not the newest publication at /,
     ],
-    ['without entries', severalOf([]), /^it is not a proof file$/],
+    ['without entries', severalOf([]), /^the second file is not a proof$/],
     ['of another legacy ledger', severalOf([2, 3, 4], `${LEGACY}\n`), /does not match the seal$/],
-    ['that is another JSON document', '{"proofs":[]}', /^it is not a proof file$/],
+    ['that is another JSON document', '{"proofs":[]}', /^the second file is not a proof$/],
     [
       'with two checkpoints',
       JSON.stringify({ at: timeAt(4), proofs, legacy: null }),
