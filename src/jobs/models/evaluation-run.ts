@@ -217,23 +217,28 @@ export function stopSentence({ reason, preview }: EarlyEnd): string {
 export function skippedWork({ mode, plan, measured }: EvaluationRun): { reason: string; note: string }[] {
   const { stop, requests, unfinished } = measured
   const stopped = stop && stopSentence(stop)
+  const sent = requests === 1 ? '1 request' : `${requests} requests`
   const skipped = (models: readonly string[], reason: (count: string) => string, note: string) => {
     const count = models.length === 1 ? '1 model' : `${models.length} models`
     return models.length > 0 ? [{ reason: reason(count), note: `${note}: ${joinNames(models)}.` }] : []
   }
   return [
-    ...(stopped ? [{ reason: stopped, note: `Stopped after ${requests} requests: ${stopped}.` }] : []),
-    ...(mode === 'healthOnly'
-      ? skipped(
-          [...unfinished],
-          (models) => `the service returned no endpoint data for ${models}`,
-          'The service returned no endpoint data for',
-        )
-      : skipped(
-          [...unfinished],
-          (models) => `${models} not fully evaluated: the account hit its rate limit`,
-          'Not fully evaluated, because the account hit its rate limit',
-        )),
+    ...(stopped
+      ? [
+          { reason: stopped, note: `Stopped after ${sent}: ${stopped}.` },
+          ...skipped([...unfinished], () => stopped, 'Not fully measured, because the run stopped'),
+        ]
+      : mode === 'healthOnly'
+        ? skipped(
+            [...unfinished],
+            (models) => `the service returned no endpoint data for ${models}`,
+            'The service returned no endpoint data for',
+          )
+        : skipped(
+            [...unfinished],
+            (models) => `${models} not fully evaluated: the account hit its rate limit`,
+            'Not fully evaluated, because the account hit its rate limit',
+          )),
     ...skipped(
       plan.postponed,
       () => 'the daily requests of the account do not suffice for every model',

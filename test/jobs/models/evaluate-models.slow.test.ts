@@ -107,13 +107,21 @@ describe('a full evaluation under limits and faults', () => {
     expect(await bench.stored()).toBeNull()
   })
 
-  test('an evaluation that loses its key half-way keeps its measurements', async () => {
+  test('an evaluation that loses its key half-way keeps its measurements, and names the cause alone', async () => {
     const bench = await openBench({
       fault: ({ model }) => (model.startsWith('fir/') ? errorOf(401, 'User not found.') : null),
     })
     const result = await bench.run()
     expect(result).toMatchObject({ blame: null, report: { outcome: 'partial' } })
-    expect((await bench.stored())?.models).toHaveLength(6)
+    const { models = [], notes = [] } = (await bench.stored()) ?? {}
+    expect(models).toHaveLength(6)
+    expect(notes).toContainEqual(
+      expect.stringMatching(/^Stopped after \d+ requests: .*OPENROUTER_API_KEY\.$/),
+    )
+    expect(notes).toContainEqual(
+      expect.stringMatching(/^Not fully measured, because the run stopped: .*fir\//),
+    )
+    expect(notes.join(' ')).not.toContain('rate limit.')
   })
 
   test('an evaluation stops when the service itself is down for two vendors', async () => {
