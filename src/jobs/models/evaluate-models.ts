@@ -112,7 +112,8 @@ async function evaluate(
   const { requests, stop, probed } = sent.measured
   if (stop && probed.size === 0 && !isTemporary(stop)) return stoppedEarly(ports, sent, stop)
 
-  const now = Math.min(clock(), startOfDay(addDays(sent.day, 1)) - 1)
+  // The run belongs to the day on which it started, and a clock that was set back does not end it before its start.
+  const now = Math.min(Math.max(clock(), sent.startedAt), startOfDay(addDays(sent.day, 1)) - 1)
   const run = { ...sent, history: await readResults(ports, sent, now) }
   const version = nextRankingVersion(run.day, await recommendations.versions())
   const ranked = rankRun(run, now, version, ports.baseUrl)

@@ -122,6 +122,17 @@ describe('an evaluation across midnight', () => {
   })
 })
 
+test('a recommendation is not older than the start of its run when the clock is set back meanwhile', async () => {
+  const bench = await openBench({
+    fault: (): null => {
+      bench.time.now = START - 60_000
+      return null
+    },
+  })
+  expect(await bench.run()).toMatchObject({ report: { outcome: 'complete', evaluated: 6 } })
+  expect(await bench.stored()).toMatchObject({ updatedAt: `${DAY}T03:00:00.000Z` })
+})
+
 test('an evaluation by a clock that was ahead, and requests of the chat by it, do not change later evaluations', async () => {
   const bench = await openBench()
   await bench.run()
