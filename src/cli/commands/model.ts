@@ -71,10 +71,11 @@ async function hostShortlist(url: string, { container, signal }: CommandContext)
 
 function warn(shortlist: Shortlist, url: string | undefined, { note }: Terminal): void {
   const whose = url === undefined ? 'no recommendation is stored here' : `${url} has no stored recommendation`
-  const advice = url === undefined ? '; dash evaluate-models creates one' : ''
+  // Only the operator of a store can renew its recommendation.
+  const advice = url === undefined ? '; run dash evaluate-models' : ''
   if (shortlist.seed === true) note(`${whose}: this is the built-in seed, which was not measured${advice}`)
   else if (isStale(shortlist, Date.now()))
-    note(`the recommendation is stale, last updated ${shortlist.updatedAt}; run dash evaluate-models`)
+    note(`the recommendation is stale, last updated ${shortlist.updatedAt}${advice}`)
 }
 
 function lineOf({ id, env }: ModelFlags, primary: Shortlist['models'][number], shortlist: Shortlist): string {

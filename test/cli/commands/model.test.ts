@@ -93,6 +93,16 @@ describe('dash model --url', () => {
     }
   })
 
+  test('a reader of a host is not advised to evaluate models', async () => {
+    const notes = ['is stale, last updated', 'has no stored recommendation: this is the built-in seed']
+    for (const [index, seed] of [false, true].entries()) {
+      const host = await jsonSource({ ...sampleRun(), count: 4, stale: true, seed })
+      const { code, stderr } = await model(['--url', host.url])
+      expect([code, stderr]).toEqual([0, expect.stringContaining(notes[index] ?? '')])
+      expect(stderr).not.toContain('evaluate-models')
+    }
+  })
+
   test('a host whose shortlist is empty ends with 1 and its router', async () => {
     const empty = await jsonSource({ ...sampleRun(), count: 0, models: [], baseUrl: 'https://x.test' })
     expect(await model(['--url', empty.url])).toMatchObject({
