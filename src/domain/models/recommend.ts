@@ -71,13 +71,16 @@ export function recommend(facts: RunFacts): StoredRun {
 
 /** True when two recommendations have the same content and the same day. */
 export function hasSameContent(previous: StoredRun, ranked: StoredRun): boolean {
-  const contentOf = ({ models, rejections, updatedAt, baseUrl, expirations = {} }: StoredRun): string => {
+  const contentOf = (run: StoredRun): string => {
+    const { models, rejections, updatedAt, baseUrl, rankingConfidence, expirations = {} } = run
     const ranking = models.map((model) => ({
       ...model,
       previousRank: null,
       expirationDay: expirations[model.id] ?? null,
     }))
-    return JSON.stringify([updatedAt.slice(0, 10), baseUrl, ranking, zeroPriced(rejections).toSorted()])
+    const glitches = zeroPriced(rejections).toSorted()
+    // Confidence falls as tests grow older than 24 hours, with no other change.
+    return JSON.stringify([updatedAt.slice(0, 10), baseUrl, rankingConfidence, ranking, glitches])
   }
   return contentOf(previous) === contentOf(ranked)
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { nextRankingVersion } from '../../../src/domain/models/recommend.ts'
+import { hasSameContent, nextRankingVersion } from '../../../src/domain/models/recommend.ts'
 import { publishedText } from '../../../src/domain/models/schema.ts'
 import { candidate, evaluation, RUN_AT, sampleCandidates, sampleRun } from './free-models.ts'
 
@@ -39,6 +39,14 @@ describe('the notes', () => {
       'No longer ranked: third/new (free) (was 4).',
     ])
   })
+})
+
+test.each([
+  ['at another time of the day', { updatedAt: '2026-08-22T23:59:59.999Z' }, true],
+  ['on another day', { updatedAt: '2026-08-23T00:00:00.000Z' }, false],
+  ['with another confidence', { rankingConfidence: 'high' }, false],
+] as const)('the same ranking %s has the same content or not', (_when, changes, same) => {
+  expect(hasSameContent(sampleRun(), { ...sampleRun(), ...changes })).toBe(same)
 })
 
 test.each([
