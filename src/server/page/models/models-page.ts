@@ -114,7 +114,7 @@ function recommendation({ models: [first], seed, stale, updatedAt, baseUrl }: To
   const tested = measuredFacts(first)
   const sentence = tested.length > 0 ? html` It ${enumerated(tested)}` : NOTHING
   const terms = [contextFact(first), ...(baseUrl === BASE_URL ? [LIMITS] : [])]
-  return html`${stale ? html`<p class="notice">Stale: last evaluated ${ageOf(Date.parse(updatedAt), now)}.</p>` : NOTHING}
+  return html`${stale ? html`<p class="notice">Stale: last updated ${ageOf(Date.parse(updatedAt), now)}.</p>` : NOTHING}
     <p class="recommendation">
       Use
       ${link}${stale ? NOTHING : ' today'}.${sentence}${terms.map((term, index) =>
@@ -167,7 +167,7 @@ function confidence(
   now: Instant,
 ): Html {
   return html`<details class="notes">
-    <summary>${CONFIDENCES[rankingConfidence]}, tested ${ageOf(Date.parse(updatedAt), now)}</summary>
+    <summary>${CONFIDENCES[rankingConfidence]}, updated ${ageOf(Date.parse(updatedAt), now)}</summary>
     <p>${rankingConfidenceReason}</p>
   </details>`
 }

@@ -80,7 +80,7 @@ test('the page of the models leaves out what was not measured, and the limits of
 
 test('the page of the models recommends a stale run without today', async () => {
   const { page, text } = await pageWith([{ now: RUN_AT - 2 * DAY }])
-  expect(text).toContain('Stale: last evaluated 2 d ago')
+  expect(text).toContain('Stale: last updated 2 d ago')
   expect(sentenceOf(page).text).toMatch(/^Use Name of maker\/good:free\. It followed/)
 })
 
@@ -92,7 +92,7 @@ test('the page of the models names its feed, and shows no id, score part or inte
   )
   const shown = unfolded(page).replaceAll(/Name of \S+/g, '')
   expect(shown).not.toMatch(/\blite\b|primary|metadata|:free|Copy/)
-  expect(shown).toContain('Medium confidence')
+  expect(shown).toContain('Medium confidence, updated 1 h ago')
 })
 
 test('the page of the models says that no model meets a filter, and nothing of confidence', async () => {
