@@ -81,12 +81,76 @@ test('an answer whose retry is refused stays, with its actions', async () => {
     expect(await page.getByRole('button', { name, exact: true }).count()).toBe(1)
 })
 
-test('an answer without tools says so', async () => {
+test.each([
+  ['no tools', '', 'no tools were used'],
+  [
+    'tools that ran',
+    'event: tool\ndata: {"name":"search_items","status":"start"}\n\n',
+    'the answer ends without tools and their results',
+  ],
+])('a degraded answer with %s says what it lacks', async (what, tools, lack) => {
   const { page } = await startChat({ behaviour: 'answer' })
-  await changeStream(page, (text) => text.replace('{"usage"', '{"degraded":true,"usage"'))
+  await changeStream(page, (text) =>
+    text.replace('event: delta', `${tools}event: delta`).replace('{"usage"', '{"degraded":true,"usage"'),
+  )
   await ask(page, 'one')
-  expect(await page.locator('.label').textContent()).toContain('degraded')
-  await picture(page, 'chat-degraded', false)
+  expect(await page.locator('.label').textContent()).toBe(
+    `degraded: the budget is nearly used up, so ${lack}`,
+  )
+  await picture(page, `chat-degraded-${what}`, false)
+})
+
+test('a reload during an answer keeps the question and the part received, with Retry', async () => {
+  const { page, provider } = await startChat({ env: { DASH_CHAT_BURST_PER_MINUTE: '100' } })
+  const reload = async (): Promise<void> => {
+    await page.reload({ waitUntil: 'networkidle' })
+    await page.getByRole('link', { name: 'Ask', exact: true }).click()
+    await page.locator('.turn').last().waitFor()
+  }
+  const actions = () => page.locator('.actions').allTextContents()
+  const left = 'The page was left before the answer ended.'
+  await ask(page, 'one', false)
+  await provider.arrived(1)
+  await reload()
+  expect([await troubles(page).allTextContents(), await actions()]).toEqual([[left], ['Retry']])
+  await page.getByRole('button', { name: 'Retry' }).click()
+  await provider.arrived(2)
+  provider.say('Half')
+  await page.locator('.answer', { hasText: 'Half' }).waitFor()
+  await reload()
+  expect(await answers(page).allTextContents()).toEqual(['Half\n'])
+  expect([await troubles(page).allTextContents(), await actions()]).toEqual([[left], ['CopyRetry']])
+  await ask(page, 'two', false)
+  await provider.arrived(3)
+  provider.say('Whole')
+  provider.finish()
+  await page.locator('.chat-log[aria-busy="false"]').waitFor()
+  await reload()
+  expect([await troubles(page).allTextContents(), await actions()]).toEqual([
+    [left, ''],
+    ['Copy', 'CopyRetry'],
+  ])
+})
+
+test('a page that the browser kept shows the turns that a later page stored, and stops its own', async () => {
+  const { page, provider } = await startAnswering('Half')
+  await page.evaluate(`dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))`)
+  await provider.idle()
+  await page.evaluate(`(() => {
+    const turns = JSON.parse(sessionStorage.getItem('dash-chat'))
+    turns.push({ item: null, question: 'Later', answer: 'Hello' })
+    sessionStorage.setItem('dash-chat', JSON.stringify(turns))
+    dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))
+  })()`)
+  await page.locator('.answer', { hasText: 'Hello' }).waitFor()
+  expect(await page.locator('.question').allTextContents()).toEqual(['You: Tell me', 'You: Later'])
+  expect(await page.getByRole('button', { name: 'Send' }).isVisible()).toBe(true)
+  await page.getByRole('button', { name: 'Retry' }).click()
+  await provider.arrived(2)
+  provider.say('Again')
+  provider.finish()
+  const kept = () => page.evaluate<{ answer: string }[]>(`JSON.parse(sessionStorage.getItem('dash-chat'))`)
+  await expect.poll(async () => (await kept()).map(({ answer }) => answer)).toEqual(['Half', 'Again'])
 })
 
 /** Changes each answer between the server and the page. */

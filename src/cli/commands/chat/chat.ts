@@ -6,7 +6,7 @@ import { wrapAnsi } from 'fast-wrap-ansi'
 import { MESSAGE_MAX_LENGTH } from '../../../domain/agent/bounds.ts'
 import { isItemKey } from '../../../domain/agent/conversation.ts'
 import type { LiveSort } from '../../../domain/feed/live-sort.ts'
-import type { LastEvent, ServedConfig } from '../../../domain/agent/schema.ts'
+import type { ServedConfig } from '../../../domain/agent/schema.ts'
 import { HOW_TO_REACH, Refusal, messageOf } from '../../../domain/refusal.ts'
 import { parseJson } from '../../../domain/json.ts'
 import type { ChatApi } from '../../container.ts'
@@ -23,7 +23,6 @@ import { Talk } from './talk.ts'
 import {
   failureMessage,
   isChatRefusal,
-  labelsOf,
   quotaMessage,
   refusalMessage,
   verificationMessage,
@@ -183,17 +182,18 @@ async function runOneShot(
     closed.abort(new DOMException('the output was closed before the answer ended', 'AbortError'))
   stdout.once('error', onClosed)
   const eitherSignal = AbortSignal.any([signal, closed.signal])
-  let end: LastEvent | null
+  let answer: Awaited<ReturnType<typeof showAnswer>>
   try {
-    end = await showAnswer({ context, talk }, question, eitherSignal)
+    answer = await showAnswer({ context, talk }, question, eitherSignal)
   } catch (error) {
     if (closed.signal.aborted && !signal.aborted) return EXIT.done
     throw error
   } finally {
     stdout.off('error', onClosed)
   }
+  const { last: end, labels } = answer
   if (end?.event === 'error') terminal.error(failureMessage(end.data, { isTalk: false, engine }))
-  if (end?.event === 'done') for (const label of labelsOf(end.data)) terminal.note(label)
+  for (const label of labels) terminal.note(label)
   if (talk.quota && (terminal.interactive || terminal.verbose))
     terminal.note(`${quotaMessage(talk.quota)} left`)
   if (end === null) return EXIT.failed

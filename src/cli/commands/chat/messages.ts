@@ -1,4 +1,4 @@
-import { LIMIT_TEXTS, limitOf } from '../../../domain/agent/conversation.ts'
+import { degradedText, LIMIT_TEXTS, limitOf } from '../../../domain/agent/conversation.ts'
 import type { Remaining } from '../../../domain/agent/conversation.ts'
 import type { AGENT_ERRORS, AgentSession, ChatApiRefusal, LastEvent } from '../../../domain/agent/schema.ts'
 import { Refusal } from '../../../domain/refusal.ts'
@@ -152,10 +152,13 @@ export function failureMessage(
   return `${what} ${reason}; ${again}`
 }
 
-/** Returns the labels of a degraded or cached answer. */
-export function labelsOf({ degraded, cached }: Extract<LastEvent, { event: 'done' }>['data']): string[] {
+/** Returns the labels of a degraded or cached answer. @param ranTools whether any tool ran for it */
+export function labelsOf(
+  { degraded, cached }: Extract<LastEvent, { event: 'done' }>['data'],
+  ranTools: boolean,
+): string[] {
   return [
-    ...(degraded ? ['(degraded answer: the budget is nearly used up, so no tools were used)'] : []),
+    ...(degraded ? [`(degraded answer: ${degradedText(ranTools)})`] : []),
     ...(cached ? ['(cached answer)'] : []),
   ]
 }

@@ -35,7 +35,7 @@ export interface ChatContext {
  * @param options.again true to replace the answer to the last question
  * @param options.say prints a line beside the answers of a conversation; null for a single answer
  * @param options.onRenewed called when a new session replaced an expired one
- * @returns the last event; null if the answer has none
+ * @returns the last event, null if the answer has none; and the labels of the answer
  * @throws Refusal of the chat API, or the signal's reason
  */
 export async function showAnswer(
@@ -43,9 +43,11 @@ export async function showAnswer(
   question: string,
   signal: AbortSignal,
   options: { again?: boolean; say?: ChatContext['say']; onRenewed?: () => void } = {},
-): Promise<LastEvent | null> {
+): Promise<{ last: LastEvent | null; labels: string[] }> {
   const screen = openScreen(context, signal, options.say ?? null)
   let last: LastEvent | null = null
+  let labels: string[] = []
+  let ranTools = false
   try {
     for await (const each of talk.ask(question, signal, options.again)) {
       if (each.kind === 'text') await screen.text(each.text)
@@ -54,13 +56,17 @@ export async function showAnswer(
       const { served } = each
       if (context.terminal.json)
         await write(context.stdout, jsonLine({ event: served.event, data: served.raw }), signal)
-      if (served.event === 'tool') await screen.tool(served.data.name, served.data.status)
+      if (served.event === 'tool') {
+        ranTools = true
+        await screen.tool(served.data.name, served.data.status)
+      }
+      if (served.event === 'done') labels = labelsOf(served.data, ranTools)
       if (served.event === 'done' || served.event === 'error') last = served
     }
   } finally {
     await screen.end()
   }
-  return last
+  return { last, labels }
 }
 
 /**
@@ -77,8 +83,8 @@ export async function showTurn(chat: ChatContext, question: string, again = fals
   const after: string[] = []
   const onRenewed = (): void => void after.push('the session had expired; a new one was started')
   try {
-    const end = await showAnswer(chat, question, signal, { again, say, onRenewed })
-    if (end?.event === 'done') after.push(...labelsOf(end.data))
+    const { last: end, labels } = await showAnswer(chat, question, signal, { again, say, onRenewed })
+    after.push(...labels)
     if (end?.event === 'error') after.push(failureMessage(end.data, { isTalk: true, engine }))
   } catch (error) {
     if (signal.aborted) after.push('stopped; /retry to ask again')

@@ -68,8 +68,9 @@ function conversation(...replies: Reply[]) {
   return { chat: shownChat, talk, seen, ends, stdout, folder, type }
 }
 
+const tool = (status: 'start' | 'done') => served({ event: 'tool', data: { name: 'search_items', status } })
+
 test('an answer shows each tool with its time, its blocks, its label and the quota', async () => {
-  const tool = (status: 'start' | 'done') => served({ event: 'tool', data: { name: 'search_items', status } })
   const answer = [META, tool('start'), tool('done'), delta('Found **it**'), delta('\n\nHere.'), DONE]
   const { seen, type } = conversation(answer)
   await type('Find it')
@@ -77,6 +78,16 @@ test('an answer shows each tool with its time, its blocks, its label and the quo
   expect(seen.shown).toBe('\nFound **it**\n\nHere.\n')
   expect(seen.progress).toContain('· Searching …')
   expect(seen.progress.at(-1)).toBe('')
+})
+
+test.each([
+  ['no tool ran', [], 'no tools were used'],
+  ['a tool ran', [tool('start'), tool('done')], 'the answer ends without tools and their results'],
+])('a degraded answer says what it lacks: %s', async (_what, tools, lack) => {
+  const done = served({ event: 'done', data: { usage: { in: 1, out: 1, cached: 0 }, degraded: true } })
+  const { seen, type } = conversation([META, ...tools, delta('Half'), done])
+  await type('Find it')
+  expect(seen.said.at(-2)).toBe(`(degraded answer: the budget is nearly used up, so ${lack})`)
 })
 
 test('an expired session is renewed once, and the question is answered', async () => {
@@ -177,7 +188,7 @@ test('a conversation is saved as a new file, also below the home', async () => {
 test('an answer that nobody reads ends with the program, and nothing is said after it', async () => {
   const { chat, seen, ends, stdout, type } = conversation([delta('More than the buffer holds.\n\n')])
   stdout.write = () => (setImmediate(() => ends.abort(new Error('SIGTERM'))), false)
-  expect(await showAnswer(chat, 'What is new?', ends.signal)).toBeNull()
+  expect(await showAnswer(chat, 'What is new?', ends.signal)).toEqual({ last: null, labels: [] })
   await expect(type('What is new?')).rejects.toThrow('SIGTERM')
   expect(seen.said).toEqual([])
 })

@@ -90,6 +90,7 @@ function humanChallenge(container: HTMLElement, widgetUrl: string, showStatus: (
   let loading: Promise<Challenge> | null = null
 
   const retryButton = make('button', { type: 'button', hidden: true }, 'Try the verification again')
+  container.hidden = true
 
   const requestRetry = (message: string) => {
     token = null

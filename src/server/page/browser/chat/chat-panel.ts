@@ -1,4 +1,4 @@
-import { replayOf } from '../../../../domain/agent/conversation.ts'
+import { degradedText, replayOf } from '../../../../domain/agent/conversation.ts'
 import type { Replay } from '../../../../domain/agent/conversation.ts'
 import { TOOL_ACTIONS } from '../../../../domain/agent/model-call.ts'
 import type { LiveSort } from '../../../../domain/feed/live-sort.ts'
@@ -9,8 +9,12 @@ import { CUT_OFF, failureMessage } from './chat-service.ts'
 import { copy, store, stored } from '../dom.ts'
 
 type Item = { key: string; title: string }
-type StoredTurn = { item: Item | null; question: string; answer: string }
-type Turn = StoredTurn & { view: TurnView }
+/** With an error message, empty for none. */
+type StoredTurn = { item: Item | null; question: string; answer: string; problem?: string }
+type Turn = Required<StoredTurn> & { view: TurnView }
+
+/** The error message of a turn until it ends. */
+const LEFT = 'The page was left before the answer ended.'
 
 /** Time after the end of an answer in which Escape does not close the sheet, in milliseconds. */
 const STOP_GRACE_MS = 1_000
@@ -29,16 +33,21 @@ const STORED = 'dash-chat'
 /** Most turns that are kept; older ones are no longer part of a request either. */
 const STORED_MAX = 20
 
-function storedTurns(): StoredTurn[] {
+/** The turns of this tab; null if it has stored none, or storage is forbidden. */
+function storedTurns(): StoredTurn[] | null {
   const turns = stored(STORED, 'sessionStorage')
   return Array.isArray(turns)
     ? turns.filter((turn) => typeof turn?.question === 'string' && typeof turn?.answer === 'string')
-    : []
+    : null
 }
 
 function storeTurns(turns: readonly Turn[]) {
-  const kept = turns.slice(-STORED_MAX).map(({ item, question, answer }) => ({ item, question, answer }))
-  store(STORED, kept, 'sessionStorage')
+  const kept = turns.slice(-STORED_MAX)
+  store(
+    STORED,
+    kept.map(({ item, question, answer, problem }) => ({ item, question, answer, problem })),
+    'sessionStorage',
+  )
 }
 
 /** The chat in the page's sheet, with the conversation of this tab. */
@@ -58,7 +67,7 @@ export class ChatPanel {
   #endedAt = -STOP_GRACE_MS
 
   constructor() {
-    this.#restore()
+    this.#show(storedTurns() ?? [])
     this.#parts.suggestions.addEventListener('click', ({ target }) => {
       const button = target instanceof Element ? target.closest('[data-question]') : null
       if (!button || this.#running) return
@@ -67,6 +76,11 @@ export class ChatPanel {
       void this.#ask(button.textContent ?? '')
     })
     this.#bindControls()
+    addEventListener('pagehide', () => this.#leave())
+    addEventListener('pageshow', ({ persisted }) => {
+      // A browser that goes back may keep the page as it was left; another page may have stored turns since.
+      if (persisted) this.#return()
+    })
   }
 
   /** Enter sends, Shift+Enter breaks the line, Escape stops or closes. */
@@ -95,17 +109,37 @@ export class ChatPanel {
     })
   }
 
-  /** Shows the turns from before a reload. */
-  #restore() {
-    for (const { item, question, answer } of storedTurns()) {
-      this.discuss(item)
-      const turn = { item, question, answer, view: turnView(this.#parts.log, question, false) }
+  /** Shows turns that have ended. */
+  #show(turns: readonly StoredTurn[]) {
+    for (const kept of turns) {
+      this.discuss(kept.item)
+      this.#turns.at(-1)?.view.removeActions()
+      const { question, answer, problem = '' } = kept
+      const turn = { ...kept, problem, view: turnView(this.#parts.log, question, false) }
       this.#turns.push(turn)
       turn.view.show(answer)
-      turn.view.end('', [this.#copyAction(turn)])
+      this.#end(turn)
     }
     this.#showStatus('')
     this.#showSuggestions()
+  }
+
+  /** Stops the answer, which cannot go on without the page, and stores what there is of it. */
+  #leave() {
+    if (!this.#running) return
+    storeTurns(this.#turns)
+    this.#running.abort()
+    this.#setRunning(null)
+  }
+
+  #return() {
+    const [item, turns] = [this.#item, storedTurns() ?? this.#turns]
+    this.#turns = []
+    this.#parts.log.replaceChildren()
+    this.#access = chatAccess(this.#parts, this.#showStatus)
+    this.#show(turns)
+    this.discuss(item)
+    if (this.#parts.sheet.open) void this.#access.prepare()
   }
 
   #showSuggestions() {
@@ -154,8 +188,9 @@ export class ChatPanel {
     this.#parts.note.hidden = note === ''
     this.#turns.at(-1)?.view.removeActions()
     const view = turnView(this.#parts.log, question, replaced !== null)
-    const turn = { item: this.#item, question, answer: '', view }
+    const turn = { item: this.#item, question, answer: '', problem: LEFT, view }
     if (replaced === null) this.#turns.push(turn)
+    storeTurns(this.#turns)
     this.#showSuggestions()
     const controller = new AbortController()
     this.#setRunning(controller)
@@ -186,10 +221,12 @@ export class ChatPanel {
    * @returns the error message of the turn; empty if it succeeded
    */
   async #showAnswer(turn: Turn, replaced: Turn | null, body: string, signal: AbortSignal): Promise<string> {
+    let ranTools = false
     try {
       for await (const { event, data } of this.#access.turn(body, signal)) {
         if (event === 'meta') await this.#access.onAdmitted(data.remaining)
         else if (event === 'tool') {
+          ranTools = true
           const isDone = data.status === 'done'
           turn.view.tool(data.name, isDone, performance.now())
           this.#showStatus(isDone ? 'Thinking …' : `${TOOL_ACTIONS[data.name]} …`)
@@ -198,7 +235,7 @@ export class ChatPanel {
           turn.answer += data.text
           turn.view.show(turn.answer)
         } else if (event === 'done') {
-          if (data.degraded) turn.view.label('degraded: no tools used, the budget is nearly used up')
+          if (data.degraded) turn.view.label(`degraded: ${degradedText(ranTools)}`)
           if (data.cached) turn.view.label('cached answer')
           return ''
         } else if (event === 'error') return failureMessage(data)
@@ -219,17 +256,17 @@ export class ChatPanel {
 
   /** @param keptNote note added to an error if there is an answer */
   #finish(turn: Turn, problem: string, keptNote: string) {
-    const message = problem !== '' && turn.answer !== '' ? `${problem} ${keptNote}` : problem
+    turn.problem = problem !== '' && turn.answer !== '' ? `${problem} ${keptNote}` : problem
     storeTurns(this.#turns)
-    const copyAction = this.#copyAction(turn)
-    const retryAction = { title: 'Retry', act: () => this.#retry(turn) }
-    this.#showStatus(message)
-    turn.view.end(message, turn.answer === '' ? [retryAction] : [copyAction, retryAction])
+    this.#showStatus(turn.problem)
+    this.#end(turn)
     void this.#access.prepare()
   }
 
-  #copyAction(turn: { answer: string }) {
-    return { title: 'Copy', act: () => void copy(turn.answer).then(this.#showStatus) }
+  #end(turn: Turn) {
+    const copyAction = { title: 'Copy', act: () => void copy(turn.answer).then(this.#showStatus) }
+    const retryAction = { title: 'Retry', act: () => this.#retry(turn) }
+    turn.view.end(turn.problem, turn.answer === '' ? [retryAction] : [copyAction, retryAction])
   }
 
   #retry(turn: Turn) {
