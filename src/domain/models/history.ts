@@ -6,7 +6,7 @@ import { RESPONSE_CLASSES, hasResponse, isComplete, rateLimitKind, toolUseOf } f
 import type { ResponseClass, AttemptEnd, EndpointRecord, LiteEvaluation, ModelAttempt } from './evaluation.ts'
 import { unansweredTasks } from './lite/suite.ts'
 import type { LiteKind, TaskResult } from './lite/suite.ts'
-import type { HealthStatus, RankedModel } from './schema.ts'
+import type { HealthStatus, RankedModel, StoredRun } from './schema.ts'
 
 /** Period in which failures count against a model's stability. */
 export const FAILURES_MS = 3 * DAY_MS
@@ -46,6 +46,8 @@ export interface ModelHistory extends Measurements {
   /** Graded tasks of today by prompt, from the last response to each. */
   tasksToday: Partial<Record<LiteKind, readonly TaskResult[]>>
   lastEvaluatedAt: Instant | null
+  /** True if the health has a test of its period: endpoint data alone are none, and make a model `imperfect`, too. */
+  tested: boolean
 }
 
 export const NOT_PROBED: Measurements['health'] = {
@@ -89,6 +91,7 @@ export function historyOf(
     failuresIn72h: failures.length,
     evaluation: gone ? failure : (last ?? null),
     lastEvaluatedAt: evaluations.at(-1)?.updatedAt ?? null,
+    tested: health.status !== 'not_probed',
   }
 }
 
@@ -213,20 +216,23 @@ interface TestedDay {
 export type TrackRecord = readonly (TestedDay | null)[]
 
 /** The part of a stored run that a track record needs. */
-interface MeasuredRun {
+interface MeasuredRun extends Pick<StoredRun, 'probeMode' | 'untested'> {
   models: readonly Pick<RankedModel, 'id' | 'healthStatus' | 'latencyMs' | 'checkedAt'>[]
 }
 
 /**
  * The track record of each model in stored runs. A test counts on the day on which it was made, which may be before the
- * day of its run.
+ * day of its run. Data of endpoints are no test.
  *
  * @param runs ascending
  * @param lastDay last of the {@link RECORD_DAYS} days
  */
 export function trackRecords(runs: readonly MeasuredRun[], lastDay: Day): (id: string) => TrackRecord {
   const tests = new Map<string, Map<Day, TestedDay>>()
-  for (const { id, healthStatus, latencyMs, checkedAt } of runs.flatMap(({ models }) => models)) {
+  const measured = runs
+    .filter(({ probeMode }) => probeMode !== 'passive')
+    .flatMap(({ models, untested = [] }) => models.filter(({ id }) => !untested.includes(id)))
+  for (const { id, healthStatus, latencyMs, checkedAt } of measured) {
     if (checkedAt === null || healthStatus === 'not_probed') continue
     const answered = healthStatus === 'passed' || healthStatus === 'imperfect'
     const day = dayOf(Date.parse(checkedAt))

@@ -19,7 +19,14 @@ type PreviousRun = Pick<StoredRun, 'models' | 'rankingVersion'> | null
 
 export interface RunFacts extends Pick<
   StoredRun,
-  'rankingVersion' | 'refreshMode' | 'probeMode' | 'liteEvalMode' | 'baseUrl' | 'rejections' | 'notes'
+  | 'rankingVersion'
+  | 'refreshMode'
+  | 'probeMode'
+  | 'liteEvalMode'
+  | 'baseUrl'
+  | 'rejections'
+  | 'notes'
+  | 'untested'
 > {
   now: Instant
   /** At least one candidate. */
@@ -66,17 +73,19 @@ export function recommend(facts: RunFacts): StoredRun {
         expirationDay === null ? [] : [[id, expirationDay]],
       ),
     ),
+    untested: facts.untested,
   }
 }
 
 /** True when two recommendations have the same content and the same day. */
 export function hasSameContent(previous: StoredRun, ranked: StoredRun): boolean {
   const contentOf = (run: StoredRun): string => {
-    const { models, rejections, updatedAt, baseUrl, rankingConfidence, expirations = {} } = run
+    const { models, rejections, updatedAt, baseUrl, rankingConfidence, expirations = {}, untested = [] } = run
     const ranking = models.map((model) => ({
       ...model,
       previousRank: null,
       expirationDay: expirations[model.id] ?? null,
+      tested: !untested.includes(model.id),
     }))
     const glitches = zeroPriced(rejections).toSorted()
     // Confidence falls as tests grow older than 24 hours, with no other change.

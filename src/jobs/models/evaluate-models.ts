@@ -215,6 +215,7 @@ function rankRun(
     baseUrl,
     candidates,
     rejections: [...run.rejections, ...[...leaders].map((id) => ({ id, reason: 'gone' }))],
+    untested: candidates.filter(({ tested }) => !tested).map(({ model }) => model.id),
     attemptedToday: new Set(modelsTriedToday).size,
     notes: [...run.notes, ...skippedWork(run).map(({ note }) => note)],
     previous,

@@ -34,7 +34,10 @@ const RUNS_MAX = 61
 const READS_AT_ONCE = 4
 
 /** A stored run without its tasks, which need most of its memory. */
-type RunSummary = Pick<StoredRun, 'rankingVersion' | 'updatedAt' | 'rejections'> & {
+type RunSummary = Pick<
+  StoredRun,
+  'rankingVersion' | 'updatedAt' | 'rejections' | 'probeMode' | 'untested'
+> & {
   /** Rank 1 first. */
   models: readonly Omit<RankedModel, 'evalSummary'>[]
 }
@@ -75,10 +78,10 @@ async function readRun(store: RunStore, version: string): Promise<RunSummary | n
   try {
     const bytes = await store.run(version)
     if (bytes === null) return null
-    const { rankingVersion, updatedAt, rejections, models } = proveRun(bytes)
+    const { rankingVersion, updatedAt, rejections, probeMode, untested, models } = proveRun(bytes)
     if (rankingVersion !== version) return null
     const withoutTasks = models.map(({ evalSummary: _evalSummary, ...model }) => model)
-    return { rankingVersion, updatedAt, rejections, models: withoutTasks }
+    return { rankingVersion, updatedAt, rejections, probeMode, untested, models: withoutTasks }
   } catch (error) {
     if (isDamaged(error)) return null
     throw error

@@ -190,19 +190,26 @@ describe('the history of a model', () => {
   test('the health follows the latest endpoint data until the next probe', () => {
     const at = (endpoints: Partial<EndpointRecord>, ...probes: ModelAttempt[]) => {
       const record = { model: MODEL, checkedAt: NOW - 5000, usable: true, latencyMs: 700, ...endpoints }
-      return historyOf(MODEL, { attempts: probes, endpoints: [record] }, NOW).health
+      const { health, tested } = historyOf(MODEL, { attempts: probes, endpoints: [record] }, NOW)
+      return { ...health, tested }
     }
-    expect(at({})).toMatchObject({ status: 'imperfect', latencyMs: 700, checkedAt: NOW - 5000 })
+    expect(at({})).toMatchObject({
+      status: 'imperfect',
+      latencyMs: 700,
+      checkedAt: NOW - 5000,
+      tested: false,
+    })
     expect(at({ usable: false, latencyMs: null })).toMatchObject({ status: 'failed', latencyMs: null })
     expect(at({ checkedAt: NOW - DAY_MS - 1 })).toMatchObject({ status: 'not_probed' })
     const probe = attempt('text', NOW - 9000, reply(true, 400))
-    expect(at({}, probe)).toMatchObject({ status: 'passed', latencyMs: 700 })
+    expect(at({}, probe)).toMatchObject({ status: 'passed', latencyMs: 700, tested: true })
     expect(at({ checkedAt: NOW - 9000 }, probe)).toMatchObject({ status: 'passed', latencyMs: 400 })
   })
 })
 
 const run = (checkedAt: string | null, healthStatus: string, latencyMs: number | null = null) => ({
   models: [{ id: 'a', healthStatus, latencyMs, checkedAt }],
+  probeMode: 'active' as const,
 })
 
 test('a track record has the last test of each of the last days, on the day of the test', () => {
@@ -216,6 +223,9 @@ test('a track record has the last test of each of the last days, on the day of t
       run('2026-08-21T09:00:00.000Z', 'imperfect', 200),
       run('2026-08-22T03:00:00.000Z', 'not_probed'),
       run(null, 'failed'),
+      // Data of endpoints are no test.
+      { ...run('2026-08-22T04:00:00.000Z', 'passed', 90), probeMode: 'passive' },
+      { ...run('2026-08-22T05:00:00.000Z', 'imperfect', 90), untested: ['a'] },
     ],
     '2026-08-22',
   )

@@ -175,6 +175,8 @@ describe('the modes without prompts', () => {
       else if (!asked.has(model.id)) expect(model.healthStatus).toBe('imperfect')
       if (model.id === SOLVER) expect(model).toMatchObject({ healthStatus: 'passed', latencyMs: 500 })
     }
+    const untested = MODELS.flatMap(({ id }) => (asked.has(id) ? [] : [id]))
+    expect(new Set(run?.untested)).toEqual(new Set(untested))
     expect(await bench.run({ mode: 'metadataOnly' })).toMatchObject({ report: { outcome: 'unchanged' } })
     expect(await bench.stored()).toEqual(run)
   })

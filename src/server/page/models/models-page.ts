@@ -64,9 +64,11 @@ function modelsSection(view: View): Promise<Section | null> {
       return html`<p class="empty">No model meets this filter.</p>
         ${form} ${usageSection(chosen, modelParam, current.run, frame.demo)}`
     const records = await readRecords(view)
+    const { untested = [] } = current.run
     const isOverall = list.models[0]?.id === current.run.models[0]?.id
-    return html`${recommendation(list, now)} ${isOverall && !list.seed ? confidence(list, now) : NOTHING}
-    ${form} ${modelsTable(list.models, { chosen: chosen?.id ?? null, sort, records, query })}
+    return html`${recommendation(list, untested, now)}
+    ${isOverall && !list.seed ? confidence(list, now) : NOTHING} ${form}
+    ${modelsTable(list.models, { chosen: chosen?.id ?? null, sort, untested, records, query })}
     ${records === null ? RECORDS_UNREADABLE : NOTHING}
     ${usageSection(chosen, modelParam, current.run, frame.demo)} ${aboutRanking(list, shortlistParams)}`
   })
@@ -101,7 +103,11 @@ async function readRecords({ sources, now, log }: View): Promise<ReturnType<type
 const RECORDS_UNREADABLE = html`<p class="as-of">The tests of the last days cannot be read.</p>`
 
 /** The first model of a list in sentences: which model to use and why. */
-function recommendation({ models: [first], seed, stale, updatedAt, baseUrl }: TopModels, now: Instant): Html {
+function recommendation(
+  { models: [first], seed, stale, updatedAt, baseUrl }: TopModels,
+  untested: readonly string[],
+  now: Instant,
+): Html {
   if (!first) return NOTHING
   const link = html`<strong
     ><a href="${withQuery(MODELS_PATH, { model: first.id })}#call"><bdi>${first.name}</bdi></a></strong
@@ -111,14 +117,14 @@ function recommendation({ models: [first], seed, stale, updatedAt, baseUrl }: To
       Nothing was measured here yet. The built-in list stands in, ordered by published facts; its first model
       is ${link}.
     </p>`
-  const tested = measuredFacts(first)
-  const sentence = tested.length > 0 ? html` It ${enumerated(tested)}` : NOTHING
+  const measured = measuredFacts(first, !untested.includes(first.id))
+  const sentence = measured.length > 0 ? html` It ${enumerated(measured)}` : NOTHING
   const terms = [contextFact(first), ...(baseUrl === BASE_URL ? [LIMITS] : [])]
   return html`${stale ? html`<p class="notice">Stale: last updated ${ageOf(Date.parse(updatedAt), now)}.</p>` : NOTHING}
     <p class="recommendation">
       Use
       ${link}${stale ? NOTHING : ' today'}.${sentence}${terms.map((term, index) =>
-        index === 0 && tested.length === 0 ? html` It has ${term}` : html`; ${term}`,
+        index === 0 && measured.length === 0 ? html` It has ${term}` : html`; ${term}`,
       )}.
     </p>`
 }
@@ -139,14 +145,14 @@ const MEANINGS = {
 }
 
 /** What a model did when it was tested, as ends of a sentence; nothing for what was not tested. */
-function measuredFacts({ healthStatus, toolUse, evalSummary }: RankedModel): Html[] {
+function measuredFacts({ healthStatus, toolUse, evalSummary }: RankedModel, tested: boolean): Html[] {
   const { status, passed, total, cacheAgeDays } = evalSummary
   const answered = { passed: 'followed the format', imperfect: 'did not follow the format' }[healthStatus]
   const called = { proven: 'called a tool', disproven: 'called no tool', unknown: undefined }[toolUse]
   const age = cacheAgeDays === undefined ? '' : ` ${formatCounted(cacheAgeDays, 'days')} ago`
   const solved = status === 'not_evaluated' ? undefined : `solved ${passed} of ${total} tasks${age}`
   const facts = [
-    [answered, MEANINGS.format],
+    [tested ? answered : undefined, MEANINGS.format],
     [called, MEANINGS.tool],
     [solved, MEANINGS.tasks],
   ] as const
@@ -236,7 +242,7 @@ function factsOf(model: RankedModel): Html {
       maxCompletionTokens === null ? 'unknown' : formatCounted(maxCompletionTokens, 'tokens'),
     ],
     ['Claims', claims.length > 0 ? claims.join(', ') : 'none'],
-    ['Last test', checkedAt === null ? 'none' : instantOf(Date.parse(checkedAt))],
+    ['Last check', checkedAt === null ? 'none' : instantOf(Date.parse(checkedAt))],
     [`Score, rank ${rank}`, scoreText(model)],
   ] as const
   return html`<dl class="model-facts">

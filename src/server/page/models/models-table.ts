@@ -16,6 +16,8 @@ export const SORT_PARAM = 'sort'
 /** A model with its tests of the last days; null if those cannot be read. */
 interface TableRow {
   model: RankedModel
+  /** False for a model whose health has no test. */
+  tested: boolean
   record: TrackRecord | null
 }
 
@@ -32,7 +34,7 @@ const COLUMNS = {
   rank: { title: 'Rank', order: 'ascending', valueOf: ({ model }) => model.rank },
   name: { title: 'Model', order: 'ascending', valueOf: ({ model }) => model.name.toLowerCase() },
   tasks: { title: 'Tasks', order: 'descending', valueOf: ({ model }) => tasksSolved(model) },
-  format: { title: 'Format', order: 'descending', valueOf: ({ model }) => formatResult(model).mark },
+  format: { title: 'Format', order: 'descending', valueOf: (row) => formatResult(row).mark },
   tool: { title: 'Tool', order: 'descending', valueOf: ({ model }) => toolResult(model).mark },
   response: { title: 'Response', order: 'ascending', valueOf: ({ model }) => model.latencyMs },
   success: { title: '14 days', order: 'descending', valueOf: ({ record }) => successOf(record) },
@@ -54,6 +56,8 @@ export const INVALID_SORT = invalidValues({ [SORT_PARAM]: `one of ${Object.keys(
 interface TableOptions {
   chosen: string | null
   sort: Sort
+  /** Ids of models whose health has no test. */
+  untested: readonly string[]
   /** Null if the tests of the last days cannot be read. */
   records: ((id: string) => TrackRecord) | null
   query: PageQuery
@@ -62,10 +66,14 @@ interface TableOptions {
 /** The explicit roles replace those that the elements lose when CSS turns rows into two lines on a narrow screen. */
 export function modelsTable(
   models: readonly RankedModel[],
-  { chosen, sort, records, query }: TableOptions,
+  { chosen, sort, untested, records, query }: TableOptions,
 ): Html {
   const rows = sorted(
-    models.map((model) => ({ model, record: records?.(model.id) ?? null })),
+    models.map((model) => ({
+      model,
+      tested: !untested.includes(model.id),
+      record: records?.(model.id) ?? null,
+    })),
     COLUMNS[sort],
   )
   const slowestMs = Math.max(
@@ -103,7 +111,8 @@ function heading(name: Sort, { title, order }: Column, isSorted: boolean, query:
   return html`<th scope="col" role="columnheader" ${sortedBy}>${link}</th>`
 }
 
-function row({ model, record }: TableRow, isChosen: boolean, slowestMs: number, query: PageQuery): Html {
+function row(each: TableRow, isChosen: boolean, slowestMs: number, query: PageQuery): Html {
+  const { model, record } = each
   const { rank, previousRank, id, name, latencyMs, contextLength } = model
   const moved =
     previousRank === null || previousRank === rank ? NOTHING : html` <small>was ${previousRank}</small>`
@@ -117,7 +126,7 @@ function row({ model, record }: TableRow, isChosen: boolean, slowestMs: number, 
     <td role="cell" class="rank">${rank}${moved}</td>
     <th scope="row" role="rowheader">${link}</th>
     <td role="cell" data-unit="tasks">${tasksText(model)}</td>
-    <td role="cell" data-unit="format">${markOf(formatResult(model))}</td>
+    <td role="cell" data-unit="format">${markOf(formatResult(each))}</td>
     <td role="cell" data-unit="tool">${markOf(toolResult(model))}</td>
     <td role="cell">${latencyMs === null ? '–' : `${formatCount(latencyMs)} ms`}</td>
     <td role="cell">${record ? sparkline(record, slowestMs) : '–'}</td>
@@ -132,6 +141,7 @@ interface TestResult {
 }
 
 const NOT_TESTED: TestResult = { mark: null, text: 'not tested' }
+const NOT_SERVED: TestResult = { mark: 0, text: 'had no endpoint at the service' }
 
 function markOf({ mark, text }: TestResult): Html {
   const [symbol, kind] = mark === null ? ['–', 'plain'] : mark === 1 ? ['✓', 'good'] : ['✕', 'bad']
@@ -146,8 +156,9 @@ const FAILURES: Readonly<Record<string, string>> = {
   failed: 'did not answer',
 }
 
-function formatResult({ healthStatus }: RankedModel): TestResult {
-  if (healthStatus === 'not_probed') return NOT_TESTED
+function formatResult({ model: { healthStatus }, tested }: TableRow): TestResult {
+  if (!tested && healthStatus === 'failed') return NOT_SERVED
+  if (!tested || healthStatus === 'not_probed') return NOT_TESTED
   if (healthStatus === 'passed') return { mark: 1, text: 'followed the format' }
   return {
     mark: 0,

@@ -78,6 +78,21 @@ test('the page of the models leaves out what was not measured, and the limits of
   expect(sentenceOf(page).text).toBe('Use Name of third/new:free today. It has 32k context.')
 })
 
+test('the page of the models shows no test of a model that is known by its endpoints alone', async () => {
+  const untested = ['a/usable:free', 'b/unusable:free']
+  const candidates = (['imperfect', 'failed'] as const).map((status, index) =>
+    candidate(untested[index] ?? '', { health: { ...health(90), status }, evaluation: null }),
+  )
+  const { page, text } = await pageWith([{ candidates, untested }])
+  expect(sentenceOf(page).text).toMatch(/^Use Name of a\/usable:free today\. It has 131k context/)
+  const formats = [...page.matchAll(/data-unit="format"><span class="(\w+)" title="([^"]*)"/g)]
+  expect(formats.map(([, ...shown]) => shown)).toEqual([
+    ['plain', 'not tested'],
+    ['bad', 'had no endpoint at the service'],
+  ])
+  expect(text.match(/no test in 14 days/g)).toHaveLength(2)
+})
+
 test('the page of the models recommends a stale run without today', async () => {
   const { page, text } = await pageWith([{ now: RUN_AT - 2 * DAY }])
   expect(text).toContain('Stale: last updated 2 d ago')
