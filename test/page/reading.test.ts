@@ -73,6 +73,24 @@ test('the keys move through the changes of a comparison, and hide them', async (
   expect(await focused.getAttribute('data-key')).toBe(keys.at(-1))
 })
 
+test('a page that the browser kept takes the hidden stories and the theme of a later page', async () => {
+  const { page } = await visit(demo.url + WEEK)
+  const [first = '', second = '', third = ''] = await keysOf(page)
+  await page.evaluate<void>(`(() => {
+    localStorage.setItem('dash-hidden', JSON.stringify({ hidden: [${JSON.stringify(first)}] }))
+    localStorage.setItem('dash-theme', 'dark')
+    dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))
+  })()`)
+  expect((await keysOf(page))[0]).toBe(second)
+  expect(await page.locator('html').getAttribute('data-theme')).toBe('dark')
+  expect(await page.locator('#theme-dark').isChecked()).toBe(true)
+  await page.keyboard.press('j')
+  await page.keyboard.press('x')
+  expect((await keysOf(page))[0]).toBe(third)
+  await page.reload({ waitUntil: 'networkidle' })
+  expect((await keysOf(page))[0]).toBe(third)
+})
+
 test('a hidden story is hidden on all its sources', async () => {
   const { page } = await visit(demo.url)
   const row = page.locator('.lead .item[data-others]').first()

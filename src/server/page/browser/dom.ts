@@ -22,6 +22,13 @@ export function onClick(selector: string, act: (element: HTMLElement) => void) {
   })
 }
 
+/** Calls a function when a browser that goes back shows the page as it was left; others may have stored values since. */
+export function onReturn(act: () => void) {
+  addEventListener('pageshow', ({ persisted }) => {
+    if (persisted) act()
+  })
+}
+
 /** Reads a value that {@link store} kept; null if there is none or storage is forbidden. */
 export function stored(key: string, place: 'localStorage' | 'sessionStorage' = 'localStorage'): unknown {
   try {

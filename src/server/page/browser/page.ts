@@ -1,4 +1,4 @@
-import { announce, make, onClick, setUpCopyButtons, store, stored } from './dom.ts'
+import { announce, make, onClick, onReturn, setUpCopyButtons, store, stored } from './dom.ts'
 import { setUpNews, setUpSince, setUpTimeline } from './year.ts'
 import type { ChatPanel } from './chat/chat-panel.ts'
 
@@ -29,10 +29,15 @@ function setUpHidden() {
       const key = link && keyOf(link.closest(ROW))
       if (key) save({ read: added(state.read, key) })
     })
-  addEventListener('storage', ({ key }) => {
-    if (key !== KEY) return
+  const readAgain = () => {
     state = read()
     applyAll()
+  }
+  addEventListener('storage', ({ key }) => {
+    if (key === KEY) readAgain()
+  })
+  onReturn(() => {
+    if (stored(KEY) !== null) readAgain()
   })
 }
 

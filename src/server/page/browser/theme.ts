@@ -28,13 +28,22 @@
 
   if (!('themeFixed' in root.dataset)) apply(remembered())
   document.addEventListener('DOMContentLoaded', () => {
-    for (const choice of document.querySelectorAll('input[name="theme"]')) {
-      if (!(choice instanceof HTMLInputElement)) continue
-      choice.checked = choice.value === (root.dataset['theme'] ?? 'auto')
+    const choices = [...document.querySelectorAll<HTMLInputElement>('input[name="theme"]')]
+    const showChoice = () => {
+      for (const choice of choices) choice.checked = choice.value === (root.dataset['theme'] ?? 'auto')
+    }
+    showChoice()
+    for (const choice of choices)
       choice.addEventListener('change', () => {
         apply(choice.value)
         remember(choice.value)
       })
-    }
+    addEventListener('pageshow', ({ persisted }) => {
+      // A browser that goes back shows the page as it was left; another page may have stored a theme since.
+      const theme = remembered()
+      if (!persisted || theme === null) return
+      apply(theme)
+      showChoice()
+    })
   })
 }

@@ -1,6 +1,6 @@
 import { DAY_MS, minuteSeenFrom } from '../../../domain/time.ts'
 import { formatDay } from '../html.ts'
-import { fetchPage, make, store, stored } from './dom.ts'
+import { fetchPage, make, onReturn, store, stored } from './dom.ts'
 
 /** Time without another key after which the slider's day opens, in milliseconds. */
 const KEY_PAUSE_MS = 500
@@ -43,9 +43,7 @@ function bindSlider(
     clearTimeout(opening)
     opening = setTimeout(() => void open(), isMovedByKeys ? KEY_PAUSE_MS : 0)
   })
-  addEventListener('pageshow', ({ persisted }) => {
-    // A browser that goes back may keep the page as it was left.
-    if (!persisted) return
+  onReturn(() => {
     slider.value = slider.defaultValue
     dayForm()?.reset()
     show()

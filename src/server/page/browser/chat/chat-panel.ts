@@ -6,7 +6,7 @@ import { chatAccess } from './chat-access.ts'
 import { chatParts, chatSettings, sheetControls, omissionsOf, divide, turnView } from './chat-view.ts'
 import type { TurnView } from './chat-view.ts'
 import { CUT_OFF, failureMessage } from './chat-service.ts'
-import { copy, store, stored } from '../dom.ts'
+import { copy, onReturn, store, stored } from '../dom.ts'
 
 type Item = { key: string; title: string }
 /** With an error message, empty for none. */
@@ -77,10 +77,7 @@ export class ChatPanel {
     })
     this.#bindControls()
     addEventListener('pagehide', () => this.#leave())
-    addEventListener('pageshow', ({ persisted }) => {
-      // A browser that goes back may keep the page as it was left; another page may have stored turns since.
-      if (persisted) this.#return()
-    })
+    onReturn(() => this.#return())
   }
 
   /** Enter sends, Shift+Enter breaks the line, Escape stops or closes. */

@@ -9,7 +9,7 @@ import {
 import type { Replay } from '../../../../domain/agent/conversation.ts'
 import type { ChatSettings } from '../../../../domain/agent/chat-request.ts'
 import { firstCodePoints } from '../../../../domain/text.ts'
-import { make, store, stored } from '../dom.ts'
+import { make, onReturn, store, stored } from '../dom.ts'
 
 export type TurnView = ReturnType<typeof turnView>
 
@@ -226,7 +226,9 @@ const KEY = 'dash-chat-settings'
 
 /** Reads the settings, which are stored in this browser only. If storage is forbidden, they last as long as the page. */
 export function chatSettings(form: HTMLFormElement): () => Partial<ChatSettings> {
-  fill(form, Object(stored(KEY)))
+  const readAgain = () => fill(form, Object(stored(KEY)))
+  readAgain()
+  onReturn(readAgain)
   form.addEventListener('change', () => store(KEY, textsOf(form)))
   form.addEventListener('reset', () => store(KEY, null))
   form.addEventListener('submit', (event) => event.preventDefault())
