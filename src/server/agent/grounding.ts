@@ -115,7 +115,7 @@ async function readFreeModel({ recommendation, clock }: CallerSources): Promise<
     clock(),
   )
   const { id, name, contextLength, latencyMs, healthStatus, toolUse, evalSummary } = primary
-  const { status, passed, total } = evalSummary
+  const { status, passed, total, updatedAt: testedAt } = evalSummary
   return {
     page: '/models',
     name: shownLine(name),
@@ -124,10 +124,11 @@ async function readFreeModel({ recommendation, clock }: CallerSources): Promise<
     stale,
     confidence: rankingConfidence,
     measured: {
-      health: healthStatus,
+      // Endpoint data alone are no measurement of the model.
+      health: run.untested?.includes(id) ? null : healthStatus,
       latencyMs,
       toolUse,
-      tasks: status === 'not_evaluated' ? null : { passed, total },
+      tasks: status === 'not_evaluated' ? null : { passed, total, testedAt },
     },
     contextLength,
   }

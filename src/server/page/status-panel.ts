@@ -205,7 +205,7 @@ const modelFact: FactSource = {
     const isUnreadable = usingSeedFallback && !hasKvBinding
     const age = usingSeedFallback
       ? html`built-in list, not measured${isUnreadable ? html`; the store cannot be read` : NOTHING}`
-      : html`evaluated ${ageOf(Date.parse(current.run.updatedAt), now)}${ok ? NOTHING : html`; stale`}`
+      : html`updated ${ageOf(Date.parse(current.run.updatedAt), now)}${ok ? NOTHING : html`; stale`}`
     return {
       // A server that never measured has nothing that is late.
       level: ok ? 'good' : usingSeedFallback && !isUnreadable ? 'plain' : 'attention',

@@ -73,11 +73,15 @@ describe.each([null, 'hn-hn3'])('the free model of a turn about %s', (itemKey) =
 
   test('the data block names the recommended model, what was measured of it, and whether that is stale', async () => {
     const run = { ...sampleRun(), updatedAt: formatInstant(NOW) }
-    const [best] = run.models
+    const { name = '', id = '', evalSummary } = run.models[0] ?? {}
+    const tasks = { passed: 3, total: 3, testedAt: evalSummary?.updatedAt }
+    const measured = { health: 'passed', latencyMs: 900, toolUse: 'proven', tasks }
     expect(await groundWith(sealRun(run))).toEqual({
-      freeModel: expect.objectContaining({ page: '/models', name: best?.name, id: best?.id, stale: false }),
+      freeModel: expect.objectContaining({ page: '/models', name, id, stale: false, measured }),
       faults: [],
     })
+    const untested = { measured: { ...measured, health: null } }
+    expect(await groundWith(sealRun({ ...run, untested: [id] }))).toMatchObject({ freeModel: untested })
   })
 
   test('the data block says when no model was measured or the recommendation is damaged', async () => {

@@ -23,6 +23,7 @@ import {
   NEED_TITLES,
   SORT_PARAM,
   filterForm,
+  formatResult,
   modelsTable,
   parseSort,
   shortlistParamsOf,
@@ -64,11 +65,10 @@ function modelsSection(view: View): Promise<Section | null> {
       return html`<p class="empty">No model meets this filter.</p>
         ${form} ${usageSection(chosen, modelParam, current.run, frame.demo)}`
     const records = await readRecords(view)
-    const { untested = [] } = current.run
     const isOverall = list.models[0]?.id === current.run.models[0]?.id
-    return html`${recommendation(list, untested, now)}
+    return html`${recommendation(list, current.run, now)}
     ${isOverall && !list.seed ? confidence(list, now) : NOTHING} ${form}
-    ${modelsTable(list.models, { chosen: chosen?.id ?? null, sort, untested, records, query })}
+    ${modelsTable(list.models, { chosen: chosen?.id ?? null, sort, untested: current.run.untested ?? [], records, query })}
     ${records === null ? RECORDS_UNREADABLE : NOTHING}
     ${usageSection(chosen, modelParam, current.run, frame.demo)} ${aboutRanking(list, shortlistParams)}`
   })
@@ -105,7 +105,7 @@ const RECORDS_UNREADABLE = html`<p class="as-of">The tests of the last days cann
 /** The first model of a list in sentences: which model to use and why. */
 function recommendation(
   { models: [first], seed, stale, updatedAt, baseUrl }: TopModels,
-  untested: readonly string[],
+  { untested = [], models }: StoredRun,
   now: Instant,
 ): Html {
   if (!first) return NOTHING
@@ -114,8 +114,8 @@ function recommendation(
   >`
   if (seed)
     return html`<p class="recommendation">
-      Nothing was measured here yet. The built-in list stands in, ordered by published facts; its first model
-      is ${link}.
+      Nothing was measured here yet. The built-in list stands in, ordered by published facts; its first
+      model${first.id === models[0]?.id ? '' : ' that meets the filter'} is ${link}.
     </p>`
   const measured = measuredFacts(first, !untested.includes(first.id))
   const sentence = measured.length > 0 ? html` It ${enumerated(measured)}` : NOTHING
@@ -145,14 +145,15 @@ const MEANINGS = {
 }
 
 /** What a model did when it was tested, as ends of a sentence; nothing for what was not tested. */
-function measuredFacts({ healthStatus, toolUse, evalSummary }: RankedModel, tested: boolean): Html[] {
+function measuredFacts(model: RankedModel, tested: boolean): Html[] {
+  const { toolUse, evalSummary } = model
   const { status, passed, total, cacheAgeDays } = evalSummary
-  const answered = { passed: 'followed the format', imperfect: 'did not follow the format' }[healthStatus]
+  const answered = formatResult(model, tested)
   const called = { proven: 'called a tool', disproven: 'called no tool', unknown: undefined }[toolUse]
   const age = cacheAgeDays === undefined ? '' : ` ${formatCounted(cacheAgeDays, 'days')} ago`
   const solved = status === 'not_evaluated' ? undefined : `solved ${passed} of ${total} tasks${age}`
   const facts = [
-    [tested ? answered : undefined, MEANINGS.format],
+    [answered.mark === null ? undefined : answered.text, MEANINGS.format],
     [called, MEANINGS.tool],
     [solved, MEANINGS.tasks],
   ] as const

@@ -34,7 +34,11 @@ const COLUMNS = {
   rank: { title: 'Rank', order: 'ascending', valueOf: ({ model }) => model.rank },
   name: { title: 'Model', order: 'ascending', valueOf: ({ model }) => model.name.toLowerCase() },
   tasks: { title: 'Tasks', order: 'descending', valueOf: ({ model }) => tasksSolved(model) },
-  format: { title: 'Format', order: 'descending', valueOf: (each) => formatResult(each).mark },
+  format: {
+    title: 'Format',
+    order: 'descending',
+    valueOf: ({ model, tested }) => formatResult(model, tested).mark,
+  },
   tool: { title: 'Tool', order: 'descending', valueOf: ({ model }) => toolResult(model).mark },
   response: { title: 'Response', order: 'ascending', valueOf: ({ model }) => model.latencyMs },
   success: { title: '14 days', order: 'descending', valueOf: ({ record }) => successOf(record) },
@@ -111,8 +115,12 @@ function heading(name: Sort, { title, order }: Column, isSorted: boolean, query:
   return html`<th scope="col" role="columnheader" ${sortedBy}>${link}</th>`
 }
 
-function row(each: TableRow, isChosen: boolean, slowestMs: number, query: PageQuery): Html {
-  const { model, record } = each
+function row(
+  { model, tested, record }: TableRow,
+  isChosen: boolean,
+  slowestMs: number,
+  query: PageQuery,
+): Html {
   const { rank, previousRank, id, name, latencyMs, contextLength } = model
   const moved =
     previousRank === null || previousRank === rank ? NOTHING : html` <small>was ${previousRank}</small>`
@@ -126,7 +134,7 @@ function row(each: TableRow, isChosen: boolean, slowestMs: number, query: PageQu
     <td role="cell" class="rank">${rank}${moved}</td>
     <th scope="row" role="rowheader">${link}</th>
     <td role="cell" data-unit="tasks">${tasksText(model)}</td>
-    <td role="cell" data-unit="format">${markOf(formatResult(each))}</td>
+    <td role="cell" data-unit="format">${markOf(formatResult(model, tested))}</td>
     <td role="cell" data-unit="tool">${markOf(toolResult(model))}</td>
     <td role="cell">${latencyMs === null ? '–' : `${formatCount(latencyMs)} ms`}</td>
     <td role="cell">${record ? sparkline(record, slowestMs) : '–'}</td>
@@ -156,7 +164,8 @@ const FAILURES: Readonly<Record<string, string>> = {
   failed: 'did not answer',
 }
 
-function formatResult({ model: { healthStatus }, tested }: TableRow): TestResult {
+/** @param tested false if the health has no test */
+export function formatResult({ healthStatus }: RankedModel, tested: boolean): TestResult {
   if (!tested && healthStatus === 'failed') return NOT_SERVED
   if (!tested || healthStatus === 'not_probed') return NOT_TESTED
   if (healthStatus === 'passed') return { mark: 1, text: 'followed the format' }

@@ -93,6 +93,18 @@ test('the page of the models shows no test of a model that is known by its endpo
   expect(text.match(/no test in 14 days/g)).toHaveLength(2)
 })
 
+test('the page of the models says that the model it recommends failed its last test', async () => {
+  const failed = { status: 'http_429', latencyMs: null, rateLimitKind: 'model', checkedAt: RUN_AT } as const
+  const { page } = await pageWith([{ candidates: [candidate('maker/good:free', { health: failed })] }])
+  expect(sentenceOf(page).text).toContain('It answered with HTTP 429, called a tool and solved 3 of 3 tasks;')
+})
+
+test('the page of the models names the first model of the seed that meets a filter as that', async () => {
+  const text = async (path: string) => sentenceOf((await pageWith([], path)).page).text
+  expect(await text('/models?minContext=1000000')).toMatch(/its first model that meets the filter is NVIDIA/)
+  expect(await text('/models?needs=tools')).toMatch(/its first model is /)
+})
+
 test('the page of the models recommends a stale run without today', async () => {
   const { page, text } = await pageWith([{ now: RUN_AT - 2 * DAY }])
   expect(text).toContain('Stale: last updated 2 d ago')
