@@ -159,7 +159,11 @@ function newItems(
       >`
       return { mark, note: NOTHING }
     },
-    line: html`<small class="news" data-snapshot="${formatInstant(generatedAt)}" data-since="${since}"
+    line: html`<small
+      class="news"
+      data-snapshot="${formatInstant(generatedAt)}"
+      data-since="${since}"
+      data-today="${dayOf(now)}"
       >${first ? html`<a href="#${FIRST_NEW}">${text}</a>` : text}</small
     >`,
   }

@@ -318,7 +318,9 @@ export function setUpNews() {
   const shown = [...document.querySelectorAll('.item:not([hidden]) [data-entered]')]
   const entered = shown.filter(isNew)
   const [first] = entered
-  const text = `${first ? entered.length : 'nothing'} new since ${minuteSeenFrom(Date.now(), Date.parse(since))}`
+  // The clock of the visitor may be wrong.
+  const today = Date.parse(line.getAttribute('data-today') ?? '')
+  const text = `${first ? entered.length : 'nothing'} new since ${minuteSeenFrom(today, Date.parse(since))}`
   for (const mark of document.querySelectorAll('[data-entered]'))
     showMark(mark, 0, isNew(mark) ? null : undefined)
   document.getElementById('new')?.removeAttribute('id')

@@ -191,6 +191,7 @@ export function standingIn(record: YearRecord, firstDay: Day | null): Html {
   const last = manifests.findLast((manifest) => positionIn(record, manifest))
   if (last) return html`Left the Top Year after ${formatDay(last.asOfDay)}`
   if (!isNow) return html`Not in the ${list}`
+  if (firstDay !== null && firstDay > newest.asOfDay) return html`Too new for the Top Year`
   if (isWholeRecord(record, firstDay)) return html`Never in the Top Year`
   const known = manifests.filter((manifest) => positionIn(record, manifest) !== undefined)
   return html`Not in the newest ${formatCounted(known.length, 'Top Years')}`

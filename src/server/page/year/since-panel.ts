@@ -195,7 +195,7 @@ export async function missedContent(view: View): Promise<SectionContent> {
     </ol>
     <p class="as-of">
       ${formatCounted(rows.length, 'stories')}, ${formatCount(newCount)} of them new after the first of these
-      days, among the first ${TOP_LENGTH} of any list of the Top Year, by best rank, in
+      days and so listed first, among the first ${TOP_LENGTH} of any list of the Top Year, by best rank, in
       ${formatCounted(years.length, 'publications')} from ${formatDay(manifests[0]?.asOfDay ?? since)} to
       ${formatDay(manifests.at(-1)?.asOfDay ?? since)}.
       ${first !== undefined && first > since ? html`The archive begins with ${formatDay(first)}.` : NOTHING}
@@ -204,16 +204,20 @@ export async function missedContent(view: View): Promise<SectionContent> {
   return { status: 200, title, content }
 }
 
-/** The stories at the top of some publications, best first, and whether they came after the first of them. */
+/**
+ * The stories at the top of some publications, and whether they came after the first of them: those first, since they
+ * cannot have been seen before, and the best first.
+ */
 function topStories(years: readonly YearTops<ListedItem>[]): { story: Story; note: Html; isNew: boolean }[] {
   const found = topItems(years)
   const tops = new Map(found.map((top) => [top.item.key, top]))
-  return storiesOf(found.map(({ item, best }) => ({ ...item, rank: best }))).map((story) => {
+  const stories = storiesOf(found.map(({ item, best }) => ({ ...item, rank: best }))).map((story) => {
     const each = [story.item, ...story.others].flatMap(({ key }) => tops.get(key) ?? [])
     const days = [...new Set(each.flatMap((top) => top.days))].sort()
     const [first] = each
     return { story, note: first ? daysNote(first, days) : NOTHING, isNew: days[0] !== years[0]?.asOfDay }
   })
+  return stories.toSorted((a, b) => Number(b.isNew) - Number(a.isNew))
 }
 
 /** @throws Refusal `invalid_since` */

@@ -68,6 +68,11 @@ test('an item is never said to be never listed when a publication that could lis
   )
 })
 
+test('an item that was first seen after the newest publication is too new for it', () => {
+  const record = recordOf({ '01': 'absent', '02': 'absent' })
+  expect(textOf(record, '2026-03-03')).toBe('Too new for the Top Year')
+})
+
 test('the publication before the newest one is of yesterday only while the newest one is of the last complete day', () => {
   const record = recordOf(KNOWN)
   expect(textOf({ ...record, now: record.now + 86_400_000 }, null)).toBe('#8 in Top Year (the day before #9)')

@@ -165,6 +165,15 @@ test('the page of what was missed lists the tops of the days since then, each st
   const whole = await openPage(workspace, `/?since=${addDays(AS_OF, -9)}`, { clock })
   expect(whole.text).toContain('1 to 3 Mar , 2 days, #')
   expect(whole.text).toContain('The archive begins with 1 Mar 2026.')
+  // What came after the first day stands before what was there.
+  const marks = [...whole.page.matchAll(/<li class="item" data-key="([^"]*)".*?<\/li>/gs)].map((row) => [
+    row[1],
+    row[0].includes('>NEW<'),
+  ])
+  expect(marks.slice(0, 2)).toEqual([
+    ['hn-16', true],
+    ['hn-1', false],
+  ])
   const sinceFirst = await openPage(workspace, `/?since=${AS_OF}`, { clock })
   expect(sinceFirst.text).not.toContain('The archive begins')
   const empty = await openPage(await openWorkspace(), `/?since=${AS_OF}`, { clock })
