@@ -7,6 +7,7 @@ import { confidenceOf, coverageOf, rankCandidates } from './ranking.ts'
 import type { Candidate } from './ranking.ts'
 import { RANKING_VERSION, publishedText, withoutModelIds } from './schema.ts'
 import type { RankedModel, StoredRun } from './schema.ts'
+import { scoreOf } from './score.ts'
 
 const CREATE_KEY_URL = 'https://openrouter.ai/settings/keys'
 const FALLBACK = { id: FALLBACK_ROUTER, reason: 'OpenRouter-managed free model router' } as const
@@ -162,13 +163,16 @@ export type ScoredModel = Pick<RankedModel, 'id' | 'name' | 'rank' | keyof typeo
 
 /** Describes the move of a model between two runs and the parts of the score that caused it. */
 export function describeMove(model: ScoredModel, previousModel: ScoredModel): string {
-  const verb = model.rank < previousModel.rank ? 'rose' : 'fell'
+  const rose = model.rank < previousModel.rank
+  const gained = scoreOf(model) - scoreOf(previousModel)
   const deltas = (Object.keys(PARTS) as (keyof typeof PARTS)[]).flatMap((name) => {
     const delta = model[name] - previousModel[name]
     return delta === 0 ? [] : [`${PARTS[name]} ${delta > 0 ? '+' : ''}${delta}`]
   })
-  const cause = deltas.length > 0 ? deltas.join(', ') : 'its score is the same, others moved'
-  return `${model.id} ${verb} from ${previousModel.rank} to ${model.rank}: ${cause}.`
+  // A model moves against its own score when others leave or move further.
+  const others = gained === 0 || rose !== gained > 0 ? ['others moved'] : []
+  const cause = [...(deltas.length > 0 ? deltas : ['its score is the same']), ...others].join(', ')
+  return `${model.id} ${rose ? 'rose' : 'fell'} from ${previousModel.rank} to ${model.rank}: ${cause}.`
 }
 
 /** Joins the first ten names and counts the others. */

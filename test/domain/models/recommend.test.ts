@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { hasSameContent, nextRankingVersion } from '../../../src/domain/models/recommend.ts'
+import { describeMove, hasSameContent, nextRankingVersion } from '../../../src/domain/models/recommend.ts'
 import { publishedText } from '../../../src/domain/models/schema.ts'
 import { candidate, evaluation, RUN_AT, sampleCandidates, sampleRun } from './free-models.ts'
 
@@ -39,6 +39,18 @@ describe('the notes', () => {
       'No longer ranked: third/new (free) (was 4).',
     ])
   })
+})
+
+test.each([
+  [1, 2, -10, 'rose from 2 to 1: metadata -10, others moved.'],
+  [1, 2, 10, 'rose from 2 to 1: metadata +10.'],
+  [2, 1, 10, 'fell from 1 to 2: metadata +10, others moved.'],
+  [2, 1, 0, 'fell from 1 to 2: its score is the same, others moved.'],
+])('a move to rank %i from %i with %i points more is described by its cause', (rank, before, more, text) => {
+  const [model] = sampleRun().models
+  if (!model) throw new Error('the sample has four models')
+  const moved = { ...model, rank, metadataScore: model.metadataScore + more }
+  expect(describeMove(moved, { ...model, rank: before })).toBe(`maker/good:free ${text}`)
 })
 
 test.each([
