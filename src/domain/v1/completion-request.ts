@@ -281,7 +281,8 @@ export function selectModels(
 
 /** The first need that a model does not meet; null if it meets all. What was not measured is not assumed. */
 function rejectionOf(model: RankedModel, { tools, json, context }: CompletionNeeds): string | null {
-  if (tools && !(model.supportsTools && model.toolUse === 'proven')) return `tool use is ${model.toolUse}`
+  if (tools && model.toolUse !== 'proven') return `tool use is ${model.toolUse}`
+  if (tools && !model.supportsTools) return 'no tools in the catalogue'
   if (json === 'schema' && !model.supportsStructuredOutputs) return 'no structured outputs'
   if (json === 'object' && !(model.supportsResponseFormat || model.supportsStructuredOutputs))
     return 'no JSON response format'

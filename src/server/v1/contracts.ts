@@ -47,7 +47,8 @@ const V1_REFUSALS = {
   },
   no_ranking: {
     status: 503,
-    message: 'no ranking of free models is stored; `dash evaluate-models` makes one',
+    message:
+      'no ranking of free models is stored; the operator of this server makes one with `dash evaluate-models`',
   },
   internal_error: { status: 500, message: 'an unexpected error' },
 } as const satisfies Record<string, Pick<V1Error, 'status' | 'message'>>

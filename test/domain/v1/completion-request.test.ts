@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest'
-import { complexityOf, parseCompletionRequest } from '../../../src/domain/v1/completion-request.ts'
+import {
+  complexityOf,
+  parseCompletionRequest,
+  selectModels,
+} from '../../../src/domain/v1/completion-request.ts'
+import { candidate, catalogueModel, sampleRun } from '../models/free-models.ts'
 
 test.each([
   ['a text full of brackets', JSON.stringify({ content: '[{,:'.repeat(200_000) })],
@@ -103,4 +108,13 @@ test.each([
   ['no messages', { messages: undefined }, /^`messages` is not/],
 ])('a request with %s is invalid', (_what, fields, problem) => {
   expect(passedOn(fields)).toMatch(problem)
+})
+
+test('a model without tools in the catalogue does not get a request with tools, although it called one in its test', () => {
+  const id = 'maker/plain:free'
+  const model = catalogueModel(id, { supportedParameters: [] })
+  const { models } = sampleRun({ candidates: [candidate(id, { model })] })
+  expect(selectModels(models, id, { tools: true, json: 'none', context: 0 })).toEqual({
+    rejected: { [id]: 'no tools in the catalogue' },
+  })
 })
