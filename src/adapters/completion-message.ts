@@ -44,7 +44,7 @@ export class CompletionMessage {
     this.#hasDeltas ||= isDelta
     const message = (isDelta ? delta : whole) ?? {}
     const content = contentText(message['content'])
-    const refusal = textOf(message['refusal'])
+    const refusal = textOf(message['refusal']) + refusalIn(message['content'])
     this.text += content
     this.refusal += refusal
     // Other parts are reasoning too.
@@ -146,6 +146,12 @@ function contentText(content: unknown): string {
       return isText ? textOf(asJsonObject(text)?.['value'] ?? text) : ''
     })
     .join('')
+}
+
+/** The refusal in a list of parts. */
+function refusalIn(content: unknown): string {
+  const parts = asArray(content).map(asJsonObject)
+  return parts.map((part) => (part?.['type'] === 'refusal' ? textOf(part['refusal']) : '')).join('')
 }
 
 /** A tool call as a model wrote it; parts that are missing are empty. */

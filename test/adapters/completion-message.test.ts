@@ -89,3 +89,14 @@ test('the calls of a whole message that ends a stream are read', () => {
     message.add({ choices: [{ index: 0, message: { content: 'Hi', ...calls } }] })
   expect(message.calls.map((call) => [call.name, call.arguments])).toEqual(CALL)
 })
+
+test('a refusal among the parts of a content is a refusal', () => {
+  const delta = {
+    content: [
+      { type: 'text', text: 'No. ' },
+      { type: 'refusal', refusal: 'I cannot.' },
+    ],
+  }
+  const added = new CompletionMessage().add({ choices: [{ index: 0, delta }] })
+  expect(added).toMatchObject({ content: 'No. ', refusal: 'I cannot.' })
+})
