@@ -192,7 +192,7 @@ function cutSegments(run: string, start: number, { inOrder, variants }: CutText)
     const words = segmentsOf(part, partStart)
     inOrder.push(...words)
     for (const { word, start: at } of words)
-      for (const { index, text } of halvesOf(word)) variants.push(placed(text, at + index))
+      for (const { index, text } of partsOf(word)) variants.push(placed(text, at + index))
     partStart += part.length + 1
   }
   // The dictionary may find other words where an author has separated them.
@@ -218,32 +218,43 @@ function segmentsOf(text: string, start: number): PlacedWord[] {
   return words
 }
 
-/** Longest word in UTF-16 units that may be a compound, and number of words whose halves are remembered. */
+/** Longest word in UTF-16 units that may be a compound, and number of words whose parts are remembered. */
 const COMPOUND_LENGTH = 40
 const COMPOUNDS_MAX = 10_000
 
-const halvesOfWords = new Map<string, { index: number; text: string }[]>()
+/** A part of a compound and its place in it. */
+interface CompoundPart {
+  index: number
+  text: string
+}
+
+const partsOfWords = new Map<string, CompoundPart[]>()
 
 /**
- * The halves of a compound that the dictionary holds as one word: `ភាសា` and `ខ្មែរ` of `ភាសាខ្មែរ`. They are words if
- * the dictionary finds both in the reverse order, which is no compound.
+ * The parts of a compound that the dictionary holds as one word: `ភាសា` and `ខ្មែរ` of `ភាសាខ្មែរ`. Two halves are words if
+ * the dictionary finds both in the reverse order, which is no compound, or each of them twice in a row.
  */
-function halvesOf(word: string): { index: number; text: string }[] {
-  const known = halvesOfWords.get(word)
+function partsOf(word: string): CompoundPart[] {
+  const known = partsOfWords.get(word)
   if (known || word.length > COMPOUND_LENGTH) return known ?? []
-  const halves = [...word.matchAll(/(?<=..[^\u17d2\u1039])(?=\p{L}..)/gsu)].flatMap(({ index }) => {
+  const parts = [...word.matchAll(/(?<=..[^\u17d2\u1039])(?=\p{L}..)/gsu)].flatMap(({ index }) => {
     const [left, right] = [word.slice(0, index), word.slice(index)]
-    const found = [...SEGMENTS.segment(right + left)].map(({ segment }) => segment)
-    return found.length === 2 && found[0] === right
-      ? [
-          { index: 0, text: left },
-          { index, text: right },
-        ]
-      : []
+    const areWords = areCut(right, left) || (areCut(left, left) && areCut(right, right))
+    const later = areWords ? [{ index: 0, text: right }, ...partsOf(right)] : []
+    return [
+      ...(areWords ? [{ index: 0, text: left }, ...partsOf(left)] : []),
+      ...later.map((part) => ({ ...part, index: index + part.index })),
+    ]
   })
-  if (halvesOfWords.size >= COMPOUNDS_MAX) halvesOfWords.clear()
-  halvesOfWords.set(word, halves)
-  return halves
+  if (partsOfWords.size >= COMPOUNDS_MAX) partsOfWords.clear()
+  partsOfWords.set(word, parts)
+  return parts
+}
+
+/** True if the dictionary cuts two texts that follow each other between them, and nowhere else. */
+function areCut(first: string, second: string): boolean {
+  const found = [...SEGMENTS.segment(first + second)]
+  return found.length === 2 && found[0]?.segment === first
 }
 
 /**
