@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { saveKey } from '../../src/domain/feed/source.ts'
 import { beginSession, SESSION_ID_BYTES, sessionSigner } from '../../src/domain/agent/credentials.ts'
 import type { Behaviour } from '../support/provider.ts'
-import { picture, visit } from './browser.ts'
+import { picture, visit, WIDE } from './browser.ts'
 import { answers, ask, serveChat, startAnswering, startChat, troubles } from './chat-server.ts'
 
 /** Base URL of a provider on a port without a listener. */
@@ -11,10 +11,12 @@ const NOBODY = 'http://127.0.0.1:9/v1'
 
 test('a limit is explained with the time on the clock, its actions stay visible, and a new conversation goes on', async () => {
   const env = { DASH_CHAT_MESSAGES_PER_SESSION: '1' }
-  const { page } = await startChat({ behaviour: 'answer', env })
-  for (const question of ['one', 'two']) await ask(page, question)
-  const last = troubles(page).last()
-  expect(await last.textContent()).toMatch(
+  const { page, url } = await startChat({ behaviour: 'answer', env })
+  await ask(page, 'one '.repeat(60))
+  // Its own page has a low log, of which an error takes several rows.
+  await page.goto(`${url}/chat`, { waitUntil: 'networkidle' })
+  await ask(page, 'two')
+  expect(await troubles(page).last().textContent()).toMatch(
     /^All messages of this session are used.* Try again at (\d+ \w+,? )?\d\d:\d\d(:\d\d)?\.$/,
   )
   expect(await page.locator('.question').last().textContent()).toBe('You: two')
@@ -169,6 +171,17 @@ test('an answer cut by the death of the server stays, with an error', async () =
   expect(await troubles(page).last().textContent()).toBe(
     'The server could not be reached, or the connection broke.',
   )
+})
+
+test('a chat whose script cannot be loaded opens on its own page, and there again', async () => {
+  const { url } = await serveChat(NOBODY)
+  const { page } = await visit(url, { viewport: WIDE })
+  await page.route('**/chat-panel.js', (route) => route.abort(), { times: 2 })
+  await page.getByRole('link', { name: 'Ask', exact: true }).click()
+  await page.waitForURL(`${url}/chat`)
+  await page.getByRole('button', { name: 'Open the chat' }).click()
+  await page.getByRole('dialog', { name: 'Chat' }).waitFor()
+  expect(page.url()).toBe(`${url}/chat`)
 })
 
 test('an expired session is renewed once, and the question is answered', async () => {

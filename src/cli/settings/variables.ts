@@ -267,7 +267,11 @@ const chatLimits = {
     '200',
     'maximum open answers of one server; one IPv4 address or IPv6 /48 gets a quarter, an IPv6 /32 half',
   ),
-  DASH_CHAT_PING_MS: preset(milliseconds, '15000', 'milliseconds without an event before a ping is sent'),
+  DASH_CHAT_PING_MS: preset(
+    milliseconds,
+    '15000',
+    'milliseconds without an event before a ping is sent; clients give up after 45000 of silence',
+  ),
   DASH_CHAT_FIRST_EVENT_MS: preset(milliseconds, '20000', "maximum milliseconds until a model's first event"),
   DASH_CHAT_IDLE_MS: preset(
     milliseconds,

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { delta, DONE, META } from '../../support/scripted-server.ts'
 
 interface PageEvent {
@@ -91,4 +91,31 @@ test('the page reads a whole last event before a broken connection, and never ha
   ])
   expect(await namesOf(whole(`${META}event: done\ndata: {"usage":`))).toEqual(['meta'])
   expect(await namesOf(whole(`${META}event: done`))).toEqual(['meta'])
+})
+
+test('a stream that fell silent ends after three missing pings, and one with pings goes on', async () => {
+  vi.useFakeTimers()
+  try {
+    let connection: ReadableStreamDefaultController<Uint8Array> | null = null
+    const send = (text: string): void => connection?.enqueue(Buffer.from(text))
+    const body = new ReadableStream<Uint8Array>({ start: (controller) => void (connection = controller) })
+    const names: string[] = []
+    const reading = (async () => {
+      for await (const { event } of eventsOf(body)) names.push(event)
+      names.push('ended')
+    })()
+    send(META)
+    for (let ping = 0; ping < 8; ping += 1) {
+      await vi.advanceTimersByTimeAsync(15_000)
+      send(': ping\n\n')
+    }
+    send(delta('Half'))
+    await vi.advanceTimersByTimeAsync(45_000)
+    expect(names).toEqual(['meta', 'delta'])
+    await vi.advanceTimersByTimeAsync(15_000)
+    await reading
+    expect(names).toEqual(['meta', 'delta', 'ended'])
+  } finally {
+    vi.useRealTimers()
+  }
 })

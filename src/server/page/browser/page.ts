@@ -274,10 +274,13 @@ function setUpChat() {
     const opener = target?.closest('[data-chat="open"]')
     if (!sheet || (!discuss && !opener)) return
     event.preventDefault()
-    void panel().then((chat) => {
+    const link = target?.closest('a')
+    const open = (chat: ChatPanel) => {
       if (discuss instanceof HTMLElement) chat.discuss(itemOf(discuss))
       chat.open()
-    })
+    }
+    // A script that failed to load is not loaded again on this page.
+    panel().then(open, () => (link ? location.assign(link.href) : location.reload()))
   })
   if ('themeFixed' in document.documentElement.dataset) followFrame(sheet)
   if (!sheet?.classList.contains('inside')) return

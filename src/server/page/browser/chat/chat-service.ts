@@ -9,6 +9,10 @@ import { store, stored } from '../dom.ts'
 const WAIT_MAX_SECONDS = 3
 const WAITS_MAX = 2
 
+/** Interval of the looks at an open stream, and number of them without a byte after which its connection counts as broken. */
+const LOOK_MS = 15_000
+const SILENT_LOOKS = 4
+
 /** Where the session of this tab is kept, so that it survives a reload. */
 const STORED = 'dash-chat-session'
 
@@ -128,13 +132,19 @@ function secondsIn(value: string, now: number) {
 
 /**
  * Parses the events of an answer, without comments. A complete last event counts even if its line ends are missing or the
- * connection breaks after it.
+ * connection breaks after it. A working server sends something every 15 s: a connection that fell silent counts as broken.
  */
 export async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<AgentEvent> {
   const decoder = new TextDecoder()
   const reader = body.getReader()
   const received: EventSourceMessage[] = []
   const parser = createParser({ onEvent: (message) => void received.push(message) })
+  let silentLooks = 0
+  // Several looks: a page that slept wakes up to one, and then reads what has arrived.
+  const looks = setInterval(() => {
+    silentLooks += 1
+    if (silentLooks === SILENT_LOOKS) void reader.cancel().catch(() => undefined)
+  }, LOOK_MS)
   try {
     for (;;) {
       let readError: unknown = null
@@ -142,6 +152,7 @@ export async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerato
         readError = error
         return { done: true, value: undefined }
       })
+      silentLooks = 0
       parser.feed(done ? `${decoder.decode()}\n\n` : decoder.decode(value, { stream: true }))
       for (const message of received.splice(0)) {
         const event = eventOf(message, done)
@@ -151,6 +162,7 @@ export async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerato
       if (done) return
     }
   } finally {
+    clearInterval(looks)
     void reader.cancel().catch(() => undefined)
   }
 }

@@ -53,21 +53,23 @@ export function turnView(log: HTMLElement, question: string, isRetry: boolean) {
     log.scrollTop += Math.max(0, turn.getBoundingClientRect().top - log.getBoundingClientRect().top - 8)
   }
 
-  function paint() {
+  function isFollowed() {
+    return log.scrollHeight - log.scrollTop - log.clientHeight < 80
+  }
+
+  function paint(isAtEnd = isFollowed()) {
     cancelAnimationFrame(frame)
     frame = 0
-    if (!render) return
-    const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80
-    text.replaceChildren(render(isStreaming ? withoutHalfLink(pending) : pending))
+    if (render) text.replaceChildren(render(isStreaming ? withoutHalfLink(pending) : pending))
     if (isAtEnd) follow()
-    if (!isStreaming) setBusy(false)
+    if (render && !isStreaming) setBusy(false)
   }
 
   return {
     /** @param markdown the whole answer so far */
     show(markdown: string) {
       pending = markdown
-      frame ||= requestAnimationFrame(paint)
+      frame ||= requestAnimationFrame(() => paint())
     },
     /** @param now time of a monotonic clock, in milliseconds */
     tool(name: ToolName, isDone: boolean, now: number) {
@@ -86,11 +88,13 @@ export function turnView(log: HTMLElement, question: string, isRetry: boolean) {
     label: (label: string) => labels.append(make('span', { className: 'label' }, label)),
     /** Ends the turn. @param problem error message; empty for none */
     end(problem: string, actionList: readonly { title: string; act: () => void }[]) {
+      // An error and the actions may take many rows.
+      const isAtEnd = isFollowed()
       for (const open of running.values()) for (const { line } of open) line.textContent = 'not finished'
       problemLine.textContent = problem
       isStreaming = false
       actions.replaceChildren(...actionList.map(({ title, act }) => button(title, act)))
-      paint()
+      paint(isAtEnd)
     },
     /** Removes the actions of this turn except Copy. */
     removeActions() {
