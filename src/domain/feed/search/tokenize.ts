@@ -219,7 +219,7 @@ function segmentsOf(text: string, start: number): PlacedWord[] {
 }
 
 /** Longest word in UTF-16 units that may be a compound, and number of words whose parts are remembered. */
-const COMPOUND_LENGTH = 40
+const COMPOUND_LENGTH = 24
 const COMPOUNDS_MAX = 10_000
 
 /** A part of a compound and its place in it. */
