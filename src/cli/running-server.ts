@@ -91,6 +91,11 @@ export async function startServer(config: Config, context: ServerContext): Promi
     const listenOptions = { host, port, trustedProxies, log, isDraining, requests, settings }
     const server = await listenOn(app, { ...listenOptions, ...ARRIVAL })
     logChatStart(config, log)
+    // The chat with `auto` is complete and yet off while no recommendation is stored.
+    if (chatSetup(config).gaps.length === 0)
+      void chat.agent.config().then(({ enabled }) => {
+        if (!enabled) log.warn({}, 'the chat is off: no recommendation is stored; run dash evaluate-models')
+      })
     publicAddress.origins = [...ownOrigins(server.url, config.baseUrl), ...config.allowedOrigins]
     // A wildcard address is for listening, not for links.
     publicAddress.baseUrl ||= server.url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, '//localhost')

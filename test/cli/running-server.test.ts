@@ -14,6 +14,7 @@ import { silentLog } from '../support/api-client.ts'
 import { temporaryFolder } from '../support/dash.ts'
 import { startProvider } from '../support/provider.ts'
 import type { Behaviour } from '../support/provider.ts'
+import type { Log } from '../../src/server/route.ts'
 import { AS_OF, publishedWorkspace } from '../support/workspace.ts'
 
 const SECRET = { DASH_SESSION_SECRET: 'a secret of thirty-two bytes, or more' }
@@ -93,11 +94,11 @@ test('the share of a budget is a decimal fraction of at most six digits', () => 
 })
 
 /** Starts the server of `dash serve` with these variables, in a temporary data folder. */
-async function served(env: Record<string, string>): Promise<StartedServer> {
+async function served(env: Record<string, string>, log: Log = silentLog): Promise<StartedServer> {
   const folder = temporaryFolder()
   const config = readConfig({ port: '0' }, { DASH_DATA_DIR: folder, ...env }, folder)
   const server = await startServer(config, {
-    log: silentLog,
+    log,
     version: '1.2.3',
     demo: false,
     isDraining: () => false,
@@ -105,6 +106,17 @@ async function served(env: Record<string, string>): Promise<StartedServer> {
   onTestFinished(() => server.close(0))
   return server
 }
+
+test('a server whose chat has no recommended model yet logs so, and no other server does', async () => {
+  const warned = vi.fn<(fields: object, message: string) => void>()
+  const log = { ...silentLog, warn: warned }
+  await served({ ...SECRET, DASH_CHAT_MODEL: 'auto', OPENROUTER_API_KEY: 'key' }, log)
+  const message = 'the chat is off: no recommendation is stored; run dash evaluate-models'
+  await vi.waitFor(() => expect(warned).toHaveBeenCalledWith({}, message))
+  warned.mockClear()
+  await served(await withModel(), log)
+  expect(warned).not.toHaveBeenCalledWith({}, message)
+})
 
 /** Variables of a chat whose model works. */
 const withModel = async (mode: Behaviour | 'answer' = 'answer') =>

@@ -112,7 +112,7 @@ export function checkFeatures(config: Config): Check[] {
   const plain = services.map(({ name }) =>
     warning(`${name} is not an https: URL: the key is sent unencrypted`, `use https in ${name}`),
   )
-  const isOn = ok(`the chat is on with the model ${provider.model}`)
+  const isOn = ok(`the chat is set up with the model ${provider.model}`)
   return [
     ...found('chat', gaps.length === 0 ? isOn : note('the chat is off', mend)),
     ...found('chat.v1', config.v1 ? judgeV1(gaps) : []),

@@ -99,8 +99,20 @@ export const STATE_CHECKS: Checks<StateFacts> = {
   },
 }
 
-/** @param run null: the built-in seed is served */
-export function judgeRecommendation(run: Pick<StoredRun, 'updatedAt'> | null, now: Instant): Judgement {
+/**
+ * @param run null: the built-in seed is served
+ * @param chatModel `auto`: the chat needs a recommendation
+ */
+export function judgeRecommendation(
+  run: Pick<StoredRun, 'updatedAt'> | null,
+  now: Instant,
+  chatModel: string | null,
+): Judgement {
+  if (run === null && chatModel === 'auto')
+    return warning(
+      'no recommendation is stored; with DASH_CHAT_MODEL=auto the chat is off without one',
+      'run dash evaluate-models',
+    )
   if (run === null)
     return note(
       'no recommendation is stored; the server uses the built-in seed',
@@ -200,15 +212,17 @@ async function inspectObjects(
   publications: number,
   isLedgerReadable: boolean,
 ): Promise<Check[]> {
-  const { store: location, storeNamed } = container.config
+  const { store: location, storeNamed, chat } = container.config
+  const judge = (run: StoredRun | null): Check[] =>
+    found('recommendation', judgeRecommendation(run, Date.now(), chat.provider.model))
   if (location.kind === 'file' && !storeNamed && publications === 0 && !existsSync(location.path)) {
     const mend = 'the first command that stores data creates it'
-    return found('objects', note(`${location.path} does not exist yet`, mend))
+    const missing = note(`${location.path} does not exist yet`, mend)
+    return [...found('objects', missing), ...judge(null)]
   }
   const recommendations = await container.recommendations()
   const bytes = await recommendations.current()
-  const judgeStored = async (): Promise<Check[]> =>
-    found('recommendation', judgeRecommendation(bytes && proveRun(bytes), Date.now()))
+  const judgeStored = async (): Promise<Check[]> => judge(bytes && proveRun(bytes))
   return [
     ...found('objects', ok('the object store responds')),
     ...(isLedgerReadable ? await orProblem('archive', () => inspectArchive(container)) : []),

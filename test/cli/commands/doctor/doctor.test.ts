@@ -103,8 +103,10 @@ test('snapshot and recommendation are reported with their age', () => {
   expect([feed(-1), feed(6), feed(6.1)]).toEqual(['problem', 'ok', 'warning'])
   expect(feedAt(null)).toBe('note')
   const model = (hours: number): string =>
-    judgeRecommendation({ updatedAt: formatInstant(NOW - hours * HOUR) }, NOW).verdict
-  expect([model(36), model(36.1), judgeRecommendation(null, NOW).verdict]).toEqual(['ok', 'warning', 'note'])
+    judgeRecommendation({ updatedAt: formatInstant(NOW - hours * HOUR) }, NOW, 'auto').verdict
+  expect([model(36), model(36.1)]).toEqual(['ok', 'warning'])
+  const none = [null, 'auto'].map((chatModel) => judgeRecommendation(null, NOW, chatModel))
+  expect(none.map(({ verdict }) => verdict)).toEqual(['note', 'warning'])
 })
 
 test.each([
