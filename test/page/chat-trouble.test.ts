@@ -184,6 +184,19 @@ test('a chat whose script cannot be loaded opens on its own page, and there agai
   expect(page.url()).toBe(`${url}/chat`)
 })
 
+test('a long title of an item leaves most of the chat to the conversation', async () => {
+  const { url } = await serveChat(NOBODY)
+  const { page } = await visit(url)
+  const row = page.locator('.item').first()
+  await row.locator('.title bdi').evaluate((title) => (title.textContent = 'long words '.repeat(30)))
+  await row.locator('.row-menu summary').click()
+  await row.getByRole('link', { name: 'Ask' }).click()
+  await expect.poll(() => page.locator('#chat-status').textContent()).toContain('long words')
+  const height = async (id: string) => (await page.locator(id).boundingBox())?.height ?? 0
+  expect(await height('#chat-status')).toBeLessThan(100)
+  expect(await height('#chat-scope')).toBeLessThan(60)
+})
+
 test('an expired session is renewed once, and the question is answered', async () => {
   const { page } = await startChat({ behaviour: 'answer', env: { DASH_SESSION_SECRET: SECRET } })
   await ask(page, 'one')

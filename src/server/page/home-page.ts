@@ -149,7 +149,7 @@ function newItems(
   const since = formatInstant(start)
   const entered = items.filter((item) => enteredAt(item) > since)
   const [first] = entered
-  const text = `${first ? entered.length : 'nothing'} new since ${minuteSeenFrom(now, start)}`
+  const text = `${first ? entered.length : 'none'} new since ${minuteSeenFrom(now, start)}`
   return {
     notes(_column, item) {
       const isNew = enteredAt(item) > since

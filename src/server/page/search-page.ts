@@ -44,7 +44,7 @@ export const SEARCH_PAGE: SectionPage = {
   async render(view) {
     const { query } = view
     return {
-      title: ['Search', query.params.get('q') ?? []].flat().join(': '),
+      title: `${['Search', query.params.get('q') ?? []].flat().join(': ')} · dash`,
       head: alternateLinksOfSearch(query),
       sections: [await resultsSection(view)],
     }

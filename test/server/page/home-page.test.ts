@@ -108,7 +108,7 @@ test('the rows that entered since yesterday are marked, and a line counts them a
   const { text: later } = await openPage(workspace, '/?sort=week', { clock: () => NOW + 30 * HOUR })
   expect(later).toContain('Popular 1 new since 2026-03-14 12:00 UTC')
   const { text: none } = await openPage(workspace, '/?sort=week&q=2', { clock })
-  expect(none).toContain('Popular nothing new since yesterday 12:00 UTC')
+  expect(none).toContain('Popular none new since yesterday 12:00 UTC')
 })
 
 const HOUR = 3_600_000

@@ -46,7 +46,7 @@ test('the search page lists stored items by words, of one source if chosen, part
   expect(status).toBe(200)
   expect(keysIn(page)).toEqual(['hn-2', 'hn-3'])
   expect(text).toMatch(/Rust for cooks.*Some of the words.*Cooks at sea/)
-  expect(page).toContain('<title>Search: rust cooks</title>')
+  expect(page).toContain('<title>Search: rust cooks · dash</title>')
   expect(page).toContain('href="/api/search?q=rust+cooks"')
   expect((await openPage(workspace, '/search?q=kernel')).page).toContain('Rust in the &lt;kernel&gt;')
   const github = await openPage(workspace, '/search?q=rust&source=hype%3Agithub')

@@ -320,7 +320,7 @@ export function setUpNews() {
   const [first] = entered
   // The clock of the visitor may be wrong.
   const today = Date.parse(line.getAttribute('data-today') ?? '')
-  const text = `${first ? entered.length : 'nothing'} new since ${minuteSeenFrom(today, Date.parse(since))}`
+  const text = `${first ? entered.length : 'none'} new since ${minuteSeenFrom(today, Date.parse(since))}`
   for (const mark of document.querySelectorAll('[data-entered]'))
     showMark(mark, 0, isNew(mark) ? null : undefined)
   document.getElementById('new')?.removeAttribute('id')

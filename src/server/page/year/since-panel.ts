@@ -195,7 +195,7 @@ export async function missedContent(view: View): Promise<SectionContent> {
     </ol>
     <p class="as-of">
       ${formatCounted(rows.length, 'stories')}, ${formatCount(newCount)} of them new after the first of these
-      days and so listed first, among the first ${TOP_LENGTH} of any list of the Top Year, by best rank, in
+      days, among the first ${TOP_LENGTH} of any list of the Top Year, new ones first, then by best rank, in
       ${formatCounted(years.length, 'publications')} from ${formatDay(manifests[0]?.asOfDay ?? since)} to
       ${formatDay(manifests.at(-1)?.asOfDay ?? since)}.
       ${first !== undefined && first > since ? html`The archive begins with ${formatDay(first)}.` : NOTHING}
