@@ -31,12 +31,12 @@ export const NO_TOOLS = 'no_tools'
 /** Empty content of messages with calls, as a part; it is replaced by words. */
 export const EMPTY_CONTENT = 'empty_content'
 const EMPTY_REFUSED =
-  /\bnon-?(?:empty|whitespace)\b|\b(?:not|cannot|can't|is|are) (?:allowed to )?(?:be )?(?:an? )?(?:empty|blank)\b|\bempty (?:string|content|text|message)|不能为空|too[ _]short|zero-length|\b(?:at least|fewer than|less than) (?:1|one) (?:char|content|token)|\bcontents?\b.*\b(?:required|missing|greater than 0|between 1 and)\b|\b(?:must have|has|missing) (?:an? |some |no )?(?:content|text|message)\b/i
+  /\bnon-?(?:empty|whitespace)\b|(?:\bnot|cannot|n't|\bis|\bare) (?:allowed to )?(?:be )?(?:an? )?(?:empty|blank)\b|\bempty (?:string|content|text|message)|为空|too[ _]short|zero-length|\b(?:at least|fewer than|less than) (?:1|one) (?:char|content|token)|\bcontents?\b.*\b(?:required|missing|greater than (?:0|zero)|between 1 and|at least 1)\b|\b(?:must have|has|missing) (?:an? |some |no )?(?:content|text|message)\b/i
 
 /** Calls without `reasoning_content`, as a part; they get their reasoning under that name, or words. */
 export const NO_REASONING = 'no_reasoning'
 const REASONING_REQUIRED =
-  /\b(?:reasoning\w*|thinking)\b.*\b(?:missing|absent|require[ds]?|mandatory|needed|(?:passed|sent|given) back|returned|preserved)\b|(?:\b(?:missing|without|lacks?|needs?|expected|include|provide)\b|缺少).*\breasoning/is
+  /\b(?:reasoning\w*|thinking)\b.*\b(?:missing|absent|empty|null|require[ds]?|mandatory|needed|(?:passed|sent|given) back|returned|preserved)\b|(?:\b(?:missing|without|lacks?|needs?|expected|include|provide|(?:pass|send) back)\b|缺少).*\breasoning/is
 
 /** Names of the token limit. */
 const TOKEN_LIMITS: readonly string[] = ['max_completion_tokens', 'max_tokens']
@@ -55,7 +55,7 @@ const OPTIONAL_FIELDS: readonly string[] = [
 
 /** Errors name these parts in several ways, and in sentences about other things too. */
 const SYSTEM_REFUSED =
-  /\b(?:system|developer)\b(?:['"`\s]+\w+){0,2}['"`\s]+(?:roles?|messages?|instructions?|prompts?)\b|\broles?\b.*\b(?:system|developer)\b|\balternat(?:e|es|ing)\b|\bonly user\b.*\broles?\b|\b(?:first|starts?|begins?)\b.*\buser\b|\bmessages\W{1,3}0\W{1,3}role\b|\bvariant\W+system\b|\bsystem\W*角色/is
+  /\b(?:system|developer)\b(?:['"`\s]+\w+){0,2}['"`\s]+(?:roles?|messages?|instructions?|prompts?)\b|\broles?\b.*\b(?:system|developer)\b|\balternat(?:e|es|ing)\b|\bconsecutive\b|\bsame role\b|\bonly user\b.*\broles?\b|\b(?:first|starts?|begins?)\b.*\buser\b|\bmessages\W{1,3}0\W{1,3}role\b|\bvariant\W+system\b|\bsystem\W*角色/is
 
 /**
  * Messages with calls and with their results, as a part; they are sent as text. Templates may know no such messages, one
@@ -63,14 +63,14 @@ const SYSTEM_REFUSED =
  */
 export const CALL_MESSAGES = 'call_messages'
 const CALL_MESSAGES_REFUSED =
-  /\balternat(?:e|es|ing)\b|\bonly user\b.*\broles?\b|\broles?\b.*\btool\b|\btool\b.*\broles?\b|\btool messages?\b|\bvariant\W+tool\b|\blast message\b|\bmessages\W{1,3}\d+\W{1,3}(?:tool\W)?(?:role|name)\b|\btool[ _-]?calls?\b|\btool_call_ids?\b|\bfunction[_ ](?:call|response)\b|\bthought_?signature|\bthinking\b.*\btool_use\b/is
+  /\balternat(?:e|es|ing)\b|\bconsecutive\b|\bsame role\b|\bonly user\b.*\broles?\b|\broles?\b.*\btool\b|\btool\b.*\broles?\b|\btool messages?\b|\bvariant\W+tool\b|\blast message\b|\bmessages\W{1,3}\d+\W{1,3}(?:tool\W)?(?:role|name)\b|\btool[ _-]?calls?\b|\btool_call_ids?\b|\bfunction[_ ](?:call|response)\b|\bthought_?signature|\bthinking\b.*\btool_use\b/is
 
 /** Templates that fail name a place of their own. Tools, and then calls, are what most of them do not expect. */
 const TEMPLATE_FAILED = /\bjinja|\b(?:chat|tool)[ _]template|\btemplate error|\{%/i
 
 const TOOLS = /\btools?(?:\b|_|config|choice)|\bfunctions?(?:\b|_)|工具|函数/i
 const IS_UNSUPPORTED =
-  /support|require|permit|allow|accept|enable|available|disabled|cannot|can't|implemented|capab|compatible|extra|forbid|unknown|unexpected|recogni|not (?:a )?valid|unable|has no|must be (?:absent|false|omitted)|invalid (?:param|field|arg|name|for)|不支持/i
+  /support|require|permit|allow|accept|enable|available|disabled|cannot|can't|implemented|capab|compatible|extra|forbid|unknown|unexpected|recogni|not (?:a )?valid|unable|has no|must be (?:absent|false|omitted)|should be null|not (?:be )?(?:set|used|expected)|deprecat|turned off|invalid (?:param|field|arg|name|for)|不支持/i
 const IS_TOO_LONG =
   /too (?:long|large|many)|(?:longer|greater|larger|more) than|exceed|(?:context|maximum)(?: \w+)? (?:length|window|size)|token limit/i
 
