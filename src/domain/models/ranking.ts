@@ -248,13 +248,13 @@ export function confidenceOf(
     rankingConfidenceReason: reason,
   })
   if (threats > 0) {
-    const many = threats === 1 ? 'One untested model' : `${threats} untested models`
-    return confidence('low', `${many} could take the first place by solving every task.`)
+    const many = threats === 1 ? 'One model' : `${threats} models`
+    return confidence('low', `${many} without a valid test could take the first place by solving every task.`)
   }
   if (!ranked[0]?.evaluation) return confidence('low', 'The first model itself has no valid test.')
   const top = ranked.slice(0, TOP)
   const fresh = top.filter(({ evaluation }) => evaluation && now - evaluation.updatedAt <= FRESH_MS)
-  const none = 'No untested model could take the first place by solving every task'
+  const none = 'No model without a valid test could take the first place by solving every task'
   const share = `${fresh.length} of the top ${top.length} had a test less than 24 hours old`
   return fresh.length * 5 >= top.length * 4
     ? confidence('high', `${none}; ${share}.`)

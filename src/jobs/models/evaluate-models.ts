@@ -237,7 +237,7 @@ function failure(
     rankingVersion: run.previous?.rankingVersion ?? null,
     primary: run.previous?.models[0]?.id ?? null,
     ranked: 0,
-    reason: `${reason}; the stored recommendation is kept`,
+    reason: run.previous ? `${reason}; the stored recommendation is kept` : reason,
   }
   const { learnedRate } = run.measured
   return { report: reportOf(run, end, run.rejections, monotonic()), blame, step: null, learnedRate }

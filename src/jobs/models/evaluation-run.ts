@@ -218,6 +218,7 @@ export function skippedWork({ mode, plan, measured }: EvaluationRun): { reason: 
   const { stop, requests, unfinished } = measured
   const stopped = stop && stopSentence(stop)
   const sent = requests === 1 ? '1 request' : `${requests} requests`
+  const when = requests === 0 ? 'Stopped' : `Stopped after ${sent}`
   const skipped = (models: readonly string[], reason: (count: string) => string, note: string) => {
     const count = models.length === 1 ? '1 model' : `${models.length} models`
     return models.length > 0 ? [{ reason: reason(count), note: `${note}: ${joinNames(models)}.` }] : []
@@ -225,7 +226,7 @@ export function skippedWork({ mode, plan, measured }: EvaluationRun): { reason: 
   return [
     ...(stopped
       ? [
-          { reason: stopped, note: `Stopped after ${sent}: ${stopped}.` },
+          { reason: stopped, note: `${when}: ${stopped}.` },
           ...skipped([...unfinished], () => stopped, 'Not fully measured, because the run stopped'),
         ]
       : mode === 'healthOnly'

@@ -102,7 +102,7 @@ describe('a full evaluation under limits and faults', () => {
     const bench = await openBench({ fault: () => errorOf(401, 'User not found.') })
     const result = await bench.run()
     expect(result).toMatchObject({ blame: 'settings', report: { outcome: 'failed', rankingVersion: null } })
-    expect(result.report.reason).toContain('OPENROUTER_API_KEY')
+    expect(result.report.reason).toMatch(/OPENROUTER_API_KEY$/)
     expect(kept(bench.service)).toBeLessThanOrEqual(4)
     expect(await bench.stored()).toBeNull()
   })
