@@ -66,8 +66,8 @@ describe('a later run of the day', () => {
     const bench = await openBench({ ...untold, perDay: 50, usedByOthers: 50 })
     const first = await bench.run()
     const rateLimit = { kind: 'account', resetAt: '2026-03-02T00:00:00.000Z' }
-    expect(first.report).toMatchObject({ outcome: 'partial', rateLimit })
-    const stopped = `Stopped after ${first.report.requests} requests: the daily requests of the account are used up.`
+    expect(first.report).toMatchObject({ outcome: 'partial', requests: 1, rateLimit })
+    const stopped = 'Stopped after 1 request: the daily requests of the account are used up.'
     expect((await bench.stored())?.notes).toContain(stopped)
     const sent = bench.service.chats.length
     expect(sent).toBeGreaterThan(0)
