@@ -153,6 +153,7 @@ describe('the slider', () => {
     await problem.filter({ hasText: `${day} cannot be loaded: the server cannot be reached.` }).waitFor()
     expect(await shownKeys(page)).toEqual(before)
     expect(await page.locator('#slider-day').textContent()).toBe(formatDay(LAST))
+    expect(await page.locator('.tip').textContent()).toContain(formatDay(LAST))
     expect(await page.locator('.travelling, .unlisted').count()).toBe(0)
   })
 

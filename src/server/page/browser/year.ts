@@ -31,7 +31,8 @@ function bindSlider(
     const problem = await openDay(dayAt(timeline, slider.value))
     if (problem === null) return
     slider.value = slider.defaultValue
-    show()
+    // What names the slider's day goes back with it.
+    slider.dispatchEvent(new Event('input'))
     showProblem(timeline, problem)
   }
   for (const type of ['pointerenter', 'focus', 'input'])
