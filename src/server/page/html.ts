@@ -1,3 +1,4 @@
+import { CLOCK_TOLERANCE_MS } from '../../domain/clock-check.ts'
 import { withoutOverrides } from '../../domain/text.ts'
 import { DAY_MS, formatInstant } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
@@ -120,9 +121,10 @@ function formatAge(ageMs: number): string {
   return `${Math.floor(age / ms)} ${name}`
 }
 
-/** The age of an instant, `7 h ago`, with the instant in `datetime` and `title`. */
+/** The age of an instant, `7 h ago`, with the instant in `datetime` and `title`; a time that a wrong clock gave as such. */
 export function ageOf(at: Instant, now: Instant): Html {
-  return timed(at, `${formatAge(now - at)} ago`)
+  const isAhead = at - now > CLOCK_TOLERANCE_MS
+  return timed(at, isAhead ? `${formatMinute(at)}, in the future` : `${formatAge(now - at)} ago`)
 }
 
 /** The time from an instant to a later one in short, `7 h` or `5 mo`, with the first instant in `datetime` and `title`. */

@@ -109,6 +109,8 @@ test('the page of the models recommends a stale run without today', async () => 
   const { page, text } = await pageWith([{ now: RUN_AT - 2 * DAY }])
   expect(text).toContain('Stale: last updated 2 d ago')
   expect(sentenceOf(page).text).toMatch(/^Use Name of maker\/good:free\. It followed/)
+  const ahead = await pageWith([{ now: RUN_AT + 2 * DAY }])
+  expect(ahead.text).toContain('Stale: last updated 2026-08-24 03:17 UTC, in the future')
 })
 
 test('the page of the models names its feed, and shows no id, score part or internal name before something is opened', async () => {
