@@ -94,7 +94,7 @@ export async function startServer(config: Config, context: ServerContext): Promi
     // The chat with `auto` is complete and yet off while no recommendation is stored.
     if (chatSetup(config).gaps.length === 0)
       void chat.agent.config().then(({ enabled }) => {
-        if (!enabled) log.warn({}, 'the chat is off: no recommendation is stored; run dash evaluate-models')
+        if (!enabled) log.warn({}, 'the chat is off: it has no recommended model; run dash evaluate-models')
       })
     publicAddress.origins = [...ownOrigins(server.url, config.baseUrl), ...config.allowedOrigins]
     // A wildcard address is for listening, not for links.

@@ -111,7 +111,7 @@ test('a server whose chat has no recommended model yet logs so, and no other ser
   const warned = vi.fn<(fields: object, message: string) => void>()
   const log = { ...silentLog, warn: warned }
   await served({ ...SECRET, DASH_CHAT_MODEL: 'auto', OPENROUTER_API_KEY: 'key' }, log)
-  const message = 'the chat is off: no recommendation is stored; run dash evaluate-models'
+  const message = 'the chat is off: it has no recommended model; run dash evaluate-models'
   await vi.waitFor(() => expect(warned).toHaveBeenCalledWith({}, message))
   warned.mockClear()
   await served(await withModel(), log)
