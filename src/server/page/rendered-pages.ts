@@ -173,7 +173,7 @@ export function servePages(app: H3, ports: PagesPorts): MountPage {
   }
 
   const renderedPage = async (page: Page, query: PageQuery, event: H3Event): Promise<RenderedPage> => {
-    const key = query.params.size === 0 ? page.path : `${page.path}?${String(query.params)}`
+    const key = `${page.path}?${String(query.params)}`
     for (;;) {
       const cached = cache.get(key)
       if (cached) return cached
