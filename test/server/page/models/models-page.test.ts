@@ -167,6 +167,7 @@ test.each([
   ['name', 'ascending', 'third second first'],
   ['tasks', 'descending', 'first second third'],
   ['response', 'ascending', 'second first third'],
+  ['success', 'descending', 'first second third'],
   ['context', 'descending', 'second third first'],
 ])('the table of the models is sorted by %s as the address says', async (sort, order, names) => {
   const { page } = await pageWith([{ candidates: DIFFERENT }], `/models?sort=${sort}`)
@@ -194,8 +195,8 @@ test('the table of the models has the tests of the last days of each model as a 
   const text =
     'answered on 2 of 3 days with a test, of the last 14, in 300 to 900 ms; no answer on 2026-08-23'
   expect(drawn).toContain(`<title>${text}</title>`)
-  expect(drawn.match(/class="times" d="[^"]*"/)?.[0].match(/M/g)).toHaveLength(2)
-  expect(drawn.match(/class="failures" d="[^"]*"/)?.[0].match(/M/g)).toHaveLength(1)
+  expect(drawn.match(/class="times" d="[MLh\d. ]*"/)?.[0].match(/M/g)).toHaveLength(2)
+  expect(drawn.match(/class="failures" d="[Mlm\d. -]*"/)?.[0].match(/M/g)).toHaveLength(1)
 })
 
 test('the page of the models says so when the stored runs cannot be read, and shows the list', async () => {
