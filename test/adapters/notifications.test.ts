@@ -93,11 +93,12 @@ test.each([
   [408, '3 tries'],
   [400, '1 try'],
   [410, '1 try'],
-])('a message that gets %i is given up after %s, and no other is sent', async (status, tries) => {
+  [300, '1 try', '; redirects are not followed'],
+])('a message that gets %i is given up after %s, and no other is sent', async (status, tries, why = '') => {
   const { url, requests } = await localSource((_request, response) => response.writeHead(status).end())
   const { changes, delivered, failure } = await send(`${url}/a-key`)
   expect([changes, delivered]).toEqual([2, 0])
-  expect(failure).toBe(`${new URL(url).host} responded with ${status} (${tries})`)
+  expect(failure).toBe(`${new URL(url).host} responded with ${status}${why} (${tries})`)
   const ids = requests.map(({ headers }) => headers['webhook-id'])
   expect(ids).toEqual(Array(Number.parseInt(tries)).fill('urn:uuid:1'))
 })

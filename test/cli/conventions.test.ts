@@ -291,6 +291,13 @@ test('a command that fails before it does anything creates no folder', async () 
   }
 })
 
+test('the stack of a refusal is printed under --verbose alone', async () => {
+  const cwd = temporaryFolder()
+  const stackLine = /^ {4}at /m
+  expect((await run(['search', 'rust', '--verbose'], { cwd })).stderr).toMatch(stackLine)
+  expect((await run(['search', 'rust'], { cwd })).stderr).not.toMatch(stackLine)
+})
+
 test('a job that fails under --json prints a failed result with its reason', async () => {
   const cwd = temporaryFolder()
   for (const [wanted, job, ...flags] of [

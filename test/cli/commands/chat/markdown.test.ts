@@ -34,7 +34,7 @@ describe('Markdown on a terminal', () => {
       ['a (mailto:b@c.test) b (javascript:x)'],
     ],
     ['entities of marks', 'a &amp; b &lt;c&gt;', ['a & b <c>']],
-    ['HTML as it is written', 'a <b>c</b>', ['a <b>c</b>']],
+    ['HTML as it is written', 'a <b id="&lt;">c</b>', ['a <b id="&lt;">c</b>']],
     ['a rule', 'a\n\n---\n', ['a', '', '─'.repeat(40)]],
   ])('the rows show %s', (_what, text, expected) => {
     expect(shown(text)).toEqual(expected)

@@ -28,6 +28,7 @@ describe('messages', () => {
 
   test.each([
     ['session', 30, 0, 47, `${all} 12:00:30; /new starts another session`],
+    ['session', 2, 1, 47, 'too soon after the last message (session); try again at 12:00:02'],
     ['ip', 30, 18, 0, `${day} 12:00:30`],
     ['ip', 43_200, 18, 47, `${share} 4 May 00:00:00`],
     ['ip', 120, 18, 47, 'too many messages from this address (ip); try again at 12:02:00'],
