@@ -33,6 +33,7 @@ test.each<[string, Delta[]]>([
   ['the name is repeated in each part', [part(NAME, HALF), part(NAME, REST), part(NAME, '')]],
   ['only the first part has an index', [part(NAME, HALF, 0, 'a'), rest(REST, null)]],
   ['only the first part has no index', [part(NAME, HALF, null, 'a'), rest(REST, 0)]],
+  ['the name comes last', [rest(HALF, 0), part(NAME, REST)]],
   ['an empty call follows', [part(NAME, TEXT), part('', '', 1)]],
   ['an empty object comes first, the arguments in parts', [part(NAME, '{}'), rest(HALF), rest(REST)]],
   [

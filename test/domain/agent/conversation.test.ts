@@ -63,7 +63,8 @@ describe('the request of a conversation', () => {
   test.each(['\0', '"', '👍', '\ud800'])(
     'a request of the text %j fits, and is read by the server as it is meant',
     (text) => {
-      const { body } = replayOf(turnsOf(9, text.repeat(2_500)), `x${text.repeat(3_000)}`, WISHES)
+      const turns = turnsOf(9, text.repeat(2_500)).map((turn) => ({ ...turn, question: turn.answer }))
+      const { body } = replayOf(turns, `x${text.repeat(3_000)}`, WISHES)
       expect(byteLengthOf(body)).toBeLessThanOrEqual(32_768)
       expect(sent(body).at(-1)?.content.startsWith('x')).toBe(true)
       expect(sent(body).map(({ role }) => role)).toEqual(
