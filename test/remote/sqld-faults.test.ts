@@ -122,6 +122,16 @@ describe('an append that is delayed on its way', () => {
     expect(await appendNow(ledger, ROW, token)).toBeNull()
   })
 
+  test('another fault of the server in the check of the deadline does not count as late', async () => {
+    const { gate, ledger, token } = await gated()
+    gate.once('INSERT INTO entries', async (pass, answer) => {
+      await sleep(WITHIN_MS + 100)
+      await pass()
+      answer((text) => text.replace('malformed JSON', 'disk I/O error'))
+    })
+    await expect(ledger.append(ROW, appendOf(token))).rejects.toThrow('disk I/O error')
+  })
+
   test('an append that was reported as lost cannot happen later', async () => {
     const { gate, ledger, token } = await gated()
     let arrive: () => void = () => undefined

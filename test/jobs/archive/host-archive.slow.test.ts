@@ -243,6 +243,12 @@ describe('a damaged host', () => {
     expect(await findingsOf(hostOf(archive, await lie))).toEqual(found)
   })
 
+  test('a host without a head is said to have none', async () => {
+    const lie = atPath('/head', refuses(404, 'year_history_not_found'))
+    const { findings } = await verify(hostOf(archive, lie))
+    expect(findings).toMatchObject([{ code: 'head_mismatch', actual: 'the host has no head' }])
+  })
+
   test('a host that rewrote its whole archive consistently is detected only by a head kept elsewhere', async () => {
     expect(await findingsOf(hostOf(forked))).toEqual([])
     expect(await findingsOf(hostOf(forked), keptHead(2))).toEqual([])
