@@ -135,8 +135,9 @@ describe('the page', () => {
   test.each([
     [2 * 3_600_000, 'Up to date · newest snapshot 2 h ago'],
     [2 * 3_600_000 + 60_000, 'Newest snapshot 2 h ago'],
+    [24 * 3_600_000 + 60_000, 'Warning: Live feed: 24 h ago'],
   ])(
-    'a snapshot of %s ms before is up to date only if it is at most two hours old',
+    'a snapshot of %s ms before is up to date only if it is at most two hours old, and a warning after a day',
     async (age, expected) => {
       const workspace = await filled()
       await workspace.audits.record(AUDIT)

@@ -105,6 +105,16 @@ test('the page of the models names the first model of the seed that meets a filt
   expect(await text('/models?needs=tools')).toMatch(/its first model is /)
 })
 
+test('the filter of the models offers four lengths of the context, and another one that is chosen', async () => {
+  const offered = async (path: string): Promise<string> => {
+    const { page } = await pageWith([{}], path)
+    const field = /<select[^>]* name="minContext".*?<\/select>/s.exec(page)?.[0] ?? ''
+    return [...field.matchAll(/<option value="([^"]*)"/g)].map(([, value]) => value).join()
+  }
+  expect(await offered('/models')).toBe(',32768,131072,262144,1000000')
+  expect(await offered('/models?minContext=65536')).toBe(',32768,65536,131072,262144,1000000')
+})
+
 test('the page of the models recommends a stale run without today', async () => {
   const { page, text } = await pageWith([{ now: RUN_AT - 2 * DAY }])
   expect(text).toContain('Stale: last updated 2 d ago')

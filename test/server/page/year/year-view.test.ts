@@ -89,14 +89,18 @@ test('a Year is compared with the day, the week and the month before it, as far 
   expect(late.map(([, name]) => name)).toEqual(['the day before', 'a week before', 'a month before'])
 })
 
-test('the table under the chart has the ranks of the chart, and a gap is no rank', async () => {
-  const { page } = await openPage(await changedYear(), '/?sort=year')
+test('the image of the chart has its height, the table under it has its ranks, and a gap is no rank', async () => {
+  const workspace = await changedYear()
+  const { page } = await openPage(workspace, '/?sort=year')
   const [table = ''] = /<table class="compared" id="chart-table">.*?<\/table>/s.exec(page) ?? []
   const rows = [...table.matchAll(/<tr data-key="([^"]*)">(.*?)<\/tr>/gs)].map(([, key, cells = '']) =>
     [key, ...Array.from(cells.matchAll(/<td>([^<]*)<\/td>/g), ([, cell]) => cell)].join(' '),
   )
   expect([rows.length, rows[0], rows.at(-1)]).toEqual([15, 'hn-15 15 gap 1', 'hn-16 – gap 15'])
-  expect(page).toContain('/charts/year.svg?at=')
+  const [, src = '', height] =
+    /<img\s[^>]*src="(\/charts\/year.svg\?at=[^"]*)"[^>]* height="(\d+)"/.exec(page) ?? []
+  const chart = await openPage(workspace, src.replaceAll('&amp;', '&'))
+  expect(chart.page).toContain(` height="${height}" viewBox`)
 })
 
 test('a rule selects items of the Year, and another chart than of 30 or 90 publications is refused', async () => {
