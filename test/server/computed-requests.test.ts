@@ -168,6 +168,9 @@ test('a refusal names the seconds after which the caller has a place, by the tim
   await nextTurn()
   // One of each waiting address comes before the next one of the caller.
   await expect(queue.run('a', idle)).rejects.toMatchObject({ members: { retryAfterSeconds: 2 } })
+  for (const address of ['d', 'e', 'f', 'g', 'h', 'i']) await fill(queue, [address], 34, [])
+  // A full queue has a place after one start.
+  await expect(queue.run('i', idle)).rejects.toMatchObject({ members: { retryAfterSeconds: 1 } })
 })
 
 test('a computation that waits is withdrawn when its connection closes', async () => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { expect, test, vi } from 'vitest'
-
+import { Refusal } from '../../../src/domain/refusal.ts'
 import { localSource } from '../../support/local-source.ts'
 import { CALLER_KEY, errorBody, json, startV1, wholeCompletion } from './v1.ts'
 
@@ -63,10 +63,12 @@ test('a key counts in its header alone, and headers of the routing service do no
   expect([status, ...Object.keys(extra).filter((name) => headers.has(name))]).toEqual([200])
 })
 
+const refuseKey = () => Promise.reject(new Refusal('invalid_api_key'))
 const answerAsAny = () => Promise.resolve(() => Promise.resolve(new Response('dash')))
 test.each([
   ['dash without a chat', 'dash', {}, 404],
   ['another model with a key of this server', 'auto', { answerAsDash: answerAsAny }, 401],
+  ['dash with a key that is refused', 'dash', { answerAsDash: refuseKey }, 401],
 ])('requests for %s count by their address', async (_name, model, ports, status) => {
   const now = Date.UTC(2026, 7, 22, 12)
   const { post } = await startV1({ ports: { clock: () => now, ...ports } })
