@@ -72,6 +72,15 @@ test.each([
   expect(classifyResponse(answered(status, JSON.stringify({ error }))).class).toBe(means)
 })
 
+test('the availability may be in the metadata of an error', () => {
+  const error = {
+    code: 404,
+    message: 'Not available',
+    metadata: { availability: { code: 'privacy_restricted' } },
+  }
+  expect(classifyResponse(answered(404, { error })).class).toBe('account_policy')
+})
+
 test('a time that no limit can have is never waited for', () => {
   const headers = { 'retry-after': '99999999999', 'x-ratelimit-reset': '99999999999999' }
   const { retryAt, resetAt } = classifyResponse(answered(429, '{}', { headers }))

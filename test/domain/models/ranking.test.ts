@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { confidenceOf, coverageOf, rankCandidates } from '../../../src/domain/models/ranking.ts'
+import { confidenceOf, coverageOf, rankCandidates, shortTokens } from '../../../src/domain/models/ranking.ts'
 import type { Candidate, Ranked } from '../../../src/domain/models/ranking.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
 import { candidate, catalogueModel, evaluation, RUN_AT, sampleCandidates } from './free-models.ts'
@@ -51,6 +51,7 @@ describe('a ranking', () => {
       evalSummary: { status: 'cached_recent', ...ofYesterday },
     })
     expect(unevaluated).toMatchObject({ checkedAt: null, reason: '32k context; lite eval 0/3' })
+    expect([999_999, 1_590_000].map(shortTokens)).toEqual(['999k', '1.5M'])
     const none = { status: 'not_evaluated', total: 3, tasks: [], updatedAt: null }
     expect(unevaluated?.evalSummary).toMatchObject(none)
   })

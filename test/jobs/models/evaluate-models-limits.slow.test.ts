@@ -27,6 +27,9 @@ describe("the account's minute limit", () => {
       reason: 'the limit of requests per minute of the account did not reset while the run waited',
     })
     expect(report.requests).toBeLessThanOrEqual(7)
+    // Without a time in the response the limit lasts a minute.
+    const seconds = bench.service.chats.map(({ at }) => (at - START) / 1000)
+    expect(seconds).toEqual([0, 0, 61, 122, 183])
     const run = await bench.stored()
     expect(run).toMatchObject({ probeMode: 'metadata', rankingConfidence: 'low' })
     for (const { id } of MODELS) expect(run?.notes.join('\n')).toContain(withoutModelIds(id))
