@@ -127,6 +127,7 @@ describe('an unusable S3 store', () => {
     ['a clock that is wrong', s3Error(403, 'RequestTimeTooSkewed'), /clock/],
     ['another region', s3Error(400, 'AuthorizationHeaderMalformed'), /region \(us-east-1\)/],
     ['another endpoint', s3Error(301, 'PermanentRedirect'), /endpoint/],
+    ['a key that is refused', s3Error(401, 'Unauthorized'), /AWS_SECRET_ACCESS_KEY/],
     ['no right to read', s3Error(403, 'AccessDenied'), /their permissions/],
   ])('the message names the remedy for %s', async (_what, fault, detail) => {
     server.fail('GET', /sha256/, fault)
