@@ -159,6 +159,7 @@ describe('code', () => {
     // Some readers end the label at the bracket.
     ['[`a]<b>`](https://e.org)', '[`a]< b>`](https://e.org)'],
     ['- a\n    <b>', '- a\n    < b>'],
+    ['-     ```\n`<b>`', '-     ```\n`< b>`'],
     ['a\n    <b>', 'a\n    < b>'],
     ['| `a | <b>`\n|--|--|\n', '| `a | < b>`\n|--|--|\n'],
     ['> ```\n> a\n```\n<b>\n', '> ```\n> a\n```\n< b>\n'],
