@@ -31,7 +31,7 @@ export const NO_TOOLS = 'no_tools'
 /** Empty content of messages with calls, as a part; it is replaced by words. */
 export const EMPTY_CONTENT = 'empty_content'
 const EMPTY_REFUSED =
-  /\bnon-?(?:empty|whitespace)\b|(?:\bnot|cannot|n't|\bis|\bare) (?:allowed to )?(?:be )?(?:an? )?(?:empty|blank)\b|\bempty (?:string|content|text|message)|为空|too[ _]short|zero-length|\b(?:at least|fewer than|less than) (?:1|one) (?:char|content|token)|\bcontents?\b.*\b(?:required|missing|greater than (?:0|zero)|between 1 and|at least 1)\b|\b(?:must have|has|missing) (?:an? |some |no )?(?:content|text|message)\b/i
+  /\bnon-?(?:empty|whitespace)\b|(?:\bnot|cannot|n't|\bis|\bare) (?:allowed to )?(?:be )?(?:an? )?(?:empty|blank)\b|\bempty (?:string|content|text|message)|为空|too[ _]short|zero-length|\b(?:at least|fewer than|less than) (?:1|one) (?:char|content|token)|\bcontents?\b.*\b(?:required|missing|greater than (?:0|zero)|between 1 and|at least 1)\b|\b(?:must have(?: an?| some)?|has no|missing) (?:content|text|message)\b/i
 
 /** Calls without `reasoning_content`, as a part; they get their reasoning under that name, or words. */
 export const NO_REASONING = 'no_reasoning'
@@ -53,9 +53,13 @@ const OPTIONAL_FIELDS: readonly string[] = [
   ...TOKEN_LIMITS,
 ]
 
+/** Errors about the order of messages, of which both the system message and messages with calls may be the cause. */
+const ORDER_REFUSED =
+  /\b(?:roles?|user|assistant)\b.*\b(?:alternat(?:e|es|ing)|consecutive)\b|\balternat(?:e|es|ing)\b.*\b(?:roles?|user|assistant)\b|\bconsecutive\b.*\b(?:roles?|user|assistant|messages?)\b|\bsame role\b|\bonly user\b.*\broles?\b/i
+
 /** Errors name these parts in several ways, and in sentences about other things too. */
 const SYSTEM_REFUSED =
-  /\b(?:system|developer)\b(?:['"`\s]+\w+){0,2}['"`\s]+(?:roles?|messages?|instructions?|prompts?)\b|\broles?\b.*\b(?:system|developer)\b|\balternat(?:e|es|ing)\b|\bconsecutive\b|\bsame role\b|\bonly user\b.*\broles?\b|\b(?:first|starts?|begins?)\b.*\buser\b|\bmessages\W{1,3}0\W{1,3}role\b|\bvariant\W+system\b|\bsystem\W*角色/is
+  /\b(?:system|developer)\b(?:['"`\s]+\w+){0,2}['"`\s]+(?:roles?|messages?|instructions?|prompts?)\b|\broles?\b.*\b(?:system|developer)\b|\b(?:first|starts?|begins?)\b.*\buser\b|\bmessages\W{1,3}0\W{1,3}role\b|\bvariant\W+system\b|\bsystem\W*角色/is
 
 /**
  * Messages with calls and with their results, as a part; they are sent as text. Templates may know no such messages, one
@@ -63,7 +67,7 @@ const SYSTEM_REFUSED =
  */
 export const CALL_MESSAGES = 'call_messages'
 const CALL_MESSAGES_REFUSED =
-  /\balternat(?:e|es|ing)\b|\bconsecutive\b|\bsame role\b|\bonly user\b.*\broles?\b|\broles?\b.*\btool\b|\btool\b.*\broles?\b|\btool messages?\b|\bvariant\W+tool\b|\blast message\b|\bmessages\W{1,3}\d+\W{1,3}(?:tool\W)?(?:role|name)\b|\btool[ _-]?calls?\b|\btool_call_ids?\b|\bfunction[_ ](?:call|response)\b|\bthought_?signature|\bthinking\b.*\btool_use\b/is
+  /\broles?\b.*\btool\b|\btool\b.*\broles?\b|\btool messages?\b|\bvariant\W+tool\b|\blast message\b.*\b(?:must|should|role)\b|\bmessages\W{1,3}\d+\W{1,3}(?:tool\W)?(?:role|name)\b|\btool[ _-]?calls?\b|\btool_call_ids?\b|\bfunction[_ ](?:call|response)\b|\bthought_?signature|\bthinking\b.*\btool_use\b/is
 
 /** Templates that fail name a place of their own. Tools, and then calls, are what most of them do not expect. */
 const TEMPLATE_FAILED = /\bjinja|\b(?:chat|tool)[ _]template|\btemplate error|\{%/i
@@ -72,7 +76,7 @@ const TOOLS = /\btools?(?:\b|_|config|choice)|\bfunctions?(?:\b|_)|工具|函数
 const IS_UNSUPPORTED =
   /support|require|permit|allow|accept|enable|available|disabled|cannot|can't|implemented|capab|compatible|extra|forbid|unknown|unexpected|recogni|not (?:a )?valid|unable|has no|must be (?:absent|false|omitted)|should be null|not (?:be )?(?:set|used|expected)|deprecat|turned off|invalid (?:param|field|arg|name|for)|不支持/i
 const IS_TOO_LONG =
-  /too (?:long|large|many)|(?:longer|greater|larger|more) than|exceed|(?:context|maximum)(?: \w+)? (?:length|window|size)|token limit/i
+  /too (?:long|large|many)|(?:longer|greater|larger|more) than|exceed|(?:context|maximum)(?: \w+)? (?:length|window|size)|(?:token|output) limit/i
 
 /** Errors about what the model wrote, and about a fault, also have words of {@link TOOLS} and {@link IS_UNSUPPORTED}. */
 const IS_NO_REFUSAL =
@@ -124,11 +128,13 @@ export function refusedPart(
   const schemas = JSON.stringify(body.tools ?? [])
   const member = SCHEMA_MEMBERS.find((each) => names(each) && schemas.includes(`"${each}":`))
   if (member !== undefined && isUnsupported) return member
-  if (hasSystem(body) && SYSTEM_REFUSED.test(error)) return SYSTEM
+  const isAboutOrder = ORDER_REFUSED.test(error)
+  if (hasSystem(body) && (isAboutOrder || SYSTEM_REFUSED.test(error))) return SYSTEM
   if (IS_TOO_LONG.test(error) || IS_NO_REFUSAL.test(error)) return null
   if (STREAM in body && STREAM_REFUSED.test(error) && isUnsupported) return STREAM
   const isTemplate = TEMPLATE_FAILED.test(error)
-  if (hasField(body, 'tool_calls') && (isTemplate || CALL_MESSAGES_REFUSED.test(error))) return CALL_MESSAGES
+  const refusesCalls = isTemplate || isAboutOrder || CALL_MESSAGES_REFUSED.test(error)
+  if (hasField(body, 'tool_calls') && refusesCalls) return CALL_MESSAGES
   if (hasTools && isTemplate) return 'tools'
   if (!TOOLS.test(error)) return null
   if (hasTools) return isUnsupported ? 'tools' : null

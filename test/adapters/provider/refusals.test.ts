@@ -120,6 +120,8 @@ const REFUSALS: Record<string, Told[]> = {
     ['Failed to parse tool call arguments as JSON: unexpected end of input', 500],
     JSON.stringify({ message: 'Failed to call a function.', failed_generation: 'supported' }),
     'tools must be defined',
+    'This model is retired; use an alternate model',
+    'the prompt has too many consecutive identical tokens',
     JSON.stringify({ code: 'tool_use_failed', message: 'tool call validation failed: unsupported' }),
   ],
 }
@@ -153,6 +155,7 @@ const REFUSALS_AFTER_CALL: Record<string, Told[]> = {
     'Please pass back the reasoning_content',
     '缺少 reasoning_content 字段',
   ],
+  nothing: ['Your last message was flagged by a filter', 'Your prompt has content that the policy forbids'],
   call_messages: [
     ['Template error: Conversation roles must alternate user/assistant/user/assistant/...', 422],
     "messages.4.role: Input should be 'system', 'user' or 'assistant'",
@@ -190,9 +193,17 @@ test.each(rowsOf(REFUSALS))('%s is refused by the error: %s', (part, message, st
 test.each(rowsOf(REFUSALS_AFTER_CALL))(
   '%s after a call is refused by the error: %s',
   (part, message, status) => {
-    expect(refusedBy({ error: { message } }, status, afterCall(), ['system'])).toBe(part)
+    expect(refusedBy({ error: { message } }, status, afterCall(), ['system']) ?? 'nothing').toBe(part)
   },
 )
+
+test('an answer that met the output limit does not refuse the limit under its name', () => {
+  const form = { isOpenAi: true, refused: new Set<string>() }
+  const refusal = 'Could not finish the message because max_tokens or model output limit was reached.'
+  const body = requestBody(form, { ids: ['m'] }, ASK)
+  expect(body).toHaveProperty('max_completion_tokens')
+  expect(refusedPart({ code: 'http_400', refusal }, form, body)).toBeNull()
+})
 
 test.each([
   'Requests which include `tool_use` or `tool_result` blocks must define tools',
