@@ -30,12 +30,9 @@ export function withPublisherLease<T>(ports: LeasePorts, work: (token: string) =
   return withLease(ports.ledger, 'writing to the ledger', ports, work)
 }
 
-/** The refusal for a run whose lease expired or was taken over. */
-export function leaseLost(writing = 'the ledger'): Refusal<LeaseRefusal> {
-  return new Refusal(
-    'lease_lost',
-    `the lease of ${writing} expired, or another run took it; this run stopped`,
-  )
+/** The refusal for a run whose lease expired or was taken over. @param data what the lease guards */
+export function leaseLost(data = 'the ledger'): Refusal<LeaseRefusal> {
+  return new Refusal('lease_lost', `the lease of ${data} expired, or another run took it; this run stopped`)
 }
 
 /**

@@ -96,6 +96,15 @@ test('in a frame on a phone an answer begins at its start, and what is around it
   expect(turn?.y).toBeGreaterThanOrEqual(log?.y ?? Infinity)
 })
 
+test('a frame with colours of its own keeps them when the browser goes back to it', async () => {
+  const { page } = await visit(`${demo.url}/embed/chat?theme=dark`)
+  await page.evaluate<void>(`(() => {
+    localStorage.setItem('dash-theme', 'light')
+    dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))
+  })()`)
+  expect(await page.locator('html').getAttribute('data-theme')).toBe('dark')
+})
+
 test('a site that is not allowed gets no frame, and neither does any other page of the server', async () => {
   const { page, problems } = await visit(foreign.origin)
   await page.getByRole('button', { name: 'Ask dash' }).click()

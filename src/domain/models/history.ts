@@ -46,7 +46,7 @@ export interface ModelHistory extends Measurements {
   /** Graded tasks of today by prompt, from the last response to each. */
   tasksToday: Partial<Record<LiteKind, readonly TaskResult[]>>
   lastEvaluatedAt: Instant | null
-  /** True if the health has a test of its period: endpoint data alone are none, and make a model `imperfect`, too. */
+  /** True if the health includes a test. Endpoint data are none, although they set a status too. */
   tested: boolean
 }
 

@@ -125,8 +125,9 @@ async function readFreeModel({ recommendation, clock }: CallerSources): Promise<
     confidence: rankingConfidence,
     measured: {
       // Endpoint data alone are no measurement of the model.
-      health: run.untested?.includes(id) ? null : healthStatus,
-      latencyMs,
+      ...(run.untested?.includes(id)
+        ? { health: null, latencyMs: null }
+        : { health: healthStatus, latencyMs }),
       toolUse,
       tasks: status === 'not_evaluated' ? null : { passed, total, testedAt },
     },

@@ -121,7 +121,7 @@ describe('a full evaluation under limits and faults', () => {
     expect(notes).toContainEqual(
       expect.stringMatching(/^Not fully measured, because the run stopped: .*fir\//),
     )
-    expect(notes.join(' ')).not.toContain('rate limit.')
+    expect(notes.join(' ')).not.toContain('hit its rate limit')
   })
 
   test('an evaluation stops when the service itself is down for two vendors', async () => {

@@ -80,7 +80,7 @@ describe.each([null, 'hn-hn3'])('the free model of a turn about %s', (itemKey) =
       freeModel: expect.objectContaining({ page: '/models', name, id, stale: false, measured }),
       faults: [],
     })
-    const untested = { measured: { ...measured, health: null } }
+    const untested = { measured: { ...measured, health: null, latencyMs: null } }
     expect(await groundWith(sealRun({ ...run, untested: [id] }))).toMatchObject({ freeModel: untested })
   })
 

@@ -240,11 +240,9 @@ function partsOf(word: string): CompoundPart[] {
   const parts = [...word.matchAll(/(?<=..[^\u17d2\u1039])(?=\p{L}..)/gsu)].flatMap(({ index }) => {
     const [left, right] = [word.slice(0, index), word.slice(index)]
     const areWords = areCut(right, left) || (areCut(left, left) && areCut(right, right))
-    const later = areWords ? [{ index: 0, text: right }, ...partsOf(right)] : []
-    return [
-      ...(areWords ? [{ index: 0, text: left }, ...partsOf(left)] : []),
-      ...later.map((part) => ({ ...part, index: index + part.index })),
-    ]
+    if (!areWords) return []
+    const ofRight = partsOf(right).map((part) => ({ ...part, index: index + part.index }))
+    return [{ index: 0, text: left }, ...partsOf(left), { index, text: right }, ...ofRight]
   })
   if (partsOfWords.size >= COMPOUNDS_MAX) partsOfWords.clear()
   partsOfWords.set(word, parts)

@@ -26,7 +26,8 @@
     }
   }
 
-  if (!('themeFixed' in root.dataset)) apply(remembered())
+  const isFixed = 'themeFixed' in root.dataset
+  if (!isFixed) apply(remembered())
   document.addEventListener('DOMContentLoaded', () => {
     const choices = [...document.querySelectorAll<HTMLInputElement>('input[name="theme"]')]
     const showChoice = () => {
@@ -41,7 +42,7 @@
     addEventListener('pageshow', ({ persisted }) => {
       // A browser that goes back shows the page as it was left; another page may have stored a theme since.
       const theme = remembered()
-      if (!persisted || theme === null) return
+      if (!persisted || isFixed || theme === null) return
       apply(theme)
       showChoice()
     })

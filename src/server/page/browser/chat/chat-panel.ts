@@ -9,8 +9,13 @@ import { CUT_OFF, failureMessage } from './chat-service.ts'
 import { copy, onReturn, store, stored } from '../dom.ts'
 
 type Item = { key: string; title: string }
-/** With an error message, empty for none. */
-type StoredTurn = { item: Item | null; question: string; answer: string; problem?: string }
+type StoredTurn = {
+  item: Item | null
+  question: string
+  answer: string
+  /** Error message; empty for none. */
+  problem?: string
+}
 type Turn = Required<StoredTurn> & { view: TurnView }
 
 /** The error message of a turn until it ends. */
@@ -129,10 +134,12 @@ export class ChatPanel {
     this.#setRunning(null)
   }
 
+  /** Shows the turns that a later page of this tab may have stored, with its session. */
   #return() {
     const [item, turns] = [this.#item, storedTurns() ?? this.#turns]
     this.#turns = []
     this.#parts.log.replaceChildren()
+    this.#parts.log.setAttribute('aria-busy', 'false')
     this.#access = chatAccess(this.#parts, this.#showStatus)
     this.#show(turns)
     this.discuss(item)

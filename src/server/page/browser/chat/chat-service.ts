@@ -9,9 +9,9 @@ import { store, stored } from '../dom.ts'
 const WAIT_MAX_SECONDS = 3
 const WAITS_MAX = 2
 
-/** Interval of the looks at an open stream, and number of them without a byte after which its connection counts as broken. */
-const LOOK_MS = 15_000
-const SILENT_LOOKS = 4
+/** Interval of the checks of an open stream, and number of checks in a row without a byte that end it. */
+const IDLE_CHECK_MS = 15_000
+const IDLE_CHECKS_MAX = 4
 
 /** Where the session of this tab is kept, so that it survives a reload. */
 const STORED = 'dash-chat-session'
@@ -132,19 +132,19 @@ function secondsIn(value: string, now: number) {
 
 /**
  * Parses the events of an answer, without comments. A complete last event counts even if its line ends are missing or the
- * connection breaks after it. A working server sends something every 15 s: a connection that fell silent counts as broken.
+ * connection breaks after it. A server sends a ping if it has no event; a stream without a byte for 45 to 60 s ends.
  */
 export async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<AgentEvent> {
   const decoder = new TextDecoder()
   const reader = body.getReader()
   const received: EventSourceMessage[] = []
   const parser = createParser({ onEvent: (message) => void received.push(message) })
-  let silentLooks = 0
-  // Several looks: a page that slept wakes up to one, and then reads what has arrived.
-  const looks = setInterval(() => {
-    silentLooks += 1
-    if (silentLooks === SILENT_LOOKS) void reader.cancel().catch(() => undefined)
-  }, LOOK_MS)
+  let idleChecks = 0
+  // One timer of 60 s would expire when a sleeping page wakes up, before it reads the bytes that have arrived.
+  const timer = setInterval(() => {
+    idleChecks += 1
+    if (idleChecks === IDLE_CHECKS_MAX) void reader.cancel().catch(() => undefined)
+  }, IDLE_CHECK_MS)
   try {
     for (;;) {
       let readError: unknown = null
@@ -152,7 +152,7 @@ export async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerato
         readError = error
         return { done: true, value: undefined }
       })
-      silentLooks = 0
+      idleChecks = 0
       parser.feed(done ? `${decoder.decode()}\n\n` : decoder.decode(value, { stream: true }))
       for (const message of received.splice(0)) {
         const event = eventOf(message, done)
@@ -162,7 +162,7 @@ export async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerato
       if (done) return
     }
   } finally {
-    clearInterval(looks)
+    clearInterval(timer)
     void reader.cancel().catch(() => undefined)
   }
 }
