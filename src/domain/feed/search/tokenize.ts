@@ -237,16 +237,20 @@ const partsOfWords = new Map<string, CompoundPart[]>()
 function partsOf(word: string): CompoundPart[] {
   const known = partsOfWords.get(word)
   if (known || word.length > COMPOUND_LENGTH) return known ?? []
-  const parts = [...word.matchAll(/(?<=..[^\u17d2\u1039])(?=\p{L}..)/gsu)].flatMap(({ index }) => {
+  // By place and text: words without a meaning can be cut nearly anywhere, and many cuts have parts in common.
+  const parts = new Map<string, CompoundPart>()
+  for (const { index } of word.matchAll(/(?<=..[^\u17d2\u1039])(?=\p{L}..)/gsu)) {
     const [left, right] = [word.slice(0, index), word.slice(index)]
     const areWords = areCut(right, left) || (areCut(left, left) && areCut(right, right))
-    if (!areWords) return []
+    if (!areWords) continue
     const ofRight = partsOf(right).map((part) => ({ ...part, index: index + part.index }))
-    return [{ index: 0, text: left }, ...partsOf(left), { index, text: right }, ...ofRight]
-  })
+    for (const part of [{ index: 0, text: left }, ...partsOf(left), { index, text: right }, ...ofRight])
+      parts.set(`${part.index} ${part.text}`, part)
+  }
   if (partsOfWords.size >= COMPOUNDS_MAX) partsOfWords.clear()
-  partsOfWords.set(word, parts)
-  return parts
+  const found = [...parts.values()]
+  partsOfWords.set(word, found)
+  return found
 }
 
 /** True if the dictionary cuts two texts that follow each other between them, and nowhere else. */

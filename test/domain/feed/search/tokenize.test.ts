@@ -103,6 +103,12 @@ describe('the places of words', () => {
     expect(placeWords(written).inOrder.map(({ start, end }) => written.slice(start, end))).toEqual(places)
   })
 
+  test('each part of a compound is found once, however many cuts of it have that part', () => {
+    const { variants } = placeWords('กกฉฉักกัฉนษกัษกฑษฑษฑฑษ')
+    expect(variants.length).toBeGreaterThan(20)
+    expect(new Set(variants.map(({ start, end }) => `${start} ${end}`)).size).toBe(variants.length)
+  })
+
   test('the words with places are the words of the text, each in a part of it', () => {
     fc.assert(
       fc.property(text, (written) => {
