@@ -101,7 +101,7 @@ export const STATE_CHECKS: Checks<StateFacts> = {
 
 /**
  * @param run null: the built-in seed is served
- * @param chatModel `auto`: the chat needs a recommendation
+ * @param chatModel null if the chat has none or is disabled; `auto` needs a recommendation
  */
 export function judgeRecommendation(
   run: Pick<StoredRun, 'updatedAt'> | null,
@@ -213,8 +213,9 @@ async function inspectObjects(
   isLedgerReadable: boolean,
 ): Promise<Check[]> {
   const { store: location, storeNamed, chat } = container.config
+  const chatModel = chat.disabled ? null : chat.provider.model
   const judge = (run: StoredRun | null): Check[] =>
-    found('recommendation', judgeRecommendation(run, Date.now(), chat.provider.model))
+    found('recommendation', judgeRecommendation(run, Date.now(), chatModel))
   if (location.kind === 'file' && !storeNamed && publications === 0 && !existsSync(location.path)) {
     const mend = 'the first command that stores data creates it'
     const missing = note(`${location.path} does not exist yet`, mend)

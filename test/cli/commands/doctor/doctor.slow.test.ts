@@ -93,6 +93,18 @@ describe('an installation', () => {
     expect(readdirSync(cwd)).toEqual([])
   })
 
+  test.each([
+    ['0', 'warning'],
+    ['1', 'note'],
+  ])(
+    'a chat with auto needs a recommendation; with DASH_CHAT_DISABLED=%s a missing one is a %s',
+    async (off, verdict) => {
+      const env = { DASH_CHAT_MODEL: 'auto', DASH_CHAT_DISABLED: off }
+      const { find } = await doctor({ cwd: temporaryFolder(), env }, ['--offline'])
+      expect(find('recommendation')?.verdict).toBe(verdict)
+    },
+  )
+
   test('an installation can be checked while its server runs', async () => {
     const cwd = temporaryFolder()
     const { env } = await services()
