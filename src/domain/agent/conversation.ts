@@ -102,7 +102,11 @@ export const LIMIT_TEXTS = {
   other: 'a limit was reached',
 } as const
 
-/** Tells what a degraded answer lacks, and why. @param ranTools whether tools ran before the budget allowed no more of them */
+/**
+ * Tells what a degraded answer lacks, and why.
+ *
+ * @param ranTools whether tools ran before the budget allowed no more of them
+ */
 export function degradedText(ranTools: boolean): string {
   const lack = ranTools ? 'the answer ends without tools and their results' : 'no tools were used'
   return `the budget is nearly used up, so ${lack}`

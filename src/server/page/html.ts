@@ -121,7 +121,10 @@ function formatAge(ageMs: number): string {
   return `${Math.floor(age / ms)} ${name}`
 }
 
-/** The age of an instant, `7 h ago`, with the instant in `datetime` and `title`; an instant in the future, from a wrong clock, is named. */
+/**
+ * The age of an instant, `7 h ago`, with the instant in `datetime` and `title`; an instant in the future, which a wrong
+ * clock gave, is shown as such.
+ */
 export function ageOf(at: Instant, now: Instant): Html {
   const isAhead = at - now > CLOCK_TOLERANCE_MS
   return timed(at, isAhead ? `${formatMinute(at)}, in the future` : `${formatAge(now - at)} ago`)
