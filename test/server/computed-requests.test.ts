@@ -111,9 +111,21 @@ test('a failing computation rejects only for its caller, and the next one runs',
   expect(await next).toBe('whole')
 })
 
-/** A queue in an endless pause, so that every computation waits. */
-async function stopped(): Promise<ComputedRequests> {
-  const queue = openComputedRequests({ now: () => 0, pause: idle, watch: () => () => 1_000 })
+/**
+ * A queue in an endless pause, so that every computation waits.
+ *
+ * @param took milliseconds from one start to the next before the pause
+ */
+async function stopped(took = 0): Promise<ComputedRequests> {
+  let [now, blocked] = [0, 0]
+  const queue = openComputedRequests({ now: () => now, pause: idle, watch: () => () => blocked })
+  const compute = async (): Promise<void> => {
+    now += took
+  }
+  for (let done = 0; done < 100; done += 1) await queue.run('first', compute)
+  // The queue still measures the last one.
+  await nextTurn()
+  blocked = 1_000
   for (let long = 0; long < 2; long += 1) await queue.run('first', async () => undefined)
   await nextTurn()
   return queue
@@ -155,20 +167,11 @@ test('the addresses of one IPv6 /48 hold at most 64 waiting places, and a newcom
 })
 
 test('a refusal names the seconds after which the caller has a place, by the time that computations take now', async () => {
-  let now = 0
-  const queue = openComputedRequests({ now: () => now, pause: async () => undefined, watch: () => () => 0 })
-  for (let done = 0; done < 100; done += 1)
-    await queue.run('a', async () => {
-      now += 500
-      await nextTurn()
-    })
-  const waiting = ['b', 'c', 'a'].flatMap((name) => Array.from({ length: 34 }, () => queue.run(name, idle)))
-  for (const each of waiting) each.catch(() => undefined)
-  await nextTurn()
-  await nextTurn()
+  const queue = await stopped(500)
+  await fill(queue, ['b', 'c', 'a'], 32, [])
   // One of each waiting address comes before the next one of the caller.
   await expect(queue.run('a', idle)).rejects.toMatchObject({ members: { retryAfterSeconds: 2 } })
-  for (const address of ['d', 'e', 'f', 'g', 'h', 'i']) await fill(queue, [address], 34, [])
+  await fill(queue, ['d', 'e', 'f', 'g', 'h', 'i'], 32, [])
   // A full queue has a place after one start.
   await expect(queue.run('i', idle)).rejects.toMatchObject({ members: { retryAfterSeconds: 1 } })
 })
