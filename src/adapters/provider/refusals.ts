@@ -116,7 +116,7 @@ export function refusedPart(
   }
   const hasTools = 'tools' in body
   const isUnsupported = IS_UNSUPPORTED.test(error) && !IS_TOO_LONG.test(error)
-  // Errors about a value name the token limit too, but not by the name that the request lacks.
+  // An error about the value of the token limit uses the name in the request, never the other one.
   const namesOtherLimit =
     TOKEN_LIMITS.some((each) => names(each) && !hasField(body, each)) && !IS_TOO_LONG.test(error)
   const isRefused = (each: string): boolean =>

@@ -103,13 +103,13 @@ export const LIMIT_TEXTS = {
 } as const
 
 /**
- * Tells what a degraded answer lacks, and why.
+ * Describes why an answer is degraded and which part is missing.
  *
  * @param ranTools whether tools ran before the budget allowed no more of them
  */
 export function degradedText(ranTools: boolean): string {
-  const lack = ranTools ? 'the answer ends without tools and their results' : 'no tools were used'
-  return `the budget is nearly used up, so ${lack}`
+  const effect = ranTools ? 'the answer ends without tools and their results' : 'no tools were used'
+  return `the budget is nearly used up, so ${effect}`
 }
 
 /** Limits that end later are those of the session or of the day; an open answer holds its reservation for two minutes. */
