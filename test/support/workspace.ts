@@ -76,7 +76,7 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
   const objects = fileObjects(objectsPath, fileClock)
   const feed = libsqlFeed(feedDatabase)
   const search = openFeedSearch({
-    location,
+    location: { ...location, url: 'direct:' },
     database: feedDatabase,
     timeoutMs: LONG_MS,
     startTimeoutMs: LONG_MS,
