@@ -176,7 +176,8 @@ export function isTitleProvenanceTooLong(provenance: string): boolean {
 
 /** True for a URL longer than an event may have. */
 export function isUrlTooLong(url: string): boolean {
-  return url.length > URL_MAX_BYTES || byteLengthOf(url) > URL_MAX_BYTES
+  // A UTF-16 unit has at most three bytes.
+  return url.length * 3 > URL_MAX_BYTES && byteLengthOf(url) > URL_MAX_BYTES
 }
 
 /** True for a text of more code points; reads no more of it than needed. */

@@ -126,10 +126,12 @@ const NUMBERED = new RegExp(
   String.raw`(?<!${SPACED})([${SPACED}&&\p{L}]{3,})(\p{N}+[${SPACED}&&\p{L}]?)(?!${SPACED})`,
   'gv',
 )
+const HAS_NUMBERED = /\p{L}\p{N}/u
 
 /** Words of a text in another form: the name and the number of `llama3` alone, and several words as one. */
 function otherWords(folded: string): PlacedWord[] {
-  const parts = [...folded.matchAll(NUMBERED)].flatMap(({ 1: name = '', 2: number = '', index }) => [
+  const numbered = HAS_NUMBERED.test(folded) ? [...folded.matchAll(NUMBERED)] : []
+  const parts = numbered.flatMap(({ 1: name = '', 2: number = '', index }) => [
     placed(name, index),
     placed(number, index + name.length),
   ])
@@ -138,7 +140,7 @@ function otherWords(folded: string): PlacedWord[] {
 
 /** Signs inside names that readers also write as one word: `node.js`, `e-mail`, `at&t`, `tcp/ip`. */
 const JOINT = String.raw`[.\-\/&_·\u05be\u2010\u2012\u2013\u2212]`
-const HAS_JOINT = new RegExp(`${SPACED}${JOINT}${SPACED}`, 'v')
+const HAS_JOINT = new RegExp(`(?<=${SPACED})${JOINT}(?=${SPACED})`, 'v')
 
 /** Words between such signs. A sign between digits is part of a number, unless letters precede: `gpt-5.5`, not `1.5m`. */
 const JOINED = new RegExp(
