@@ -80,7 +80,7 @@ export function parseSignal(row: unknown, vouchedProvenance: string | null): Par
     return bad(`titleProvenance: ${PROVENANCE_TOO_LONG}`)
   if (provenance !== null && !vouchesFor(provenance, source))
     return bad(
-      `titleProvenance: ${JSON.stringify(provenance)} must start with the source of the row, ${JSON.stringify(`${source}:`)}`,
+      `titleProvenance: ${JSON.stringify(provenance)} must be ${source}:<channel>, with the source of its row`,
     )
   const keyLength = Array.from(saveKey(source, values.sourceId)).length
   if (keyLength > SAVE_KEY_MAX_LENGTH)

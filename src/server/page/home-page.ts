@@ -120,7 +120,7 @@ function feedSection(view: View): Promise<Section | null> {
         (${ageOf(generatedAt, now)}).
       </p>`
     const preview = {
-      description: `${period}, as of ${dayOf(generatedAt)}: ${firstTitles(feed.popular)}`,
+      description: `${period}, as of ${dayOf(generatedAt)}${firstTitles(feed.popular)}`,
       path: query.params.size === 0 ? '/' : `/?${String(query.params)}`,
     }
     return { status: 200, content, title: titleOf(column, period), preview }

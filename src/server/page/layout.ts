@@ -89,12 +89,10 @@ function previewTags(baseUrl: string, title: string, preview: Preview | null): H
     ${path === null ? NOTHING : tag('url', baseUrl + path)}`
 }
 
-/** Names the first items of a list, for the description of a page. */
+/** Names the first items of a list, for the end of the description of a page; empty without items. */
 export function firstTitles(items: readonly { title: string }[]): string {
-  return items
-    .slice(0, 3)
-    .map(({ title }, index) => `${index + 1}. ${title}`)
-    .join(' · ')
+  const titles = items.slice(0, 3).map(({ title }, index) => `${index + 1}. ${title}`)
+  return titles.length === 0 ? '' : `: ${titles.join(' · ')}`
 }
 
 /** Colours that no choice stored by this browser changes. */

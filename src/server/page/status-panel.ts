@@ -153,11 +153,10 @@ const gapFact: FactSource = {
   label: 'Last gap',
   refusalOf: refusalsOf(historyContract),
   async read({ publications }) {
-    const { entries, timeline } = await publications.entries()
+    const { entries } = await publications.entries()
     const gaps = entries.filter((entry) => entry.kind === 'gap')
     const last = gaps.at(-1)
-    const noGapText = timeline.length === 0 ? 'nothing is due yet' : 'every day since the first is published'
-    if (!last) return { level: 'plain', value: html`None`, detail: html`${noGapText}` }
+    if (!last) return { level: 'plain', value: html`None`, detail: html`no missed day is recorded` }
     return {
       level: 'plain',
       value: html`${last.asOfDay}`,

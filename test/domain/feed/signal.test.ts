@@ -91,7 +91,8 @@ test('an unknown source is reported by name, whatever else the row holds', () =>
 })
 
 test("a provenance is of the row's own source, and the one of a whole file does not override it", () => {
-  expect(parse({ titleProvenance: 'lobsters:json' })).toMatchObject(badField('titleProvenance'))
+  for (const provenance of ['lobsters:json', 'hn:'])
+    expect(parse({ titleProvenance: provenance })).toMatchObject(bad(`"${provenance}" must be hn:<channel>`))
   const titleProvenance = 'hn:firebase-item'
   const own = { vouched: false, signal: { titleProvenance } }
   expect(parse({ titleProvenance }, 'hn:page-archive')).toMatchObject(own)

@@ -202,6 +202,7 @@ describe('the page', () => {
     const damaged = await get(workspace, '/', { feed, log })
     expect([damaged.status, damaged.page]).toEqual([503, expect.stringContaining('feed_snapshot_corrupt')])
     expect(facts(damaged.page)).toContain('Year as of')
+    expect(facts(damaged.page)).toContain('Last gap None no missed day is recorded')
     const year = { read: () => Promise.reject(new Error('gone')) }
     const archive = await get(workspace, '/', { year, log })
     expect([archive.status, keysIn(archive.page).length > 0]).toEqual([200, true])

@@ -38,6 +38,8 @@ describe('previews of a page', () => {
     const year = metaOf((await openPage(workspace, '/?sort=year&q=%2215%22')).page)
     expect(year['og:url']).toMatch(/sort=year&at=.*&q=%2215%22$/)
     expect(year['og:description']).toContain('&quot;15&quot;: 1. Story 15')
+    const none = metaOf((await openPage(workspace, '/?sort=year&q=nothing')).page)
+    expect(none['og:description']).toMatch(/^The Top Year up to .*: nothing$/)
   })
 
   test('of the Year and of an item name the moment, and the box offers the same', async () => {

@@ -94,7 +94,7 @@ function renderOne(frame: Frame, { moment, publication }: ServedMoment): Section
   const { asOfDay, publishedAt } = publication.manifest
   const at = formatInstant(publishedAt)
   const preview = {
-    description: `The Top Year up to ${asOfDay}${ruleText(rule)}: ${firstTitles(feed?.popular ?? [])}`,
+    description: `The Top Year up to ${asOfDay}${ruleText(rule)}${firstTitles(feed?.popular ?? [])}`,
     path: withQuery('/', { sort: 'year', at, ...Object.fromEntries(paramsOfRule(rule)) }),
   }
   return { status: 200, above, content, title: titleOf(column, shown + ruleText(rule)), preview }
