@@ -29,11 +29,11 @@ export async function doctorCommand(
 ): Promise<number> {
   const { terminal, env, cwd, signal, version } = context
   const { given, unread } = settingsOf(context)
-  const examined = examineEnvironment(given.values, cwd)
+  const examined = examineEnvironment(given.values, cwd, given.originOf)
   const settings = checkSettings(given, examined)
   const findings = [...unread, ...settings, ...checkName(env['PATH']), ...checkSecretFiles(given, cwd)]
   if (examined.settings !== null) {
-    const container = new Container({ config: configOf(examined.settings, cwd), version })
+    const container = new Container({ config: configOf(examined.settings, cwd, given.originOf), version })
     try {
       findings.push(...(await checkInstallation(container, offline, signal)))
     } finally {

@@ -7,6 +7,7 @@ import type { DatabaseLocation } from '../../../domain/refusal.ts'
 import { fileOf } from '../../data-folder.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { currentUser, ownerName } from '../../process-identity.ts'
+import { settingName } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
 import type { GivenSettings } from '../../settings/read-config.ts'
 import { SECRETS } from '../../settings/variables.ts'
@@ -79,9 +80,10 @@ function judgeSecretFile({ path, stat, fault }: PathState): Judgement[] {
 export function checkFolders(config: Config): Check[] {
   const { dataDirUsed, stateInDataDir, dataDir, dataDirNamed, store, storeNamed } = config
   const hasData = dataDirUsed || stateInDataDir
-  const data = hasData ? checkFolder('data-folder', dataDir, dataDirNamed, 'DASH_DATA_DIR') : []
+  const dataName = settingName(config, 'DASH_DATA_DIR')
+  const data = hasData ? checkFolder('data-folder', dataDir, dataDirNamed, dataName) : []
   if (store.kind !== 'file' || !storeNamed) return data
-  return [...data, ...checkFolder('object-folder', store.path, true, 'DASH_STORE_URL')]
+  return [...data, ...checkFolder('object-folder', store.path, true, settingName(config, 'DASH_STORE_URL'))]
 }
 
 function checkFolder(check: string, path: string, isNamed: boolean, setting: string): Check[] {

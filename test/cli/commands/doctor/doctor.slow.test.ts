@@ -360,6 +360,8 @@ test('another program with the name dash is reported', async () => {
 test('the text has a line for each finding, and its remedy below', async () => {
   const { stdout, code } = await run(['doctor', '--offline', '--data-dir', '/not/there'])
   expect(code).toBe(78)
-  expect(stdout).toMatch(/^problem data-folder: \/not\/there does not exist\n {8}-> mount it/m)
+  expect(stdout).toMatch(
+    /^problem data-folder: \/not\/there does not exist\n {8}-> mount it, create it, or correct --data-dir$/m,
+  )
   expect(stdout).toMatch(/\d+ problems?, \d+ warnings?, \d+ notes?, \d+ ok\n$/)
 })
