@@ -37,10 +37,12 @@ export const chatPage = (frame: Frame): SectionPage => ({
 /** The section of the chat, open from the start, and instructions for use without scripts (docs/page.md). */
 function chatSection(view: View): Promise<Section | null> {
   return section(view, { id: 'chat', title: 'Chat', headingLevel: 1, refusalOf }, async () => {
-    const { enabled, model } = await view.sources.agent.config()
-    const item = view.query.params.has('key')
-      ? await view.sources.search.itemTrend(parseKey(view.query.params))
-      : null
+    const { enabled, model, itemChat } = await view.sources.agent.config()
+    // As the chat itself ignores the item.
+    const item =
+      itemChat && view.query.params.has('key')
+        ? await view.sources.search.itemTrend(parseKey(view.query.params))
+        : null
     if (!enabled) return CHAT_OFF
     return html`${chatStyles(view.frame)}
       <p>

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { addDays, startOfDay } from '../../../src/domain/time.ts'
-import { openPage, plainText } from '../../support/api-client.ts'
+import { NO_CHAT, keysIn, openPage, plainText } from '../../support/api-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
 import { signal } from '../../support/signals.ts'
 import {
@@ -113,6 +113,15 @@ describe('the page of an item', () => {
       if (status === 404) expect(response.text).not.toMatch(/In the Top Year|Similar items/)
     },
   )
+
+  test('the page of the chat is about an item only if the chat offers that', async () => {
+    const { workspace, key } = await observed()
+    const keysWith = async (itemChat: boolean): Promise<string[]> => {
+      const config = async () => ({ ...(await NO_CHAT.config()), enabled: true, itemChat })
+      return keysIn((await openPage(workspace, `/chat?key=${key}`, { agent: { ...NO_CHAT, config } })).page)
+    }
+    expect([await keysWith(true), await keysWith(false)]).toEqual([[key], []])
+  })
 
   test('the page of an item that was never in the Year draws its ranks by day and its points below them', async () => {
     const workspace = await openWorkspace()
