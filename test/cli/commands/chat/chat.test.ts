@@ -107,7 +107,12 @@ describe('the exit code', () => {
       69,
       /a limit was reached \(rate_limited\); try again at .*\d\d:\d\d:\d\d/,
     ],
-    ['a chat that is off', { config: json({ ...CONFIG, enabled: false }) }, 69, /the chat of http\S+ is off/],
+    [
+      'a chat that is off',
+      { config: json({ ...CONFIG, enabled: false }) },
+      69,
+      /the chat of http\S+ is off; on its machine, dash doctor/,
+    ],
     ['another server', { config: html() }, 69, /is not the chat of a dash server \(text\/html\)/],
     ['verification', { config: verifying }, 1, openPage],
     ['a foreign origin', { session: declined('forbidden_origin', 403) }, 1, /DASH_ALLOWED_ORIGINS/],
