@@ -221,6 +221,9 @@ export const modelContract: Contract<string> = {
   ]),
 }
 
+/** Refusals of the model `dash`, besides those that have a code of their own here. */
+const { disabled, misconfigured, invalid_json, no_user_message, quota_unavailable } = chatContract.refusals
+
 const completionCodes = Object.keys(V1_REFUSALS).filter((code) => code !== 'not_found') as V1Code[]
 
 /** `POST /v1/chat/completions` (docs/v1.md). */
@@ -256,6 +259,11 @@ export const completionsContract: Contract<string> = {
     Sunset: 'start of the day on which the model ends (RFC 8594); absent while no end is announced',
   },
   refusals: {
+    disabled,
+    misconfigured,
+    invalid_json,
+    no_user_message,
+    quota_unavailable,
     ...refusalsOf(completionCodes),
     ...Object.fromEntries(
       upstreamErrors().map(({ code, status, message }) => [
