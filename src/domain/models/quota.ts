@@ -190,7 +190,7 @@ export class CallQueue {
    */
   next(ambiguous: ReadonlySet<string>, agesMs: readonly number[]): NextStart | null {
     const soonest = Math.min(...this.#waiting.map(({ readyAt }) => readyAt))
-    const at = Math.max(soonest, this.#notBefore, this.#windowOpensAt(agesMs))
+    const at = Math.max(this.#monotonic(), soonest, this.#notBefore, this.#windowOpensAt(agesMs))
     const ready = this.#waiting.filter(({ readyAt }) => readyAt <= at)
     const call = ready.find(({ model }) => !ambiguous.has(vendorOf(model))) ?? ready[0]
     return call ? { call, at } : null

@@ -87,7 +87,7 @@ export interface Measurements {
   /** Models with a planned prompt that was not sent, or that the account's limits blocked. */
   unfinished: ReadonlySet<string>
   /** Models that responded or failed on their own in this run. */
-  probed: Set<string>
+  probed: ReadonlySet<string>
 }
 
 /** The JSON result of `evaluate-models`. */

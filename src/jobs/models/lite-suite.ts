@@ -142,9 +142,10 @@ export async function sendPrompts(
     else if (next.at > ports.monotonic()) await waitUntil(ports, next.at, signal)
     else await send(session, next.call, now)
   }
-  const unasked = run.plan.calls.filter((call) => !done.has(promptKey(call)))
-  const unfinished = new Set(unasked.map(({ model }) => model))
-  return { ...measured, unfinished, requests: queue.sent, learnedRate: queue.learnedRate }
+  const modelsOf = (isDone: boolean): Set<string> =>
+    new Set(run.plan.calls.flatMap((call) => (done.has(promptKey(call)) === isDone ? [call.model] : [])))
+  const [probed, unfinished] = [modelsOf(true), modelsOf(false)]
+  return { ...measured, probed, unfinished, requests: queue.sent, learnedRate: queue.learnedRate }
 }
 
 async function openSession(
@@ -215,7 +216,7 @@ async function settle(session: PromptSession, call: SentCall, outcome: ChatOutco
   // A crash before the attempt is settled: it counts as abandoned, and the next run sends the prompt again.
   const tasks = await suite.grade(call.kind, response)
   await ports.evaluations.settleAttempt(call.attempt, { ...end, tasks })
-  noteDone(session, call)
+  session.done.add(promptKey(call))
 }
 
 async function settleFailure(
@@ -246,12 +247,7 @@ async function settleFailure(
   if (retries && queue.retry(call, waitMs ?? 0)) return
   // Without a provider the other prompt would fail the same way.
   const others = kind === 'model_gone' ? queue.drop(call.model) : []
-  for (const each of [call, ...others]) noteDone(session, each)
-}
-
-function noteDone({ measured, done }: PromptSession, call: QueuedCall): void {
-  measured.probed.add(call.model)
-  done.add(promptKey(call))
+  for (const each of [call, ...others]) session.done.add(promptKey(each))
 }
 
 /**

@@ -36,7 +36,9 @@ describe('the next start', () => {
     ['is one of another vendor after an ambiguous response', ['a/x', 'a/y', 'b/x'], ['a'], 'b/x'],
     ['is one of the same vendor where no other is left', ['a/x'], ['a'], 'a/x'],
   ])('the next start %s', (_what, models, ambiguous, model) => {
-    expect(timed(models).queue.next(new Set(ambiguous), [])?.call.model).toBe(model)
+    let readings = 0
+    const { queue } = timed(models, { monotonic: () => (readings += 1) })
+    expect(queue.next(new Set(ambiguous), [])?.call.model).toBe(model)
   })
 
   test('the queue skips a call whose retry waits, and waits for it when it is the last', () => {

@@ -131,6 +131,15 @@ describe('a full evaluation under limits and faults', () => {
     expect(kept(bench.service)).toBeLessThan(8)
   })
 
+  test('an evaluation that the service stops counts no model as measured for failures of the service', async () => {
+    const bench = await openBench({
+      models: scriptedModels(2),
+      fault: ({ model, kind }) =>
+        model.startsWith('birch/') && kind === 'tool' ? null : { status: 502, body: '<html>' },
+    })
+    expect(await bench.run()).toMatchObject({ report: { outcome: 'partial', requests: 4, probed: 1 } })
+  })
+
   test('an interrupted evaluation loses nothing: the next one sends only the open prompts', async () => {
     const bench = await openBench()
     const stopping = new AbortController()
