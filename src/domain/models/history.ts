@@ -46,7 +46,7 @@ export interface ModelHistory extends Measurements {
   /** Graded tasks of today by prompt, from the last response to each. */
   tasksToday: Partial<Record<LiteKind, readonly TaskResult[]>>
   lastEvaluatedAt: Instant | null
-  /** True if the health includes a test. Endpoint data are none, although they set a status too. */
+  /** True if the status is that of a test. Endpoint data are none, although they set a status too. */
   tested: boolean
 }
 
@@ -75,6 +75,7 @@ export function historyOf(
   const today = byDay.get(day)
   const { health, gone } = probedHealth(settled, now)
   const endpoint = endpoints.find((each) => each.model === model)
+  const current = withEndpoints(health, endpoint, now)
   const last = evaluations.findLast(isComplete) ?? evaluations.findLast(hasResponse) ?? evaluations.at(-1)
   const failure = today && !hasResponse(today) ? today : null
   const failures = settled.filter(({ sentAt, end }) => {
@@ -85,13 +86,13 @@ export function historyOf(
     tasksToday: Object.fromEntries(
       answers.filter((each) => each.day === day).map(({ kind, end }) => [kind, end.tasks]),
     ),
-    health: withEndpoints(health, endpoint, now),
+    health: current,
     toolUse: gone ? 'unknown' : newestToolUse(evaluations, answers),
     gone,
     failuresIn72h: failures.length,
     evaluation: gone ? failure : (last ?? null),
     lastEvaluatedAt: evaluations.at(-1)?.updatedAt ?? null,
-    tested: health.status !== 'not_probed',
+    tested: health.status !== 'not_probed' && current.status === health.status,
   }
 }
 
@@ -216,28 +217,32 @@ interface TestedDay {
 export type TrackRecord = readonly (TestedDay | null)[]
 
 /** The part of a stored run that a track record needs. */
-interface MeasuredRun extends Pick<StoredRun, 'probeMode' | 'untested'> {
+interface MeasuredRun extends Pick<StoredRun, 'updatedAt' | 'probeMode' | 'untested'> {
   models: readonly Pick<RankedModel, 'id' | 'healthStatus' | 'latencyMs' | 'checkedAt'>[]
 }
 
 /**
  * The track record of each model in stored runs. A test counts on the day on which it was made, which may be before the
- * day of its run. Data of endpoints are no test.
+ * day of its run. Data of endpoints are no test, also where a later run repeats them.
  *
  * @param runs ascending
  * @param lastDay last of the {@link RECORD_DAYS} days
  */
 export function trackRecords(runs: readonly MeasuredRun[], lastDay: Day): (id: string) => TrackRecord {
   const tests = new Map<string, Map<Day, TestedDay>>()
-  const measured = runs
-    .filter(({ probeMode }) => probeMode !== 'passive')
-    .flatMap(({ models, untested = [] }) => models.filter(({ id }) => !untested.includes(id)))
-  for (const { id, healthStatus, latencyMs, checkedAt } of measured) {
-    if (checkedAt === null || healthStatus === 'not_probed') continue
-    const answered = healthStatus === 'passed' || healthStatus === 'imperfect'
-    const day = dayOf(Date.parse(checkedAt))
-    const ofModel = tests.get(id) ?? new Map<Day, TestedDay>()
-    tests.set(id, ofModel.set(day, { day, answered, latencyMs: answered ? latencyMs : null }))
+  let knownUntil = -Infinity
+  for (const { updatedAt, probeMode, untested = [], models } of runs) {
+    for (const { id, healthStatus, latencyMs, checkedAt } of probeMode === 'passive' ? [] : models) {
+      const testedAt = Date.parse(checkedAt ?? '')
+      // Older ones are tests of earlier runs, or data of endpoints.
+      const isNew = testedAt > knownUntil
+      if (!isNew || healthStatus === 'not_probed' || untested.includes(id)) continue
+      const answered = healthStatus === 'passed' || healthStatus === 'imperfect'
+      const day = dayOf(testedAt)
+      const ofModel = tests.get(id) ?? new Map<Day, TestedDay>()
+      tests.set(id, ofModel.set(day, { day, answered, latencyMs: answered ? latencyMs : null }))
+    }
+    knownUntil = Date.parse(updatedAt)
   }
   const days = Array.from({ length: RECORD_DAYS }, (_, index) => addDays(lastDay, index + 1 - RECORD_DAYS))
   return (id) => days.map((day) => tests.get(id)?.get(day) ?? null)

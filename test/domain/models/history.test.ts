@@ -203,11 +203,13 @@ describe('the history of a model', () => {
     expect(at({ checkedAt: NOW - DAY_MS - 1 })).toMatchObject({ status: 'not_probed' })
     const probe = attempt('text', NOW - 9000, reply(true, 400))
     expect(at({}, probe)).toMatchObject({ status: 'passed', latencyMs: 700, tested: true })
+    expect(at({ usable: false }, probe)).toMatchObject({ status: 'failed', tested: false })
     expect(at({ checkedAt: NOW - 9000 }, probe)).toMatchObject({ status: 'passed', latencyMs: 400 })
   })
 })
 
 const run = (checkedAt: string | null, healthStatus: string, latencyMs: number | null = null) => ({
+  updatedAt: checkedAt ?? '2026-08-22T03:00:00.000Z',
   models: [{ id: 'a', healthStatus, latencyMs, checkedAt }],
   probeMode: 'active' as const,
 })
@@ -225,6 +227,7 @@ test('a track record has the last test of each of the last days, on the day of t
       run(null, 'failed'),
       // Data of endpoints are no test.
       { ...run('2026-08-22T04:00:00.000Z', 'passed', 90), probeMode: 'passive' },
+      run('2026-08-22T04:00:00.000Z', 'passed', 90),
       { ...run('2026-08-22T05:00:00.000Z', 'imperfect', 90), untested: ['a'] },
     ],
     '2026-08-22',
