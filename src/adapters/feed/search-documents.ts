@@ -238,7 +238,7 @@ export function searchIndex(database: Database): Omit<FeedSearch, 'by'> {
 }
 
 /** Version of the rules that split words and identify pages; increment it with every change of them. */
-const INDEX_FORMAT = 11
+const INDEX_FORMAT = 12
 
 interface IndexState {
   format: number

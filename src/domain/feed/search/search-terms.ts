@@ -8,8 +8,11 @@ import type { CutText, PlacedWord } from './tokenize.ts'
 /** One term of a query: words that must follow each other; the last one may be a prefix. */
 export interface QueryTerm {
   words: string[]
-  /** The same words in another form, which also matches: `nodejs` for `node.js`, `whats` for `what's`, `mueller` for `müller`. */
-  joined?: string
+  /**
+   * The same words in other forms, which also match: `nodejs` for `node.js`, `whats` for `what's`, `mueller` for `müller`,
+   * and the words `rfc 9110` for `rfc9110`.
+   */
+  otherForms?: string[][]
   prefix: boolean
   /** True for a phrase in quotation marks. */
   quoted: boolean
@@ -40,8 +43,8 @@ export function parseSearchText(text: string): QueryTerm[] {
     ]),
   )
   return parseFolded(fold(typed)).map((term) => {
-    const [joined] = spellings.get(term.words.join(' ')) ?? []
-    return term.words.length === 1 && joined !== undefined ? { joined, ...term } : term
+    const [spelled] = spellings.get(term.words.join(' ')) ?? []
+    return term.words.length === 1 && spelled !== undefined ? { otherForms: [[spelled]], ...term } : term
   })
 }
 
@@ -61,13 +64,23 @@ function parseFolded(typed: string): QueryTerm[] {
       const prefix = term.prefix && isWhole && mayAddPrefix([...terms.values()])
       const name = JSON.stringify([words, prefix])
       if (words.length === 0 || terms.has(name)) continue
-      const joined = words.length > 1 ? words.join('') : `${words[0]}s`
-      const isVariant = typedWords.variants.includes(joined)
-      terms.set(name, { ...term, words, prefix, ...(isVariant && { joined }) })
+      const otherForms = otherFormsOf(words, typedWords.variants)
+      terms.set(name, { ...term, words, prefix, ...(otherForms.length > 0 && { otherForms }) })
       wordsLeft -= words.length
     }
   }
   return [...terms.values()]
+}
+
+/** @param variants those of the text that holds the words */
+function otherFormsOf(words: readonly string[], variants: readonly string[]): string[][] {
+  const [word = ''] = words
+  const joined = words.length > 1 ? words.join('') : `${word}s`
+  const number = variants.findIndex((part, at) => at > 0 && `${variants[at - 1]}${part}` === word)
+  return [
+    ...(variants.includes(joined) ? [[joined]] : []),
+    ...(words.length === 1 && number > 0 ? [variants.slice(number - 1, number + 1)] : []),
+  ]
 }
 
 /**
@@ -98,17 +111,17 @@ function canFollow(word: string, next: string): boolean {
 export function hasTerms(text: readonly string[], terms: readonly QueryTerm[]): boolean {
   const has = (term: QueryTerm): boolean => {
     const [word] = term.words
-    if (term.words.length === 1 && word !== undefined && !term.prefix && term.joined === undefined)
+    if (term.words.length === 1 && word !== undefined && !term.prefix && term.otherForms === undefined)
       return text.includes(word)
     return formsOf(term).some((form) => text.some((_, start) => isAt(text, form, start)))
   }
   return terms.length > 0 && terms.every(has)
 }
 
-/** The term, and its words written as one. */
+/** The term, and its words in other forms. */
 export function formsOf(term: QueryTerm): Pick<QueryTerm, 'words' | 'prefix'>[] {
-  const { joined, prefix } = term
-  return joined === undefined ? [term] : [term, { words: [joined], prefix }]
+  const { otherForms = [], prefix } = term
+  return [term, ...otherForms.map((words) => ({ words, prefix }))]
 }
 
 function isAt(

@@ -121,20 +121,24 @@ function cutVersioned(token: string, start: number, found: CutText): void {
   found.variants.push(placed(token, start))
 }
 
-/** A name of three letters or more right before its number, and a letter behind that: `llama3`, `gpt4o`. */
+/**
+ * A name of three letters or more right before its number, and a letter behind that: `llama3`, `gpt4o`. A number right
+ * before its unit: `16gb`, but not `20th`.
+ */
 const NUMBERED = new RegExp(
-  String.raw`(?<!${SPACED})([${SPACED}&&\p{L}]{3,})(\p{N}+[${SPACED}&&\p{L}]?)(?!${SPACED})`,
+  String.raw`(?<!${SPACED})(?:([${SPACED}&&\p{L}]{3,})(\p{N}+[${SPACED}&&\p{L}]?)|` +
+    String.raw`(\p{N}+)(?!(?:st|nd|rd|th)(?!${SPACED}))([${SPACED}&&\p{L}]{2,}))(?!${SPACED})`,
   'gv',
 )
-const HAS_NUMBERED = /\p{L}\p{N}/u
+const HAS_NUMBERED = /\p{L}\p{N}|\p{N}\p{L}/u
 
-/** Words of a text in another form: the name and the number of `llama3` alone, and several words as one. */
+/** Words of a text in another form: the parts of `llama3` and `16gb`, and several words as one. */
 function otherWords(folded: string): PlacedWord[] {
   const numbered = HAS_NUMBERED.test(folded) ? [...folded.matchAll(NUMBERED)] : []
-  const parts = numbered.flatMap(({ 1: name = '', 2: number = '', index }) => [
-    placed(name, index),
-    placed(number, index + name.length),
-  ])
+  const parts = numbered.flatMap(({ 1: name, 2: number, 3: amount = '', 4: unit = '', index }) => {
+    const [first, second] = [name ?? amount, number ?? unit]
+    return [placed(first, index), placed(second, index + first.length)]
+  })
   return [...parts, ...joinWords(folded)]
 }
 

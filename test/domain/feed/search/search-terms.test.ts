@@ -20,7 +20,7 @@ describe('a search text', () => {
   test.each([
     [
       'Kuber\u200bnetes’s “show\u00ad hn” C＋＋',
-      [{ ...unit(['kubernetes']), joined: 'kubernetess' }, phrase('show', 'hn'), ...single('c++')],
+      [{ ...unit(['kubernetes']), otherForms: [['kubernetess']] }, phrase('show', 'hn'), ...single('c++')],
     ],
     ['"not closed', [phrase('not', 'closed')]],
     ['東京・京都Rust', [unit(['東京', '京都']), ...single('rust')]],
@@ -81,6 +81,10 @@ describe('a search text', () => {
     ['zod 4.0', 'Zod v4.0 released'],
     ['v4', 'Zod v4.0 released'],
     ['v2.1.4', 'Deno 2.1.4 changelog'],
+    ['16 gb', 'A phone with 16GB of RAM'],
+    ['24GB', 'RTX 4090 with 24 GB'],
+    ['rfc9110', 'RFC 9110 is out'],
+    ['"gpt4"', 'GPT 4 is slow'],
   ])('the query %j finds the title %j', (query, title) => {
     expect(hasTerms(indexedWords(title), parseSearchText(query))).toBe(true)
   })
@@ -93,6 +97,8 @@ describe('a search text', () => {
     ['google+', 'Google is back'],
     ['gpt-5.5', 'GPT-5 is out'],
     ['データ', '半角ｻｰﾊﾞｰ運用'],
+    ['11', 'The 11th hour'],
+    ['24gb', '24 cores and 1 GB'],
   ])('the query %j does not find the title %j', (query, title) => {
     expect(hasTerms(indexedWords(title), parseSearchText(query))).toBe(false)
   })

@@ -70,6 +70,7 @@ describe('the words of a text', () => {
     ['GPT-3.5-turbo v4.0', 'gpt 3 5 turbo 4 0 gpt35turbo gpt35 gpt3 35turbo 5turbo v4 v40'],
     ['الذكاء', 'ذكاء الذكاء'],
     ['Qwen2.5 پایتون۳ mp3 GPT4o', 'qwen 2 5 پايتون3 mp3 gpt4o qwen25 qwen2 پايتون 3 gpt 4o'],
+    ['3.5GHz 100µs 4K 21st 7steps', '3 5ghz 100μs 4k 21st 7steps 5 ghz 100 μs 7 steps'],
     ['abc12de v2x Go1.23', 'abc12de v2x go 1 23 go1 go123'],
     ['کتاب\u200cها می\u200cروم', 'كتاب ها مي روم كتابها ميروم'],
     ['Müller-Straße in A\u030arhus', 'muller strasse in arhus mueller aarhus mullerstrasse muellerstrasse'],
