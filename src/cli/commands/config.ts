@@ -37,7 +37,7 @@ export async function configCommand(
   }
   const given = gatherSettings(context)
   noteUnknownSettings(given.values, terminal)
-  const examined = examineEnvironment(given.values, cwd)
+  const examined = examineEnvironment(given.values, cwd, given.originOf)
   const problems = examined.problems.map(({ message }) => message)
   const derived = examined.settings === null ? {} : derivedValues(configOf(examined.settings, cwd))
   const settings = namedVariables
@@ -80,6 +80,7 @@ function derivedValues(config: Config): Record<string, string> {
     DASH_STATE_URL: withoutSecrets(config.state.url),
     ...(config.store.kind === 'file' ? { DASH_STORE_URL: pathToFileURL(config.store.path).href } : {}),
     DASH_BASE_URL: listeningUrl(config),
+    ...(config.log.origin === null ? {} : { DASH_LOG_ORIGIN: config.log.origin }),
     ...(prices ? { DASH_CHAT_PRICE_CACHED: String(prices.cached / 1_000_000) } : {}),
     XDG_STATE_HOME: config.stateHome,
   }

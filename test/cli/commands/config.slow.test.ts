@@ -23,7 +23,12 @@ test('every setting is shown with its value and origin', async () => {
   const cwd = temporaryFolder()
   writeFileSync(join(cwd, '.env'), 'PORT=4000\nHOST=::1\nDASH_LOG_LEVEL=warn\nDASH_DATA_DIR=/from/the/file\n')
   writeFileSync(join(cwd, 'key'), 'the key of the provider\n'.replaceAll(' ', '-'))
-  const env = { PORT: '5000', DASH_LOG_LEVEL: '', OPENAI_API_KEY_FILE: 'key' }
+  const env = {
+    PORT: '5000',
+    DASH_LOG_LEVEL: '',
+    OPENAI_API_KEY_FILE: 'key',
+    DASH_BASE_URL: 'https://dash.example',
+  }
   const settings = await settingsOf(['--data-dir', '/from/the/flag'], { cwd, env })
   expect([...settings.keys()]).toEqual(namedVariables.map(({ name }) => name))
   for (const [name, value, source, from] of [
@@ -34,6 +39,7 @@ test('every setting is shown with its value and origin', async () => {
     // An empty variable overrides the value of the file.
     ['DASH_LOG_LEVEL', 'info', 'default', null],
     ['DASH_LEDGER_URL', 'file:///from/the/flag/ledger.db', 'default', null],
+    ['DASH_LOG_ORIGIN', 'dash.example/tlog/year', 'default', null],
     ['DASH_CHAT_MODEL', null, 'default', null],
   ] as const)
     expect(settings.get(name)).toMatchObject({ value, source, from })
@@ -77,12 +83,14 @@ test('no secret and no length of a secret is shown, whatever its origin', async 
 })
 
 test('an invalid configuration is shown with all problems, and ends with 78', async () => {
-  const env = { PORT: 'many', HOST: 'here', DASH_SESSION_SECRET: 'short-secret' }
-  const { code, stdout, stderr } = await dash(['config', '--json'], { env })
+  const cwd = temporaryFolder()
+  writeFileSync(join(cwd, '.env'), 'PORT=many\n')
+  const env = { HOST: 'here', DASH_SESSION_SECRET: 'short-secret' }
+  const { code, stdout, stderr } = await dash(['config', '--json'], { cwd, env })
   expect(code).toBe(78)
   const { problems, settings } = JSON.parse(stdout) as { problems: string[]; settings: Shown[] }
   expect(problems).toHaveLength(2)
-  expect(stderr).toContain('PORT="many" must be a port')
+  expect(stderr).toContain(`PORT="many" in ${join(cwd, '.env')} must be a port`)
   expect(stderr + stdout).not.toContain('short-secret')
   expect(settings.find(({ name }) => name === 'HOST')?.value).toBe('here')
 })
