@@ -107,7 +107,7 @@ function checkFlags({ url, item, demo }: ChatFlags): void {
 /** Returns the reason why no conversation can start; null if one can. */
 function problemOf(config: ServedConfig, { base }: ChatApi, { item }: ChatFlags): RefusalMessage | null {
   if (!config.enabled) {
-    const advice = 'on its machine, dash doctor tells which setting turns it on'
+    const advice = 'on its machine, dash doctor says why'
     return { text: `the chat of ${base} is off; ${advice}`, exitCode: EXIT.unavailable }
   }
   if (config.requireVerification) return { text: verificationMessage(base), exitCode: EXIT.failed }

@@ -76,10 +76,10 @@ function parseFolded(typed: string): QueryTerm[] {
 function otherFormsOf(words: readonly string[], variants: readonly string[]): string[][] {
   const [word = ''] = words
   const joined = words.length > 1 ? words.join('') : `${word}s`
-  const number = variants.findIndex((part, at) => at > 0 && `${variants[at - 1]}${part}` === word)
+  const second = variants.findIndex((part, at) => at > 0 && `${variants[at - 1]}${part}` === word)
   return [
     ...(variants.includes(joined) ? [[joined]] : []),
-    ...(words.length === 1 && number > 0 ? [variants.slice(number - 1, number + 1)] : []),
+    ...(words.length === 1 && second > 0 ? [variants.slice(second - 1, second + 1)] : []),
   ]
 }
 
