@@ -90,7 +90,7 @@ const TOKEN = new RegExp(
 )
 
 /** Characters that need {@link TOKEN}. Most titles and texts have none. */
-const NEEDS_RULES = /[^\0-\x7f]|['+#]|\d[,_]\d{3}|[a-z]\d+\.\d/
+const NEEDS_RULES = /[^\0-\x7f]|['+#]|\d[,_]\d{3}|[a-z]\d+\.\d|\d\.\d+[a-z]{2}/
 
 /** Cuts a text without these characters. The result is that of {@link cut}, several times as fast. */
 function plainWords(folded: string): string[] {
@@ -104,6 +104,8 @@ function cut(folded: string): CutText {
     else if (groups['segmented']) cutSegments(token, index, found)
     else if (VERSIONED.test(token) && HAS_MINOR.test(folded.slice(index + token.length)))
       cutVersioned(token, index, found)
+    else if (AMOUNT.test(token) && HAS_WHOLE.test(folded.slice(Math.max(0, index - 2), index)))
+      cutAmount(token, index, found)
     else cutSpaced(token, index, found)
   }
   found.variants.push(...otherWords(folded))
@@ -118,6 +120,16 @@ function cutVersioned(token: string, start: number, found: CutText): void {
   const [, name = '', number = ''] = VERSIONED.exec(token) ?? []
   if (name !== 'v') cutSpaced(name, start, found)
   found.inOrder.push(placed(number, start + name.length))
+  found.variants.push(placed(token, start))
+}
+
+/** The last digits of a decimal with its unit, which are also written apart: `4ghz` of `2.4GHz`. */
+const AMOUNT = /^(\p{N}+)(\p{L}{2,})$/u
+const HAS_WHOLE = /\d\.$/
+
+function cutAmount(token: string, start: number, found: CutText): void {
+  const [, number = '', unit = ''] = AMOUNT.exec(token) ?? []
+  found.inOrder.push(placed(number, start), placed(unit, start + number.length))
   found.variants.push(placed(token, start))
 }
 

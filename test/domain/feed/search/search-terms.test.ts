@@ -83,6 +83,8 @@ describe('a search text', () => {
     ['v2.1.4', 'Deno 2.1.4 changelog'],
     ['16 gb', 'A phone with 16GB of RAM'],
     ['24GB', 'RTX 4090 with 24 GB'],
+    ['2.4ghz', 'Interference on 2.4 GHz'],
+    ['1.6 gb', 'A social network in 1.6GB'],
     ['rfc9110', 'RFC 9110 is out'],
     ['"gpt4"', 'GPT 4 is slow'],
   ])('the query %j finds the title %j', (query, title) => {
