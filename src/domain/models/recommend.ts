@@ -78,7 +78,7 @@ export function recommend(facts: RunFacts): StoredRun {
   }
 }
 
-/** True when two recommendations have the same content and the same day. */
+/** True when two recommendations have the same content and the same day. One of the future is stale until its time. */
 export function hasSameContent(previous: StoredRun, ranked: StoredRun): boolean {
   const contentOf = (run: StoredRun): string => {
     const { models, rejections, updatedAt, baseUrl, rankingConfidence, expirations = {}, untested = [] } = run
@@ -92,7 +92,7 @@ export function hasSameContent(previous: StoredRun, ranked: StoredRun): boolean 
     // Confidence falls as tests grow older than 24 hours, with no other change.
     return JSON.stringify([updatedAt.slice(0, 10), baseUrl, rankingConfidence, ranking, glitches])
   }
-  return contentOf(previous) === contentOf(ranked)
+  return previous.updatedAt <= ranked.updatedAt && contentOf(previous) === contentOf(ranked)
 }
 
 /** Rejected models with zero price that are not free variants: the notes name them. */

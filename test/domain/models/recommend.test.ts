@@ -56,6 +56,7 @@ test.each([
 test.each([
   ['at another time of the day', { updatedAt: '2026-08-22T23:59:59.999Z' }, true],
   ['on another day', { updatedAt: '2026-08-23T00:00:00.000Z' }, false],
+  ['by a clock that was set back', { updatedAt: '2026-08-22T02:00:00.000Z' }, false],
   ['with another confidence', { rankingConfidence: 'high' }, false],
 ] as const)('the same ranking %s has the same content or not', (_when, changes, same) => {
   expect(hasSameContent(sampleRun(), { ...sampleRun(), ...changes })).toBe(same)
