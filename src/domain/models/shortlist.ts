@@ -203,7 +203,7 @@ function envelopeOf({ run, seed }: ServedRun, now: Instant): { head: Head; tail:
   const stale = !isFresh(run, now)
   const ageNote =
     ageHours > 0
-      ? `This recommendation is ${ageHours} hours old; an update is due after ${MAX_FRESH_HOURS} hours.`
+      ? `This recommendation is ${ageHours} hours old: it is stale after ${MAX_FRESH_HOURS} hours.`
       : `The time of this recommendation, ${run.updatedAt}, is in the future: a clock was or is wrong.`
   const tail = {
     notes: [...run.notes, ...(stale && !seed ? [ageNote] : [])],
