@@ -10,6 +10,7 @@ import type { Finding } from '../../domain/year/finding.ts'
 import type { AuditedContents } from '../../domain/year/ledger.ts'
 import { auditTiles, tileFinding } from '../../domain/year/log/check-log.ts'
 import type { PublishedTile, TilesAudit } from '../../domain/year/log/check-log.ts'
+import { entryCount } from '../../domain/year/log/log-proof.ts'
 import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
 import {
   STATIC_HEADERS,
@@ -168,7 +169,7 @@ async function readStaticLedger(
   run.report(findings)
   if (later > 0)
     ports.onNote(
-      `${STATIC_INDEX} lists ${later} entries that are not in the checkpoint of ${ports.published.base} yet`,
+      `${STATIC_INDEX} lists ${entryCount(later)} beyond the checkpoint of ${ports.published.base}`,
     )
   return read
 }

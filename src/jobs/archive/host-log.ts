@@ -6,6 +6,7 @@ import { finding } from '../../domain/year/finding.ts'
 import type { Finding } from '../../domain/year/finding.ts'
 import { forkOf, ledgerTree } from '../../domain/year/log/log-history.ts'
 import type { SeenLog } from '../../domain/year/log/log-history.ts'
+import { entryCount } from '../../domain/year/log/log-proof.ts'
 import { parsePolicy, openCheckpoint, readCheckpoint } from '../../domain/year/log/signed-note.ts'
 import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
 import type { Checkpoint } from '../../domain/year/log/signed-note.ts'
@@ -197,7 +198,9 @@ export async function mergeNote(
     }
     const behind = Math.max(0, (kept?.checkpoint.size ?? 0) - size)
     if (behind > 0)
-      onNote(`${published.base} is ${behind} entries behind the newest checkpoint that was seen of ${origin}`)
+      onNote(
+        `${published.base} is ${entryCount(behind)} behind the newest checkpoint that was seen of ${origin}`,
+      )
     const merged = { findings: [], report: { ...report, behind } }
     if (!isSound || tree === null) return merged
     const isKept =

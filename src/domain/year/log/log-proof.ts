@@ -318,4 +318,5 @@ function newestWhile(
   return { proved: [period], notProved: [{ code: 'newest_at', text }] }
 }
 
-const entryCount = (size: number): string => (size === 1 ? '1 entry' : `${size} entries`)
+/** A number of entries in words. */
+export const entryCount = (size: number): string => (size === 1 ? '1 entry' : `${size} entries`)
