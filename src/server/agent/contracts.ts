@@ -134,7 +134,13 @@ export const sessionContract: Contract<keyof typeof SESSION_REFUSALS> = {
   },
   success: sessionSchema,
   successDescription: 'The session',
-  refusals: SESSION_REFUSALS,
+  refusals: {
+    ...SESSION_REFUSALS,
+    invalid_json: {
+      status: 400,
+      when: `the body is not a JSON object, or has more than ${SESSION_BODY_MAX_BYTES} bytes`,
+    },
+  },
 }
 
 /** `POST /api/agent/chat` (docs/agent-chat.md). */
