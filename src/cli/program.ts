@@ -105,7 +105,7 @@ const INVALID_ARGUMENT =
   /^command-argument value '(.*)' is invalid for argument '(.*)'\. Allowed choices are /
 
 function commandLineMessage({ code, message }: CommanderError): string {
-  if (code === 'commander.help') return 'a command is missing; dash --help lists all commands'
+  if (code === 'commander.help') return 'the command is missing or unknown; dash --help lists all commands'
   const text = message.replace(/^error: |\.$/g, '').replaceAll('\n', ' ')
   if (code === 'commander.unknownCommand') return `${text}; dash --help lists all commands`
   return text

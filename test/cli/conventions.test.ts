@@ -58,6 +58,7 @@ describe('a command line', () => {
     [['publish-year', '--dotenv', 'nowhere.env'], '--dotenv "nowhere.env" cannot be read'],
     [['serve', '--port', '70000'], '--port "70000" must be a port from 0 to 65535'],
     [['serve', '--host', '203.0.113.9'], 'choose an address of this machine with --host'],
+    [['help', 'publsh'], 'the command is missing or unknown'],
     [['init', '--user', 'a b'], '--user "a b" must be the name or the number of a user'],
     [['init', '--data-dir', '/dev/null/data'], 'cannot be created'],
     [['init', '--data-dir', '/proc/none/data'], '/proc/none/data cannot be created'],
