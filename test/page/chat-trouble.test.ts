@@ -97,7 +97,7 @@ test.each([
   )
   await ask(page, 'one')
   expect(await page.locator('.label').textContent()).toBe(
-    `degraded: the budget is nearly used up, so ${lack}`,
+    `degraded: the budget or the share of this address is nearly used up, so ${lack}`,
   )
   await picture(page, `chat-degraded-${what}`, false)
 })

@@ -109,7 +109,7 @@ export const LIMIT_TEXTS = {
  */
 export function degradedText(ranTools: boolean): string {
   const effect = ranTools ? 'the answer ends without tools and their results' : 'no tools were used'
-  return `the budget is nearly used up, so ${effect}`
+  return `the budget or the share of this address is nearly used up, so ${effect}`
 }
 
 /** Limits that end later are those of the session or of the day; an open answer holds its reservation for two minutes. */

@@ -87,7 +87,9 @@ test.each([
   const done = served({ event: 'done', data: { usage: { in: 1, out: 1, cached: 0 }, degraded: true } })
   const { seen, type } = conversation([META, ...tools, delta('Half'), done])
   await type('Find it')
-  expect(seen.said.at(-2)).toBe(`(degraded answer: the budget is nearly used up, so ${lack})`)
+  expect(seen.said.at(-2)).toBe(
+    `(degraded answer: the budget or the share of this address is nearly used up, so ${lack})`,
+  )
 })
 
 test('an expired session is renewed once, and the question is answered', async () => {
