@@ -163,6 +163,7 @@ describe('code', () => {
     ['a\n    <b>', 'a\n    < b>'],
     ['| `a | <b>`\n|--|--|\n', '| `a | < b>`\n|--|--|\n'],
     ['> ```\n> a\n```\n<b>\n', '> ```\n> a\n```\n< b>\n'],
+    ['> ```\n> a\n> ```\n<b>\n', '> ```\n> a\n> ```\n< b>\n'],
   ])('what may be no code is filtered: %j', (text, expected) => {
     expect(filtered(text)).toBe(expected)
     expect(filtered(...text.split(''))).toBe(expected)
