@@ -8,6 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import fs from 'node:fs'
 import { describe, expect, test } from 'vitest'
@@ -18,7 +19,7 @@ import { addDays } from '../../../src/domain/time.ts'
 import { chainOf, gap, headAt, sampleLedger } from '../../domain/year/ledger-rows.ts'
 import { spyOnFiles, stateOfFolder, temporaryFolder } from '../../support/temporary-folder.ts'
 import { runScript } from '../script-process.ts'
-import { rawClient } from '../sqlite/lock-holder.ts'
+import { holdLock, rawClient } from '../sqlite/lock-holder.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import { dropTriggers, dropTypes, fill, openLedger, appendNow } from './open-ledger.ts'
 import type { RawClient } from './open-ledger.ts'
@@ -189,6 +190,15 @@ describe('one damaged cell', () => {
     expect(unreadable).toMatchObject([{ table: 'entries', problem: `not what was written: ${cells}`, at }])
     expect(rows).toHaveLength(6)
   })
+})
+
+test('the auditor waits for a running transaction, and reads what it commits', async () => {
+  const { url } = await openFilled()
+  const commit = await holdLock(url, 'writing', ['DELETE FROM entries WHERE seq = 7'])
+  const audited = auditedContents(url)
+  await setImmediate()
+  await commit()
+  expect((await audited).rows).toEqual(SAMPLE.rows.slice(0, -1))
 })
 
 /** Changes committed rows in a transaction larger than its cache, and reports it before the end. */
