@@ -8,9 +8,10 @@ import { Refusal } from '../../../src/domain/refusal.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import { copyArchive } from '../../../src/jobs/archive/copy-archive.ts'
 import type { ArchiveStores, CopyPorts, CopyReport } from '../../../src/jobs/archive/copy-archive.ts'
+import { importArchive } from '../../../src/jobs/import-archive.ts'
 import { atEachEffect, FaultPlan, unlessStruck } from '../faults.ts'
 import { filesOfFolder } from '../../support/temporary-folder.ts'
-import { importSample } from '../../support/legacy-archive.ts'
+import { SAMPLE_ARCHIVE, importPortsOf, importSample } from '../../support/legacy-archive.ts'
 import { findingsIn } from '../../support/signed-log.ts'
 import { noteSizes, signedLogIn } from '../../support/signed-log.ts'
 import {
@@ -159,9 +160,14 @@ describe('the refusal of a copy', () => {
     expect([filesOfFolder(target.objectsPath), await target.ledger.read()]).toEqual(before)
   })
 
-  test('a copy of an empty archive is refused', async () => {
+  test('a copy of an empty archive, or of one whose import is not finished, is refused', async () => {
     const [source, target] = [await openWorkspace(), await openWorkspace()]
     await expect(copyOf(source, target)).rejects.toMatchObject({ code: 'usage' })
+    const commitFounding: typeof source.ledger.commitFounding = () => Promise.resolve('lease-lost')
+    const ledger = { ...source.ledger, commitFounding }
+    await importArchive(importPortsOf(source, SAMPLE_ARCHIVE, { ledger })).catch(() => undefined)
+    const detail = 'an import into the archive to copy is not finished'
+    await expect(copyOf(source, target)).rejects.toMatchObject({ code: 'usage', detail })
   })
 
   test('a copy is refused when the lease of the target is lost before the rows are written', async () => {
