@@ -45,7 +45,9 @@ function conversation(...replies: Reply[]) {
   const write = (text: string): void => void (seen.shown += text)
   const stdout = new Writable({
     decodeStrings: false,
-    write: (text: string, _, done) => (write(text), done()),
+    // Each write waits for the one before it.
+    highWaterMark: 1,
+    write: (text: string, _, done) => (write(text), setImmediate(done)),
   })
   const context = {
     stdout: Object.assign(stdout, { isTTY: true, columns: 80 }),
