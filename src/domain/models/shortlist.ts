@@ -125,6 +125,8 @@ export interface ServedRun {
   seed: boolean
   /** True when the store of recommendations is configured and reachable. */
   storeAvailable: boolean
+  /** True when the seed stands for a recommendation that may be stored and cannot be read. */
+  isUnreadable?: boolean
 }
 
 /**

@@ -263,14 +263,14 @@ export function servedRecommendation(
   log: Log,
 ): ServedRecommendation {
   const publishedSeedRun = { ...seedRun(), baseUrl: publishedBaseUrl }
-  const seed = (storeAvailable: boolean): ServedRun => ({ run: publishedSeedRun, seed: true, storeAvailable })
+  const seed = { run: publishedSeedRun, seed: true }
   // Verify the same bytes only once: they change only with a new run.
   let proved: { bytes: Uint8Array; run: StoredRun } | null = null
   return singleFlight(async (): Promise<ServedRun> => {
     let bytes: Uint8Array | null | undefined
     try {
       bytes = await store.current()
-      if (bytes === null) return seed(true)
+      if (bytes === null) return { ...seed, storeAvailable: true }
       if (proved === null || Buffer.compare(proved.bytes, bytes) !== 0)
         proved = { bytes, run: { ...proveRun(bytes), baseUrl: publishedBaseUrl } }
       return { run: proved.run, seed: false, storeAvailable: true }
@@ -279,7 +279,8 @@ export function servedRecommendation(
       const problem = bytes ? 'is damaged' : 'cannot be read'
       log.error({ code, err: error }, `the stored recommendation ${problem}; the seed is served`)
       // A store that reports damage was reachable.
-      return seed(bytes !== undefined || code === 'storage_damaged')
+      const storeAvailable = bytes !== undefined || code === 'storage_damaged'
+      return { ...seed, storeAvailable, isUnreadable: true }
     }
   })
 }

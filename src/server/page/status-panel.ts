@@ -200,10 +200,11 @@ const modelFact: FactSource = {
   refusalOf: refusalsOf(freeModelsStatusContract),
   async read({ recommendation }, now): Promise<Fact> {
     const current = await recommendation()
-    const { primary, rankingConfidence, ok, usingSeedFallback, hasKvBinding } = statusPayload(current, now)
-    const isUnreadable = usingSeedFallback && !hasKvBinding
+    const { isUnreadable = false } = current
+    const { primary, rankingConfidence, ok, usingSeedFallback } = statusPayload(current, now)
     const age = usingSeedFallback
-      ? html`built-in list, not measured${isUnreadable ? html`; the store cannot be read` : NOTHING}`
+      ? html`built-in list, not
+        measured${isUnreadable ? html`; the stored recommendation cannot be read` : NOTHING}`
       : html`updated ${ageOf(Date.parse(current.run.updatedAt), now)}${ok ? NOTHING : html`; stale`}`
     return {
       // A server that never measured has nothing that is late.

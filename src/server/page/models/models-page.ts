@@ -3,6 +3,7 @@ import { DEFAULT_DAILY_LIMIT, MINUTE_LIMIT } from '../../../domain/models/quota.
 import { shortTokens } from '../../../domain/models/ranking.ts'
 import type { RankedModel, TopModels, StoredRun } from '../../../domain/models/schema.ts'
 import { parseShortlistQuery, topModelsPayload, NEED_NAMES, NEEDS } from '../../../domain/models/shortlist.ts'
+import type { ServedRun } from '../../../domain/models/shortlist.ts'
 import { trackRecords } from '../../../domain/models/history.ts'
 import { dayOf } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
@@ -66,7 +67,7 @@ function modelsSection(view: View): Promise<Section | null> {
         ${form} ${usageSection(chosen, modelParam, current.run, frame.demo)}`
     const records = await readRecords(view)
     const isOverall = list.models[0]?.id === current.run.models[0]?.id
-    return html`${recommendation(list, current.run, now)}
+    return html`${recommendation(list, current, now)}
     ${isOverall && !list.seed ? confidence(list, now) : NOTHING} ${form}
     ${modelsTable(list.models, { chosen: chosen?.id ?? null, sort, untested: current.run.untested ?? [], records, query })}
     ${records === null ? RECORDS_UNREADABLE : NOTHING}
@@ -105,7 +106,7 @@ const RECORDS_UNREADABLE = html`<p class="as-of">The tests of the last days cann
 /** The first model of a list in sentences: which model to use and why. */
 function recommendation(
   { models: [first], seed, stale, updatedAt, baseUrl }: TopModels,
-  { untested = [], models }: StoredRun,
+  { run: { untested = [], models }, isUnreadable = false }: ServedRun,
   now: Instant,
 ): Html {
   if (!first) return NOTHING
@@ -114,7 +115,8 @@ function recommendation(
   >`
   if (seed)
     return html`<p class="recommendation">
-      Nothing was measured here yet. The built-in list stands in, ordered by published facts; its first
+      ${isUnreadable ? 'The stored recommendation cannot be read' : 'Nothing was measured here yet'}. The
+      built-in list stands in, ordered by published facts; its first
       model${first.id === models[0]?.id ? '' : ' that meets the filter'} is ${link}.
     </p>`
   const measured = measuredFacts(first, !untested.includes(first.id))

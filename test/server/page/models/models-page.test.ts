@@ -141,14 +141,6 @@ test('the page of the models says that no model meets a filter, and nothing of c
   expect(page).not.toMatch(/confidence|class="recommendation"|<table/)
 })
 
-test('the page of the models calls the seed what it is while no evaluation is stored', async () => {
-  const { page, text } = await pageWith([])
-  expect(text).toContain(
-    'Nothing was measured here yet. The built-in list stands in, ordered by published facts',
-  )
-  expect(page).not.toMatch(/class="notice"|confidence,/)
-})
-
 /** The test of a model that answered in this time, or never. */
 const health = (latencyMs: number | null, checkedAt = RUN_AT) => {
   const status = latencyMs === null ? ('timeout' as const) : ('passed' as const)
@@ -221,14 +213,21 @@ test('the page of the models says so when the stored runs cannot be read, and sh
   expect(idsOf(page)).toHaveLength(4)
 })
 
+const UNMEASURED = 'Nothing was measured here yet.'
+const UNREADABLE = 'The stored recommendation cannot be read.'
+
 test.each([
-  ['while nothing was evaluated', () => Promise.resolve(null), 'fact plain'],
-  ['while the store cannot be read', () => Promise.reject(new Error('the store is away')), 'fact attention'],
-])('the status of the free models %s is as grave as that', async (_when, current, level) => {
+  ['while nothing was evaluated', () => Promise.resolve(null), 'fact plain', UNMEASURED],
+  ['of a damaged recommendation', () => Promise.resolve(Buffer.from('{}')), 'fact attention', UNREADABLE],
+  ['while the store cannot be read', () => Promise.reject(new Error('away')), 'fact attention', UNREADABLE],
+])('the seed %s is called what it is, as grave as that', async (_when, current, level, reason) => {
   const workspace = await openWorkspace()
   const stores = { ...workspace, recommendations: { ...workspace.recommendations, current } }
-  const { page } = await openPage(stores, '/status')
-  expect(/<div class="(fact \w+)">\s*<dt>Free model/.exec(page)?.[1]).toBe(level)
+  const status = await openPage(stores, '/status')
+  expect(/<div class="(fact \w+)">\s*<dt>Free model/.exec(status.page)?.[1]).toBe(level)
+  const { page, text } = await openPage(stores, '/models')
+  expect(text).toContain(`${reason} The built-in list stands in, ordered by published facts`)
+  expect(page).not.toMatch(/class="notice"|confidence,/)
 })
 
 const BASE = 'https://service.example/api/v1'
