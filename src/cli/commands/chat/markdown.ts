@@ -133,7 +133,6 @@ function block(token: MarkedToken, options: MarkdownOptions, columns: number): s
   }
   if (token.type === 'table') return tableRows(token, options, columns)
   if (token.type === 'hr') return ['─'.repeat(Math.min(RULE_COLUMNS, columns))]
-  if (token.type === 'def') return []
   return wrapped(inline(token.type === 'paragraph' ? token.tokens : [token], [], options), columns)
 }
 

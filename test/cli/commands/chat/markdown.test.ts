@@ -33,6 +33,11 @@ describe('Markdown on a terminal', () => {
       '[a](mailto:b@c.test) [b](javascript:x)',
       ['a (mailto:b@c.test) b (javascript:x)'],
     ],
+    [
+      'the target of a link as it is written',
+      '[1]: https://a.example "b"\n\nc',
+      ['[1]: https://a.example "b"', '', 'c'],
+    ],
     ['entities of marks', 'a &amp; b &lt;c&gt;', ['a & b <c>']],
     ['HTML as it is written', 'a <b id="&lt;">c</b>', ['a <b id="&lt;">c</b>']],
     ['a rule', 'a\n\n---\n', ['a', '', '─'.repeat(40)]],
