@@ -70,8 +70,8 @@ export function codeRegions(): CodeRegions {
 
   return {
     codeAt(text, at, isEnd) {
+      if (!isAgreed) return null
       const rest = text.slice(at)
-      if (!isAgreed || rest === '') return null
       if (line === 'start') {
         const kind = classify(rest, isEnd, isBracketOpen())
         if (kind === 'undecided') return kind

@@ -164,6 +164,7 @@ describe('code', () => {
     ['| `a | <b>`\n|--|--|\n', '| `a | < b>`\n|--|--|\n'],
     ['> ```\n> a\n```\n<b>\n', '> ```\n> a\n```\n< b>\n'],
     ['> ```\n> a\n> ```\n<b>\n', '> ```\n> a\n> ```\n< b>\n'],
+    ['> ```\n> a\n```\n```\n\\`<b>`', '> ```\n> a\n```\n```\n\\`< b>`'],
   ])('what may be no code is filtered: %j', (text, expected) => {
     expect(filtered(text)).toBe(expected)
     expect(filtered(...text.split(''))).toBe(expected)
