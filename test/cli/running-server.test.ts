@@ -93,6 +93,11 @@ test('the share of a budget is a decimal fraction of at most six digits', () => 
     expect(() => shareOf(bad), bad).toThrow('DASH_CHAT_BUDGET_SHARE')
 })
 
+test('the budget of a day is exact to a millionth of a dollar', () => {
+  const budgetOf = (text: string) => configOf({ DASH_CHAT_BUDGET_USD_PER_DAY: text }).chat.limits.budgetPerDay
+  expect(['2', '0.1', '3.000001'].map(budgetOf)).toEqual([2_000_000, 100_000, 3_000_001])
+})
+
 /** Starts the server of `dash serve` with these variables, in a temporary data folder. */
 async function served(env: Record<string, string>, log: Log = silentLog): Promise<StartedServer> {
   const folder = temporaryFolder()

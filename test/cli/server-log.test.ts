@@ -71,7 +71,18 @@ describe('lines that differ only in their request', () => {
     expect(lines.map((line) => line['requestId'])).toEqual(['r1', 'r2', 'r3'])
   })
 
-  test('lines of different routes, statuses and codes have separate sums', () => {
+  test('lines of different levels, messages, routes, statuses and codes have separate sums', () => {
+    const differing = json((log) => {
+      log.info(WHERE, 'request')
+      log.info(WHERE, 'request refused')
+      log.warn(WHERE, 'request refused')
+    })
+    const written = differing.map(({ level, msg }) => [level, msg])
+    expect(written).toEqual([
+      [30, 'request'],
+      [30, 'request refused'],
+      [40, 'request refused'],
+    ])
     const others = [{}, { route: '/api/trend' }, { status: 500 }, { code: 'search_damaged' }]
     const lines = json(
       repeated(300, (log, id) => log.info({ ...refusedRequest(id), ...others[id % 4] }, 'request')),

@@ -109,6 +109,7 @@ describe('the page of an item', () => {
   test.each<[string, number, Record<string, string>]>([
     ['a copy that a proxy changed', 203, HTML],
     ['a part, although the whole was requested', 206, HTML],
+    ['a success of an unknown kind', 299, HTML],
     ['HTML without a type', 200, {}],
     ['HTML of an unknown type', 200, { 'content-type': 'unknown/unknown' }],
     ['HTML with a charset for a type', 200, { 'content-type': 'charset=utf-8' }],

@@ -117,7 +117,7 @@ export function searchSortContract(name: string, engine: FeedOpener): void {
         titled('Postgres', { points: 1 }),
         titled('Postgres tips', { points: 30 }),
         titled('How the postgres of a bank went down', { points: 5_000 }),
-        titled('A postgres outage told by those who watched', { points: 200 }),
+        titled('Tips after a postgres outage by those who watched', { points: 200 }),
         titled('A postgres outage told by those who mended', { points: 150, source: 'lobsters' }),
         titled('Postgres below zero', { points: -9, source: 'lesswrong' }),
         titled('Postgres of an unknown source', { points: 9_999, source: 'hype:other' }),
@@ -129,7 +129,7 @@ export function searchSortContract(name: string, engine: FeedOpener): void {
         'Postgres',
         'How the postgres of a bank went down',
         'A postgres outage told by those who mended',
-        'A postgres outage told by those who watched',
+        'Tips after a postgres outage by those who watched',
         'Postgres tips',
       ])
       expect((await titlesOf(search, 'tips postgres'))[0]).toBe('Postgres tips')

@@ -91,6 +91,7 @@ test('the key is sent to the configured base only, and nothing about this machin
   expect(provider.requests[0]?.headers).toMatchObject({
     authorization: 'Bearer test-key',
     accept: 'text/event-stream',
+    'accept-encoding': 'identity',
   })
 })
 

@@ -178,6 +178,11 @@ describe('a damaged static host', () => {
     },
   )
 
+  test('a static host whose checkpoint has no entry is not sound if its index has entries', async () => {
+    const emptied = changed(sound, { [CHECKPOINT]: noteOf(archive, 0), 'ledger/legacy.ndjson': null })
+    expect(await auditFiles(emptied)).toMatchObject({ code: 65, found: ['digest_mismatch index.json'] })
+  })
+
   test('a static host whose checkpoint is longer than any, or names too many entries, is not audited', async () => {
     const long = changed(sound, { [CHECKPOINT]: new Uint8Array(100_000) })
     expect((await auditFiles(long)).found).toEqual([`note_invalid ${CHECKPOINT}`])
