@@ -4,7 +4,7 @@ import type { OpenObjects } from '../../src/adapters/objects/objects.ts'
 import { s3Objects } from '../../src/adapters/objects/s3-driver.ts'
 import type { S3Location, S3RetryPolicy } from '../../src/adapters/objects/s3-request.ts'
 import { sha256Hex } from '../../src/domain/digest.ts'
-import { Refusal } from '../../src/domain/refusal.ts'
+import { Refusal, StorageFault } from '../../src/domain/refusal.ts'
 import { headOf } from '../adapters/objects/objects-contract.ts'
 import { DAMAGED, UNAVAILABLE } from '../support/refusals.ts'
 import { unreachableUrl } from '../support/local-source.ts'
@@ -331,10 +331,13 @@ describe('a listing of an S3 store', () => {
     ['gives a key again', () => [listing(['heads/1'], 'a'), listing(['heads/1'], 'b')]],
     ['strays from the prefix', () => [listing(['sha256/1'], null)]],
     ['is cut off', () => [{ status: 200, body: '<ListBucketResult><IsTruncated>false</IsTruncated>' }]],
+    ['is a page of another server', () => [{ status: 200, body: '<!doctype html><title>Console</title>' }]],
     ['says that there is no such key', () => [s3Error(404, 'NoSuchKey')]],
   ])('a listing fails if it %s', async (_what, faults) => {
     server.fail('GET', /list-type/, ...faults())
-    expect(await faultOf(open().newestHead())).toMatch(/object store (?:returned|listed|responded)/)
+    const failure = await failureOf(open().newestHead())
+    expect(failure).toBeInstanceOf(StorageFault)
+    expect(String(failure)).toMatch(/object store (?:returned|listed|responded)/)
   })
 })
 

@@ -1,6 +1,6 @@
 import { defineDriver } from 'unstorage'
 import type { Driver } from 'unstorage'
-import { storageDamaged } from '../../domain/refusal.ts'
+import { StorageFault, storageDamaged } from '../../domain/refusal.ts'
 import { S3_RETRY_POLICY, conditionalWriteRefusal, parseListing, s3Client } from './s3-request.ts'
 import type { S3Client, S3Location, S3Page, S3RetryPolicy } from './s3-request.ts'
 
@@ -73,7 +73,7 @@ export function s3Objects(location: S3Location, retryPolicy: S3RetryPolicy = S3_
     if (before === null ? stored !== null : stored === null || Buffer.compare(stored.body, before) !== 0)
       return false
     if (stored?.etag === null)
-      throw new Error(`the object store sent no ETag with ${location.bucket}/${path}`)
+      throw new StorageFault(`the object store sent no ETag with ${location.bucket}/${path}`)
     // Also read after a refusal: the response of a write that succeeded can be lost, and the repeated one is refused.
     await putIf(client, path, bytes, headers, stored?.etag)
     const after = await read(path)
@@ -170,11 +170,12 @@ async function probe(client: S3Client, key: string, endpoint: string): Promise<v
 async function listPage(client: S3Client, prefix: string, options: Record<string, string>): Promise<S3Page> {
   const query = { 'list-type': '2', 'encoding-type': 'url', prefix, ...options }
   const result = await client.send({ method: 'GET', key: '', query })
-  if (typeof result === 'string') throw new Error('the object store responded to a listing with NoSuchKey')
+  if (typeof result === 'string')
+    throw new StorageFault('the object store responded to a listing with NoSuchKey')
   const page = parseListing(result.body)
   const foreignKey = page.keys.find((key) => !key.startsWith(prefix))
   if (foreignKey !== undefined)
-    throw new Error(
+    throw new StorageFault(
       `the object store listed ${JSON.stringify(foreignKey)} in a listing of keys below ${prefix}`,
     )
   return page
@@ -186,13 +187,13 @@ async function listAll(client: S3Client, prefix: string): Promise<string[]> {
   let { keys: pageKeys, next } = await listPage(client, prefix, {})
   for (;;) {
     for (const key of pageKeys) {
-      if (keys.has(key)) throw new Error(`the object store listed ${JSON.stringify(key)} twice`)
+      if (keys.has(key)) throw new StorageFault(`the object store listed ${JSON.stringify(key)} twice`)
       keys.add(key)
     }
     if (next === null) return [...keys]
     // A server that repeats a page would make the listing endless.
     if (tokens.has(next))
-      throw new Error(`the object store returned the token ${JSON.stringify(next)} for two pages`)
+      throw new StorageFault(`the object store returned the token ${JSON.stringify(next)} for two pages`)
     tokens.add(next)
     ;({ keys: pageKeys, next } = await listPage(client, prefix, { 'continuation-token': next }))
   }

@@ -255,7 +255,7 @@ export interface S3Page {
  * would call an incomplete archive complete.
  *
  * @param bytes the body of the response
- * @throws Error naming the problem
+ * @throws StorageFault naming the problem
  */
 export function parseListing(bytes: Uint8Array): S3Page {
   const xml = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -321,5 +321,7 @@ function unescapeXml(text: string): string {
 }
 
 function invalidListing(why: string): Error {
-  return new Error(`the object store returned an invalid listing: ${why}`)
+  return new StorageFault(
+    `the object store returned an invalid listing: ${why}; check that DASH_STORE_URL is an S3 server`,
+  )
 }
