@@ -83,13 +83,20 @@ export function openRouter(options: RouterOptions): ModelRouter & { close: () =>
 
 function toCatalogue({ status, ending, body }: RouterResponse, url: string): Catalogue {
   if (status !== 200 || ending !== 'whole') {
-    const noResponse = ending === 'timeout' ? 'no response in time' : 'cannot be reached'
-    const reason = status === null ? noResponse : `responded with ${status}`
+    const reason = status === null || status === 200 ? ENDINGS[ending] : `responded with ${status}`
     throw unavailable(`${url}: ${reason}; try again later, or correct OPENROUTER_BASE_URL`)
   }
   const catalogue = parseCatalogue(body)
   if (catalogue === null) throw unavailable(`${url} is not a model catalogue; correct OPENROUTER_BASE_URL`)
   return catalogue
+}
+
+/** How a catalogue ended that is missing or incomplete. */
+const ENDINGS: Readonly<Record<string, string>> = {
+  timeout: 'no complete response in time',
+  unreachable: 'cannot be reached',
+  cut: 'the response broke off',
+  'too-large': 'the response is larger than 32 MiB',
 }
 
 function unavailable(detail: string): Refusal {

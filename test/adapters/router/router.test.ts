@@ -144,11 +144,18 @@ test('the catalogue contains every model that the service lists', async () => {
   expect(catalogue).toMatchObject({ models: [{ id: 'a/b:free' }], badRows: 1 })
 })
 
+async function brokenUrl(): Promise<string> {
+  const source = await localSource((_question, response) => {
+    response.writeHead(200, { 'content-length': 100 }).write('{', () => response.destroy())
+  })
+  return source.url
+}
+
 test.each([
   ['an error', 503, '{"data":[]}', `: responded with 503; ${LATER}`],
   ['HTML', 200, '<html>', ' is not a model catalogue; correct OPENROUTER_BASE_URL'],
   ['another list', 200, '{"models":[]}', ' is not a model catalogue; correct OPENROUTER_BASE_URL'],
-  ['too much', 200, ' '.repeat(33 * 1024 * 1024), `: responded with 200; ${LATER}`],
+  ['too much', 200, ' '.repeat(33 * 1024 * 1024), `: the response is larger than 32 MiB; ${LATER}`],
 ])('the catalogue is unavailable if the service sends %s', async (_what, status, body, why) => {
   const source = await localSource((_question, response) => response.writeHead(status).end(body))
   await expect(routerAt(source.url).catalogue(LIVING)).rejects.toMatchObject({
@@ -157,9 +164,12 @@ test.each([
   })
 })
 
-test('the catalogue is unavailable if the service is unreachable', async () => {
-  const url = await unreachableUrl()
-  const detail = `${url}/models: cannot be reached; ${LATER}`
+test.each([
+  ['the service is unreachable', unreachableUrl, 'cannot be reached'],
+  ['its response breaks off', brokenUrl, 'the response broke off'],
+])('the catalogue is unavailable if %s', async (_what, urlOf, reason) => {
+  const url = await urlOf()
+  const detail = `${url}/models: ${reason}; ${LATER}`
   await expect(routerAt(url).catalogue(LIVING)).rejects.toMatchObject({ ...SOURCE_UNAVAILABLE, detail })
 })
 
