@@ -170,7 +170,11 @@ async function toResponse({ statusCode, headers, body }: HttpResponse, name: str
   }
   const type = headers['content-type']
   // Query results have no size limit: the server is the operator's own.
-  return new Response(await readBody(body, Number.POSITIVE_INFINITY), {
+  const bytes = await readBody(body, Number.POSITIVE_INFINITY)
+  // A web server may send a page for any path.
+  if (statusCode === 200 && !/^\s*\{/.test(bytes?.toString('utf8', 0, 100) ?? ''))
+    throw new StorageFault(`${name} failed (its response is not a JSON object); check it and its URL`)
+  return new Response(bytes, {
     status: statusCode,
     headers: typeof type === 'string' ? { 'content-type': type } : {},
   })

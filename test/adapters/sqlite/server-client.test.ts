@@ -46,6 +46,7 @@ test.each([400, 404, 500, 503])('the status %i is left to the driver', async (st
 test.each([
   [405, '<html>', 'SERVER_ERROR: Server returned HTTP status 405'],
   [200, '{}', 'HRANA_PROTO_ERROR'],
+  [200, '<!doctype html>', 'its response is not a JSON object'],
 ])('a server that responds %i with %j is named, with what to do', async (status, body, reason) => {
   const url = await startServer((response) => response.writeHead(status).end(body))
   const opened = database({
