@@ -199,6 +199,7 @@ const MESSAGES: readonly { statuses: number[]; pattern: RegExp; class: ResponseC
   { statuses: [402, 403], pattern: /key limit exceeded/i, class: 'account_key_limit' },
   { statuses: [404], pattern: /support (tool use|the provided)/i, class: 'model_unsupported' },
   { statuses: [403], pattern: /\b(region|country|territory)\b/i, class: 'model_gone' },
+  { statuses: [400], pattern: /is not a valid model ID/i, class: 'model_gone' },
 ]
 
 function decideByMessage({ message, fromProvider, status, within200 }: ErrorContext): ResponseClass | null {

@@ -219,6 +219,7 @@ export const ANSWER_SHAPES: readonly AnswerShape[] = [
   row('200, a 429 inside, without an owner', error(429, 'Too many')),
   row('200, an error in a later event', BEGUN + event(error(502, 'Upstream broke', provider))),
   failed('404, no endpoints for the model', 'No endpoints found for vendor/model:free.'),
+  failed('400, no such model', 'vendor/model:free is not a valid model ID'),
   ...['free_variant_ended', 'no_endpoints', 'model_deprecated', 'model_unavailable_upstream'].map((code) =>
     available(404, code),
   ),
