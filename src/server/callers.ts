@@ -58,25 +58,18 @@ const MINUTE_MS = 60_000
 /** Counts an event of an address; returns the seconds to wait if the limit is reached, else null. */
 type CountEvent = (address: string) => number | null
 
-/**
- * Limits events per address and clock minute, in memory; counts are dropped at the end of the minute. `wait` returns what
- * `count` would, and counts nothing.
- */
-export function addressLimit(perMinute: number, clock: Clock): { count: CountEvent; wait: CountEvent } {
+/** Limits events per address and clock minute, in memory; counts are dropped at the end of the minute. */
+export function addressLimit(perMinute: number, clock: Clock): CountEvent {
   let minute = Number.NaN
   let counts = new Map<string, number>()
-  const wait: CountEvent = (address) => {
+  return (address) => {
     const now = clock()
     const current = Math.floor(now / MINUTE_MS)
     if (current !== minute) counts = new Map()
     minute = current
-    const isFull = (counts.get(address) ?? 0) >= perMinute
-    return isFull ? Math.ceil(((current + 1) * MINUTE_MS - now) / 1_000) : null
+    const counted = counts.get(address) ?? 0
+    if (counted >= perMinute) return Math.ceil(((current + 1) * MINUTE_MS - now) / 1_000)
+    counts.set(address, counted + 1)
+    return null
   }
-  const count: CountEvent = (address) => {
-    const seconds = wait(address)
-    if (seconds === null) counts.set(address, (counts.get(address) ?? 0) + 1)
-    return seconds
-  }
-  return { count, wait }
 }

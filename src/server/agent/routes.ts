@@ -180,7 +180,7 @@ function humanCheck({ verification, clock }: AgentPorts): IsHuman {
   const attempts = addressLimit(VERIFICATIONS_PER_MINUTE, clock)
   return async (token, address, hostname) => {
     if (!verification) return true
-    if (token === '' || attempts.count(address) !== null) return false
+    if (token === '' || attempts(address) !== null) return false
     // The verifier has a separate timeout and returns false after it.
     return verification.verifier.isHuman(token, hostname, new AbortController().signal)
   }

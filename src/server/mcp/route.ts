@@ -38,7 +38,7 @@ export function mcpRoute(ports: McpPorts, compute: Compute): Route {
     // Only pages send an Origin, and they cannot forge it. A check of `Host` would refuse unknown proxies and stop nothing more.
     if (event.req.headers.has('origin')) callers.requireOrigin(event)
     const address = callers.address(event)
-    const waitSeconds = requests.count(address)
+    const waitSeconds = requests(address)
     if (waitSeconds !== null) throw retryLater<McpRefusal>('rate_limited', waitSeconds)
     const text = await readText(event)
     const { handleMessage } = await import('./tool-server.ts')

@@ -13,7 +13,6 @@ import type { CheckedRequest, KeyRefusal } from '../agent/admit-turn.ts'
 import { fromQuotaStore, requireRunnable } from '../agent/service.ts'
 import type { AgentPorts } from '../agent/service.ts'
 import type { Turns } from '../agent/turn.ts'
-import { addressLimit, addressOf } from '../callers.ts'
 import { NO_STORE, respondJson } from '../respond.ts'
 import { V1Refusal, keyIn, NO_RETRY } from './contracts.ts'
 
@@ -36,15 +35,12 @@ export function findKeyIn(keys: Pick<State['chatKeys'], 'find'>): FindKey {
  */
 export type AnswerAsDash = (event: H3Event) => Promise<(body: unknown) => Promise<Response>>
 
-/** Wrong keys that one address may send in a minute; then no key of the address is looked up until the minute ends. */
-const WRONG_KEYS_PER_MINUTE = 10
-
 /** The grounded chat for callers with a key (docs/agent-chat.md#keys-for-servers). */
 export function dashModel(ports: AgentPorts, handle: Turns['handle'], findKey: FindKey): AnswerAsDash {
-  const verifyKey = keyVerifier(ports, findKey)
   return async (event) => {
     const { provider } = await requireRunnable(ports)
-    const key = await verifyKey(event)
+    const key = await fromQuotaStore(findKey(keyIn(event)))
+    if (key === null) throw new Refusal<KeyRefusal>('invalid_api_key')
     return async (body) => {
       const parsed = readCompletionRequest(body)
       if (!parsed.ok) throw new Refusal<AgentRefusal>(parsed.code)
@@ -68,33 +64,6 @@ const openWhole =
   ({ clock }: AgentPorts): OpenOutput =>
   (options, turn) =>
     new WholeCompletion(options, completionHead(turn, clock()))
-
-/**
- * Returns the check of a request's key, which is read from `Authorization` alone.
- *
- * @returns a function that throws Refusal `invalid_api_key`, and `rate_limited` after too many wrong keys
- */
-function keyVerifier(
-  { settings, clock }: AgentPorts,
-  findKey: FindKey,
-): (event: H3Event) => Promise<ChatKey> {
-  const wrongKeys = addressLimit(WRONG_KEYS_PER_MINUTE, clock)
-  const requireNoWait = (retryAfterSeconds: number | null): void => {
-    if (retryAfterSeconds === null) return
-    throw new Refusal<AgentRefusal>('rate_limited', undefined, {
-      members: { scope: 'ip', retryAfterSeconds },
-    })
-  }
-  return async (event) => {
-    const address = addressOf(event, settings.trustedProxies)
-    requireNoWait(wrongKeys.wait(address))
-    const key = await fromQuotaStore(findKey(keyIn(event)))
-    if (key !== null) return key
-    // Requests that were sent together are counted one by one.
-    requireNoWait(wrongKeys.count(address))
-    throw new Refusal<KeyRefusal>('invalid_api_key')
-  }
-}
 
 /** Answers of the chat as chat completions (docs/agent-chat.md#keys-for-servers). */
 

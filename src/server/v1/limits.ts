@@ -53,8 +53,8 @@ export class V1Limits {
 
   /** Counts a request: `rate_limited` or `too_many_rejected_keys`. */
   countRequest(address: string): void {
-    this.#requireFewRejected(address)
-    const wait = this.#requests.count(address)
+    this.requireFewRejected(address)
+    const wait = this.#requests(address)
     if (wait !== null) throw new V1Refusal('rate_limited', { retryAfterSeconds: wait })
   }
 
@@ -65,7 +65,7 @@ export class V1Limits {
    */
   enter(address: string): () => void {
     // Keys may have been rejected while the body of this request arrived.
-    this.#requireFewRejected(address)
+    this.requireFewRejected(address)
     const admission = this.#streams.enter(address)
     if (admission !== 'admitted')
       throw new V1Refusal(admission === 'all_full' ? 'busy' : 'too_many_streams', { retryAfterSeconds: 1 })
@@ -95,7 +95,10 @@ export class V1Limits {
     }
   }
 
-  /** Counts a key that the routing service rejected: ten close an address for a minute, twenty its network. */
+  /**
+   * Counts a key that the routing service rejected, or this server for `dash`: ten close an address for a minute, twenty
+   * its network.
+   */
   countRejectedKey(address: string): void {
     const now = this.#clock()
     for (const { name, max } of rejectedOf(address)) {
@@ -107,7 +110,8 @@ export class V1Limits {
     }
   }
 
-  #requireFewRejected(address: string): void {
+  /** Requires that neither the address nor its network is closed: `too_many_rejected_keys`. */
+  requireFewRejected(address: string): void {
     for (const { name, max } of rejectedOf(address)) {
       const { count, until } = this.#rejected.get(name) ?? { count: 0, until: 0 }
       const seconds = Math.ceil((until - this.#clock()) / 1000)

@@ -6,6 +6,7 @@ import type {
   InvalidRequest,
 } from '../../domain/v1/completion-request.ts'
 import { parseJson } from '../../domain/json.ts'
+import { Refusal } from '../../domain/refusal.ts'
 import {
   AUTO_MODELS,
   DASH_MODEL,
@@ -14,6 +15,7 @@ import {
   parseCompletionRequest,
   selectModels,
 } from '../../domain/v1/completion-request.ts'
+import type { KeyRefusal } from '../agent/admit-turn.ts'
 import { addressOf } from '../callers.ts'
 import type { Compute } from '../computed-requests.ts'
 import type { ServedRecommendation } from '../models/routes.ts'
@@ -38,24 +40,32 @@ export function v1Routes(ports: V1Ports, recommendation: ServedRecommendation, c
   const readRun = (): Promise<StoredRun> => storedRun(recommendation)
   const addressIn = (event: H3Event): string => addressOf(event, ports.trustedProxies)
 
-  const verified = (event: H3Event, address: string): ReturnType<AnswerAsDash> | undefined =>
-    ports.answerAsDash?.(event).catch((error: unknown) => {
-      limits.countRequest(address)
+  /** Verifies the key of a request for the model `dash`. @param isCounted whether the request counts by its address */
+  const verified = async (event: H3Event, address: string, isCounted: boolean): ReturnType<AnswerAsDash> => {
+    limits.requireFewRejected(address)
+    try {
+      return await answerAsDash(ports, event)
+    } catch (error) {
+      // Of wrong keys that were sent together, those beyond the limit are refused here.
+      if (isCounted) limits.requireFewRejected(address)
+      else limits.countRequest(address)
+      if (isWrongKey(error)) limits.countRejectedKey(address)
       throw error
-    })
+    }
+  }
 
   const completions = async (event: H3Event): Promise<Response> => {
     const key = keyIn(event)
     const address = addressIn(event)
     const isDashKey = key.startsWith(DASH_KEY_PREFIX)
     // A key of this server has its own quota once it is verified; every other request counts by its address.
-    const answer = isDashKey ? await verified(event, address) : undefined
+    const answer = isDashKey && ports.answerAsDash ? await verified(event, address, false) : undefined
     if (answer === undefined) limits.countRequest(address)
     const body = limits.holdBody(address)
     try {
       const text = await readText(event, body.hold)
       const parsed = await compute(event, async () => parseCompletion(text))
-      if ('dash' in parsed) return await (answer ?? (await answerAsDash(ports, event)))(parsed.dash)
+      if ('dash' in parsed) return await (answer ?? (await verified(event, address, true)))(parsed.dash)
       if (answer !== undefined) limits.countRequest(address)
       if (isDashKey) throw new V1Refusal('wrong_kind_of_key')
       if ('problem' in parsed) throw invalidRequest(parsed.problem)
@@ -119,6 +129,10 @@ function answerAsDash(ports: V1Ports, event: H3Event): ReturnType<AnswerAsDash> 
   if (ports.answerAsDash) return ports.answerAsDash(event)
   const message = 'the chat of this server is not set up, so that there is no model "dash"'
   throw new V1Refusal('model_not_found', { members: { message } })
+}
+
+function isWrongKey(error: unknown): boolean {
+  return error instanceof Refusal && error.code === ('invalid_api_key' satisfies KeyRefusal)
 }
 
 /** The stored ranking. The built-in seed does not count: its models were never evaluated. */

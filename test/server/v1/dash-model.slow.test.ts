@@ -239,7 +239,7 @@ describe('a key', () => {
     expect([ofAddress.status, (await chat(server, chatBody('Hi'))).status]).toEqual([200, 429])
   })
 
-  test('of wrong ones ten a minute are looked up, and the right key works from another address', async () => {
+  test('of wrong ones ten a minute are looked up, twenty of an IPv6 /48, and the right key works from another address', async () => {
     const now = Date.UTC(2026, 7, 22, 12)
     const server = await startAgent({
       settings: { trustedProxies: ranges('127.0.0.1') },
@@ -250,6 +250,10 @@ describe('a key', () => {
     const statuses = await Promise.all(Array.from({ length: 12 }, () => from('192.0.2.1')))
     expect(statuses.toSorted()).toEqual([...Array<number>(10).fill(401), 429, 429])
     expect(await from('192.0.2.2', await keyOf(server))).toBe(200)
+    const ofNetwork = await Promise.all(
+      Array.from({ length: 22 }, (_, index) => from(`2001:db8:1:${index}::1`)),
+    )
+    expect(ofNetwork.toSorted()).toEqual([...Array<number>(20).fill(401), 429, 429])
   })
 
   test('that is wrong is refused before the body is read', async () => {

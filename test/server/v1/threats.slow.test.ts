@@ -63,12 +63,12 @@ test('a key counts in its header alone, and headers of the routing service do no
   expect([status, ...Object.keys(extra).filter((name) => headers.has(name))]).toEqual([200])
 })
 
-const refuseKey = () => Promise.reject(new Refusal('invalid_api_key'))
+const refuse = () => Promise.reject(new Refusal('disabled'))
 const answerAsAny = () => Promise.resolve(() => Promise.resolve(new Response('dash')))
 test.each([
   ['dash without a chat', 'dash', {}, 404],
   ['another model with a key of this server', 'auto', { answerAsDash: answerAsAny }, 401],
-  ['dash with a key that is refused', 'dash', { answerAsDash: refuseKey }, 401],
+  ['dash that is switched off', 'dash', { answerAsDash: refuse }, 503],
 ])('requests for %s count by their address', async (_name, model, ports, status) => {
   const now = Date.UTC(2026, 7, 22, 12)
   const { post } = await startV1({ ports: { clock: () => now, ...ports } })
