@@ -103,6 +103,7 @@ const IDENTIFYING: readonly [RegExp, string][] = [
   [/\bBearer\s+[^\s"'<>]+/gi, 'Bearer (key)'],
   [/\bsk-[\w-]{6,}/g, '(key)'],
   [/\b(user|org)_[A-Za-z0-9]{4,}/g, '($1)'],
+  [/\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, '/(id)'],
 ]
 
 /** Length of the beginning of a body that its preview is made of: bodies have megabytes. */
@@ -206,6 +207,8 @@ function decideByMessage({ message, fromProvider, status, within200 }: ErrorCont
   if (fromProvider) return null
   const per = /free-models-per-(day|min)/.exec(message)?.[1]
   if (per !== undefined) return per === 'day' ? 'account_daily' : 'account_minute'
+  // The limit of a single model, which the service sets while many use it.
+  if (/\blimit_rp[dm]\//.test(message)) return 'model_rate_limit'
   if (within200) return null
   const found = MESSAGES.find(({ statuses, pattern }) => statuses.includes(status) && pattern.test(message))
   return found?.class ?? null

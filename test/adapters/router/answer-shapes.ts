@@ -87,6 +87,8 @@ const provider = { provider_name: 'Example Cloud' }
 const HTML = '<!DOCTYPE html><html><head><title>error</title></head><body>cloud</body></html>'
 const DAILY =
   'Rate limit exceeded: free-models-per-day. Add 10 credits to unlock 1000 free model requests per day'
+/** The name of a model's limit, and what follows it. */
+const BUSY = 'vendor/model/0a1b2c3d. High demand for vendor/model:free on OpenRouter - limited to'
 const CREDITS =
   'This request requires more credits, or fewer max_tokens. You requested up to 3000 tokens, but can only afford 12'
 const POLICY =
@@ -184,6 +186,14 @@ export const ANSWER_SHAPES: readonly AnswerShape[] = [
     }),
     { wait: 11 },
   ),
+  failed('429, message `limit_rpm`', `Rate limit exceeded: limit_rpm/${BUSY} 8 requests per minute.`, {
+    metadata: { headers: repeated(8, ANSWERED_AT + 12_000), provider_name: null },
+    wait: 12,
+  }),
+  failed('429, message `limit_rpd`', `Rate limit exceeded: limit_rpd/${BUSY} 200 requests per day.`, {
+    metadata: { headers: repeated(200, MIDNIGHT), provider_name: null },
+    ...tomorrow,
+  }),
   row("429, a provider's, with a quota per day in its message", upstream(429, { raw: QUOTA })),
   row("429, a provider's, beside headers of a limit", upstream(429), {
     headers: { 'x-ratelimit-limit': '50' },

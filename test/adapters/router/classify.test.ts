@@ -90,7 +90,10 @@ test('a time that no limit can have is never waited for', () => {
 
 test('the preview omits identifiers of the account', () => {
   const body = JSON.stringify({
-    error: { message: 'Forbidden for Bearer abc.def, key sk-or-v1-0123456789 of org_12345' },
+    error: {
+      message:
+        'Forbidden for Bearer abc.def, key sk-or-v1-0123456789 of org_12345, limit_rpm/m/abc12345-0123-4abc-8abc-012345678abc',
+    },
     user_id: 'user_2abcDEF',
   })
   const { preview } = classifyResponse(answered(403, body))
