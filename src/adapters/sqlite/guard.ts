@@ -243,7 +243,7 @@ export function translateError(error: unknown, name: string): unknown {
     return storageDamaged(`${name} contains bytes instead of text`, error)
   }
   if (/no such (table|column)/.test(vendor.message)) {
-    return storageDamaged(`a part of the schema of ${name} is missing: ${vendor.message}`, error)
+    return storageDamaged(`${name} has no complete schema: ${vendor.message}`, error)
   }
   if (/^SQLITE_(CANTOPEN|PERM|AUTH|READONLY)/.test(vendor.code)) {
     return storageUnavailable(`${name} cannot be opened: ${vendor.message}`, error)
@@ -255,7 +255,9 @@ export function translateError(error: unknown, name: string): unknown {
 
 function vendorError(error: unknown): { code: string; message: string } | null {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof LibsqlError) return cause
+    // A batch names the code of its statement once more.
+    if (cause instanceof LibsqlError)
+      return { code: cause.code, message: cause.message.replace(/^(\w+: )\1/, '$1') }
     if (cause.name === 'SqliteError' && 'code' in cause && typeof cause.code === 'string') {
       return { code: cause.code, message: cause.message }
     }

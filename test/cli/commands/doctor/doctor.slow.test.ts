@@ -208,6 +208,12 @@ describe('a problem', () => {
     expect((await run(['top'], { cwd })).stderr).toMatch(
       /feed\.db is damaged: .*; dash doctor says what to do\n$/,
     )
+    const ledger = join(cwd, 'dash-data', 'ledger.db')
+    await run(['publish-year', '--allow-empty', '--quiet'], { cwd })
+    await change(ledger, 'DROP TABLE legacy_publications')
+    expect((await run(['publish-year'], { cwd })).stderr).toMatch(
+      /ledger\.db has no complete schema: SQLITE_ERROR: no such table: legacy_publications; dash doctor/,
+    )
   })
 
   test.each<[what: string, damage: (data: string) => void, check: string, texts: [string, string]]>([
