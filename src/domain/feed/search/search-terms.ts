@@ -10,7 +10,7 @@ export interface QueryTerm {
   words: string[]
   /**
    * The same words in other forms, which also match: `nodejs` for `node.js`, `whats` for `what's`, `mueller` for `müller`,
-   * and the words `rfc 9110` for `rfc9110`.
+   * the words `rfc 9110` for `rfc9110`, and `chatgpt` for each word of `chat gpt`.
    */
   otherForms?: string[][]
   prefix: boolean
@@ -42,10 +42,29 @@ export function parseSearchText(text: string): QueryTerm[] {
       tokenize(spelled),
     ]),
   )
-  return parseFolded(fold(typed)).map((term) => {
-    const [spelled] = spellings.get(term.words.join(' ')) ?? []
-    return term.words.length === 1 && spelled !== undefined ? { otherForms: [[spelled]], ...term } : term
+  return parseFolded(fold(typed)).map((term, at, all) => {
+    const spelled = spellings.get(term.words.join(' ')) ?? []
+    return withForms(term, [
+      ...(term.words.length === 1 && spelled.length > 0 ? [spelled.slice(0, 1)] : []),
+      ...joinedWith(all[at - 1], term),
+      ...joinedWith(term, all[at + 1]),
+    ])
   })
+}
+
+function withForms(term: QueryTerm, forms: string[][]): QueryTerm {
+  return forms.length === 0 ? term : { ...term, otherForms: [...(term.otherForms ?? []), ...forms] }
+}
+
+/** Two words that follow each other, written as one; of two numbers at least one must have letters. */
+function joinedWith(first: QueryTerm | undefined, second: QueryTerm | undefined): string[][] {
+  if (!first || !second || first.prefix || !isSingle(first) || !isSingle(second)) return []
+  const joined = `${first.words[0]}${second.words[0]}`
+  return /^\p{N}+$/u.test(joined) ? [] : [[joined]]
+}
+
+function isSingle({ words, quoted }: QueryTerm): boolean {
+  return !quoted && words.length === 1 && !words.some(isPaired)
 }
 
 /** The terms of a text that {@link fold} has returned. */
@@ -64,8 +83,7 @@ function parseFolded(typed: string): QueryTerm[] {
       const prefix = term.prefix && isWhole && mayAddPrefix([...terms.values()])
       const name = JSON.stringify([words, prefix])
       if (words.length === 0 || terms.has(name)) continue
-      const otherForms = otherFormsOf(words, typedWords.variants)
-      terms.set(name, { ...term, words, prefix, ...(otherForms.length > 0 && { otherForms }) })
+      terms.set(name, withForms({ ...term, words, prefix }, otherFormsOf(words, typedWords.variants)))
       wordsLeft -= words.length
     }
   }

@@ -13,7 +13,15 @@ describe('a search text', () => {
   const unit = (words: string[], prefix = false, quoted = false) => ({ words, prefix, quoted })
   const phrase = (...words: string[]) => unit(words, false, true)
   const begun = (word: string) => unit([word], true)
-  const single = (...words: string[]) => words.map((word) => unit([word]))
+  /** Words that are also written as one with each neighbour. */
+  const single = (...words: string[]) =>
+    words.map((word, at) => {
+      const joined = [words.slice(at - 1, at + 1), words.slice(at, at + 2)].filter(
+        ({ length }) => length === 2,
+      )
+      const otherForms = joined.map((pair) => [pair.join('')])
+      return { ...unit([word]), ...(otherForms.length > 0 && { otherForms }) }
+    })
   const numbered = (count: number, from = 0): string[] =>
     Array.from({ length: count }, (_, at) => `w${from + at}`)
 
@@ -37,7 +45,8 @@ describe('a search text', () => {
   })
 
   test('a query may end in a prefix, except for a phrase, a prefix and one letter', () => {
-    expect(withLastAsPrefix(parseSearchText('a postgr'))).toEqual([...single('a'), begun('postgr')])
+    const [first, last] = single('a', 'postgr')
+    expect(withLastAsPrefix(parseSearchText('a postgr'))).toEqual([first, { ...last, prefix: true }])
     for (const text of ['"a phrase"', 'begun*', 'x', '', 'aa* bb* cc* dd'])
       expect(withLastAsPrefix(parseSearchText(text))).toBeNull()
   })
@@ -85,6 +94,8 @@ describe('a search text', () => {
     ['24GB', 'RTX 4090 with 24 GB'],
     ['2.4ghz', 'Interference on 2.4 GHz'],
     ['1.6 gb', 'A social network in 1.6GB'],
+    ['chat gpt', 'ChatGPT is down'],
+    ['what is open ai*', 'What is OpenAI?'],
     ['rfc9110', 'RFC 9110 is out'],
     ['"gpt4"', 'GPT 4 is slow'],
   ])('the query %j finds the title %j', (query, title) => {
@@ -101,6 +112,8 @@ describe('a search text', () => {
     ['データ', '半角ｻｰﾊﾞｰ運用'],
     ['11', 'The 11th hour'],
     ['24gb', '24 cores and 1 GB'],
+    ['"chat gpt"', 'ChatGPT is down'],
+    ['1 2', '12 angry men'],
   ])('the query %j does not find the title %j', (query, title) => {
     expect(hasTerms(indexedWords(title), parseSearchText(query))).toBe(false)
   })
