@@ -262,6 +262,14 @@ describe('the configuration', () => {
     const cwd = temporaryFolder()
     expect((await run(['publish-year', '--once', '--allow-empty'], { cwd })).code).toBe(0)
     expect(existsSync(join(cwd, 'dash-data', 'ledger.db'))).toBe(true)
+    const audited = temporaryFolder()
+    const audit = await run(['verify-archive'], { cwd: audited })
+    expect(audit).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^sound, but nothing is published/),
+    })
+    expect(audit.stderr).toContain(`${join(audited, 'dash-data')} is new; name an existing data folder`)
+    expect(readdirSync(audited)).toEqual(['dash-data'])
   })
 })
 
@@ -279,7 +287,6 @@ test('a command that fails before it does anything creates no folder', async () 
     [69, ['chat', '--url', 'http://127.0.0.1:9', 'hello']],
     [64, ['copy-archive', '--to', 'copy']],
     [64, ['copy-archive', '--data-dir', temporaryFolder(), '--to', 'copy'], 'the archive to copy is empty'],
-    [64, ['verify-archive'], `there is no archive: ${join(cwd, 'dash-data')} does not exist`],
     [78, ['export', 'site'], 'no checkpoint is signed yet; create a key with dash log-key new'],
     [74, ['reindex'], NO_FEED],
     [74, ['search', 'rust'], NO_FEED],

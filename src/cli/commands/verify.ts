@@ -55,9 +55,11 @@ export async function verifyArchiveCommand(context: CommandContext, flags: Verif
       `--${misplaced} is for the log of another host; add --url or remove --${misplaced}`,
     )
   if (base === null) {
-    const advice = 'name the data folder with --data-dir, or a host with --url'
+    // An audit in a wrong working directory would look like one of an empty archive.
     if (isUnfounded(config))
-      throw new Refusal('usage', `there is no archive: ${config.dataDir} does not exist; ${advice}`)
+      terminal.note(
+        `${config.dataDir} is new; name an existing data folder with --data-dir, or a host with --url`,
+      )
     requireFolders(config)
   }
   const { archive, hasOwn } =
