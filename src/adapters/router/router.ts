@@ -82,17 +82,16 @@ export function openRouter(options: RouterOptions): ModelRouter & { close: () =>
 }
 
 function toCatalogue({ status, ending, body }: RouterResponse, url: string): Catalogue {
-  if (status !== 200 || ending !== 'whole') {
-    const reason = status === null || status === 200 ? ENDINGS[ending] : `responded with ${status}`
-    throw unavailable(`${url}: ${reason}; try again later, or correct OPENROUTER_BASE_URL`)
-  }
+  const advice = 'try again later, or correct OPENROUTER_BASE_URL'
+  if (status !== null && status !== 200) throw unavailable(`${url}: responded with ${status}; ${advice}`)
+  if (ending !== 'whole') throw unavailable(`${url}: ${ENDINGS[ending]}; ${advice}`)
   const catalogue = parseCatalogue(body)
   if (catalogue === null) throw unavailable(`${url} is not a model catalogue; correct OPENROUTER_BASE_URL`)
   return catalogue
 }
 
 /** How a catalogue ended that is missing or incomplete. */
-const ENDINGS: Readonly<Record<string, string>> = {
+const ENDINGS: Readonly<Record<Exclude<RouterResponse['ending'], 'whole'>, string>> = {
   timeout: 'no complete response in time',
   unreachable: 'cannot be reached',
   cut: 'the response broke off',
