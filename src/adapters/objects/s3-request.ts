@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AwsV4Signer } from 'aws4fetch'
@@ -258,7 +259,8 @@ export interface S3Page {
  * @throws StorageFault naming the problem
  */
 export function parseListing(bytes: Uint8Array): S3Page {
-  const xml = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  if (!isUtf8(bytes)) throw invalidListing('it is not UTF-8')
+  const xml = new TextDecoder().decode(bytes)
   const [, inner] =
     /^\s*(?:<\?xml[^>]*\?>\s*)?<ListBucketResult(?:\s[^>]*)?>(.*)<\/ListBucketResult>\s*$/s.exec(xml) ?? [
       xml,
@@ -278,9 +280,17 @@ export function parseListing(bytes: Uint8Array): S3Page {
     keys: contents.map((content) => {
       const key = elementText(content, 'Key')
       if (key === null) throw invalidListing('an entry has no key')
-      return encoded ? decodeURIComponent(key.replaceAll('+', ' ')) : key
+      return encoded ? decodeKey(key) : key
     }),
     next: nextToken(rest),
+  }
+}
+
+function decodeKey(key: string): string {
+  try {
+    return decodeURIComponent(key.replaceAll('+', ' '))
+  } catch {
+    throw invalidListing(`its key ${JSON.stringify(key)} is not URL-encoded`)
   }
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { errorCodeOf, parseListing } from '../../../src/adapters/objects/s3-request.ts'
+import { StorageFault } from '../../../src/domain/refusal.ts'
 
 const page = (inner: string): Uint8Array =>
   new TextEncoder().encode(
@@ -45,8 +46,10 @@ describe('a page of a listing', () => {
     ['a comment', page(`${LAST}<!-- ${entry('a')} -->`)],
     ['an unknown reference', page(LAST + entry('a&nbsp;b'))],
     ['a bare ampersand', page(LAST + entry('a&b'))],
+    ['a key that is not encoded as it says', page(ENCODED + LAST + entry('100%'))],
+    ['a page of another encoding', Buffer.from('<!doctype html><title>Café</title>', 'latin1')],
   ])('a page is refused if it is %s', (_what, bytes) => {
-    expect(() => parseListing(bytes)).toThrow()
+    expect(() => parseListing(bytes)).toThrow(StorageFault)
   })
 })
 
