@@ -56,11 +56,14 @@ function withForms(term: QueryTerm, forms: string[][]): QueryTerm {
   return forms.length === 0 ? term : { ...term, otherForms: [...(term.otherForms ?? []), ...forms] }
 }
 
-/** Two words that follow each other, written as one; of two numbers at least one must have letters. */
+/**
+ * Two words that follow each other, written as one; of two numbers at least one must have letters. The article `a` would
+ * make other words: `away` of `a way`.
+ */
 function joinedWith(first: QueryTerm | undefined, second: QueryTerm | undefined): string[][] {
   if (!first || !second || first.prefix || !isSingle(first) || !isSingle(second)) return []
   const joined = `${first.words[0]}${second.words[0]}`
-  return /^\p{N}+$/u.test(joined) ? [] : [[joined]]
+  return first.words[0] === 'a' || /^\p{N}+$/u.test(joined) ? [] : [[joined]]
 }
 
 function isSingle({ words, quoted }: QueryTerm): boolean {
