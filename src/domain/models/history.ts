@@ -46,7 +46,7 @@ export interface ModelHistory extends Measurements {
   /** Graded tasks of today by prompt, from the last response to each. */
   tasksToday: Partial<Record<LiteKind, readonly TaskResult[]>>
   lastEvaluatedAt: Instant | null
-  /** True if the status is that of a test. Endpoint data are none, although they set a status too. */
+  /** True if the status comes from a test, and not from data of endpoints. */
   tested: boolean
 }
 

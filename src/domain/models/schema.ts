@@ -178,7 +178,7 @@ export const storedRunSchema = z.object({
   explanations: z.record(z.string(), z.array(componentSchema)),
   /** Expiration day by id of the ranked models that have one; runs of older releases have no such member. */
   expirations: z.record(z.string(), z.iso.date()).optional(),
-  /** Ids of the ranked models whose status is that of no test; runs of older releases have no such member. */
+  /** Ids of the ranked models whose status does not come from a test; runs of older releases have no such member. */
   untested: z.array(z.string()).optional(),
 })
 

@@ -16,7 +16,7 @@ export const SORT_PARAM = 'sort'
 /** A model with its tests of the last days; null if those cannot be read. */
 interface TableRow {
   model: RankedModel
-  /** False for a model whose status is that of no test. */
+  /** False for a model whose status does not come from a test. */
   tested: boolean
   record: TrackRecord | null
 }
@@ -60,7 +60,7 @@ export const INVALID_SORT = invalidValues({ [SORT_PARAM]: `one of ${Object.keys(
 interface TableOptions {
   chosen: string | null
   sort: Sort
-  /** Ids of models whose status is that of no test. */
+  /** Ids of models whose status does not come from a test. */
   untested: readonly string[]
   /** Null if the tests of the last days cannot be read. */
   records: ((id: string) => TrackRecord) | null
@@ -164,7 +164,7 @@ const FAILURES: Readonly<Record<string, string>> = {
   failed: 'did not answer',
 }
 
-/** @param tested false if the status is that of no test */
+/** @param tested false if the status does not come from a test */
 export function formatResult({ healthStatus }: RankedModel, tested: boolean): TestResult {
   if (!tested && healthStatus === 'failed') return NOT_SERVED
   if (!tested || healthStatus === 'not_probed') return NOT_TESTED
