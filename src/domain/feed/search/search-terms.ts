@@ -134,7 +134,7 @@ export function hasTerms(text: readonly string[], terms: readonly QueryTerm[]): 
     const [word] = term.words
     if (term.words.length === 1 && word !== undefined && !term.prefix && term.otherForms === undefined)
       return text.includes(word)
-    return formsOf(term).some((form) => text.some((_, start) => isAt(text, form, start)))
+    return formsOf(term).some((form) => startsOf(text, form).length > 0)
   }
   return terms.length > 0 && terms.every(has)
 }
@@ -145,15 +145,19 @@ export function formsOf(term: QueryTerm): Pick<QueryTerm, 'words' | 'prefix'>[] 
   return [term, ...otherForms.map((words) => ({ words, prefix }))]
 }
 
-function isAt(
-  text: readonly string[],
-  { words, prefix }: Pick<QueryTerm, 'words' | 'prefix'>,
-  start: number,
-): boolean {
-  return words.every((word, index) => {
-    const found = text[start + index]
-    return prefix && index === words.length - 1 ? (found?.startsWith(word) ?? false) : found === word
+/** Positions of words that follow each other in a text, which may be long: most positions differ in their first word. */
+function startsOf(text: readonly string[], { words, prefix }: Pick<QueryTerm, 'words' | 'prefix'>): number[] {
+  const [first = ''] = words
+  const follow = (start: number): boolean =>
+    words.every((word, index) => {
+      const found = text[start + index]
+      return prefix && index === words.length - 1 ? (found?.startsWith(word) ?? false) : found === word
+    })
+  const starts: number[] = []
+  text.forEach((word, start) => {
+    if (word.startsWith(first) && follow(start)) starts.push(start)
   })
+  return starts
 }
 
 /** The words of a text where a term occurs; the single words of the term if they are nowhere next to each other. */
@@ -161,9 +165,7 @@ export function findTerm({ inOrder, variants }: CutText, term: QueryTerm): Place
   const found = [...inOrder, ...variants]
   const words = found.map(({ word }) => word)
   const places = formsOf(term).flatMap((form) =>
-    found.flatMap((_, start) =>
-      isAt(words, form, start) ? found.slice(start, start + form.words.length) : [],
-    ),
+    startsOf(words, form).flatMap((start) => found.slice(start, start + form.words.length)),
   )
   return places.length > 0 ? places : found.filter(({ word }) => term.words.includes(word))
 }
