@@ -38,7 +38,7 @@ const V1_REFUSALS = {
   too_many_streams: { status: 429, message: 'this address has 25 open requests, the maximum' },
   too_many_rejected_keys: {
     status: 429,
-    message: 'ten keys of this address were rejected; try again in a minute',
+    message: 'too many keys of this address or its network were rejected; try again in a minute',
   },
   busy: {
     status: 429,
