@@ -16,7 +16,7 @@ import type {
   TermTrend,
   TermTrendQuery,
 } from '../../domain/feed/search/search.ts'
-import { parseSearchText } from '../../domain/feed/search/search-terms.ts'
+import { parseSearchText, withoutJoined } from '../../domain/feed/search/search-terms.ts'
 import type { QueryTerm } from '../../domain/feed/search/search-terms.ts'
 import { similarityReasons, titleSimilarity, weightOf } from '../../domain/feed/search/title-similarity.ts'
 import type { WordCounts } from '../../domain/feed/search/title-similarity.ts'
@@ -164,7 +164,7 @@ async function readSimilarTitles(reader: SqlReader, words: readonly QueryTerm[])
 
 /** Searches, ranked by SQLite's FTS5 (docs/decisions/0020-search-ranking.md). */
 
-/** Maximum number of items in the third group, those with some of the words. */
+/** Maximum number of items in the last group, those with some of the words. */
 const PARTIAL_MAX = 200
 
 /** Minimum share of the words' total weight in the title of such an item. */
@@ -213,8 +213,8 @@ function wordsOf(units: readonly QueryTerm[]): string[] {
 }
 
 /**
- * Ranks items: first those with the text as their title, then those with every word, then those with the last word as a
- * prefix, then those with some words.
+ * Ranks items: first those with the text as their title, then those with every word, then those that have two of the words
+ * as one, then those with the last word as a prefix, then those with some words.
  */
 async function rankByRelevance(
   { reader, query, units, pageEnd }: SearchRequest,
@@ -225,8 +225,14 @@ async function rankByRelevance(
   for (const row of await findTitle(reader, query)) {
     hits.set(row.id, { ...toIndexedItem(row), match: 'all' })
   }
-  for (const match of ['all', 'prefix'] as const) {
-    const expression = expressionOfAll(match, units)
+  // A rare spelling as one word would outrank the usual one.
+  const groups = [
+    ['all', withoutJoined(units) ?? []],
+    ['all', units],
+    ['prefix', units],
+  ] as const
+  for (const [match, terms] of groups) {
+    const expression = expressionOfAll(match, terms)
     if (hits.size > pageEnd || expression === null) continue
     const ranking = { order, limit: pageEnd + 1, depth: RANKED_MAX }
     const excludedIds = [...hits.keys()]

@@ -91,6 +91,17 @@ function queryContract(name: string, engine: FeedOpener): void {
       expect(await titlesOf(search, '"scans scans"')).toEqual([])
     })
 
+    test('the search returns items with two words as one after those with the words', async () => {
+      const { search } = await filled(engine, [
+        titled('Opensource', { points: 900 }),
+        titled('Open the source'),
+        titled('The source is open'),
+      ])
+      const titles = await titlesOf(search, 'open source')
+      expect(titles).toHaveLength(3)
+      expect(titles.at(-1)).toBe('Opensource')
+    })
+
     test('the search filters by sources and days', async () => {
       const { search } = await filled(engine, [
         titled('rust one', { day: '2026-02-01' }),

@@ -10,9 +10,11 @@ export interface QueryTerm {
   words: string[]
   /**
    * The same words in other forms, which also match: `nodejs` for `node.js`, `whats` for `what's`, `mueller` for `müller`,
-   * the words `rfc 9110` for `rfc9110`, and `chatgpt` for each word of `chat gpt`.
+   * and the words `rfc 9110` for `rfc9110`.
    */
   otherForms?: string[][]
+  /** The word as one with its neighbours, which also matches: `chatgpt` for each word of `chat gpt`. */
+  joined?: string[]
   prefix: boolean
   /** True for a phrase in quotation marks. */
   quoted: boolean
@@ -44,11 +46,12 @@ export function parseSearchText(text: string): QueryTerm[] {
   )
   return parseFolded(fold(typed)).map((term, at, all) => {
     const spelled = spellings.get(term.words.join(' ')) ?? []
-    return withForms(term, [
-      ...(term.words.length === 1 && spelled.length > 0 ? [spelled.slice(0, 1)] : []),
-      ...joinedWith(all[at - 1], term),
-      ...joinedWith(term, all[at + 1]),
-    ])
+    const isSpelled = term.words.length === 1 && spelled.length > 0
+    const joined = [...joinedWith(all[at - 1], term), ...joinedWith(term, all[at + 1])]
+    return {
+      ...withForms(term, isSpelled ? [spelled.slice(0, 1)] : []),
+      ...(joined.length > 0 && { joined }),
+    }
   })
 }
 
@@ -60,10 +63,10 @@ function withForms(term: QueryTerm, forms: string[][]): QueryTerm {
  * Two words that follow each other, written as one; of two numbers at least one must have letters. The article `a` would
  * make other words: `away` of `a way`.
  */
-function joinedWith(first: QueryTerm | undefined, second: QueryTerm | undefined): string[][] {
+function joinedWith(first: QueryTerm | undefined, second: QueryTerm | undefined): string[] {
   if (!first || !second || first.prefix || !isSingle(first) || !isSingle(second)) return []
   const joined = `${first.words[0]}${second.words[0]}`
-  return first.words[0] === 'a' || /^\p{N}+$/u.test(joined) ? [] : [[joined]]
+  return first.words[0] === 'a' || /^\p{N}+$/u.test(joined) ? [] : [joined]
 }
 
 function isSingle({ words, quoted }: QueryTerm): boolean {
@@ -132,8 +135,8 @@ function canFollow(word: string, next: string): boolean {
 export function hasTerms(text: readonly string[], terms: readonly QueryTerm[]): boolean {
   const has = (term: QueryTerm): boolean => {
     const [word] = term.words
-    if (term.words.length === 1 && word !== undefined && !term.prefix && term.otherForms === undefined)
-      return text.includes(word)
+    const isPlain = !term.prefix && term.otherForms === undefined && term.joined === undefined
+    if (term.words.length === 1 && word !== undefined && isPlain) return text.includes(word)
     return formsOf(term).some((form) => startsOf(text, form).length > 0)
   }
   return terms.length > 0 && terms.every(has)
@@ -141,8 +144,15 @@ export function hasTerms(text: readonly string[], terms: readonly QueryTerm[]): 
 
 /** The term, and its words in other forms. */
 export function formsOf(term: QueryTerm): Pick<QueryTerm, 'words' | 'prefix'>[] {
-  const { otherForms = [], prefix } = term
-  return [term, ...otherForms.map((words) => ({ words, prefix }))]
+  const { otherForms = [], joined = [], prefix } = term
+  const others = [...otherForms, ...joined.map((word) => [word])]
+  return [term, ...others.map((words) => ({ words, prefix }))]
+}
+
+/** The same terms without the words that are written as one with their neighbours; null when that changes nothing. */
+export function withoutJoined(terms: readonly QueryTerm[]): QueryTerm[] | null {
+  if (terms.every(({ joined }) => joined === undefined)) return null
+  return terms.map((term) => ({ ...term, joined: [] }))
 }
 
 /** Positions of words that follow each other in a text, which may be long: most positions differ in their first word. */

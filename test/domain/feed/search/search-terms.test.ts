@@ -16,11 +16,11 @@ describe('a search text', () => {
   /** Words that are also written as one with each neighbour. */
   const single = (...words: string[]) =>
     words.map((word, at) => {
-      const joined = [words.slice(at - 1, at + 1), words.slice(at, at + 2)].filter(
+      const pairs = [words.slice(at - 1, at + 1), words.slice(at, at + 2)].filter(
         ({ length }) => length === 2,
       )
-      const otherForms = joined.map((pair) => [pair.join('')])
-      return { ...unit([word]), ...(otherForms.length > 0 && { otherForms }) }
+      const joined = pairs.map((pair) => pair.join(''))
+      return { ...unit([word]), ...(joined.length > 0 && { joined }) }
     })
   const numbered = (count: number, from = 0): string[] =>
     Array.from({ length: count }, (_, at) => `w${from + at}`)
