@@ -78,7 +78,10 @@ export function recommend(facts: RunFacts): StoredRun {
   }
 }
 
-/** True when two recommendations have the same content and the same day, and the first is not later: it would be stale until its time. */
+/**
+ * True when two recommendations have the same content and the same day, and the first is not later: it would be stale until
+ * its time.
+ */
 export function hasSameContent(previous: StoredRun, ranked: StoredRun): boolean {
   const contentOf = (run: StoredRun): string => {
     const { models, rejections, updatedAt, baseUrl, rankingConfidence, expirations = {}, untested = [] } = run
