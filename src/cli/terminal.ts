@@ -66,7 +66,7 @@ export function openTerminal(
       printed = true
       clearProgress()
       if (json) stdout.write(jsonLine(document))
-      else if (!quiet) stdout.write(`${isPainted ? line : printable(line)}\n`)
+      else if (!quiet && line !== '') stdout.write(`${isPainted ? line : printable(line)}\n`)
     },
     failure(reason, exitCode, job = null) {
       if (!json || printed) return

@@ -28,8 +28,7 @@ export async function evaluateModelsCommand(
       return exitCode(result)
     } catch (error) {
       const durationMs = Math.round(performance.now() - startedAt)
-      if (terminal.json)
-        terminal.result(failedReport(ports, { mode, dryRun }, durationMs, describeError(error)), '')
+      terminal.result(failedReport(ports, { mode, dryRun }, durationMs, describeError(error)), '')
       throw error
     }
   }

@@ -45,8 +45,8 @@ export async function publishYearCommand(
       terminal.result(result.report, escaped(summary(result.report)))
       return exitCode(result, signal)
     } catch (error) {
-      const report = publishReport('failed', startedAt, Date.now(), { reason: describeError(error) })
-      if (terminal.json) terminal.result(report, '')
+      const reason = describeError(error)
+      terminal.result(publishReport('failed', startedAt, Date.now(), { reason }), '')
       throw error
     }
   }

@@ -106,6 +106,7 @@ describe('an archive in a folder', () => {
       const before = lstatSync(path)
       const files = filesBelow(root)
       await expect(objects.get(DIGEST)).rejects.toMatchObject(DAMAGED)
+      await expect(objects.get(DIGEST)).rejects.toThrow(`${path} is not `)
       await expect(objects.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
       expect(lstatSync(path)).toMatchObject({ ino: before.ino, mode: before.mode })
       expect(filesBelow(root), 'nothing is written through a link').toEqual(files)

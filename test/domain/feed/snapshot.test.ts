@@ -73,9 +73,11 @@ describe('a sealed snapshot', () => {
   test('a snapshot is refused when its bytes are missing, cut or changed', () => {
     const [feed] = snapshot.feeds
     const bytes = payloads.get('trending') ?? new Uint8Array()
-    const damaged = expect.objectContaining({ code: 'storage_damaged' }) as unknown
-    for (const wrong of [null, bytes.slice(1), bytes.with(9, 0), payloads.get('day') ?? null])
-      expect(() => feed && proveFeed(snapshot.id, feed, wrong)).toThrow(damaged)
+    const prove = (wrong: Uint8Array | null) => () => feed && proveFeed(snapshot.id, feed, wrong)
+    const where = `storage_damaged: the feed trending of snapshot ${snapshot.id}`
+    expect(prove(null)).toThrow(`${where} is missing`)
+    for (const wrong of [bytes.slice(1), bytes.with(9, 0), payloads.get('day') ?? null])
+      expect(prove(wrong)).toThrow(`${where} was changed`)
   })
 
   test('an item that violates its schema cannot be sealed', () => {

@@ -91,8 +91,7 @@ export async function initCommand(context: BareContext, flags: InitFlags): Promi
     unitFiles: unitFiles.map(({ path }) => path),
     ...(kinds.includes('containers') ? { containers: containerCommands(installation, config.baseUrl) } : {}),
   }
-  const text = printedText(kinds, result)
-  if (text !== '' || terminal.json) terminal.result(result, text)
+  terminal.result(result, printedText(kinds, result))
   noteNextSteps(context, installation, { ...result, kinds })
   return EXIT.done
 }

@@ -49,7 +49,7 @@ export function parseSearchText(text: string): QueryTerm[] {
     const isSpelled = term.words.length === 1 && spelled.length > 0
     const joined = [...joinedWith(all[at - 1], term), ...joinedWith(term, all[at + 1])]
     return {
-      ...withForms(term, isSpelled ? [spelled.slice(0, 1)] : []),
+      ...withForms(term, isSpelled ? [spelled] : []),
       ...(joined.length > 0 && { joined }),
     }
   })

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
@@ -74,12 +75,13 @@ const tool = (status: 'start' | 'done') => served({ event: 'tool', data: { name:
 
 test('an answer shows each tool with its time, its blocks, its label and the quota', async () => {
   const answer = [META, tool('start'), tool('done'), delta('Found **it**'), delta('\n\nHere.'), DONE]
-  const { seen, type } = conversation(answer)
+  const { seen, ends, type } = conversation(answer)
   await type('Find it')
   expect(seen.said).toEqual(['· Searching N s', '(cached answer)', LEFT])
   expect(seen.shown).toBe('\nFound **it**\n\nHere.\n')
   expect(seen.progress).toContain('· Searching …')
   expect(seen.progress.at(-1)).toBe('')
+  expect(getEventListeners(ends.signal, 'abort')).toEqual([])
 })
 
 test.each([

@@ -287,6 +287,7 @@ test.skipIf(process.getuid?.() !== 0)('a user without a name is called by its nu
   const written = await dash(['init', '--json'], { cwd, wrapper: NAMELESS })
   expect(written.code).toBe(0)
   expect(written.stderr).not.toContain('chown')
+  expect(written.stderr).toContain('check everything with ')
   const { user, units } = JSON.parse(written.stdout) as Result
   expect(user).toBe('12345')
   expect(units[0]?.text).toContain('User=12345\n')

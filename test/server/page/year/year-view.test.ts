@@ -4,12 +4,13 @@ import { addDays, formatInstant, startOfDay } from '../../../../src/domain/time.
 import { formatDay } from '../../../../src/server/page/html.ts'
 import { gapReason } from '../../../../src/server/page/year/time-travel.ts'
 import { keysIn, openPage, plainText } from '../../../support/api-client.ts'
-import { LATER, changedYear } from '../../../support/changed-year.ts'
+import { LATER, changedYear, story } from '../../../support/changed-year.ts'
 import {
   AS_OF,
   manifestsOf,
   objectFile,
   openWorkspace,
+  publishDays,
   publishedWorkspace,
 } from '../../../support/workspace.ts'
 import type { Workspace } from '../../../support/workspace.ts'
@@ -140,6 +141,9 @@ test('the home page says what changed since the publication before, without a sc
   // A day later, the newest publication is not of yesterday.
   const late = `Top Year: nothing entered or left , since ${formatDay(AS_OF)}`
   expect((await on(addDays(AS_OF, 3))).text).toContain(late)
+  await workspace.feed.importSignals([story(99, LATER, 1)])
+  await publishDays(workspace, [LATER])
+  expect((await on(addDays(LATER, 1))).text).toContain('Top Year: 1 entered , since yesterday')
 })
 
 test('the changes since a known publication are shown, and since the one before for any other value', async () => {
