@@ -66,7 +66,10 @@ describe('closing', () => {
     await closed
   }, 4_000)
 
-  test('closing lets a slow client read a whole finished response', async () => {
+  test.each([
+    ['within its time', 20_000],
+    ['after its time, once open responses are ended', 1],
+  ])('closing lets a slow client read a whole finished response %s', async (_when, graceMs) => {
     const body = 'x'.repeat(8 * 1024 * 1024)
     const app = new H3()
     app.get('/', (event) => respondText(event, 200, {}, 'text/plain', body))
@@ -76,7 +79,7 @@ describe('closing', () => {
     let bytes = 0
     await once(socket, 'readable')
     socket.pause()
-    const closed = server.close(20_000)
+    const closed = server.close(graceMs, () => Promise.resolve())
     await new Promise((resolve) => setImmediate(resolve))
     socket.on('data', (chunk: Buffer) => (bytes += chunk.byteLength))
     socket.resume()
