@@ -142,7 +142,7 @@ interface RunResult {
   stderr: string
 }
 
-/** Runs a command from the sources, without a terminal and with only the environment `env`. */
+/** Runs a command from the sources with only the environment `env`; its messages go to a terminal if `isTTY`. */
 export async function run(
   argv: readonly string[],
   {
@@ -150,7 +150,8 @@ export async function run(
     cwd = '/',
     stdin = '',
     signal = new AbortController().signal,
-  }: Pick<RunOptions, 'env' | 'cwd' | 'stdin'> & { signal?: AbortSignal } = {},
+    isTTY = false,
+  }: Pick<RunOptions, 'env' | 'cwd' | 'stdin'> & { signal?: AbortSignal; isTTY?: boolean } = {},
 ): Promise<RunResult> {
   const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() }
   const output = { stdout: '', stderr: '' }
@@ -160,7 +161,7 @@ export async function run(
   const code = await runProgram(argv, {
     stdin: streams.stdin as unknown as NodeJS.ReadStream,
     stdout: streams.stdout as unknown as NodeJS.WriteStream,
-    stderr: streams.stderr as unknown as NodeJS.WriteStream,
+    stderr: Object.assign(streams.stderr, { isTTY }) as unknown as NodeJS.WriteStream,
     env,
     cwd,
     signal,

@@ -52,6 +52,8 @@ describe('collect', () => {
     expect(await storedIds(folder, 'lobsters')).toEqual(IDS_OF['lobsters'])
     const again = await run(['collect', '--data-dir', folder, '--quiet'], { env })
     expect(again).toEqual({ code: 0, stdout: '', stderr: '' })
+    const { stderr: shown } = await run(['collect', '--data-dir', folder], { env, isTTY: true })
+    expect(shown).toContain(`lobsters ${IDS_OF['lobsters']?.length}`)
   })
 
   test('a clock that differs from the sources is told, and stops publications until a collect finds it right', async () => {
