@@ -46,7 +46,7 @@ describe('publications', () => {
     const gaps = [{ asOfDay: '2026-03-01', reason: 'attempts_spent' }]
     expect(ledgerVerdicts({ newest, gaps })).toEqual(['publications ok', 'gaps warning'])
     const two = [{ asOfDay: '2026-02-20', reason: 'missed' }, ...gaps]
-    expect(JSON.stringify(LEDGER_CHECKS.gaps({ ...LEDGER, gaps: two }, NOW))).toContain(
+    expect(JSON.stringify(findingsOf(LEDGER_CHECKS, { ...LEDGER, gaps: two }, NOW))).toContain(
       '2026-02-20 (missed), 2026-03-01 (attempts_spent)',
     )
     expect(ledgerVerdicts({ gaps: [{ asOfDay: '2026-01-15', reason: 'missed' }] })).toContain('gaps ok')
