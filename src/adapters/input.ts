@@ -73,9 +73,14 @@ export async function openInputs(
   }
 }
 
+/** Returns false if this user cannot look: reading the file reports why. */
 function isPipe(file: string): boolean {
-  const stats = statSync(file, { throwIfNoEntry: false })
-  return stats !== undefined && (stats.isFIFO() || stats.isSocket() || stats.isCharacterDevice())
+  try {
+    const stats = statSync(file)
+    return stats.isFIFO() || stats.isSocket() || stats.isCharacterDevice()
+  } catch {
+    return false
+  }
 }
 
 /**

@@ -1,4 +1,5 @@
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync } from 'node:fs'
+import type { Stats } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -111,17 +112,21 @@ export function isFileMissing(location: DatabaseLocation): boolean {
   return path !== null && !isThere(path)
 }
 
+function isThere(path: string): boolean {
+  return statsOf(path) !== undefined
+}
+
 /**
- * Returns true if something is at a path.
+ * Returns what is at a path; undefined if nothing is.
  *
  * @throws Refusal `storage_unavailable` if this user may not look: what is there must not count as missing
  */
-function isThere(path: string): boolean {
+function statsOf(path: string): Stats | undefined {
   try {
-    return statSync(path, { throwIfNoEntry: false }) !== undefined
+    return statSync(path, { throwIfNoEntry: false })
   } catch (error) {
-    if (errorCode(error) === 'ENOTDIR') return false
-    throw storageUnavailable(`this user cannot open ${dirname(path)}`, error)
+    if (errorCode(error) === 'ENOTDIR') return undefined
+    throw storageUnavailable(`this user cannot open ${dirname(path)}; run the command as its owner`, error)
   }
 }
 
@@ -176,7 +181,7 @@ export function createPublicFolder(path: string): void {
  * returns where the system refuses a folder as missing although its parent exists, as in `/proc`.
  */
 export function createFolders(path: string, mode: number): void {
-  const isFolder = (): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+  const isFolder = (): boolean => statsOf(path)?.isDirectory() ?? false
   if (isFolder()) return
   createFolders(dirname(path), mode)
   try {
@@ -207,7 +212,7 @@ export function createFolder(folder: string, config: Config, setting: string): v
     createFolders(dirname(folder), 0o755)
     createFolders(folder, 0o700)
   } catch (error) {
-    if (DISK_ERRORS.test(errorCode(error) ?? '')) throw error
+    if (error instanceof Refusal || DISK_ERRORS.test(errorCode(error) ?? '')) throw error
     const why = messageOf(error)
     const advice = `choose another with ${config.dataDirNamed ? settingName(config, setting) : '--data-dir'}`
     throw badValue(config.originOf(setting), `the folder ${folder} cannot be created (${why}); ${advice}`)
@@ -224,7 +229,7 @@ function requireNamed(config: Config): void {
 }
 
 function requireFolder(folder: string, what: string, config: Config, setting: string): void {
-  const stat = statSync(folder, { throwIfNoEntry: false })
+  const stat = statsOf(folder)
   if (stat?.isDirectory()) return
   const problem = stat ? 'is not a folder' : 'does not exist'
   const advice = `mount it, create it, or correct ${settingName(config, setting)}`
