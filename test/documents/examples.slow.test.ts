@@ -31,7 +31,6 @@ npx() {
   cat server.log >&2
   return 69
 }
-dash() { npx dash "$@"; }
 `
 
 /** The blocks of a page as one script; a program is the standard input of its language's interpreter. */
