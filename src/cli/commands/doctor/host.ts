@@ -150,6 +150,7 @@ export function checkWritable({ ledger, feed, state, store, dataDir }: Config): 
           'objects.folders',
           foldersBelow(store.path, FOLDER_DEPTH),
           `the folders in ${store.path} are`,
+          store.path,
         )
       : []),
   ]
@@ -179,12 +180,16 @@ function foldersBelow(folder: string, depth: number): string[] {
  * Reports the first existing path that cannot be written; returns nothing if no path exists.
  *
  * @param what all paths and their verb, for the message
+ * @param owned path whose owner to change; default: the reported one. A folder has files that are not checked here
  */
-function writableOf(check: string, paths: readonly string[], what: string): Check[] {
+function writableOf(check: string, paths: readonly string[], what: string, owned?: string): Check[] {
   const existing = paths.map(inspectPath).flatMap(({ path, stat }) => (stat === null ? [] : [{ path, stat }]))
   if (existing.length === 0) return []
   const unwritable = existing.find(({ path, stat }) => !isWritable(path, stat))
-  return found(check, unwritable ? notWritable(unwritable.path, unwritable.stat) : ok(`${what} writable`))
+  return found(
+    check,
+    unwritable ? notWritable(unwritable.path, unwritable.stat, owned) : ok(`${what} writable`),
+  )
 }
 
 /** State of a path for this user; `stat` and `fault` are both null if nothing exists there. */
@@ -215,12 +220,12 @@ function isWritable(path: string, stat: Stats): boolean {
   }
 }
 
-function notWritable(path: string, stat: Stats): Judgement {
+function notWritable(path: string, stat: Stats, owned = path): Judgement {
   const { uid, name } = currentUser()
   const rights = stat.isDirectory() ? 'u+rwx' : 'u+rw'
   const mend =
     stat.uid === uid
       ? `chmod ${rights} ${shellWord(path)}, and check that its disk is not mounted read-only`
-      : `run as its owner, or chown -R ${ownerName(name)} ${shellWord(path)}`
+      : `run as its owner, or chown -R ${ownerName(name)} ${shellWord(owned)}`
   return problem(`${path} belongs to user ${stat.uid} and cannot be written by ${name}`, mend, EXIT.storage)
 }

@@ -338,7 +338,7 @@ function noteNextSteps(
         `the user ${user} must be able to write in ${recordFolder} (DASH_LOG_KEY_FILE)`,
       user === 'dash' &&
         uid === 0 &&
-        'create the user: useradd --system --user-group --no-create-home --shell /usr/sbin/nologin dash',
+        'create the user if it is missing: useradd --system --user-group --no-create-home --shell /usr/sbin/nologin dash',
     )
   if (kinds.includes('cron') && !kinds.includes('systemd'))
     steps.push(`cron starts only the jobs; start the server with ${commandLine('serve')}`)

@@ -297,3 +297,15 @@ test.skipIf(process.getuid?.() !== 0)('a user without a name is called by its nu
   expect(looked.stdout).toContain('cannot be written by 12345')
   expect(looked.stdout).toContain(`chown -R 12345 ${join(cwd, 'dash-data')}`)
 })
+
+test.skipIf(process.getuid?.() !== 0)(
+  'after a run of root, doctor names one command for all objects',
+  async () => {
+    const data = temporaryFolder()
+    const objects = join(data, 'objects')
+    mkdirSync(join(objects, 'heads'), { recursive: true, mode: 0o700 })
+    for (const folder of [data, objects]) chownSync(folder, 12345, 12345)
+    const looked = await dash(['doctor', '--offline', '--data-dir', data], { wrapper: NAMELESS })
+    expect(looked.stdout).toContain(`run as its owner, or chown -R 12345 ${objects}\n`)
+  },
+)
