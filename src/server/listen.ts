@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises'
 import { createServer, Server as NetServer } from 'node:net'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
@@ -105,13 +106,17 @@ export async function listenOn(app: H3, options: ListenOptions): Promise<Running
   }
 }
 
-/** listhen would otherwise try other ports, read `--host` from the command line, print, and exit on SIGTERM. */
+/**
+ * listhen would otherwise try other ports, read `--host` from the command line, print, and exit on SIGTERM. It gets the
+ * address of a name: for a name that it does not accept, such as `my_server`, it would listen on every address.
+ */
 async function listenQuietly(host: string, port: number, settings: ListenSettings): Promise<Server> {
   try {
+    const { address: hostname } = await lookup(host)
     const { server } = await listen(() => undefined, {
-      hostname: host,
+      hostname,
       port: { port, random: port === 0, verbose: false },
-      public: !isLoopback(host),
+      public: !isLoopback(hostname),
       isProd: true,
       showURL: false,
       qr: false,
@@ -330,6 +335,6 @@ function isWithin(ms: number, event: Promise<unknown>): Promise<boolean> {
   return Promise.race([event.then(() => true), setTimeout(ms, false, { ref: false })])
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host.startsWith('127.')
+function isLoopback(address: string): boolean {
+  return address === '::1' || address.startsWith('127.')
 }

@@ -215,6 +215,11 @@ describe('the configuration', () => {
 
   test.each([
     ['PORT', '70000', 'PORT="70000" must be a port from 0 to 65535'],
+    [
+      'HOST',
+      'fe80::1%eth0',
+      'HOST="fe80::1%eth0" must be a host name or an IP address, without brackets or zone',
+    ],
     ['HOST', '203.0.113.9', 'choose an address of this machine with HOST'],
   ])(
     'the value %s=%s from the environment or the env file ends with 78 and is named',

@@ -46,6 +46,13 @@ test.each([
   await expect(listenLocally(new H3(), place)).rejects.toMatchObject({ code: 'address_unavailable' })
 })
 
+test('a name that listhen does not accept stands for its address alone', async () => {
+  const host = `0x${'0'.repeat(60)}7f000001`
+  const { port } = await listenLocally(new H3(), { host })
+  expect((await fetch(`http://127.0.0.1:${port}`)).status).toBe(404)
+  await expect(fetch(`http://127.0.0.2:${port}`)).rejects.toThrow()
+})
+
 describe('closing', () => {
   test('closing lets an open response finish and ends its keep-alive connection then, refuses new connections, and ends idle ones', async () => {
     const { app, release, started } = slowApp()

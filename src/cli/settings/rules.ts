@@ -38,7 +38,10 @@ export const folder = text.regex(
   'must not have ~ or a variable, which nothing replaces here',
 )
 
-export const hostName = text.regex(/^[\w.:%-]+$/, 'must be a host name or an IP address, without brackets')
+export const hostName = text.regex(
+  /^[\w.:-]+$/,
+  'must be a host name or an IP address, without brackets or zone',
+)
 
 export const httpUrl = parsed((value, refuse) =>
   isHttpUrl(value) ? withoutSlash(value) : refuse('must be an absolute http(s) URL'),
