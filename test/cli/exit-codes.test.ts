@@ -108,7 +108,10 @@ test('a failed exchange is described by the error of the network', () => {
   expect(describeError(new TypeError('fetch failed', { cause }))).toBe(cause.message)
 })
 
-test.each(['EACCES', 'EPERM'])('a permission that this user does not have, %s, is described with advice', (code) => {
-  const advice = /^failed; run the command as the owner, or grant access$/
-  expect(describeError(new Error('outer', { cause: withCode(code) }))).toMatch(advice)
-})
+test.each(['EACCES', 'EPERM'])(
+  'a permission that this user does not have, %s, is described with advice',
+  (code) => {
+    const advice = /^failed; run the command as the owner, or grant access$/
+    expect(describeError(new Error('outer', { cause: withCode(code) }))).toMatch(advice)
+  },
+)

@@ -82,7 +82,8 @@ export function flawOf({ page, language, text, strange, needs }: Example): strin
   if (language === '') return 'it names no language; output and layouts are `text`'
   if (ALIASES.has(language)) return `it is named ${language}; the name here is one of ${RUN.join(', ')}`
   // The backup guide defines `dash` first.
-  if (BARE.test(text) && page !== 'docs/backup.md') return 'on many systems `dash` is a shell: write `npx dash`'
+  if (BARE.test(text) && page !== 'docs/backup.md')
+    return 'on many systems `dash` is a shell: write `npx dash`'
   if (language === 'text' && TYPED.test(text)) return 'what a reader types is `sh`'
   if (strange[0] !== undefined) return `${strange[0]} is no mark`
   const unknown = needs.find((need) => !(need in NEEDS) && !TOOLS.includes(need))
