@@ -22,7 +22,7 @@ import { MODEL_PARAMS, modelsAddress } from './models/models-page.ts'
 import { chatOffer, htmlOf, refusalsOf, section } from './sections.ts'
 import type { SectionPage, Section, SectionRefusal } from './sections.ts'
 import { statusLine } from './status-panel.ts'
-import { sinceSection, SINCE_PARAM, missedLink, missedContent, refusalOfSince } from './year/since-panel.ts'
+import { sinceSection, SINCE_PARAM, missedLink, missedContent, refusalOfMissed } from './year/since-panel.ts'
 import { YEAR_PARAMS, addressOfYear, isYear, NO_MOMENTS, refusalOfYear } from './year/time-travel.ts'
 import { CHART_PARAM, INVALID_CHART } from './year/year-chart.ts'
 import { yearContent } from './year/year-view.ts'
@@ -171,9 +171,9 @@ function newItems(
 
 function refusalOfFeed(error: unknown, view: View): SectionRefusal {
   const code = error instanceof Refusal ? error.code : ''
-  if (code === 'invalid_since') return refusalOfSince(view.now)
-  const isOwn = code === 'invalid_rule' || Object.hasOwn(OWN_REFUSALS, code)
-  return isYear(view.query) && !isOwn ? refusalOfYear(error, view) : refusalOfLive(error)
+  if (code === 'invalid_rule' || Object.hasOwn(OWN_REFUSALS, code)) return refusalOfLive(error)
+  if (view.query.params.has(SINCE_PARAM)) return refusalOfMissed(error, view.now)
+  return isYear(view.query) ? refusalOfYear(error, view) : refusalOfLive(error)
 }
 
 /** Refusals of the page itself. */

@@ -231,7 +231,9 @@ function firstDay(now: Instant): Day {
   return firstOf(PUBLICATIONS_MAX, now)
 }
 
-export function refusalOfSince(now: Instant): SectionRefusal {
+/** The refusal of the page of what was missed, with the form for another day if the day is refused. */
+export function refusalOfMissed(error: unknown, now: Instant): SectionRefusal {
+  if (!(error instanceof Refusal && error.code === 'invalid_since')) return refusalOf(error)
   return {
     status: 400,
     code: 'invalid_since',

@@ -127,6 +127,9 @@ test('a damaged earlier publication hides what derives from it, and not the show
   expect(text).toContain('Earlier publications cannot be shown: year_history_archive_corrupt')
   expect(page).toContain('data-key="hn-15"')
   expect(page).not.toMatch(/class="stay"|class="rose|chart-table/)
+  const clock = (): number => startOfDay(addDays(AS_OF, 3))
+  const missed = await openPage(workspace, `/?since=${AS_OF}`, { clock })
+  expect([missed.status, missed.text]).toEqual([503, expect.not.stringContaining('feed_snapshot_corrupt')])
 })
 
 test('the home page says what changed since the publication before, without a script', async () => {
