@@ -88,6 +88,15 @@ test.each([DESKTOP, PHONE, SMALL_PHONE])(
   },
 )
 
+test.each([320, 360, 375])('the count of new rows stands beside the filter on %i pixels', async (width) => {
+  const { page } = await visit(demo.url, { viewport: { width, height: 640 } })
+  const [line, filter] = await Promise.all(
+    [page.locator('.news'), page.locator('.view-menu summary')].map((part) => part.boundingBox()),
+  )
+  expect((line?.x ?? 0) + (line?.width ?? Infinity)).toBeLessThan(filter?.x ?? 0)
+  expect((await measuresOf(page)).firstStory).toBeLessThanOrEqual(170)
+})
+
 test.each([740, 800, 961, 1024])('the header is one row in a window of %i pixels', async (width) => {
   const { page } = await visit(demo.url, { viewport: { width, height: 600 } })
   expect((await measuresOf(page)).header).toBeLessThanOrEqual(56)
