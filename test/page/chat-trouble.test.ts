@@ -233,6 +233,21 @@ test('long texts are shortened in the request, with a note, and stay whole on th
   expect(await page.locator('.question').last().textContent()).toBe(`You: ${'Щ'.repeat(2_100)}`)
 })
 
+test('a list keeps its first number, and a table the alignment of its columns, and scrolls', async () => {
+  const { url } = await serveChat(NOBODY)
+  const { page } = await visit(url)
+  const shown = (text: string): Promise<string> =>
+    page.evaluate<string>(`import('/assets/any/chat-markdown.js').then(({ safeFragment }) => {
+      const answer = document.createElement('div')
+      answer.append(safeFragment(${JSON.stringify(text)}))
+      return answer.innerHTML
+    })`)
+  expect(await shown('Then:\n\n3. three')).toContain('<ol start="3">')
+  const table = await shown('|a|b|\n|-|-:|\n|c|1,234|')
+  expect(table).toContain('<td align="right">1,234</td>')
+  expect(table).toMatch(/^<div class="wide" tabindex="0" role="group" aria-label="table"><table>/)
+})
+
 test('a task list marks done tasks, and no character reverses the text direction, however deep', async () => {
   const { url } = await serveChat(NOBODY)
   const { page } = await visit(url)

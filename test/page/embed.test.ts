@@ -96,6 +96,26 @@ test('in a frame on a phone an answer begins at its start, and what is around it
   expect(turn?.y).toBeGreaterThanOrEqual(log?.y ?? Infinity)
 })
 
+test.each([
+  [416, 279],
+  [288, 420],
+])('no parts of the chat overlap in a frame of %i by %i pixels', async (width, height) => {
+  const { page } = await visit(`${demo.url}/embed/chat`, { viewport: { width, height } })
+  const below = async (upper: string, lower: string): Promise<boolean> => {
+    const [one, other] = await Promise.all([upper, lower].map((part) => page.locator(part).boundingBox()))
+    return (one?.y ?? Infinity) + (one?.height ?? 0) <= (other?.y ?? 0)
+  }
+  expect(await below('#chat-form', '#chat > p:visible')).toBe(true)
+  await page.locator('#chat-text').fill('What is trending?')
+  await page.locator('#chat-text').press('Enter')
+  await page.getByRole('button', { name: 'Copy' }).waitFor()
+  const [settings, start] = await Promise.all(
+    ['.chat-settings summary', '[data-chat="new"]'].map((part) => page.locator(part).boundingBox()),
+  )
+  const isApart = (settings?.x ?? 0) + (settings?.width ?? 0) < (start?.x ?? 0)
+  expect(isApart || (await below('[data-chat="new"]', '.chat-settings summary'))).toBe(true)
+})
+
 test('a frame with colours of its own keeps them when the browser goes back to it', async () => {
   const { page } = await visit(`${demo.url}/embed/chat?theme=dark`)
   await page.evaluate<void>(`(() => {

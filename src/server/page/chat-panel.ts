@@ -114,6 +114,7 @@ function sheet(item: ItemTrend | null, widgetUrl: string | null, isPage: boolean
       <label class="unseen" for="chat-text">Message</label>
       <textarea
         id="chat-text"
+        dir="auto"
         rows="2"
         placeholder="Ask something"
         aria-describedby="chat-keys"

@@ -41,16 +41,23 @@ export function safeFragment(text: string): DocumentFragment {
 function renderMarkdown(text: string) {
   const fragment = DOMPurify.sanitize(marked.parse(text, { async: false }), {
     ALLOWED_TAGS: TAGS,
-    ALLOWED_ATTR: ['href', 'start'],
+    ALLOWED_ATTR: ['href', 'start', 'align'],
     ALLOW_ARIA_ATTR: false,
     ALLOW_DATA_ATTR: false,
     ALLOWED_URI_REGEXP: /^https?:\/\//i,
+    // Otherwise their values have to be such addresses too.
+    ADD_URI_SAFE_ATTR: ['start', 'align'],
     RETURN_DOM_FRAGMENT: true,
   })
   for (const link of fragment.querySelectorAll('a')) {
     if (!link.hasAttribute('href')) link.replaceWith(...link.childNodes)
     link.target = '_blank'
     link.rel = 'noopener noreferrer nofollow ugc'
+  }
+  for (const table of fragment.querySelectorAll('table')) {
+    const wide = make('div', { className: 'wide', tabIndex: 0, role: 'group', ariaLabel: 'table' })
+    table.replaceWith(wide)
+    wide.append(table)
   }
   const walker = document.createTreeWalker(fragment, NodeFilter.SHOW_TEXT)
   const nodes: Node[] = []
