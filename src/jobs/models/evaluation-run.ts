@@ -270,7 +270,8 @@ export async function readRun(
     notes.push('No key of the routing service is configured, so only metadata was refreshed.')
   }
   const { models, badRows } = await router.catalogue(signal)
-  if (badRows > 0) notes.push(`${badRows} rows of the catalogue could not be read.`)
+  const unread = badRows === 1 ? '1 row' : `${badRows} rows`
+  if (badRows > 0) notes.push(`${unread} of the catalogue could not be read.`)
   const previous = await previousRun(recommendations, notes)
   return { ...run, ...filterCatalogue(models, run.startedAt), notes, previous }
 }

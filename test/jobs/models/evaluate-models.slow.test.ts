@@ -194,14 +194,17 @@ describe('the modes without prompts', () => {
     ['metadataOnly', 'test-key', { mode: 'metadataOnly' }, []],
     ['a run without a key', null, {}, ['OPENROUTER_API_KEY is not set; only metadata is refreshed']],
   ] as const)('%s requests the catalogue alone', async (_what, key, options, notes) => {
-    const bench = await (await openBench()).withService({}, key)
+    const models = [...MODELS, { ...MODELS[0], id: '' } as (typeof MODELS)[number]]
+    const bench = await (await openBench()).withService({ models }, key)
     const { report } = await bench.run(options)
     expect(report).toMatchObject({ outcome: 'complete', refreshMode: 'metadataOnly', probed: 0, requests: 0 })
     expect(bench.notes).toEqual(notes)
     expect(bench.service.facts).toEqual(['/models'])
     const modes = { probeMode: 'metadata', liteEvalMode: 'off', rankingConfidence: 'low' }
     expect(await bench.stored()).toMatchObject(modes)
-    if (key === null) expect((await bench.stored())?.notes.join(' ')).toContain('No key')
+    const stored = (await bench.stored())?.notes.join(' ')
+    if (key === null) expect(stored).toContain('No key')
+    expect(stored).toContain('1 row of the catalogue could not be read.')
   })
 })
 
