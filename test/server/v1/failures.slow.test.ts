@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { localSource } from '../../support/local-source.ts'
 import type { Behaviour, ModeName } from '../../support/provider.ts'
 import { CALLER_KEY, errorBody, json, startV1 } from './v1.ts'
@@ -99,9 +99,13 @@ describe('after the first data line', () => {
   })
 
   test('the time limit of the whole answer ends it', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
     const { upstream, post } = await startV1({ ports: { turnMs: 200 } })
     upstream.behave('silence after first event')
-    expect(await (await post(REQUEST)).text()).toContain('"code":"total"')
+    const response = await post(REQUEST)
+    vi.advanceTimersByTime(200)
+    expect(await response.text()).toContain('"code":"total"')
   })
 
   const END = 'data: {"choices":[]}\n\ndata: [DONE]\n\n'
