@@ -47,6 +47,8 @@ describe('a command line', () => {
     [['import', 'signals'], "missing required argument 'file'"],
     [['import', 'signals', 'x', '--on-error', 'maybe'], '--on-error "maybe" must be one of abort, skip'],
     [['import', 'signals', 'x', '--title-provenance', 'foo'], '--title-provenance "foo"'],
+    [['publish-year', '--data-dir', '/dev/null'], 'the data folder /dev/null is not a folder; mount it'],
+    [['collect', '--data-dir', '/dev/null/data'], 'choose another with --data-dir'],
     [['publish-year', '--retry-delay', 'soon'], '--retry-delay "soon"'],
     [['publish-year', '--record-gaps=-1'], '--record-gaps "-1"'],
     [['serve', 'extra'], 'too many arguments'],
@@ -273,6 +275,8 @@ describe('the configuration', () => {
       code: 0,
       stdout: expect.stringMatching(/^sound, but nothing is published/),
     })
+    const elsewhere = { cwd: temporaryFolder(), env: { DASH_LEDGER_URL: `file:${audited}/ledger.db` } }
+    expect((await run(['verify-archive'], elsewhere)).stderr).not.toContain('is new')
     expect(audit.stderr).toContain(`${join(audited, 'dash-data')} is new; name an existing data folder`)
     expect(readdirSync(audited)).toEqual(['dash-data'])
   })

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { CLOCK_TOLERANCE_MS } from '../../../src/domain/clock-check.ts'
 import {
+  SESSION_MAX_SECONDS,
   beginSession,
   digestOfKey,
   formatChatKey,
@@ -42,6 +43,9 @@ describe('a session token', () => {
   test('a session token is valid past midnight until its last second, not longer, and not by a clock far behind', () => {
     expect(signer.verify(token, NOW + 1_799_999)).toMatchObject({ ok: true })
     expect(signer.verify(token, NOW + 1_800_000)).toEqual({ ok: false, reason: 'expired' })
+    expect(signer.verify(forge({ ...session, exp: session.iat + SESSION_MAX_SECONDS }), NOW)).toMatchObject({
+      ok: true,
+    })
     expect(signer.verify(token, NOW - CLOCK_TOLERANCE_MS)).toMatchObject({ ok: true })
     expect(signer.verify(token, NOW - CLOCK_TOLERANCE_MS - 1)).toEqual({ ok: false, reason: 'expired' })
   })
@@ -86,6 +90,7 @@ describe('a session token', () => {
     ['no end', withoutEnd],
     ['times in milliseconds', { ...session, iat: NOW, exp: NOW + 1_800 }],
     ['an end before its beginning', { ...session, exp: session.iat }],
+    ['an end after more than a day', { ...session, exp: session.iat + SESSION_MAX_SECONDS + 1 }],
     ['an end that is a text', { ...session, exp: String(session.exp) }],
     ['an end that is no whole second', { ...session, exp: session.exp + 0.5 }],
     ['another version', { ...session, v: 2 }],

@@ -52,6 +52,11 @@ const DAMAGES: Damage[] = [
     },
   ],
   ['the policy gone', ['note_invalid'], (copy) => rmSync(logPath(copy, 'policy.1'))],
+  [
+    'a copy of another head',
+    ['head_mismatch'],
+    (copy) => cpSync(headPath(copy, newest(copy).seq - 1), headPath(copy, newest(copy).seq)),
+  ],
   ['the ledger rolled back', ['head_mismatch', 'log_forked'], rollBackLedger],
   ['the table of entries dropped', ['row_tampered'], (copy) => changeLedger(copy, 'DROP TABLE entries')],
 ]

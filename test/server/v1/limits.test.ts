@@ -83,4 +83,5 @@ test('bodies of more than 64 KiB have 16 MiB of an address, 32 MiB of an IPv6 /4
   first.end()
   first.end()
   expect(heldOf('203.0.113.1')).toBe(4)
+  expect(opened('203.0.113.2').hold(1)).not.toBeNull()
 })

@@ -30,10 +30,10 @@ describe('dash chat with a question', () => {
       settings: { preferredLanguage: 'auto', tone: 'neutral' },
     })
     const { origin } = new URL(url)
-    expect(requests.map(({ what, headers }) => [what, headers.origin])).toEqual([
-      ['GET /api/agent/config', origin],
-      ['POST /api/agent/session', origin],
-      ['POST /api/agent/chat', origin],
+    expect(requests.map(({ what, headers }) => [what, headers.origin, headers['content-type']])).toEqual([
+      ['GET /api/agent/config', origin, undefined],
+      ['POST /api/agent/session', origin, 'application/json'],
+      ['POST /api/agent/chat', origin, 'application/json'],
     ])
   })
 

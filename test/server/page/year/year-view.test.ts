@@ -92,7 +92,8 @@ test('a Year is compared with the day, the week and the month before it, as far 
 
 test('the image of the chart has its height, the table under it has its ranks, and a gap is no rank', async () => {
   const workspace = await changedYear()
-  const { page } = await openPage(workspace, '/?sort=year')
+  const { page, text } = await openPage(workspace, '/?sort=year')
+  expect(text).toMatch(/Link to this moment .* Chart in Markdown .* Chart in HTML, light and dark /)
   const [table = ''] = /<table class="compared" id="chart-table">.*?<\/table>/s.exec(page) ?? []
   const rows = [...table.matchAll(/<tr data-key="([^"]*)">(.*?)<\/tr>/gs)].map(([, key, cells = '']) =>
     [key, ...Array.from(cells.matchAll(/<td>([^<]*)<\/td>/g), ([, cell]) => cell)].join(' '),
@@ -137,6 +138,13 @@ test('the home page says what changed since the publication before, without a sc
   expect(gapped.text).toContain(
     `Top Year: new #1, 1 entered, #14 left, 1 moved by 10 or more , since ${formatDay(AS_OF)}`,
   )
+  const leaving = await openWorkspace()
+  const old = { publishedAt: startOfDay(addDays(AS_OF, -364)) }
+  await leaving.feed.importSignals([story(1, AS_OF, 9), story(2, AS_OF, 8, old), story(3, AS_OF, 7, old)])
+  await publishDays(leaving, [AS_OF])
+  await leaving.feed.importSignals([story(1, LATER, 9)])
+  await publishDays(leaving, [LATER])
+  expect((await openPage(leaving, '/')).text).toContain('Top Year: #2 and #3 left , since')
   const workspace = await publishedWorkspace([AS_OF, addDays(AS_OF, 1)])
   const on = async (day: string) =>
     openPage(workspace, '/', { clock: () => startOfDay(day) + 12 * 3_600_000 })
