@@ -8,8 +8,10 @@ process.umask(0o077)
 
 // A closed pipe (`dash … | head`) must neither stop a command half way nor change its exit code; nor must a closed
 // terminal, which also sends a signal.
-process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
-  if (code !== 'EPIPE' && !(code === 'EIO' && process.stdout.isTTY)) process.exit(EXIT.storage)
+process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+  if (code === 'EPIPE' || (code === 'EIO' && process.stdout.isTTY)) return
+  process.stderr.write(`error: the result cannot be written to standard output (${message})\n`)
+  process.exit(EXIT.storage)
 })
 
 // A closed standard error must not end the command either.

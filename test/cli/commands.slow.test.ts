@@ -15,6 +15,15 @@ test('the built program prints its version, ends with 64 for an invalid command 
   expect([await end(), output.stderr]).toEqual([0, ''])
 })
 
+test('a result that a full disk does not take ends with 74 and the reason', async () => {
+  const wrapper = ['sh', '-c', 'exec "$@" > /dev/full', 'sh']
+  const { code, stderr } = await dash(['--version'], { wrapper })
+  expect([code, stderr]).toEqual([
+    74,
+    expect.stringMatching(/^error: the result cannot be written .*ENOSPC.*\n$/),
+  ])
+})
+
 test('a command in a folder that was removed says so', async () => {
   const wrapper = ['sh', '-c', 'mkdir x && cd x && rmdir ../x && exec "$@"', 'sh']
   const { code, stdout, stderr } = await dash(['top', '--json'], { cwd: temporaryFolder(), wrapper })
