@@ -330,16 +330,18 @@ describe('an ambiguous or invalid request', () => {
       'an address that is not percent-encoded',
       'GET /?q=ü HTTP/1.1\r\nHost: x\r\n\r\n',
       400,
-      'percent-encode',
+      /percent-encode/,
     ],
-    ['long headers', `GET / HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(20_000)}\r\n\r\n`, 431, 'overflow'],
+    ['an address with a space', 'GET /a b HTTP/1.1\r\nHost: x\r\n\r\n', 400, /percent-encode/],
+    ['a space before a colon', 'GET / HTTP/1.1\r\nHost : x\r\n\r\n', 400, /: Invalid header token$/],
+    ['long headers', `GET / HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(20_000)}\r\n\r\n`, 431, /overflow$/],
   ])('a request that cannot be parsed gets a reason: %s', async (_case, request, status, reason) => {
     const text = await received(await sendRequest((await running(serving())).port, request))
     const [head = '', body = ''] = text.split('\r\n\r\n')
     expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
     expect(JSON.parse(body)).toEqual({
       error: 'bad_request',
-      message: expect.stringContaining(reason) as unknown,
+      message: expect.stringMatching(reason) as unknown,
     })
   })
 
