@@ -228,7 +228,7 @@ export const proofContract: Contract<LogRefusal | 'busy'> = {
     busy: BUSY_REFUSAL,
     year_log_not_found: {
       status: 404,
-      when: 'no checkpoint is signed yet, no publication existed at `at`, or its entry is not in a signed tree yet',
+      when: 'no checkpoint is signed yet, no publication existed at that time, or its entry is not in a signed tree yet',
     },
   },
 }
