@@ -24,6 +24,14 @@ test('a result that a full disk does not take ends with 74 and the reason', asyn
   ])
 })
 
+test('a disk that fails under a database is reported with the name of the database', async () => {
+  const data = await filledFolder()
+  const wrapper = ['sh', '-c', 'ulimit -f 10 && exec "$@"', 'sh']
+  const { code, stderr } = await dash(['snapshot', '--data-dir', data], { wrapper })
+  const error = `error: the database ${join(data, 'feed.db')} failed (SQLITE_IOERR: disk I/O error); check its disk\n`
+  expect([code, stderr]).toEqual([74, error])
+})
+
 test('a command in a folder that was removed says so', async () => {
   const wrapper = ['sh', '-c', 'mkdir x && cd x && rmdir ../x && exec "$@"', 'sh']
   const { code, stdout, stderr } = await dash(['top', '--json'], { cwd: temporaryFolder(), wrapper })

@@ -248,6 +248,8 @@ export function translateError(error: unknown, name: string): unknown {
   if (/^SQLITE_(CANTOPEN|PERM|AUTH|READONLY)/.test(vendor.code)) {
     return storageUnavailable(`${name} cannot be opened: ${vendor.message}`, error)
   }
+  if (vendor.code.startsWith('SQLITE_IOERR'))
+    return new StorageFault(`${name} failed (${vendor.message}); check its disk`, { cause: error })
   if (/^(SERVER_ERROR|HRANA_)/.test(vendor.code))
     return new StorageFault(`${name} failed (${vendor.message}); check it and its URL`, { cause: error })
   return error
