@@ -56,6 +56,13 @@ test('the archive itself, under any name, and one half of a target are refused',
   }
 })
 
+test('a missing env file as target is refused, and no folder gets its name', async () => {
+  const missing = join(temporaryFolder(), 'target.env')
+  const { code, stderr } = await copy(await publishedWorkspace([AS_OF]), [missing])
+  expect([code, stderr]).toEqual([64, expect.stringContaining(`--to "${missing}" cannot be read`)])
+  expect(existsSync(missing)).toBe(false)
+})
+
 const exportOf = ({ folder }: { folder: string }, args: readonly string[]) =>
   run(['export', ...args, '--data-dir', folder])
 
