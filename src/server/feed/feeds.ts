@@ -80,7 +80,7 @@ export function subscriptionFeed(
   return {
     title: `${demo ? 'DEMO: ' : ''}dash: ${period}`,
     description: `Hacker News, Lobsters, LessWrong and the hype providers: ${period}, ranked across sources.`,
-    homeUrl: rule === null ? `${baseUrl}/` : `${baseUrl}/?${query}`,
+    homeUrl: `${baseUrl}/?${query}`,
     selfUrl: `${baseUrl}${path}?${query}`,
     docsUrl: `${baseUrl}${FEED_DOCS}`,
     generatedAt,

@@ -103,9 +103,11 @@ describe('every subscription', () => {
     feedEvent({ source: 'midjourney', sourceId: 'pic', url: null }),
   ]
 
-  test('every subscription has rank, raw score and unit of each item', async () => {
+  test('every subscription leads to the page of its period, and has rank, raw score and unit of each item', async () => {
     const body = await bodyOf(mixed, '/api/feed.json?sort=day', details)
-    const { items } = JSON.parse(body) as { items: { _dash: Record<string, unknown> }[] }
+    const feed = JSON.parse(body) as { home_page_url: string; items: { _dash: Record<string, unknown> }[] }
+    const { items } = feed
+    expect(feed.home_page_url).toBe('http://dash.test/?sort=day')
     const hyped = { rank: 3, key: 'hype-github-o/n', aggScore: 50, score: { value: 9000, unit: 'stars' } }
     expect([items.length, items[2]?._dash]).toMatchObject([7, hyped])
   })
