@@ -164,6 +164,9 @@ test.each([
     await page.keyboard.press('Enter')
     await press(item.getByRole('link', { name: 'Ask' }))
     await expect.poll(() => page.locator('#chat-scope bdi').textContent()).toBe(title)
+    // The menu is closed: its button has the focus again.
+    await page.keyboard.press('Escape')
+    expect(await menu.evaluate((button) => button === button.ownerDocument.activeElement)).toBe(true)
   },
 )
 

@@ -143,8 +143,8 @@ const publicationFact: FactSource = {
     const isDue = asOfDay < lastDueDay(now)
     return {
       level: isDue ? 'attention' : 'good',
-      value: html`Year as of ${asOfDay}`,
-      detail: html`published ${ageOf(publishedAt, now)}${isDue ? html`; the next one is late` : NOTHING}`,
+      value: html`Year as of ${asOfDay}${isDue ? '; the next one is late' : ''}`,
+      detail: html`published ${ageOf(publishedAt, now)}`,
     }
   },
 }
@@ -203,13 +203,17 @@ const modelFact: FactSource = {
     const { isUnreadable = false } = current
     const { primary, rankingConfidence, ok, usingSeedFallback } = statusPayload(current, now)
     const age = usingSeedFallback
-      ? html`built-in list, not
-        measured${isUnreadable ? html`; the stored recommendation cannot be read` : NOTHING}`
-      : html`updated ${ageOf(Date.parse(current.run.updatedAt), now)}${ok ? NOTHING : html`; stale`}`
+      ? html`built-in list, not measured`
+      : html`updated ${ageOf(Date.parse(current.run.updatedAt), now)}`
+    const problem = isUnreadable
+      ? '; the stored recommendation cannot be read'
+      : ok || usingSeedFallback
+        ? ''
+        : '; stale'
     return {
       // A server that never measured has nothing that is late.
       level: ok ? 'good' : usingSeedFallback && !isUnreadable ? 'plain' : 'attention',
-      value: html`<bdi>${primary}</bdi>`,
+      value: html`<bdi>${primary}</bdi>${problem}`,
       detail: html`${rankingConfidence} confidence, ${age}`,
     }
   },

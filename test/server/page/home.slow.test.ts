@@ -248,7 +248,7 @@ describe('the page', () => {
   test('the page marks a late publication', async () => {
     const workspace = await filled()
     const later = await get(workspace, '/', { clock: () => NOON + 2 * 86_400_000 })
-    expect(facts(later.page)).toContain('the next one is late')
+    expect(facts(later.page)).toMatch(/Warning: Year as of \S+; the next one is late published 2 d ago/)
     expect(facts((await get(workspace, '/')).page)).not.toContain('late')
   })
 })

@@ -126,14 +126,19 @@ function setUpMenus() {
   document.addEventListener('click', ({ target }) => {
     const menu = openMenu()
     const isInside = target instanceof Element && menu?.contains(target) && !target.closest('.row-menu > div')
-    if (menu && !isInside) menu.open = false
+    if (menu && !isInside) closeMenu(menu)
   })
   document.addEventListener('keydown', ({ key }) => {
     const menu = openMenu()
-    if (key !== 'Escape' || !menu) return
-    menu.open = false
-    menu.querySelector('summary')?.focus()
+    if (key === 'Escape' && menu) closeMenu(menu)
   })
+}
+
+/** Closes a menu. The focus does not stay on what is no longer shown. */
+function closeMenu(menu: HTMLDetailsElement) {
+  const hadFocus = menu.contains(document.activeElement)
+  menu.open = false
+  if (hadFocus) menu.querySelector('summary')?.focus()
 }
 
 function openMenu() {

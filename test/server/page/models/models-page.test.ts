@@ -225,6 +225,7 @@ test.each([
   const stores = { ...workspace, recommendations: { ...workspace.recommendations, current } }
   const status = await openPage(stores, '/status')
   expect(/<div class="(fact \w+)">\s*<dt>Free model/.exec(status.page)?.[1]).toBe(level)
+  expect(status.text.includes('; the stored recommendation cannot be read')).toBe(level === 'fact attention')
   const { page, text } = await openPage(stores, '/models')
   expect(text).toContain(`${reason} The built-in list stands in, ordered by published facts`)
   expect(page).not.toMatch(/class="notice"|confidence,/)
