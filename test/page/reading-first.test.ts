@@ -128,7 +128,16 @@ test('a print names the site and that it is a demo, the address and the day, and
   expect(await page.locator('.printed:visible').textContent()).toBe(
     `DEMO: dash · ${demo.url}/?sort=year · ${dayBefore(0)}`,
   )
-  expect(await page.locator('button:visible, input:visible').count()).toBe(0)
+  for (const path of [
+    '/?sort=year',
+    '/models?model=orchard/quince-large:free',
+    '/item?key=hn-26296339',
+    '/search?q=rust',
+  ]) {
+    await page.goto(demo.url + path)
+    const controls = page.locator('button:visible, input:visible, select:visible, .discuss:visible')
+    expect([path, await controls.allTextContents()]).toEqual([path, []])
+  }
 })
 
 test('in forced colours the symbol of comments stays visible', async () => {
