@@ -279,7 +279,8 @@ export function judgeModelService(
     return problem(`${name} rejects the key (${status})`, `correct ${prefix}_API_KEY`, EXIT.configuration)
   if (status >= 500)
     return warning(`${name} responds with ${status}`, 'try again later; the service itself fails')
-  return status === 200
+  // A web interface sends its page for every path.
+  return status === 200 && !body.trimStart().startsWith('<')
     ? ok(`${name} responds`)
     : note(`${name} responds with ${status} and lists no models`, `check that ${baseUrl} is its API base`)
 }

@@ -84,6 +84,15 @@ test.each([
   expect(judged.verdict).toBe(verdict)
 })
 
+test.each([
+  ['{"data":[]}', 'ok'],
+  ['\n<!doctype html><title>Chat</title>', 'note'],
+])('a service that responds with %s gets %s', (body, verdict) => {
+  expect(judgeModelService('a service', 'OPENAI', true, { status: 200, body, date: null }).verdict).toBe(
+    verdict,
+  )
+})
+
 test('a clock that the last collect found wrong is a problem', () => {
   const verdicts = (aheadMs: number, hours: number): string[] => {
     const clockCheck = { checkedAt: NOW - hours * HOUR, aheadMs, sources: 3 }
