@@ -208,7 +208,7 @@ export const ranksContract: Contract<Exclude<RankRefusal, 'invalid_theme'>> = {
     ...CHANGES_COMMON.refusals,
     invalid_at: historyContract.refusals.invalid_at,
     invalid_count: invalidValues({ count: `an integer from 1 to ${PUBLICATIONS_MAX}` }),
-    year_history_not_found: { status: 404, when: 'nothing had been published at or before `at`' },
+    year_history_not_found: { status: 404, when: 'nothing had been published at or before that time' },
   },
   ...publicAccess(HISTORY_DOCS, ['ETag', 'Link']),
 }

@@ -131,7 +131,7 @@ export const ARCHIVE_REFUSALS = {
 const REFUSALS = {
   invalid_sort: invalidValues({ sort: '`year`' }),
   invalid_at: INVALID_AT,
-  year_history_not_found: { status: 404, when: 'no Year publication existed at or before `at`' },
+  year_history_not_found: { status: 404, when: 'no Year publication existed at or before that time' },
   ...ARCHIVE_REFUSALS,
 } satisfies Record<HistoryRefusal, { status: number; when: string }>
 
