@@ -140,13 +140,19 @@ test('a print names the site and that it is a demo, the address and the day, and
   }
 })
 
-test('in forced colours the symbol of comments stays visible', async () => {
+test('in forced colours the symbol of comments and found words stay visible', async () => {
   const { page } = await visit(demo.url, { viewport: DESKTOP, forcedColors: 'active' })
   const [symbol, ground] = await page.evaluate<string[]>(`[
     getComputedStyle(document.querySelector('a.comments'), '::after').backgroundColor,
     getComputedStyle(document.body).backgroundColor,
   ]`)
   expect(symbol).not.toBe(ground)
+  await page.goto(`${demo.url}/search?q=rust`)
+  const [word, mark] = await page.evaluate<string[]>(`(() => {
+    const { color, backgroundColor } = getComputedStyle(document.querySelector('mark'))
+    return [color, backgroundColor]
+  })()`)
+  expect([word, mark]).toEqual(['rgb(0, 0, 0)', 'rgb(255, 255, 0)'])
 })
 
 test.each([
