@@ -75,6 +75,9 @@ test('the button on the page of an allowed site opens the chat, which answers, a
   await button.focus()
   await page.keyboard.press('Escape')
   expect(await button.getAttribute('aria-expanded')).toBe('false')
+  await button.click()
+  await chat.locator('#chat-text').press('Escape')
+  await expect.poll(() => button.getAttribute('aria-expanded')).toBe('false')
   expect(problems).toEqual([])
 })
 

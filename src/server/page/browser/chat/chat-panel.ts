@@ -169,12 +169,12 @@ export class ChatPanel {
   }
 
   /**
-   * Stops the answer, else closes the sheet beside another page; not just after an answer, which may end while the key is
+   * Stops the answer, else closes the sheet beside another page or in its frame; not just after an answer, which may end while the key is
    * pressed to stop it.
    */
   #escape() {
     if (this.#running) this.#running.abort()
-    else if (!this.#sheet.isInside && performance.now() - this.#endedAt > STOP_GRACE_MS) this.#sheet.close()
+    else if (this.#sheet.isClosable && performance.now() - this.#endedAt > STOP_GRACE_MS) this.#sheet.close()
   }
 
   #send() {

@@ -210,8 +210,8 @@ export function sheetControls(sheet: HTMLDialogElement, text: HTMLTextAreaElemen
     show()
   })
   return {
-    /** True on the page of the chat, which has nothing else to show. */
-    isInside,
+    /** False on the page of the chat, which has nothing else to show; a frame of another page is closed. */
+    isClosable: !isInside || 'themeFixed' in document.documentElement.dataset,
     open() {
       if (!sheet.open) {
         opener = document.activeElement
