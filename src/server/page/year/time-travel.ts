@@ -191,7 +191,8 @@ export function travelForms(view: View, day: Day, first: Day, comparedWith: Day)
 
 /** A notice if no publication was made for the requested day; else empty. */
 export function gapNotice({ dueDay, selected, due }: Moment): Html {
-  if (due.is === 'published') return NOTHING
+  // No publication is due before the first one.
+  if (due.is === 'published' || (due.is === 'open' && !selected)) return NOTHING
   const servedText = selected
     ? html`For this time the history serves the previous publication,
         <strong>as of ${formatDay(selected.manifest.asOfDay)}</strong>, shown here.`

@@ -107,7 +107,7 @@ function renderComparison(frame: Frame, served: readonly [ServedMoment, ServedMo
   const above = html`${timeline(frame, served[0].moment)} ${gapNotice(then.moment)} ${gapNotice(later.moment)}`
   const endLink = html`<p>${query.sectionLink('feed', { with: null }, 'End the comparison')}</p>`
   if (!then.publication || !later.publication)
-    return { status: 404, above, content: html`${BEFORE_FIRST} ${endLink}` }
+    return { status: 404, above, content: html`${NOTHING_TO_COMPARE} ${endLink}` }
   const isSame = then.publication.manifest.sha256 === later.publication.manifest.sha256
   const publicationsShown = isSame ? [later] : [then, later]
   const content = html`${endLink}
@@ -214,6 +214,10 @@ function olderLayout({ manifest }: ProvedPublication): Html {
 const BEFORE_FIRST = html`<p class="refusal" role="alert">
   Nothing was published by this time: <code>year_history_not_found</code>. <em>Next</em> leads to the first
   publication.
+</p>`
+
+const NOTHING_TO_COMPARE = html`<p class="refusal" role="alert">
+  Nothing was published by one of the two times: <code>year_history_not_found</code>.
 </p>`
 
 const ONE_PUBLICATION = html`<p class="notice" role="note">
