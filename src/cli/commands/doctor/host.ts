@@ -58,7 +58,8 @@ function judgeName(first: string | undefined): Judgement {
 
 /** Checks who may read the files that hold secrets. */
 export function checkSecretFiles({ values, dotenv }: GivenSettings, cwd: string): Check[] {
-  const named = SECRETS.flatMap((name) => values[`${name}_FILE`] || [])
+  const names = [...SECRETS.map((name) => `${name}_FILE`), 'DASH_LOG_KEY_FILE']
+  const named = names.flatMap((name) => values[name] || [])
   const paths = [...(dotenv === null ? [] : [dotenv]), ...named.map((path) => resolve(cwd, path))]
   if (paths.length === 0) return []
   const results = paths.flatMap((path) => judgeSecretFile(inspectPath(path)))

@@ -143,12 +143,16 @@ describe('a problem', () => {
     chmodSync(join(cwd, 'dash-data'), 0o777)
     writeFileSync(join(cwd, '.env'), 'HF_TOKEN_FILE=token\n', { mode: 0o644 })
     writeFileSync(join(cwd, 'token'), 'a-token\n', { mode: 0o640 })
-    const { code, findings } = await doctor({ cwd }, ['--offline'])
+    const env = { DASH_LOG_KEY_FILE: 'log.key', DASH_LOG_ORIGIN: 'dash.example/tlog/year' }
+    await run(['log-key', 'new'], { cwd, env })
+    chmodSync(join(cwd, 'log.key'), 0o644)
+    const { code, findings } = await doctor({ cwd, env }, ['--offline'])
     expect(code).toBe(0)
     const mends = findings.filter(({ verdict }) => verdict === 'warning').map(({ mend }) => mend)
     expect(mends).toEqual([
       `chmod 600 ${join(cwd, '.env')}`,
       `chmod 600 ${join(cwd, 'token')}`,
+      `chmod 600 ${join(cwd, 'log.key')}`,
       `chmod o-w ${join(cwd, 'dash-data')}`,
     ])
   })
