@@ -22,6 +22,14 @@ export function onClick(selector: string, act: (element: HTMLElement) => void) {
   })
 }
 
+/** Code of the keys that an input method handles. */
+const INPUT_METHOD = 229
+
+/** True for a key of an input method. Safari reports the one that ends a composition after it, with the code alone. */
+export function isComposing(event: KeyboardEvent) {
+  return event.isComposing || event.keyCode === INPUT_METHOD
+}
+
 /** Calls a function when a browser that goes back shows the page as it was left; others may have stored values since. */
 export function onReturn(act: () => void) {
   addEventListener('pageshow', ({ persisted }) => {

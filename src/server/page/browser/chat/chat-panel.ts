@@ -6,7 +6,7 @@ import { chatAccess } from './chat-access.ts'
 import { chatParts, chatSettings, sheetControls, omissionsOf, divide, turnView } from './chat-view.ts'
 import type { TurnView } from './chat-view.ts'
 import { CUT_OFF, failureMessage } from './chat-service.ts'
-import { copy, onReturn, store, stored } from '../dom.ts'
+import { copy, isComposing, onReturn, store, stored } from '../dom.ts'
 
 type Item = { key: string; title: string }
 type StoredTurn = {
@@ -93,12 +93,12 @@ export class ChatPanel {
       this.#send()
     })
     text.addEventListener('keydown', (event) => {
-      if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+      if (event.key !== 'Enter' || event.shiftKey || isComposing(event)) return
       event.preventDefault()
       this.#send()
     })
     sheet.addEventListener('keydown', (event) => {
-      if (event.key !== 'Escape' || event.isComposing) return
+      if (event.key !== 'Escape' || isComposing(event)) return
       event.preventDefault()
       this.#escape()
     })
