@@ -128,6 +128,10 @@ test('opened stories are hidden if the visitor wishes', async () => {
   await page.goto(demo.url + WEEK, { waitUntil: 'networkidle' })
   expect(await keysOf(page)).toEqual(others)
   expect(read).not.toBe('')
+  await page.locator('[data-help]').click()
+  await page.getByRole('button', { name: 'Show all hidden stories' }).click()
+  await expect.poll(() => keysOf(page)).toEqual([read, ...others])
+  expect(await page.locator('#announcements').textContent()).toBe('Hidden stories are shown again.')
 })
 
 test('the cursor of the chart of an item names the numbers of its day', async () => {

@@ -247,8 +247,9 @@ function makeHelp() {
   dialog.querySelector('tbody')?.append(...rows)
   dialog.querySelector('[data-show]')?.addEventListener('click', () => {
     save({ hidden: [], read: [] })
-    applyAll()
-    announce('Hidden items are shown again.')
+    // Behind an open dialog nothing is seen or announced.
+    dialog.close()
+    announce('Hidden stories are shown again.')
   })
   dialog.querySelector('label')?.prepend(hideRead)
   dialog.addEventListener('close', () => {
