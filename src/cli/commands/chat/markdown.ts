@@ -201,7 +201,9 @@ function linkText(
   const label = inner === '' ? leaf(text === '' ? href : text, underlined, options) : inner
   const name = stripVTControlCharacters(label).trim()
   const address = webAddress(href)
-  const isNamed = name !== href && (address === null || webAddress(name) !== address)
+  // A host or an e-mail address in the text becomes a link to itself.
+  const isItself = [name, `http://${name}`, `mailto:${name}`].includes(href)
+  const isNamed = !isItself && (address === null || webAddress(name) !== address)
   const isLinked = options.linked && address !== null
   const isShown = isNamed && (!isLinked || LIKE_ADDRESS.test(name))
   const shown = isShown ? leaf(` (${href})`, [...styles, 'dim'], options) : ''

@@ -28,6 +28,7 @@ describe('Markdown on a terminal', () => {
       '[a *name*](https://a.example/b) <https://c.example>',
       ['a name (https://a.example/b)', 'https://c.example'],
     ],
+    ['hosts and e-mail addresses once', 'www.a.example b@c.test', ['www.a.example b@c.test']],
     [
       'the address of a link that is no web page',
       '[a](mailto:b@c.test) [b](javascript:x)',
