@@ -220,6 +220,20 @@ test('rows that entered a live list since the last visit are marked NEW, and a l
   expect(await page.locator(':target').isVisible()).toBe(true)
 })
 
+test('fields for text and choices have text of 16 pixels on a touch screen, so that no browser enlarges the page for them', async () => {
+  const { page } = await visit(demo.url, { viewport: PHONE, hasTouch: true, isMobile: true })
+  for (const path of ['/?q=rust', '/search?q=rust', '/chat', '/docs/page', '/models?needs=tools']) {
+    await page.goto(demo.url + path, { waitUntil: 'networkidle' })
+    expect([path, await page.evaluate<string[]>(SIZES_OF_FIELDS)]).toEqual([path, ['16px']])
+  }
+})
+
+/** The different sizes of text in fields. */
+const SIZES_OF_FIELDS = `[...new Set(
+  [...document.querySelectorAll('input:is([type="search"], [type="text"], [type="number"]), select, textarea')]
+    .map((field) => getComputedStyle(field).fontSize),
+)]`
+
 test('the days to compare with open within the width of a phone', async () => {
   const { page } = await visit(`${demo.url}/?sort=year`, { viewport: PHONE })
   await page.locator('.compare summary').click()
