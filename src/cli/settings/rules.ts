@@ -43,7 +43,7 @@ export const hostName = text.regex(
   'must be a host name or an IP address, without brackets or zone',
 )
 
-export const httpUrl = parsed((value, refuse) =>
+const httpUrl = parsed((value, refuse) =>
   isHttpUrl(value) ? withoutSlash(value) : refuse('must be an absolute http(s) URL'),
 )
 
@@ -77,8 +77,8 @@ const urlWithoutUser = (also: string): z.ZodString =>
 /** URL of a job monitor; `{job}` stands for the name of the job. */
 export const pingUrl = urlWithoutUser('; {job} in it is replaced by the job name')
 
-/** URL of a webhook; it is used as it is, because receivers may distinguish a trailing slash. */
-export const webhookUrl = urlWithoutUser('')
+/** URL of a service; it is used as it is, because receivers may distinguish a trailing slash. */
+export const serviceUrl = urlWithoutUser('')
 
 const WEBHOOK_KEY_BYTES = { least: 24, most: 64 }
 
@@ -183,8 +183,10 @@ export const listenAddress = parsed((value, refuse) => {
 
 export const databaseUrl = text.refine((value) => {
   if (value.startsWith('file:')) return toFilePath(value) !== null
-  return /^(https?|libsql):\/\//.test(value) && isHttpUrl(value.replace(/^libsql:/, 'https:'))
-}, 'must be a file: URL of a local path, or the libsql:, https: or http: URL of a libSQL server')
+  return (
+    /^(https?|libsql):\/\/[^/?#@]+(?:[/?]|$)/.test(value) && isHttpUrl(value.replace(/^libsql:/, 'https:'))
+  )
+}, 'must be a file: URL of a local path, or the libsql:, https: or http: URL of a libSQL server, without user')
 
 export const serverUrl = databaseUrl.refine(
   (value) => !value.startsWith('file:'),

@@ -48,7 +48,7 @@ test('a secret from a file loses its byte order mark, and a file in UTF-16 is re
   expect(secret).toThrow(`OPENAI_API_KEY_FILE="${path}" is not UTF-8 text; save the file as UTF-8`)
 })
 
-test.each(['DASH_BASE_URL', 'OPENROUTER_BASE_URL', 'OPENAI_BASE_URL'])(
+test.each(['DASH_BASE_URL', 'OPENROUTER_BASE_URL', 'OPENAI_BASE_URL', 'DASH_HN_URL', 'DASH_LESSWRONG_URL'])(
   'the address %s has no user and no query, and loses its trailing slash',
   (name) => {
     for (const [value, shown] of [
@@ -85,6 +85,16 @@ test.each(['s3://bucket/p?endpoint=http://h:1&region=eu', 'file:/home/me@work/x'
 
 const problemsOf = (env: Record<string, string>): string[] =>
   examineEnvironment(env, process.cwd()).problems.map(({ message }) => message)
+
+test.each(['DASH_DATABASE_URL', 'DASH_STATE_URL', 'DASH_VERIFICATION_URL', 'DASH_VERIFICATION_WIDGET_URL'])(
+  'the address %s with a user is refused, as a request to it would be, and its password is not shown',
+  (name) => {
+    const problems = problemsOf({ [name]: 'https://u:Sesame@host/db?a=b' })
+    expect(problems[0]).toMatch(
+      /^DASH_\w+="https:\/\/\(not shown\)@host\/db\?a=\(not shown\)" must be .*without user/,
+    )
+  },
+)
 
 test('the problem of s3://bucket/p?key=Sesame is reported without its secret', () => {
   const problems = problemsOf({ DASH_STORE_URL: 's3://bucket/p?key=Sesame' })
