@@ -167,6 +167,7 @@ describe('the configuration', () => {
     [{ DASH_STORE_URL: 's3://bucket?acl=public' }, '"s3://bucket?acl=(not shown)"'],
     [{ DASH_STORE_URL: 's3://bucket/dash' }, keys],
     [twice, 'both set'],
+    [{ DASH_DATABASE_URL: 'libsql://x?sslmode=require' }, 'no parameters but authToken and tls'],
     [{ DASH_DATABASE_AUTH_TOKEN_FILE: 'nowhere' }, 'nowhere'],
     [{ DASH_BASE_URL: 'ftp://x/' }, 'DASH_BASE_URL="ftp://x/"'],
     [{ DASH_BASE_URL: 'dash.example' }, 'DASH_BASE_URL="dash.example"'],

@@ -181,12 +181,13 @@ export const listenAddress = parsed((value, refuse) => {
   return refuse('must be HOST:PORT, such as 127.0.0.1:9464 or [::1]:9464')
 })
 
+/** The client of libSQL servers opens no address with a user, or with another parameter. */
+const LIBSQL_SERVER = /^(?:https?|libsql):\/\/[^/?#@]+(?:\/[^?#]*)?(?:\?(?:authToken=[^&#]+|tls=[01]|&)*)?$/
+
 export const databaseUrl = text.refine((value) => {
   if (value.startsWith('file:')) return toFilePath(value) !== null
-  return (
-    /^(https?|libsql):\/\/[^/?#@]+(?:[/?]|$)/.test(value) && isHttpUrl(value.replace(/^libsql:/, 'https:'))
-  )
-}, 'must be a file: URL of a local path, or the libsql:, https: or http: URL of a libSQL server, without user')
+  return LIBSQL_SERVER.test(value) && isHttpUrl(value.replace(/^libsql:/, 'https:'))
+}, 'must be a file: URL of a local path, or the libsql:, https: or http: URL of a libSQL server, without user and with no parameters but authToken and tls')
 
 export const serverUrl = databaseUrl.refine(
   (value) => !value.startsWith('file:'),
