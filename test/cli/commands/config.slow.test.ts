@@ -71,7 +71,7 @@ test('no secret and no length of a secret is shown, whatever its origin', async 
         ...Object.fromEntries(secrets.map((name) => [name, valueOf(name)])),
         DASH_MODEL_WEBHOOK_SECRET: `whsec_${secret}`,
         DASH_VERIFICATION_SITE_KEY: 'site-key',
-        DASH_DATABASE_URL: `libsql://user:${secret}@db.example/?authToken=${secret}`,
+        DASH_DATABASE_URL: `libsql://db.example/?authToken=${secret}`,
       }
       return Promise.all([dash(['config'], { env }), dash(['config', '--json'], { env })])
     }),
