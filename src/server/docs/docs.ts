@@ -112,8 +112,8 @@ export function mountDocs(
     mountSections(mount, {
       path,
       async render() {
-        const { main, ...others } = content()
-        return { ...others, main: withMenu(menu(), path, main) }
+        const { title, main, ...others } = content()
+        return { ...others, title: `${title} · dash documentation`, main: withMenu(menu(), path, main) }
       },
     })
   mountSections(mount, {

@@ -78,7 +78,7 @@ export function indexPage(
       </section>`,
   )
   return {
-    title: query === '' ? 'Documentation' : `Documentation: ${query}`,
+    title: `Documentation${query === '' ? '' : `: ${query}`} · dash`,
     main: html`<article class="document guides">
       <h1>Documentation</h1>
       ${docsSearch(query)} ${query === '' ? NOTHING : searchResults(searchIndex(), query)} ${guides}

@@ -90,7 +90,7 @@ export function refusalPage(frame: Frame, code: keyof typeof REFUSALS) {
           : html`<p class="refusal" role="alert"><code>${code}</code>: ${codeSpans(when)}.</p>`
       }
       <p><a href="/">The start page</a></p>`
-    return Buffer.from(layout(frame, { title, head: NOTHING, main }))
+    return Buffer.from(layout(frame, { title: `${title} · dash`, head: NOTHING, main }))
   })
   return (event: H3Event, headers: Readonly<Record<string, string>> = {}): Response =>
     respond(event, status, { ...PAGE_HEADERS, ...NO_STORE, 'content-type': HTML_TYPE, ...headers }, body())

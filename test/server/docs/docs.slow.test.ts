@@ -32,7 +32,7 @@ describe('the guides', () => {
 
   test('the guides have their own title and current menu entry, and unknown paths are 404', async () => {
     const { page } = await get('/docs/operations')
-    expect(page).toContain('<title>Operations</title>')
+    expect(page).toContain('<title>Operations · dash documentation</title>')
     expect(page).toMatch(/<a href="\/docs\/operations" aria-current="page">/)
     const open = /<details open>.*?<\/details>/s.exec(page)?.[0] ?? ''
     expect(open).toContain('<summary class="group">Operators</summary>')
