@@ -19,7 +19,7 @@ const keysOf = (page: Page): Promise<string[]> =>
     .locator('.lead .item:visible')
     .evaluateAll((items) => items.map((item) => item.getAttribute('data-key') ?? ''))
 
-test('the keys move through the stories, hide them, change the period and open the help, but not while typing', async () => {
+test('the keys move through the stories, hide them, change the period and open the help, but not while typing or when they are turned off', async () => {
   const opened = await visit(demo.url + WEEK, { viewport: { width: 1280, height: 900 } })
   const { page } = opened
   const [first = '', second = '', third = ''] = await keysOf(page)
@@ -50,8 +50,12 @@ test('the keys move through the stories, hide them, change the period and open t
   await page.keyboard.press('?')
   await page.locator('dialog.help[open]').waitFor()
   expect(await flawsOf(opened)).toEqual([])
+  await page.getByLabel('Use these keys').uncheck()
   await page.keyboard.press('Escape')
   expect(await page.locator('dialog.help[open]').count()).toBe(0)
+  await page.reload({ waitUntil: 'networkidle' })
+  await page.keyboard.press('j')
+  expect(await page.locator('.item:focus-within').count()).toBe(0)
 })
 
 test('the keys move through the changes of a comparison, and hide them', async () => {

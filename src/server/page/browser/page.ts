@@ -2,7 +2,7 @@ import { announce, make, onClick, onReturn, setUpCopyButtons, store, stored } fr
 import { setUpNews, setUpSince, setUpTimeline } from './year.ts'
 import type { ChatPanel } from './chat/chat-panel.ts'
 
-/** What a visitor hides. It is stored in this browser only, and never sent. */
+/** What a visitor hides, and whether without keys. It is stored in this browser only, and never sent. */
 const KEY = 'dash-hidden'
 
 /** Most remembered items; the oldest are forgotten. */
@@ -11,7 +11,7 @@ const ITEMS_MAX = 2_000
 /** A story: a row of a list or of a comparison. */
 const ROW = '.item[data-key], .compared tr[data-key]'
 
-type Hidden = { hidden: string[]; read: string[]; hidesRead: boolean }
+type Hidden = { hidden: string[]; read: string[]; hidesRead: boolean; withoutKeys: boolean }
 
 let state: Hidden = read()
 
@@ -106,10 +106,15 @@ function showCount(list: Element, count: number) {
 }
 
 function read(): Hidden {
-  const { hidden, read: opens, hidesRead: hides } = Object(stored(KEY))
+  const { hidden, read: opens, hidesRead: hides, withoutKeys } = Object(stored(KEY))
   const texts = (value: unknown) =>
     Array.isArray(value) ? value.filter((each) => typeof each === 'string' && each.trim() !== '') : []
-  return { hidden: texts(hidden), read: texts(opens), hidesRead: hides === true }
+  return {
+    hidden: texts(hidden),
+    read: texts(opens),
+    hidesRead: hides === true,
+    withoutKeys: withoutKeys === true,
+  }
 }
 
 function save(change: Partial<Hidden>) {
@@ -168,7 +173,16 @@ function setUpKeys() {
       target.closest('input:not([type="range"]), textarea, select, [contenteditable], dialog')
     if (key === 'Escape' && target instanceof HTMLElement && target.matches('#q')) target.blur()
     const used = KEYS[key]
-    if (!used || isTyping || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return
+    if (
+      !used ||
+      isTyping ||
+      state.withoutKeys ||
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      event.isComposing
+    )
+      return
     event.preventDefault()
     used.act()
   })
@@ -222,10 +236,13 @@ function step(by: 1 | -1) {
 
 let help: HTMLDialogElement | null = null
 const hideRead = make('input', { type: 'checkbox', name: 'read' })
+/** Single keys get in the way of speech input. */
+const useKeys = make('input', { type: 'checkbox', name: 'keys' })
 
 function openHelp() {
   help ??= makeHelp()
   hideRead.checked = state.hidesRead
+  useKeys.checked = !state.withoutKeys
   if (!help.open) help.showModal()
 }
 
@@ -237,7 +254,6 @@ function makeHelp() {
     <h2 id="help-title">Keys and hidden stories</h2>
     <table><tbody></tbody></table>
     <form method="dialog">
-      <p><label> Hide stories that I opened</label></p>
       <p class="as-of">Kept in this browser only.</p>
       <p><button>Done</button> <button type="button" data-show>Show all hidden stories</button></p>
     </form>`
@@ -251,9 +267,14 @@ function makeHelp() {
     dialog.close()
     announce('Hidden stories are shown again.')
   })
-  dialog.querySelector('label')?.prepend(hideRead)
+  dialog
+    .querySelector('form')
+    ?.prepend(
+      make('p', {}, make('label', {}, useKeys, ' Use these keys')),
+      make('p', {}, make('label', {}, hideRead, ' Hide stories that I opened')),
+    )
   dialog.addEventListener('close', () => {
-    save({ hidesRead: hideRead.checked })
+    save({ hidesRead: hideRead.checked, withoutKeys: !useKeys.checked })
     applyAll()
   })
   document.body.append(dialog)
