@@ -28,7 +28,9 @@ test('exported pages are accessible, fit and have no error on every screen, with
 
 test('the open Proof section is accessible, fits and has no error on every screen', async () => {
   const workspace = await signedWorkspace([AS_OF])
-  const { url } = await listenLocally(openApp(workspace))
+  const { url } = await listenLocally(
+    openApp(workspace, { baseUrl: () => 'https://dash.a-long-name.example.org' }),
+  )
   const at = formatInstant((await manifestsOf(workspace))[0]?.publishedAt ?? 0)
   for (const { name, viewport, colorScheme } of SCREENS) {
     const visited = await visit(`${url}/?sort=year&at=${at}`, { viewport, colorScheme })
@@ -37,5 +39,9 @@ test('the open Proof section is accessible, fits and has no error on every scree
     await visited.page.locator('.proof-files').waitFor()
     await picture(visited.page, `proof-${name}`)
     expect([name, await flawsOf(visited)]).toEqual([name, []])
+    // Its commands are read as a whole, so that they can be typed.
+    expect(await visited.page.evaluate<boolean>(ARE_WHOLE)).toBe(true)
   }
 })
+
+const ARE_WHOLE = `[...document.querySelectorAll('.proof pre')].every((pre) => pre.scrollWidth <= pre.clientWidth)`
