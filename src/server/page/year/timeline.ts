@@ -115,7 +115,9 @@ function slider(history: History, moment: Moment, controls: Html): Html {
       <label for="slider" class="unseen needs-script">Day of the history</label>
       <p class="year-title">
         ${titleDay === undefined ? 'Before the first publication' : 'Top of the 365 days to'}
-        <output id="slider-day" for="slider">${titleDay === undefined ? '' : formatDay(titleDay)}</output>
+        <output id="slider-day" for="slider" aria-live="off"
+          >${titleDay === undefined ? '' : formatDay(titleDay)}</output
+        >
       </p>
       ${controls}
     </div>
