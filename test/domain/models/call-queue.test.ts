@@ -61,6 +61,30 @@ describe('the next start', () => {
     expect(queue.next(NONE, [])).toBeNull()
   })
 
+  test('a call is retried once, and while its model has a request beside the waiting ones', () => {
+    const calls = (['tool', 'text'] as const).map((kind) => ({ model: 'a/x', kind }))
+    const { queue, time, started } = timed(['a/x'], { plan: { calls, budget: 9 } })
+    expect(queue.retry(started(), 65_000)).toBe(true)
+    const [text] = [started()]
+    expect([text.kind, queue.retry(text, 0)]).toEqual(['text', false])
+    time.now += 65_000
+    const again = started()
+    expect([again.kind, again.retry, queue.retry(again, 0)]).toEqual(['tool', true, false])
+  })
+
+  test('a blocked call replaces its own retry alone, and the calls of a model are dropped together', () => {
+    const calls = ['a/x', 'a/x', 'b/x'].map((model, at) => ({
+      model,
+      kind: at === 1 ? ('text' as const) : ('tool' as const),
+    }))
+    const { queue, started } = timed(['a/x', 'b/x'], { plan: { calls, budget: 9 } })
+    const first = started()
+    queue.retry(first, 0)
+    queue.requeue(first)
+    expect(queue.drop('a/x').map(({ kind }) => kind)).toEqual(['tool', 'text'])
+    expect([queue.length, started().model]).toEqual([1, 'b/x'])
+  })
+
   test('a call that the account blocked is dropped without another request', () => {
     const { queue, started } = timed(['a/x'], { requestsLeft: new Map([['a/x', 1]]) })
     queue.requeue(started())
@@ -105,18 +129,25 @@ describe('the queue of a run', () => {
     expect(waits()).toEqual([true, WINDOW_MS])
     expect(queue.waitForAccount(2_000, 0)).toBe(false)
     queue.noteAccepted()
-    expect(queue.waitForAccount(2_000, 0)).toBe(true)
-    expect(queue.waitForAccount(300_001, 0)).toBe(false)
+    expect(waits()).toEqual([true, 3_000])
+    queue.noteAccepted()
+    expect(queue.waitForAccount(299_000, 0)).toBe(true)
+    queue.noteAccepted()
+    expect(queue.waitForAccount(299_001, 0)).toBe(false)
+    queue.noteAccepted()
+    expect(queue.waitForAccount(null, 300_000)).toBe(true)
   })
 
   test.each([
     ['by two each time that no limit is named', [null, null], 15],
     ['to two below a limit', [16], 14],
     ['to one at least', [1], 1],
+    ['by two for a limit of nothing', [0], 17],
   ])('the queue lowers its rate %s', (_what, limits, rate) => {
     const { queue, time } = timed(MODELS)
     for (const limit of limits) queue.lowerRate(limit)
     const opensAt = (requests: number): number => queue.next(NONE, Array<number>(requests).fill(0))?.at ?? 0
     expect([opensAt(rate - 1), opensAt(rate)]).toEqual([time.now, time.now + WINDOW_MS])
+    expect(queue.learnedRate).toBe(rate)
   })
 })

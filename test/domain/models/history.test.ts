@@ -93,6 +93,10 @@ describe('the history of a model', () => {
       { status: 'passed', rateLimitKind: 'none' },
     ],
     ['not that of the account', [daily], { status: 'not_probed', rateLimitKind: 'account' }],
+    ['the time limit', [tool({ class: 'timeout' })], { status: 'timeout' }],
+    ['the status of an error', [tool({ class: 'refused', status: 400 })], { status: 'http_400' }],
+    ['a failure within a success', [tool({ class: 'invalid_answer', status: 200 })], { status: 'failed' }],
+    ['that of 24 hours ago', [tool(reply(true, 700), NOW - DAY_MS - 900)], { status: 'passed' }],
   ])('the health of a model is %s', (_what, made, health) => {
     expect(known(...made).health).toMatchObject(health)
   })
@@ -104,7 +108,8 @@ describe('the history of a model', () => {
   test('health expires after a day and failures after three', () => {
     const old = attempt('text', NOW - 25 * HOUR_MS, { class: 'timeout' })
     const older = attempt('text', NOW - FAILURES_MS - 1, { class: 'timeout' })
-    expect(known(older, old)).toMatchObject({ health: { status: 'not_probed' }, failuresIn72h: 1 })
+    const third = attempt('text', NOW - FAILURES_MS, { class: 'timeout' })
+    expect(known(older, third, old)).toMatchObject({ health: { status: 'not_probed' }, failuresIn72h: 2 })
   })
 
   test('rows of later days, which a clock that was ahead recorded, change nothing', () => {
@@ -139,7 +144,14 @@ describe('the history of a model', () => {
       evaluation: { updatedAt: NOW - DAY_MS + 900 },
       lastEvaluatedAt: NOW + 900,
     })
-    expect(known(...evaluated(1, false))).toMatchObject({ evaluation: { updatedAt: NOW - DAY_MS + 900 } })
+    const failed = (['tool', 'text'] as const).map((kind) =>
+      attempt(kind, NOW - 1000, failure(kind, { class: 'timeout' })),
+    )
+    expect(known(...failed).evaluation).toMatchObject({ updatedAt: NOW - 100 })
+    for (const later of [[], failed])
+      expect(known(...evaluated(1, false), ...later)).toMatchObject({
+        evaluation: { updatedAt: NOW - DAY_MS + 900 },
+      })
   })
   const text = [task('task_shell_command_lite', 300), task('babylonian_clock_lite', 100)]
   const answeredText = { asAsked: true, latencyMs: 400, tasks: text }
@@ -151,6 +163,7 @@ describe('the history of a model', () => {
       gone: true,
       health: { status: 'http_404', latencyMs: null },
       evaluation: null,
+      toolUse: 'unknown',
     })
     const back = attempt('text', NOW - 10, answeredText)
     expect(known(before, gone, back)).toMatchObject({ gone: false, health: { status: 'imperfect' } })
@@ -200,10 +213,12 @@ describe('the history of a model', () => {
       tested: false,
     })
     expect(at({ usable: false, latencyMs: null })).toMatchObject({ status: 'failed', latencyMs: null })
+    expect(at({ checkedAt: NOW - DAY_MS })).toMatchObject({ status: 'imperfect' })
     expect(at({ checkedAt: NOW - DAY_MS - 1 })).toMatchObject({ status: 'not_probed' })
     const probe = attempt('text', NOW - 9000, reply(true, 400))
     expect(at({}, probe)).toMatchObject({ status: 'passed', latencyMs: 700, tested: true })
     expect(at({ usable: false }, probe)).toMatchObject({ status: 'failed', tested: false })
+    expect(at({ checkedAt: NOW - 9000 + 900 }, probe)).toMatchObject({ status: 'passed', latencyMs: 700 })
     expect(at({ checkedAt: NOW - 9000 }, probe)).toMatchObject({ status: 'passed', latencyMs: 400 })
   })
 })

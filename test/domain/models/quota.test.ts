@@ -53,6 +53,9 @@ describe('the plan of calls', () => {
       { model: 'c/never', kind: 'text' },
     ])
     expect(postponed).toEqual(['b/old', 'a/fresh'])
+    const tied = planCalls([claim('b/x'), claim('a/x', { left: 2 }), claim('c/x')], 40)
+    expect(tied.spent).toEqual([])
+    expect(tied.calls.map(({ model }) => model)).toEqual(['a/x', 'a/x', 'b/x', 'b/x', 'c/x', 'c/x'])
   })
 
   test('the plan has both prompts of a model or none, and only open ones', () => {

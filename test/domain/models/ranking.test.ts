@@ -1,8 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { confidenceOf, coverageOf, rankCandidates, shortTokens } from '../../../src/domain/models/ranking.ts'
+import {
+  chatModels,
+  claimsOf,
+  confidenceOf,
+  coverageOf,
+  rankCandidates,
+  shortTokens,
+  unservedLeaders,
+} from '../../../src/domain/models/ranking.ts'
 import type { Candidate, Ranked } from '../../../src/domain/models/ranking.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
-import { candidate, catalogueModel, evaluation, RUN_AT, sampleCandidates } from './free-models.ts'
+import { candidate, catalogueModel, evaluation, RUN_AT, sampleCandidates, sampleRun } from './free-models.ts'
 
 const NONE = new Map<string, number>()
 const rank = (candidates: readonly Candidate[]): Ranked[] => rankCandidates(candidates, NONE, RUN_AT)
@@ -51,10 +59,50 @@ describe('a ranking', () => {
       evalSummary: { status: 'cached_recent', ...ofYesterday },
     })
     expect(unevaluated).toMatchObject({ checkedAt: null, reason: '32k context; lite eval 0/3' })
-    expect([999_999, 1_590_000].map(shortTokens)).toEqual(['999k', '1.5M'])
+    expect([999_999, 1_000_000, 1_590_000].map(shortTokens)).toEqual(['999k', '1M', '1.5M'])
     const none = { status: 'not_evaluated', total: 3, tasks: [], updatedAt: null }
     expect(unevaluated?.evalSummary).toMatchObject(none)
   })
+})
+
+/** An evaluation of which a prompt or both have no response. */
+function unanswered(isOpen: (id: string) => boolean): Candidate['evaluation'] {
+  const { updatedAt, tasks } = evaluation(RUN_AT)
+  const none = { status: 'http_timeout_or_error', points: 0, score: 0, details: {} } as const
+  return { updatedAt, tasks: tasks.map((each) => (isOpen(each.id) ? { ...each, ...none } : each)) }
+}
+
+test('models without a provider that would rank first are no candidates, unless there is no other', () => {
+  const gone = candidate('m/a:free', { gone: true })
+  const weak = candidate('m/b:free', { evaluation: evaluation(RUN_AT, [0, 0, 0]) })
+  const last = candidate('m/c:free', { gone: true, evaluation: null })
+  expect([...unservedLeaders([weak, last, gone], RUN_AT)]).toEqual(['m/a:free'])
+  expect([...unservedLeaders([weak], RUN_AT)]).toEqual([])
+  expect([...unservedLeaders([last, gone], RUN_AT)]).toEqual(['m/a:free', 'm/c:free'])
+})
+
+test('the chat gets the models that can call tools, as far as known', () => {
+  expect(chatModels(sampleRun()).map(({ id }) => id)).toEqual(['maker/good:free', 'other/cached:free'])
+})
+
+test('a model can become the primary by prompts that it did not respond to today, or by all that a forced run repeats', () => {
+  const claimed = (mode: 'fullEval' | 'forceEval', evaluated: Candidate['evaluation'], gone = false) => {
+    const history = { tasksToday: { tool: [] }, sentToday: 1, lastEvaluatedAt: null, tested: true }
+    const rival = { ...candidate('m/a:free', { evaluation: evaluated, gone }), ...history }
+    const leader = { ...candidate('m/b:free'), ...history }
+    const [claim] = claimsOf([rival, leader], mode, RUN_AT)
+    return [claim?.canWin, claim?.openKinds.join(), claim?.left]
+  }
+  const failed = evaluation(RUN_AT, [0, 300, 100])
+  expect(claimed('fullEval', failed)).toEqual([false, 'text', 2])
+  expect(claimed('forceEval', failed)).toEqual([true, 'tool,text', 3])
+  expect(claimed('fullEval', evaluation(RUN_AT - DAY_MS, [0, 300, 100]))[0]).toBe(true)
+  expect(
+    claimed(
+      'fullEval',
+      unanswered((id) => id === 'task_files_lite'),
+    )[0],
+  ).toBe(true)
 })
 
 describe('coverage', () => {
@@ -65,6 +113,7 @@ describe('coverage', () => {
   test.each<[string, Candidate, boolean]>([
     ['of an earlier id', candidate('m/a:free', NEVER), true],
     ['of a later id', candidate('m/c:free', NEVER), false],
+    ['that did not respond', candidate('m/a:free', { evaluation: unanswered(() => true) }), true],
     ['with a larger context', candidate('m/d:free', { ...NEVER, ...larger }), true],
     ['that failed lately', candidate('m/d:free', { ...NEVER, ...larger, failuresIn72h: 8 }), false],
     ['without a provider', candidate('m/d:free', { ...NEVER, ...larger, gone: true }), false],
@@ -93,10 +142,8 @@ describe('coverage', () => {
   )
 
   test('an evaluation of which one prompt has no response counts with 0 points for it', () => {
-    const { updatedAt, tasks } = evaluation(RUN_AT)
-    const unanswered = { status: 'http_timeout_or_error', points: 0, score: 0, details: {} } as const
-    const half = tasks.map((each) => (each.id === 'task_files_lite' ? each : { ...each, ...unanswered }))
-    const ranked = rank([primary, candidate('m/a:free', { evaluation: { updatedAt, tasks: half } })])
+    const half = unanswered((id) => id !== 'task_files_lite')
+    const ranked = rank([primary, candidate('m/a:free', { evaluation: half })])
     expect(coverageOf(ranked, 2, RUN_AT)).toMatchObject({ evaluated: 2, unevaluatedCanStillWin: false })
     expect(ranked[1]?.model).toMatchObject({
       liteEvalScore: 350,
@@ -133,5 +180,13 @@ describe('coverage', () => {
     const weak = candidate('m/b:free', { evaluation: evaluation(RUN_AT, [0, 0, 0]) })
     const unevaluated = candidate('m/a:free', NEVER)
     expect([level([unevaluated]), level([unevaluated, weak])]).toEqual(['low', 'low'])
+    const reasonOf = (...field: Candidate[]): string => {
+      const ranked = rank(field)
+      return confidenceOf(ranked, coverageOf(ranked, 0, RUN_AT), RUN_AT).rankingConfidenceReason
+    }
+    expect(reasonOf(primary, unevaluated)).toMatch(
+      /^One model without a valid test could take the first place /,
+    )
+    expect(reasonOf(primary, unevaluated, candidate('m/A:free', NEVER))).toMatch(/^2 models without /)
   })
 })

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { describeMove, hasSameContent, nextRankingVersion } from '../../../src/domain/models/recommend.ts'
+import {
+  describeMove,
+  hasSameContent,
+  joinNames,
+  nextRankingVersion,
+  seedRun,
+} from '../../../src/domain/models/recommend.ts'
 import { publishedText } from '../../../src/domain/models/schema.ts'
 import { candidate, evaluation, RUN_AT, sampleCandidates, sampleRun } from './free-models.ts'
 
@@ -39,6 +45,38 @@ describe('the notes', () => {
       'No longer ranked: third/new (free) (was 4).',
     ])
   })
+
+  test('the notes describe five moves, those of the old and the new primary first and then the longest, and count the others', () => {
+    const field = (order: string) =>
+      order
+        .split('')
+        .map((letter, place) =>
+          candidate(`m/${letter}:free`, { evaluation: evaluation(RUN_AT, [350 - 10 * place, 300, 100]) }),
+        )
+    const previous = sampleRun({ candidates: field('abcdefgh') })
+    const { notes } = sampleRun({ candidates: field('bahgcdef'), previous })
+    expect(notes.slice(4).map((note) => note.split(':')[0])).toEqual([
+      'm/b (free) rose from 2 to 1',
+      'm/a (free) fell from 1 to 2',
+      'm/h (free) rose from 8 to 3',
+      'm/g (free) rose from 7 to 4',
+      'm/c (free) fell from 3 to 5',
+      '3 more moved.',
+    ])
+    const names = 'abcdefghijk'.split('')
+    expect(joinNames(names.slice(1))).toBe('b, c, d, e, f, g, h, i, j, k')
+    expect(joinNames(names)).toBe('a, b, c, d, e, f, g, h, i, j and 1 more')
+  })
+})
+
+test('the seed is ranked by facts alone', () => {
+  expect(seedRun().models.map(({ id, score }) => `${id} ${score}`)).toEqual([
+    'z-ai/glm-5.2:free 677',
+    'nvidia/nemotron-3-ultra-550b-a55b:free 664',
+    'nvidia/nemotron-3-super-120b-a12b:free 644',
+    'cohere/north-mini-code:free 543',
+    'google/gemma-4-31b-it:free 522',
+  ])
 })
 
 test.each([

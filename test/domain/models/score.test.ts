@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { countedEvaluation, liteScoreOf, toolUseOf } from '../../../src/domain/models/evaluation.ts'
+import {
+  countedEvaluation,
+  failureDetails,
+  liteScoreOf,
+  toolUseOf,
+} from '../../../src/domain/models/evaluation.ts'
 import { HEALTH_STATUS_PATTERN } from '../../../src/domain/models/schema.ts'
 import {
   healthScoreOf,
@@ -61,8 +66,32 @@ describe('an evaluation', () => {
   test.each([
     [725, 1, 725],
     [725, 0.7, 508],
+    [6, 0.9, 5],
   ])('an evaluation of %i points times %f scores %i, half up', (points, multiplier, score) => {
     expect(liteScoreOf({ points, multiplier })).toBe(score)
+  })
+
+  test('a task without a response has the details of its failure, with texts of others cut', () => {
+    const failure = { class: 'timeout', status: null, retryAt: null, limit: null, remaining: null } as const
+    const unnamed = { ...failure, resetAt: null, providerName: null, correlated: null, response: null }
+    const none = { rateLimitLimit: null, rateLimitRemaining: null, rateLimitResetAt: null }
+    expect(failureDetails({ ...unnamed, preview: 'x'.repeat(201) })).toEqual({
+      responseStatus: 'timeout',
+      rateLimitKind: 'none',
+      providerName: null,
+      ...none,
+      responsePreview: `${'x'.repeat(199)}…`,
+    })
+    const limited = { ...unnamed, class: 'model_rate_limit', status: 429, resetAt: RUN_AT } as const
+    expect(failureDetails({ ...limited, providerName: 'p'.repeat(101), preview: '' })).toMatchObject({
+      responseStatus: 429,
+      rateLimitKind: 'model',
+      providerName: `${'p'.repeat(99)}…`,
+      rateLimitResetAt: '2026-08-22T03:17:01.124Z',
+    })
+    expect(failureDetails({ ...unnamed, class: 'provider_down', preview: '' })['responseStatus']).toBe(
+      'failed',
+    )
   })
 
   test('tool use is measured: proven, disproven, and unknown when the task did not run', () => {
