@@ -188,7 +188,8 @@ export function createFolders(path: string, mode: number): void {
     mkdirSync(path, { mode })
     chmodSync(path, mode)
   } catch (error) {
-    if (!isFolder()) throw error
+    if (isFolder()) return
+    throw errorCode(error) === 'EEXIST' ? new Error('a file, or a link to a missing folder, is there') : error
   }
 }
 

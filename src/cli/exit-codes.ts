@@ -39,7 +39,7 @@ const REFUSALS: readonly (readonly [exitCode: number, codes: string])[] = [
 
 /** Error codes of stores: full disk, missing permission, broken disk, failed server or connection. */
 const STORAGE_ERRORS =
-  /^(E(NOSPC|DQUOT|ACCES|PERM|ROFS|IO|MFILE|NFILE|NOENT|NOTDIR|FBIG|CONNRESET|PIPE)$|SQLITE_|SERVER_ERROR$|HRANA_|UND_ERR_)/
+  /^(E(NOSPC|DQUOT|ACCES|PERM|ROFS|IO|MFILE|NFILE|NOENT|NOTDIR|LOOP|FBIG|CONNRESET|PIPE)$|SQLITE_|SERVER_ERROR$|HRANA_|UND_ERR_)/
 
 /** Returns the exit code for an error: that of a refusal's code, 74 for a store, 70 for anything unexpected. */
 export function exitCodeOf(error: unknown): number {

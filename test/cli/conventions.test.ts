@@ -63,6 +63,10 @@ describe('a command line', () => {
     [['help', 'publsh'], 'the command is missing or unknown'],
     [['init', '--user', 'a b'], '--user "a b" must be the name or the number of a user'],
     [['init', '--data-dir', '/dev/null/data'], 'cannot be created'],
+    [
+      ['init', '--data-dir', '/dev/null'],
+      'cannot be created (a file, or a link to a missing folder, is there)',
+    ],
     [['init', '--data-dir', '/proc/none/data'], '/proc/none/data cannot be created'],
     [['init', '--data-dir', 'both\'and"and`'], 'the value of DASH_DATA_DIR does not fit into an env file'],
     [['init', '--write-units', 'nowhere'], 'is not a folder'],

@@ -55,7 +55,9 @@ describe('the exit code of a command', () => {
   })
 
   test.each([
-    ...'ENOSPC EDQUOT EACCES EPERM EROFS EIO EMFILE ENFILE ENOENT ENOTDIR EFBIG ECONNRESET EPIPE'.split(' '),
+    ...'ENOSPC EDQUOT EACCES EPERM EROFS EIO EMFILE ENFILE ENOENT ENOTDIR ELOOP EFBIG ECONNRESET EPIPE'.split(
+      ' ',
+    ),
     ...'SQLITE_BUSY SQLITE_CORRUPT SERVER_ERROR HRANA_WEBSOCKET_ERROR UND_ERR_SOCKET'.split(' '),
   ])('the fault %s of a store has the exit code 74, however deep it is nested', (code) => {
     expect(exitCodeOf(withCode(code))).toBe(74)

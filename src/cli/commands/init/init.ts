@@ -283,9 +283,10 @@ function unitFilesOf(
 /** Creates the data folder, even a named one, because this command sets up an installation. @returns true if it was missing */
 function createDataFolder(config: Config): boolean {
   const { dataDir, dataDirUsed, stateInDataDir } = config
-  if ((!dataDirUsed && !stateInDataDir) || existsSync(dataDir)) return false
+  if (!dataDirUsed && !stateInDataDir) return false
+  const isMissing = !existsSync(dataDir)
   createFolder(dataDir, config, 'DASH_DATA_DIR')
-  return true
+  return isMissing
 }
 
 function isUtc(): boolean {
