@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import {
   clockDifference,
   describeDifference,
+  describeWrongDay,
   isClockWrong,
   medianOf,
   skewOf,
@@ -44,6 +45,17 @@ describe('the difference to the sources', () => {
   ])('the difference %j is described as %s', (difference, text) => {
     expect(describeDifference(difference)).toBe(text)
   })
+})
+
+test.each([
+  [301_000, 120_000, 'the clock is 5 minutes ahead of 2 sources, where 2026-03-02 is another day'],
+  [301_000, 400_000, null],
+  [-301_000, -120_000, 'the clock is 5 minutes behind 2 sources, where 2026-03-01 is another day'],
+  [-301_000, 120_000, null],
+  [299_000, 120_000, null],
+])('a clock %i ms ahead, %i ms after midnight: %s', (aheadMs, afterMs, problem) => {
+  const startedAt = Date.UTC(2026, 2, 2) + afterMs
+  expect(describeWrongDay({ aheadMs, sources: 2 }, startedAt)).toBe(problem)
 })
 
 const YEARS = 26_000 * HOUR

@@ -6,6 +6,7 @@ import {
   isNewsSource,
   itemsOfKey,
   saveKey,
+  vouchingSource,
 } from '../../../src/domain/feed/source.ts'
 
 /** The table of decisions.md, part 1. */
@@ -54,4 +55,15 @@ describe('a save key', () => {
     expect(itemsOfKey(`hn-${sourceId}`)).toEqual([{ source: 'hn', sourceId }])
     expect(itemsOfKey(`hn-${sourceId}x`)).toEqual([])
   })
+})
+
+test.each([
+  ['hn:firebase-item', 'hn'],
+  ['hype:github:api', 'hype:github'],
+  ['hype:github', null],
+  ['hn: ', null],
+  ['hn', null],
+  ['usenet:group', null],
+])('the provenance %j is of the source %j', (provenance, source) => {
+  expect(vouchingSource(provenance)).toBe(source)
 })

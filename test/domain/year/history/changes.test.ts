@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { COLUMN_NAMES } from '../../../../src/domain/feed/columns.ts'
 import type { ColumnName } from '../../../../src/domain/feed/columns.ts'
-import { topItems } from '../../../../src/domain/year/history/changes.ts'
+import { changesBetween, topItems } from '../../../../src/domain/year/history/changes.ts'
 
 type Lists = Partial<Record<ColumnName, readonly string[]>>
 
@@ -15,12 +15,20 @@ const year = (asOfDay: string, lists: Lists) => ({
 
 test('an item of several lists and days is found once, with its best rank, its list and its days', () => {
   const found = topItems([
-    year('2026-03-01', { popular: ['a', 'b'], lobsters: ['b'] }),
+    year('2026-03-01', { popular: ['a', 'd', 'b'], lobsters: ['b'] }),
     year('2026-03-02', { popular: ['c', 'a'] }),
+    year('2026-03-03', { popular: ['c'] }),
   ])
   expect(found.map(({ item, best, column, days }) => [item.key, best, column, days])).toEqual([
     ['a', 1, 'popular', ['2026-03-01', '2026-03-02']],
+    ['c', 1, 'popular', ['2026-03-02', '2026-03-03']],
     ['b', 1, 'lobsters', ['2026-03-01']],
-    ['c', 1, 'popular', ['2026-03-02']],
+    ['d', 2, 'popular', ['2026-03-01']],
   ])
+})
+
+test('moves of ten ranks or more are changes, the largest first', () => {
+  const list = (ranks: Record<string, number>) => Object.entries(ranks).map(([key, rank]) => ({ key, rank }))
+  const { moved } = changesBetween(list({ a: 1, b: 20, c: 30 }), list({ a: 11, b: 8, c: 21 }))
+  expect(moved.map(({ after }) => after)).toEqual(list({ b: 8, a: 11 }))
 })

@@ -85,6 +85,7 @@ test('the last stops have at most the given number of publications, and begin wi
   expect(lastStops(stops, 4, 9)).toEqual(stops)
   expect(lastStops([gap(0, 0), published(1)], 1, 5)).toEqual([published(1)])
   expect(lastStops(stops, -1, 3)).toEqual([])
+  expect(lastStops([gap(0, 0)], 0, 1)).toEqual([])
 })
 
 describe('a period of the timeline', () => {
