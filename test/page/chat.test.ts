@@ -173,6 +173,15 @@ test('the keyboard suffices to open, break a line, send, stop and close', async 
   expect(await page.evaluate('document.activeElement.dataset.chat')).toBe('open')
   await page.keyboard.press('Enter')
   expect(await answers(page).textContent()).toContain('Half')
+  // The sheet covers a part of the page; from there it is closed too, after an open menu.
+  const menu = page.locator('.row-menu summary').first()
+  await menu.focus()
+  await page.keyboard.press('Enter')
+  await page.keyboard.press('Escape')
+  expect(await page.getByRole('dialog').count()).toBe(1)
+  await page.keyboard.press('Escape')
+  expect(await page.getByRole('dialog').count()).toBe(0)
+  expect(await menu.evaluate((button) => button === button.ownerDocument.activeElement)).toBe(true)
 })
 
 test('the sheet on a narrow screen asks a suggested question, holds the focus, Escape stops before it closes, and nothing blinks with reduced motion', async () => {

@@ -133,9 +133,11 @@ function setUpMenus() {
     const isInside = target instanceof Element && menu?.contains(target) && !target.closest('.row-menu > div')
     if (menu && !isInside) closeMenu(menu)
   })
-  document.addEventListener('keydown', ({ key }) => {
+  document.addEventListener('keydown', (event) => {
     const menu = openMenu()
-    if (key === 'Escape' && menu) closeMenu(menu)
+    if (event.key !== 'Escape' || !menu) return
+    event.preventDefault()
+    closeMenu(menu)
   })
 }
 

@@ -97,8 +97,12 @@ export class ChatPanel {
       event.preventDefault()
       this.#send()
     })
-    sheet.addEventListener('keydown', (event) => {
-      if (event.key !== 'Escape' || isComposing(event)) return
+    // Beside the sheet too: it may cover what has the focus there.
+    document.addEventListener('keydown', (event) => {
+      const { key, target, defaultPrevented } = event
+      if (key !== 'Escape' || defaultPrevented || isComposing(event) || !sheet.open) return
+      const own = target instanceof Element ? target.closest('dialog, input, select') : null
+      if (own !== null && !sheet.contains(own)) return
       event.preventDefault()
       this.#escape()
     })

@@ -219,9 +219,11 @@ export function sheetControls(sheet: HTMLDialogElement, text: HTMLTextAreaElemen
       }
       text.focus()
     },
+    /** Closes the sheet; the focus goes back to what opened it, unless it is elsewhere on the page. */
     close() {
+      const isElsewhere = !sheet.contains(document.activeElement) && document.activeElement !== document.body
       sheet.close()
-      if (opener instanceof HTMLElement) opener.focus()
+      if (opener instanceof HTMLElement && !isElsewhere) opener.focus()
     },
   }
 }
