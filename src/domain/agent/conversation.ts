@@ -132,3 +132,9 @@ export function limitOf(
   if (scope === 'global-budget') return isSoon ? 'busy' : 'budget'
   return 'other'
 }
+
+/** Says what ended a turn with an error event. */
+export function failureText({ error, code }: { error: string; code: string }): string {
+  if (code === 'http_429') return 'the provider of the model accepts no more requests for now'
+  return error === 'timeout' ? 'the model took too long' : 'the model failed'
+}

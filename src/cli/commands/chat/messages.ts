@@ -1,4 +1,4 @@
-import { degradedText, LIMIT_TEXTS, limitOf } from '../../../domain/agent/conversation.ts'
+import { degradedText, failureText, LIMIT_TEXTS, limitOf } from '../../../domain/agent/conversation.ts'
 import type { Remaining } from '../../../domain/agent/conversation.ts'
 import type { AGENT_ERRORS, AgentSession, ChatApiRefusal, LastEvent } from '../../../domain/agent/schema.ts'
 import { Refusal } from '../../../domain/refusal.ts'
@@ -148,8 +148,7 @@ export function failureMessage(
     return `the model at ${engine.url} cannot be reached ${reason}; start it or correct ${engine.prefix}_BASE_URL, then ${again}`
   if (engine !== null && IS_REFUSED.test(code))
     return `the model at ${engine.url} refuses the request ${reason}; correct ${engine.prefix}_BASE_URL, ${engine.prefix}_API_KEY or DASH_CHAT_MODEL, then ${again}`
-  const what = error === 'timeout' ? 'the model took too long' : 'the model failed'
-  return `${what} ${reason}; ${again}`
+  return `${failureText({ error, code })} ${reason}; ${again}`
 }
 
 /** Returns the labels of a degraded or cached answer. @param ranTools whether any tool ran for it */

@@ -52,7 +52,11 @@ describe('messages', () => {
   test.each([
     ['timeout', 'idle', 'the model took too long (timeout, idle)'],
     ['upstream_error', 'http_402', 'the model failed (upstream_error, http_402)'],
-    ['upstream_error', 'http_429', 'the model failed (upstream_error, http_429)'],
+    [
+      'upstream_error',
+      'http_429',
+      'the provider of the model accepts no more requests for now (upstream_error, http_429)',
+    ],
     [
       'upstream_error',
       'connect',
@@ -69,7 +73,7 @@ describe('messages', () => {
     expect(failureMessage({ error, code }, { isTalk: true, engine })).toBe(`${words} /retry to ask again`)
     expect(failureMessage({ error, code }, { isTalk: false, engine })).toBe(`${words} ask again`)
     const elsewhere = failureMessage({ error, code }, { isTalk: false, engine: null })
-    expect(elsewhere).toMatch(/^the model (?:failed|took too long) \(\w+, \w+\); ask again$/)
+    expect(elsewhere).toMatch(/^the (?:provider of the )?model [^;]* \(\w+, \w+\); ask again$/)
   })
 
   test('notes are wrapped between words at any width', () => {

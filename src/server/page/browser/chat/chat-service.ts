@@ -1,7 +1,7 @@
 import { createParser } from 'eventsource-parser'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { AgentConfig, AgentEvent } from '../../../../domain/agent/schema.ts'
-import { LIMIT_TEXTS, limitOf } from '../../../../domain/agent/conversation.ts'
+import { LIMIT_TEXTS, failureText, limitOf } from '../../../../domain/agent/conversation.ts'
 import type { Remaining } from '../../../../domain/agent/conversation.ts'
 import { store, stored } from '../dom.ts'
 
@@ -209,15 +209,18 @@ export function problemMessage(error: unknown, now: number, remaining: Remaining
 
 function limitMessage(scope: string, seconds: number, remaining: Remaining | null) {
   const limit = limitOf(scope, seconds, remaining)
-  const text = LIMIT_TEXTS[limit].replace(/^./, (first) => first.toUpperCase())
+  const text = capitalized(LIMIT_TEXTS[limit])
   const advice = limit === 'session' ? '; start a new conversation' : ''
   return `${text}${advice}${scope === '' ? '' : ` (scope ${scope})`}.`
 }
 
 /** The message for a stream that ended with an error. */
-export function failureMessage({ error, code }: { error: string; code: string }) {
-  const what = error === 'timeout' ? 'The model took too long' : 'The model failed'
-  return `${what} (${error}, ${code}). This message counted.`
+export function failureMessage(failure: { error: string; code: string }) {
+  return `${capitalized(failureText(failure))} (${failure.error}, ${failure.code}). This message counted.`
+}
+
+function capitalized(text: string) {
+  return text.replace(/^./, (first) => first.toUpperCase())
 }
 
 /** The visitor's local time after some seconds, with seconds if it is near, and with day and year if they differ. */
