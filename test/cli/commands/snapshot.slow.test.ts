@@ -65,11 +65,11 @@ describe('the address in feeds', () => {
   test('feeds name the address of the listener, whatever host a request names, localhost for a wildcard, or DASH_BASE_URL', async () => {
     const data = await filledFolder()
     const { url } = await serve(['--data-dir', data])
-    expect(await askAs('evil.example', `${url}/api/rss`)).toContain(`<link>${url}/</link>`)
+    expect(await askAs('evil.example', `${url}/api/rss`)).toContain(`<link>${url}/?sort=trending</link>`)
     expect(await askAs('evil.example', `${url}/api/feed.json`)).not.toContain('evil.example')
     const { port } = new URL((await serve(['--data-dir', data, '--host', '0.0.0.0'])).url)
     const rss = await (await fetch(`http://127.0.0.1:${port}/api/rss`)).text()
-    expect(rss).toContain(`<link>http://localhost:${port}/</link>`)
+    expect(rss).toContain(`<link>http://localhost:${port}/?sort=trending</link>`)
     const env = { DASH_BASE_URL: 'https://dash.example/' }
     const configured = await serve(['--data-dir', data], { env })
     const atom = await (await fetch(`${configured.url}/api/atom?sort=week`)).text()
