@@ -4,11 +4,12 @@ import {
   parseCompletionRequest,
   selectModels,
 } from '../../../src/domain/v1/completion-request.ts'
+import type { CompletionNeeds } from '../../../src/domain/v1/completion-request.ts'
 import { candidate, catalogueModel, sampleRun } from '../models/free-models.ts'
 
 test.each([
   ['a text full of brackets', JSON.stringify({ content: '[{,:'.repeat(200_000) })],
-  ['a quote and a backslash in a text', JSON.stringify({ content: '\\"[[' })],
+  ['a quote and a backslash in a text', JSON.stringify({ content: `\\"${'['.repeat(200)}` })],
   ['128 levels', `${'['.repeat(128)}${']'.repeat(128)}`],
   ['100,000 values', `[${'1,'.repeat(99_998)}1]`],
   ['text that is not JSON', '"'],
@@ -106,6 +107,11 @@ test.each([
     /files and audio are not/,
   ],
   ['no messages', { messages: undefined }, /^`messages` is not/],
+  ['a message that is none', { messages: [null] }, /^`messages\[0\]` has no `role`/],
+  ['a message without a role', { messages: [{ content: 'a' }] }, /^`messages\[0\]` has no `role`/],
+  ['no model', { model: '' }, /^`model` is not/],
+  ['a number as its model', { model: 1 }, /^`model` is not/],
+  ['a text as its stream', { stream: 'true' }, /^`stream` is neither/],
 ])('a request with %s is invalid', (_what, fields, problem) => {
   expect(passedOn(fields)).toMatch(problem)
 })
@@ -117,4 +123,35 @@ test('a model without tools in the catalogue does not get a request with tools, 
   expect(selectModels(models, id, { tools: true, json: 'none', context: 0 })).toEqual({
     rejected: { [id]: 'no tools in the catalogue' },
   })
+})
+
+test('a body that is no object is invalid', () => {
+  expect(parseCompletionRequest([])).toEqual({ problem: 'the body is not a JSON object' })
+})
+
+test.each([
+  [{}, 'none', 13],
+  [{ response_format: { type: 'text' }, max_tokens: -1, max_completion_tokens: 0.5 }, 'none', 14],
+  [{ response_format: { type: 'json_object' }, max_tokens: 100 }, 'object', 113],
+  [{ response_format: { type: 'json_schema' }, max_tokens: 7, max_completion_tokens: 8 }, 'schema', 21],
+])('the request %j needs JSON of the kind %s and so many tokens: %i', (fields, json, context) => {
+  const request = parseCompletionRequest({ model: 'maker/a:free', messages: MESSAGES, ...fields })
+  expect('needs' in request && request.needs).toEqual({ tools: false, json, context })
+})
+
+test.each<[Partial<CompletionNeeds>, string[], string | null]>([
+  [{ context: 131_072 }, [], null],
+  [{ context: 131_073 }, [], 'a context of 131072 tokens, but about 131073 are needed'],
+  [{ json: 'object' }, ['response_format'], null],
+  [{ json: 'object' }, ['structured_outputs'], null],
+  [{ json: 'object' }, [], 'no JSON response format'],
+  [{ json: 'schema' }, ['structured_outputs'], null],
+  [{ json: 'schema' }, ['response_format'], 'no structured outputs'],
+])('a request that needs %j gets a model with %j or the reason: %s', (needs, supportedParameters, reason) => {
+  const id = 'maker/plain:free'
+  const { models } = sampleRun({
+    candidates: [candidate(id, { model: catalogueModel(id, { supportedParameters }) })],
+  })
+  const selected = selectModels(models, id, { tools: false, json: 'none', context: 0, ...needs })
+  expect(selected).toEqual(reason === null ? { models } : { rejected: { [id]: reason } })
 })
