@@ -202,8 +202,10 @@ test('the sheet on a narrow screen asks a suggested question, holds the focus, E
       ),
     ).toBe(true)
   }
+  await page.locator('#chat-text').focus()
   await page.setViewportSize(WIDE)
   await page.locator('.chat:not(:modal)').waitFor()
+  expect(await page.evaluate('document.activeElement.id')).toBe('chat-text')
   expect(await page.locator('.trouble').textContent()).toBe('Stopped.')
   // Not every browser focuses a clicked button; closing the sheet must still return the focus to its opener.
   await page.evaluate(`(() => {

@@ -205,9 +205,12 @@ export function sheetControls(sheet: HTMLDialogElement, text: HTMLTextAreaElemen
     else sheet.showModal()
   }
   wideScreen.addEventListener('change', () => {
-    if (!sheet.open) return
+    if (!sheet.open || isInside) return
+    const focused = document.activeElement
     sheet.close()
     show()
+    // A dialog that is shown takes the focus to its first button.
+    if (focused instanceof HTMLElement) focused.focus()
   })
   return {
     /** False on the page of the chat, which has nothing else to show; a frame of another page is closed. */
