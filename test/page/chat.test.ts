@@ -106,6 +106,14 @@ test('Ask leads from the page of an item to the chat about it', async () => {
   expect(await flawsOf(opened)).toEqual([])
 })
 
+test('Ask opens the page of the chat in a new tab with the key for that', async () => {
+  const { page } = await visit(demo.url, { viewport: WIDE })
+  const opened = page.context().waitForEvent('page')
+  await page.getByRole('link', { name: 'Ask', exact: true }).click({ modifiers: ['Control'] })
+  await (await opened).waitForURL(/\/chat$/)
+  expect(await page.getByRole('dialog').count()).toBe(0)
+})
+
 test('a new conversation during an answer removes the answer', async () => {
   const { page, problems, provider } = await startAnswering('Half of it', { viewport: WIDE })
   await page.evaluate(STATUSES)

@@ -301,7 +301,8 @@ function setUpChat() {
     const target = event.target instanceof Element ? event.target : null
     const discuss = target?.closest('[data-discuss]')
     const opener = target?.closest('[data-chat="open"]')
-    if (!sheet || (!discuss && !opener)) return
+    const opensTab = event.ctrlKey || event.metaKey || event.shiftKey
+    if (!sheet || (!discuss && !opener) || opensTab) return
     event.preventDefault()
     const link = target?.closest('a')
     const open = (chat: ChatPanel) => {
