@@ -126,6 +126,8 @@ test('opened stories are hidden if the visitor wishes', async () => {
   await expect.poll(() => page.evaluate('localStorage.getItem("dash-hidden")')).toContain('"hidesRead":true')
   await page.route(/^https?:\/\/(?!127\.0\.0\.1|localhost)/, (route) => route.fulfill({ body: 'elsewhere' }))
   const [read = '', ...others] = await keysOf(page)
+  // The menu of a link does not open it.
+  await page.locator('.lead .title a').nth(1).dispatchEvent('auxclick', { button: 2 })
   await page.keyboard.press('j')
   await page.keyboard.press('o')
   await page.waitForURL((url) => !url.href.startsWith(demo.url))

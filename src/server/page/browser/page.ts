@@ -15,6 +15,9 @@ type Hidden = { hidden: string[]; read: string[]; hidesRead: boolean; withoutKey
 
 let state: Hidden = read()
 
+/** The button of a pointer that opens no link but a menu. */
+const OPENS_MENU = 2
+
 /** Lists whose hidden rows are shown until the page is left. */
 const opened = new WeakSet()
 
@@ -23,11 +26,11 @@ function setUpHidden() {
   applyAll()
   const main = document.getElementById('main')
   if (main) new MutationObserver(applyAll).observe(main, { childList: true, subtree: true })
-  for (const type of ['click', 'auxclick'])
-    document.addEventListener(type, ({ target }) => {
+  for (const type of ['click', 'auxclick'] as const)
+    document.addEventListener(type, ({ target, button }) => {
       const link = target instanceof Element ? target.closest('.title a') : null
       const key = link && keyOf(link.closest(ROW))
-      if (key) save({ read: added(state.read, key) })
+      if (key && button !== OPENS_MENU) save({ read: added(state.read, key) })
     })
   const readAgain = () => {
     state = read()
