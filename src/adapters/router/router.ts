@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Catalogue, CatalogueModel } from '../../domain/models/catalogue.ts'
 import type { ChatCall, EndpointRecord, RouterFacts } from '../../domain/models/evaluation.ts'
 import type { Clock, ModelRouter } from '../../domain/ports.ts'
-import { Refusal } from '../../domain/refusal.ts'
+import { networkReason, Refusal } from '../../domain/refusal.ts'
 import { FREE_SUFFIX, MODEL_ID_PATTERN } from '../../domain/models/catalogue.ts'
 import type { KeyRequests } from '../../domain/models/quota.ts'
 import { publishedText } from '../../domain/models/schema.ts'
@@ -81,10 +81,11 @@ export function openRouter(options: RouterOptions): ModelRouter & { close: () =>
   }
 }
 
-function toCatalogue({ status, ending, body }: RouterResponse, url: string): Catalogue {
+function toCatalogue({ status, ending, fault, body }: TimedResponse, url: string): Catalogue {
   const advice = 'try again later, or correct OPENROUTER_BASE_URL'
   if (status !== null && status !== 200) throw unavailable(`${url}: responded with ${status}; ${advice}`)
-  if (ending !== 'whole') throw unavailable(`${url}: ${ENDINGS[ending]}; ${advice}`)
+  const why = fault === null ? '' : ` (${fault})`
+  if (ending !== 'whole') throw unavailable(`${url}: ${ENDINGS[ending]}${why}; ${advice}`)
   const catalogue = parseCatalogue(body)
   if (catalogue === null) throw unavailable(`${url} is not a model catalogue; correct OPENROUTER_BASE_URL`)
   return catalogue
@@ -148,6 +149,8 @@ type RouterRequest = HttpRequest & { signal: AbortSignal }
 
 interface TimedResponse extends RouterResponse {
   latencyMs: number
+  /** Reason why no response came, or no whole one; null for a whole one and after the time limit. */
+  fault: string | null
 }
 
 /**
@@ -165,6 +168,7 @@ async function send(
   let head: Pick<RouterResponse, 'status' | 'headers'> = { status: null, headers: {} }
   const chunks: Uint8Array[] = []
   let failed: RouterResponse['ending'] | null = null
+  let fault: string | null = null
   try {
     await http.exchange(request, async (response) => {
       head = { status: response.statusCode, headers: flattenHeaders(response.headers) }
@@ -172,13 +176,14 @@ async function send(
     })
   } catch (error) {
     request.signal.throwIfAborted()
-    failed = error instanceof TimeLimitExceeded ? 'timeout' : head.status === null ? 'unreachable' : 'cut'
+    if (error instanceof TimeLimitExceeded) failed = 'timeout'
+    else [failed, fault] = [head.status === null ? 'unreachable' : 'cut', networkReason(error)]
   }
   const latencyMs = Math.round(performance.now() - startedAt)
   const bytes = Buffer.concat(chunks)
   const ending = failed ?? (bytes.byteLength > maxBytes ? 'too-large' : 'whole')
   const body = new TextDecoder().decode(bytes.subarray(0, maxBytes))
-  return { ...head, body, ending, endedAt: clock(), latencyMs }
+  return { ...head, body, ending, fault, endedAt: clock(), latencyMs }
 }
 
 /** Parsers for the routing service's data about models, endpoints and keys. */
