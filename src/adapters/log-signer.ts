@@ -50,7 +50,7 @@ export function openLogSigner(path: string, isDurable = true): SignedLog['signer
     )
     const remedy = isOlder
       ? `; an older key signed it: put that key's line back into ${path} until the next publication`
-      : ''
+      : '; restore it: see docs/signed-log.md#keeping-the-key'
     throw storageDamaged(
       `the record ${record} is not a checkpoint signed by ${path}: ${opened.problem}${remedy}`,
     )

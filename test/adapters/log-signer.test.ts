@@ -132,7 +132,9 @@ describe('signing', () => {
     const note = await signer.sign(checkpointOf(5))
     for (const text of ['', note.replace('\n5\n', '\n4\n'), note.slice(0, 40)]) {
       replace(record, text)
-      await expect(signer.sign(checkpointOf(6))).rejects.toMatchObject(DAMAGED)
+      await expect(signer.sign(checkpointOf(6))).rejects.toEqual(
+        refusal('storage_damaged', 'keeping-the-key'),
+      )
     }
   })
 
