@@ -47,6 +47,10 @@ test('the keys move through the stories, hide them, change the period and open t
   await page.keyboard.press('Tab')
   await page.keyboard.press(']')
   await page.waitForURL(/sort=month/)
+  // As on a keyboard that has brackets on AltGr.
+  const altGr = { ctrlKey: true, altKey: true, modifierAltGraph: true }
+  await page.locator('body').dispatchEvent('keydown', { key: '[', ...altGr })
+  await page.waitForURL(/sort=week/)
   await page.keyboard.press('?')
   await page.locator('dialog.help[open]').waitFor()
   expect(await flawsOf(opened)).toEqual([])

@@ -178,21 +178,19 @@ function setUpKeys() {
       target.closest('input:not([type="range"]), textarea, select, [contenteditable], dialog')
     if (key === 'Escape' && target instanceof HTMLElement && target.matches('#q')) target.blur()
     const used = KEYS[key]
-    if (
-      !used ||
-      isTyping ||
-      state.withoutKeys ||
-      event.ctrlKey ||
-      event.metaKey ||
-      event.altKey ||
-      event.isComposing
-    )
-      return
+    if (!used || isTyping || state.withoutKeys || isCommand(event) || event.isComposing) return
     event.preventDefault()
     used.act()
   })
   onClick('[data-help]', openHelp)
   onClick('[data-hide]', (button) => hideRow(button.closest(ROW)))
+}
+
+/** True for a key with a modifier of commands. Many keyboards have brackets on AltGr or Option, which count as some of those. */
+function isCommand(event: KeyboardEvent) {
+  const { key, ctrlKey, metaKey, altKey } = event
+  const isTyped = '[]'.includes(key) && (event.getModifierState('AltGraph') || !ctrlKey)
+  return metaKey || ((ctrlKey || altKey) && !isTyped)
 }
 
 function items() {
