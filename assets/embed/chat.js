@@ -41,6 +41,8 @@
 
     frame.id = 'dash-chat'
     frame.title = title
+    // Without it, browsers block the button that copies an answer.
+    frame.allow = 'clipboard-write'
     frame.hidden = true
     Object.assign(frame.style, corner, {
       display: 'none',

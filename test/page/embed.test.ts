@@ -64,6 +64,8 @@ test('the button on the page of an allowed site opens the chat, which answers, a
   expect(await chat.locator('#chat-log').textContent()).toContain('Top of the day')
   await picture(page, 'embedded-chat', false)
   expect(await chat.getByRole('heading', { name: 'Chat' }).count()).toBe(1)
+  await chat.getByRole('button', { name: 'Copy' }).click()
+  await expect.poll(() => chat.locator('#chat-status').textContent()).toBe('Copied.')
   expect((await chat.locator('#chat-log').boundingBox())?.height).toBeGreaterThan(CHAT_LOG_MIN_HEIGHT)
   expect(await accessibilityFindings(page)).toEqual([])
   await chat.getByRole('button', { name: 'Close' }).click()
