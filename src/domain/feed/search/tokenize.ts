@@ -213,8 +213,11 @@ function cutSegments(run: string, start: number, { inOrder, variants }: CutText)
       for (const { index, text } of partsOf(word)) variants.push(placed(text, at + index))
     partStart += part.length + 1
   }
+  if (parts.length === 1) return
   // The dictionary may find other words where an author has separated them.
-  if (parts.length > 1) variants.push(...segmentsOf(parts.join(''), start))
+  const places = run.split('').flatMap((unit, at) => (unit === WORD_BREAK ? [] : [start + at]))
+  for (const { word, start: first, end } of segmentsOf(parts.join(''), 0))
+    variants.push({ word, start: places[first] ?? start, end: (places[end - 1] ?? start) + 1 })
 }
 
 const SEGMENTS = new Intl.Segmenter('th', { granularity: 'word' })

@@ -100,8 +100,22 @@ describe('the places of words', () => {
       ['10', '²', 'Straße', '㍿', '㍿', '㍿', 'x', 'Ardu\u00adino™', 'e\u0301a'],
     ],
     ["L'année ภาษาไทย", ['année', 'ภาษา', 'ไทย']],
+    ['a Qwen2.5 is 2.4GHz', ['a', 'Qwen', '2', '5', 'is', '2', '4', 'GHz']],
   ])('the words of %j stand in the written text', (written, places) => {
     expect(placeWords(written).inOrder.map(({ start, end }) => written.slice(start, end))).toEqual(places)
+  })
+
+  test.each([
+    ['a Qwen2.5', { qwen2: 'Qwen2', qwen25: 'Qwen2.5', qwen: 'Qwen', 2: '2' }],
+    ['a 2.4GHz', { '4ghz': '4GHz', 4: '4', ghz: 'GHz' }],
+    ['a Llama3 of 16GB', { llama: 'Llama', 3: '3', 16: '16', gb: 'GB' }],
+    ['a Node.js-based', { nodejs: 'Node.js', jsbased: 'js-based', nodejsbased: 'Node.js-based' }],
+    ['ខ ភាសា\u200bខ្មែរ', { ភាសាខ្មែរ: 'ភាសា\u200bខ្មែរ' }],
+    ['ក ការសិក្សា', { ការ: 'ការ', សិក្សា: 'សិក្សា' }],
+  ])('the other words of %j stand in the written text', (written, places) => {
+    const { variants } = placeWords(written)
+    const found = variants.map(({ word, start, end }) => [word, written.slice(start, end)])
+    expect(Object.fromEntries(found)).toEqual(places)
   })
 
   test('each part of a compound is found once, however many cuts of it have that part', () => {
