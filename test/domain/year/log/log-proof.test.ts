@@ -3,9 +3,11 @@ import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../../src/domain/digest.ts'
 import { formatInstant } from '../../../../src/domain/time.ts'
 import { legacyText } from '../../../../src/domain/year/ledger.ts'
+import type { ProvedLedger } from '../../../../src/domain/year/chain.ts'
 import type { LedgerRow } from '../../../../src/domain/year/ledger.ts'
 import { entryBytes, ledgerTree } from '../../../../src/domain/year/log/log-history.ts'
 import {
+  entriesUntilNext,
   formatLogProof,
   parseLogProof,
   verifyLogProof,
@@ -228,6 +230,23 @@ describe('valid proofs', () => {
           expect([undefined, whole]).toContain(periodIn(seqsOf(subset), text))
     }
   })
+})
+
+test('a publication was the newest until the next one, gaps between them included, and no later than the tree', () => {
+  const until = (kinds: string, ledger: 'v1' | 'versioned', seq: number, size = kinds.length) => {
+    const kindOf = { p: 'publication', g: 'gap', s: 'legacy-seal' }
+    const entries = kinds.split('').map((kind, index) => ({ kind: kindOf[kind as 'p'], seq: index + 1 }))
+    return entriesUntilNext({ entries } as unknown as Pick<ProvedLedger, 'entries'>, { ledger, seq }, size)
+  }
+  expect(until('pggpp', 'versioned', 1)).toEqual([1, 2, 3, 4])
+  expect(until('pggpp', 'versioned', 1, 3)).toEqual([1, 2, 3])
+  expect(until('pggpp', 'versioned', 4)).toEqual([4, 5])
+  expect(until('pggpp', 'versioned', 5)).toEqual([5])
+  expect(until('pggpp', 'versioned', 5, 4)).toBeNull()
+  // The entries of a founding import up to its seal are not in the order of time.
+  expect(until('ppsgpp', 'versioned', 2)).toEqual([1, 2, 3, 4, 5])
+  expect(until('ppsgpp', 'v1', 9)).toEqual([1, 2, 3, 4, 5])
+  expect(until('ppsgpp', 'versioned', 5)).toEqual([5, 6])
 })
 
 describe('invalid proofs', () => {
