@@ -288,6 +288,11 @@ describe('since the last visit', () => {
       .getByText(`since your last visit of ${formatDay(addDays(AS_OF, 9))}`)
       .waitFor()
     expect(await page.title()).toBe('Trending · dash')
+    // A page from before the last visit, which a browser may show again, changes nothing.
+    const later = JSON.stringify({ newest: `999999-${'0'.repeat(64)}`, before: await base(9) })
+    await remember(page, later)
+    await page.goto(url, { waitUntil: 'networkidle' })
+    expect(await page.evaluate<string>(`localStorage.getItem('dash-seen')`)).toBe(later)
     expect(problems).toEqual([])
   })
 })

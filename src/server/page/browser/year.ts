@@ -215,7 +215,8 @@ export function setUpSince() {
   const panel = document.querySelector('#since .since')
   const newest = panel?.getAttribute('data-newest') ?? ''
   if (!panel || !NAME.test(newest)) return
-  const { before, isNew } = lastSeen(STORED, newest, NAME)
+  const seq = (name: string) => Number.parseInt(name, 10)
+  const { before, isNew } = lastSeen(STORED, newest, NAME, (one, other) => seq(one) >= seq(other))
   if (before === null) return
   lastVisit = fetchSince(before).then((response) => {
     if (response === null) return null
@@ -289,7 +290,7 @@ function lastSeen(
   key: string,
   newest: string,
   form: RegExp,
-  isLater: (one: string, other: string) => boolean = () => true,
+  isLater: (one: string, other: string) => boolean,
 ): { before: string | null; isNew: boolean } {
   const seen = Object(stored(key))
   const textOf = (value: unknown) => (typeof value === 'string' && form.test(value) ? value : null)
