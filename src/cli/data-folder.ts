@@ -116,6 +116,9 @@ function isThere(path: string): boolean {
   return statsOf(path) !== undefined
 }
 
+/** Codes of paths that lead nowhere: below a file, into a circle of links, or with a name that no file can have. */
+const LEADS_NOWHERE = /^E(NOTDIR|LOOP|NAMETOOLONG)$/
+
 /**
  * Returns what is at a path; undefined if nothing is.
  *
@@ -125,7 +128,9 @@ function statsOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })
   } catch (error) {
-    if (errorCode(error) === 'ENOTDIR') return undefined
+    const code = errorCode(error) ?? ''
+    if (LEADS_NOWHERE.test(code)) return undefined
+    if (code !== 'EACCES' && code !== 'EPERM') throw error
     throw storageUnavailable(`this user cannot open ${dirname(path)}; run the command as its owner`, error)
   }
 }
@@ -189,7 +194,9 @@ export function createFolders(path: string, mode: number): void {
     chmodSync(path, mode)
   } catch (error) {
     if (isFolder()) return
-    throw errorCode(error) === 'EEXIST' ? new Error('a file, or a link to a missing folder, is there') : error
+    throw errorCode(error) === 'EEXIST'
+      ? new Error('a file, or a link that leads to no folder, is there')
+      : error
   }
 }
 

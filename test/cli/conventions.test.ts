@@ -65,7 +65,12 @@ describe('a command line', () => {
     [['init', '--data-dir', '/dev/null/data'], 'cannot be created'],
     [
       ['init', '--data-dir', '/dev/null'],
-      'cannot be created (a file, or a link to a missing folder, is there)',
+      'cannot be created (a file, or a link that leads to no folder, is there)',
+    ],
+    [['init', '--data-dir', `/tmp/${'x'.repeat(256)}`], 'cannot be created (ENAMETOOLONG: name too long'],
+    [
+      ['publish-year', '--data-dir', `/tmp/${'x'.repeat(256)}`],
+      'does not exist; mount it, create it, or correct',
     ],
     [['init', '--data-dir', '/proc/none/data'], '/proc/none/data cannot be created'],
     [['init', '--data-dir', 'both\'and"and`'], 'the value of DASH_DATA_DIR does not fit into an env file'],
