@@ -52,6 +52,15 @@ export const baseUrl = httpUrl.refine(
   'must be an address without user, query or fragment',
 )
 
+/** A user in an address; browsers read a backslash as a slash. */
+const HAS_USER = /^[a-z]+:[\\/]*[^\\/?#]*@/i
+
+/** URL of a service. The base of a mirror may be a query, such as `https://mirror.example/?u=https://lobste.rs`. */
+export const serviceUrl = httpUrl.refine(
+  (value) => !HAS_USER.test(value) && !value.includes('#'),
+  'must be an address without user or fragment',
+)
+
 /**
  * Address of the site, as links, headers and the name of the log repeat it: in ASCII, as browsers send it. Its pages link
  * to each other by absolute paths, so that it cannot live below a path, not even one like `/a/..` that a browser removes.
@@ -77,8 +86,8 @@ const urlWithoutUser = (also: string): z.ZodString =>
 /** URL of a job monitor; `{job}` stands for the name of the job. */
 export const pingUrl = urlWithoutUser('; {job} in it is replaced by the job name')
 
-/** URL of a service; it is used as it is, because receivers may distinguish a trailing slash. */
-export const serviceUrl = urlWithoutUser('')
+/** URL of a webhook; it is used as it is, because receivers may distinguish a trailing slash. */
+export const webhookUrl = urlWithoutUser('')
 
 const WEBHOOK_KEY_BYTES = { least: 24, most: 64 }
 
@@ -182,17 +191,36 @@ export const listenAddress = parsed((value, refuse) => {
 })
 
 /** The client of libSQL servers opens no address with a user, or with another parameter. */
-const LIBSQL_SERVER = /^(?:https?|libsql):\/\/[^/?#@]+(?:\/[^?#]*)?(?:\?(?:authToken=[^&#]+|tls=[01]|&)*)?$/
+const LIBSQL_SERVER =
+  /^(?:https?|libsql):\/\/[^/?#@]+(?:\/[^?#]*)?(?:\?(?:(?:authToken=[^&#]*|tls=[01])?(?:&|$))*)?$/
 
-export const databaseUrl = text.refine((value) => {
-  if (value.startsWith('file:')) return toFilePath(value) !== null
-  return LIBSQL_SERVER.test(value) && isHttpUrl(value.replace(/^libsql:/, 'https:'))
-}, 'must be a file: URL of a local path, or the libsql:, https: or http: URL of a libSQL server, without user and with no parameters but authToken and tls')
+/** A `tls` that contradicts the scheme, or `tls=0` of a `libsql:` address without a port: the client refuses both. */
+const WRONG_TLS =
+  /^(?:http:.*[?&]tls=1|https:.*[?&]tls=0|libsql:\/\/[^/?]*(?<!:\d+)(?=[/?]).*[?&]tls=0)(?:&|$)/
+
+export const databaseUrl = text
+  .refine((value) => {
+    if (value.startsWith('file:')) return toFilePath(value) !== null
+    return LIBSQL_SERVER.test(value) && isDecodable(value) && isHttpUrl(value.replace(/^libsql:/, 'https:'))
+  }, 'must be a file: URL of a local path, or the libsql:, https: or http: URL of a libSQL server, without user and with no parameters but authToken and tls')
+  .refine(
+    (value) => !WRONG_TLS.test(value),
+    'must not have tls=1 with http: or tls=0 with https:, and must name a port if it has libsql: and tls=0',
+  )
 
 export const serverUrl = databaseUrl.refine(
   (value) => !value.startsWith('file:'),
   'must be the URL of a libSQL server; for files, set DASH_LEDGER_URL, DASH_FEED_URL and DASH_STATE_URL',
 )
+
+function isDecodable(value: string): boolean {
+  try {
+    decodeURIComponent(value)
+    return true
+  } catch {
+    return false
+  }
+}
 
 /** Path of `file:/absolute` or of the shorthand `file:relative`, which is not a URL; null for other values. */
 export function toFilePath(value: string): string | null {

@@ -25,6 +25,7 @@ import {
   text,
   token,
   webhookSecret,
+  webhookUrl,
   wholeNumber,
   optional,
   preset,
@@ -124,15 +125,15 @@ const server = {
 }
 
 const sources = {
-  DASH_HN_URL: preset(baseUrl, 'https://hacker-news.firebaseio.com/v0', "base of Hacker News' item API"),
-  DASH_HN_SEARCH_URL: preset(baseUrl, 'https://hn.algolia.com/api/v1', "base of Hacker News' search"),
-  DASH_LOBSTERS_URL: preset(baseUrl, 'https://lobste.rs', 'base of Lobsters'),
-  DASH_LESSWRONG_URL: preset(baseUrl, 'https://www.lesswrong.com/graphql', "LessWrong's GraphQL endpoint"),
-  DASH_GITHUB_URL: preset(baseUrl, 'https://api.github.com', "base of GitHub's API"),
-  DASH_HUGGINGFACE_URL: preset(baseUrl, 'https://huggingface.co/api', "base of Hugging Face's API"),
-  DASH_REPLICATE_URL: preset(baseUrl, 'https://api.replicate.com/v1', "base of Replicate's API"),
+  DASH_HN_URL: preset(serviceUrl, 'https://hacker-news.firebaseio.com/v0', "base of Hacker News' item API"),
+  DASH_HN_SEARCH_URL: preset(serviceUrl, 'https://hn.algolia.com/api/v1', "base of Hacker News' search"),
+  DASH_LOBSTERS_URL: preset(serviceUrl, 'https://lobste.rs', 'base of Lobsters'),
+  DASH_LESSWRONG_URL: preset(serviceUrl, 'https://www.lesswrong.com/graphql', "LessWrong's GraphQL endpoint"),
+  DASH_GITHUB_URL: preset(serviceUrl, 'https://api.github.com', "base of GitHub's API"),
+  DASH_HUGGINGFACE_URL: preset(serviceUrl, 'https://huggingface.co/api', "base of Hugging Face's API"),
+  DASH_REPLICATE_URL: preset(serviceUrl, 'https://api.replicate.com/v1', "base of Replicate's API"),
   DASH_REDDIT_URL: preset(
-    baseUrl,
+    serviceUrl,
     'https://www.reddit.com',
     'base of Reddit, for tokens and API; with the default, API requests go to `https://oauth.reddit.com`',
   ),
@@ -182,7 +183,7 @@ const models = {
     { page: 'docs/free-models.md' },
   ),
   DASH_MODEL_WEBHOOK_URL: secret(
-    serviceUrl,
+    webhookUrl,
     'address to which `evaluate-models` posts each change of the ranking; needs `DASH_MODEL_WEBHOOK_SECRET`',
     { page: 'docs/free-models.md#webhook' },
   ),

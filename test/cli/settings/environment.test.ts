@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { execFileSync, spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
+import { createClient } from '@libsql/client'
 import { describe, expect, test, onTestFinished } from 'vitest'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import {
@@ -48,7 +49,7 @@ test('a secret from a file loses its byte order mark, and a file in UTF-16 is re
   expect(secret).toThrow(`OPENAI_API_KEY_FILE="${path}" is not UTF-8 text; save the file as UTF-8`)
 })
 
-test.each(['DASH_BASE_URL', 'OPENROUTER_BASE_URL', 'OPENAI_BASE_URL', 'DASH_HN_URL', 'DASH_LESSWRONG_URL'])(
+test.each(['DASH_BASE_URL', 'OPENROUTER_BASE_URL', 'OPENAI_BASE_URL'])(
   'the address %s has no user and no query, and loses its trailing slash',
   (name) => {
     for (const [value, shown] of [
@@ -60,6 +61,16 @@ test.each(['DASH_BASE_URL', 'OPENROUTER_BASE_URL', 'OPENAI_BASE_URL', 'DASH_HN_U
       )
     const path = name === 'DASH_BASE_URL' ? '' : '/v1'
     expect(parsed(name, `https://service.example${path}/`)).toBe(`https://service.example${path}`)
+  },
+)
+
+test.each(['DASH_HN_URL', 'DASH_LESSWRONG_URL', 'DASH_VERIFICATION_URL', 'DASH_VERIFICATION_WIDGET_URL'])(
+  'the address %s may have a query and an @ in its path, and loses its trailing slash',
+  (name) => {
+    for (const value of ['https://mirror.example/@hn/v0', 'https://mirror.example/?u=https://a@lobste.rs'])
+      expect(parsed(name, `${value}/`)).toBe(value)
+    for (const value of ['https://a:Sesame@mirror.example/', 'https://mirror.example/#part'])
+      expect(() => parsed(name, value)).toThrow('must be an address without user or fragment')
   },
 )
 
@@ -85,6 +96,26 @@ test.each(['s3://bucket/p?endpoint=http://h:1&region=eu', 'file:/home/me@work/x'
 
 const problemsOf = (env: Record<string, string>): string[] =>
   examineEnvironment(env, process.cwd()).problems.map(({ message }) => message)
+
+test.each([
+  ['libsql://host:8080/db?tls=0', true],
+  ['libsql://[::1]:8080?authToken=a&tls=0', true],
+  ['libsql://host?tls=1&authToken=tls=0', true],
+  ['http://host?authToken=&tls=0', true],
+  ['https://host/@a?&tls=1&', true],
+  ['libsql://host/db?tls=0', false],
+  ['libsql://[::1]?authToken=a&tls=0', false],
+  ['http://host?tls=1', false],
+  ['https://host?authToken=a&tls=0', false],
+  ['http://host?tls=1tls=0', false],
+  ['http://host/%zz', false],
+  ['http://host?authToken=%zz', false],
+])('the address %s of a libSQL server is accepted: %s, as by its client', (url, isAccepted) => {
+  expect(problemsOf({ DASH_DATABASE_URL: url })).toHaveLength(isAccepted ? 0 : 1)
+  const open = (): void => createClient({ url }).close()
+  if (isAccepted) expect(open).not.toThrow()
+  else expect(open).toThrow('URL_INVALID')
+})
 
 test.each(['DASH_DATABASE_URL', 'DASH_STATE_URL', 'DASH_VERIFICATION_URL', 'DASH_VERIFICATION_WIDGET_URL'])(
   'the address %s with a user is refused, as a request to it would be, and its password is not shown',
