@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
-import { DAY_MS } from '../../src/domain/time.ts'
+import { DAY_MS, addDays } from '../../src/domain/time.ts'
 import { proveBytes } from '../../src/domain/year/envelope.ts'
 import type { YearEnvelope } from '../../src/domain/year/schema.ts'
 import type { PublishPorts } from '../../src/jobs/publish-year.ts'
@@ -165,10 +165,36 @@ describe('attempts', () => {
     const workspace = await filledWorkspace(unverified)
     const pauses: number[] = []
     const sleep = (ms: number): Promise<void> => Promise.resolve(void pauses.push(ms))
-    const ports = publishPortsOf(workspace, { titles: titleSource(2).titles, sleep })
+    const said: string[] = []
+    const onProgress = (message: string): void => void said.push(message)
+    const ports = publishPortsOf(workspace, { titles: titleSource(2).titles, sleep, onProgress })
     const { report } = await publish(ports, { once: false })
     expect(report).toMatchObject({ outcome: 'published', attempt: 3 })
     expect(pauses).toEqual([1_000, 1_000])
+    expect(said.filter((message) => message.startsWith('attempt'))).toEqual([
+      expect.stringMatching(/^attempt 1 failed \(.*the source is down.*\); next attempt in 1 s$/),
+      'attempt 2 failed for the same reason; next attempt in 1 s',
+    ])
+  })
+
+  test('missed days become gaps with the attempts of their own, which a dry run announces', async () => {
+    const workspace = await filledWorkspace()
+    const onDay = async (day: number, changes: Partial<PublishPorts> = {}, dryRun = false) => {
+      const clock = tickingClock(RUN_AT + day * DAY_MS)
+      return (await publish(publishPortsOf(workspace, { clock, ...changes }), { dryRun })).report
+    }
+    expect(await onDay(0)).toMatchObject({ outcome: 'published' })
+    await workspace.feed.importSignals([...sampleSignals(addDays(AS_OF, 1)), unverified])
+    expect(await onDay(1)).toMatchObject({ outcome: 'failed', attempt: 1 })
+    const { titles } = titleSource()
+    expect(await onDay(2, { titles }, true)).toMatchObject({ reason: '1 gap would be recorded' })
+    expect(await onDay(3, { titles }, true)).toMatchObject({ reason: '2 gaps would be recorded' })
+    expect(await onDay(3, { titles })).toMatchObject({ outcome: 'published', gapsRecorded: 2 })
+    expect((await workspace.year.read()).proved.entries.slice(1)).toMatchObject([
+      { kind: 'gap', asOfDay: addDays(AS_OF, 1), reason: 'missed', attempts: 1 },
+      { kind: 'gap', asOfDay: addDays(AS_OF, 2), reason: 'missed', attempts: 0 },
+      { kind: 'publication' },
+    ])
   })
 
   test('a failed attempt publishes nothing; the third over all runs is a gap for ever, explained by every later run', async () => {
