@@ -89,7 +89,8 @@ const ALL_LOCATIONS = [...LOCATIONS, 'DASH_LEDGER_URL', 'DASH_FEED_URL', 'DASH_S
  */
 export function readTargetConfig(targets: readonly string[], { flags, env, cwd }: SettingSources): Config {
   const [first = ''] = targets
-  const isFile = statSync(resolve(cwd, first), { throwIfNoEntry: false })?.isFile() ?? first.endsWith('.env')
+  const isMissingFile = targetSetting(first) === 'DASH_DATA_DIR' && first.endsWith('.env')
+  const isFile = statSync(resolve(cwd, first), { throwIfNoEntry: false })?.isFile() ?? isMissingFile
   if (targets.length === 1 && isFile) return targetFile(first, cwd)
   const named: NodeJS.Dict<string> = Object.fromEntries(
     targets.map((target) => [targetSetting(target), target]),

@@ -50,7 +50,11 @@ test('the archive itself, under any name, and one half of a target are refused',
     const { code, stderr } = await copy(source, to)
     expect([code, stderr], to.join(' ')).toEqual([64, expect.stringContaining('the archive itself')])
   }
-  for (const to of [['http://127.0.0.1:1'], [join(source.folder, 'a'), join(source.folder, 'b')]]) {
+  for (const to of [
+    ['http://127.0.0.1:1'],
+    ['s3://bucket/prod.env'],
+    [join(source.folder, 'a'), join(source.folder, 'b')],
+  ]) {
     const { code, stderr } = await copy(source, to)
     expect([code, stderr]).toEqual([64, expect.stringContaining('is not one whole target')])
   }

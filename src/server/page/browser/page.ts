@@ -186,7 +186,7 @@ function setUpKeys() {
   onClick('[data-hide]', (button) => hideRow(button.closest(ROW)))
 }
 
-/** True for a key with a modifier of commands. Many keyboards have brackets on AltGr or Option, which count as some of those. */
+/** True for a key with a modifier of commands. Many keyboards have brackets on AltGr or Option, which are no commands. */
 function isCommand(event: KeyboardEvent) {
   const { key, ctrlKey, metaKey, altKey } = event
   const isTyped = '[]'.includes(key) && (event.getModifierState('AltGraph') || !ctrlKey)

@@ -173,8 +173,8 @@ export class ChatPanel {
   }
 
   /**
-   * Stops the answer, else closes the sheet beside another page or in its frame; not just after an answer, which may end while the key is
-   * pressed to stop it.
+   * Stops the answer, else closes the sheet beside another page or in its frame; not just after an answer, which may end
+   * while the key is pressed to stop it.
    */
   #escape() {
     if (this.#running) this.#running.abort()
