@@ -88,6 +88,33 @@ test('a time that no limit can have is never waited for', () => {
   expect(retryAt).toBe(ANSWERED_AT + 172_800_000)
 })
 
+const DAY_S = 86_400
+
+test.each([
+  [ANSWERED_AT + 60_000, ANSWERED_AT + 60_000],
+  [(ANSWERED_AT + 60_000) / 1000, ANSWERED_AT + 60_000],
+  [ANSWERED_AT / 1000 - DAY_S, ANSWERED_AT - DAY_S * 1000],
+  [ANSWERED_AT / 1000 - DAY_S - 1, null],
+  [ANSWERED_AT / 1000 + 2 * DAY_S, ANSWERED_AT + 2 * DAY_S * 1000],
+  [ANSWERED_AT / 1000 + 2 * DAY_S + 1, null],
+  [60, null],
+])('the reset %i is read as milliseconds or seconds since 1970: %i', (reset, resetAt) => {
+  const headers = { 'x-ratelimit-reset': String(reset) }
+  expect(classifyResponse(answered(429, '{}', { headers })).resetAt).toBe(resetAt)
+})
+
+test.each([
+  [{ code: '504' }, 504],
+  [{ code: 400 }, 400],
+  [{ code: 599 }, 599],
+  [{ code: 600 }, 502],
+  [{ code: 399 }, 502],
+  [{ code: 400.5 }, 502],
+  [{ code: 'server_error' }, 502],
+])('the error %j within a response of 200 has the status %i', (error, status) => {
+  expect(classifyResponse(answered(200, { error: { message: 'Failed', ...error } })).status).toBe(status)
+})
+
 test('the preview omits identifiers of the account', () => {
   const body = JSON.stringify({
     error: {
