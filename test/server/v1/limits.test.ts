@@ -2,13 +2,18 @@ import { expect, test } from 'vitest'
 import { V1Refusal } from '../../../src/server/v1/contracts.ts'
 import { V1Limits } from '../../../src/server/v1/limits.ts'
 
-const codeOf = (act: () => unknown): string | null => {
+const refusalOf = (act: () => unknown): unknown => {
   try {
     act()
     return null
   } catch (error) {
-    return error instanceof V1Refusal ? error.error.code : String(error)
+    return error
   }
+}
+
+const codeOf = (act: () => unknown): string | null => {
+  const error = refusalOf(act)
+  return error === null ? null : error instanceof V1Refusal ? error.error.code : String(error)
 }
 
 test('an address and an IPv6 /48 have 25 open requests, and all together 100', () => {
@@ -52,6 +57,8 @@ test.each([
   expect(codeOf(() => limits.countRequest(address(200)))).toBeNull()
   now += 59_000
   limits.countRejectedKey(address(100))
+  const closed = { error: { code: 'too_many_rejected_keys' }, headers: { 'retry-after': '60' } }
+  expect(refusalOf(() => limits.countRequest(address(200)))).toMatchObject(closed)
   now += 59_000
   expect(codeOf(() => limits.countRequest(address(200)))).toBe('too_many_rejected_keys')
   expect(codeOf(() => limits.countRequest(other))).toBeNull()
