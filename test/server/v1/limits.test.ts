@@ -2,19 +2,17 @@ import { expect, test } from 'vitest'
 import { V1Refusal } from '../../../src/server/v1/contracts.ts'
 import { V1Limits } from '../../../src/server/v1/limits.ts'
 
-const refusalOf = (act: () => unknown): unknown => {
+const refusalOf = (act: () => unknown): V1Refusal | null => {
   try {
     act()
     return null
   } catch (error) {
-    return error
+    if (error instanceof V1Refusal) return error
+    throw error
   }
 }
 
-const codeOf = (act: () => unknown): string | null => {
-  const error = refusalOf(act)
-  return error === null ? null : error instanceof V1Refusal ? error.error.code : String(error)
-}
+const codeOf = (act: () => unknown): string | null => refusalOf(act)?.error.code ?? null
 
 test('an address and an IPv6 /48 have 25 open requests, and all together 100', () => {
   const limits = new V1Limits(() => 1)
