@@ -192,6 +192,20 @@ test('the keyboard suffices to open, break a line, send, stop and close', async 
   expect(await menu.evaluate((button) => button === button.ownerDocument.activeElement)).toBe(true)
 })
 
+test('Escape in the search or in the help does not close the chat beside them', async () => {
+  const { page } = await openChat(demo.url, { viewport: WIDE })
+  const dialogs = page.getByRole('dialog')
+  await page.locator('#q').press('Escape')
+  expect(await dialogs.count()).toBe(1)
+  await page.keyboard.press('?')
+  expect(await dialogs.count()).toBe(2)
+  await page.keyboard.press('Escape')
+  await expect.poll(() => dialogs.count()).toBe(1)
+  expect(await dialogs.getByRole('heading').first().textContent()).toBe('Chat')
+  await page.keyboard.press('Escape')
+  expect(await dialogs.count()).toBe(0)
+})
+
 test('the sheet on a narrow screen asks a suggested question, holds the focus, Escape stops before it closes, and nothing blinks with reduced motion', async () => {
   const { page, provider } = await startChat({ reducedMotion: 'reduce' })
   await page.locator('[data-question]').first().click()
