@@ -184,7 +184,7 @@ const STATUS_BY_CODE: Readonly<Record<string, number>> = {
 /** The response to a request that cannot be parsed, such as one whose address is not percent-encoded. */
 function unreadableRequest({ code = '', reason, message: fallback }: ParseError): string {
   const status = STATUS_BY_CODE[code] ?? 400
-  // The second one is for a space in an address.
+  // The parser reports a space in an address with the second code.
   const isAddress = code === 'HPE_INVALID_URL' || code === 'HPE_INVALID_CONSTANT'
   const advice = isAddress ? '; percent-encode spaces and characters outside of ASCII in an address' : ''
   const message = `the request cannot be read: ${reason ?? fallback}${advice}`

@@ -385,7 +385,7 @@ export function unknownNames(values: NodeJS.Dict<string>): string[] {
   const known = new Set<string>([
     ...namedVariables.map(({ name }) => name),
     ...SECRETS.map((name) => `${name}_FILE`),
-    // Of Caddy, which shares the env file of compose.yaml.
+    // Caddy reads this one from the env file that it shares with compose.yaml.
     'DASH_DOMAIN',
   ])
   return Object.keys(values).filter((name) => /^dash_/i.test(name) && !known.has(name))

@@ -2,7 +2,7 @@ import { announce, make, onClick, onReturn, setUpCopyButtons, store, stored } fr
 import { setUpNews, setUpSince, setUpTimeline } from './year.ts'
 import type { ChatPanel } from './chat/chat-panel.ts'
 
-/** What a visitor hides, and whether without keys. It is stored in this browser only, and never sent. */
+/** What a visitor hides, and whether the keys are off. It is stored in this browser only, and never sent. */
 const KEY = 'dash-hidden'
 
 /** Most remembered items; the oldest are forgotten. */
@@ -15,7 +15,7 @@ type Hidden = { hidden: string[]; read: string[]; hidesRead: boolean; withoutKey
 
 let state: Hidden = read()
 
-/** The button of a pointer that opens no link but a menu. */
+/** The secondary button of a pointer, which opens a menu instead of the link. */
 const OPENS_MENU = 2
 
 /** Lists whose hidden rows are shown until the page is left. */
