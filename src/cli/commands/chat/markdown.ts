@@ -201,8 +201,9 @@ function linkText(
   const label = inner === '' ? leaf(text === '' ? href : text, underlined, options) : inner
   const name = stripVTControlCharacters(label).trim()
   const address = webAddress(href)
-  // A host or an e-mail address in the text becomes a link to itself.
-  const isItself = [name, `http://${name}`, `mailto:${name}`].includes(href)
+  // A host or an e-mail address in the text becomes a link to itself; a whole address behind another scheme does not.
+  const isHost = !name.includes('://') && [`http://${name}`, `mailto:${name}`].includes(href)
+  const isItself = name === href || isHost
   const isNamed = !isItself && (address === null || webAddress(name) !== address)
   const isLinked = options.linked && address !== null
   const isShown = isNamed && (!isLinked || LIKE_ADDRESS.test(name))

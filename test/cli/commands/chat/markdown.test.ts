@@ -30,6 +30,11 @@ describe('Markdown on a terminal', () => {
     ],
     ['hosts and e-mail addresses once', 'www.a.example b@c.test', ['www.a.example b@c.test']],
     [
+      'an address behind another scheme',
+      '[https://a.b](http://https://a.b)',
+      ['https://a.b (http://https://a.b)'],
+    ],
+    [
       'the address of a link that is no web page',
       '[a](mailto:b@c.test) [b](javascript:x)',
       ['a (mailto:b@c.test) b (javascript:x)'],
