@@ -52,12 +52,14 @@ export const baseUrl = httpUrl.refine(
   'must be an address without user, query or fragment',
 )
 
-/** A user in an address; browsers read a backslash as a slash. */
-const HAS_USER = /^[a-z]+:[\\/]*[^\\/?#]*@/i
+/** Browsers read a backslash in an address as a slash. */
+function hasUserOrFragment(value: string): boolean {
+  return /^[a-z]+:[\\/]*[^\\/?#]*@/i.test(value) || value.includes('#')
+}
 
 /** URL of a service. The base of a mirror may be a query, such as `https://mirror.example/?u=https://lobste.rs`. */
 export const serviceUrl = httpUrl.refine(
-  (value) => !HAS_USER.test(value) && !value.includes('#'),
+  (value) => !hasUserOrFragment(value),
   'must be an address without user or fragment',
 )
 
@@ -79,7 +81,7 @@ export const logOrigin = text.refine(
 
 const urlWithoutUser = (also: string): z.ZodString =>
   text.refine(
-    (value) => isHttpUrl(value) && !/[#@]/.test(value),
+    (value) => isHttpUrl(value) && !hasUserOrFragment(value),
     `must be an absolute http(s) URL without user or fragment${also}`,
   )
 

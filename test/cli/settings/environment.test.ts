@@ -134,7 +134,7 @@ test('the problem of s3://bucket/p?key=Sesame is reported without its secret', (
 })
 
 describe('the webhook', () => {
-  const url = 'https://hooks.example/a-key/?b=c'
+  const url = 'https://hooks.example/@a-key/?b=c'
   const key = Buffer.alloc(24, 9)
   const secret = `whsec_${key.toString('base64')}`
   const SECRET = /^DASH_MODEL_WEBHOOK_SECRET=\(not shown\) must be whsec_ and 24 to 64 bytes in base64/
