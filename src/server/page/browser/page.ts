@@ -1,4 +1,4 @@
-import { announce, make, onClick, onReturn, setUpCopyButtons, store, stored } from './dom.ts'
+import { announce, isComposing, make, onClick, onReturn, setUpCopyButtons, store, stored } from './dom.ts'
 import { setUpNews, setUpSince, setUpTimeline } from './year.ts'
 import type { ChatPanel } from './chat/chat-panel.ts'
 
@@ -178,7 +178,7 @@ function setUpKeys() {
       target.closest('input:not([type="range"]), textarea, select, [contenteditable], dialog')
     if (key === 'Escape' && target instanceof HTMLElement && target.matches('#q')) target.blur()
     const used = KEYS[key]
-    if (!used || isTyping || state.withoutKeys || isCommand(event) || event.isComposing) return
+    if (!used || isTyping || state.withoutKeys || isCommand(event) || isComposing(event)) return
     event.preventDefault()
     used.act()
   })
