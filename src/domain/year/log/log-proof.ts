@@ -6,13 +6,13 @@ import { parseInstant } from '../../time.ts'
 import type { Instant, Day } from '../../time.ts'
 import { parseQuery, instantField } from '../../wire-format.ts'
 import { entryOf, timelineOf } from '../chain.ts'
-import type { ProvedLedger, TimelineItem } from '../chain.ts'
+import type { TimelineItem } from '../chain.ts'
 import { ALGORITHM_VERSION } from '../envelope.ts'
 import { examineBytes } from '../examine.ts'
 import { formatTime } from '../finding.ts'
 import { historyQuerySchema, pastOr } from '../history/history.ts'
 import { sealOf, parseLeafText, parseLegacyLine } from '../ledger.ts'
-import type { LedgerRow, LegacyRow, Manifest } from '../ledger.ts'
+import type { LedgerEntry, LedgerRow, LegacyRow, Manifest } from '../ledger.ts'
 import { HASH_BYTES, leafHash, rootOfInclusion } from './merkle-tree.ts'
 import type { Hash } from './merkle-tree.ts'
 import { openCheckpoint, parseDecimal, parseNote, readCheckpoint } from './signed-note.ts'
@@ -76,16 +76,16 @@ export function verifyLogProof(proof: LogProof, keys: readonly VerifierKey[] | n
  * @returns sequence numbers; null if the publication is not in the tree
  */
 export function entriesUntilNext(
-  proved: Pick<ProvedLedger, 'entries'>,
+  { entries }: { entries: readonly Pick<LedgerEntry, 'kind' | 'seq'>[] },
   { ledger, seq }: Pick<TimelineItem, 'ledger' | 'seq'>,
   size: number,
 ): number[] | null {
-  const sealed = sealOf(proved.entries)?.seq ?? 0
+  const sealed = sealOf(entries)?.seq ?? 0
   const isFounding = ledger === 'v1' || seq < sealed
   const [first, own] = isFounding ? [1, sealed] : [seq, seq]
   if (own > size) return null
   let last = Math.min(own + 1, size)
-  while (last < size && proved.entries[last - 1]?.kind !== 'publication') last += 1
+  while (last < size && entries[last - 1]?.kind !== 'publication') last += 1
   return Array.from({ length: last - first + 1 }, (_, index) => first + index)
 }
 

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../../src/domain/digest.ts'
 import { formatInstant } from '../../../../src/domain/time.ts'
 import { legacyText } from '../../../../src/domain/year/ledger.ts'
-import type { ProvedLedger } from '../../../../src/domain/year/chain.ts'
 import type { LedgerRow } from '../../../../src/domain/year/ledger.ts'
 import { entryBytes, ledgerTree } from '../../../../src/domain/year/log/log-history.ts'
 import {
@@ -234,9 +233,9 @@ describe('valid proofs', () => {
 
 test('a publication was the newest until the next one, gaps between them included, and no later than the tree', () => {
   const until = (kinds: string, ledger: 'v1' | 'versioned', seq: number, size = kinds.length) => {
-    const kindOf = { p: 'publication', g: 'gap', s: 'legacy-seal' }
+    const kindOf = { p: 'publication', g: 'gap', s: 'legacy-seal' } as const
     const entries = kinds.split('').map((kind, index) => ({ kind: kindOf[kind as 'p'], seq: index + 1 }))
-    return entriesUntilNext({ entries } as unknown as Pick<ProvedLedger, 'entries'>, { ledger, seq }, size)
+    return entriesUntilNext({ entries }, { ledger, seq }, size)
   }
   expect(until('pggpp', 'versioned', 1)).toEqual([1, 2, 3, 4])
   expect(until('pggpp', 'versioned', 1, 3)).toEqual([1, 2, 3])
