@@ -265,7 +265,7 @@ function toModel(item: Row, isAlias: boolean): CatalogueModel {
     id: item.id,
     name: item.name || item.id,
     createdAt: item.created === null ? null : Math.trunc(item.created * 1000),
-    contextLength: item.context_length ?? tokens.parse(topProvider['context_length']),
+    contextLength: smallest(item.context_length, tokens.parse(topProvider['context_length'])),
     maxCompletionTokens: tokens.parse(topProvider['max_completion_tokens']),
     prices: Object.fromEntries(flattenPrices('', item.pricing)),
     inputModalities: textList.parse(architecture['input_modalities']) ?? [],
@@ -277,6 +277,11 @@ function toModel(item: Row, isAlias: boolean): CatalogueModel {
     isRouterOrAlias:
       isAlias || architecture['tokenizer'] === 'Router' || (item['alias_target'] ?? null) !== null,
   }
+}
+
+/** The context that both the model and its provider take; what one of them leaves out is no limit. */
+function smallest(model: number | null, provider: number | null): number | null {
+  return model === null || provider === null ? (model ?? provider) : Math.min(model, provider)
 }
 
 function flattenPrices(path: string, value: unknown): [string, number | null][] {

@@ -100,7 +100,7 @@ const evalCoverageSchema = z
     maxUnevaluatedPossibleScore: z
       .int()
       .nullable()
-      .describe('null if every ranked model has a valid evaluation'),
+      .describe('null if every ranked model that is served has a valid evaluation'),
   })
   .meta({ id: 'FreeModelEvalCoverage' })
 

@@ -31,6 +31,15 @@ test.each([
 })
 
 test.each([
+  [262_144, 131_072, 131_072],
+  [131_072, 262_144, 131_072],
+  [131_072, null, 131_072],
+])('of the contexts of a model (%j) and its provider (%j) the smaller counts', (model, provider, context) => {
+  const row = { context_length: model, top_provider: { context_length: provider } }
+  expect(only(catalogueRow('a/b:free', row)).models[0]?.contextLength).toBe(context)
+})
+
+test.each([
   ['name', 7, 'name', 'a/b:free'],
   ['created', -1, 'createdAt', null],
   ['context_length', '131072', 'contextLength', 131_072],
