@@ -52,7 +52,7 @@ async function* chunks(
   deltaMs: number,
 ): AsyncGenerator<Uint8Array> {
   const chunk = (delta: object, end: object, more: object = {}): Uint8Array => {
-    const choices = [{ index: 0, delta, ...end }]
+    const choices = [{ index: 0, delta: { role: 'assistant', ...delta }, ...end }]
     const fields = { ...head, object: 'chat.completion.chunk', choices, ...more }
     return Buffer.from(`data: ${JSON.stringify(fields)}\n\n`)
   }
