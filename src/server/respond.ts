@@ -7,9 +7,6 @@ import { FastResponse } from 'srvx'
 import { sha256Hex, sha256HexToBase64 } from '../domain/digest.ts'
 import { once } from '../domain/once.ts'
 
-/** Methods whose requests may carry an unread body; such a connection is closed after the response. */
-const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
-
 /** Headers of responses that must not be cached. */
 export const NO_STORE = { 'cache-control': 'no-store' }
 
@@ -19,13 +16,6 @@ export const IMMUTABLE = 'public, max-age=31536000, immutable'
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
 const REQUEST_ID_PATTERN = /^[\w.:-]{1,128}$/
-
-/** Requests whose body was read completely, so that the connection can be reused. */
-const bodyRead = new WeakSet<object>()
-
-export function markBodyRead(event: H3Event): void {
-  bodyRead.add(event)
-}
 
 /** Internal data about a response, kept until it ends. */
 export interface ResponseNotes {
@@ -80,7 +70,11 @@ export class PlainResponse extends FastResponse {
     const values: string[] = []
     for (const [name, value] of this.#headers) values.push(name, value)
     response.writeHead(this.status, '', values)
-    response.end(this.#body)
+    const { req: request } = response
+    if (request.complete) return void response.end(this.#body)
+    // Refused before its end. A socket that closes with unread bytes is reset, and many clients lose the response with it.
+    response.write(this.#body ?? '')
+    request.once('close', () => response.end()).resume()
   }
 }
 
@@ -106,7 +100,6 @@ export function respond(
     for (const name of Object.keys(part)) all.push([name, part[name] ?? ''])
   // A 304 has no body; some clients would wait for the bytes of its Content-Length.
   if (status !== 304) all.push(['content-length', String(body?.byteLength ?? 0)])
-  if (isBodyLeft(event)) all.push(['connection', 'close'])
   all.push(['x-request-id', note(event, body)])
   return new PlainResponse(status, all, body)
 }
@@ -127,10 +120,6 @@ export function respondStream(event: H3Event, headers: HeaderValues, body: Reada
   body.on('error', () => undefined)
   const all = { ...headers, ...STREAM_HEADERS, 'x-request-id': note(event, null) }
   return new FastResponse(body, { status: 200, headers: all })
-}
-
-function isBodyLeft(event: H3Event): boolean {
-  return METHODS_WITH_BODY.has(event.req.method) && !bodyRead.has(event)
 }
 
 export function respondJson(

@@ -4,7 +4,7 @@ import type { H3Event } from 'h3'
 import type { z } from 'zod'
 import { Refusal } from '../domain/refusal.ts'
 import type { StorageRefusal } from '../domain/refusal.ts'
-import { NO_STORE, requestId, respond, respondJson, respondPublished, markBodyRead } from './respond.ts'
+import { NO_STORE, requestId, respond, respondJson, respondPublished } from './respond.ts'
 import type { PublishedBody } from './respond.ts'
 
 const REFUSAL_DELAY_MS = 500
@@ -350,7 +350,6 @@ export async function readBody(event: H3Event, maxBytes: number, refusals: BodyR
   // Reading from a platform `Request` costs time, and it stays in memory as long as the response.
   const bytes = await (incoming ? readIncoming(incoming, maxBytes, refusals) : event.req.arrayBuffer())
   if (bytes.byteLength > maxBytes) throw tooLarge()
-  markBodyRead(event)
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {

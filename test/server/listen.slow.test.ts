@@ -138,8 +138,10 @@ describe('an unexpected body', () => {
       const server = await listenLocally(openApp(await openWorkspace()))
       for (const path of ['/api/feed/history?sort=year', '/healthz', '/nowhere']) {
         const socket = connect(server.port, '127.0.0.1')
+        const first = once(socket, 'data')
         socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\n${body}`)
-        expect(await received(socket)).toMatch(/^HTTP\/1.1 (404|405|413) /)
+        expect(String(await first)).toMatch(/^HTTP\/1.1 (404|405|413) /)
+        socket.destroy()
       }
       expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
     },
@@ -181,6 +183,20 @@ describe('an unexpected body', () => {
     socket.destroy()
     expect((await fetch(server.url)).status).toBe(200)
   })
+
+  test.each(['keep-alive', 'close'])(
+    'a refused body is read to its end, because a reset would cost clients the response: %s',
+    async (connection) => {
+      const server = await listenLocally(openApp(await openWorkspace()))
+      const socket = connect(server.port, '127.0.0.1')
+      const [first, end] = [once(socket, 'data'), once(socket, 'end')]
+      const head = `POST /healthz HTTP/1.1\r\nHost: x\r\nConnection: ${connection}\r\nContent-Length: 400000\r\n\r\n`
+      socket.write(head + 'x'.repeat(300_000))
+      expect(String(await first)).toMatch(/^HTTP\/1.1 404 /)
+      socket.end('x'.repeat(100_000))
+      await end
+    },
+  )
 })
 
 test('every response carries a request id, the caller’s own if it is valid', async () => {

@@ -8,14 +8,7 @@ import { BrokenStream, errorOf, limitHeaders } from '../../domain/v1/failures.ts
 import type { UpstreamFailure } from '../../domain/v1/failures.ts'
 import type { StoredRun } from '../../domain/models/schema.ts'
 import { firstCodePoints } from '../../domain/text.ts'
-import {
-  JSON_TYPE,
-  NO_STORE,
-  STREAM_BUFFER_MAX_BYTES,
-  markBodyRead,
-  respond,
-  respondStream,
-} from '../respond.ts'
+import { JSON_TYPE, NO_STORE, STREAM_BUFFER_MAX_BYTES, respond, respondStream } from '../respond.ts'
 import { deprecationHeaders } from '../models/routes.ts'
 import type { AnswerAsDash } from './dash-model.ts'
 import { NO_RETRY, V1Refusal } from './contracts.ts'
@@ -100,7 +93,6 @@ async function respondWhole(
 ): Promise<Response> {
   const parts: Uint8Array[] = []
   for await (const chunk of chunks) parts.push(chunk)
-  markBodyRead(event)
   const [first] = parts
   // A whole completion is one part, which may have megabytes.
   const body =
