@@ -254,8 +254,10 @@ test.skipIf(!hasTools)('the requests of the guide get the responses it shows', a
   expect((await ask(poll)).code).toBe(0)
   const kept = join(folder, 'top-models.json')
   expect(JSON.parse(readFileSync(kept, 'utf8'))).toMatchObject({ count: 2, seed: false })
-  // Without a change, nothing is downloaded and the kept files stay.
+  // Without a change, nothing is downloaded and the kept files stay; so they do if a download breaks off.
   const again = await ask(`${poll}\nls`)
-  expect(again.lines).toEqual(['tag', 'top-models.json'])
+  expect(again.lines).toEqual(['new-tag', 'tag', 'top-models.json'])
+  const broken = await ask(`curl() { command curl "$@"; return 18; }\nrm tag\n${poll}\nls`)
+  expect(broken.lines).toEqual(['new-tag', 'new.json', 'top-models.json'])
   expect(existsSync(kept)).toBe(true)
 })
