@@ -111,7 +111,7 @@ export function boundConnections(
         return
       }
     }
-    const connection: Connection = {
+    open.set(socket, {
       socket,
       peer,
       network,
@@ -121,9 +121,7 @@ export function boundConnections(
       idleSince: performance.now(),
       acceptedBytes: 0,
       stalledChecks: 0,
-    }
-    open.set(socket, connection)
-    lingerOnClose(connection)
+    })
     socket.once('close', () => forget(socket))
   })
 
@@ -131,7 +129,7 @@ export function boundConnections(
     // A second response would corrupt one that has begun.
     const hasBegun = open.get(socket)?.requests[0]?.response.headersSent ?? false
     if (socket.writable && !hasBegun) socket.write(unreadableRequest(error))
-    socket.end(() => socket.destroy())
+    socket.destroySoon()
   })
 
   const checkConnections = (): void => {
@@ -171,23 +169,6 @@ export function boundConnections(
         if (requests.length === 0) socket.end(() => socket.destroy())
       }
     },
-  }
-}
-
-/**
- * Closes a connection whose request is still arriving only after the rest of it, which is discarded, or its timeout. A
- * close before that resets the connection: a client that is still sending would never read the response.
- */
-function lingerOnClose(connection: Connection): void {
-  const { socket } = connection
-  const destroySoon = socket.destroySoon.bind(socket)
-  // Node calls it after the last response of a connection.
-  socket.destroySoon = () => {
-    const { latest } = connection
-    if (latest === null || latest.complete) return destroySoon()
-    connection.isEnding = true
-    socket.end()
-    latest.once('end', destroySoon).resume()
   }
 }
 
