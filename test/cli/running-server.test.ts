@@ -53,6 +53,7 @@ test.each([
 test.each([
   ['3', '15', {}, '2.2'],
   ['6', '30', { DASH_CHAT_BUDGET_SHARE: '1' }, '2.5'],
+  ['0', '0', { DASH_CHAT_BUDGET_USD_PER_DAY: '0' }, '0.1'],
 ])(
   'a turn that reserves a large part at the prices %s and %s with %j is logged, with its values and a remedy',
   (input, output, share, budget) => {
@@ -60,7 +61,7 @@ test.each([
     const given = { ...SECRET, ...MODEL, ...prices, ...share }
     const config = configOf(given)
     const large = largeCallOf(config)
-    expect(large?.problem).toMatch(/one turn with tools reserves up to \$0\.\d+ of the day's \$\d/)
+    expect(large?.problem).toMatch(/one turn with tools reserves up to \$0(\.\d+)? of the day's \$\d/)
     expect(chatLogLines(given)).toEqual([['warn', {}, `${large?.problem}; ${large?.mend}`]])
     expect(checkFeatures(config)).toContainEqual(
       expect.objectContaining({ verdict: 'warning', check: 'chat.budget', mend: large?.mend }),
@@ -96,6 +97,7 @@ test('the share of a budget is a decimal fraction of at most six digits', () => 
 test('the budget of a day is exact to a millionth of a dollar', () => {
   const budgetOf = (text: string) => configOf({ DASH_CHAT_BUDGET_USD_PER_DAY: text }).chat.limits.budgetPerDay
   expect(['2', '0.1', '3.000001'].map(budgetOf)).toEqual([2_000_000, 100_000, 3_000_001])
+  expect(() => budgetOf('1000000')).toThrow('"1000000" must be US dollars below 1000000')
 })
 
 /** Starts the server of `dash serve` with these variables, in a temporary data folder. */

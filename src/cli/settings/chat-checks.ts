@@ -77,11 +77,13 @@ export function largeCallOf(config: Config): ChatWarning | null {
   const { budgetPerDay, budgetShare } = limits
   const { withTools: call } = shortestCallCost({ maxOutputTokens, prices })
   const perAddress = shareOf(budgetPerDay, budgetShare)
-  if (call <= budgetPerDay * LARGE_PART_OF_BUDGET && call <= perAddress * LARGE_PART_OF_SHARE) return null
+  const isSmall = call <= budgetPerDay * LARGE_PART_OF_BUDGET && call <= perAddress * LARGE_PART_OF_SHARE
+  // A budget of nothing is exhausted, even for a free model.
+  if (isSmall && budgetPerDay > 0) return null
   return {
     check: 'chat.budget',
     problem:
-      `few turns fit at a time: one turn with tools reserves up to ${dollarsOf(call)} of the day's ` +
+      `${budgetPerDay > 0 ? 'few turns fit at a time' : 'no turn is answered'}: one turn with tools reserves up to ${dollarsOf(call)} of the day's ` +
       `${dollarsOf(budgetPerDay)} (DASH_CHAT_BUDGET_USD_PER_DAY) and of the ${dollarsOf(perAddress)} of one address ` +
       `(DASH_CHAT_BUDGET_SHARE=${budgetShare / 1_000_000})`,
     mend: 'raise the budget or the share, or lower DASH_CHAT_MAX_OUTPUT_TOKENS',

@@ -143,7 +143,7 @@ export const port = wholeNumber(0, PORT_MAX, 'a port')
 /** US dollars, as an exact number of millionths. */
 export const dollars = parsed((value, refuse) => {
   const [, whole, fraction = ''] = /^(\d{1,6})(?:\.(\d{1,6}))?$/.exec(value) ?? []
-  if (whole === undefined) return refuse('must be US dollars with at most six decimals')
+  if (whole === undefined) return refuse('must be US dollars below 1000000, with at most six decimals')
   return Number(whole) * 1_000_000 + Number(fraction.padEnd(6, '0'))
 })
 
