@@ -63,7 +63,10 @@ function describeProgram(
       outputError: () => {},
     })
     .exitOverride()
-    .hook('preAction', (_program, command) => refuseEmptyValues(command))
+    .hook('preAction', (_program, command) => {
+      refuseExcess(command)
+      refuseEmptyValues(command)
+    })
     .addHelpText('after', `\nExamples:\n${ROOT_EXAMPLES}\n\nDocumentation: ${documentation()}`)
   for (const option of sharedOptions()) program.addOption(option)
   return program
@@ -113,6 +116,14 @@ function commandLineMessage({ code, message }: CommanderError): string {
     .replace(INVALID_ARGUMENT, '$2 "$1" must be one of ')
 }
 
+/** Refuses an argument that the command does not take; commander's own message does not name it. */
+function refuseExcess(command: Command): void {
+  const { args, registeredArguments: known } = command
+  const excess = known.at(-1)?.variadic ? undefined : args[known.length]
+  if (excess !== undefined)
+    command.error(`error: unexpected argument ${JSON.stringify(excess)}; see dash help`)
+}
+
 /**
  * Refuses empty arguments and flag values: they come from unset variables of scripts, and without them the command
  * would use another folder, port or target.
@@ -137,6 +148,7 @@ function addCommand(program: Command, spec: CommandSpec, run: (command: Command)
   const command = parent
     .command(name)
     .description(spec.description)
+    .allowExcessArguments()
     .addHelpText('after', `\nExample:\n  ${spec.example}\n\nGlobal options: dash --help`)
     .addHelpOption(new Option('-h, --help').hideHelp())
   if (spec.group) command.helpGroup(`${spec.group}:`)
