@@ -13,13 +13,19 @@ const CONNECT_TIMEOUT_MS = 3_000
 /** Time limit of a whole response. */
 const RESPONSE_TIMEOUT_MS = 5_000
 
-const successSchema = z.object({ success: z.literal(true), hostname: z.string() })
+const resultSchema = z.object({
+  success: z.boolean(),
+  hostname: z.string().optional(),
+  'error-codes': z.array(z.string()).default([]),
+})
 
 /** Address and credentials of a Turnstile-compatible service. */
 export interface SiteverifyOptions {
   url: string
   secret: string
   responseTimeoutMs?: number
+  /** Called when no visitor can be verified: the service failed, or does not accept this secret or host. */
+  onFault: (error: unknown) => void
 }
 
 /**
@@ -30,6 +36,7 @@ export function openSiteverify({
   url,
   secret,
   responseTimeoutMs = RESPONSE_TIMEOUT_MS,
+  onFault,
 }: SiteverifyOptions): HumanVerifier & { close(): Promise<void> } {
   const http = openHttpClient({ connect: { timeout: CONNECT_TIMEOUT_MS } })
   return {
@@ -37,15 +44,19 @@ export function openSiteverify({
       if (token === '' || token.length > TOKEN_MAX_LENGTH) return false
       try {
         const body = new URLSearchParams({ secret, response: token }).toString()
-        const json = await http.exchange(
+        const result = await http.exchange(
           { url, headers: HEADERS, body, timeoutMs: responseTimeoutMs, signal },
-          readJson,
+          readResult,
         )
-        const parsed = successSchema.safeParse(json)
-        return parsed.success && parsed.data.hostname === hostname
-      } catch {
+        if (result['error-codes'].includes('invalid-input-secret'))
+          throw new Error('DASH_VERIFICATION_SECRET is not accepted')
+        if (!result.success) return false
+        if (result.hostname === hostname) return true
+        throw new Error(`the challenge was solved on ${result.hostname}, not on ${hostname}`)
+      } catch (error) {
         signal.throwIfAborted()
         // After any failure the caller counts as unverified.
+        onFault(error)
         return false
       }
     },
@@ -55,8 +66,8 @@ export function openSiteverify({
 
 const HEADERS = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
 
-/** Reads the JSON of a response; null for any status but 200. */
-async function readJson({ statusCode, body }: HttpResponse): Promise<unknown> {
-  const bytes = statusCode === 200 ? await readBody(body, RESPONSE_MAX_BYTES) : null
-  return bytes && JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+async function readResult({ statusCode, body }: HttpResponse): Promise<z.infer<typeof resultSchema>> {
+  if (statusCode !== 200) throw new Error(`the response has the status ${statusCode}`)
+  const bytes = await readBody(body, RESPONSE_MAX_BYTES)
+  return resultSchema.parse(bytes && JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)))
 }

@@ -82,8 +82,12 @@ export class Container extends Stores {
     return this.closing(openPassThrough({ base, ...identity, firstEventMs, idleMs, clock: Date.now }))
   }
 
-  async humanVerifier(verification: NonNullable<Config['chat']['verification']>): Promise<HumanVerifier> {
-    return this.closing((await import('../adapters/siteverify.ts')).openSiteverify(verification))
+  async humanVerifier(
+    verification: NonNullable<Config['chat']['verification']>,
+    onFault: (error: unknown) => void,
+  ): Promise<HumanVerifier> {
+    const { openSiteverify } = await import('../adapters/siteverify.ts')
+    return this.closing(openSiteverify({ ...verification, onFault }))
   }
 
   /** Client of a server's chat API, for the terminal. */

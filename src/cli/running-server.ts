@@ -222,7 +222,9 @@ async function startChat(parts: Parts): Promise<StartedChat> {
     provider: model === null || prices === null ? null : { model, prices, url: provider.url },
     verification: verification && {
       siteKey: verification.siteKey,
-      verifier: await container.humanVerifier(verification),
+      verifier: await container.humanVerifier(verification, (err) =>
+        log.warn({ err }, 'the human challenge cannot be checked'),
+      ),
     },
     ledger,
     sources,

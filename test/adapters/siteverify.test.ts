@@ -11,6 +11,7 @@ type ResponseWriter = (response: ServerResponse, body: string) => void
 interface Service {
   verifier: HumanVerifier
   requests: { method: string | undefined; type: string | undefined; body: string }[]
+  faults: unknown[]
 }
 
 async function startService(answers: ResponseWriter, responseTimeoutMs = 5_000): Promise<Service> {
@@ -19,9 +20,15 @@ async function startService(answers: ResponseWriter, responseTimeoutMs = 5_000):
     requests.push({ method, type: headers['content-type'], body })
     answers(response, body)
   })
-  const verifier = openSiteverify({ url: `${url}/siteverify`, secret: 'the secret &=', responseTimeoutMs })
+  const faults: unknown[] = []
+  const verifier = openSiteverify({
+    url: `${url}/siteverify`,
+    secret: 'the secret &=',
+    responseTimeoutMs,
+    onFault: (error) => faults.push(error),
+  })
   onTestFinished(() => verifier.close())
-  return { verifier, requests }
+  return { verifier, requests, faults }
 }
 
 const sends =
@@ -34,15 +41,23 @@ const json = (value: unknown, status?: number): ResponseWriter => sends(JSON.str
 const signal = new AbortController().signal
 
 test('the visitor is verified if the service confirms this host, and the request is as the service documents', async () => {
-  const { verifier, requests } = await startService(json({ success: true, hostname: HOST }))
+  const { verifier, requests, faults } = await startService(json({ success: true, hostname: HOST }))
   expect(await verifier.isHuman('a token+/=', HOST, signal)).toBe(true)
   expect(requests).toMatchObject([{ method: 'POST', type: 'application/x-www-form-urlencoded' }])
   const form = new URLSearchParams(requests[0]?.body)
   expect(Object.fromEntries(form)).toEqual({ secret: 'the secret &=', response: 'a token+/=' })
+  expect(faults).toEqual([])
+})
+
+test('the visitor is not verified after a refusal, which is no fault', async () => {
+  const refusal = { success: false, hostname: HOST, 'error-codes': ['timeout-or-duplicate'] }
+  const { verifier, faults } = await startService(json(refusal))
+  expect(await verifier.isHuman('token', HOST, signal)).toBe(false)
+  expect(faults).toEqual([])
 })
 
 test.each<[string, ResponseWriter, number?]>([
-  ['a refusal', json({ success: false, hostname: HOST, 'error-codes': ['timeout-or-duplicate'] })],
+  ['a rejected secret', json({ success: false, 'error-codes': ['invalid-input-secret'] })],
   ['another host', json({ success: true, hostname: 'evil.example' })],
   ['no host', json({ success: true })],
   ['a text for yes', json({ success: 'true', hostname: HOST })],
@@ -61,9 +76,10 @@ test.each<[string, ResponseWriter, number?]>([
       more()
     },
   ],
-])('the visitor is not verified after %s', async (_, answers, timeoutMs) => {
-  const { verifier } = await startService(answers, timeoutMs)
+])('the visitor is not verified after %s, and the fault is reported', async (_, answers, timeoutMs) => {
+  const { verifier, faults } = await startService(answers, timeoutMs)
   expect(await verifier.isHuman('token', HOST, signal)).toBe(false)
+  expect(faults).toEqual([expect.any(Error)])
 })
 
 test('an invalid token is rejected without a request', async () => {
