@@ -23,7 +23,7 @@ import { dashModel, findKeyIn } from '../server/v1/dash-model.ts'
 import type { AnswerAsDash, FindKey } from '../server/v1/dash-model.ts'
 import { Container } from './container.ts'
 import { chatSetup, logChatStart } from './settings/chat-checks.ts'
-import { listenSettings } from './settings/config.ts'
+import { refuseAddress } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
 
 /** Timeouts for receiving a request (docs/operations.md). */
@@ -62,7 +62,7 @@ interface Parts extends ServerContext {
 /**
  * Starts the server on `config.host` and `config.port`, and the metrics listener if one is configured.
  *
- * @throws Refusal `port_taken` or `address_unavailable`, after everything was closed again
+ * @throws the refusal of an address, after everything was closed again
  */
 export async function startServer(config: Config, context: ServerContext): Promise<StartedServer> {
   const { log, version, isDraining } = context
@@ -87,8 +87,8 @@ export async function startServer(config: Config, context: ServerContext): Promi
     const scrapes = await listenForScrapes(parts, stored)
     if (scrapes) closers.push(() => scrapes.close(0))
     const { host, port, trustedProxies } = config
-    const settings = listenSettings(config)
-    const listenOptions = { host, port, trustedProxies, log, isDraining, requests, settings }
+    const refuse = refuseAddress(config, 'HOST', 'PORT')
+    const listenOptions = { host, port, trustedProxies, log, isDraining, requests, refuse }
     const server = await listenOn(app, { ...listenOptions, ...ARRIVAL })
     logChatStart(config, log)
     // The chat with `auto` is complete and yet off while no recommendation is stored.
@@ -256,13 +256,11 @@ async function keyFinder(container: Container, demo: boolean): Promise<FindKey> 
 
 const DEMO_KEY_QUOTA = 1_000
 
-const METRICS_SETTING = { name: 'DASH_METRICS_ADDRESS', label: 'DASH_METRICS_ADDRESS' }
-
 /**
  * Serves `/metrics` on a separate listener (docs/monitoring.md), since every proxy would have to guard a public path; null
  * without a configured address.
  *
- * @throws Refusal `port_taken` or `address_unavailable`
+ * @throws the refusal of the address
  */
 async function listenForScrapes(
   { container, log, version, isDraining, requests, meter }: Parts,
@@ -276,6 +274,6 @@ async function listenForScrapes(
   )
   // Log lines of scrapes would bury those of readers.
   const quiet = { ...log, info: (): void => undefined }
-  const settings = { port: METRICS_SETTING, host: METRICS_SETTING }
-  return listenOn(app, { ...address, log: quiet, isDraining, settings, ...SCRAPE_ARRIVAL })
+  const refuse = refuseAddress(container.config, 'DASH_METRICS_ADDRESS', 'DASH_METRICS_ADDRESS')
+  return listenOn(app, { ...address, log: quiet, isDraining, refuse, ...SCRAPE_ARRIVAL })
 }

@@ -39,27 +39,24 @@ export interface ListenOptions {
   trustedProxies?: readonly IpRange[]
   bounds?: Partial<ConnectionBounds>
   requests?: Pick<RequestMeter, 'recordStart' | 'recordEnd'>
-  /** Settings that name port and host, for error messages. */
-  settings?: ListenSettings
+  refuse?: RefuseAddress
   /** Largest request body of any route, in bytes, if it differs from that of the public interfaces. */
   bodyMaxBytes?: number
 }
 
-export interface ListenSettings {
-  port: ListenSetting
-  host: ListenSetting
-}
+/**
+ * Makes the refusal of an address that this machine cannot listen on.
+ *
+ * @param detail ends with the advice to choose another value
+ * @param setting the one to change
+ */
+export type RefuseAddress = (
+  code: 'port_taken' | 'address_unavailable',
+  detail: string,
+  setting: 'host' | 'port',
+) => Refusal
 
-interface ListenSetting {
-  name: string
-  /** Name used in messages. */
-  label: string
-}
-
-const SERVE_SETTINGS: ListenSettings = {
-  port: { name: 'PORT', label: '--port' },
-  host: { name: 'HOST', label: '--host' },
-}
+const refusePlainly: RefuseAddress = (code, detail) => new Refusal(code, detail)
 
 export interface RunningServer {
   /** `http://host:port` for a browser. */
@@ -74,29 +71,19 @@ export interface RunningServer {
   close(graceMs: number, endOpen?: () => Promise<void>): Promise<void>
 }
 
-/** The refusal of an address that this machine cannot listen on. */
-export class AddressUnavailable extends Refusal<'address_unavailable'> {
-  readonly setting: string
-
-  constructor({ name, label }: ListenSetting, detail: string, cause?: unknown) {
-    super('address_unavailable', `${detail} with ${label}`, { cause })
-    this.setting = name
-  }
-}
-
 /**
  * Serves the app on a socket.
  *
- * @throws Refusal `port_taken` or `address_unavailable`; the server never listens on another address
+ * @throws the refusal of its address; the server never listens on another one
  */
 export async function listenOn(app: H3, options: ListenOptions): Promise<RunningServer> {
-  const { host, port, settings = SERVE_SETTINGS } = options
-  const server = await listenQuietly(host, port, settings)
+  const { host, port, refuse = refusePlainly } = options
+  const server = await listenQuietly(host, port, refuse)
   const address = server.address()
   const actual = typeof address === 'object' && address ? address.port : port
   if (port !== 0 && actual !== port) {
     server.close()
-    throw unsafePort(host, port, settings)
+    throw unsafePort(host, port, refuse)
   }
   const connections = serveRequests(server, app, options)
   return {
@@ -110,7 +97,7 @@ export async function listenOn(app: H3, options: ListenOptions): Promise<Running
  * listhen would otherwise try other ports, read `--host` from the command line, print, and exit on SIGTERM. It gets the
  * address of a name: for a name that it does not accept, such as `my_server`, it would listen on every address.
  */
-async function listenQuietly(host: string, port: number, settings: ListenSettings): Promise<Server> {
+async function listenQuietly(host: string, port: number, refuse: RefuseAddress): Promise<Server> {
   try {
     const { address: hostname } = await lookup(host)
     const { server } = await listen(() => undefined, {
@@ -123,58 +110,44 @@ async function listenQuietly(host: string, port: number, settings: ListenSetting
       autoClose: false,
     })
     return server
-  } catch (cause) {
+  } catch {
     // The port was taken meanwhile or is unsafe; this check distinguishes them.
-    await requireFreePort(host, port, settings)
-    throw unsafePort(host, port, settings, cause)
+    await requireFreePort(host, port, refuse)
+    throw unsafePort(host, port, refuse)
   }
 }
 
 /** The refusal of a free port that browsers block; listhen would replace it with 3000. */
-function unsafePort(
-  host: string,
-  port: number,
-  settings: ListenSettings,
-  cause?: unknown,
-): AddressUnavailable {
+function unsafePort(host: string, port: number, refuse: RefuseAddress): Refusal {
   const detail = `port ${port} on ${host} cannot be used: browsers block it as unsafe; choose another`
-  return new AddressUnavailable(settings.port, detail, cause)
+  return refuse('address_unavailable', detail, 'port')
 }
 
 /**
  * Checks that a port is free; listhen only reports that it found none.
  *
- * @throws Refusal `port_taken` or `address_unavailable`
+ * @throws the refusal of the address
  */
-export async function requireFreePort(
-  host: string,
-  port: number,
-  settings: ListenSettings = SERVE_SETTINGS,
-): Promise<void> {
+export async function requireFreePort(host: string, port: number, refuse: RefuseAddress): Promise<void> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(listenRefusal(error, host, port, settings)))
+    server.once('error', (error) => reject(listenRefusal(error, `port ${port} on ${host}`, refuse)))
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()))
   })
 }
 
 function listenRefusal(
   { code, message }: NodeJS.ErrnoException,
-  host: string,
-  port: number,
-  settings: ListenSettings,
+  where: string,
+  refuse: RefuseAddress,
 ): Refusal {
-  const where = `port ${port} on ${host}`
-  if (code === 'EADDRINUSE') {
-    const detail = `${where} is taken by another process; choose another with ${settings.port.label}`
-    return new Refusal('port_taken', detail)
-  }
-  if (code === 'EACCES') {
-    const detail = `${where} needs more rights than this user has; choose a port above 1023`
-    return new AddressUnavailable(settings.port, detail)
-  }
-  const detail = `${where} cannot be opened (${message}); choose an address of this machine`
-  return new AddressUnavailable(settings.host, detail)
+  if (code === 'EADDRINUSE')
+    return refuse('port_taken', `${where} is taken by another process; choose another`, 'port')
+  const detail =
+    code === 'EACCES'
+      ? `${where} needs more rights than this user has; choose a port above 1023`
+      : `${where} cannot be opened (${message}); choose an address of this machine`
+  return refuse('address_unavailable', detail, code === 'EACCES' ? 'port' : 'host')
 }
 
 /** Characters of a request's path that are logged. */
@@ -261,24 +234,16 @@ const HOST_PATTERN = /^(?:[\w.~%!$&'()*+;=-]*|\[[\da-f:.v]+\])(?::\d*)?$/i
  * Detects requests that Node's parser accepts: several or malformed `Host` lines, transfer codings it does not decode,
  * and versions other than 1.0 and 1.1. The parser itself refuses the other ambiguous forms (docs/security.md#requests).
  */
-function framingFault({ headers, httpVersion, rawHeaders }: IncomingMessage): FramingFault | null {
+function framingFault({ headers, headersDistinct, httpVersion }: IncomingMessage): FramingFault | null {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return { status: 505, error: 'unsupported_version' }
-  if (hostLines(rawHeaders) > 1 || !HOST_PATTERN.test(headers.host ?? '')) return BAD_REQUEST
+  // Of several lines, `headers` has only the first.
+  const [host = '', ...others] = headersDistinct['host'] ?? []
+  if (others.length > 0 || !HOST_PATTERN.test(host)) return BAD_REQUEST
   const coding = headers['transfer-encoding']
   if (coding === undefined) return null
   // RFC 9112, 6.1: a 1.0 message with a transfer coding has faulty framing.
   if (httpVersion === '1.0' || coding === '') return BAD_REQUEST
   return coding.toLowerCase() === 'chunked' ? null : { status: 501, error: 'unsupported_transfer_coding' }
-}
-
-/** Counts the `Host` lines, of which Node keeps only the first. */
-function hostLines(rawHeaders: readonly string[]): number {
-  let count = 0
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]
-    if (name?.length === 4 && name.toLowerCase() === 'host') count += 1
-  }
-  return count
 }
 
 /** Refuses a request and closes its connection, since the start of the next request is unknown. */

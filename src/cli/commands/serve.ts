@@ -1,11 +1,10 @@
 import { write } from 'node:fs'
 import { levels, pino, stdSerializers } from 'pino'
 import { Refusal } from '../../domain/refusal.ts'
-import { AddressUnavailable, requireFreePort } from '../../server/listen.ts'
-import { listenSettings } from '../settings/config.ts'
+import { requireFreePort } from '../../server/listen.ts'
+import { refuseAddress } from '../settings/config.ts'
 import type { Config } from '../settings/config.ts'
 import { prepareFolders } from '../data-folder.ts'
-import { badValue } from '../settings/environment.ts'
 import { EXIT, hasStorageCode } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
 import { startServer } from '../running-server.ts'
@@ -18,21 +17,15 @@ import { escaped, printable, styled } from '../terminal.ts'
 const LOG_FLUSH_MS = 500
 
 export async function serveCommand(context: CommandContext, { demo }: { demo: boolean }): Promise<number> {
-  const { host, port, originOf } = context.config
-  try {
-    // Checked before anything is created.
-    await requireFreePort(host, port, listenSettings(context.config))
-    if (demo) {
-      const { withDemo } = await import('../demo.ts')
-      return await withDemo(context, (config) => serveConfig(context, config, true))
-    }
-    prepareFolders(context.config, false)
-    return await serveConfig(context, context.config, false)
-  } catch (error) {
-    // An address that the server cannot listen on is a bad value of a setting.
-    if (!(error instanceof AddressUnavailable)) throw error
-    throw badValue(originOf(error.setting), error.detail ?? error.code)
+  const { config } = context
+  // Checked before anything is created.
+  await requireFreePort(config.host, config.port, refuseAddress(config, 'HOST', 'PORT'))
+  if (demo) {
+    const { withDemo } = await import('../demo.ts')
+    return withDemo(context, (demoConfig) => serveConfig(context, demoConfig, true))
   }
+  prepareFolders(config, false)
+  return serveConfig(context, config, false)
 }
 
 /** Returns the log level. On a terminal `info` becomes `warn` without --verbose, which hides requests. */

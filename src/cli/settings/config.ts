@@ -4,9 +4,9 @@ import type { LiveSourceName } from '../../domain/feed/live-source.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { DatabaseLocation, StoreLocation } from '../../domain/refusal.ts'
 import { LOG_PATH } from '../../domain/year/log/log-history.ts'
-import type { ListenSettings } from '../../server/listen.ts'
+import type { RefuseAddress } from '../../server/listen.ts'
 import { homeFolder } from '../process-identity.ts'
-import { inEnvironment, parseEnvironment, settingLabel } from './environment.ts'
+import { badValue, inEnvironment, parseEnvironment, settingLabel } from './environment.ts'
 import type { OriginOf, Settings } from './environment.ts'
 import { STANDARD_DATA_DIR } from './flags.ts'
 import { toFilePath } from './rules.ts'
@@ -209,10 +209,13 @@ export function settingName({ originOf }: Pick<Config, 'originOf'>, name: string
   return settingLabel(name, originOf(name))
 }
 
-/** Settings of the listening address, with their labels in messages. */
-export function listenSettings(config: Pick<Config, 'originOf'>): ListenSettings {
-  const setting = (name: string): ListenSettings['host'] => ({ name, label: settingName(config, name) })
-  return { host: setting('HOST'), port: setting('PORT') }
+/** Makes the refusal of a listening address, which names the setting to change: the value of that one is bad. */
+export function refuseAddress(config: Pick<Config, 'originOf'>, host: string, port: string): RefuseAddress {
+  return (code, detail, setting) => {
+    const name = setting === 'host' ? host : port
+    const advice = `${detail} with ${settingName(config, name)}`
+    return code === 'port_taken' ? new Refusal(code, advice) : badValue(config.originOf(name), advice)
+  }
 }
 
 /** Base URL of the listener of these settings. */
