@@ -191,7 +191,7 @@ async function fetchPageText(
   const request = {
     url: page,
     accept: 'text/html, text/plain;q=0.8',
-    limit: { maxBytes: PAGE_MAX_BYTES, overflow: 'refuse' },
+    maxBytes: PAGE_MAX_BYTES,
     // Uses the signal of the run, not of this page: the rules apply to every page of the origin.
     beforeRequest: (each: URL) => requireAllowed(reader, each, signal),
     beforeBody: requireReadable,
@@ -199,11 +199,12 @@ async function fetchPageText(
   const response = await withTimeLimit(reader.pageMs, signal, (limitedSignal) =>
     reader.client.get(request, limitedSignal),
   )
-  const { url, status, contentType, notBefore, bytes } = response
+  const { url, status, contentType, notBefore, bytes, isCut } = response
   if (status < 200 || status > 299)
     throw new PageProblem(STATUS_SKIPS[status] ?? null, `${url.href}: responded with ${status}`, {
       notBefore,
     })
+  if (isCut) throw new PageProblem('tooLarge', `${url.href}: it is larger than ${PAGE_MAX_BYTES} bytes`)
   const type = mediaTypeOf(contentType)
   if (UNKNOWN_TYPE.test(type) && !MARKUP.test(decode(bytes.subarray(0, 1_024), 'utf-8')))
     throw unsupportedType(url, type)
@@ -260,10 +261,9 @@ async function fetchRules(
   signal: AbortSignal,
 ): Promise<RobotsRules> {
   const url = `${origin}/robots.txt`
-  const limit = { maxBytes: ROBOTS_MAX_BYTES, overflow: 'cut' } as const
   let response: PageResponse
   try {
-    const request = { url, accept: 'text/plain, */*;q=0.5', limit }
+    const request = { url, accept: 'text/plain, */*;q=0.5', maxBytes: ROBOTS_MAX_BYTES }
     response = await withTimeLimit(ROBOTS_MS, signal, (limitedSignal) => client.get(request, limitedSignal))
   } catch (error) {
     const problem = asPageProblem(error, url)
@@ -271,10 +271,9 @@ async function fetchRules(
     if (problem.why === 'redirects') return ALLOW_ALL
     throw problem
   }
-  const { status, notBefore } = response
+  const { status, notBefore, bytes, isCut } = response
   if (status >= 200 && status < 300) {
-    const text = decode(response.bytes, 'utf-8')
-    const isCut = response.bytes.byteLength >= ROBOTS_MAX_BYTES
+    const text = decode(bytes, 'utf-8')
     // A part of a rule would be another rule.
     const whole = isCut ? text.slice(0, Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r')) + 1) : text
     return parseRobots(whole, PRODUCT_TOKEN)

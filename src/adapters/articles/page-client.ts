@@ -43,14 +43,6 @@ export function asPageProblem(error: unknown, url: string): PageProblem {
   return new PageProblem(null, `${url}: ${networkReason(error)}`, { cause: error })
 }
 
-/** Limit of a body. */
-interface BodyLimit {
-  /** Limit of the decompressed body. */
-  maxBytes: number
-  /** Handling of a longer body: an error, or truncation. */
-  overflow: 'refuse' | 'cut'
-}
-
 /** Maximum number of redirects followed from one URL. */
 export const MAX_REDIRECTS = 5
 
@@ -73,13 +65,16 @@ export interface PageHead {
 /** A final response. The body is read only if it is a success. */
 export interface PageResponse extends PageHead {
   bytes: Buffer
+  /** True if the body has more than the allowed bytes. */
+  isCut: boolean
 }
 
 /** A GET request for a page. */
 export interface PageRequest {
   url: string
   accept: string
-  limit: BodyLimit
+  /** Limit of the decompressed body. */
+  maxBytes: number
   /** Called with each URL before it is requested, including redirect targets; throws to refuse. */
   beforeRequest?: (url: URL) => Promise<void>
   /** Called before the body of a success is read; throws to refuse. */
@@ -126,7 +121,7 @@ export class PageClient {
 
   async #send(
     url: URL,
-    { accept, limit, beforeBody }: PageRequest,
+    { accept, maxBytes, beforeBody }: PageRequest,
     signal: AbortSignal,
   ): Promise<PageResponse | URL> {
     signal.throwIfAborted()
@@ -157,12 +152,9 @@ export class PageClient {
         notBefore: isBusy ? retryAt(retryHeaders, this.#clock()) : null,
       }
       if (head.notBefore !== null) this.#pausedUntil.set(url.host, head.notBefore)
-      if (status < 200 || status > 299) return { ...head, bytes: Buffer.alloc(0) }
+      if (status < 200 || status > 299) return { ...head, bytes: Buffer.alloc(0), isCut: false }
       beforeBody?.(head)
-      const { bytes, isCut } = await readDecoded(response, limit.maxBytes)
-      if (isCut && limit.overflow === 'refuse')
-        throw new PageProblem('tooLarge', `${url.href}: it is larger than ${limit.maxBytes} bytes`)
-      return { ...head, bytes }
+      return { ...head, ...(await readDecoded(response, maxBytes)) }
     } finally {
       // Closes a connection with unread data, so that no server can force this client to read it.
       response.body.destroy()
