@@ -107,8 +107,7 @@ export class Container extends Stores {
     const client = await this.#sources(COLLECT_RETRIES)
     const texts = openArticleTexts({
       urls: this.config.sourceUrls,
-      fetchJson: (request, signal) =>
-        client.fetchJson<unknown>({ ...request, absent: null, read: (body) => body }, signal),
+      fetchJson: client.fetchJson,
       userAgent: this.#userAgent(),
       clock: Date.now,
       allowed: this.config.articles.allowed,

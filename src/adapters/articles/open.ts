@@ -10,7 +10,7 @@ import { mediaTypeOf, withTimeLimit } from '../http.ts'
 import { workerProcess } from '../worker-process.ts'
 import { NEWS_ITEMS } from '../sources/news-items.ts'
 import type { NewsUrls } from '../sources/news-items.ts'
-import { UNEXPECTED_SHAPE } from '../sources/source-client.ts'
+import type { SourceClient } from '../sources/source-client.ts'
 import { decode, headerEncoding, isBinary, likelyEncoding } from './decode.ts'
 import type { ExtractRequest, Extracted } from './extract.ts'
 import {
@@ -34,7 +34,7 @@ const ROBOTS_MS = 10_000
 export interface ArticleTextsOptions {
   urls: NewsUrls
   /** Requests the sources' own APIs, whose addresses the operator chooses: they may be private. */
-  fetchJson: FetchJson
+  fetchJson: SourceClient['fetchJson']
   /** User agent sent to the servers of pages, beginning with the product token `dash`. */
   userAgent: string
   clock: Clock
@@ -45,9 +45,6 @@ export interface ArticleTextsOptions {
   /** Time limit of all requests for one page, in milliseconds. */
   pageMs?: number
 }
-
-/** Requests JSON from an API; null for a 404 or 410; every other failure is thrown. */
-type FetchJson = (request: { url: string; body?: unknown }, signal: AbortSignal) => Promise<unknown>
 
 /** A text and its provenance. */
 interface ExtractedText {
@@ -132,15 +129,9 @@ async function fetchSourceHtml(
   sourceId: string,
   signal: AbortSignal,
 ): Promise<string> {
-  const items = NEWS_ITEMS[source]
-  const request = items.request(urls[source], sourceId, 'text')
-  const json = await fetchJson(request, signal)
-  let item
-  try {
-    item = items.read(json)
-  } catch (cause) {
-    throw new PageProblem(null, `${request.url}: ${UNEXPECTED_SHAPE}`, { cause })
-  }
+  const { request: requestFor, shape } = NEWS_ITEMS[source]
+  const request = requestFor(urls[source], sourceId, 'text')
+  const item = await fetchJson({ ...request, absent: null, shape }, signal)
   if (item === null) throw new PageProblem('gone', `${source} ${sourceId}: the source no longer has it`)
   if (item.id !== sourceId)
     throw new PageProblem(

@@ -137,11 +137,10 @@ export const hackerNewsItems: NewsItems = {
   titleProvenance: 'hn:firebase-item',
   textProvenance: 'hn:item-text',
   request: (base, id) => ({ url: `${base}/item/${encodeURIComponent(id)}.json` }),
-  read(json) {
-    const found = item.nullable().parse(json)
+  shape: item.nullable().transform((found) => {
     if (found === null || found.deleted === true || found.dead === true) return null
     return { id: String(found.id), title: found.title ?? null, html: found.text }
-  },
+  }),
 }
 
 /**

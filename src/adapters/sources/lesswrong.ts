@@ -103,8 +103,8 @@ export const lessWrongItems: NewsItems = {
     const query = `query ${QUERY_NAMES[part]}($id: String) { ${post} }`
     return { url: base, body: { query, variables: { id } } }
   },
-  read(json) {
-    const post = singlePost.nullable().parse(json)?.data.post?.result
+  shape: singlePost.nullable().transform((found) => {
+    const post = found?.data.post?.result
     return post ? { id: post._id, title: post.title, html: post.contents?.html } : null
-  },
+  }),
 }

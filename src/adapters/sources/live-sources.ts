@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { LiveSourceName } from '../../domain/feed/live-source.ts'
 import type { LiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveSource } from '../../domain/ports.ts'
@@ -54,7 +55,7 @@ export interface PublishedFeeds {
 /** @param base absolute http(s) URL without a trailing slash; its path is prepended to the paths of the API */
 export function publishedFeeds(client: SourceClient, base: string): PublishedFeeds {
   const read = (path: string, signal: AbortSignal, limit: { maxBytes?: number } = {}): Promise<unknown> =>
-    client.fetchJson<unknown>({ url: `${base}${path}`, absent: null, ...limit, read: (json) => json }, signal)
+    client.fetchJson({ url: `${base}${path}`, absent: null, ...limit, shape: z.unknown() }, signal)
   const ofFeeds = { maxBytes: FEEDS_MAX_BYTES }
   return {
     topModels: (signal) => read('/api/free-llm/top-models', signal),

@@ -57,8 +57,7 @@ export const lobstersItems: NewsItems = {
   titleProvenance: 'lobsters:story-json',
   textProvenance: 'lobsters:story-description',
   request: (base, id) => ({ url: `${base}/s/${encodeURIComponent(id)}.json` }),
-  read(json) {
-    const found = story.nullable().parse(json)
-    return found && { id: found.short_id, title: found.title, html: found.description }
-  },
+  shape: story
+    .nullable()
+    .transform((found) => found && { id: found.short_id, title: found.title, html: found.description }),
 }

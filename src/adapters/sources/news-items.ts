@@ -8,7 +8,7 @@ import type { TitleSource } from '../../domain/year/ports.ts'
 import { hackerNewsItems } from './hacker-news.ts'
 import { lessWrongItems } from './lesswrong.ts'
 import { lobstersItems } from './lobsters.ts'
-import type { NewsItem, NewsItems } from './source-batch.ts'
+import type { NewsItems } from './source-batch.ts'
 import { UNEXPECTED_SHAPE } from './source-client.ts'
 import type { SourceClient } from './source-client.ts'
 
@@ -32,10 +32,7 @@ export function sourceTitles(client: SourceClient, urls: NewsUrls): TitleSource 
       if (!isNewsSource(source)) return refuse('no source confirms titles of this kind')
       const { titleProvenance: provenance, ...items } = NEWS_ITEMS[source]
       const request = items.request(urls[source], sourceId, 'title')
-      const item = await client.fetchJson<NewsItem | null>(
-        { ...request, absent: null, read: items.read },
-        signal,
-      )
+      const item = await client.fetchJson({ ...request, absent: null, shape: items.shape }, signal)
       if (item === null) return refuse('the source has deleted it or does not know it')
       if (item.title === undefined) throw new SourceUnavailable(`${request.url}: ${UNEXPECTED_SHAPE}`)
       if (item.id !== sourceId)

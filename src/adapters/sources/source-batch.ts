@@ -7,7 +7,6 @@ import { describeIssues, readAs } from '../../domain/feed/source.ts'
 import { firstCodePoints, isHttpUrl } from '../../domain/text.ts'
 import { formatInstant, parseInstant } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
-import { UnexpectedResponse, UNEXPECTED_SHAPE } from './source-client.ts'
 import type { RequestCounts, SourceClient, SourceRequest } from './source-client.ts'
 
 /** Time limit of one source per run, in milliseconds. */
@@ -36,9 +35,6 @@ export interface SourceRow {
   description?: string | null | undefined
 }
 
-/** A request to a source with a zod schema for its response. */
-type ShapedRequest<T> = Omit<SourceRequest<T>, 'read'> & { shape: z.ZodType<T> }
-
 /** Sends the requests to a source in one run and collects the results into batches. */
 export class BatchWriter {
   readonly day: Day
@@ -59,17 +55,12 @@ export class BatchWriter {
   }
 
   /** @throws SourceUnavailable as the client does, and at the source's time limit */
-  async fetchJson<T>({ shape, ...request }: ShapedRequest<T>): Promise<T> {
+  async fetchJson<T>(request: SourceRequest<T>): Promise<T> {
     if (this.#client.clock() > this.now + SOURCE_MS) {
       const reason = `the source took more than ${SOURCE_MS} ms in total`
       throw new SourceUnavailable(`${request.url}: not requested, ${reason}`)
     }
-    const read = (json: unknown): T => {
-      const parsed = shape.safeParse(json)
-      if (parsed.success) return parsed.data
-      throw new UnexpectedResponse(`${UNEXPECTED_SHAPE} (${describeIssues(parsed.error).slice(0, 300)})`)
-    }
-    return this.#client.fetchJson({ ...request, read }, this.#signal, this.#counts)
+    return this.#client.fetchJson(request, this.#signal, this.#counts)
   }
 
   /** Returns the value of `work`, or null after recording the reason the source is unavailable. */
@@ -84,7 +75,7 @@ export class BatchWriter {
   }
 
   /** Reads one list and adds its items; a failure affects only this list. */
-  async putList(request: ShapedRequest<unknown[]>, row: z.ZodType<SourceRow | null>): Promise<void> {
+  async putList(request: SourceRequest<unknown[]>, row: z.ZodType<SourceRow | null>): Promise<void> {
     await this.attempt(async () => {
       this.putRows(request.url, await this.fetchJson({ conditional: true, ...request }), row)
     })
@@ -251,10 +242,6 @@ export interface NewsItems {
   textProvenance: string
   /** @param base of its API, without a trailing slash */
   request: (base: string, id: string, part: 'title' | 'text') => { url: string; body?: unknown }
-  /**
-   * Parses a response; null for a missing or deleted item.
-   *
-   * @throws for an unexpected form
-   */
-  read: (json: unknown) => NewsItem | null
+  /** The form of a response; null for a missing or deleted item. */
+  shape: z.ZodType<NewsItem | null>
 }

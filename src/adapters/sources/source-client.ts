@@ -1,9 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import pLimit from 'p-limit'
 import type { LimitFunction } from 'p-limit'
+import type { z } from 'zod'
 import { skewOf } from '../../domain/clock-check.ts'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
 import type { KeptResponse, SourceBatch } from '../../domain/feed/live-source.ts'
+import { describeIssues } from '../../domain/feed/source.ts'
 import { HOW_TO_REACH, networkReason } from '../../domain/refusal.ts'
 import type { Clock, FeedStore } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
@@ -54,8 +56,8 @@ export interface SourceRequest<T> {
   absent?: T
   /** If true, the response is kept with its validators for a conditional request next time. */
   conditional?: boolean
-  /** Converts a JSON response to a value; an exception makes the source unavailable. */
-  read: (json: unknown) => T
+  /** Parses a JSON response; one of another form makes the source unavailable. */
+  shape: z.ZodType<T>
 }
 
 /** Counts of requests and of unchanged responses, and the skew of each response with a time. */
@@ -172,7 +174,7 @@ async function fetchJson<T>(context: RequestContext<T>): Promise<T> {
   return value
 }
 
-/** Parses a kept response; null if `read` no longer accepts it. */
+/** Parses a kept response; null if it no longer has the form. */
 function parseKept<T>(
   request: SourceRequest<T>,
   kept: KeptResponse | null,
@@ -322,14 +324,9 @@ async function readText(response: HttpResponse, url: string, maxBytes: number): 
   }
 }
 
-/** Thrown by a `read` that can name the problem of a response. */
-export class UnexpectedResponse extends Error {
-  override readonly name = 'UnexpectedResponse'
-}
-
 /** @throws SourceUnavailable with a reason that distinguishes an HTML page, an empty body and truncated JSON */
 function parseValue<T>(
-  { url, read }: SourceRequest<T>,
+  { url, shape }: SourceRequest<T>,
   { text, headers }: Omit<SourceResponse, 'status'>,
 ): T {
   let json: unknown
@@ -338,12 +335,10 @@ function parseValue<T>(
   } catch (cause) {
     throw new SourceUnavailable(`${url}: ${describeNonJson(text, headers, cause)}`, { cause })
   }
-  try {
-    return read(json)
-  } catch (cause) {
-    const reason = cause instanceof UnexpectedResponse ? cause.message : UNEXPECTED_SHAPE
-    throw new SourceUnavailable(`${url}: ${reason}`, { cause })
-  }
+  const parsed = shape.safeParse(json)
+  if (parsed.success) return parsed.data
+  const issues = describeIssues(parsed.error).slice(0, 300)
+  throw new SourceUnavailable(`${url}: ${UNEXPECTED_SHAPE} (${issues})`)
 }
 
 /** Message for JSON of an unexpected form. */

@@ -11,9 +11,10 @@ let sourceResponse: unknown
 let sent: SentRequest[] = []
 
 const texts = textsOfFile({
-  fetchJson: (request) => {
-    sent.push(request)
-    return sourceResponse instanceof Error ? Promise.reject(sourceResponse) : Promise.resolve(sourceResponse)
+  fetchJson: async ({ url, body, shape }) => {
+    sent.push({ url, ...(body === undefined ? {} : { body }) })
+    if (sourceResponse instanceof Error) throw sourceResponse
+    return shape.parse(sourceResponse)
   },
 })
 

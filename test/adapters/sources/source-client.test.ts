@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, test, vi } from 'vitest'
+import { z } from 'zod'
 import type { SourceClient, SourceRequest } from '../../../src/adapters/sources/source-client.ts'
 import type { SourceUnavailable } from '../../../src/domain/feed/live-source.ts'
 import { jsonSource, localSource } from '../../support/local-source.ts'
@@ -14,7 +15,7 @@ function fetchJson(
   client: SourceClient = sourceClient(),
   signal = NEVER_ABORTED,
 ): Promise<unknown> {
-  return client.fetchJson({ absent: null, read: (json: unknown) => json, ...request }, signal)
+  return client.fetchJson({ absent: null, shape: z.unknown(), ...request }, signal)
 }
 
 /** The error of a request that must fail. */
@@ -255,7 +256,7 @@ test('a token refused with 403 is reported by its setting', async () => {
 })
 
 describe('a response with validators', () => {
-  const PLAIN = { conditional: true, read: (json: unknown) => json }
+  const PLAIN = { conditional: true, shape: z.unknown() }
   const validators = { etag: 'W/"1"', 'last-modified': 'Sat, 21 Nov 2026 10:00:00 GMT' }
 
   /** Responds 304 to a request with validators. */
@@ -300,13 +301,10 @@ describe('a response with validators', () => {
     const { feed: memory } = await openFeed()
     const { url, requests } = await unchanging({ error: 'overloaded' })
     const client = sourceClient({ memory })
-    const read = (json: unknown): unknown => {
-      if (!Array.isArray(json)) throw new Error('not a list')
-      return json
-    }
+    const shape = z.array(z.unknown())
     for (let time = 0; time < 2; time += 1) {
-      const { detail } = await failureOf({ url, conditional: true, read }, client)
-      expect(detail).toBe(`${url}: the response does not have the expected fields`)
+      const { detail } = await failureOf({ url, conditional: true, shape }, client)
+      expect(detail).toContain(`${url}: the response does not have the expected fields (row: `)
     }
     expect(await memory.keptResponse(url, 0, Date.now())).toBeNull()
     expect(requests[1]?.headers['if-none-match']).toBeUndefined()
