@@ -19,7 +19,6 @@ interface RefusalContract {
   when: string
   /** The public code, if it differs from the refusal's name: two refusals with different statuses may share one. */
   error?: string
-  members?: Readonly<Record<string, string>>
   /** The values that each parameter may have, for the message about one that caused the refusal. */
   allowed?: Readonly<Record<string, string>>
   /** JSON Schemas of variable, optional members of the body. */
@@ -154,14 +153,22 @@ export function route<Code extends string>(
 
 /** An error in the shape of all interfaces but those of the OpenAI API. */
 function shownError<Code extends string>(contract: Contract<Code>, thrown: unknown): ShownError {
+  const { error, message, members, ...shown } = describedError(contract, thrown)
+  const text = contract.bareErrors ? {} : { message: message.replaceAll('`', '') }
+  return { ...shown, body: { error, ...text, ...members } }
+}
+
+/** An error as the refusal that the contract makes of it, with its public code `error` and {@link refusalMessage}. */
+export function describedError<Code extends string>(
+  contract: Contract<Code>,
+  thrown: unknown,
+): Omit<ShownError, 'body'> & Pick<Refusal, 'message' | 'members'> & { error: string } {
   const code = codeOf(contract, thrown)
-  const { error = code, members, ...refusal } = contract.refusals[code]
-  const extraMembers = thrown instanceof Refusal && thrown.code === code ? thrown.members : {}
-  const message = contract.bareErrors
-    ? {}
-    : { message: refusalMessage(contract.refusals[code], extraMembers).replaceAll('`', '') }
-  const body = { error, ...message, ...members, ...extraMembers }
-  return { ...refusal, code, headers: retryAfter(extraMembers), body }
+  const refusal = contract.refusals[code]
+  const { status, error = code, expected, delayed } = refusal
+  const members = thrown instanceof Refusal && thrown.code === code ? thrown.members : {}
+  const message = refusalMessage(refusal, members)
+  return { status, code, error, message, members, expected, delayed, headers: retryAfter(members) }
 }
 
 function allowedMethods<Code extends string>({ method, headRefused }: Contract<Code>): string[] {

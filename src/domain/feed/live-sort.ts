@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { DAY_MS } from '../time.ts'
 import type { Instant } from '../time.ts'
+import { Refusal } from '../refusal.ts'
 import { parseQuery } from '../wire-format.ts'
 import {
   PERCENTILE_ORDERS,
@@ -51,10 +52,15 @@ export const liveQuery = z.object({
  * @throws Refusal `year_is_archived` for the Year, `invalid_sort` for anything else unknown or given twice
  */
 export function parseLiveSort(params: URLSearchParams): LiveSort {
-  const isYear = params.getAll('sort').join() === 'year'
-  const sort: LiveRefusal = isYear ? 'year_is_archived' : 'invalid_sort'
-  return parseQuery(liveQuery, params, { sort }).sort
+  if (params.getAll('sort').join() === 'year') {
+    const members = { history: HISTORY_OF_YEAR, parameter: 'sort', value: 'year' }
+    throw new Refusal<LiveRefusal>('year_is_archived', undefined, { members })
+  }
+  return parseQuery(liveQuery, params, { sort: 'invalid_sort' satisfies LiveRefusal }).sort
 }
+
+/** Where the Year is served, which is not a live period. */
+export const HISTORY_OF_YEAR = '/api/feed/history?sort=year'
 
 /** Refusal codes of the live feed and its subscriptions (docs/api.md): the whole, closed list. */
 export const LIVE_REFUSALS = [

@@ -289,8 +289,7 @@ function refusalSchema(contract: Contract<string>, codes: readonly RefusalOfStat
     properties: {
       error: errorSchema(contract, codes),
       ...(contract.bareErrors || contract.openAiErrors ? {} : { message: MESSAGE, ...PARAMETER }),
-      ...memberSchemas(codes.map(({ members = {} }) => members)),
-      ...Object.assign({}, ...codes.map(({ memberSchemas: schemas = {} }) => schemas)),
+      ...Object.assign({}, ...codes.map(({ memberSchemas = {} }) => memberSchemas)),
     },
     additionalProperties: false,
   }
@@ -305,15 +304,6 @@ function errorSchema({ openAiErrors }: Contract<string>, codes: readonly Refusal
     required: ['message', 'type', 'code'],
     properties: { message: text, type: text, code },
   }
-}
-
-/** Schemas of constant members of the refusals of one status. */
-function memberSchemas(members: readonly object[]): Record<string, unknown> {
-  return Object.fromEntries(
-    members.flatMap((member) =>
-      Object.entries(member).map(([name, value]) => [name, { type: 'string', enum: [value] }]),
-    ),
-  )
 }
 
 function namesOf(headers: Readonly<Record<string, string>>): Record<string, string> {

@@ -1,4 +1,4 @@
-import { LIVE_SORTS, liveQuery, parseLiveSort } from '../../domain/feed/live-sort.ts'
+import { HISTORY_OF_YEAR, LIVE_SORTS, liveQuery, parseLiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveRefusal } from '../../domain/feed/live-sort.ts'
 import { COLUMN_LENGTH } from '../../domain/feed/columns.ts'
 import { MINIMUM_RULES, SOURCES_RULE } from '../../domain/feed/search/search.ts'
@@ -87,7 +87,7 @@ const REFUSALS = {
   year_is_archived: {
     status: 400,
     when: '`sort` is `year`, which is not a live period; `history` is its address',
-    members: { history: '/api/feed/history?sort=year' },
+    memberSchemas: { history: { type: 'string', enum: [HISTORY_OF_YEAR] } },
   },
   invalid_rule: INVALID_RULE,
   busy: BUSY_REFUSAL,

@@ -1,5 +1,4 @@
-import { Refusal } from '../../domain/refusal.ts'
-import { codeOf, refusalMessage, retryAfter } from '../route.ts'
+import { describedError } from '../route.ts'
 import type { Contract } from '../route.ts'
 import { NOTHING, codeSpans, html } from './html.ts'
 import type { Html } from './html.ts'
@@ -97,12 +96,10 @@ export function refusalsOf<Code extends string, Own extends string = never>(
   own?: Contract<Own>['refusals'],
 ): (error: unknown) => SectionRefusal {
   const refusals = { ...contract.refusals, ...own } as Contract<Code | Own>['refusals']
-  return (error) => {
-    const code = codeOf<Code | Own>({ ...contract, refusals }, error)
-    const { status, error: shown = code, expected = false } = refusals[code]
-    const members = error instanceof Refusal && error.code === code ? error.members : {}
-    const when = refusalMessage(refusals[code], members)
-    return { status, code: shown, when, expected, headers: retryAfter(members) }
+  return (thrown) => {
+    const described = describedError<Code | Own>({ ...contract, refusals }, thrown)
+    const { status, error: code, message: when, expected = false, headers } = described
+    return { status, code, when, expected, headers }
   }
 }
 
