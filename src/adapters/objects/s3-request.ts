@@ -319,15 +319,9 @@ function elementText(xml: string, name: string): string | null {
 
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
+/** Servers encode all other characters of keys as in URLs. */
 function unescapeXml(text: string): string {
-  return text.replaceAll(/&([^;&]*);?/g, (reference, name: string) => {
-    const [, decimal, hex] = /^#(?:(\d{1,7})|x([\da-fA-F]{1,6}))$/.exec(name) ?? []
-    const code = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal)
-    const character = Number.isNaN(code) || code > 0x10_ff_ff ? ENTITIES[name] : String.fromCodePoint(code)
-    if (character === undefined || !reference.endsWith(';'))
-      throw invalidListing(`it has the unknown reference ${JSON.stringify(reference)}`)
-    return character
-  })
+  return text.replaceAll(/&(\w+);/g, (reference, name: string) => ENTITIES[name] ?? reference)
 }
 
 function invalidListing(why: string): Error {
