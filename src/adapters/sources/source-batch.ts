@@ -228,7 +228,7 @@ export const unixSeconds = z
   .transform((seconds) => (seconds === 0 ? null : Math.floor(seconds) * 1000))
 
 /** A single item as the news source that owns it returns it. */
-export interface NewsItem {
+interface NewsItem {
   id: string
   /** Undefined if the response has no title field. */
   title?: string | null | undefined
