@@ -59,7 +59,7 @@ describe('a server that stops', () => {
     ])
       await expect(work()).rejects.toMatchObject(UNAVAILABLE)
     await expect(connectLedger(sqld.url).ledger.read()).rejects.toThrow(
-      `the database server ${sqld.url} cannot be reached (ECONNREFUSED); start it or correct DASH_DATABASE_URL`,
+      `the database server ${sqld.url} cannot be reached (ECONNREFUSED); start it or correct the variable with this URL`,
     )
     await expect(ledger.append(ROW, { ...appendOf(token), withinMs: 60_000 })).rejects.toMatchObject(
       UNAVAILABLE,

@@ -156,7 +156,7 @@ export function openServerRequests(name: string, responseTimeoutMs = RESPONSE_TI
           })
         const code = errorCode(error)
         if (error instanceof Refusal || code === null) throw error
-        const fix = 'start it or correct DASH_DATABASE_URL'
+        const fix = 'start it or correct the variable with this URL'
         throw storageUnavailable(`${name} cannot be reached (${code}); ${fix}`, error)
       }
     },

@@ -77,7 +77,7 @@ test.each([
   const error = await sendStatement(await url()).catch((reason: unknown) => reason)
   expect(error).toMatchObject(UNAVAILABLE)
   expect(String(error)).toMatch(
-    new RegExp(`${NAME} cannot be reached \\((${code})\\); start it or correct DASH_DATABASE_URL`),
+    new RegExp(`${NAME} cannot be reached \\((${code})\\); start it or correct the variable with this URL`),
   )
   expect(wasNeverSent(error)).toBe(true)
 })
