@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { localSource } from '../support/local-source.ts'
 import { startProvider } from '../support/provider.ts'
 import { NARROW, picture, accessibilityFindings, visit } from './browser.ts'
 import { ask, openChat, serveChat, status, troubles } from './chat-server.ts'
@@ -96,4 +97,13 @@ test('a challenge that cannot be loaded shows an error and can be retried', asyn
   await expect.poll(() => status(page).textContent()).toContain('could not be loaded from 127.0.0.1:9')
   expect(await page.getByRole('button', { name: 'Try the verification again' }).isVisible()).toBe(true)
   expect(await troubles(page).count()).toBe(0)
+})
+
+test('a turn can be stopped while the challenge is loading', async () => {
+  const challenge = await startChallenge()
+  const { url: silent } = await localSource(() => undefined)
+  const { page } = await openChat(await serveVerified(challenge, { DASH_VERIFICATION_WIDGET_URL: silent }))
+  await ask(page, 'Hello?', false)
+  await page.getByRole('button', { name: 'Stop' }).click()
+  await expect.poll(() => troubles(page).allTextContents()).toEqual(['Stopped.'])
 })

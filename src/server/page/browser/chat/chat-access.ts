@@ -148,11 +148,11 @@ function humanChallenge(container: HTMLElement, widgetUrl: string, showStatus: (
     hide,
     /** An unused token: the current one, or the next one. */
     async proof(siteKey: string, signal: AbortSignal): Promise<string> {
-      await show(siteKey)
       const nextToken: Promise<string> = new Promise((resolve, reject) => {
         resolveToken = resolve
         signal.addEventListener('abort', () => reject(signal.reason), { once: true })
       })
+      await Promise.race([show(siteKey), nextToken])
       const proof = token ?? (await nextToken)
       await hide()
       return proof
