@@ -147,6 +147,8 @@ function openApiDocument(
     openapi: '3.1.0',
     info: { ...info, license: { name: 'MIT', identifier: 'MIT' } },
     servers: [{ url: '/' }],
+    // Without it, validators take an operation that needs no credential for incomplete.
+    security: [],
     paths,
     components: {
       schemas: referredSchemas(paths),

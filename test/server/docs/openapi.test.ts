@@ -18,7 +18,6 @@ interface Operation {
 
 interface OpenApi {
   openapi: string
-  servers: { url: string }[]
   info: { version: string }
   paths: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, { required?: string[] }>; securitySchemes?: unknown }
@@ -62,7 +61,7 @@ test.each(Object.entries(CODES))(
     const result = await validator.validate({ ...document })
     expect([result.errors ?? [], result.valid]).toEqual([[], true])
     expect([document.openapi, validator.version, document.info.version]).toEqual(['3.1.0', '3.1', '1.0.0'])
-    expect(document.servers).toEqual([{ url: '/' }])
+    expect(document).toMatchObject({ servers: [{ url: '/' }], security: [] })
     for (const [path, operations] of Object.entries(document.paths)) {
       const names = Object.values(operations).map(({ parameters = [] }) =>
         parameters.map((each) => each.name),
