@@ -151,8 +151,11 @@ export function decodeLine(line: InputLine): { value: unknown } | { problem: str
 }
 
 function parseLine<Row>(parse: ImportRun<Row>['parse'], line: InputLine): ParsedLine<Row> {
-  if ('text' in line && /^\s*\[/.test(line.text))
+  const [, start] = ('text' in line && /^\s*(\[|\{\s*$)/.exec(line.text)) || []
+  if (start === '[')
     return { kind: 'bad', reason: `an array; write one object per line, as jq -c '.[]' does` }
+  if (start !== undefined)
+    return { kind: 'bad', reason: 'a part of an object; write one object per line, as jq -c does' }
   const decoded = decodeLine(line)
   return 'problem' in decoded ? { kind: 'bad', reason: decoded.problem } : parse(decoded.value)
 }

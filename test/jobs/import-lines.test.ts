@@ -79,12 +79,11 @@ describe('a file with a bad row', () => {
   })
 })
 
-test('a byte order mark before a row is ignored, and an array is reported with the remedy', async () => {
-  const report = await run(await openWorkspace(), [file('a', `\uFEFF${good('1')}`), file('b', ' [1,')])
-  expect(report).toMatchObject({
-    inserted: 1,
-    errors: [{ reason: expect.stringContaining('one object per line') as string }],
-  })
+test('a byte order mark before a row is ignored; arrays and objects over several lines are reported with the remedy', async () => {
+  const files = [file('a', `\uFEFF${good('1')}`), file('b', ' [1,'), file('c', '\uFEFF{')]
+  const report = await run(await openWorkspace(), files)
+  const remedy = { reason: expect.stringContaining('; write one object per line, as jq -c') as string }
+  expect(report).toMatchObject({ inserted: 1, errors: [remedy, remedy] })
 })
 
 test('rows of unknown sources are counted by name, outside the errors and the skipped', async () => {
