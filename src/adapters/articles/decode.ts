@@ -48,21 +48,28 @@ function countUtf8(bytes: Uint8Array): { others: number; invalid: number } {
 }
 
 /**
- * The encoding of a text: the first of those that its server and it name. UTF-8 is hardly ever valid by chance: it is
- * the encoding of what is valid in it, whatever is named, and never that of what is mostly invalid in it, for which
- * windows-1252 is the default, as in browsers.
+ * The encoding of a text that names none: UTF-8, unless most of what is not ASCII is invalid in it; otherwise
+ * windows-1252, the default of browsers.
  */
-export function likelyEncoding(bytes: Uint8Array, named: readonly (string | null)[]): string {
+export function likelyEncoding(bytes: Uint8Array): string {
   const { others, invalid } = countUtf8(bytes)
-  const isUtf8 = invalid <= others
-  if (others > 0 && invalid === 0) return 'utf-8'
-  const credible = named.find((encoding) => encoding !== null && (encoding !== 'utf-8' || isUtf8))
-  return credible ?? (isUtf8 ? 'utf-8' : 'windows-1252')
+  return invalid > others ? 'windows-1252' : 'utf-8'
 }
 
 /** True for other data that a server names text, such as a PDF: texts have hardly any control characters. */
 export function isBinary(text: string): boolean {
   return (text.match(/(?![\0\b\t\n\v\f\r\x80-\x9F])\p{Cc}/gu)?.length ?? 0) > text.length / 100
+}
+
+/**
+ * The encoding that a page or its server names; null if the bytes contradict it: UTF-8 is hardly ever valid by chance.
+ * Browsers show such pages without their letters.
+ */
+export function credibleEncoding(encoding: string | null, bytes: Uint8Array): string | null {
+  if (encoding === null) return null
+  const { others, invalid } = countUtf8(bytes)
+  const isContradicted = encoding === 'utf-8' ? invalid > others : others > 0 && invalid === 0
+  return isContradicted ? null : encoding
 }
 
 /** A declaration that was readable as ASCII cannot be in UTF-16; HTML takes it for UTF-8. */

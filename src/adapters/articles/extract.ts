@@ -1,7 +1,15 @@
 import { Readability } from '@mozilla/readability'
 import { parseHTML } from 'linkedom'
 import { parse as parseAsBrowser, serialize } from 'parse5'
-import { decode, headerEncoding, likelyEncoding, metaEncoding, xmlEncoding } from './decode.ts'
+import { mediaTypeOf } from '../http.ts'
+import {
+  credibleEncoding,
+  decode,
+  headerEncoding,
+  likelyEncoding,
+  metaEncoding,
+  xmlEncoding,
+} from './decode.ts'
 import { forbidsKeeping } from './robots.ts'
 
 /** A page with an article in it, or HTML that is text as a whole. */
@@ -86,11 +94,13 @@ function refreshTarget(document: PageDocument): string | null {
 
 /** Parses a page in the encoding that it names, wherever its `meta` element stands, or in the likely one. */
 function parsePage({ bytes, contentType }: UndecodedPage): PageDocument {
-  const ofHeader = headerEncoding(contentType)
-  const assumed = likelyEncoding(bytes, [ofHeader])
-  const document = parse(decode(bytes, assumed))
-  const declared = likelyEncoding(bytes, [ofHeader, declaredEncoding(document), xmlEncoding(bytes)])
-  return declared === assumed ? document : parse(decode(bytes, declared))
+  const isXml = mediaTypeOf(contentType) === 'application/xhtml+xml'
+  const credible = (encoding: string | null): string | null => credibleEncoding(encoding, bytes)
+  const named = credible(headerEncoding(contentType)) ?? (isXml ? credible(xmlEncoding(bytes)) : null)
+  const assumed = named ?? likelyEncoding(bytes)
+  const document = parse(decode(bytes, assumed), isXml)
+  const declared = named ?? credible(declaredEncoding(document)) ?? credible(xmlEncoding(bytes)) ?? assumed
+  return declared === assumed ? document : parse(decode(bytes, declared), isXml)
 }
 
 function declaredEncoding(document: PageDocument): string | null {
@@ -108,18 +118,30 @@ function declaredEncoding(document: PageDocument): string | null {
 const PARSE_OPTIONS = { scriptingEnabled: false }
 
 /**
- * Parses HTML, and XHTML as HTML. Readability needs linkedom, whose parser loses text that browsers show; so its input is
- * what a browser's parser understood.
+ * Parses HTML. Readability needs linkedom, whose parser loses text that browsers show; so its input is what a browser's
+ * parser understood. XHTML has another syntax, which linkedom reads, except for CDATA sections and some elements
+ * without content.
  */
-function parse(html: string): PageDocument {
+function parse(html: string, isXml = false): PageDocument {
   const { document }: { document: PageDocument } = parseHTML(
-    serialize(parseAsBrowser(html, PARSE_OPTIONS), PARSE_OPTIONS),
+    isXml
+      ? html.replace(/<!\[CDATA\[([^]*?)\]\]>/g, escapeSection).replace(EMPTY_ELEMENT, '<$1$2></$1>')
+      : serialize(parseAsBrowser(html, PARSE_OPTIONS), PARSE_OPTIONS),
   )
   return document
 }
 
+/** An element without content, such as `<script src="a.js"/>`, whose text would go on to the end of the page. */
+const EMPTY_ELEMENT =
+  /<(script|style|iframe|object|audio|video|canvas|textarea|template|select|button|dialog|title|noscript)((?:\s(?:[^<>"']|"[^"]*"|'[^']*')*)?)\/>/gi
+
+function escapeSection(_section: string, text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
+}
+
 const ELEMENT = 1
 const TEXT = 3
+const CDATA = 4
 
 /** Elements without readable text. */
 const HIDDEN_ELEMENTS: ReadonlySet<string> = new Set(
@@ -181,7 +203,7 @@ function textWithin(root: DomNode): string {
     else if (!parts.at(-1)?.text.endsWith('\n')) add('\n')
   }
   for (const { node, entering } of walk(root)) {
-    if (node.nodeType === TEXT) {
+    if (node.nodeType === TEXT || node.nodeType === CDATA) {
       const written = node.nodeValue ?? ''
       const isRaised = depthInSup > 0 && RAISED.test(written)
       const text = isRaised

@@ -11,7 +11,7 @@ import { workerProcess } from '../worker-process.ts'
 import { NEWS_ITEMS } from '../sources/news-items.ts'
 import type { NewsUrls } from '../sources/news-items.ts'
 import type { SourceClient } from '../sources/source-client.ts'
-import { decode, headerEncoding, isBinary, likelyEncoding } from './decode.ts'
+import { credibleEncoding, decode, headerEncoding, isBinary, likelyEncoding } from './decode.ts'
 import type { ExtractRequest, Extracted } from './extract.ts'
 import {
   MAX_REDIRECTS,
@@ -181,7 +181,7 @@ async function fetchPageText(
 ): Promise<ExtractedText> {
   const request = {
     url: page,
-    accept: 'text/html, text/plain;q=0.8',
+    accept: 'text/html, application/xhtml+xml, text/plain;q=0.8',
     maxBytes: PAGE_MAX_BYTES,
     // Uses the signal of the run, not of this page: the rules apply to every page of the origin.
     beforeRequest: (each: URL) => requireAllowed(reader, each, signal),
@@ -201,7 +201,10 @@ async function fetchPageText(
     throw unsupportedType(url, type)
   const isPlain = PLAIN_TYPES.has(type)
   const extracted: Extracted = isPlain
-    ? { kind: 'text', text: decode(bytes, likelyEncoding(bytes, [headerEncoding(contentType)])) }
+    ? {
+        kind: 'text',
+        text: decode(bytes, credibleEncoding(headerEncoding(contentType), bytes) ?? likelyEncoding(bytes)),
+      }
     : await reader.extractor.extract({ as: 'page', bytes, contentType, token: PRODUCT_TOKEN }, signal)
   if (extracted.kind === 'text' && isBinary(extracted.text))
     throw new PageProblem('notHtml', `${url.href}: binary data as ${type || 'a page'}`)

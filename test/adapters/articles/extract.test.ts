@@ -34,6 +34,7 @@ describe('the encoding of a page', () => {
     ['a meta element that says UTF-16, but is readable', inBytes(GROESSE_UTF8, '<meta charset=utf-16>')],
     ['a meta element, not a description', inBytes(GROESSE_UTF8, `<meta name=description content="charset=latin1">${UTF8}`)],
     ['a meta element against an XML declaration', inBytes(GROESSE_UTF8, UTF8, declaration('latin1'))],
+    ['an XML declaration against a meta element in XHTML', inBytes(GROESSE, '<meta charset="utf-8"/>', declaration('latin1')), 'application/xhtml+xml'],
     ['nothing, in windows-1252', inBytes(GROESSE, '')],
     ['a meta element against a wrong header', inBytes(GROESSE, '<meta charset=windows-1252>'), 'text/html; charset=utf-8'],
     ['no one but the bytes, against a wrong header', inBytes(GROESSE_UTF8, ''), 'text/html; charset=iso-8859-1'],
@@ -56,14 +57,20 @@ describe('the text of a page', () => {
   test('a mention of an element is text', () => {
     const html = `It opens with &lt;script&gt; here. ${P}</p><p>It closes with &lt;/script&gt; there.`
     const text = html.replace('</p><p>', '\n\n').replaceAll('&lt;', '<').replaceAll('&gt;', '>')
-    expect(readPage(`<html><body><article><p>${P}</p><p>${html}</p></article></body></html>`)).toBe(
-      `${P}\n\n${text}`,
-    )
+    for (const type of ['text/html', 'application/xhtml+xml'])
+      expect(readPage(`<html><body><article><p>${P}</p><p>${html}</p></article></body></html>`, type)).toBe(
+        `${P}\n\n${text}`,
+      )
     expect(readFragment(`<p>${html}</p>`)).toBe(text)
   })
 
   test('the text is found without the elements that HTML allows to omit', () => {
     expect(readPage(`<title>T</title><p>${P}<p>${P}`)).toBe(`${P}\n\n${P}`)
+  })
+
+  test('the text of XHTML is found behind elements without content, and in CDATA sections', () => {
+    const html = `<html><head><script src="x"/><title/></head><body><p><a id="a"/>${P}</p><script src='>"'/><iframe/><object data="/x/" /><video src="x"/><dialog/><p>${P} <![CDATA[a < b && <i>]]></p></body></html>`
+    expect(readPage(html, 'application/xhtml+xml')).toBe(`${P}\n\n${P} a < b && <i>`)
   })
 
   test('a formula is written as TeX', () => {
@@ -86,7 +93,8 @@ test('code on a page keeps its lines and indentation', () => {
   const code = 'def f(x):\n    if x:\n        return "a  b"\n\n    return <T>'
   const html = `<pre><code>${code.replace('<', '&lt;')}\n</code></pre>`
   const body = `<article><p>${P}</p>${html}<p>${P}</p></article>`
-  expect(readPage(`<html><body>${body}</body></html>`)).toBe(`${P}\n\n${code}\n\n${P}`)
+  for (const type of ['text/html', 'application/xhtml+xml'])
+    expect(readPage(`<html><body>${body}</body></html>`, type)).toBe(`${P}\n\n${code}\n\n${P}`)
 })
 
 test('text that a browser does not show is left out', () => {
