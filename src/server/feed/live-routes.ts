@@ -139,7 +139,7 @@ export const SUBSCRIPTION_CONTRACTS = feedContracts<LiveRefusal>({
     ['/api/feed.json', 'getJsonFeed'],
   ],
   description: [
-    'Popular, hype and image items of the newest snapshot as one list in the order of `agg_score`. With `q`,',
+    'Popular, hype and image items of the newest snapshot as one list, the first 100 by `agg_score`. With `q`,',
     '`source`, `minPoints`, `minComments` or `top`: the matching items of every list.',
   ].join(' '),
   jsonFeed: jsonFeedSchema,
