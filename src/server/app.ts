@@ -43,7 +43,7 @@ import type { ReadYearLists } from './year/year-lists.ts'
 import { provedPublications } from './year/proved-publications.ts'
 import type { ProvedPublications, PublicationPorts } from './year/proved-publications.ts'
 import type { ServedLog } from './year/log-routes.ts'
-import { v1Routes } from './v1/routes.ts'
+import { V1_OFF, v1Routes } from './v1/routes.ts'
 import type { V1Ports } from './v1/complete.ts'
 
 export interface ServerPorts extends ReaderPorts {
@@ -121,7 +121,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   ]
   mountRoutes(app, [...models, ...ports.agent.routes], log)
   if (ports.mcp) mountRoutes(app, [mcpRoute(ports.mcp, compute)], log)
-  if (ports.v1) mountRoutes(app, v1Routes(ports.v1, recommendation, compute), log)
+  mountRoutes(app, ports.v1 ? v1Routes(ports.v1, recommendation, compute) : [V1_OFF], log)
   return app
 }
 

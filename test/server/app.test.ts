@@ -57,6 +57,9 @@ test('an unknown address is a page for a browser and JSON for other clients, bot
     { error: 'not_found', message: expect.stringContaining('/docs') as unknown },
   ])
   expect(JSON.stringify(body)).not.toMatch(/missing|token/)
+  // OpenAI's libraries show the message of an error of their shape alone.
+  const off = { code: 'not_found', message: expect.stringContaining('DASH_V1=1') as unknown }
+  expect(await ask(app, '/v1/models')).toMatchObject([404, { error: off }])
   const encode = expect.stringContaining('percent-encode') as unknown
   expect(await ask(app, '/%ZZ')).toEqual([400, { error: 'bad_request', message: encode }])
 })

@@ -98,11 +98,17 @@ export function v1Routes(ports: V1Ports, recommendation: ServedRecommendation, c
     route(modelsContract, models),
     route(modelContract, model),
     route(completionsContract, completions),
-    { path: '/v1/**', handle: async (event) => respondJson(event, 404, NO_STORE, NOT_FOUND) },
+    otherPaths(),
   ]
 }
 
-const NOT_FOUND = new V1Refusal('not_found').body()
+/** Everything below `/v1` without `DASH_V1`: OpenAI's libraries show no error of another shape. */
+export const V1_OFF = otherPaths('/v1 is off on this server; its operator turns it on with DASH_V1=1')
+
+function otherPaths(message?: string): Route {
+  const body = new V1Refusal('not_found', message === undefined ? {} : { members: { message } }).body()
+  return { path: '/v1/**', handle: async (event) => respondJson(event, 404, NO_STORE, body) }
+}
 
 function readText(event: H3Event, hold: (bytes: number) => V1Refusal | null): Promise<string> {
   return readBody(event, V1_BODY_MAX_BYTES, {
