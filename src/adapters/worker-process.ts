@@ -102,8 +102,11 @@ export function workerProcess(
       try {
         return await nextMessage(running, timeoutMs)
       } finally {
-        running.unref()
-        running.channel?.unref()
+        // One that was killed keeps its parent alive until it ends, for `end`.
+        if (child === running) {
+          running.unref()
+          running.channel?.unref()
+        }
       }
     },
     async end() {

@@ -67,6 +67,9 @@ describe('the served log', () => {
     for (const tile of tilesOfSize(size)) {
       const { status, bytes } = await at.get(tilePath(tile))
       expect(status).toBe(200)
+      // As clients made from the OpenAPI document do.
+      const encoded = tilePath(tile).replace(/(?<=tile\/.+)\//g, '%2F')
+      expect((await at.get(encoded)).bytes).toEqual(bytes)
       if (tile.level === 'entries') expect(parseEntryBundle(bytes, tile.width)?.map(rowOf)).toEqual(rows)
       else expect(rootAt(merkleTree(parseTile(bytes, tile.width) ?? []), size)).toEqual(Buffer.from(root))
     }

@@ -78,8 +78,11 @@ describe('an object by its digest', () => {
     await importSample(imported)
     for (const workspace of [await publishedWorkspace(DAYS), imported])
       for (const { sha256 } of await manifestsOf(workspace)) {
-        const { status, bytes } = await requestRoute(openApp(workspace), pathOf(sha256))
-        expect([status, bytes]).toEqual([200, await workspace.objects.get(sha256)])
+        const encoded = `/objects/sha256/${sha256.slice(0, 2)}%2F${sha256}.json`
+        for (const path of [pathOf(sha256), encoded]) {
+          const { status, bytes } = await requestRoute(openApp(workspace), path)
+          expect([status, bytes]).toEqual([200, await workspace.objects.get(sha256)])
+        }
       }
   })
 
