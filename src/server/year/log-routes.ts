@@ -50,7 +50,7 @@ export function logRoutes(readLog: () => Promise<ServedLog | null>, clock: Clock
       publishedText((await requireLog()).note, CHECKPOINT_CACHE),
     ),
     publishedRoute(tileContract, async (_params, { url }) => {
-      const tile = parseTilePath(url.pathname.slice(LOG_PATH.length + 1)) ?? notFound()
+      const tile = parseTilePath(decodeURIComponent(url.pathname.slice(LOG_PATH.length + 1))) ?? notFound()
       return publishedTile(await requireLog(), tile)
     }),
     publishedRoute(policyContract, async () => publishedText((await requireLog()).policy, CACHE)),
@@ -169,7 +169,7 @@ export const tileContract: Contract<CommonRefusal> = {
   pathRest: {
     name: 'tile',
     description:
-      '`<level>/<index>` or `entries/<index>`; partial tiles end with `.p/<width>`, as in `0/x001/067.p/3`',
+      '`<level>/<index>` or `entries/<index>`; partial tiles end with `.p/<width>`, as in `0/x001/067.p/3`; slashes may be encoded',
   },
   operationId: 'getYearTile',
   summary: 'A tile of hashes, or a bundle of entries',

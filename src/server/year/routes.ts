@@ -286,7 +286,9 @@ export function objectRoute(publications: ProvedPublications): Route {
       new Map(timeline.map(({ manifest }) => [`/${staticObjectPath(manifest.sha256)}`, manifest])),
   )
   return publishedRoute(objectContract, async (_params, { url }) => {
-    const manifest = manifestsOf(await publications.entries()).get(url.pathname) ?? notFound()
+    // Clients made from the OpenAPI document encode the slash.
+    const path = decodeURIComponent(url.pathname)
+    const manifest = manifestsOf(await publications.entries()).get(path) ?? notFound()
     const { published } = await publications.publication(manifest)
     const options = { contentType: JSON_TYPE, cacheControl: IMMUTABLE }
     return publishedBody(published.body, options, manifest.sha256)
@@ -300,7 +302,7 @@ export const objectContract: Contract<HeadRefusal> = {
   pathRest: {
     name: 'object',
     description:
-      'first two hex digits of the SHA-256, a slash, all 64 in lower case, and `.json`, as in `ab/ab12…ef.json`',
+      'first two hex digits of the SHA-256, a slash, which may be encoded, all 64 in lower case, and `.json`, as in `ab/ab12…ef.json`',
   },
   operationId: 'getYearObject',
   summary: 'Get a publication by its SHA-256',
