@@ -73,12 +73,8 @@ export function openFeedSearch(options: FeedSearchOptions): FeedSearch & { close
     : null
   let closed = false
   const run = async (query: FeedQuery): Promise<FeedResult> => {
-    if (!searcher)
-      return withTimeout(
-        timeoutMs,
-        database.use((client) => runQuery(client, query)),
-      )
-    await database.use(() => Promise.resolve())
+    if (!searcher) return withTimeout(timeoutMs, runQuery(database, query))
+    await database.open()
     if (closed) throw closedFault()
     const response = await searcher.request(query, timeoutMs).catch((cause: Error) => {
       throw new StorageFault(cause.message, { cause })

@@ -48,7 +48,7 @@ export function libsqlFeed(database: Database): FeedStore {
   const withClient =
     <Args extends unknown[], T>(work: (client: StoreClient, ...args: Args) => Promise<T>) =>
     (...args: Args): Promise<T> =>
-      database.use((client) => work(client, ...args))
+      work(database, ...args)
   return {
     importSignals: withClient(importSignals),
     readWindow: withClient(readWindow),

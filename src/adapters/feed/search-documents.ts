@@ -231,9 +231,8 @@ function inserts(sql: string, rows: readonly unknown[][]): InStatement[] {
 /** The search index on libSQL as a whole (docs/decisions/0019-search-index.md); imports write its documents. */
 export function searchIndex(database: Database): Omit<FeedSearch, 'by'> {
   return {
-    repair: (watch) =>
-      database.use(async (client) => ((await hasCurrentIndex(client)) ? 0 : rebuild(client, watch))),
-    rebuild: (watch) => database.use((client) => rebuild(client, watch)),
+    repair: async (watch) => ((await hasCurrentIndex(database)) ? 0 : rebuild(database, watch)),
+    rebuild: (watch) => rebuild(database, watch),
   }
 }
 

@@ -15,7 +15,7 @@ const LOCKED = 'the feed database is locked by another process'
 
 async function handleQuery(query: FeedQuery): Promise<SearchWorkerMessage> {
   try {
-    return { outcome: 'answer', value: await database.use((client) => runQuery(client, query)) }
+    return { outcome: 'answer', value: await runQuery(database, query) }
   } catch (thrown) {
     const error = isBusy(thrown) ? storageUnavailable(LOCKED) : thrown
     if (error instanceof Refusal) return { outcome: 'refusal', code: error.code, detail: error.detail }

@@ -35,76 +35,66 @@ import { attempts, entries, founding, lease, legacyPublications, toFoundingMark 
  */
 export function libsqlLedger(database: Database, fileClock: Clock = Date.now): Ledger {
   return {
-    read: () =>
-      database.use(async (client) => {
-        const [versioned, legacy, begun] = await client.batch(
-          [
-            selectAllAsJson(entries, 'seq'),
-            selectAllAsJson(legacyPublications, 'position'),
-            selectAllAsJson(founding, 'id'),
-          ],
-          'read',
-        )
-        return {
-          rows: decodeRows(entries, versioned, 'the ledger'),
-          legacy: decodeRows(legacyPublications, legacy, 'the legacy ledger'),
-          founding: toFoundingMark(decodeRows(founding, begun, 'the founding')[0]),
-        }
-      }),
+    async read() {
+      const [versioned, legacy, begun] = await database.batch(
+        [
+          selectAllAsJson(entries, 'seq'),
+          selectAllAsJson(legacyPublications, 'position'),
+          selectAllAsJson(founding, 'id'),
+        ],
+        'read',
+      )
+      return {
+        rows: decodeRows(entries, versioned, 'the ledger'),
+        legacy: decodeRows(legacyPublications, legacy, 'the legacy ledger'),
+        founding: toFoundingMark(decodeRows(founding, begun, 'the founding')[0]),
+      }
+    },
 
     changeToken: () => Promise.resolve(database.changeToken(fileClock)),
 
     attempts: (asOfDay) =>
-      database.use((client) =>
-        selectRows(client, attempts, 'as_of_day, attempt', '?1 IS NULL OR as_of_day = ?1', [asOfDay ?? null]),
-      ),
+      selectRows(database, attempts, 'as_of_day, attempt', '?1 IS NULL OR as_of_day = ?1', [asOfDay ?? null]),
 
     ...leaseOn(database, lease),
 
-    countAttempt: (asOfDay, attempt, startedAt, token) =>
-      database.use(async (client) => {
-        const args = [asOfDay, attempt, startedAt, token]
-        const counted = await client.execute({ sql: COUNT_ATTEMPT, args })
-        return counted.rowsAffected === 1
-      }),
+    async countAttempt(asOfDay, attempt, startedAt, token) {
+      const args = [asOfDay, attempt, startedAt, token]
+      const counted = await database.execute({ sql: COUNT_ATTEMPT, args })
+      return counted.rowsAffected === 1
+    },
 
-    failAttempt: (asOfDay, attempt, failedAt, reason) =>
-      database.use(async (client) => {
-        await client.execute({ sql: FAIL_ATTEMPT, args: [asOfDay, attempt, failedAt, reason] })
-      }),
+    async failAttempt(asOfDay, attempt, failedAt, reason) {
+      await database.execute({ sql: FAIL_ATTEMPT, args: [asOfDay, attempt, failedAt, reason] })
+    },
 
-    append: (row, { token, clock, withinMs }) =>
-      database.use(async (client) => {
-        const now = clock()
-        if (now < row.recordedAt) return 'clock-went-back'
-        const leftMs = withinMs - (now - row.recordedAt)
-        if (leftMs < 0) return 'too-late'
-        try {
-          const conditions = conditionsOf(row, token, now)
-          const [met, inserted] = await client.batchWithin(appendStatements(row, conditions), leftMs)
-          if (inserted?.rowsAffected === 1) return null
-          const unmet = conditions.find((_, index) => met?.rows[0]?.[index] !== 1)
-          if (unmet) return unmet.refusal
-          throw new Error(`entry ${row.seq} was not appended; the reason is unknown`)
-        } catch (error) {
-          if (error instanceof DeadlineExceeded) return 'too-late'
-          throw error
-        }
-      }),
+    async append(row, { token, clock, withinMs }) {
+      const now = clock()
+      if (now < row.recordedAt) return 'clock-went-back'
+      const leftMs = withinMs - (now - row.recordedAt)
+      if (leftMs < 0) return 'too-late'
+      try {
+        const conditions = conditionsOf(row, token, now)
+        const [met, inserted] = await database.batchWithin(appendStatements(row, conditions), leftMs)
+        if (inserted?.rowsAffected === 1) return null
+        const unmet = conditions.find((_, index) => met?.rows[0]?.[index] !== 1)
+        if (unmet) return unmet.refusal
+        throw new Error(`entry ${row.seq} was not appended; the reason is unknown`)
+      } catch (error) {
+        if (error instanceof DeadlineExceeded) return 'too-late'
+        throw error
+      }
+    },
 
-    beginFounding: (mark, guard) =>
-      database.use((client) => writeWithLease(client, guard, beginFounding(mark))),
+    beginFounding: (mark, guard) => writeWithLease(database, guard, beginFounding(mark)),
 
     commitFounding: (beginning, seal, guard) =>
-      database.use((client) => writeWithLease(client, guard, commitFounding(beginning, seal))),
+      writeWithLease(database, guard, commitFounding(beginning, seal)),
 
     adopt: (contents, counted, before, guard) =>
-      database.use((client) => writeWithLease(client, guard, adopt(contents, counted, before))),
+      writeWithLease(database, guard, adopt(contents, counted, before)),
 
-    ping: () =>
-      database.use(async (client) => {
-        await client.execute('SELECT max(seq) FROM entries')
-      }),
+    ping: async () => void (await database.execute('SELECT max(seq) FROM entries')),
   }
 }
 

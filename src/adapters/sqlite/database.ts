@@ -34,20 +34,22 @@ export interface DatabaseOptions {
   temporary?: boolean
 }
 
-/** A database that is opened and migrated at its first use, and again after a failed attempt. */
-export interface Database {
-  /** Runs `work` on the open database. Vendor errors become Refusals if the store is unavailable or damaged. */
-  use<T>(work: (client: StoreClient) => Promise<T>): Promise<T>
+/**
+ * A client that opens and migrates its database at its first use, and again after a failed attempt. Vendor errors become
+ * Refusals if the store is unavailable or damaged.
+ */
+export interface Database extends StoreClient {
+  /** Opens and migrates the database unless it is open. */
+  open(): Promise<void>
   /**
    * Returns the change token of the whole database; always null if the engine has none.
    *
    * @param fileClock the clock that sets the file system's timestamps
    */
   changeToken(fileClock: Clock): ChangeToken
-  close(): void
 }
 
-/** Describes a database without touching it; {@link Database.use} opens it. */
+/** Describes a database without touching it; its first use opens it. */
 export function database(options: DatabaseOptions): Database {
   const engine = engineOf(options.location, { ...options, journal: journalOf(options) })
   return lazyDatabase(engine, async (client) => {
@@ -73,19 +75,18 @@ export function readOnlyDatabase(
   owner: Database | null,
 ): Database {
   const engine = engineOf(options.location, { ...options, readOnly: true })
-  const readOnly = lazyDatabase(engine, async (client) => readOnlyClient(client))
-  if (owner === null) return readOnly
-  return {
-    ...readOnly,
-    async use(work) {
-      await owner.use(() => Promise.resolve())
-      return readOnly.use(work)
-    },
-  }
+  return lazyDatabase(engine, async (client) => readOnlyClient(client), owner)
 }
 
-/** @param prepare makes an open client ready for use */
-function lazyDatabase(engine: Engine, prepare: (client: StoreClient) => Promise<StoreClient>): Database {
+/**
+ * @param prepare makes an open client ready for use
+ * @param owner opened before each use
+ */
+function lazyDatabase(
+  engine: Engine,
+  prepare: (client: StoreClient) => Promise<StoreClient>,
+  owner: Database | null = null,
+): Database {
   let client: StoreClient | null = null
   let opening: Promise<StoreClient> | null = null
   let opened: StoreClient | null = null
@@ -111,19 +112,31 @@ function lazyDatabase(engine: Engine, prepare: (client: StoreClient) => Promise<
     }
   }
 
+  const use = async <T>(work: (client: StoreClient) => Promise<T>): Promise<T> => {
+    try {
+      await owner?.open()
+      const isOpening = opening !== null && opened === null
+      if (client && !isOpening && !engine.isCurrent()) reset()
+      if (!opened) engine.requirePresent()
+      opening ??= open()
+      return await work(await opening)
+    } catch (error) {
+      throw translateError(error, engine.name)
+    }
+  }
+
   return {
+    open: () => use(() => Promise.resolve()),
     changeToken: (fileClock) => engine.changeToken(fileClock),
-    async use(work) {
-      try {
-        const isOpening = opening !== null && opened === null
-        if (client && !isOpening && !engine.isCurrent()) reset()
-        if (!opened) engine.requirePresent()
-        opening ??= open()
-        return await work(await opening)
-      } catch (error) {
-        throw translateError(error, engine.name)
-      }
+    execute: (statement) => use((ready) => ready.execute(statement)),
+    batch: (statements, mode) => use((ready) => ready.batch(statements, mode)),
+    transact: (work) => use((ready) => ready.transact(work)),
+    batchWithin(statements, ms) {
+      const deadline = performance.now() + ms
+      return use((ready) => ready.batchWithin(statements, deadline - performance.now()))
     },
+    snapshot: (revision, read) => use((ready) => ready.snapshot(revision, read)),
+    makeDurable: () => use((ready) => ready.makeDurable()),
     close: reset,
   }
 }

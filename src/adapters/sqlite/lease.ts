@@ -13,11 +13,11 @@ type LeaseTable = ReturnType<typeof leaseTable>
 /** Keeps a lease in a table of a store. */
 export function leaseOn(database: Database, lease: LeaseTable): LeaseKeeper {
   const table = getTableName(lease)
-  const change = (sql: string, args: (string | number)[]): Promise<boolean> =>
-    database.use(async (client) => (await client.execute({ sql, args })).rowsAffected === 1)
+  const change = async (sql: string, args: (string | number)[]): Promise<boolean> =>
+    (await database.execute({ sql, args })).rowsAffected === 1
   return {
     takeLease: (holder, now, forMs, isDead) =>
-      database.use((client) => client.transact((tx) => takeLease(tx, lease, holder, now, forMs, isDead))),
+      database.transact((tx) => takeLease(tx, lease, holder, now, forMs, isDead)),
 
     renewLease: (token, now, forMs) =>
       change(`UPDATE ${table} SET expires_at = ? WHERE token = ? AND expires_at > ?`, [

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Value, InStatement } from '@libsql/client'
+import type { Value } from '@libsql/client'
 import type { CachedAnswer } from '../../domain/agent/bounds.ts'
 import { keyCaller } from '../../domain/agent/credentials.ts'
 import { sha256Hex } from '../../domain/digest.ts'
@@ -16,63 +16,49 @@ const SALT_BYTES = 32
 const TURN_ID_BYTES = 16
 
 export function libsqlChatLedger(database: Database): State['chat'] {
-  const salt: State['chat']['salt'] = (day) =>
-    database.use(async (client) => {
-      const { rows } = await client.execute({ sql: SELECT_SALT, args: [day] })
-      return rows[0] ? parseSalt(rows[0][0]) : null
-    })
+  const salt: State['chat']['salt'] = async (day) => {
+    const { rows } = await database.execute({ sql: SELECT_SALT, args: [day] })
+    return rows[0] ? parseSalt(rows[0][0]) : null
+  }
   return {
     salt,
-    makeSalt: async (day) =>
-      (await salt(day)) ??
-      (await database.use(async (client) => {
-        const results = await client.batch(
-          [
-            { sql: INSERT_SALT, args: [day, randomBytes(SALT_BYTES)] },
-            { sql: SELECT_SALT, args: [day] },
-          ],
-          'write',
-        )
-        return parseSalt(results.at(-1)?.rows[0]?.[0])
-      })),
+    async makeSalt(day) {
+      const stored = await salt(day)
+      if (stored !== null) return stored
+      const [, selected] = await database.batch([
+        { sql: INSERT_SALT, args: [day, randomBytes(SALT_BYTES)] },
+        { sql: SELECT_SALT, args: [day] },
+      ])
+      return parseSalt(selected?.rows[0]?.[0])
+    },
 
     admit: (claim) => {
       const turn = randomBytes(TURN_ID_BYTES).toString('hex')
-      return database.use((client) => client.transact((tx) => admitTurn(tx, claim, turn)))
+      return database.transact((tx) => admitTurn(tx, claim, turn))
     },
 
-    extend: (extension) => database.use((client) => client.transact((tx) => extendTurn(tx, extension))),
+    extend: (extension) => database.transact((tx) => extendTurn(tx, extension)),
 
-    settle: (turn, cost, at) =>
-      database.use(async (client) => {
-        const [, settled] = await client.batch(
-          [
-            { sql: CHARGE, args: [turn, cost] },
-            { sql: SETTLE, args: [turn, cost, at] },
-          ],
-          'write',
-        )
-        return settled?.rowsAffected === 1
-      }),
+    async settle(turn, cost, at) {
+      const [, settled] = await database.batch([
+        { sql: CHARGE, args: [turn, cost] },
+        { sql: SETTLE, args: [turn, cost, at] },
+      ])
+      return settled?.rowsAffected === 1
+    },
 
-    sweep: (now, keepFrom) =>
-      database.use(async (client) => {
-        const statements = [...sweepStatements(now), ...forgetStatements(keepFrom)]
-        const [, ended] = await client.batch(statements, 'write')
-        await client.makeDurable()
-        return ended?.rowsAffected ?? 0
-      }),
+    async sweep(now, keepFrom) {
+      const [, ended] = await database.batch([...sweepStatements(now), ...forgetStatements(keepFrom)])
+      await database.makeDurable()
+      return ended?.rowsAffected ?? 0
+    },
 
-    spending: (day) =>
-      database.use(async (client) => {
-        const { rows } = await client.execute({ sql: SELECT_SPENDING, args: [day] })
-        return { settled: Number(rows[0]?.['settled'] ?? 0), reserved: Number(rows[0]?.['reserved'] ?? 0) }
-      }),
+    async spending(day) {
+      const { rows } = await database.execute({ sql: SELECT_SPENDING, args: [day] })
+      return { settled: Number(rows[0]?.['settled'] ?? 0), reserved: Number(rows[0]?.['reserved'] ?? 0) }
+    },
 
-    ping: () =>
-      database.use(async (client) => {
-        await client.batch(PROBE, 'write')
-      }),
+    ping: async () => void (await database.batch(PROBE)),
   }
 }
 
@@ -108,35 +94,28 @@ const PROBE = [
 /** Creates the store of the chat's keys on libSQL. An admission checks again that the key is active. */
 export function libsqlChatKeys(database: Database): State['chatKeys'] {
   return {
-    create: ({ name, digest, perDay, perMinute, createdAt }) =>
-      database.use(async (client) => {
-        const args = [name, digest, perDay, perMinute, createdAt]
-        const [inserted] = await client.batch([{ sql: INSERT_KEY, args }], 'write')
-        return inserted?.rowsAffected === 1
-      }),
+    async create({ name, digest, perDay, perMinute, createdAt }) {
+      const args = [name, digest, perDay, perMinute, createdAt]
+      return (await database.execute({ sql: INSERT_KEY, args })).rowsAffected === 1
+    },
 
-    list: (day) =>
-      database.use(async (client) => {
-        const rows = await selectRows(client, chatKeys, 'id')
-        const used = await client.execute({ sql: COUNT_TURNS, args: [day] })
-        const turns = new Map(used.rows.map((row) => [row['address'], Number(row['turns'])]))
-        return rows.map(({ id, digest: _digest, ...key }) => ({
-          ...key,
-          usedToday: turns.get(keyCaller(id)) ?? 0,
-        }))
-      }),
+    async list(day) {
+      const rows = await selectRows(database, chatKeys, 'id')
+      const used = await database.execute({ sql: COUNT_TURNS, args: [day] })
+      const turns = new Map(used.rows.map((row) => [row['address'], Number(row['turns'])]))
+      return rows.map(({ id, digest: _digest, ...key }) => ({
+        ...key,
+        usedToday: turns.get(keyCaller(id)) ?? 0,
+      }))
+    },
 
-    revoke: (name, at) =>
-      database.use(async (client) => {
-        const [revoked] = await client.batch([{ sql: REVOKE_KEY, args: [name, at] }], 'write')
-        return revoked?.rowsAffected === 1
-      }),
+    revoke: async (name, at) =>
+      (await database.execute({ sql: REVOKE_KEY, args: [name, at] })).rowsAffected === 1,
 
-    find: (digest) =>
-      database.use(async (client) => {
-        const [row] = await selectRows(client, chatKeys, 'id', 'digest = ? AND revoked_at IS NULL', [digest])
-        return row ? { id: row.id, perDay: row.perDay, perMinute: row.perMinute } : null
-      }),
+    async find(digest) {
+      const [row] = await selectRows(database, chatKeys, 'id', 'digest = ? AND revoked_at IS NULL', [digest])
+      return row ? { id: row.id, perDay: row.perDay, perMinute: row.perMinute } : null
+    },
   }
 }
 
@@ -176,32 +155,25 @@ export function libsqlAnswerCache(
   bounds = CACHE_BOUNDS,
 ): State['answers'] {
   return {
-    get: (key, now) =>
-      database.use(async (client) => {
-        const { rows } = await client.execute({ sql: SELECT_ANSWER, args: [key, now - ANSWER_LIFETIME_MS] })
-        const row = rows[0]
-        if (!row) return null
-        const answer = parseAnswer(key, row['stored_at'], row['text'], row['digest'])
-        if (answer === null) onDamage(key)
-        return answer
-      }),
+    async get(key, now) {
+      const { rows } = await database.execute({ sql: SELECT_ANSWER, args: [key, now - ANSWER_LIFETIME_MS] })
+      const row = rows[0]
+      if (!row) return null
+      const answer = parseAnswer(key, row['stored_at'], row['text'], row['digest'])
+      if (answer === null) onDamage(key)
+      return answer
+    },
 
-    put: (key, { text, storedAt }) =>
-      database.use(async (client) => {
-        const bytes = Buffer.from(text, 'utf8')
-        if (bytes.byteLength > bounds.textBytes) return
-        const digest = digestOf(key, storedAt, bytes)
-        const stored: InStatement = {
-          sql: UPSERT_ANSWER,
-          args: [key, storedAt, bytes.byteLength, digest, bytes],
-        }
-        const old: InStatement = {
-          sql: DELETE_OLD_ANSWERS,
-          args: [storedAt - ANSWER_LIFETIME_MS, storedAt + ANSWER_LIFETIME_MS],
-        }
-        const excess: InStatement = { sql: DELETE_EXCESS_ANSWERS, args: [bounds.bytes, bounds.entries] }
-        await client.batch([stored, old, excess], 'write')
-      }),
+    async put(key, { text, storedAt }) {
+      const bytes = Buffer.from(text, 'utf8')
+      if (bytes.byteLength > bounds.textBytes) return
+      const digest = digestOf(key, storedAt, bytes)
+      await database.batch([
+        { sql: UPSERT_ANSWER, args: [key, storedAt, bytes.byteLength, digest, bytes] },
+        { sql: DELETE_OLD_ANSWERS, args: [storedAt - ANSWER_LIFETIME_MS, storedAt + ANSWER_LIFETIME_MS] },
+        { sql: DELETE_EXCESS_ANSWERS, args: [bounds.bytes, bounds.entries] },
+      ])
+    },
   }
 }
 

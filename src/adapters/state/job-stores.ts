@@ -1,4 +1,3 @@
-import type { InStatement, ResultSet } from '@libsql/client'
 import { z } from 'zod'
 import type { StateFacts } from '../../domain/inspection.ts'
 import { JOBS } from '../../domain/jobs.ts'
@@ -29,18 +28,16 @@ import {
 
 export function libsqlJobLog(database: Database): State['jobs'] {
   return {
-    record: ({ job, startedAt, endedAt, exitCode }) =>
-      database.use(async (client) => {
-        const args = [job, startedAt, endedAt, exitCode, exitCode === 0 ? endedAt : null]
-        await client.batch([{ sql: UPSERT_JOB, args }], 'write')
-      }),
+    async record({ job, startedAt, endedAt, exitCode }) {
+      const args = [job, startedAt, endedAt, exitCode, exitCode === 0 ? endedAt : null]
+      await database.execute({ sql: UPSERT_JOB, args })
+    },
 
-    states: () =>
-      database.use(async (client) => {
-        const rows = await selectRows(client, jobs, 'job')
-        // A later release may have recorded other jobs.
-        return rows.flatMap(({ job, ...run }) => (isJob(job) ? [{ job, ...run }] : []))
-      }),
+    async states() {
+      const rows = await selectRows(database, jobs, 'job')
+      // A later release may have recorded other jobs.
+      return rows.flatMap(({ job, ...run }) => (isJob(job) ? [{ job, ...run }] : []))
+    },
   }
 }
 
@@ -61,16 +58,12 @@ const KEPT_AUDITS = 100
 
 export function libsqlAudits(database: Database): State['audits'] {
   return {
-    record: ({ head, ...audit }) =>
-      database.use(async (client) => {
-        const row = { ...audit, headSeq: head.seq, headLeaf: head.leaf }
-        await client.batch(
-          [insertAll(audits, [row]), { sql: REMOVE_OLD_AUDITS, args: [KEPT_AUDITS] }],
-          'write',
-        )
-      }),
+    async record({ head, ...audit }) {
+      const row = { ...audit, headSeq: head.seq, headLeaf: head.leaf }
+      await database.batch([insertAll(audits, [row]), { sql: REMOVE_OLD_AUDITS, args: [KEPT_AUDITS] }])
+    },
 
-    newest: () => database.use((client) => newestAudit(client)),
+    newest: () => newestAudit(database),
   }
 }
 
@@ -106,20 +99,19 @@ const COUNTED_OF_DAY = `
 /** Creates the count of the chat's share of the account's daily requests, on libSQL. */
 export function libsqlRouterAllowance(database: Database): State['allowance'] {
   return {
-    countChatRequest: (model, sentAt, limit, turnShare) =>
-      database.use(async (client) => {
-        const maxRequests = limit - RESERVED_REQUESTS
-        const args = [
-          dayOf(sentAt),
-          model,
-          sentAt,
-          maxRequests,
-          turnShare?.turn ?? null,
-          turnShare?.perAddress ?? null,
-        ]
-        const { rows } = await client.execute({ sql: COUNT_CHAT_REQUEST, args })
-        return rows.length > 0
-      }),
+    async countChatRequest(model, sentAt, limit, turnShare) {
+      const maxRequests = limit - RESERVED_REQUESTS
+      const args = [
+        dayOf(sentAt),
+        model,
+        sentAt,
+        maxRequests,
+        turnShare?.turn ?? null,
+        turnShare?.perAddress ?? null,
+      ]
+      const { rows } = await database.execute({ sql: COUNT_CHAT_REQUEST, args })
+      return rows.length > 0
+    },
   }
 }
 
@@ -132,74 +124,66 @@ const COUNT_CHAT_REQUEST = `
 
 /** Creates the store of the runs of the evaluation and their requests on libSQL. */
 export function libsqlEvaluations(database: Database): State['evaluations'] {
-  const write = (...statements: InStatement[]): Promise<ResultSet[]> =>
-    database.use((client) => client.batch(statements, 'write'))
   return {
     ...leaseOn(database, evaluationLease),
 
     async sweep(now) {
-      const [ended] = await write(
+      const [ended] = await database.batch([
         { sql: ABANDON_ATTEMPTS, args: [now] },
         deleteOldDays('evaluation_attempts'),
         deleteOldDays('chat_router_requests'),
         deleteOldDays('evaluation_runs'),
-      )
+      ])
       return ended?.rowsAffected ?? 0
     },
 
-    recordRun: async (run) => void (await write(insertAll(evaluationRuns, [run]))),
+    recordRun: async (run) => void (await database.execute(insertAll(evaluationRuns, [run]))),
 
-    lowestRateBetween: (since, until) =>
-      database.use(async (client) => {
-        const known = 'started_at BETWEEN ? AND ? AND starts_a_minute IS NOT NULL'
-        const [lowest] = await selectRows(client, evaluationRuns, 'starts_a_minute', known, [since, until])
-        return lowest?.startsAMinute ?? null
-      }),
+    async lowestRateBetween(since, until) {
+      const known = 'started_at BETWEEN ? AND ? AND starts_a_minute IS NOT NULL'
+      const [lowest] = await selectRows(database, evaluationRuns, 'starts_a_minute', known, [since, until])
+      return lowest?.startsAMinute ?? null
+    },
 
     countAttempt: ({ model, kind, sentAt }, { token, maxCountedBefore }) =>
-      database.use((client) =>
-        client.transact(async (tx) => {
-          const day = dayOf(sentAt)
-          const { rows: found } = await tx.execute({ sql: COUNTED, args: [day, sentAt, token] })
-          const [held, counted] = Array.from(found[0] ?? [], Number)
-          if (held !== 1) return { refused: 'lease_lost' }
-          if (maxCountedBefore !== null && Number(counted) > maxCountedBefore) return { refused: 'day_spent' }
-          const { rows } = await tx.execute({ sql: INSERT_ATTEMPT, args: [model, kind, day, sentAt] })
-          return { counted: Number(rows[0]?.[0]) }
-        }),
-      ),
+      database.transact(async (tx) => {
+        const day = dayOf(sentAt)
+        const { rows: found } = await tx.execute({ sql: COUNTED, args: [day, sentAt, token] })
+        const [held, counted] = Array.from(found[0] ?? [], Number)
+        if (held !== 1) return { refused: 'lease_lost' }
+        if (maxCountedBefore !== null && Number(counted) > maxCountedBefore) return { refused: 'day_spent' }
+        const { rows } = await tx.execute({ sql: INSERT_ATTEMPT, args: [model, kind, day, sentAt] })
+        return { counted: Number(rows[0]?.[0]) }
+      }),
 
     async settleAttempt(attempt, { settledAt, class: responseClass, status, latencyMs, asAsked, tasks }) {
       const asked = asAsked === null ? null : Number(asAsked)
       const tasksJson = tasks === null ? null : JSON.stringify(tasks)
       const args = [attempt, settledAt, responseClass, status, latencyMs, asked, tasksJson]
-      await write({ sql: SETTLE_ATTEMPT, args })
+      await database.execute({ sql: SETTLE_ATTEMPT, args })
     },
 
-    attemptsSince: (since) =>
-      database.use(async (client) => {
-        const rows = await selectRows(client, evaluationAttempts, 'id', 'sent_at >= ?', [since])
-        return rows.map(toAttempt)
-      }),
+    async attemptsSince(since) {
+      const rows = await selectRows(database, evaluationAttempts, 'id', 'sent_at >= ?', [since])
+      return rows.map(toAttempt)
+    },
 
     async saveEndpoints(records) {
       const rows = records.map(({ model, checkedAt, usable, latencyMs }) => {
         return [model, checkedAt, usable ? 1 : 0, latencyMs]
       })
-      await write({ sql: UPSERT_ENDPOINTS, args: [JSON.stringify(rows)] })
+      await database.execute({ sql: UPSERT_ENDPOINTS, args: [JSON.stringify(rows)] })
     },
 
-    endpointsSince: (since) =>
-      database.use(async (client) => {
-        const rows = await selectRows(client, evaluationEndpoints, 'model', 'checked_at >= ?', [since])
-        return rows.map((record) => ({ ...record, usable: record.usable === 1 }))
-      }),
+    async endpointsSince(since) {
+      const rows = await selectRows(database, evaluationEndpoints, 'model', 'checked_at >= ?', [since])
+      return rows.map((record) => ({ ...record, usable: record.usable === 1 }))
+    },
 
-    requestsSince: (since) =>
-      database.use(async (client) => {
-        const rows = await selectJsonRows(client, REQUESTS, [since], 'the requests with the key')
-        return rows.map(([sentAt]) => Number(sentAt))
-      }),
+    async requestsSince(since) {
+      const rows = await selectJsonRows(database, REQUESTS, [since], 'the requests with the key')
+      return rows.map(([sentAt]) => Number(sentAt))
+    },
   }
 }
 

@@ -19,13 +19,12 @@ const INSERT_TITLE = `
   INSERT INTO verified_titles (source, source_id, title, provenance, verified_at) VALUES ('hn', ?1, 'title', 'hn:test', 1)`
 
 const save = (store: Database, sourceId: string): Promise<unknown> =>
-  store.use((client) => client.execute({ sql: INSERT_TITLE, args: [sourceId] }))
+  store.execute({ sql: INSERT_TITLE, args: [sourceId] })
 
-const ids = (store: Database): Promise<string[]> =>
-  store.use(async (client) => {
-    const { rows } = await client.execute('SELECT source_id FROM verified_titles ORDER BY source_id')
-    return rows.map((row) => row['source_id'] as string)
-  })
+async function ids(store: Database): Promise<string[]> {
+  const { rows } = await store.execute('SELECT source_id FROM verified_titles ORDER BY source_id')
+  return rows.map((row) => row['source_id'] as string)
+}
 
 /** A new database that holds one title. */
 async function holding(sourceId: string): Promise<{ path: string; store: Database }> {
@@ -56,8 +55,8 @@ describe('a database', () => {
   test('a database passes foreign Refusals and errors on unchanged', async () => {
     const store = open(newDatabase().path)
     for (const error of [storageUnavailable('elsewhere'), new TypeError('x'), new Error('no such luck')])
-      await expect(store.use(() => Promise.reject(error))).rejects.toBe(error)
-    const nonsense = store.use((client) => client.execute('not SQL'))
+      await expect(store.transact(() => Promise.reject(error))).rejects.toBe(error)
+    const nonsense = store.execute('not SQL')
     await expect(nonsense).rejects.toThrow('syntax error')
     await expect(nonsense).rejects.not.toMatchObject({ name: 'Refusal' })
   })
@@ -171,8 +170,8 @@ describe('a database that has changed', () => {
     await raw.execute('DROP TABLE verified_titles')
     for (const work of [
       () => ids(store),
-      () => store.use((client) => client.batch(['SELECT * FROM verified_titles'], 'read')),
-      () => store.use((client) => client.execute("DELETE FROM verified_titles WHERE source = 'hn'")),
+      () => store.batch(['SELECT * FROM verified_titles'], 'read'),
+      () => store.execute("DELETE FROM verified_titles WHERE source = 'hn'"),
     ])
       await expect(work()).rejects.toMatchObject(DAMAGED)
     store.close()
@@ -186,17 +185,16 @@ test.each(['feed', 'state'] as const)(
   'a temporary %s database syncs nothing, and a durable handle takes it over',
   async (kind) => {
     const { url } = newDatabase()
-    const synchronous = (store: Database): Promise<unknown> =>
-      store.use(async (client) => {
-        await client.batch(['CREATE TABLE IF NOT EXISTS kept (id INTEGER)', 'INSERT INTO kept VALUES (1)'])
-        return (await client.execute('PRAGMA synchronous')).rows[0]?.['synchronous']
-      })
+    const synchronous = async (store: Database): Promise<unknown> => {
+      await store.batch(['CREATE TABLE IF NOT EXISTS kept (id INTEGER)', 'INSERT INTO kept VALUES (1)'])
+      return (await store.execute('PRAGMA synchronous')).rows[0]?.['synchronous']
+    }
     const temporary = openStore(kind, url, { temporary: true })
     expect(await synchronous(temporary)).toBe(0)
     temporary.close()
     const durable = openStore(kind, url)
     expect(await synchronous(durable)).toBe(3)
-    const { rows } = await durable.use((client) => client.execute('SELECT count(*) AS count FROM kept'))
+    const { rows } = await durable.execute('SELECT count(*) AS count FROM kept')
     expect(rows[0]?.['count']).toBe(2)
   },
 )
@@ -224,7 +222,7 @@ const WRITES = [
 
 test.each(WRITES)('the engine itself refuses a write of a query-only connection: %s', async (sql) => {
   const { url, owner } = await openBoth()
-  await owner.use(() => Promise.resolve())
+  await owner.open()
   const driver = createClient({ url, concurrency: 1 })
   const client = guardClient(driver, 1_000, { settings: QUERY_ONLY })
   onTestFinished(() => client.close())
@@ -241,13 +239,13 @@ test.each(WRITES)('the engine itself refuses a write of a query-only connection:
 describe('a read-only handle', () => {
   test("the handle reads its owner's data", async () => {
     const { owner, reader } = await openBoth()
-    await owner.use((client) => client.execute('UPDATE revision SET number = 41'))
+    await owner.execute('UPDATE revision SET number = 41')
     const sql = 'SELECT number FROM revision'
-    const results = await reader.use(async (client) => [
-      await client.execute(sql),
-      (await client.batch([sql, { sql: 'SELECT ?', args: [1] }], 'read'))[0],
-      await client.snapshot(sql, (each) => each.execute(sql)),
-    ])
+    const results = [
+      await reader.execute(sql),
+      (await reader.batch([sql, { sql: 'SELECT ?', args: [1] }], 'read'))[0],
+      await reader.snapshot(sql, (each) => each.execute(sql)),
+    ]
     expect(results.map((result) => result?.rows[0]?.['number'])).toEqual([41, 41, 41])
   })
 
@@ -259,29 +257,27 @@ describe('a read-only handle', () => {
     'COMMIT',
   ])('the handle accepts nothing but SELECT statements: %s', async (sql) => {
     const { reader } = await openBoth()
-    await reader.use(async (client) => {
-      for (const work of [
-        () => client.execute(sql),
-        () => client.execute({ sql, args: [] }),
-        () => client.batch(['SELECT 1', sql], 'write'),
-        () => client.batch([{ sql, args: [] }], 'read'),
-        () => client.batchWithin([sql], 100),
-        () => client.transact((tx) => tx.execute(sql)),
-        () => client.snapshot('SELECT 1', (each) => each.execute(sql)),
-      ])
-        await expect(work()).rejects.toThrow('is read-only and accepts only SELECT')
-      const ways = ['batch', 'batchWithin', 'close', 'execute', 'makeDurable', 'snapshot', 'transact']
-      expect(Object.keys(client).sort()).toEqual(ways)
-    })
+    for (const work of [
+      () => reader.execute(sql),
+      () => reader.execute({ sql, args: [] }),
+      () => reader.batch(['SELECT 1', sql], 'write'),
+      () => reader.batch([{ sql, args: [] }], 'read'),
+      () => reader.batchWithin([sql], 100),
+      () => reader.transact((tx) => tx.execute(sql)),
+      () => reader.snapshot('SELECT 1', (each) => each.execute(sql)),
+    ])
+      await expect(work()).rejects.toThrow('is read-only and accepts only SELECT')
+    const ways = ['batch', 'batchWithin', 'execute', 'makeDurable', 'snapshot', 'transact']
+    expect(Object.keys(reader).sort()).toEqual([...ways, 'changeToken', 'close', 'open'].sort())
   })
 
   test('the handle never creates a database: its owner does', async () => {
     const { path, url, owner, reader } = await openBoth()
-    const orphan: Database = { ...owner, use: (work) => work(undefined as never) }
+    const orphan: Database = { ...owner, open: () => Promise.resolve() }
     const alone = readOnlyDatabase({ location: { url, authToken: null }, ...BUSY }, orphan)
-    await expect(alone.use(() => Promise.resolve())).rejects.toMatchObject({ code: 'storage_unavailable' })
+    await expect(alone.open()).rejects.toMatchObject({ code: 'storage_unavailable' })
     expect(existsSync(path)).toBe(false)
-    await reader.use(() => Promise.resolve())
+    await reader.open()
     expect(existsSync(path)).toBe(true)
   })
 })

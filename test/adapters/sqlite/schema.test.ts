@@ -16,7 +16,7 @@ const TABLES = Object.entries(STORES).flatMap(([store, schema]) =>
 )
 
 async function queryMigrated(store: StoreName, sql: string): Promise<Row[]> {
-  return openStore(store, newDatabase().url).use(async (client) => (await client.execute(sql)).rows)
+  return (await openStore(store, newDatabase().url).execute(sql)).rows
 }
 
 test.each(TABLES)(

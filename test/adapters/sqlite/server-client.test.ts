@@ -56,9 +56,7 @@ test.each([
     retryMs: 1,
   })
   onTestFinished(() => opened.close())
-  const failed: unknown = await opened
-    .use((client) => client.execute('SELECT 1'))
-    .catch((error: unknown) => error)
+  const failed: unknown = await opened.execute('SELECT 1').catch((error: unknown) => error)
   expect(describeError(failed)).toContain(`the database server ${url} failed (${reason}`)
   expect(describeError(failed)).toContain('; check it and its URL')
 })

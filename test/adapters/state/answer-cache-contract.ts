@@ -52,7 +52,7 @@ export function answerCacheContract(engine: string, open: StateOpener): void {
       const cache = opened.cache()
       await cache.put('other', ANSWER)
       if (!damage.includes('other')) await cache.put('k', ANSWER)
-      await opened.database.use((client) => client.execute(damage))
+      await opened.database.execute(damage)
       expect(await cache.get('k', NOW)).toBeNull()
       expect(opened.damaged).toEqual(['k'])
       await cache.put('k', ANSWER)

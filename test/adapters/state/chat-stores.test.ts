@@ -39,11 +39,9 @@ test('a power cut within the log leaves whole transactions, correct totals and n
   for (let part = 0; part <= 24; part += 1) {
     const { ledger: left, database } = await cut(Math.floor((size * part) / 24))
     const spent = await left.spending(DAY)
-    const { rows } = await database.use((client) =>
-      client.execute(
-        `SELECT coalesce(sum(cost), 0) AS settled,
-          coalesce(sum(CASE WHEN cost IS NULL THEN reserved END), 0) AS reserved FROM chat_turns`,
-      ),
+    const { rows } = await database.execute(
+      `SELECT coalesce(sum(cost), 0) AS settled,
+        coalesce(sum(CASE WHEN cost IS NULL THEN reserved END), 0) AS reserved FROM chat_turns`,
     )
     expect(spent).toEqual({ ...rows[0] })
     seen.add(spent.settled)
@@ -68,7 +66,7 @@ test('a long log is checkpointed by a sweep, once it has no reader', async () =>
   reading.close()
   await ledger.sweep(NOW + 1, DAY)
   expect(log()).toBe(0)
-  const { rows } = await database.use((client) => client.execute('PRAGMA busy_timeout'))
+  const { rows } = await database.execute('PRAGMA busy_timeout')
   expect(rows[0]?.[0]).toBe(10)
   expect(await ledger.spending(DAY)).toEqual({ settled: 1_000, reserved: 0 })
 })
@@ -80,9 +78,7 @@ test("an evaluation's writes beside the chat are durable at once, and visible to
   await evaluations.saveEndpoints([{ model: 'a/b:free', checkedAt: NOW, usable: true, latencyMs: null }])
   const left = await cut(statSync(`${path}-wal`).size)
   expect(await left.ledger.spending(DAY)).toEqual({ settled: 0, reserved: 1_000 })
-  const { rows } = await left.database.use((client) =>
-    client.execute('SELECT model FROM evaluation_endpoints'),
-  )
+  const { rows } = await left.database.execute('SELECT model FROM evaluation_endpoints')
   expect(rows).toHaveLength(1)
 })
 
