@@ -15,14 +15,18 @@ import {
   columnsOf,
   foldRows,
   importCounts,
-  selectObjects,
-  toJsonArrays,
+  insertRow,
   jsonRows,
+  listColumns,
+  selectObjects,
+  snakeCase,
+  toJsonArrays,
   upsert,
   upsertRow,
 } from '../sqlite/rows.ts'
 import type { SqlReader, StoreClient } from '../sqlite/rows.ts'
 import {
+  ITEM_KEYS,
   itemsNeedingText,
   readArticle,
   readDetails,
@@ -80,23 +84,16 @@ export function libsqlFeed(database: Database): FeedStore {
   }
 }
 
-const UPSERT_TITLE = upsertRow(
-  'verified_titles',
-  ['source', 'source_id'],
-  ['title', 'provenance', 'verified_at'],
-)
-
 async function saveVerifiedTitle(
   client: StoreClient,
   source: string,
   sourceId: string,
   { title, provenance }: VerifiedTitle,
-  at: Instant,
+  verifiedAt: Instant,
 ): Promise<void> {
-  await client.execute({ sql: UPSERT_TITLE, args: [source, sourceId, title, provenance, at] })
+  const row = { source, sourceId, title, provenance, verifiedAt }
+  await client.execute(upsertRow('verified_titles', ITEM_KEYS, row))
 }
-
-const UPSERT_KEPT = upsertRow('kept_answers', ['url'], ['etag', 'last_modified', 'body', 'kept_at'])
 
 async function readKeptResponse(
   reader: SqlReader,
@@ -117,13 +114,10 @@ async function saveKeptResponse(
   { etag, lastModified, body, keptAt }: KeptResponse,
   since: Instant,
 ): Promise<void> {
-  await client.batch(
-    [
-      { sql: UPSERT_KEPT, args: [url, etag, lastModified, body, keptAt] },
-      { sql: 'DELETE FROM kept_answers WHERE kept_at <= ?', args: [since] },
-    ],
-    'write',
-  )
+  await client.batch([
+    upsertRow('kept_answers', ['url'], { url, etag, lastModified, body, keptAt }),
+    { sql: 'DELETE FROM kept_answers WHERE kept_at <= ?', args: [since] },
+  ])
 }
 
 async function readPause(reader: SqlReader, host: string): Promise<Instant | null> {
@@ -135,12 +129,11 @@ async function readPause(reader: SqlReader, host: string): Promise<Instant | nul
   return until === undefined ? null : Number(until)
 }
 
-const UPSERT_PAUSE = `
-  INSERT INTO source_pauses (host, paused_until) VALUES (?, ?)
-  ON CONFLICT (host) DO UPDATE SET paused_until = max(paused_until, excluded.paused_until)`
+const KEEP_LATER_PAUSE =
+  'ON CONFLICT (host) DO UPDATE SET paused_until = max(paused_until, excluded.paused_until)'
 
 async function pauseUntil(client: StoreClient, host: string, until: Instant): Promise<void> {
-  await client.execute({ sql: UPSERT_PAUSE, args: [host, until] })
+  await client.execute(insertRow('source_pauses', { host, pausedUntil: until }, KEEP_LATER_PAUSE))
 }
 
 async function readClockCheck(reader: SqlReader): Promise<ClockCheck | null> {
@@ -149,13 +142,11 @@ async function readClockCheck(reader: SqlReader): Promise<ClockCheck | null> {
   return check ?? null
 }
 
-const UPSERT_CLOCK_CHECK = upsertRow('clock_check', ['id'], ['checked_at', 'ahead_ms', 'sources'])
-
 async function saveClockCheck(
   client: StoreClient,
   { checkedAt, aheadMs, sources }: ClockCheck,
 ): Promise<void> {
-  await client.execute({ sql: UPSERT_CLOCK_CHECK, args: [1, checkedAt, aheadMs, sources] })
+  await client.execute(upsertRow('clock_check', ['id'], { id: 1, checkedAt, aheadMs, sources }))
 }
 
 /** Reads the state of the feed for `dash doctor` and the metrics. */
@@ -186,34 +177,36 @@ async function publicationProblem(reader: SqlReader, now: Instant): Promise<stri
  * columns per row: with `json_each` this is the fastest insert of this driver.
  */
 
-interface ImportedTable {
+/** A table whose columns are named like properties of `T`. */
+interface ImportedTable<T> {
   name: string
-  keys: readonly string[]
-  values: readonly string[]
+  keys: readonly (keyof T & string)[]
+  values: readonly (keyof T & string)[]
   hasTexts: boolean
   /** Returns statements that follow each upsert, for the same rows. */
   after: (json: string) => InStatement[]
 }
 
 function anyDiffers(values: readonly string[], first: string, second: string): string {
-  return values.map((value) => `${first}.${value} IS NOT ${second}.${value}`).join(' OR ')
+  const columns = values.map(snakeCase)
+  return columns.map((column) => `${first}.${column} IS NOT ${second}.${column}`).join(' OR ')
 }
 
 /**
  * Stores a batch in one write transaction, and indexes the events that it changed. A later row with the same keys
  * replaces the values, within a batch and across batches. Each row counts as if it were imported alone.
  */
-async function importRows(
+async function importRows<T>(
   client: StoreClient,
-  { name, keys, values, after, hasTexts }: ImportedTable,
-  rows: readonly unknown[][],
+  { name, keys, values, after, hasTexts }: ImportedTable<T>,
+  batch: readonly T[],
 ): Promise<ImportCounts> {
-  const folded = foldRows(
-    rows.map((row) => [JSON.stringify(row.slice(0, keys.length)), JSON.stringify(row)] as const),
-  )
+  const columns = [...keys, ...values]
+  const toJson = (item: T, names: typeof keys): string => JSON.stringify(names.map((each) => item[each]))
+  const folded = foldRows(batch.map((item) => [toJson(item, keys), toJson(item, columns)] as const))
   const countStored = `
     SELECT count(*) AS stored, coalesce(sum(${anyDiffers(values, 'old', 'new')}), 0) AS changed
-    FROM (${jsonRows([...keys, ...values])}) AS new JOIN ${name} AS old USING (${keys.join(', ')})`
+    FROM (${jsonRows(columns)}) AS new JOIN ${name} AS old USING (${listColumns(keys)})`
   const changed = 'RETURNING json_array(source, source_id) AS event'
   const store = `${upsert(name, keys, values, anyDiffers(values, name, 'excluded'))} ${changed}`
   const lookups = toJsonArrays(folded.first.values()).map((json) => ({ sql: countStored, args: [json] }))
@@ -237,8 +230,8 @@ function parseItemRef(json: string): ItemRef {
   return { source, sourceId }
 }
 
-const SIGNAL_KEYS = ['source', 'source_id', 'day']
-const SIGNAL_VALUES = ['title', 'url', 'points', 'comments', 'published_at', 'title_provenance']
+const SIGNAL_KEYS = [...ITEM_KEYS, 'day'] as const
+const SIGNAL_VALUES = ['title', 'url', 'points', 'comments', 'publishedAt', 'titleProvenance'] as const
 const SIGNAL_ROWS = jsonRows([...SIGNAL_KEYS, ...SIGNAL_VALUES])
 
 /**
@@ -266,7 +259,7 @@ const UPSERT_EVENTS = `
 const INSERT_DAYS = `
   INSERT OR IGNORE INTO source_days (day, source) SELECT DISTINCT day, source FROM (${SIGNAL_ROWS})`
 
-const SIGNALS: ImportedTable = {
+const SIGNALS: ImportedTable<Signal> = {
   name: 'signals',
   keys: SIGNAL_KEYS,
   values: SIGNAL_VALUES,
@@ -275,32 +268,21 @@ const SIGNALS: ImportedTable = {
 }
 
 export function importSignals(client: StoreClient, batch: readonly Signal[]): Promise<ImportCounts> {
-  const rows = batch.map((signal) => {
-    const { source, sourceId, day, title, url, points, comments, publishedAt, titleProvenance } = signal
-    return [source, sourceId, day, title, url, points, comments, publishedAt, titleProvenance]
-  })
-  return importRows(client, SIGNALS, rows)
+  return importRows(client, SIGNALS, batch)
 }
 
 const FORGET_TRIES = `
   DELETE FROM article_tries
   WHERE (source, source_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))`
 
-const ARTICLES: ImportedTable = {
+const ARTICLES: ImportedTable<Article> = {
   name: 'articles',
-  keys: ['source', 'source_id'],
-  values: ['text', 'provenance', 'fetched_at'],
+  keys: ITEM_KEYS,
+  values: ['text', 'provenance', 'fetchedAt'],
   hasTexts: true,
   after: (json) => [{ sql: FORGET_TRIES, args: [json] }],
 }
 
 export function saveArticles(client: StoreClient, batch: readonly Article[]): Promise<ImportCounts> {
-  const rows = batch.map(({ source, sourceId, text, provenance, fetchedAt }) => [
-    source,
-    sourceId,
-    text,
-    provenance,
-    fetchedAt,
-  ])
-  return importRows(client, ARTICLES, rows)
+  return importRows(client, ARTICLES, batch)
 }

@@ -13,7 +13,7 @@ import type { ItemRef } from '../../domain/feed/source.ts'
 import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
-import { columnsOf, isTooLarge, selectObjects, upsert, upsertRow } from '../sqlite/rows.ts'
+import { columnsOf, isTooLarge, selectObjects, upsert, upsertRow, writesOf } from '../sqlite/rows.ts'
 import type { ObjectColumns, SqlReader, StoreClient } from '../sqlite/rows.ts'
 
 /** A row of a query: an item with the values of its latest signal. */
@@ -192,40 +192,28 @@ export function itemsNeedingText(
   return selectObjects(reader, WANTED_COLUMNS, FROM_WANTED, args, 'the feed')
 }
 
-const ITEM_KEYS = ['source', 'source_id']
-const UPSERT_TRY = upsertRow('article_tries', ITEM_KEYS, ['tries', 'reason', 'tried_at', 'next_try_at'])
+export const ITEM_KEYS = ['source', 'sourceId'] as const
 
 export async function recordFailedAttempt(client: StoreClient, failed: FailedAttempt): Promise<void> {
   const { source, sourceId, tries, reason, triedAt, nextTryAt } = failed
-  await client.execute({
-    sql: UPSERT_TRY,
-    args: [source, sourceId, tries, reason, triedAt, nextTryAt],
-  })
+  const attempt = { source, sourceId, tries, reason, triedAt, nextTryAt }
+  await client.execute(upsertRow('article_tries', ITEM_KEYS, attempt))
 }
 
 const UPSERT_DETAILS = upsert(
   'item_details',
   ITEM_KEYS,
-  ['author', 'tags', 'description', 'collected_at'],
+  ['author', 'tags', 'description', 'collectedAt'],
   'excluded.collected_at >= collected_at',
 )
 
 export async function saveDetails(client: StoreClient, details: readonly ItemDetails[]): Promise<void> {
-  const statements = []
-  for (let start = 0; start < details.length; start += BATCH_ITEMS) {
-    const rows = details
-      .slice(start, start + BATCH_ITEMS)
-      .map(({ source, sourceId, author, tags, description, collectedAt }) => [
-        source,
-        sourceId,
-        author,
-        JSON.stringify(tags),
-        description,
-        collectedAt,
-      ])
-    statements.push({ sql: UPSERT_DETAILS, args: [JSON.stringify(rows)] })
-  }
-  if (statements.length > 0) await client.batch(statements, 'write')
+  const rows = details.map((item) => {
+    const { source, sourceId, author, tags, description, collectedAt } = item
+    return [source, sourceId, author, JSON.stringify(tags), description, collectedAt]
+  })
+  const statements = writesOf(UPSERT_DETAILS, rows)
+  if (statements.length > 0) await client.batch(statements)
 }
 
 export async function readDetails(

@@ -9,7 +9,7 @@ import { isTitleTooLong, saveKey } from '../../domain/feed/source.ts'
 import { OBJECT_MAX_BYTES, storageDamaged } from '../../domain/refusal.ts'
 import { dayOf } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
-import { asJsonRows, decodeJsonRows, selectJsonRows } from '../sqlite/rows.ts'
+import { asJsonRows, decodeJsonRows, insertRow, selectJsonRows } from '../sqlite/rows.ts'
 import type { SqlReader, StoreClient } from '../sqlite/rows.ts'
 import { REVISION, readEvents, readVerifiedTitles } from './window.ts'
 
@@ -42,9 +42,6 @@ const INSERT_SNAPSHOT = `
   INSERT INTO snapshots (id, generated_at, feeds)
   SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM snapshots WHERE generated_at >= ?2)
   ON CONFLICT DO NOTHING`
-
-const INSERT_PART =
-  'INSERT INTO snapshot_feeds (snapshot_id, sort, part, payload) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING'
 
 const DELETE_LATER = 'DELETE FROM snapshots WHERE generated_at > ?'
 
@@ -93,10 +90,10 @@ export async function saveSnapshot(
 
 function insertParts(id: string, sort: string, bytes: Uint8Array): InStatement[] {
   const count = Math.ceil(bytes.byteLength / PART_BYTES)
-  return Array.from({ length: count }, (_, part) => ({
-    sql: INSERT_PART,
-    args: [id, sort, part, bytes.slice(part * PART_BYTES, (part + 1) * PART_BYTES)],
-  }))
+  return Array.from({ length: count }, (_, part) => {
+    const payload = bytes.slice(part * PART_BYTES, (part + 1) * PART_BYTES)
+    return insertRow('snapshot_feeds', { snapshotId: id, sort, part, payload }, 'ON CONFLICT DO NOTHING')
+  })
 }
 
 const describedFeeds = z

@@ -1,4 +1,3 @@
-import type { InStatement } from '@libsql/client'
 import { canonicalUrl } from '../../domain/feed/canonical-url.ts'
 import { indexedWords } from '../../domain/feed/search/tokenize.ts'
 import type { ItemRef } from '../../domain/feed/source.ts'
@@ -6,7 +5,7 @@ import { DAY_MS, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Day } from '../../domain/time.ts'
 import type { FeedSearch, IndexWatch } from '../../domain/ports.ts'
 import { storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
-import { columnsOf, selectObjects, snakeCase, toJsonArrays } from '../sqlite/rows.ts'
+import { columnsOf, jsonRows, listColumns, selectObjects, toJsonArrays, writesOf } from '../sqlite/rows.ts'
 import type { ObjectColumns, SqlReader, SqlTransaction, StoreClient } from '../sqlite/rows.ts'
 import { retryWithFewerRows, selectForItems, toIndexedItem } from './items.ts'
 import type { ItemRow } from './items.ts'
@@ -140,8 +139,7 @@ const COLUMNS = [
   'comments',
 ] as const
 const INSERT_DOCUMENTS = `
-  INSERT INTO search_documents (id, ${COLUMNS.map(snakeCase).join(', ')})
-  SELECT ${['id', ...COLUMNS].map((_, index) => `value ->> ${index}`).join(', ')} FROM json_each(?)`
+  INSERT INTO search_documents (id, ${listColumns(COLUMNS)}) ${jsonRows(['id', ...COLUMNS])}`
 
 /** Writes documents of events in the order of their ids. An event keeps its number; a new one gets the next number. */
 async function writeDocuments(tx: SqlTransaction, events: readonly ChangedEvent[]): Promise<void> {
@@ -168,11 +166,11 @@ async function writeDocuments(tx: SqlTransaction, events: readonly ChangedEvent[
       sql: `DELETE FROM ${table} WHERE rowid IN (SELECT value FROM json_each(?))`,
       args: [replaced],
     })),
-    ...inserts(
+    ...writesOf(
       INSERT_DOCUMENTS,
       documents.map((document) => [document.id, ...COLUMNS.map((name) => document[name])]),
     ),
-    ...inserts(
+    ...writesOf(
       insertWords('search_titles'),
       documents.map(({ id, titleWords }) => [id, titleWords]),
     ),
@@ -210,7 +208,7 @@ async function writeTexts(tx: SqlTransaction, documents: readonly TitleOfText[])
       const words = indexedWords(text).join(' ')
       return words === '' ? [] : [[id, `${titleWords} ${words}`]]
     })
-    const statements = inserts(insertWords('search_texts'), rows)
+    const statements = writesOf(insertWords('search_texts'), rows)
     if (statements.length > 0) await tx.batch(statements)
   }
 }
@@ -220,12 +218,7 @@ const FROM_TEXTS = `
   json_each(?) k CROSS JOIN articles a ON a.source = k.value ->> 0 AND a.source_id = k.value ->> 1 ORDER BY k.key`
 
 function insertWords(table: string): string {
-  return `INSERT INTO ${table} (rowid, words) SELECT value ->> 0, value ->> 1 FROM json_each(?)`
-}
-
-function inserts(sql: string, rows: readonly unknown[][]): InStatement[] {
-  if (rows.length === 0) return []
-  return toJsonArrays(rows.map((row) => JSON.stringify(row))).map((json) => ({ sql, args: [json] }))
+  return `INSERT INTO ${table} (rowid, words) ${jsonRows(['rowid', 'words'])}`
 }
 
 /** The search index on libSQL as a whole (docs/decisions/0019-search-index.md); imports write its documents. */

@@ -5,7 +5,7 @@ import { sqliteTable } from 'drizzle-orm/sqlite-core/table'
 import { getTableName } from 'drizzle-orm/table'
 import type { LeaseGrant, LeaseHolder, LeaseKeeper } from '../../domain/jobs.ts'
 import type { Database } from './database.ts'
-import { selectRows } from './rows.ts'
+import { insertRow, selectRows } from './rows.ts'
 import type { SqlTransaction } from './rows.ts'
 
 type LeaseTable = ReturnType<typeof leaseTable>
@@ -46,14 +46,9 @@ async function takeLease(
   }
   const token = randomUUID()
   const table = getTableName(lease)
-  const columns = '(id, token, holder, process, taken_at, expires_at)'
-  await tx.batch([
-    `DELETE FROM ${table}`,
-    {
-      sql: `INSERT INTO ${table} ${columns} VALUES (1, ?, ?, ?, ?, ?)`,
-      args: [token, holder.name, holder.process, now, now + forMs],
-    },
-  ])
+  const { name, process } = holder
+  const row = { id: 1, token, holder: name, process, takenAt: now, expiresAt: now + forMs }
+  await tx.batch([`DELETE FROM ${table}`, insertRow(table, row)])
   return { granted: true, token }
 }
 

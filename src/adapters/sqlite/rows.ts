@@ -249,7 +249,7 @@ export function isTooLarge(error: unknown): boolean {
   return error instanceof LibsqlError && /^(SQLITE_TOOBIG|RESPONSE_TOO_LARGE)$/.test(error.code)
 }
 
-/** Statements that insert rows, and replace the values of rows with the same keys. */
+/** Statements that write rows; every column is named like a property, in camelCase. */
 
 /** Returns a statement that upserts the rows of a JSON parameter. */
 export function upsert(
@@ -260,26 +260,47 @@ export function upsert(
 ): string {
   const columns = [...keys, ...values]
   return `
-    INSERT INTO ${table} (${columns.join(', ')}) ${jsonRows(columns)} WHERE true
-    ${onConflictUpdate(keys, values)} WHERE ${where}`
+    INSERT INTO ${table} (${listColumns(columns)}) ${jsonRows(columns)} WHERE true
+    ${onConflictUpdate(keys, columns)} WHERE ${where}`
 }
 
-/** Returns a statement that upserts one row, with one parameter per column. */
-export function upsertRow(table: string, keys: readonly string[], values: readonly string[]): string {
-  const columns = [...keys, ...values]
-  return `
-    INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
-    ${onConflictUpdate(keys, values)}`
+/** Returns a statement that inserts one row. @param ending clauses that follow the values */
+export function insertRow(table: string, row: Readonly<Record<string, InValue>>, ending = ''): InStatement {
+  const columns = Object.keys(row)
+  const values = columns.map(() => '?').join(', ')
+  const sql = `INSERT INTO ${table} (${listColumns(columns)}) VALUES (${values}) ${ending}`
+  return { sql, args: Object.values(row) }
 }
 
-function onConflictUpdate(keys: readonly string[], values: readonly string[]): string {
-  const changes = values.map((value) => `${value} = excluded.${value}`)
-  return `ON CONFLICT (${keys.join(', ')}) DO UPDATE SET ${changes.join(', ')}`
+/** Returns a statement that upserts one row. */
+export function upsertRow(
+  table: string,
+  keys: readonly string[],
+  row: Readonly<Record<string, InValue>>,
+): InStatement {
+  return insertRow(table, row, onConflictUpdate(keys, Object.keys(row)))
+}
+
+export function listColumns(names: readonly string[]): string {
+  return names.map(snakeCase).join(', ')
+}
+
+function onConflictUpdate(keys: readonly string[], columns: readonly string[]): string {
+  const changes = columns
+    .filter((column) => !keys.includes(column))
+    .map((column) => `${snakeCase(column)} = excluded.${snakeCase(column)}`)
+  return `ON CONFLICT (${listColumns(keys)}) DO UPDATE SET ${changes.join(', ')}`
+}
+
+/** Returns statements that pass rows to a statement with a JSON parameter; none without rows. */
+export function writesOf(sql: string, rows: readonly unknown[][]): InStatement[] {
+  if (rows.length === 0) return []
+  return toJsonArrays(rows.map((row) => JSON.stringify(row))).map((json) => ({ sql, args: [json] }))
 }
 
 /** Returns a query of the rows of a JSON parameter, an array of the columns per row. */
 export function jsonRows(columns: readonly string[]): string {
-  const cells = columns.map((column, index) => `value ->> ${index} AS ${column}`)
+  const cells = columns.map((column, index) => `value ->> ${index} AS ${snakeCase(column)}`)
   return `SELECT ${cells.join(', ')} FROM json_each(?)`
 }
 

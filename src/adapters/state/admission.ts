@@ -5,7 +5,7 @@ import { BURST_WINDOW_MS } from '../../domain/agent/budget.ts'
 import type { Admission, TurnClaim, TurnExtension } from '../../domain/agent/bounds.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
-import { selectObjects } from '../sqlite/rows.ts'
+import { insertRow, selectObjects } from '../sqlite/rows.ts'
 import type { ObjectColumns, SqlReader, SqlTransaction } from '../sqlite/rows.ts'
 
 /**
@@ -175,11 +175,10 @@ export async function admitTurn(tx: SqlTransaction, claim: TurnClaim, turn: stri
   if (reserve === null)
     return refusalOf(counts, checked, checked.isBlocked ? await readOpenTurns(tx, claim) : [])
   const { session, address, network, server, day, now, leaseMs } = claim
+  const caller = { session, address, network, server, day }
+  const lease = { admittedAt: now, reserved: reserve, leaseUntil: now + leaseMs }
   await tx.batch([
-    {
-      sql: INSERT_TURN,
-      args: [turn, session, address, network, server, day, now, reserve, now + leaseMs],
-    },
+    insertRow('chat_turns', { id: turn, ...caller, ...lease }),
     { sql: RESERVE, args: [day, reserve] },
   ])
   return {
@@ -190,10 +189,6 @@ export async function admitTurn(tx: SqlTransaction, claim: TurnClaim, turn: stri
     remaining: remainingAfter(counts, claim.limits),
   }
 }
-
-const INSERT_TURN = `
-  INSERT INTO chat_turns (id, session, address, network, server, day, admitted_at, reserved, lease_until)
-  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`
 
 const RESERVE = `
   INSERT INTO chat_days (day, settled, reserved) VALUES (?1, 0, ?2)

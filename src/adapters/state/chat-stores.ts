@@ -8,7 +8,7 @@ import { storageDamaged } from '../../domain/refusal.ts'
 import { DAY_MS } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import type { Database } from '../sqlite/database.ts'
-import { selectRows } from '../sqlite/rows.ts'
+import { insertRow, selectRows, upsertRow } from '../sqlite/rows.ts'
 import { admitTurn, extendTurn, forgetStatements, sweepStatements } from './admission.ts'
 import { chatKeys } from './schema.ts'
 
@@ -26,7 +26,7 @@ export function libsqlChatLedger(database: Database): State['chat'] {
       const stored = await salt(day)
       if (stored !== null) return stored
       const [, selected] = await database.batch([
-        { sql: INSERT_SALT, args: [day, randomBytes(SALT_BYTES)] },
+        insertRow('chat_salts', { day, salt: randomBytes(SALT_BYTES) }, 'ON CONFLICT DO NOTHING'),
         { sql: SELECT_SALT, args: [day] },
       ])
       return parseSalt(selected?.rows[0]?.[0])
@@ -71,8 +71,6 @@ function parseSalt(cell: Value | undefined): Uint8Array {
 
 const SELECT_SALT = 'SELECT salt FROM chat_salts WHERE day = ?'
 
-const INSERT_SALT = 'INSERT INTO chat_salts (day, salt) VALUES (?, ?) ON CONFLICT (day) DO NOTHING'
-
 const CHARGE = `
   UPDATE chat_days
   SET settled = settled + ?2, reserved = reserved - (SELECT t.reserved FROM chat_turns AS t WHERE t.id = ?1)
@@ -95,8 +93,9 @@ const PROBE = [
 export function libsqlChatKeys(database: Database): State['chatKeys'] {
   return {
     async create({ name, digest, perDay, perMinute, createdAt }) {
-      const args = [name, digest, perDay, perMinute, createdAt]
-      return (await database.execute({ sql: INSERT_KEY, args })).rowsAffected === 1
+      const key = { name, digest, perDay, perMinute, createdAt }
+      const inserted = await database.execute(insertRow('chat_keys', key, 'ON CONFLICT DO NOTHING'))
+      return inserted.rowsAffected === 1
     },
 
     async list(day) {
@@ -118,10 +117,6 @@ export function libsqlChatKeys(database: Database): State['chatKeys'] {
     },
   }
 }
-
-const INSERT_KEY = `
-  INSERT INTO chat_keys (name, digest, per_day, per_minute, created_at) VALUES (?, ?, ?, ?, ?)
-  ON CONFLICT DO NOTHING`
 
 const COUNT_TURNS = `
   SELECT t.address, count(*) AS turns FROM chat_turns AS t
@@ -169,7 +164,7 @@ export function libsqlAnswerCache(
       if (bytes.byteLength > bounds.textBytes) return
       const digest = digestOf(key, storedAt, bytes)
       await database.batch([
-        { sql: UPSERT_ANSWER, args: [key, storedAt, bytes.byteLength, digest, bytes] },
+        upsertRow('chat_answers', ['key'], { key, storedAt, bytes: bytes.byteLength, digest, text: bytes }),
         { sql: DELETE_OLD_ANSWERS, args: [storedAt - ANSWER_LIFETIME_MS, storedAt + ANSWER_LIFETIME_MS] },
         { sql: DELETE_EXCESS_ANSWERS, args: [bounds.bytes, bounds.entries] },
       ])
@@ -195,11 +190,6 @@ function digestOf(key: string, storedAt: Instant, text: Uint8Array): Buffer {
 const SELECT_ANSWER = `
   SELECT CAST(stored_at AS INTEGER) AS stored_at, CAST(digest AS BLOB) AS digest, CAST(text AS BLOB) AS text
   FROM chat_answers WHERE key = ?1 AND stored_at > ?2`
-
-const UPSERT_ANSWER = `
-  INSERT INTO chat_answers (key, stored_at, bytes, digest, text) VALUES (?1, ?2, ?3, ?4, ?5)
-  ON CONFLICT (key) DO UPDATE SET
-    stored_at = excluded.stored_at, bytes = excluded.bytes, digest = excluded.digest, text = excluded.text`
 
 // Answers of a clock that was ahead would outlast all others.
 const DELETE_OLD_ANSWERS = 'DELETE FROM chat_answers WHERE stored_at <= ?1 OR stored_at >= ?2'

@@ -13,7 +13,15 @@ import { dayOf } from '../../domain/time.ts'
 import type { AuditRecord } from '../../domain/year/finding.ts'
 import type { Database } from '../sqlite/database.ts'
 import { leaseOn } from '../sqlite/lease.ts'
-import { asJsonRows, insertAll, selectJsonRows, selectRows, upsert } from '../sqlite/rows.ts'
+import {
+  asJsonRows,
+  insertAll,
+  insertRow,
+  selectJsonRows,
+  selectRows,
+  upsert,
+  upsertRow,
+} from '../sqlite/rows.ts'
 import type { SqlReader } from '../sqlite/rows.ts'
 import { SHARES } from '../../domain/agent/admission.ts'
 import { requestsSentBy } from './admission.ts'
@@ -29,8 +37,8 @@ import {
 export function libsqlJobLog(database: Database): State['jobs'] {
   return {
     async record({ job, startedAt, endedAt, exitCode }) {
-      const args = [job, startedAt, endedAt, exitCode, exitCode === 0 ? endedAt : null]
-      await database.execute({ sql: UPSERT_JOB, args })
+      const success = exitCode === 0 ? { lastSuccessAt: endedAt } : {}
+      await database.execute(upsertRow('jobs', ['job'], { job, startedAt, endedAt, exitCode, ...success }))
     },
 
     async states() {
@@ -44,15 +52,6 @@ export function libsqlJobLog(database: Database): State['jobs'] {
 function isJob(name: string): name is Job {
   return JOBS.some((job) => job === name)
 }
-
-const UPSERT_JOB = `
-  INSERT INTO jobs (job, started_at, ended_at, exit_code, last_success_at)
-  VALUES (?, ?, ?, ?, ?)
-  ON CONFLICT (job) DO UPDATE SET
-    started_at = excluded.started_at,
-    ended_at = excluded.ended_at,
-    exit_code = excluded.exit_code,
-    last_success_at = coalesce(excluded.last_success_at, last_success_at)`
 
 const KEPT_AUDITS = 100
 
@@ -152,7 +151,8 @@ export function libsqlEvaluations(database: Database): State['evaluations'] {
         const [held, counted] = Array.from(found[0] ?? [], Number)
         if (held !== 1) return { refused: 'lease_lost' }
         if (maxCountedBefore !== null && Number(counted) > maxCountedBefore) return { refused: 'day_spent' }
-        const { rows } = await tx.execute({ sql: INSERT_ATTEMPT, args: [model, kind, day, sentAt] })
+        const attempt = { model, kind, day, sentAt }
+        const { rows } = await tx.execute(insertRow('evaluation_attempts', attempt, 'RETURNING id'))
         return { counted: Number(rows[0]?.[0]) }
       }),
 
@@ -200,15 +200,12 @@ const ABANDON_ATTEMPTS = `
 const COUNTED = `
   SELECT EXISTS (SELECT 1 FROM evaluation_lease WHERE token = ?3 AND expires_at > ?2), ${COUNTED_OF_DAY}`
 
-const INSERT_ATTEMPT = `
-  INSERT INTO evaluation_attempts (model, kind, day, sent_at) VALUES (?, ?, ?, ?) RETURNING id`
-
 const SETTLE_ATTEMPT = `
   UPDATE evaluation_attempts
   SET settled_at = ?2, class = ?3, status = ?4, latency_ms = ?5, as_asked = ?6, tasks = ?7
   WHERE id = ?1`
 
-const UPSERT_ENDPOINTS = upsert('evaluation_endpoints', ['model'], ['checked_at', 'usable', 'latency_ms'])
+const UPSERT_ENDPOINTS = upsert('evaluation_endpoints', ['model'], ['checkedAt', 'usable', 'latencyMs'])
 
 const REQUESTS = asJsonRows(
   'sent_at',
