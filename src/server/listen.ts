@@ -103,7 +103,7 @@ async function listenQuietly(host: string, port: number, refuse: RefuseAddress):
     const { server } = await listen(() => undefined, {
       hostname,
       port: { port, random: port === 0, verbose: false },
-      public: !isLoopback(hostname),
+      public: hostname !== '::1' && !hostname.startsWith('127.'),
       isProd: true,
       showURL: false,
       qr: false,
@@ -298,8 +298,4 @@ async function close(
 
 function isWithin(ms: number, event: Promise<unknown>): Promise<boolean> {
   return Promise.race([event.then(() => true), setTimeout(ms, false, { ref: false })])
-}
-
-function isLoopback(address: string): boolean {
-  return address === '::1' || address.startsWith('127.')
 }

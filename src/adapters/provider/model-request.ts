@@ -124,7 +124,9 @@ function toPlainSchema(schema: JsonObject): JsonObject {
   const inner = Object.entries(asJsonObject(properties) ?? {}).map(
     ([name, property]) => [name, asJsonObject(property) ?? {}] as const,
   )
-  const optional = new Set(inner.filter(([, property]) => isNullable(property)).map(([name]) => name))
+  const optional = new Set(
+    inner.filter(([, each]) => asArray(each['type']).includes('null')).map(([name]) => name),
+  )
   const needed = asArray(required).filter((name) => !optional.has(String(name)))
   return {
     type: [type].flat().find((each) => each !== 'null'),
@@ -137,10 +139,6 @@ function toPlainSchema(schema: JsonObject): JsonObject {
     // JSON Schema once forbade an empty list.
     ...(needed.length > 0 ? { required: needed } : {}),
   }
-}
-
-function isNullable({ type }: JsonObject): boolean {
-  return asArray(type).includes('null')
 }
 
 /** Words for engines that refuse calls without any. */

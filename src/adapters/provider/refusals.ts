@@ -121,15 +121,20 @@ export function refusedPart(
     TOKEN_LIMITS.some((each) => names(each) && !hasField(body, each)) && !IS_TOO_LONG.test(error)
   const isRefused = (each: string): boolean =>
     TOKEN_LIMITS.includes(each) ? namesOtherLimit || (names(each) && isUnsupported) : names(each)
-  if (isInvalid && REASONING_REQUIRED.test(error) && lacksReasoning(body)) return NO_REASONING
+  const lacksReasoning = body.messages.some(
+    (message) => 'tool_calls' in message && !('reasoning_content' in message),
+  )
+  if (isInvalid && REASONING_REQUIRED.test(error) && lacksReasoning) return NO_REASONING
   const field = OPTIONAL_FIELDS.find((each) => hasField(body, each) && isRefused(each) && !isKept(each, form))
   if (field !== undefined) return field
-  if (isInvalid && EMPTY_REFUSED.test(error) && hasEmptyContent(body)) return EMPTY_CONTENT
+  const hasEmptyContent = body.messages.some(({ content }) => content === '')
+  if (isInvalid && EMPTY_REFUSED.test(error) && hasEmptyContent) return EMPTY_CONTENT
   const schemas = JSON.stringify(body.tools ?? [])
   const member = SCHEMA_MEMBERS.find((each) => names(each) && schemas.includes(`"${each}":`))
   if (member !== undefined && isUnsupported) return member
   const isAboutOrder = ORDER_REFUSED.test(error)
-  if (hasSystem(body) && (isAboutOrder || SYSTEM_REFUSED.test(error))) return SYSTEM
+  const hasSystem = body.messages[0]?.role === 'system'
+  if (hasSystem && (isAboutOrder || SYSTEM_REFUSED.test(error))) return SYSTEM
   if (IS_TOO_LONG.test(error) || IS_NO_REFUSAL.test(error)) return null
   if (STREAM in body && STREAM_REFUSED.test(error) && isUnsupported) return STREAM
   const isTemplate = TEMPLATE_FAILED.test(error)
@@ -143,18 +148,6 @@ export function refusedPart(
 
 function hasField(body: RequestBody, field: string): boolean {
   return field in body || body.messages.some((message) => field in message)
-}
-
-function hasEmptyContent({ messages }: RequestBody): boolean {
-  return messages.some(({ content }) => content === '')
-}
-
-function lacksReasoning({ messages }: RequestBody): boolean {
-  return messages.some((message) => 'tool_calls' in message && !('reasoning_content' in message))
-}
-
-function hasSystem({ messages }: RequestBody): boolean {
-  return messages[0]?.role === 'system'
 }
 
 function isKept(field: string, form: RequestForm): boolean {

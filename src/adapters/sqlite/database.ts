@@ -8,7 +8,7 @@ import type { ChangeToken } from '../../domain/year/ports.ts'
 import { storageUnavailable } from '../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
 import { ABSENT, fileChangeToken } from '../change-token.ts'
-import { isBusy, translateError, guardClient, walPathOf } from './guard.ts'
+import { isBusy, translateError, guardClient } from './guard.ts'
 import type { Journal } from './guard.ts'
 import { applyMigrations, migrationsOf } from './migrate.ts'
 import type { StoreName } from './migrate.ts'
@@ -178,7 +178,7 @@ function fileEngine(url: string, options: EngineOptions): Engine {
   const { nativeBusyMs, retryMs, readOnly = false, journal = 'rollback', settings = '' } = options
   const path = fileURLToPath(url)
   const name = `the database ${path}`
-  const walPath = journal === 'wal' || journal === 'wal-fast' ? walPathOf(path) : null
+  const walPath = journal === 'wal' || journal === 'wal-fast' ? `${path}-wal` : null
   let existed = false
   let openedInode: bigint | null = null
 

@@ -130,7 +130,8 @@ export function guardClient(
     makeDurable: async () => {
       if (walPath === null) return
       await syncWal(walPath)
-      if (isLongWal(walPath)) await exclusively(() => truncateWal(client))
+      const size = statSync(walPath, { throwIfNoEntry: false })?.size ?? 0
+      if (size > WAL_MAX_BYTES) await exclusively(() => truncateWal(client))
     },
     close: () => client.close(),
   }
@@ -171,10 +172,6 @@ const JOURNAL_SETTINGS = {
   temporary: 'PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF',
 } satisfies Record<Journal, string>
 
-export function walPathOf(databasePath: string): string {
-  return `${databasePath}-wal`
-}
-
 /** Resolves when a power cut cannot lose the contents of a log. Blocks neither writers nor this thread. */
 async function syncWal(path: string): Promise<void> {
   await syncPath(path, 'r+')
@@ -208,10 +205,6 @@ const WAL_MAX_BYTES = 32 * 1024 * 1024
 
 /** Time in milliseconds that a checkpoint waits for writers and readers; it blocks this thread. */
 const WAL_WAIT_MS = 250
-
-function isLongWal(path: string): boolean {
-  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > WAL_MAX_BYTES
-}
 
 /** Checkpoints and truncates a log. If a lock prevents it, a later call tries again. */
 async function truncateWal(client: Client): Promise<void> {

@@ -3,7 +3,6 @@ import type { DatabaseLocation } from '../../domain/refusal.ts'
 import { copyArchive, emptyArchive } from '../../jobs/archive/copy-archive.ts'
 import type { ArchiveStores, CopyReport } from '../../jobs/archive/copy-archive.ts'
 import { exportArchive, noCheckpoint } from '../../jobs/archive/export-archive.ts'
-import type { ExportReport } from '../../jobs/archive/export-archive.ts'
 import { importArchive } from '../../jobs/import-archive.ts'
 import type { ArchiveImportReport } from '../../jobs/import-archive.ts'
 import type { Container } from '../container.ts'
@@ -115,12 +114,10 @@ export async function exportCommand(
     terminal.note(
       `not exported: ${counted(report.unsigned, 'entry', 'entries')} without a signed checkpoint; run dash checkpoint, and set DASH_LOG_KEY_FILE for publish-year`,
     )
-  terminal.result(report, exportSummary(report))
+  const { checkpoint, written } = report
+  const entries = counted(checkpoint.size, 'entry', 'entries')
+  terminal.result(report, `exported: ${checkpoint.origin}, ${entries}; ${counted(written, 'file')} written`)
   return EXIT.done
-}
-
-function exportSummary({ checkpoint: { origin, size }, written }: ExportReport): string {
-  return `exported: ${origin}, ${counted(size, 'entry', 'entries')}; ${counted(written, 'file')} written`
 }
 
 const REFUSALS_SHOWN = 10

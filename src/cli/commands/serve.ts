@@ -167,7 +167,8 @@ export function openServerLog(
       group.count += 1
       return
     }
-    const common = isOwn ? withoutRequest(fields) : {}
+    const ofAll = Object.entries(fields).filter(([name]) => !REQUEST_FIELDS.has(name))
+    const common = isOwn ? Object.fromEntries(ofAll) : {}
     groups.set(groupKey, { level: lineLevel, message, common, last: fields, count: 0 })
     timer ??= setTimeout(flush, SUM_MS).unref()
     lines[lineLevel](fields, message)
@@ -189,10 +190,6 @@ function keyOf(level: Level, fields: Fields, message: string): string {
 function comparable(value: unknown): string {
   if (value instanceof Error) return `${value.name}: ${value.message}`
   return typeof value === 'string' ? value : JSON.stringify(value)
-}
-
-function withoutRequest(fields: Fields): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([name]) => !REQUEST_FIELDS.has(name)))
 }
 
 const ERROR_TEXT_LENGTH = 4_000

@@ -193,17 +193,13 @@ function recordUsage(tally: Tally, outcome: ModelOutcome | null, call: ModelCall
     tally.repeatedTokens = outcome.usage.in + outcome.usage.out
     tally.paid += costOf(outcome.usage, prices)
   } else if (outcome?.kind !== 'failed' || outcome.dispatched) {
-    const sentBytes = bytesOf(call)
+    const sentBytes = Buffer.byteLength(JSON.stringify(call))
     const { maxOutputTokens } = call
     tally.estimated = addUsage(tally.estimated, unknownUsage(sentBytes, maxOutputTokens))
     tally.repeatedTokens = sentBytes + maxOutputTokens
     const inputTokens = Math.min(sentBytes, tally.maxInputTokens)
     tally.paid += callCost({ inputTokens, maxOutputTokens, prices })
   }
-}
-
-function bytesOf(call: ModelCall): number {
-  return Buffer.byteLength(JSON.stringify(call))
 }
 
 /** A smaller remainder cannot hold any result. */

@@ -96,7 +96,7 @@ function feedSection(view: View): Promise<Section | null> {
   const controls = view.query.params.has(SINCE_PARAM) ? NOTHING : viewMenu(view.query)
   return section(view, { id: 'feed', title: 'Feed', controls, refusalOf: refusalOfFeed }, async () => {
     const { sources, now, query } = view
-    const column = parseColumn(query.params)
+    const { column = null } = parseQuery(columnSchema, query.params, { column: 'invalid_column' })
     if (query.params.has(SINCE_PARAM)) return missedContent(view)
     if (isYear(query)) return yearContent(view, column)
     if (YEAR_PARAMS.some((name) => query.params.has(name))) throw new Refusal('no_past')
@@ -210,10 +210,6 @@ const NO_SNAPSHOT = html`<p class="empty">
 </p>`
 
 const columnSchema = z.object({ column: z.enum(COLUMN_NAMES).optional() })
-
-function parseColumn(params: URLSearchParams): ColumnName | null {
-  return parseQuery(columnSchema, params, { column: 'invalid_column' }).column ?? null
-}
 
 /** The tabs of the home page, which keep the other parameters. */
 function feedTabs(query: PageQuery): Html {

@@ -134,7 +134,8 @@ export function mountSections(mount: MountPage, page: SectionPage): void {
       if ('location' in shown)
         return { status: 303, headers: { ...headers, location: shown.location }, text: '' }
       const { sections = [], lead = sections[0], ...content } = shown
-      const { status = 200, headers: refusalHeaders } = sections.find(isClientError) ?? lead ?? {}
+      const refused = sections.find((each) => each && each.status >= 400 && each.status < 500)
+      const { status = 200, headers: refusalHeaders } = refused ?? lead ?? {}
       const text = layout(view.frame, {
         head: NOTHING,
         main: htmlOf(sections),
@@ -162,8 +163,4 @@ export async function chatOffer({ agent }: PageSources): Promise<ChatOffer> {
   } catch {
     return 'off'
   }
-}
-
-function isClientError(each: Section | null): boolean {
-  return each !== null && each.status >= 400 && each.status < 500
 }

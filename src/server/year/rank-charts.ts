@@ -1,5 +1,4 @@
 import { firstCodePoints, withoutOverrides } from '../../domain/text.ts'
-import type { Day } from '../../domain/time.ts'
 import type { BumpColumn, BumpLine } from '../../domain/year/history/rank-history.ts'
 import type { TimelineStop } from '../../domain/year/history/calendar.ts'
 import { bumpColumns, bumpLines } from '../../domain/year/history/rank-history.ts'
@@ -86,7 +85,7 @@ export function bumpChartSvg({ columns, lines, top, titleOf, theme, prefix }: Bu
     xml`${columns.map((column, index) => gapBand(column, { x: xOf(index), width, top: HEAD, height: top * ROW }))}
 <g fill="${palette.soft}" font-size="11">${dayLabels(columns, xOf)}</g>
 <g stroke="${palette.line}">${ranksTo(top).map((rank) => xml`<path d="M${LEFT} ${yOf(rank)}h${PLOT}"/>`)}</g>
-<g fill="${palette.soft}" text-anchor="end">${ranksTo(top).map((rank) => rankLabel(rank))}</g>
+<g fill="${palette.soft}" text-anchor="end">${ranksTo(top).map((rank) => xml`<text x="${LEFT - 10}" y="${yOf(rank) + 4}">${rank}</text>`)}</g>
 ${lines.map(({ ranks }, index) => linePath(ranks, palette.lines[index % palette.lines.length] ?? palette.ink, xOf, yOf))}
 <g fill="${palette.ink}">${lines.map((line) => labelOf(line, titleOf))}</g>`,
   )
@@ -121,10 +120,6 @@ function yOf(rank: number): number {
 
 export function ranksTo(top: number): number[] {
   return Array.from({ length: top }, (_, index) => index + 1)
-}
-
-function rankLabel(rank: number): Xml {
-  return xml`<text x="${LEFT - 10}" y="${yOf(rank) + 4}">${rank}</text>`
 }
 
 function daysOf(columns: readonly ChartColumn[]): string {
@@ -166,16 +161,14 @@ export function dayLabels(columns: readonly ChartColumn[], xOf: (index: number) 
   const step = Math.max(1, Math.ceil(columns.length / DAY_LABELS))
   return columns.flatMap(({ firstDay }, index) =>
     index % step === 0
-      ? [xml`<text x="${round(xOf(index))}" y="${DAYS_Y}" text-anchor="middle">${monthDay(firstDay)}</text>`]
+      ? [
+          xml`<text x="${round(xOf(index))}" y="${DAYS_Y}" text-anchor="middle">${MONTH_DAY.format(Date.parse(firstDay))}</text>`,
+        ]
       : [],
   )
 }
 
 const MONTH_DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
-
-function monthDay(day: Day): string {
-  return MONTH_DAY.format(Date.parse(day))
-}
 
 /** A line with a break wherever a column has no rank; a rank between two breaks is a dot. */
 export function linePath(

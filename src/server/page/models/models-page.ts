@@ -121,7 +121,8 @@ function recommendation(
     </p>`
   const measured = measuredFacts(first, !untested.includes(first.id))
   const sentence = measured.length > 0 ? html` It ${enumerated(measured)}` : NOTHING
-  const terms = [contextFact(first), ...(baseUrl === BASE_URL ? [LIMITS] : [])]
+  const context = html`<a href="${MEANINGS.context}">${shortTokens(first.contextLength)} context</a>`
+  const terms = [context, ...(baseUrl === BASE_URL ? [LIMITS] : [])]
   return html`${stale ? html`<p class="notice">Stale: last updated ${ageOf(Date.parse(updatedAt), now)}.</p>` : NOTHING}
     <p class="recommendation">
       Use
@@ -160,10 +161,6 @@ function measuredFacts(model: RankedModel, tested: boolean): Html[] {
     [solved, MEANINGS.tasks],
   ] as const
   return facts.flatMap(([text, href]) => (text === undefined ? [] : [html`<a href="${href}">${text}</a>`]))
-}
-
-function contextFact({ contextLength }: RankedModel): Html {
-  return html`<a href="${MEANINGS.context}">${shortTokens(contextLength)} context</a>`
 }
 
 /** The limits of an account of the routing service itself; another base URL may have others. */

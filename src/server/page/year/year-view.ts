@@ -4,7 +4,7 @@ import { applyRule, paramsOfRule, parseRule, describeRule } from '../../../domai
 import type { FeedRule } from '../../../domain/feed/subscription.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { formatInstant } from '../../../domain/time.ts'
-import type { Instant, Day } from '../../../domain/time.ts'
+import type { Instant } from '../../../domain/time.ts'
 import { atOfDay, momentAt } from '../../../domain/year/history/calendar.ts'
 import type { Moment, TimelineStop } from '../../../domain/year/history/calendar.ts'
 import { lastStops, periodWith, stayOf } from '../../../domain/year/history/rank-history.ts'
@@ -267,7 +267,7 @@ export function ranksByDay(
 
 /** The best rank of an item in a list, and how long it has stayed there, in a sentence. */
 export function stayText({ peak, days, entered, before }: Stay): string {
-  const day = longDay(entered)
+  const day = LONG_DAY.format(Date.parse(entered))
   const stay = {
     absent: `${formatCounted(days, 'days')}, entered ${day}`,
     none: `${formatCounted(days, 'days')}, there since the first publication, of ${day}`,
@@ -293,12 +293,8 @@ function stayNote(stay: Stay, rank: number | undefined): Html {
   >`
 }
 
-const LONG_DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', timeZone: 'UTC' })
-
 /** A day of the last year, `2 March`. */
-function longDay(day: Day): string {
-  return LONG_DAY.format(Date.parse(day))
-}
+const LONG_DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', timeZone: 'UTC' })
 
 /**
  * `/year/rows?at=…`: the rows of Popular in the last {@link ROWS_PART} publications at or before a time, which the slider of
