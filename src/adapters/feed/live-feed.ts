@@ -68,17 +68,14 @@ export async function saveSnapshot(
   const { id, generatedAt, feeds } = snapshot
   const feedsJson = JSON.stringify(feeds.map(({ sort, sha256, byteSize }) => [sort, sha256, byteSize]))
   const deletions: InStatement[] = discardLater ? [{ sql: DELETE_LATER, args: [generatedAt] }] : []
-  const results = await client.batch(
-    [
-      ...deletions,
-      { sql: INSERT_SNAPSHOT, args: [id, generatedAt, feedsJson] },
-      ...[...payloads].flatMap(([sort, bytes]) => insertParts(id, sort, bytes)),
-      DELETE_OLD,
-      DELETE_PARTS,
-      NEWEST,
-    ],
-    'write',
-  )
+  const results = await client.batch([
+    ...deletions,
+    { sql: INSERT_SNAPSHOT, args: [id, generatedAt, feedsJson] },
+    ...[...payloads].flatMap(([sort, bytes]) => insertParts(id, sort, bytes)),
+    DELETE_OLD,
+    DELETE_PARTS,
+    NEWEST,
+  ])
   const newest = decodeJsonRows(results.at(-1)?.rows[0]?.[0], 'the newest snapshot') as NewestRow[]
   for (const [newestId, newestAt] of newest) {
     const time = isInstantOf(newestId, newestAt) ? newestAt : null
