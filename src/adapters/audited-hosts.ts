@@ -172,7 +172,7 @@ export async function readResponse(
   if (statusCode === 200 && bytes !== null) return { is: 'text', bytes, ...summarizeBytes(bytes), ...stated }
   const code = isRefusal && bytes ? parseErrorCode(bytes) : null
   const answered = code === null ? String(statusCode) : `${statusCode} ${code}`
-  const description = answered + adviceOf(statusCode, printable(headers['location']))
+  const description = answered + adviceOf(statusCode, code, printable(headers['location']))
   const other = { description, byteSize: bytes?.byteLength ?? 0 }
   if (statusCode === 304) return { is: 'unchanged', ...stated, ...other }
   if (statusCode === 404) return { is: 'absent', ...other }
@@ -180,7 +180,8 @@ export async function readResponse(
 }
 
 /** What the operator of the host, or its auditor, can do about a response that is no file. */
-function adviceOf(statusCode: number, location: string | null): string {
+function adviceOf(statusCode: number, code: string | null, location: string | null): string {
+  if (code === 'invalid_at') return ' (the clock of this machine is ahead of the one of the host)'
   if (statusCode >= 300 && statusCode < 400 && location !== null)
     return ` (moved to ${location}: audit the address that it has now)`
   return statusCode === 403 ? MUST_ANSWER_404 : ''

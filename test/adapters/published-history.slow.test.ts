@@ -86,6 +86,14 @@ test.each<[number, string | Buffer, object, Record<string, string>?]>([
     { location: '/elsewhere' },
   ],
   [
+    400,
+    '{"error":"invalid_at"}',
+    {
+      is: 'other',
+      description: '400 invalid_at (the clock of this machine is ahead of the one of the host)',
+    },
+  ],
+  [
     403,
     'denied',
     { is: 'other', description: '403 (a host must answer 404 for a file that it does not have)' },
