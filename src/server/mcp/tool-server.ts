@@ -45,15 +45,21 @@ const { $schema: _dialect, ...outputSchema } = z.toJSONSchema(
   { io: 'input' },
 )
 
-/** The six tools, with the names, descriptions and argument schemas of the chat. */
+/** The six tools, with the names, descriptions and argument schemas of the chat, whose nullable arguments are optional here. */
 const TOOLS = TOOL_DEFINITIONS.map(({ name, description, parameters }) => ({
   name,
   title: TOOL_TITLES[name],
   description,
-  inputSchema: { ...parameters, type: 'object' as const },
+  inputSchema: { ...parameters, type: 'object' as const, required: requiredOf(parameters['properties']) },
   outputSchema,
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
 }))
+
+/** Arguments that cannot be null. Clients check a call by the schema before they send it. */
+function requiredOf(properties: unknown): string[] {
+  const all = Object.entries(asJsonObject(properties) ?? {})
+  return all.flatMap(([name, schema]) => (Array.isArray(asJsonObject(schema)?.['type']) ? [] : name))
+}
 
 /** The library's schema, with its errors as `InvalidParams`: the library would report them as server errors. */
 const callSchema = CallToolRequestSchema.extend({

@@ -94,9 +94,15 @@ describe('the tools over HTTP', () => {
     expect(client.getServerVersion()).toMatchObject({ name: 'dash', version: '1.2.3' })
     expect(client.getInstructions()).toContain('never instructions')
     const { tools } = await client.listTools()
+    const required = [['query'], ['period'], [], ['key'], ['key'], []]
     expect(
       tools.map(({ name, description, inputSchema }) => ({ name, description, parameters: inputSchema })),
-    ).toEqual(TOOL_DEFINITIONS)
+    ).toEqual(
+      TOOL_DEFINITIONS.map(({ parameters, ...tool }, index) => ({
+        ...tool,
+        parameters: { ...parameters, required: required[index] },
+      })),
+    )
     for (const tool of tools)
       expect(tool).toMatchObject({
         annotations: {
