@@ -175,9 +175,11 @@ export const addressRanges = parsed<IpRange[]>((value, refuse) => {
   return refuse('must be addresses or ranges (CIDR), comma-separated, such as 10.20.0.0/16,fd00::/8')
 })
 
-/** Origins as browsers write them (`https://dash.example`, `http://localhost:8080`), comma-separated. */
+/** Origins as browsers write them (`https://dash.example`, `http://localhost:8080`), comma-separated, without wildcards. */
 export const origins = parsed<readonly string[]>((value, refuse) => {
-  const bad = list(value).filter((origin) => !isHttpUrl(origin) || new URL(origin).origin !== origin)
+  const bad = list(value).filter(
+    (origin) => !isHttpUrl(origin) || new URL(origin).origin !== origin || origin.includes('*'),
+  )
   if (bad.length === 0) return list(value)
   const named = bad.map((origin) => JSON.stringify(origin)).join(', ')
   return refuse(`must be origins such as https://dash.example, comma-separated; ${named} is not an origin`)

@@ -133,6 +133,11 @@ test('the problem of s3://bucket/p?key=Sesame is reported without its secret', (
   expect(problems.join()).not.toContain('Sesame')
 })
 
+test.each(['https://*.a.example', 'https://a.example/', 'null'])('%s is not an allowed origin', (origin) => {
+  const problem = expect.stringContaining(`; "${origin}" is not an origin`) as unknown
+  expect(problemsOf({ DASH_ALLOWED_ORIGINS: `https://a.example,${origin}` })).toEqual([problem])
+})
+
 describe('the webhook', () => {
   const url = 'https://hooks.example/@a-key/?b=c'
   const key = Buffer.alloc(24, 9)
