@@ -20,9 +20,9 @@ import { examineWhole } from '../domain/year/envelope.ts'
 import { objectPath, summarizeBytes } from '../domain/year/examine.ts'
 import type { NoBytes, ObjectOutcome, ReadFile, ReadObject } from '../domain/year/examine.ts'
 import { READ_ERROR } from '../domain/year/finding.ts'
-import { asJsonRows, decodeJsonRows, matchesColumn, selectJsonRows } from './sqlite/rows.ts'
-import type { SqlReader } from './sqlite/rows.ts'
-import { openReadOnlyCopy } from './sqlite/read-only-copy.ts'
+import { asJsonRows, columnsOf, matchesColumn, selectJsonRows, selectObjects } from './sqlite/rows.ts'
+import type { ObjectColumns, SqlReader } from './sqlite/rows.ts'
+import { readUnchanged } from './sqlite/read-only-copy.ts'
 import { entries, founding, legacyPublications, toFoundingMark } from './ledger/schema.ts'
 import { isFolder, requireRoot } from './objects/file-driver.ts'
 
@@ -35,12 +35,13 @@ export function ledgerAuditor(
   location: DatabaseLocation,
   busyOptions: { nativeBusyMs: number; retryMs: number },
 ): LedgerAuditor {
-  const ledger = openReadOnlyCopy(location, busyOptions)
-  return { read: () => ledger.read(readForAudit) }
+  return { read: () => readUnchanged(location, busyOptions, readForAudit) }
 }
 
 /** Rows per query: a server limits a response to some megabytes. */
 const PAGE_ROWS = 1_000
+
+const TABLES = asJsonRows('name', "SELECT name FROM sqlite_schema WHERE type = 'table'")
 
 /**
  * Reads both ledgers as stored. Texts are read as hexadecimal digits, so that a cell that is not text, is not UTF-8
@@ -49,10 +50,8 @@ const PAGE_ROWS = 1_000
  * @returns null if the database lists no table of the ledger, because nothing was ever written to it
  */
 async function readForAudit(reader: SqlReader): Promise<AuditedContents | null> {
-  const { rows } = await reader.execute(
-    "SELECT CAST(json_group_array(json_array(name)) AS BLOB) FROM sqlite_schema WHERE type = 'table'",
-  )
-  const tables = new Set(decodeJsonRows(rows[0]?.[0], 'the list of tables').map(([name]) => name))
+  const listed = await selectJsonRows(reader, TABLES, [], 'the list of tables')
+  const tables = new Set(listed.map(([name]) => name))
   if (!tables.has('entries') && !tables.has('legacy_publications')) return null
   // A missing table makes its statement fail.
   const legacy = await readTable(reader, legacyPublications)
@@ -93,8 +92,7 @@ async function readTable<T extends SQLiteTable>(
   )
   const result: ReadTable<T['$inferSelect']> = { rows: [], unreadable: [] }
   for (let offset = 0; ; offset += PAGE_ROWS) {
-    const selected = await reader.execute({ sql, args: [offset] })
-    const page = decodeJsonRows(selected.rows[0]?.[0], 'the ledger')
+    const page = await selectJsonRows(reader, sql, [offset], 'the ledger')
     for (const [index, rowCells] of page.entries()) addRow(result, columns, rowCells, offset + index + 1)
     if (page.length < PAGE_ROWS) return result
   }
@@ -137,33 +135,25 @@ function decodeCell(cell: unknown): unknown {
   return text === null || text.includes('\0') ? undefined : text
 }
 
-const NEWEST = asJsonRows(
-  'as_of_day, published_at',
-  "SELECT as_of_day, published_at FROM entries WHERE kind = 'publication' ORDER BY published_at DESC LIMIT 1",
-)
-
-const GAPS = asJsonRows(
-  'as_of_day, reason',
-  "SELECT as_of_day, reason FROM entries WHERE kind = 'gap' ORDER BY as_of_day DESC LIMIT 30",
-)
-
-const COUNTS = asJsonRows(
-  'publications, recorded',
-  "SELECT count(*) FILTER (WHERE kind = 'publication') AS publications, max(recorded_at) AS recorded FROM entries",
-)
-
-/** Reads the state of a ledger for an operator; it proves nothing. */
+/** Reads the state of a ledger for an operator; it proves nothing. A time that is no number does not count. */
 export async function ledgerFacts(reader: SqlReader): Promise<LedgerFacts> {
-  const select = (sql: string): Promise<unknown[][]> => selectJsonRows(reader, sql, [], 'the ledger')
-  const [counts] = await select(COUNTS)
-  const [newest] = await select(NEWEST)
-  const gaps = await select(GAPS)
-  return {
-    publications: Number(counts?.[0]),
-    recordedAt: typeof counts?.[1] === 'number' ? counts[1] : null,
-    newest: newest ? { asOfDay: String(newest[0]), publishedAt: Number(newest[1]) } : null,
-    gaps: gaps.map(([asOfDay, reason]) => ({ asOfDay: String(asOfDay), reason: String(reason) })),
-  }
+  const select = <T>(columns: ObjectColumns<T>, from: string): Promise<T[]> =>
+    selectObjects(reader, columns, from, [], 'the ledger')
+  const [counts] = await select<Pick<LedgerFacts, 'publications' | 'recordedAt'>>(COUNTS, 'entries')
+  const [newest] = await select<NonNullable<LedgerFacts['newest']>>(
+    columnsOf('entries', ['asOfDay', 'publishedAt']),
+    "entries WHERE kind = 'publication' AND typeof(published_at) = 'integer' ORDER BY published_at DESC LIMIT 1",
+  )
+  const gaps = await select<LedgerFacts['gaps'][number]>(
+    columnsOf('entries', ['asOfDay', 'reason']),
+    "entries WHERE kind = 'gap' ORDER BY as_of_day DESC LIMIT 30",
+  )
+  return { publications: 0, recordedAt: null, ...counts, newest: newest ?? null, gaps }
+}
+
+const COUNTS = {
+  publications: "count(*) FILTER (WHERE kind = 'publication')",
+  recordedAt: "max(recorded_at) FILTER (WHERE typeof(recorded_at) = 'integer')",
 }
 
 /** Opens the auditor of an object store. It writes nothing, and does not access the store before its first use. */

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import type { InStatement } from '@libsql/client'
 import { readMigrationFiles } from 'drizzle-orm/migrator'
 import { Refusal, storageUnavailable } from '../../domain/refusal.ts'
-import { asJsonRows, selectJsonRows } from './rows.ts'
+import { asJsonRows, insertRow, selectJsonRows } from './rows.ts'
 import type { SqlReader, StoreClient } from './rows.ts'
 import { isBusy } from './guard.ts'
 
@@ -34,7 +34,7 @@ export async function applyMigrations(
         )
       }
       const statements = missingStatements(`migrations_${store}`, applied, known)
-      if (statements.length > 0) await client.batch(statements, 'write')
+      if (statements.length > 0) await client.batch(statements)
       return
     } catch (error) {
       if (error instanceof Refusal || isBusy(error) || attempt === ATTEMPTS) throw error
@@ -71,10 +71,9 @@ function missingStatements(
   const appliedCount = applied?.length ?? 0
   const missing = known.slice(appliedCount)
   const create = `CREATE TABLE IF NOT EXISTS ${table} (id INTEGER PRIMARY KEY, hash TEXT NOT NULL, created_at NUMERIC)`
-  const rows = missing.map(({ hash, folderMillis }, index) => ({
-    sql: `INSERT INTO ${table} (id, hash, created_at) VALUES (?, ?, ?)`,
-    args: [appliedCount + index + 1, hash, folderMillis],
-  }))
+  const rows = missing.map(({ hash, folderMillis: createdAt }, index) =>
+    insertRow(table, { id: appliedCount + index + 1, hash, createdAt }),
+  )
   return [...(applied === null ? [create] : []), ...rows, ...missing.flatMap(({ sql }) => sql)]
 }
 

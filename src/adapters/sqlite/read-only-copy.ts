@@ -33,58 +33,41 @@ const JOURNAL_SUFFIXES = ['-journal', '-wal']
 /** Attempts to copy a database that changes meanwhile. */
 const COPY_ATTEMPTS = 5
 
-/** A database that is read and left unchanged. */
-interface ReadOnlyCopy {
-  /** Name of the database in error messages. */
-  name: string
-  /**
-   * Runs `work` on the database. A missing file is not created and no migration is applied. A file with a crash's
-   * journal, which opening would roll back, is read from a copy. So is a file with a write-ahead log, because
-   * opening it creates other files.
-   *
-   * @returns null if the file does not exist
-   * @throws Refusals of a store
-   */
-  read<T>(work: (client: StoreClient) => Promise<T>): Promise<T | null>
-}
-
 /**
- * Opens a database for reading without changing it.
+ * Reads a database without changing it. A missing file is not created and no migration is applied. A file with a crash's
+ * journal, which opening would roll back, is read from a copy. So is a file with a write-ahead log, because opening it
+ * creates other files.
  *
  * @param busyOptions waiting times as for any database
+ * @returns null if the file does not exist
+ * @throws Refusals of a store
  */
-export function openReadOnlyCopy(
+export async function readUnchanged<T>(
   location: DatabaseLocation,
   busyOptions: { nativeBusyMs: number; retryMs: number },
-): ReadOnlyCopy {
-  const options = { ...busyOptions, readOnly: true }
-  const { name } = engineOf(location, options)
-  const readAt = async <T>(url: string, work: (client: StoreClient) => Promise<T>): Promise<T> => {
-    const client = await engineOf({ ...location, url }, options).open()
+  work: (client: StoreClient) => Promise<T>,
+): Promise<T | null> {
+  const readAt = async (url: string): Promise<T> => {
+    const client = await engineOf({ ...location, url }, { ...busyOptions, readOnly: true }).open()
     try {
       return await work(client)
     } finally {
       client.close()
     }
   }
-  return {
-    name,
-    async read(work) {
-      try {
-        if (!location.url.startsWith('file:')) return await readAt(location.url, work)
-        const path = fileURLToPath(location.url)
-        requireFolder(dirname(path))
-        if (!statSync(path, { throwIfNoEntry: false })) return null
-        if (!usesWal(path) && (await waitForJournals(path))) {
-          const contents = await readAt(location.url, work)
-          requireWholePages(path)
-          return contents
-        }
-        return await readCopy(path, (url) => readAt(url, work))
-      } catch (error) {
-        throw translateError(error, name)
-      }
-    },
+  try {
+    if (!location.url.startsWith('file:')) return await readAt(location.url)
+    const path = fileURLToPath(location.url)
+    requireFolder(dirname(path))
+    if (!statSync(path, { throwIfNoEntry: false })) return null
+    if (!usesWal(path) && (await waitForJournals(path))) {
+      const contents = await readAt(location.url)
+      requireWholePages(path)
+      return contents
+    }
+    return await readCopy(path, readAt)
+  } catch (error) {
+    throw translateError(error, engineOf(location, busyOptions).name)
   }
 }
 
@@ -182,9 +165,9 @@ export async function inspectDatabase<Facts>(
   busyOptions: { nativeBusyMs: number; retryMs: number },
   readFacts: (reader: SqlReader) => Promise<Facts>,
 ): Promise<Inspection<Facts>> {
-  const database = openReadOnlyCopy(location, busyOptions)
+  const { name } = engineOf(location, busyOptions)
   const isFile = location.url.startsWith('file:')
-  const found = await database.read(async (client) => {
+  const found = await readUnchanged(location, busyOptions, async (client) => {
     const migrations = await migrationState(client, store)
     const isCurrent = !migrations.newer && migrations.applied === migrations.known
     return {
@@ -193,7 +176,6 @@ export async function inspectDatabase<Facts>(
       facts: isCurrent ? await readFacts(client) : null,
     }
   })
-  const { name } = database
   return found === null
     ? { name, exists: false, migrations: NO_MIGRATIONS, now: null, facts: null }
     : { name, exists: true, ...found }
