@@ -166,7 +166,7 @@ export function replaceFile(
 
 /** Creates the folders of a file and returns its path. */
 function preparedPath(root: string, key: string, writing: WriteOptions): string {
-  requireRoot(root)
+  requireWritableRoot(root)
   const path = pathOf(root, key)
   try {
     makeFolders(dirname(path), { root, ...writing })

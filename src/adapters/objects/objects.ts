@@ -25,8 +25,8 @@ export type OpenObjects = Objects & { close(): Promise<void> }
  * unstorage's other methods parse JSON and change bytes. Keys are listed by the driver itself: unstorage would return
  * `heads/7?x` as `heads/7`.
  *
- * @param driver must refuse to overwrite an object with other bytes, except for writes with `replace`, which must
- *   be atomic
+ * @param driver must write only where that is safe, and refuse to overwrite an object with other bytes, except for
+ *   writes with `replace`, which must be atomic
  * @param prepare resolves when writes are safe
  */
 export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): OpenObjects {
@@ -51,8 +51,8 @@ export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): 
   return {
     prepare,
     keys,
-    logFiles: logFilesIn(storage, driver, prepare),
-    recommendations: recommendationStore(storage, driver, prepare),
+    logFiles: logFilesIn(storage, driver),
+    recommendations: recommendationStore(storage, driver),
     close: async () => storage.dispose(),
 
     get: async (sha256) => read(objectKey(sha256)),
@@ -62,7 +62,6 @@ export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): 
     async put(sha256, bytes) {
       if (sha256Hex(bytes) !== sha256)
         throw new Error(`the bytes for object ${sha256} have a different digest`)
-      await prepare()
       await storage.setItemRaw(objectKey(sha256), bytes)
       const stored = await read(objectKey(sha256))
       if (stored === null || sha256Hex(stored) !== sha256) {
@@ -82,7 +81,6 @@ export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): 
       if (existing?.leaf === head.leaf) return
       if (existing) throw storageDamaged(`head ${head.seq} exists with a different leaf`)
       const { seq, leaf } = head
-      await prepare()
       try {
         await storage.setItemRaw(headKey(seq), new TextEncoder().encode(formatHead(head)))
       } catch (error) {
@@ -124,7 +122,7 @@ function headKey(seq: number): string {
 const LOG = 'tlog:year'
 
 /** Creates the part of the store that holds files of the signed log, under `tlog/year/<name>`. */
-function logFilesIn(storage: Storage, driver: Driver, prepare: () => Promise<void>): Objects['logFiles'] {
+function logFilesIn(storage: Storage, driver: Driver): Objects['logFiles'] {
   const keyOf = (file: LogFile): string => `${LOG}:${logFileName(file)}`
   return {
     async list() {
@@ -134,10 +132,7 @@ function logFilesIn(storage: Storage, driver: Driver, prepare: () => Promise<voi
 
     get: (file) => storage.getItemRaw<Uint8Array>(keyOf(file)),
 
-    async put(file, bytes) {
-      await prepare()
-      await storage.setItemRaw(keyOf(file), bytes)
-    },
+    put: (file, bytes) => storage.setItemRaw(keyOf(file), bytes),
   }
 }
 
@@ -148,11 +143,7 @@ const RUNS = 'free-llm:runs'
  * Stores recommendations: every run under `free-llm/runs/<rankingVersion>`, and the newest also under
  * `free-llm/current`, the only object that is ever replaced (docs/free-models.md).
  */
-function recommendationStore(
-  storage: Storage,
-  driver: Driver,
-  prepare: () => Promise<void>,
-): Objects['recommendations'] {
+function recommendationStore(storage: Storage, driver: Driver): Objects['recommendations'] {
   return {
     current: () => storage.getItemRaw<Uint8Array>(CURRENT),
 
@@ -167,9 +158,7 @@ function recommendationStore(
     },
 
     async put(rankingVersion, bytes) {
-      const key = runKey(rankingVersion)
-      await prepare()
-      await storage.setItemRaw(key, bytes)
+      await storage.setItemRaw(runKey(rankingVersion), bytes)
       await storage.setItemRaw(CURRENT, bytes, { replace: true })
     },
   }
@@ -211,29 +200,23 @@ export function fileObjects(root: string, fileClock: Clock = Date.now, isDurable
  * read new files; a bucket stores each file with the headers of {@link staticFileHeaders}.
  */
 export function openStaticTree(location: StoreLocation): StaticTree & { close(): Promise<void> } {
-  const { driver, prepare, replace } =
-    location.kind === 'file' ? folderOf(location.path) : s3Objects(location)
+  const { driver, replace } = location.kind === 'file' ? folderOf(location.path) : s3Objects(location)
   const keyOf = (path: string): string => path.replaceAll('/', ':')
   return {
     get: async (path) => (await driver.getItemRaw?.(keyOf(path), {})) as Uint8Array | null,
     async put(path, bytes) {
-      await prepare()
       await driver.setItemRaw?.(keyOf(path), bytes, { headers: staticFileHeaders(path) })
     },
-    async replace(path, before, bytes) {
-      await prepare()
-      return replace(keyOf(path), before, bytes, staticFileHeaders(path))
-    },
+    replace: (path, before, bytes) => replace(keyOf(path), before, bytes, staticFileHeaders(path)),
     close: async () => {
       await driver.dispose?.()
     },
   }
 }
 
-function folderOf(root: string): Pick<S3Engine, 'driver' | 'prepare' | 'replace'> {
+function folderOf(root: string): Pick<S3Engine, 'driver' | 'replace'> {
   return {
     driver: immutableFiles({ root, fileClock: Date.now, isPublic: true }),
-    prepare: async () => requireWritableRoot(root),
     replace: async (key, before, bytes) => replaceFile(root, key, before, bytes),
   }
 }
