@@ -112,9 +112,12 @@ function toEndpointRecord(response: RouterResponse, model: string): RouterFacts<
   return { facts: health && { model, checkedAt, ...health } }
 }
 
+/** A shorter key is a placeholder for a gateway that has the real one: `-` and `x` occur in ids and answers. */
+const SECRET_MIN_LENGTH = 8
+
 /** Removes the key from a response, which may repeat it: previews of responses are published. */
 function redactKey(response: TimedResponse, key: string | null): TimedResponse {
-  if (key === null) return response
+  if (key === null || key.length < SECRET_MIN_LENGTH) return response
   const redact = (text: string): string => text.replaceAll(key, '(key)')
   const headers = Object.fromEntries(
     Object.entries(response.headers).map(([name, value]) => [name, redact(value)]),

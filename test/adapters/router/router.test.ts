@@ -24,7 +24,7 @@ const CALL: ChatCall = {
 function routerAt(base: string, changes: Partial<RouterOptions> = {}): ModelRouter {
   const router = openRouter({
     base,
-    key: 'secret',
+    key: 'sk-secret',
     referer: 'http://127.0.0.1:3000',
     userAgent: 'dash/test',
     clock: () => NOW,
@@ -57,7 +57,7 @@ test('the router requests a model without cost and without fallback models', asy
     method: 'POST',
     target: '/api/v1/chat/completions',
     headers: {
-      authorization: 'Bearer secret',
+      authorization: 'Bearer sk-secret',
       'content-type': 'application/json',
       'http-referer': 'http://127.0.0.1:3000',
       'x-openrouter-title': 'dash',
@@ -142,6 +142,11 @@ test('the catalogue contains every model that the service lists', async () => {
   const source = await jsonSource({ data: [ROW, {}] })
   const catalogue = await routerAt(source.url).catalogue(LIVING)
   expect(catalogue).toMatchObject({ models: [{ id: 'a/b:free' }], badRows: 1 })
+})
+
+test('a placeholder for a key, as for a gateway, alters no id', async () => {
+  const source = await jsonSource({ data: [ROW] })
+  expect(await routerAt(source.url, { key: 'b' }).catalogue(LIVING)).toMatchObject({ badRows: 0 })
 })
 
 async function brokenUrl(): Promise<string> {
