@@ -47,6 +47,10 @@ test.each([
   (env, level, missing) => {
     expect(chatSetup(configOf(env)).gaps).toEqual(missing)
     expect(chatLogLines(env)).toEqual(level === null ? [] : [[level, { missing }, 'the chat is off']])
+    const mentionsEngine = JSON.stringify(checkFeatures(configOf(env))).includes(
+      'OPENAI_BASE_URL to an engine',
+    )
+    expect(mentionsEngine).toBe(missing.join().includes('OPENAI_API_KEY'))
   },
 )
 

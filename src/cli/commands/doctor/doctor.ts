@@ -102,9 +102,10 @@ export function checkFeatures(config: Config): Check[] {
   const { gaps } = chatSetup(config)
   const { provider } = config.chat
   const warnings = gaps.length === 0 ? chatWarnings(config) : []
+  const engine = gaps.includes('OPENAI_API_KEY') ? ', or OPENAI_BASE_URL to an engine on this machine' : ''
   const mend = gaps.includes('DASH_CHAT_DISABLED')
     ? 'to turn it on, remove DASH_CHAT_DISABLED'
-    : `to turn it on, set ${gaps.join(', ')}`
+    : `to turn it on, set ${gaps.join(', ')}${engine}`
   const services = [
     { name: 'OPENAI_BASE_URL', url: provider.url, key: provider.key },
     { name: 'OPENROUTER_BASE_URL', url: config.openRouterUrl, key: config.openRouterKey },
