@@ -49,8 +49,8 @@ export function writeAtom(feed: FeedDocument): string {
 <updated>${feed.generatedAt}</updated>
 <author><name>dash</name><uri>${feed.homeUrl}</uri></author>
 <generator>dash</generator>
-<link rel="self" type="application/atom+xml" href="${feed.selfUrl}"/>
 <link rel="alternate" type="text/html" href="${feed.homeUrl}"/>
+<link rel="self" type="application/atom+xml" href="${feed.selfUrl}"/>
 ${feed.elements}${feed.items.map(entryElement)}</feed>
 `.xml
 }

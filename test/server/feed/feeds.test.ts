@@ -115,6 +115,8 @@ describe('every subscription', () => {
   test.each(XML_PATHS)('%s has the same data in its own namespace, and is valid', async (path) => {
     const body = await bodyOf(mixed, `${path}?sort=day`, details)
     expect(await libxmlErrors(body, FORMATS[path])).toEqual([])
+    // Some readers take the first link for that of the page.
+    expect(/<link\b.*/.exec(body)?.[0]).toContain('http://dash.test/?sort=day')
     const items = await readWithSax(body)
     const [hn, , github, , lobsters] = items
     expect(items.map(({ element }) => element('dash:rank')?.['#']).join(' ')).toBe('1 2 3 4 5 6 7')
