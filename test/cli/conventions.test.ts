@@ -307,7 +307,7 @@ test('a command that fails before it does anything creates no folder', async () 
     [69, ['chat', '--url', 'http://127.0.0.1:9', 'hello']],
     [64, ['copy-archive', '--to', 'copy']],
     [64, ['copy-archive', '--data-dir', temporaryFolder(), '--to', 'copy'], 'the archive to copy is empty'],
-    [78, ['export', 'site'], 'no checkpoint is signed yet; create a key with dash log-key new'],
+    [78, ['export', 'site'], 'run dash checkpoint, after dash publish-year if nothing is published'],
     [74, ['reindex'], NO_FEED],
     [74, ['search', 'rust'], NO_FEED],
     [74, ['mcp'], NO_FEED],

@@ -139,7 +139,7 @@ async function verified<T>(read: () => Promise<T>): Promise<T> {
 /** The refusal to export an archive without a signed checkpoint. */
 export function noCheckpoint(): Refusal<ExportRefusal> {
   const advice =
-    'create a key with dash log-key new, set DASH_LOG_KEY_FILE to its path and run dash checkpoint'
+    'create a key with dash log-key new, set DASH_LOG_KEY_FILE to its path and run dash checkpoint, after dash publish-year if nothing is published'
   return new Refusal('configuration', `no checkpoint is signed yet; ${advice}`)
 }
 
