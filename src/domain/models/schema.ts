@@ -127,7 +127,9 @@ const tail = {
   seed: z.boolean().describe('true for the built-in seed'),
   stale: z.boolean().describe('true if older than `maxFreshHours` of the health endpoint, or of the future'),
   ageHours: countField.describe('whole hours since `updatedAt`'),
-  nextUpdateAt: instant.nullable().describe('time of the next update; null for the seed'),
+  nextUpdateAt: instant
+    .nullable()
+    .describe('when the next update is due, past while it is late; null for the seed'),
 }
 
 export const topModelsSchema = z
