@@ -94,7 +94,7 @@ function completionOf(messages: readonly JsonObject[], tools: readonly JsonObjec
 
 /** Words of a question that are not its subject. */
 const NO_SUBJECT =
-  /^(?:about|all|and|any|are|articles?|best|can|did|does|for|from|give|has|have|hello|how|items?|list|mention(?:s|ed|ing)?|more|most|new|news|often|people|popular|search|should|show|stor(?:y|ies)|talking|tell|that|the|there|these|they|this|today|top|trend(?:s|ing)|used?|want|was|were|what|when|where|which|who|why|with|yesterday|you|your)$/
+  /^(?:about|all|and|any|are|articles?|best|can|did|does|for|from|give|has|have|hello|how|items?|list|mention(?:s|ed|ing)?|more|most|new|news|often|people|popular|said|says?|search|should|show|stor(?:y|ies)|talking|tell|that|the|there|these|they|this|today|top|trend(?:s|ing)|used?|want|was|were|what|when|where|which|who|why|with|yesterday|you|your)$/
 
 /** The Year of a day or the top of a period that a question names, else a search for its longest word, else the top of the day. */
 function listFor(question: string): { heading: string; name: string; args: object } {

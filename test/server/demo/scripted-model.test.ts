@@ -73,6 +73,7 @@ test.each([
   ['hello', top('day'), 'Top of the day:'],
   ['Top of the year?', top('year'), 'Top of the year:'],
   ['What is said about postgres?', search('postgres'), 'Found for “postgres”:'],
+  ['What is said about rust?', search('rust'), 'Found for “rust”:'],
   ['Расскажи про чипы', search('расскажи'), 'Found for “расскажи”:'],
 ])('the script answers "%s" with one call of a tool and a list of links', async (question, call, heading) => {
   const { calls, texts, text } = await turn(question)
