@@ -65,6 +65,8 @@ export function describeError(error: unknown): string {
     return 'a database is locked by another process; wait until that process ends and run the command again'
   if (codes.some((code) => code === 'ENOSPC' || code === 'SQLITE_FULL'))
     return 'the disk is full; free some space and run the command again (no stored data is lost)'
+  if (causes.some((cause) => 'syscall' in cause && cause.syscall === 'mkdtemp'))
+    return `${messageOf(error)}; set TMPDIR to a folder in which this user can write`
   if (codes.some((code) => code === 'EACCES' || code === 'EPERM'))
     return `${messageOf(error)}; run the command as the owner, or grant access`
   return messageOf(error)

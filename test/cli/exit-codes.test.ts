@@ -110,6 +110,14 @@ test('a failed exchange is described by the error of the network', () => {
   expect(describeError(new TypeError('fetch failed', { cause }))).toBe(cause.message)
 })
 
+test.each(['EACCES', 'ENOENT'])(
+  'a temporary folder that cannot be created, %s, is described with advice',
+  (code) => {
+    const cause = Object.assign(withCode(code), { syscall: 'mkdtemp' })
+    expect(describeError(cause)).toBe('failed; set TMPDIR to a folder in which this user can write')
+  },
+)
+
 test.each(['EACCES', 'EPERM'])(
   'a permission that this user does not have, %s, is described with advice',
   (code) => {
