@@ -23,6 +23,11 @@ export class Refusal<Code extends string = string> extends Error {
   }
 }
 
+/** True for a refusal with this code. @typeParam Code the closed list that the code is of, if one is named */
+export function isRefusal<Code extends string>(error: unknown, code: Code): error is Refusal<Code> {
+  return error instanceof Refusal && error.code === code
+}
+
 /** Location of a database: a file of this machine, or a libSQL server (docs/configuration.md). */
 export interface DatabaseLocation {
   /** `file:` with an absolute path, `http:`, `https:` or `libsql:`. */
@@ -64,7 +69,7 @@ export function storageDamaged(detail: string, cause?: unknown): Refusal<Storage
 }
 
 export function isDamaged(error: unknown): error is Refusal<'storage_damaged'> {
-  return error instanceof Refusal && error.code === 'storage_damaged'
+  return isRefusal(error, 'storage_damaged')
 }
 
 /** A reachable store failed: its response was an error, incomplete or missing. */

@@ -4,7 +4,7 @@ import { addCounts, parseSignal } from '../domain/feed/signal.ts'
 import type { Signal, ImportCounts } from '../domain/feed/signal.ts'
 import type { ItemRef } from '../domain/feed/source.ts'
 import type { FeedStore, InputLine, LineSource } from '../domain/ports.ts'
-import { Refusal } from '../domain/refusal.ts'
+import { Refusal, isRefusal } from '../domain/refusal.ts'
 import { shorten } from '../domain/text.ts'
 import { rowCausesOf } from '../domain/year/left-out.ts'
 import type { CauseCounts, RowCause } from '../domain/year/left-out.ts'
@@ -79,7 +79,7 @@ async function importLines<Row>(
       else if (await isValidFile(run, source)) await storeFile(run, source, false)
       else report.failedFiles += 1
     } catch (error) {
-      if (!(error instanceof Refusal) || error.code !== 'input_unreadable') throw error
+      if (!isRefusal(error, 'input_unreadable')) throw error
       addError(report, source.name, null, error.detail ?? error.code)
       report.failedFiles += 1
     }

@@ -1,6 +1,6 @@
 import type { FeedStore } from '../domain/ports.ts'
 import type { TitleSource, Objects, Ledger, YearReader } from '../domain/year/ports.ts'
-import { Refusal, messageOf } from '../domain/refusal.ts'
+import { isRefusal, messageOf } from '../domain/refusal.ts'
 import type { Day, Instant } from '../domain/time.ts'
 import { headIsBehind, sealEntry } from '../domain/year/chain.ts'
 import type { ProvedLedger } from '../domain/year/chain.ts'
@@ -172,7 +172,7 @@ async function attempt(run: Run, found: ReadyWindow, number: number): Promise<Pu
 }
 
 async function fail(run: Run, number: number, error: unknown): Promise<PublishResult> {
-  if (error instanceof Refusal && error.code === 'lease_lost') throw error
+  if (isRefusal(error, 'lease_lost')) throw error
   const reason = shorten(messageOf(error))
   await run.ledger.failAttempt(run.asOfDay, number, run.clock(), reason)
   return { ...resultOf(run, 'failed', { attempt: number, reason }), cause: error }

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { IncomingMessage } from 'node:http'
 import type { H3Event } from 'h3'
 import type { z } from 'zod'
-import { Refusal } from '../domain/refusal.ts'
+import { Refusal, isRefusal } from '../domain/refusal.ts'
 import type { StorageRefusal } from '../domain/refusal.ts'
 import { NO_STORE, requestId, respond, respondJson, respondPublished } from './respond.ts'
 import type { PublishedBody } from './respond.ts'
@@ -166,7 +166,7 @@ export function describedError<Code extends string>(
   const code = codeOf(contract, thrown)
   const refusal = contract.refusals[code]
   const { status, error = code, expected, delayed } = refusal
-  const members = thrown instanceof Refusal && thrown.code === code ? thrown.members : {}
+  const members = isRefusal(thrown, code) ? thrown.members : {}
   const message = refusalMessage(refusal, members)
   return { status, code, error, message, members, expected, delayed, headers: retryAfter(members) }
 }

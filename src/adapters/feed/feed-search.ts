@@ -7,7 +7,7 @@ import type {
   TermTrend,
 } from '../../domain/feed/search/search.ts'
 import type { FeedSearch } from '../../domain/ports.ts'
-import { Refusal, StorageFault } from '../../domain/refusal.ts'
+import { Refusal, StorageFault, isRefusal } from '../../domain/refusal.ts'
 import type { DatabaseLocation, StorageRefusal } from '../../domain/refusal.ts'
 import type { Database } from '../sqlite/database.ts'
 import { searchIndex } from './search-documents.ts'
@@ -176,7 +176,7 @@ export function searchQueue(concurrency: number): SearchQueue {
         return await query()
       } catch (error) {
         // Every other query would wait as long for the same error, for example a locked database.
-        if (isUnavailable(error)) failAllWaiting(error)
+        if (isRefusal<StorageRefusal>(error, 'storage_unavailable')) failAllWaiting(error)
         throw error
       } finally {
         const next = takeFirst()
@@ -189,11 +189,6 @@ export function searchQueue(concurrency: number): SearchQueue {
       failAllWaiting(closedFault())
     },
   }
-}
-
-function isUnavailable(error: unknown): boolean {
-  const code: StorageRefusal = 'storage_unavailable'
-  return error instanceof Refusal && error.code === code
 }
 
 function closedFault(): StorageFault {

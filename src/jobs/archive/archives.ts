@@ -1,5 +1,5 @@
 import type { LedgerAuditor, ObjectsAuditor, PublishedHistory } from '../../domain/year/ports.ts'
-import { Refusal, isDamaged, messageOf, OBJECT_MAX_BYTES } from '../../domain/refusal.ts'
+import { isDamaged, isRefusal, messageOf, OBJECT_MAX_BYTES } from '../../domain/refusal.ts'
 import { auditLedger } from '../../domain/year/check.ts'
 import type { AuditedHead, LedgerAudit } from '../../domain/year/check.ts'
 import { examineSummary, objectFindings, objectPath } from '../../domain/year/examine.ts'
@@ -246,7 +246,7 @@ function checkSender(signal: AbortSignal, stopped: AbortController): HostRun['se
       response = await check.send(signal)
     } catch (error) {
       signal.throwIfAborted()
-      if (!(error instanceof Refusal) || error.code !== 'source_unavailable') throw error
+      if (!isRefusal(error, 'source_unavailable')) throw error
       unansweredInARow += 1
       if (unansweredInARow >= UNANSWERED_MAX) {
         // Other publications are examined at the same time.

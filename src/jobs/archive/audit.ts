@@ -1,5 +1,5 @@
 import type { Clock } from '../../domain/ports.ts'
-import { Refusal } from '../../domain/refusal.ts'
+import { Refusal, isRefusal } from '../../domain/refusal.ts'
 import type { Day } from '../../domain/time.ts'
 import type { TimelineItem } from '../../domain/year/chain.ts'
 import { auditLedger } from '../../domain/year/check.ts'
@@ -115,7 +115,7 @@ export async function audit(
     await examineAll(archive, items, run, options, onProgress)
     await archive.rest(reportOf(run))
   } catch (error) {
-    if (error instanceof Refusal && error.code === 'usage') throw error
+    if (isRefusal(error, 'usage')) throw error
     cause = error
   } finally {
     reader.close()

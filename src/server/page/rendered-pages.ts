@@ -4,7 +4,7 @@ import type { H3, H3Event } from 'h3'
 import { LRUCache } from 'lru-cache'
 import type { IpRange } from '../../domain/address.ts'
 import { sha256Hex } from '../../domain/digest.ts'
-import { Refusal } from '../../domain/refusal.ts'
+import { isRefusal } from '../../domain/refusal.ts'
 import { once } from '../../domain/once.ts'
 import type { CallerSearch, Clock, State } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
@@ -126,10 +126,6 @@ export interface PagesPorts {
   log: Log
 }
 
-function isBusy(error: unknown): error is Refusal {
-  return error instanceof Refusal && error.code === 'busy'
-}
-
 export type MountPage = (page: Page) => void
 
 /**
@@ -183,7 +179,7 @@ export function servePages(app: H3, ports: PagesPorts): MountPage {
         return await pending
       } catch (error) {
         // A refusal of another request does not apply to this one.
-        if (!isBusy(error)) throw error
+        if (!isRefusal(error, 'busy')) throw error
       }
     }
   }
@@ -195,7 +191,7 @@ export function servePages(app: H3, ports: PagesPorts): MountPage {
       try {
         return respondRendered(event, await renderedPage(page, query, event))
       } catch (error) {
-        if (!isBusy(error)) throw error
+        if (!isRefusal(error, 'busy')) throw error
         await delayRefusal()
         return refuseRender(event, retryAfter(error.members))
       }

@@ -6,7 +6,7 @@ import type {
   InvalidRequest,
 } from '../../domain/v1/completion-request.ts'
 import { parseJson } from '../../domain/json.ts'
-import { Refusal } from '../../domain/refusal.ts'
+import { isRefusal } from '../../domain/refusal.ts'
 import {
   AUTO_MODELS,
   DASH_MODEL,
@@ -49,7 +49,7 @@ export function v1Routes(ports: V1Ports, recommendation: ServedRecommendation, c
       // Of wrong keys that were sent together, those beyond the limit are refused here.
       if (isCounted) limits.requireFewRejected(address)
       else limits.countRequest(address)
-      if (isWrongKey(error)) limits.countRejectedKey(address)
+      if (isRefusal<KeyRefusal>(error, 'invalid_api_key')) limits.countRejectedKey(address)
       throw error
     }
   }
@@ -135,10 +135,6 @@ function answerAsDash(ports: V1Ports, event: H3Event): ReturnType<AnswerAsDash> 
   if (ports.answerAsDash) return ports.answerAsDash(event)
   const message = 'the chat of this server is not set up, so that there is no model "dash"'
   throw new V1Refusal('model_not_found', { members: { message } })
-}
-
-function isWrongKey(error: unknown): boolean {
-  return error instanceof Refusal && error.code === ('invalid_api_key' satisfies KeyRefusal)
 }
 
 /** The stored ranking. The built-in seed does not count: its models were never evaluated. */

@@ -3,7 +3,7 @@ import type { Replay, Turn, TurnOptions } from '../../../domain/agent/conversati
 import { cleaningFilter } from '../../../domain/answers/answer-text.ts'
 import type { AgentSession, ServedEvent } from '../../../domain/agent/schema.ts'
 import type { ChatApi } from '../../container.ts'
-import { Refusal } from '../../../domain/refusal.ts'
+import { isRefusal } from '../../../domain/refusal.ts'
 import type { Quota } from './messages.ts'
 
 /** Event of a question, in order. Text has no control characters but line ends and tabs. */
@@ -88,7 +88,7 @@ export class Talk {
     try {
       yield* this.#request(body, signal)
     } catch (error) {
-      if (!isOld || !(error instanceof Refusal) || error.code !== 'invalid_session') throw error
+      if (!isOld || !isRefusal(error, 'invalid_session')) throw error
       this.#session = await this.#api.session(signal)
       yield { kind: 'renewed' }
       yield* this.#request(body, signal)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Refusal } from '../../refusal.ts'
+import { isRefusal } from '../../refusal.ts'
 import { invalidParameter, parseQuery } from '../../wire-format.ts'
 import { parseDay } from '../../time.ts'
 import type { Day } from '../../time.ts'
@@ -56,8 +56,7 @@ export type FeedSearchRefusal = Extract<SearchRefusal, 'invalid_cursor' | 'item_
 
 /** Returns null for an item that is not indexed, and throws any other error. */
 export function nullIfNotFound(error: unknown): null {
-  const code: FeedSearchRefusal = 'item_not_found'
-  if (error instanceof Refusal && error.code === code) return null
+  if (isRefusal<FeedSearchRefusal>(error, 'item_not_found')) return null
   throw error
 }
 

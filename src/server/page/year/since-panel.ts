@@ -6,7 +6,7 @@ import { changesBetween, TOP_LENGTH, topItems } from '../../../domain/year/histo
 import type { YearChanges, TopItem, YearTops } from '../../../domain/year/history/changes.ts'
 import { lastCompleteDay } from '../../../domain/year/ledger.ts'
 import { COLUMNS } from '../../../domain/feed/columns.ts'
-import { Refusal } from '../../../domain/refusal.ts'
+import { Refusal, isRefusal } from '../../../domain/refusal.ts'
 import { nameOfSource } from '../../../domain/feed/subscription.ts'
 import { ranksContract } from '../../year/rank-routes.ts'
 import { changesOf } from '../../year/change-entries.ts'
@@ -233,7 +233,7 @@ function firstDay(now: Instant): Day {
 
 /** The refusal of the page of what was missed, with the form for another day if the day is refused. */
 export function refusalOfMissed(error: unknown, now: Instant): SectionRefusal {
-  if (!(error instanceof Refusal && error.code === 'invalid_since')) return refusalOf(error)
+  if (!isRefusal(error, 'invalid_since')) return refusalOf(error)
   return {
     status: 400,
     code: 'invalid_since',
