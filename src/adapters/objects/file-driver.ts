@@ -12,8 +12,8 @@ import {
   openSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
-  unlinkSync,
   writeSync,
 } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
@@ -202,7 +202,7 @@ export function storeFile(
     if (replace) renameOver(temporary, path)
     else linkIfAbsent(temporary, path)
   } finally {
-    unlinkIfPresent(temporary)
+    rmSync(temporary, { force: true })
   }
   if (writing.isDurable !== false) syncFolder(dirname(path))
   if (!hasBytes(path, bytes))
@@ -278,14 +278,6 @@ function renameOver(from: string, to: string): void {
     if (errorCode(error) === 'EISDIR' || errorCode(error) === 'ENOTEMPTY')
       throw storageDamaged(`${to} does not have the expected content`, error)
     throw error
-  }
-}
-
-function unlinkIfPresent(path: string): void {
-  try {
-    unlinkSync(path)
-  } catch (error) {
-    if (errorCode(error) !== 'ENOENT') throw error
   }
 }
 
