@@ -32,6 +32,7 @@ test.each<[string, Delta[]]>([
   ['the name grows', [part('search_'), part(NAME), rest(TEXT)]],
   ['the name is repeated in each part', [part(NAME, HALF), part(NAME, REST), part(NAME, '')]],
   ['only the first part has an index', [part(NAME, HALF, 0, 'a'), rest(REST, null)]],
+  ['only the first part has an index, and each has the name', [part(NAME, HALF, 0), part(NAME, REST, null)]],
   ['only the first part has no index', [part(NAME, HALF, null, 'a'), rest(REST, 0)]],
   ['the name comes last', [rest(HALF, 0), part(NAME, REST)]],
   ['an empty call follows', [part(NAME, TEXT), part('', '', 1)]],
@@ -78,8 +79,55 @@ test.each<[string, Delta[]]>([
     'ids and indexes, the first without arguments',
     [part(NAME, '', 0, 'a'), part(NAME, OTHER_TEXT, 1, 'b'), rest(TEXT, 0, 'a')],
   ],
+  ['indexes alone', [part(NAME, '', 0), part(NAME, '', 1), rest(OTHER_TEXT, 1), rest(TEXT, 0)]],
 ])('several tool calls are told apart with %s', (_how, deltas) => {
   expect(callsOf(deltas)).toEqual([TEXT, OTHER_TEXT].map((text) => [NAME, text]))
+})
+
+test.each<[string, Delta[], string[][]]>([
+  [
+    'no ids',
+    [part('a', '{}', 0), part('b', TEXT, 0)],
+    [
+      ['a', '{}'],
+      ['b', TEXT],
+    ],
+  ],
+  [
+    'ids',
+    [part('a', '', 0, '1'), part('b', HALF, 0, '2'), rest(REST, 0, '2')],
+    [
+      ['a', ''],
+      ['b', TEXT],
+    ],
+  ],
+  [
+    'ids and one name',
+    [part('a', '', 0, '1'), part('a', TEXT, 0, '2')],
+    [
+      ['a', ''],
+      ['a', TEXT],
+    ],
+  ],
+])('calls at one index are told apart with %s', (_how, deltas, calls) => {
+  expect(callsOf(deltas)).toEqual(calls)
+})
+
+test('an id may come after the name', () => {
+  const message = new CompletionMessage()
+  for (const delta of [part(NAME, HALF), rest(REST, 0, 'a')]) message.add({ choices: [{ delta }] })
+  expect(message.calls).toMatchObject([{ id: 'a', arguments: TEXT }])
+})
+
+test('a whole message adds nothing to the deltas that it repeats or contradicts', () => {
+  const message = new CompletionMessage()
+  const delta = { content: 'Hi' }
+  for (const each of [delta, part(NAME, TEXT, 0), part(NAME, OTHER_TEXT, 1)])
+    message.add({ choices: [{ delta: each }] })
+  const calls = [TEXT, OTHER_TEXT].map((text) => ({ function: { name: NAME, arguments: text } }))
+  const added = message.add({ choices: [{ message: { content: 'Hello', tool_calls: calls } }] })
+  expect(added).toEqual({ content: '', refusal: '', hidden: '' })
+  expect(message.calls).toHaveLength(2)
 })
 
 test('the calls of a whole message that ends a stream are read', () => {

@@ -82,6 +82,8 @@ test('the parser keeps no event and no stream above its limits', () => {
   expect(() => eventsOf([line, line, line, line], bounds)).toThrow(StreamTooLarge)
   expect(eventsOf([Buffer.from(`data: ${'x'.repeat(54)}`)], bounds).length).toBe(1)
   expect(() => eventsOf([Buffer.from(`data: ${'x'.repeat(55)}`)], bounds)).toThrow(StreamTooLarge)
+  const parts = Array.from('data: '.padEnd(62, 'x'), (character) => Buffer.from(character))
+  expect(() => eventsOf(parts, bounds)).toThrow(StreamTooLarge)
   const comments = Buffer.from(': ping\n\n'.repeat(26))
   expect(() => eventsOf([comments], bounds)).toThrow(StreamTooLarge)
 })

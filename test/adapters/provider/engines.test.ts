@@ -111,7 +111,17 @@ test.each<[string, string, string[][]]>([
 })
 
 describe('the thoughts of a model', () => {
-  const UNOPENED = ['I guess', '.\n</th', 'ink>\n\n', 'Answer.'].map((content) => chunk({ content }))
+  const UNOPENED = ['I guess', '.\n</th', 'ink>\n\n', 'Answer.'].map((content, place) =>
+    // Some engines name the model after the first event.
+    chunk({ content }).replace('{', `{"model":"${place === 0 ? '' : 'm'}",`),
+  )
+
+  test.each([
+    ['One.\n</th', { text: 'One.\n</th', end: { kind: 'end' } }],
+    ['I guess.\n</think>', { text: 'I guess.\n', end: { code: 'invalid_stream' } }],
+  ])('the last line of an answer is judged at its end: %j', async (content, expected) => {
+    expect(await answerOf(chunk({ content }, 'stop') + DONE)).toMatchObject(expected)
+  })
 
   test('a model that omits the opening tag fails one turn; from then on its text is held, also without an end before a tool call', async () => {
     let stream = UNOPENED.join('') + chunk({}, 'stop') + DONE

@@ -107,6 +107,7 @@ const REFUSALS: Record<string, Told[]> = {
   ],
   maxItems: [`Unknown name "maxItems" at 'tools[0].function_declarations[0].parameters'`],
   nothing: [
+    'messages must have non-empty content',
     'max_tokens is too large: 1000. This model supports at most 512 completion tokens',
     'max_tokens must be less than or equal to 8',
     "This model's maximum context length is 4096 tokens (4000 in the messages, 1000 in max_tokens)",
@@ -211,4 +212,5 @@ test.each([
   'The toolConfig field must be defined when using toolUse and toolResult content blocks.',
 ])('an engine requires the tools that were called: %s', (error) => {
   expect(refusedBy({ error: { message: error } }, 400, { ...afterCall(), tools: [] })).toBe('no_tools')
+  expect(refusedBy({ error: { message: error } }, 500, { ...afterCall(), tools: [] })).toBeNull()
 })

@@ -83,10 +83,22 @@ test.each([
   ['functions.search_items', '```json\n{"query":"a"}\n```', 'search_items', '{"query":"a"}'],
   ['search_items', JSON.stringify('{"query":"a"}'), 'search_items', '{"query":"a"}'],
   ['a tool!', 'query = a', 'unknown', '{}'],
+  ['my_tool', '{}', 'my_tool', '{}'],
 ])('a call of %s with %j is sent back as %s with %j', (name, text, sentName, sentText) => {
   const call = { index: 0, id: 'a', function: { name, arguments: text } }
   expect(sentBack({ tool_calls: [call] })).toMatchObject({
     tool_calls: [{ function: { name: sentName, arguments: sentText } }],
+  })
+})
+
+test('the text before a call goes back with the thoughts in it, and without the marks of a call', () => {
+  const call = { name: 'search_items', arguments: '{"query":"a"}' }
+  const content = '<think>Hm.</think>I look. '
+  expect(sentBack({ content, tool_calls: [{ function: call }] })).toMatchObject({ content })
+  const marked = `${content}<tool_call>${JSON.stringify(call)}</tool_call>`
+  expect(sentBack({ content: marked })).toMatchObject({
+    content: 'I look. ',
+    tool_calls: [{ function: call }],
   })
 })
 

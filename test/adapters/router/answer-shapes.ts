@@ -252,6 +252,7 @@ export const ANSWER_SHAPES: readonly AnswerShape[] = [
   }),
   failed('403, a guardrail with its patterns', 'Blocked', { metadata: { patterns: ['secret'] } }),
   row('200, `error_type` `refusal` inside', error('refused', 'No', { error_type: 'refusal' })),
+  row('402, HTML', HTML),
   row('403, HTML', HTML),
   failed('403, an unknown message', 'Forbidden'),
   row('no complete response in time', '', { ending: 'timeout' }),
