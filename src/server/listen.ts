@@ -234,11 +234,11 @@ const HOST_PATTERN = /^(?:[\w.~%!$&'()*+;=-]*|\[[\da-f:.v]+\])(?::\d*)?$/i
  * Detects requests that Node's parser accepts: several or malformed `Host` lines, transfer codings it does not decode,
  * and versions other than 1.0 and 1.1. The parser itself refuses the other ambiguous forms (docs/security.md#requests).
  */
-function framingFault({ headers, headersDistinct, httpVersion }: IncomingMessage): FramingFault | null {
+function framingFault({ headers, httpVersion, rawHeaders }: IncomingMessage): FramingFault | null {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return { status: 505, error: 'unsupported_version' }
-  // Of several lines, `headers` has only the first.
-  const [host = '', ...others] = headersDistinct['host'] ?? []
-  if (others.length > 0 || !HOST_PATTERN.test(host)) return BAD_REQUEST
+  // Of several lines, `headers` has only the first. Before Node 20.20.2 `headersDistinct` throws at `constructor`.
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host')
+  if (hosts.length > 1 || !HOST_PATTERN.test(headers.host ?? '')) return BAD_REQUEST
   const coding = headers['transfer-encoding']
   if (coding === undefined) return null
   // RFC 9112, 6.1: a 1.0 message with a transfer coding has faulty framing.

@@ -349,6 +349,7 @@ describe('an ambiguous or invalid request', () => {
     ['a port', 'GET / HTTP/1.1\r\nHost: example.org:8080\r\n\r\n'],
     ['an IPv6 address', 'GET / HTTP/1.1\r\nHost: [::1]:3000\r\n\r\n'],
     ['no host name', 'GET / HTTP/1.1\r\nHost:\r\n\r\n'],
+    ['a header named like a member of objects', 'GET / HTTP/1.1\r\nHost: x\r\nConstructor: a\r\n\r\n'],
     ['a chunked body', `${post}Transfer-Encoding: Chunked\r\n\r\n0\r\n\r\n`],
   ])('an unusual valid request is served: %s', async (_case, request) => {
     const socket = await sendRequest((await running(serving())).port, request)
