@@ -16,7 +16,7 @@ const RESPONSE_TIMEOUT_MS = 5_000
 const resultSchema = z.object({
   success: z.boolean(),
   hostname: z.string().optional(),
-  'error-codes': z.array(z.string()).default([]),
+  'error-codes': z.array(z.string()).catch([]),
 })
 
 /** Address and credentials of a Turnstile-compatible service. */

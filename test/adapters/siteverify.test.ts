@@ -41,7 +41,8 @@ const json = (value: unknown, status?: number): ResponseWriter => sends(JSON.str
 const signal = new AbortController().signal
 
 test('the visitor is verified if the service confirms this host, and the request is as the service documents', async () => {
-  const { verifier, requests, faults } = await startService(json({ success: true, hostname: HOST }))
+  const result = { success: true, hostname: HOST, 'error-codes': null }
+  const { verifier, requests, faults } = await startService(json(result))
   expect(await verifier.isHuman('a token+/=', HOST, signal)).toBe(true)
   expect(requests).toMatchObject([{ method: 'POST', type: 'application/x-www-form-urlencoded' }])
   const form = new URLSearchParams(requests[0]?.body)
