@@ -141,8 +141,8 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\
 
 /**
  * Makes stored or foreign text safe for one line of a terminal: control characters, line ends, and hidden and
- * bidirectional format characters become JSON escapes, such as `\n`
- * and `\u001b`. Every command prints such text through this function.
+ * bidirectional format characters become JSON escapes, such as `\n` and `\u001b`. Every command prints such text through
+ * this function.
  */
 export function escaped(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {

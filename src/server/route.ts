@@ -21,7 +21,7 @@ interface RefusalContract {
   error?: string
   /** The values that each parameter may have, for the message about one that caused the refusal. */
   allowed?: Readonly<Record<string, string>>
-  /** JSON Schemas of variable, optional members of the body. */
+  /** JSON Schemas of further members of the body. */
   memberSchemas?: Readonly<Record<string, Record<string, unknown>>>
   /** Response headers of this refusal only, by name with a description. */
   headers?: Readonly<Record<string, string>>
