@@ -7,6 +7,7 @@ import { readOnlyDatabase, QUERY_ONLY } from '../../../src/adapters/sqlite/datab
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
 import { isBusy, guardClient } from '../../../src/adapters/sqlite/guard.ts'
 import { migrationsOf } from '../../../src/adapters/sqlite/migrate.ts'
+import { DeadlineExceeded } from '../../../src/adapters/sqlite/rows.ts'
 import { storageUnavailable } from '../../../src/domain/refusal.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import { temporaryFolder, openDescriptors } from '../../support/temporary-folder.ts'
@@ -80,6 +81,16 @@ describe('a database', () => {
     for (let times = 0; times < 50; times += 1) await expect(ids(store)).rejects.toSatisfy(isBusy)
     expect(openDescriptors(path)).toBe(before)
     await release()
+    expect(await ids(store)).toEqual(['1'])
+  })
+
+  test('the time in which a database opens counts for the deadline of a write', async () => {
+    const { path } = await holding('1')
+    const release = await holdLock(pathToFileURL(path).href, 'committing')
+    const store = open(path)
+    const write = store.batchWithin([{ sql: INSERT_TITLE, args: ['2'] }], 50)
+    setTimeout(() => void release(), 200)
+    await expect(write).rejects.toBeInstanceOf(DeadlineExceeded)
     expect(await ids(store)).toEqual(['1'])
   })
 
