@@ -184,11 +184,10 @@ export function openState(path) {
     retryMs: 60_000,
     fast: true,
   })
-  const rows = () =>
-    state.use(async (client) => {
-      const sql = 'SELECT id, session, address, network, server, admitted_at, reserved, cost FROM chat_turns'
-      const found = await client.execute(sql)
-      return found.rows.map(({ admitted_at: admittedAt, ...row }) => ({ ...row, admittedAt }))
-    })
+  const rows = async () => {
+    const sql = 'SELECT id, session, address, network, server, admitted_at, reserved, cost FROM chat_turns'
+    const found = await state.execute(sql)
+    return found.rows.map(({ admitted_at: admittedAt, ...row }) => ({ ...row, admittedAt }))
+  }
   return { ledger: libsqlChatLedger(state), keys: libsqlChatKeys(state), rows, close: () => state.close() }
 }
