@@ -72,7 +72,7 @@ export class PlainResponse extends FastResponse {
     response.writeHead(this.status, '', values)
     const { req: request } = response
     if (request.complete) return void response.end(this.#body)
-    // Refused before its end. A socket that closes with unread bytes is reset, and many clients lose the response with it.
+    // Refused before its end. A socket that closes with unread bytes is reset, and many clients lose the response.
     response.write(this.#body ?? '')
     request.once('close', () => response.end()).resume()
   }

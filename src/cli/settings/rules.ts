@@ -175,7 +175,7 @@ export const addressRanges = parsed<IpRange[]>((value, refuse) => {
   return refuse('must be addresses or ranges (CIDR), comma-separated, such as 10.20.0.0/16,fd00::/8')
 })
 
-/** Origins as browsers write them (`https://dash.example`, `http://localhost:8080`), comma-separated, without wildcards. */
+/** Origins as browsers write them (`https://dash.example`), comma-separated, without wildcards. */
 export const origins = parsed<readonly string[]>((value, refuse) => {
   const bad = list(value).filter(
     (origin) => !isHttpUrl(origin) || new URL(origin).origin !== origin || origin.includes('*'),

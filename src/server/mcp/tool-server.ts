@@ -45,7 +45,9 @@ const { $schema: _dialect, ...outputSchema } = z.toJSONSchema(
   { io: 'input' },
 )
 
-/** The six tools, with the names, descriptions and argument schemas of the chat, whose nullable arguments are optional here. */
+/**
+ * The six tools, with the names, descriptions and argument schemas of the chat, whose nullable arguments are optional here.
+ */
 const TOOLS = TOOL_DEFINITIONS.map(({ name, description, parameters }) => ({
   name,
   title: TOOL_TITLES[name],
